@@ -15,11 +15,16 @@ using StreamId = std::uint32_t;
 
 /// How a link behaves. Both ends must agree on nothing here.
 struct LinkOptions {
-  std::chrono::milliseconds heartbeat_interval{2500}; ///< A heartbeat is sent when nothing else was for so long.
-  std::chrono::milliseconds silence_limit{10000};     ///< on_silence() after so long without a byte from the peer.
-  std::size_t piece_bytes = 64 * 1024;                ///< Longer messages are cut into pieces of this size.
-  std::size_t window_bytes = 8 * 1024 * 1024;         ///< Credit a stream gets from us: bytes in flight to our handler.
-  std::size_t message_limit = std::size_t{4} << 30;   ///< A peer that announces a longer message is cut off.
+  std::chrono::milliseconds heartbeat_interval{
+    2500}; ///< A heartbeat is sent when nothing else was for so long.
+  std::chrono::milliseconds silence_limit{
+    10000}; ///< on_silence() after so long without a byte from the peer.
+  std::size_t piece_bytes =
+    64 * 1024; ///< Longer messages are cut into pieces of this size.
+  std::size_t window_bytes =
+    8 * 1024 * 1024; ///< Credit a stream gets from us: bytes in flight to our handler.
+  std::size_t message_limit =
+    std::size_t{4} << 30; ///< A peer that announces a longer message is cut off.
 };
 
 struct LinkStats {
@@ -27,15 +32,15 @@ struct LinkStats {
   std::uint64_t messages_sent = 0, messages_received = 0;
 };
 
-/// What a link tells its owner. Calls for one link never overlap; they come from the reactor's
-/// thread (from the sender's thread on a loopback link) and must not block.
+/// What a link tells its owner. Calls for one link never overlap; they come from the
+/// reactor's thread (from the sender's thread on a loopback link) and must not block.
 class LinkHandler {
 public:
   virtual ~LinkHandler() = default;
   /// One whole message.
   virtual void on_message(StreamId stream, Bytes message) = 0;
-  /// Nothing came from the peer for silence_limit. Said once a silence; the link stays open
-  /// and what arrives later is still delivered.
+  /// Nothing came from the peer for silence_limit. Said once a silence; the link stays
+  /// open and what arrives later is still delivered.
   virtual void on_silence() = 0;
   /// The link is gone: peer closed, error, or our own close(). Exactly once, and the last
   /// call; everything the peer had sent before was delivered first.
@@ -50,15 +55,18 @@ public:
   virtual ~Link() = default;
   /// Begins to deliver to `handler`. What arrived before is delivered now. Call once.
   virtual void start(std::shared_ptr<LinkHandler> handler) = 0;
-  /// Sends one message, `head` followed by `body`. Never blocks: what the socket or the peer's
-  /// credit does not take now is queued (see backlog()) and goes out later. The calling thread
-  /// itself writes to the socket when it can. Returns false if the link is closed.
+  /// Sends one message, `head` followed by `body`. Never blocks: what the socket or the
+  /// peer's credit does not take now is queued (see backlog()) and goes out later. The
+  /// calling thread itself writes to the socket when it can. Returns false if the link is
+  /// closed.
   virtual bool send(StreamId stream, Bytes head, Payload body = {}) = 0;
   /// Bytes accepted by send() and not yet taken by the operating system.
   virtual std::size_t backlog() const = 0;
-  /// Blocks until the backlog is empty, the link is closed or the time is over. True if empty.
+  /// Blocks until the backlog is empty, the link is closed or the time is over. True if
+  /// empty.
   virtual bool flush(std::chrono::milliseconds limit) = 0;
-  /// Closes at once; unsent data is dropped. on_closed() follows from the reactor's thread.
+  /// Closes at once; unsent data is dropped. on_closed() follows from the reactor's
+  /// thread.
   virtual void close() = 0;
   virtual LinkStats stats() const = 0;
 };

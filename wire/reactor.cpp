@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/reactor.hpp"
 
+#include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
@@ -10,21 +13,62 @@ namespace fiber::wire {
 
 class Reactor::Impl {
 public:
-  Impl() : work_(boost::asio::make_work_guard(context)), thread_([this] { context.run(); }) {}
-  ~Impl() {
-    context.stop();
-    thread_.join();
+  Impl()
+    : work_(boost::asio::make_work_guard(*context)), thread_([this] { context->run(); }) {
   }
-  boost::asio::io_context context{1};
+  ~Impl() {
+    boost::asio::post(*context, [this] {
+      for (auto& member : take_members())
+        if (auto alive = member.lock())
+          alive->abandon();
+      // Behind the handlers that abandon() has cancelled.
+      boost::asio::post(*context, [this] { context->stop(); });
+    });
+    thread_.join();
+    // What other threads have posted meanwhile; it may hold members, and they the
+    // context.
+    context->restart();
+    context->poll();
+  }
+
+  void enlist(std::weak_ptr<ReactorMember> member) {
+    const std::lock_guard lock(mutex_);
+    if (members_.size() >= sweep_at_) {
+      std::erase_if(members_, [](const auto& known) { return known.expired(); });
+      sweep_at_ = 2 * members_.size() + 64;
+    }
+    members_.push_back(std::move(member));
+  }
+
+  std::shared_ptr<boost::asio::io_context> context =
+    std::make_shared<boost::asio::io_context>(1);
 
 private:
+  std::vector<std::weak_ptr<ReactorMember>> take_members() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(members_, {});
+  }
+
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<ReactorMember>> members_;
+  std::size_t sweep_at_ = 64;
   std::thread thread_;
 };
 
 Reactor::Reactor() : impl_(std::make_unique<Impl>()) {}
 Reactor::~Reactor() = default;
-boost::asio::io_context& Reactor::context() { return impl_->context; }
-void Reactor::post(std::function<void()> f) { boost::asio::post(impl_->context, std::move(f)); }
+boost::asio::io_context& Reactor::context() {
+  return *impl_->context;
+}
+void Reactor::post(std::function<void()> f) {
+  boost::asio::post(*impl_->context, std::move(f));
+}
+void Reactor::enlist(std::weak_ptr<ReactorMember> member) {
+  impl_->enlist(std::move(member));
+}
+std::shared_ptr<boost::asio::io_context> Reactor::shared_context() {
+  return impl_->context;
+}
 
 } // namespace fiber::wire

@@ -8,17 +8,33 @@
 
 namespace fiber::wire {
 
-/// One thread that moves bytes for every link of this process, sends and judges heartbeats and
-/// runs their timers. Nothing that blocks may run on it.
+/// What lives on a reactor's thread and must let go of it when it ends.
+class ReactorMember {
+public:
+  /// Called once, on the reactor's thread.
+  virtual void abandon() = 0;
+
+protected:
+  ~ReactorMember() = default;
+};
+
+/// One thread that moves bytes for every link of this process, sends and judges
+/// heartbeats and runs their timers. Nothing that blocks may run on it.
 class Reactor {
 public:
   Reactor();
-  /// Stops the thread; links that are still open are dropped.
+  /// Stops the thread; links that are still open are closed first. Not from its own
+  /// thread.
   ~Reactor();
 
   boost::asio::io_context& context();
   /// Runs `f` on the reactor's thread.
   void post(std::function<void()> f);
+
+  /// Calls member->abandon() when the reactor ends, if the member still lives.
+  void enlist(std::weak_ptr<ReactorMember> member);
+  /// For those who outlive the reactor but hold timers or descriptors of its context.
+  std::shared_ptr<boost::asio::io_context> shared_context();
 
 private:
   class Impl;

@@ -8,12 +8,12 @@
 
 namespace fiber::wire {
 
-/// A certificate of one session with its key, and the session's CA certificate to check peers
-/// with. Lives in memory only.
+/// A certificate of one session with its key, and the session's CA certificate to check
+/// peers with. Lives in memory only.
 class Identity {
 public:
-  /// For the channel that the backend offers to its job; holds a private key, so never on a
-  /// command line, in an environment or in a log.
+  /// For the channel that the backend offers to its job; holds a private key, so never on
+  /// a command line, in an environment or in a log.
   Bytes pack() const;
   /// Throws fiber::wire::TlsError on bytes that pack() did not make.
   static Identity unpack(const Bytes& bytes);

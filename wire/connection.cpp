@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/connection.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+namespace fiber::wire {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A link with more to read lets others have the thread after so many reads.
+constexpr int reads_in_a_row = 4;
+/// Replies that a handler sends while it is handed messages go out together, but not
+/// later than after so many messages.
+constexpr std::size_t corked_messages = 32;
+
+std::chrono::steady_clock::duration tick_of(const LinkOptions& options) {
+  return std::clamp(std::min(options.heartbeat_interval / 4, options.silence_limit / 8),
+                    std::chrono::milliseconds{5}, std::chrono::milliseconds{1000});
+}
+
+} // namespace
+
+template <class F>
+void Connection::post(F f) {
+  boost::asio::post(*context_,
+                    [self = shared_from_this(), f = std::move(f)] { f(*self); });
+}
+
+Connection::Connection(Reactor& reactor, std::unique_ptr<Transport> transport,
+                       const LinkOptions& options)
+  : options_(options), tick_(tick_of(options)), transport_(std::move(transport)),
+    context_(reactor.shared_context()), descriptor_(*context_), timer_(*context_),
+    receiver_(*this, options), silence_(tick_, options.silence_limit), sender_(options) {}
+
+Connection::~Connection() {
+  if (!ended_)
+    descriptor_.release();
+}
+
+void Connection::open(Reactor& reactor) {
+  reactor.enlist(weak_from_this());
+  descriptor_.assign(transport_->fd());
+  {
+    Lock lock(mutex_);
+    append_control(sender_.control(), FrameType::window, 0,
+                   static_cast<std::uint32_t>(usable_window(options_)));
+    write(lock);
+  }
+  post([](Connection& self) { self.wait_tick(); });
+}
+
+void Connection::start(std::shared_ptr<LinkHandler> handler) {
+  if (context_->stopped())
+    return handler->on_closed("this process stopped its links");
+  post([handler = std::move(handler)](Connection& self) {
+    if (self.ended_)
+      return handler->on_closed(self.finish_reason_);
+    self.handler_ = handler;
+    self.on_readable();
+  });
+}
+
+bool Connection::send(StreamId stream, Bytes head, Payload body) {
+  Lock lock(mutex_);
+  if (closed_ || broken_)
+    return false;
+  sender_.push(stream, {std::move(head), std::move(body)});
+  ++messages_sent_;
+  // Between two messages of one read the queue can wait a little: one write for all.
+  if (dispatching_.load(std::memory_order_relaxed) != std::this_thread::get_id())
+    write(lock);
+  return true;
+}
+
+std::size_t Connection::backlog() const {
+  const Lock lock(mutex_);
+  return sender_.queued_bytes() + batch_bytes_;
+}
+
+bool Connection::flush(std::chrono::milliseconds limit) {
+  Lock lock(mutex_);
+  write(lock);
+  ++flushing_;
+  flushed_.wait_for(lock, limit, [&] { return all_written() || closed_ || broken_; });
+  --flushing_;
+  return all_written() && !broken_;
+}
+
+void Connection::close() {
+  {
+    const Lock lock(mutex_);
+    if (closed_)
+      return;
+    closed_ = true;
+    if (!writing_)
+      say_goodbye();
+    notify_flush();
+  }
+  post([](Connection& self) { self.finish("closed by this side"); });
+}
+
+LinkStats Connection::stats() const {
+  const Lock lock(mutex_);
+  return {bytes_sent_, bytes_received_, messages_sent_, messages_received_};
+}
+
+void Connection::abandon() {
+  finish("this process stopped its links");
+}
+
+// -- reading
+// ---------------------------------------------------------------------------------
+
+bool Connection::message(StreamId stream, Bytes message) {
+  messages_received_.fetch_add(1, std::memory_order_relaxed);
+  handler_->on_message(stream, std::move(message));
+  if (++delivered_ % corked_messages == 0) {
+    Lock lock(mutex_);
+    write(lock);
+  }
+  return !closed_;
+}
+
+bool Connection::credit(StreamId stream, std::uint32_t bytes) {
+  const Lock lock(mutex_);
+  return closed_ || broken_ || sender_.credit(stream, bytes);
+}
+
+bool Connection::window(std::uint32_t bytes) {
+  const Lock lock(mutex_);
+  return closed_ || broken_ || sender_.window(bytes);
+}
+
+void Connection::goodbye(std::string reason) {
+  goodbye_ = std::move(reason);
+}
+
+void Connection::grant(StreamId stream, std::uint32_t bytes) {
+  const Lock lock(mutex_);
+  if (!closed_ && !broken_)
+    append_control(sender_.control(), FrameType::credit, stream, bytes);
+}
+
+void Connection::on_readable() {
+  if (ended_)
+    return;
+  const bool more = drain();
+  if (ended_ || closed_)
+    return;
+  if (more)
+    post([](Connection& self) { self.on_readable(); });
+  else
+    wait_readable();
+}
+
+/// Reads and delivers. True if more may be there.
+bool Connection::drain() {
+  dispatching_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  bool more = true, good = true;
+  IoResult result;
+  for (int i = 0; i < reads_in_a_row && more && good; ++i) {
+    const auto space = receiver_.space();
+    const std::array<iovec, 2> into{iovec{space[0].data(), space[0].size()},
+                                    iovec{space[1].data(), space[1].size()}};
+    result = transport_->read(std::span(into).first(space[1].empty() ? 1 : 2));
+    bytes_received_.fetch_add(result.bytes, std::memory_order_relaxed);
+    heard_ |= result.bytes > 0;
+    good = receiver_.commit(result.bytes);
+    more = result.state == IoResult::State::ok &&
+           result.bytes == space[0].size() + space[1].size();
+  }
+  dispatching_.store({}, std::memory_order_relaxed);
+  bool broken;
+  {
+    Lock lock(mutex_);
+    write(lock);
+    broken = broken_;
+  }
+  if (!good && !closed_)
+    finish("the peer broke the protocol: " + receiver_.error());
+  else if (!closed_ && result.state == IoResult::State::end)
+    finish(end_reason());
+  else if (!closed_ && result.state == IoResult::State::failed)
+    finish("connection lost: " + result.error);
+  else if (!closed_ && broken && !more)
+    finish(end_reason());
+  return more;
+}
+
+std::string Connection::end_reason() const {
+  if (goodbye_)
+    return "closed by the peer: " + *goodbye_;
+  const Lock lock(mutex_);
+  return write_error_.empty() ? "connection lost: the peer ended without a goodbye"
+                              : "connection lost: " + write_error_;
+}
+
+void Connection::wait_readable() {
+  if (std::exchange(armed_, true))
+    return;
+  descriptor_.async_wait(
+    boost::asio::posix::stream_descriptor::wait_read,
+    [self = shared_from_this()](const boost::system::error_code& error) {
+      self->armed_ = false;
+      if (!error)
+        self->on_readable();
+    });
+}
+
+// -- writing
+// ---------------------------------------------------------------------------------
+
+/// Writes what is queued, unless another thread is at it or the socket is full.
+void Connection::write(Lock& lock) {
+  if (writing_ || blocked_ || broken_ || closed_)
+    return;
+  if (sender_.idle() && !transport_->must_write())
+    return;
+  writing_ = true;
+  write_queued(lock);
+  writing_ = false;
+  if (closed_)
+    say_goodbye();
+  notify_flush();
+}
+
+void Connection::write_queued(Lock& lock) {
+  while (!closed_) {
+    if (batch_.empty())
+      sender_.fill(batch_);
+    if (batch_.empty() && !transport_->must_write())
+      return;
+    batch_bytes_ = batch_.bytes();
+    lock.unlock();
+    const auto result = transport_->write(batch_.pending());
+    batch_.advance(result.bytes);
+    if (batch_.empty())
+      batch_.clear(); // Frees the messages while nobody waits for the mutex.
+    lock.lock();
+    bytes_sent_ += result.bytes;
+    batch_bytes_ = batch_.bytes();
+    if (result.state == IoResult::State::failed)
+      return write_failed(result.error);
+    if (result.state == IoResult::State::blocked) {
+      blocked_ = true;
+      return post([](Connection& self) { self.wait_writable(); });
+    }
+  }
+}
+
+void Connection::wait_writable() {
+  if (ended_)
+    return;
+  descriptor_.async_wait(
+    boost::asio::posix::stream_descriptor::wait_write,
+    [self = shared_from_this()](const boost::system::error_code& error) {
+      if (error)
+        return;
+      Lock lock(self->mutex_);
+      self->blocked_ = false;
+      self->write(lock);
+    });
+}
+
+/// What the peer had sent before it went is still to be read: the link ends behind that.
+void Connection::write_failed(const std::string& error) {
+  broken_ = true;
+  write_error_ = error;
+  drop_queue();
+  post([](Connection& self) {
+    if (self.handler_)
+      self.on_readable();
+  });
+}
+
+/// Tells the peer that the end is wanted, if a frame can begin here and the socket takes
+/// it.
+void Connection::say_goodbye() {
+  if (!broken_ && !blocked_ && batch_.empty()) {
+    sender_.clear();
+    append_control(sender_.control(), FrameType::goodbye, 0, 4,
+                   std::as_bytes(std::span("done", 4)));
+    sender_.fill(batch_);
+    static_cast<void>(
+      transport_->write(batch_.pending())); // The peer sees the end anyway.
+  }
+  drop_queue();
+  ::shutdown(transport_->fd(), SHUT_WR);
+}
+
+void Connection::drop_queue() {
+  sender_.clear();
+  batch_.clear();
+  batch_bytes_ = 0;
+}
+
+bool Connection::all_written() const {
+  return !blocked_ && !writing_ && batch_bytes_ == 0 && sender_.queued_bytes() == 0;
+}
+
+void Connection::notify_flush() {
+  if (flushing_ > 0)
+    flushed_.notify_all();
+}
+
+// -- time and the end
+// ------------------------------------------------------------------------
+
+void Connection::wait_tick() {
+  if (ended_)
+    return;
+  timer_.expires_after(tick_);
+  timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error)
+      self->on_tick();
+  });
+}
+
+void Connection::on_tick() {
+  if (ended_ || closed_)
+    return;
+  {
+    Lock lock(mutex_);
+    unsent_ =
+      bytes_sent_ == std::exchange(sent_before_, bytes_sent_) ? unsent_ + tick_ : 0ms;
+    if (unsent_ + tick_ >= options_.heartbeat_interval && !writing_ && !blocked_ &&
+        !broken_) {
+      append_control(sender_.control(), FrameType::heartbeat, 0, 0);
+      write(lock);
+    }
+  }
+  if (handler_) {
+    if (!heard_ && drain())
+      post([](Connection& self) { self.on_readable(); });
+    if (ended_ || closed_)
+      return;
+    if (silence_.tick(std::chrono::steady_clock::now(), std::exchange(heard_, false)))
+      handler_->on_silence();
+  }
+  wait_tick();
+}
+
+void Connection::finish(const std::string& reason) {
+  if (std::exchange(ended_, true))
+    return;
+  finish_reason_ = reason;
+  descriptor_.release(); // The transport owns it.
+  timer_.cancel();
+  {
+    const Lock lock(mutex_);
+    closed_ = true;
+    ::shutdown(transport_->fd(), SHUT_RDWR);
+    if (!writing_)
+      drop_queue();
+    notify_flush();
+  }
+  if (const auto handler = std::exchange(handler_, nullptr))
+    handler->on_closed(reason);
+}
+
+// -- what users hold
+// -------------------------------------------------------------------------
+
+namespace {
+
+class StreamLink final : public Link {
+public:
+  explicit StreamLink(std::shared_ptr<Connection> connection)
+    : connection_(std::move(connection)) {}
+  ~StreamLink() override { connection_->close(); }
+  void start(std::shared_ptr<LinkHandler> handler) override {
+    connection_->start(std::move(handler));
+  }
+  bool send(StreamId stream, Bytes head, Payload body) override {
+    return connection_->send(stream, std::move(head), std::move(body));
+  }
+  std::size_t backlog() const override { return connection_->backlog(); }
+  bool flush(std::chrono::milliseconds limit) override {
+    return connection_->flush(limit);
+  }
+  void close() override { connection_->close(); }
+  LinkStats stats() const override { return connection_->stats(); }
+
+private:
+  std::shared_ptr<Connection> connection_;
+};
+
+} // namespace
+
+std::shared_ptr<Link> link_over(Reactor& reactor, std::unique_ptr<Transport> transport,
+                                const LinkOptions& options) {
+  auto connection = std::make_shared<Connection>(reactor, std::move(transport), options);
+  connection->open(reactor);
+  return std::make_shared<StreamLink>(std::move(connection));
+}
+
+} // namespace fiber::wire

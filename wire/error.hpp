@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+
+namespace fiber::wire {
+
+/// A link could not be made: the address, the peer or the handshake refused it.
+class WireError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// OpenSSL refused a key, a certificate or a handshake.
+class TlsError : public WireError {
+public:
+  using WireError::WireError;
+};
+
+} // namespace fiber::wire

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <unordered_map>
+
+#include "wire/batch.hpp"
+#include "wire/frame.hpp"
+#include "wire/link.hpp"
+
+namespace fiber::wire {
+
+/// The outgoing side of a link: what is queued, and what may go out next. Streams with
+/// something to send and credit for it take turns, a piece each. Does no output itself.
+///
+/// Not thread-safe: the link's mutex guards it.
+class Sender {
+public:
+  explicit Sender(const LinkOptions& options) : piece_bytes_(options.piece_bytes) {}
+
+  void push(StreamId stream, Outgoing message);
+  /// Queues control frames; they go before any message.
+  Bytes& control() { return control_; }
+  /// The peer's grant. False: more than its window.
+  bool credit(StreamId stream, std::uint32_t bytes);
+  /// The peer's window. False: it was known.
+  bool window(std::uint32_t bytes);
+
+  bool idle() const { return ready_.empty() && control_.empty(); }
+  std::size_t queued_bytes() const { return queued_bytes_; }
+  /// Moves what goes out next into `batch`.
+  void fill(Batch& batch);
+  /// Drops everything that is queued.
+  void clear();
+
+private:
+  struct Stream {
+    StreamId id = 0;
+    std::uint64_t credit = 0;
+    std::deque<Outgoing> queue;
+    bool ready = false; ///< Is in ready_.
+  };
+  Stream& find(StreamId id);
+  std::size_t next_piece(const Stream& stream) const;
+  bool may_send(const Stream& stream) const;
+  void make_ready(Stream& stream);
+  bool take_turn(Stream& stream, Batch& batch);
+
+  const std::size_t piece_bytes_;
+  std::uint64_t window_ = initial_window;
+  bool window_known_ = false;
+  std::unordered_map<StreamId, Stream> streams_;
+  Stream* recent_ = nullptr;
+  std::deque<Stream*> ready_;
+  Bytes control_;
+  std::size_t queued_bytes_ = 0;
+};
+
+} // namespace fiber::wire
