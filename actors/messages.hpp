@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <caf/all.hpp>
+
+#include "actors/call.hpp"
+#include "actors/node_protocol.hpp"
+#include "actors/pool_stats.hpp"
+#include "actors/signal.hpp"
+#include "backends/backend.hpp"
+
+// The messages of the driver's actors. They stay within one process: what crosses a link is in
+// node_protocol.hpp.
+
+namespace fiber::actors {
+
+// -- to a pool, from its users ----------------------------------------------------------------
+
+/// Tasks to run. The first one of a pool starts its workers.
+struct Submit {
+  std::shared_ptr<const Batch> batch;
+};
+/// No more tasks of this call will come.
+struct EndCall {
+  std::uint64_t call = 0;
+};
+/// Take back the tasks of this call that have not started.
+struct CancelCall {
+  std::uint64_t call = 0;
+};
+struct StartWorkers {};
+struct Resize {
+  std::size_t workers = 0;
+};
+/// Take no more calls; set the signal when all tasks have ended and every worker is gone.
+struct ClosePool {
+  std::shared_ptr<Signal> done;
+};
+/// Cancel every task and end the workers now.
+struct TerminatePool {};
+/// Set the signal when that many workers are up, or never will be.
+struct AwaitWorkers {
+  std::shared_ptr<Signal> up;
+};
+struct AskStats {
+  std::shared_ptr<StatsReply> reply;
+};
+
+// -- to a pool, from its nodes -----------------------------------------------------------------
+
+/// A node is ready for tasks. `link` takes NodeFrames.
+struct NodeUp {
+  std::uint64_t incarnation = 0;
+  std::string name;
+  std::string job;
+  std::size_t slots = 1;
+  caf::actor link;
+  std::shared_ptr<backends::SharedPage> page; ///< What each slot has started, if it can be shared.
+};
+struct NodeResults {
+  std::uint64_t incarnation = 0;
+  TaskResults results;
+};
+struct NodeHandedBack {
+  std::uint64_t incarnation = 0;
+  HandedBack what;
+};
+/// Somebody asked the job to end.
+struct NodeDraining {
+  std::uint64_t incarnation = 0;
+};
+/// A node is gone. The pool answers with the ExitKind to end with, as its supervisor will judge by it.
+struct NodeLost {
+  std::uint64_t incarnation = 0;
+  std::string name;
+  std::optional<int> exit_code;
+  bool lease = false; ///< It ended since it had not heard from us.
+  std::string reason;
+};
+
+// -- to a node's link ----------------------------------------------------------------------------
+
+/// A message for the job.
+struct NodeFrame {
+  Bytes head;
+  Payload body;
+};
+/// End the job at once.
+struct KillNode {};
+
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Submit)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndCall)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelCall)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartWorkers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Resize)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ClosePool)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::TerminatePool)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AwaitWorkers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskStats)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeUp)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeResults)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeHandedBack)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeDraining)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeLost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeFrame)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::KillNode)

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/node_protocol.hpp"
+
+namespace fiber::actors {
+namespace {
+
+Payload part(Reader& reader, const Payload& whole, std::uint64_t length) {
+  auto bytes = reader.raw(length);
+  return whole.slice(static_cast<std::size_t>(bytes.data() - whole.bytes().data()), bytes.size());
+}
+
+} // namespace
+
+void write(Writer& writer, const OpenCall& op) {
+  writer.put(Op::open);
+  writer.put(op.call);
+  writer.put(op.single);
+  detail::pack_code(writer, reinterpret_cast<const void*>(op.open));
+  writer.size(op.state.size());
+}
+
+void write(Writer& writer, const RunTasks& op) {
+  writer.put(Op::run);
+  writer.put(op.slot);
+  writer.put(op.first_seq);
+  writer.put(op.call);
+  writer.put(op.first_index);
+  writer.put(op.attempt);
+  pack(writer, op.lengths);
+}
+
+void write(Writer& writer, const Recall& op) {
+  writer.put(Op::recall);
+  writer.put(op);
+}
+
+void write(Writer& writer, const Ready& op) {
+  writer.put(Op::ready);
+  writer.put(op.incarnation);
+  writer.put(op.slots);
+  writer.put(op.pid);
+  writer.text(op.build);
+}
+
+void write(Writer& writer, const HandedBack& op) {
+  writer.put(Op::handed_back);
+  writer.put(op);
+}
+
+void write(Writer& writer, const Failure& failure) {
+  writer.text(failure.type);
+  writer.text(failure.what);
+  writer.text(failure.name);
+  pack(writer, failure.state);
+}
+
+void write(Writer& writer, Op op) { writer.put(op); }
+
+void write(Writer& writer, Op op, std::uint64_t id) {
+  writer.put(op);
+  writer.put(id);
+}
+
+void write(Writer& writer, const TaskResults& op) {
+  writer.put(Op::results);
+  writer.put(op.slot);
+  writer.put(op.first_seq);
+  writer.put(op.busy_ns);
+  writer.put(static_cast<std::uint32_t>(op.results.size()));
+  for (auto& result : op.results) {
+    writer.put(result.status);
+    writer.put(result.length);
+  }
+  writer.size(op.bytes.size());
+}
+
+Op read_op(Reader& reader) {
+  auto op = reader.get<std::uint8_t>();
+  if (op > static_cast<std::uint8_t>(Op::release))
+    throw Error("operation " + std::to_string(op) + " does not exist");
+  return static_cast<Op>(op);
+}
+
+OpenCall read_open(Reader& reader, const Payload& whole) {
+  OpenCall op;
+  op.call = reader.get<std::uint64_t>();
+  op.single = reader.get<bool>();
+  op.open = reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
+  op.state = part(reader, whole, reader.size());
+  return op;
+}
+
+RunTasks read_run(Reader& reader, const Payload& whole) {
+  RunTasks op;
+  op.slot = reader.get<std::uint32_t>();
+  op.first_seq = reader.get<std::uint64_t>();
+  op.call = reader.get<std::uint64_t>();
+  op.first_index = reader.get<std::uint64_t>();
+  op.attempt = reader.get<std::uint32_t>();
+  op.lengths = unpack<std::vector<std::uint64_t>>(reader);
+  std::uint64_t total = 0;
+  for (auto length : op.lengths) {
+    if (length > reader.rest().size())
+      throw Error("a task announces more bytes than there are");
+    total += length;
+  }
+  op.arguments = part(reader, whole, total);
+  return op;
+}
+
+Recall read_recall(Reader& reader) { return reader.get<Recall>(); }
+
+Ready read_ready(Reader& reader) {
+  Ready op;
+  op.incarnation = reader.get<std::uint64_t>();
+  op.slots = reader.get<std::uint32_t>();
+  op.pid = reader.get<std::int32_t>();
+  op.build = reader.text();
+  return op;
+}
+
+TaskResults read_results(Reader& reader, const Payload& whole) {
+  TaskResults op;
+  op.slot = reader.get<std::uint32_t>();
+  op.first_seq = reader.get<std::uint64_t>();
+  op.busy_ns = reader.get<std::uint64_t>();
+  auto count = reader.get<std::uint32_t>();
+  Reader entries(reader.raw(std::size_t{count} * 9));
+  auto size = reader.size();
+  op.bytes = part(reader, whole, size);
+  op.results.reserve(count);
+  std::uint64_t at = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto status = entries.get<std::uint8_t>();
+    auto length = entries.get<std::uint64_t>();
+    if (status > 1 || length > size - at)
+      throw Error("a result announces more bytes than there are");
+    op.results.push_back({static_cast<TaskResult::Status>(status), length, at});
+    at += length;
+  }
+  return op;
+}
+
+HandedBack read_handed_back(Reader& reader) { return reader.get<HandedBack>(); }
+
+Failure read_failure(Reader& reader) {
+  Failure failure;
+  failure.type = reader.text();
+  failure.what = reader.text();
+  failure.name = reader.text();
+  failure.state = unpack<Bytes>(reader);
+  return failure;
+}
+
+} // namespace fiber::actors

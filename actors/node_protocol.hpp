@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fiber/bytes.hpp"
+#include "fiber/callable.hpp"
+#include "fiber/error.hpp"
+#include "fiber/value.hpp"
+#include "wire/link.hpp"
+
+// What a driver and a node say to each other. A message on a link is a sequence of operations, each
+// an Op and its fields; both ends run the same build, so fields are packed as they lie in memory.
+
+namespace fiber::actors {
+
+/// Streams of the link between a driver and a node.
+inline constexpr wire::StreamId task_stream = 1;
+inline constexpr wire::StreamId share_stream = 2;
+
+enum class Op : std::uint8_t {
+  // driver to node
+  open,    ///< OpenCall
+  run,     ///< RunTasks
+  close,   ///< call id: its callable is needed no more
+  recall,  ///< Recall
+  retire,  ///< finish what you have, then end
+  probe,   ///< answer with probed
+  shared,  ///< SharedValue
+  // node to driver
+  ready,       ///< Ready
+  results,     ///< TaskResults
+  handed_back, ///< HandedBack
+  draining,    ///< somebody asked the job to end: send no more
+  init_failed, ///< Failure of the initializer; the job ends
+  probed,
+  fetch,   ///< id of a shared value: send it
+  retain,  ///< id of a shared value: this job holds it
+  release  ///< id of a shared value: this job has dropped it
+};
+
+struct OpenCall {
+  std::uint64_t call = 0;
+  bool single = false;
+  detail::Open open = nullptr;
+  Payload state;
+};
+
+/// Consecutive tasks of one call for one slot, numbered from `first_seq` on in the order in which
+/// the slot gets and runs them.
+struct RunTasks {
+  std::uint32_t slot = 0;
+  std::uint64_t first_seq = 0;
+  std::uint64_t call = 0;
+  std::uint64_t first_index = 0;
+  std::uint32_t attempt = 1;
+  std::vector<std::uint64_t> lengths; ///< Of each task's arguments, which stand one behind the other.
+  Payload arguments;
+};
+
+/// Give back up to `most` tasks of `slot` that have not started, the last ones first.
+struct Recall {
+  std::uint32_t slot = 0;
+  std::uint32_t most = 0;
+};
+
+struct Ready {
+  std::uint64_t incarnation = 0;
+  std::uint32_t slots = 0;
+  std::int32_t pid = 0;
+  std::string build;
+};
+
+struct TaskResult {
+  enum class Status : std::uint8_t { value, failure };
+  Status status = Status::value;
+  std::uint64_t length = 0;
+  std::uint64_t offset = 0; ///< Within TaskResults::bytes; set by the reader.
+};
+
+/// Results of consecutive tasks of one slot, in order.
+struct TaskResults {
+  std::uint32_t slot = 0;
+  std::uint64_t first_seq = 0;
+  std::uint64_t busy_ns = 0; ///< Time spent in the tasks.
+  std::vector<TaskResult> results;
+  Payload bytes;
+};
+
+/// The answer to a recall: every task from `from_seq` on was not and will not be run.
+struct HandedBack {
+  std::uint32_t slot = 0;
+  std::uint64_t from_seq = 0;
+};
+
+/// Arguments and states from this size on travel as the body of a message of their own, so that
+/// they are never copied into a frame.
+inline constexpr std::size_t own_message_bytes = 32 * 1024;
+
+void write(Writer& writer, const OpenCall& op);  ///< All but the bytes of `state`, which must follow.
+void write(Writer& writer, const RunTasks& op);  ///< All but the bytes of `arguments`, which must follow.
+void write(Writer& writer, const TaskResults& op); ///< All but `bytes`, which must follow.
+void write(Writer& writer, const Recall& op);
+void write(Writer& writer, const Ready& op);
+void write(Writer& writer, const HandedBack& op);
+void write(Writer& writer, const Failure& failure);
+void write(Writer& writer, Op op); ///< An operation without fields.
+void write(Writer& writer, Op op, std::uint64_t id);
+
+Op read_op(Reader& reader); ///< Throws Error on a value that is none.
+/// These read what write() wrote behind the Op. `whole` owns the bytes that `reader` walks over, so
+/// that payloads need no copy. They throw Error on anything malformed.
+OpenCall read_open(Reader& reader, const Payload& whole);
+RunTasks read_run(Reader& reader, const Payload& whole);
+Recall read_recall(Reader& reader);
+Ready read_ready(Reader& reader);
+TaskResults read_results(Reader& reader, const Payload& whole);
+HandedBack read_handed_back(Reader& reader);
+Failure read_failure(Reader& reader);
+
+} // namespace fiber::actors

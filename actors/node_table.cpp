@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/node_table.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+namespace fiber::actors {
+
+std::uint64_t Slot::assign(TaskRange tasks) {
+  auto first = next_seq_;
+  next_seq_ += tasks.size();
+  outstanding_ += tasks.size();
+  running_.push_back({std::move(tasks), first});
+  return first;
+}
+
+std::optional<TaskRange> Slot::finish(std::uint64_t seq) {
+  if (running_.empty() || running_.front().first_seq != seq)
+    return std::nullopt;
+  auto& front = running_.front();
+  auto task = front.tasks.split(1);
+  ++front.first_seq;
+  --outstanding_;
+  if (front.tasks.size() == 0)
+    running_.pop_front();
+  return task;
+}
+
+std::vector<TaskRange> Slot::hand_back(std::uint64_t from_seq) {
+  std::vector<TaskRange> back;
+  while (!running_.empty()) {
+    auto& last = running_.back();
+    if (last.first_seq + last.tasks.size() <= from_seq)
+      break;
+    auto kept = from_seq > last.first_seq ? from_seq - last.first_seq : 0;
+    auto stays = last.tasks.split(kept);
+    outstanding_ -= last.tasks.size();
+    back.push_back(std::move(last.tasks));
+    if (kept == 0) {
+      running_.pop_back();
+    } else {
+      last.tasks = std::move(stays);
+      break;
+    }
+  }
+  std::reverse(back.begin(), back.end());
+  return back;
+}
+
+std::deque<RunningRange> Slot::lose() {
+  outstanding_ = 0;
+  return std::exchange(running_, {});
+}
+
+bool Slot::holds(std::uint64_t call) const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [&](auto& range) { return range.tasks.call() == call; });
+}
+
+bool Node::idle() const { return outstanding() == 0; }
+
+std::size_t Node::outstanding() const {
+  std::size_t sum = 0;
+  for (auto& slot : slots)
+    sum += slot.outstanding();
+  return sum;
+}
+
+std::uint64_t Node::started(std::size_t slot) const {
+  return page ? SlotProgress::started(page->data(), slot) : 0;
+}
+
+void SlotProgress::announce(std::byte* page, std::size_t slot, std::uint64_t seq) {
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(page + slot * stride))
+    .store(seq, std::memory_order_release);
+}
+
+std::uint64_t SlotProgress::started(const std::byte* page, std::size_t slot) {
+  auto* place = const_cast<std::byte*>(page) + slot * stride;
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place)).load(std::memory_order_acquire);
+}
+
+} // namespace fiber::actors

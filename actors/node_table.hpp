@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "actors/task_queue.hpp"
+#include "backends/backend.hpp"
+
+namespace fiber::actors {
+
+/// Tasks that a slot has and has not answered.
+struct RunningRange {
+  TaskRange tasks;
+  std::uint64_t first_seq = 0;
+};
+
+/// One worker slot as the pool sees it: what was sent to it, in order.
+///
+/// This is the running table. A result counts only if its (incarnation, slot, sequence number)
+/// stands here, and each entry leaves once: answered, handed back or lost.
+class Slot {
+public:
+  /// Appends; returns the sequence number of the first task.
+  std::uint64_t assign(TaskRange tasks);
+  /// The task with number `seq` has ended: takes it out if it is the oldest one here.
+  std::optional<TaskRange> finish(std::uint64_t seq);
+  /// Takes out what has numbers from `from_seq` on.
+  std::vector<TaskRange> hand_back(std::uint64_t from_seq);
+  /// Takes out everything; the first number comes with each range.
+  std::deque<RunningRange> lose();
+  std::size_t outstanding() const { return outstanding_; }
+  /// Call of the oldest task; only if there is one.
+  const Call& call() const { return *running_.front().tasks.batch->call; }
+  bool holds(std::uint64_t call) const;
+
+  bool recalled = false; ///< An answer to a recall is under way.
+  std::chrono::steady_clock::time_point progress; ///< Last time it got or answered something.
+
+private:
+  std::deque<RunningRange> running_;
+  std::uint64_t next_seq_ = 1;
+  std::size_t outstanding_ = 0;
+};
+
+/// One job of a pool.
+struct Node {
+  std::uint64_t incarnation = 0;
+  std::string name; ///< Its name as the supervisor's child; a replacement has the same.
+  std::string job;
+  caf::actor link;
+  std::shared_ptr<backends::SharedPage> page;
+  std::vector<Slot> slots;
+  std::set<std::uint64_t> opened; ///< Calls whose callable it has.
+  bool leaving = false;           ///< Gets no more tasks; ends when it has none.
+  bool retired = false;           ///< Was told to end.
+  bool reserved = false;          ///< Kept free for a suspect, or runs one.
+  std::size_t left = SIZE_MAX;    ///< Tasks it may still be given (max_tasks_per_worker).
+
+  bool idle() const;
+  std::size_t outstanding() const;
+  /// Number of the last task that a slot has announced as started; 0 if it can't be known.
+  std::uint64_t started(std::size_t slot) const;
+};
+
+/// Where a slot of a local job announces the task it starts. One line of the shared page each.
+struct SlotProgress {
+  static constexpr std::size_t stride = 64;
+  static void announce(std::byte* page, std::size_t slot, std::uint64_t seq);
+  static std::uint64_t started(const std::byte* page, std::size_t slot);
+};
+
+} // namespace fiber::actors

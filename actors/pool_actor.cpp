@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/pool_actor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/pool_state.hpp"
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::chrono::seconds proven_after{10};
+
+std::exception_ptr cancelled(const std::string& why) {
+  return std::make_exception_ptr(Cancelled(why));
+}
+
+} // namespace
+PoolState::~PoolState() {
+  // An end that nobody planned must not leave anybody waiting; nobody can be written to any more.
+  ending = true;
+  for (auto& [incarnation, node] : nodes)
+    node.opened.clear();
+  fail_all(std::make_exception_ptr(Closed("the pool has ended")));
+  for (auto& up : awaiting_workers)
+    up->set("the pool has ended");
+  for (auto& done : closing)
+    done->set("");
+}
+
+caf::behavior PoolState::make_behavior(PoolSettings with) {
+  settings = std::move(with);
+  self->set_down_handler([this](caf::down_msg& down) {
+    if (supervisor && down.source == supervisor.address())
+      supervisor_down(down.reason);
+  });
+  self->set_exit_handler([this](caf::exit_msg&) { terminate(); });
+  return {
+    [this](Submit& message) { submit(message.batch); },
+    [this](EndCall message) { end_call(message.call); },
+    [this](CancelCall message) { cancel_call(message.call); },
+    [this](StartWorkers) { start_workers(); },
+    [this](Resize message) { resize(message.workers); },
+    [this](ClosePool& message) { close(std::move(message.done)); },
+    [this](TerminatePool) { terminate(); },
+    [this](AwaitWorkers& message) { await_workers(message.up); },
+    [this](AskStats& message) { message.reply->set(stats()); },
+    [this](NodeUp& message) { node_up(message); },
+    [this](NodeResults& message) { results(message); },
+    [this](NodeHandedBack& message) { handed_back(message); },
+    [this](NodeDraining message) {
+      if (auto node = nodes.find(message.incarnation); node != nodes.end()) {
+        node->second.retired = true; // It ends by itself.
+        leave(node->second);
+      }
+    },
+    [this](const NodeLost& message) { return static_cast<std::uint8_t>(node_lost(message)); },
+    [this](StealTick) {
+      ticking = false;
+      steal();
+    },
+    [this](ProvenTick message) {
+      if (unforgiven && nodes.count(message.incarnation) > 0) {
+        unforgiven = false;
+        self->send(supervisor, forgive{});
+      }
+    },
+  };
+}
+
+// -- calls -----------------------------------------------------------------------------------
+
+void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
+  auto& record = calls[batch->call->id];
+  record.call = batch->call;
+  record.submitted += batch->size();
+  TaskRange tasks{.batch = batch, .from = 0, .to = static_cast<std::uint32_t>(batch->size()),
+                  .exits = nullptr};
+  if (failure || ending) {
+    fail(tasks, failure ? failure : cancelled("the pool was terminated"));
+    deliver();
+    return;
+  }
+  if (record.cancelled) {
+    fail(tasks, cancelled("cancelled before it started"));
+    deliver();
+    return;
+  }
+  auto was_waiting = !queue.empty();
+  queue.add(std::move(tasks));
+  start_workers();
+  if (!was_waiting)
+    saturated = false;
+  dispatch();
+}
+
+void PoolState::end_call(std::uint64_t call) {
+  if (auto record = calls.find(call); record != calls.end()) {
+    record->second.fed = true;
+    drop_call_if_over(call);
+  }
+}
+
+void PoolState::cancel_call(std::uint64_t call) {
+  auto record = calls.find(call);
+  if (record == calls.end())
+    return;
+  record->second.cancelled = true;
+  for (auto& tasks : queue.remove(call))
+    fail(tasks, cancelled("cancelled before it started"));
+  deliver();
+  for (auto& [incarnation, node] : nodes)
+    for (std::size_t i = 0; i < node.slots.size(); ++i)
+      if (node.slots[i].holds(call))
+        recall(node, i, UINT32_MAX);
+}
+
+// -- workers ---------------------------------------------------------------------------------
+
+void PoolState::start_workers() {
+  if (started || ending || failure)
+    return;
+  started = true;
+  supervisor = spawn_supervisor(
+    self->system(),
+    {.name = settings.name,
+     .intensity = std::max(5, 2 * static_cast<int>(settings.workers)),
+     .period = std::nullopt,
+     .backoff = settings.backoff,
+     .seed = settings.seed,
+     .stop_together = true,
+     .children = {}});
+  self->monitor(supervisor);
+  reconcile();
+}
+
+void PoolState::resize(std::size_t workers) {
+  settings.workers = workers;
+  if (started)
+    reconcile();
+}
+
+/// Makes the supervisor's children those that the number of workers asks for.
+void PoolState::reconcile() {
+  if (ending || failure)
+    return;
+  auto a_job = settings.workers_per_job;
+  auto wanted = [&](std::size_t ordinal) {
+    auto before = ordinal * a_job;
+    return before >= settings.workers ? 0 : std::min(a_job, settings.workers - before);
+  };
+  for (auto& [ordinal, child] : children)
+    if (wanted(ordinal) != child.slots && !child.stopping)
+      stop_child(ordinal);
+  for (std::size_t ordinal = 0; wanted(ordinal) > 0; ++ordinal) {
+    if (children.count(ordinal) > 0)
+      continue;
+    NodeOrder order{settings.name + ".w" + std::to_string(ordinal), ordinal * a_job,
+                    wanted(ordinal)};
+    children[ordinal] = {order.slots, false};
+    auto pool = caf::actor_cast<caf::actor>(self);
+    self->send(supervisor,
+               start_child{{.name = order.name,
+                            .restart = Restart::permanent,
+                            .start =
+                              [start = settings.start_node, pool = caf::actor_addr(pool.address()),
+                               order](caf::event_based_actor* parent) -> caf::actor {
+                              // By address: a pool that nobody uses must not live on through its nodes.
+                              auto strong = caf::actor_cast<caf::actor>(pool);
+                              return strong ? start(parent, strong, order) : caf::actor{};
+                            },
+                            .stop_limit = std::chrono::seconds(10)}});
+  }
+}
+
+/// Takes a child away: at once if it is not up, else when its tasks are done.
+void PoolState::stop_child(std::size_t ordinal) {
+  children[ordinal].stopping = true;
+  auto name = settings.name + ".w" + std::to_string(ordinal);
+  auto node = std::find_if(nodes.begin(), nodes.end(),
+                           [&](auto& entry) { return entry.second.name == name; });
+  if (node != nodes.end()) {
+    leave(node->second);
+    return;
+  }
+  self->request(supervisor, caf::infinite, actors::stop_child{name})
+    .then(
+      [this, ordinal] {
+        children.erase(ordinal);
+        reconcile();
+      },
+      [this, ordinal](caf::error&) { children.erase(ordinal); });
+}
+
+void PoolState::node_up(NodeUp& up) {
+  auto& node = nodes[up.incarnation];
+  node.incarnation = up.incarnation;
+  node.name = up.name;
+  node.job = up.job;
+  node.link = up.link;
+  node.page = up.page;
+  node.slots.resize(up.slots);
+  if (settings.max_tasks_per_worker > 0)
+    node.left = settings.max_tasks_per_worker * up.slots;
+  answer_waiting();
+  if (unforgiven)
+    self->delayed_send(self, proven_after, ProvenTick{up.incarnation});
+  auto ordinal = std::find_if(children.begin(), children.end(), [&](auto& child) {
+    return settings.name + ".w" + std::to_string(child.first) == up.name;
+  });
+  if (ending || ordinal == children.end() || ordinal->second.stopping) {
+    leave(node);
+    return;
+  }
+  for (std::size_t i = 0; i < node.slots.size(); ++i)
+    note_idle(node, i);
+  dispatch();
+}
+
+/// Gives the node no more tasks and takes back what it has not started.
+void PoolState::leave(Node& node) {
+  node.leaving = true;
+  for (std::size_t i = 0; i < node.slots.size(); ++i)
+    if (node.slots[i].outstanding() > 0)
+      recall(node, i, UINT32_MAX);
+  retire_if_empty(node);
+}
+
+void PoolState::retire_if_empty(Node& node) {
+  if (node.left == 0)
+    node.leaving = true;
+  if (!node.leaving || node.retired || !node.idle())
+    return;
+  node.retired = true;
+  NodeFrame frame;
+  Writer writer(frame.head);
+  write(writer, Op::retire);
+  flush(node, frame);
+}
+
+ExitKind PoolState::node_lost(const NodeLost& lost) {
+  auto found = nodes.find(lost.incarnation);
+  auto planned = ending;
+  auto charged = false;
+  auto was_up = found != nodes.end();
+  if (was_up) {
+    auto node = std::move(found->second);
+    nodes.erase(found);
+    planned = planned || node.leaving;
+    lose_tasks(node, lost, !planned && !lost.lease, charged);
+    deliver();
+  }
+  auto child = std::find_if(children.begin(), children.end(), [&](auto& entry) {
+    return entry.second.stopping &&
+           settings.name + ".w" + std::to_string(entry.first) == lost.name;
+  });
+  if (child != children.end()) { // Its supervisor would replace it.
+    planned = true;
+    if (was_up)
+      stop_child(child->first);
+  }
+  if (!planned)
+    ++totals.workers_lost;
+  dispatch();
+  if (planned)
+    return ExitKind::planned;
+  if (lost.lease)
+    return ExitKind::lease;
+  if (charged)
+    return ExitKind::charged;
+  unforgiven = true;
+  return ExitKind::lost;
+}
+
+std::size_t PoolState::workers_up() const {
+  std::size_t up = 0;
+  for (auto& [incarnation, node] : nodes)
+    up += node.leaving ? 0 : node.slots.size();
+  return up;
+}
+
+void PoolState::await_workers(const std::shared_ptr<Signal>& up) {
+  awaiting_workers.push_back(up);
+  start_workers();
+  answer_waiting();
+}
+
+void PoolState::answer_waiting() {
+  auto hopeless = failure || ending;
+  if (awaiting_workers.empty() || (!hopeless && workers_up() < settings.workers))
+    return;
+  for (auto& up : std::exchange(awaiting_workers, {}))
+    up->set(hopeless ? "the pool has no workers" : "");
+}
+
+PoolStats PoolState::stats() const {
+  auto now = totals;
+  now.workers = workers_up();
+  now.queued = queue.size() + queue.suspects();
+  for (auto& [incarnation, node] : nodes)
+    now.running += node.outstanding();
+  using std::chrono::microseconds;
+  now.p50 = microseconds(durations.percentile_ns(0.5) / 1000);
+  now.p99 = microseconds(durations.percentile_ns(0.99) / 1000);
+  return now;
+}
+
+// -- the end ---------------------------------------------------------------------------------
+
+void PoolState::close(std::shared_ptr<Signal> done) {
+  closed = true;
+  closing.push_back(std::move(done));
+  stop_if_closed();
+}
+
+void PoolState::stop_if_closed() {
+  if (!closed || ending || !calls.empty())
+    return;
+  ending = true;
+  answer_waiting();
+  if (!supervisor) {
+    self->quit();
+    return;
+  }
+  for (auto& [incarnation, node] : nodes) {
+    node.leaving = true;
+    retire_if_empty(node);
+  }
+  self->send(supervisor, stop{});
+}
+
+void PoolState::terminate() {
+  fail_all(cancelled("the pool was terminated"));
+  auto again = std::exchange(ending, true);
+  answer_waiting();
+  if (!supervisor) {
+    self->quit();
+    return;
+  }
+  for (auto& [incarnation, node] : nodes)
+    self->send(node.link, KillNode{});
+  if (!again)
+    self->send(supervisor, stop{});
+}
+
+void PoolState::supervisor_down(const caf::error& reason) {
+  supervisor = nullptr;
+  nodes.clear();
+  if (ending) {
+    self->quit();
+    return;
+  }
+  // The pool stays, to tell whoever asks why it can't go on.
+  failure = std::make_exception_ptr(BackendError("start workers", 0, exit_text(reason)));
+  fail_all(failure);
+  answer_waiting();
+}
+
+caf::actor spawn_pool(caf::actor_system& system, PoolSettings settings) {
+  return system.spawn([settings = std::move(settings)](caf::stateful_actor<PoolState>* self) {
+    return self->state.make_behavior(settings);
+  });
+}
+
+} // namespace fiber::actors

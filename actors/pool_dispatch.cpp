@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "actors/pool_state.hpp"
+
+// Who gets which task, and when. Slots pull: each has as many tasks as keep it busy until the
+// next ones arrive, and gets more as it answers. What waits behind a slow task is taken back as
+// soon as somebody else is idle.
+
+namespace fiber::actors {
+namespace {
+
+/// Tasks that a slot has in hand should last for so long: many times the 50 to 100 us that
+/// results and new tasks take on their way, and short enough that nothing is far from done.
+constexpr double horizon_ns = 2e6;
+constexpr std::size_t most_credit = 1024;
+constexpr std::size_t bytes_in_hand = 1024 * 1024;
+/// Less waiting work than this is not worth taking back.
+constexpr double steal_ns = 3e5;
+constexpr std::chrono::milliseconds steal_tick{5};
+
+std::size_t bytes_a_task(const TaskRange& tasks) {
+  auto& batch = *tasks.batch;
+  return (batch.ends[tasks.to - 1] - batch.begin_of(tasks.from)) / tasks.size();
+}
+
+} // namespace
+
+bool PoolState::usable(const Node& node) const {
+  return !node.leaving && !node.reserved && node.left > 0;
+}
+
+void PoolState::note_idle(Node& node, std::size_t slot) {
+  idle.push_back({node.incarnation, slot});
+}
+
+/// How many tasks of this call a slot may have.
+std::size_t PoolState::credit(const Call& call, std::size_t bytes) {
+  auto chunk = call.chunksize;
+  auto mean = pace(call).mean_ns;
+  // With no retry at all nothing is sent ahead: what may have started must not run again.
+  if (settings.max_retries == 0 || mean < 0)
+    return std::max<std::size_t>(1, chunk);
+  auto tasks = 1 + static_cast<std::size_t>(std::ceil(horizon_ns / std::max(mean, 1.0)));
+  tasks = std::min(tasks, bytes_in_hand / std::max<std::size_t>(1, bytes));
+  if (chunk > 0)
+    return std::clamp(tasks, chunk, 2 * chunk);
+  return std::clamp<std::size_t>(tasks, 2, most_credit);
+}
+
+void PoolState::dispatch() {
+  place_suspects();
+  while (!queue.empty() && !idle.empty()) {
+    auto ref = idle.front();
+    idle.pop_front();
+    auto node = nodes.find(ref.incarnation);
+    if (node != nodes.end() && usable(node->second) &&
+        node->second.slots[ref.slot].outstanding() == 0)
+      fill(node->second, ref.slot);
+  }
+  if (queue.empty()) {
+    saturated = false;
+    steal();
+    return;
+  }
+  if (saturated)
+    return;
+  for (auto& [incarnation, node] : nodes)
+    for (std::size_t i = 0; i < node.slots.size() && usable(node); ++i)
+      fill(node, i);
+  saturated = !queue.empty();
+}
+
+/// Gives a slot what it may have.
+void PoolState::fill(Node& node, std::size_t slot) {
+  if (queue.empty() || !usable(node))
+    return;
+  auto& call = *queue.next().batch->call;
+  auto may_have = credit(call, bytes_a_task(queue.next()));
+  auto has = node.slots[slot].outstanding();
+  // At least half empty before it is filled: frames carry many tasks then.
+  if (has >= may_have || (has > 0 && has > may_have / 2))
+    return;
+  auto most = may_have - has;
+  if (call.chunksize == 0) // The end of a queue is shared out: half of an even share each.
+    most = std::clamp<std::size_t>(queue.size() / (2 * workers_up()), 1, most);
+  NodeFrame frame;
+  while (most > 0 && !queue.empty() && usable(node)) {
+    auto limit = std::max(bytes_in_hand / 4, bytes_a_task(queue.next()));
+    auto tasks = queue.take(std::min(most, node.left), limit);
+    most -= tasks.size();
+    append_run(node, slot, std::move(tasks), frame);
+    if (!frame.body.empty())
+      flush(node, frame);
+  }
+  flush(node, frame);
+}
+
+/// Suspects run alone: in a node that has nothing else, one task at a time.
+void PoolState::place_suspects() {
+  if (queue.suspects() == 0)
+    return;
+  std::size_t reserved = 0;
+  for (auto& [incarnation, node] : nodes) {
+    if (queue.suspects() == 0)
+      return;
+    if (node.leaving || node.left == 0)
+      continue;
+    if (node.idle()) {
+      node.reserved = true;
+      NodeFrame frame;
+      append_run(node, 0, queue.take_suspect(), frame);
+      flush(node, frame);
+    } else if (node.reserved) {
+      ++reserved;
+    }
+  }
+  // Nodes that run a suspect are reserved too: they take the next one when they are done.
+  for (auto& [incarnation, node] : nodes) {
+    if (reserved >= queue.suspects())
+      return;
+    if (node.leaving || node.reserved || node.left == 0)
+      continue;
+    node.reserved = true;
+    ++reserved;
+    for (std::size_t i = 0; i < node.slots.size(); ++i)
+      if (node.slots[i].outstanding() > 1)
+        recall(node, i, UINT32_MAX);
+  }
+}
+
+void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFrame& frame) {
+  auto& batch = *tasks.batch;
+  auto& call = *batch.call;
+  Writer writer(frame.head);
+  if (node.opened.count(call.id) == 0) {
+    OpenCall open{call.id, call.single, call.callable.open(), call.callable.state()};
+    if (open.state.size() >= own_message_bytes) {
+      write(writer, open);
+      frame.body = open.state;
+      flush(node, frame);
+    } else {
+      write(writer, open);
+      writer.raw(open.state.bytes().data(), open.state.size());
+    }
+    if (!call.single)
+      node.opened.insert(call.id);
+  }
+  RunTasks run;
+  run.slot = static_cast<std::uint32_t>(slot);
+  run.call = call.id;
+  run.first_index = batch.first + tasks.from;
+  run.attempt = tasks.attempt;
+  run.lengths.reserve(tasks.size());
+  auto begin = batch.begin_of(tasks.from);
+  for (auto i = tasks.from; i < tasks.to; ++i)
+    run.lengths.push_back(batch.ends[i] - batch.begin_of(i));
+  auto arguments = batch.arguments.slice(begin, batch.ends[tasks.to - 1] - begin);
+  auto& target = node.slots[slot];
+  target.progress = self->clock().now();
+  if (node.left != SIZE_MAX)
+    node.left -= tasks.size();
+  run.first_seq = target.assign(std::move(tasks));
+  Writer again(frame.head);
+  write(again, run);
+  if (arguments.size() >= own_message_bytes)
+    frame.body = std::move(arguments);
+  else
+    again.raw(arguments.bytes().data(), arguments.size());
+}
+
+void PoolState::flush(Node& node, NodeFrame& frame) {
+  if (frame.head.empty())
+    return;
+  totals.bytes_sent += frame.head.size() + frame.body.size();
+  self->send(node.link, std::exchange(frame, {}));
+}
+
+void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
+  auto& target = node.slots[slot];
+  if (target.recalled || target.outstanding() == 0)
+    return;
+  target.recalled = true;
+  NodeFrame frame;
+  Writer writer(frame.head);
+  write(writer, Recall{static_cast<std::uint32_t>(slot),
+                       static_cast<std::uint32_t>(std::min<std::size_t>(most, UINT32_MAX))});
+  flush(node, frame);
+}
+
+/// With nothing left to hand out, takes back from slots with the most work ahead, one for each
+/// idle slot.
+void PoolState::steal() {
+  if (!queue.empty() || idle.empty() || ending)
+    return;
+  std::erase_if(idle, [&](const SlotRef& ref) {
+    auto node = nodes.find(ref.incarnation);
+    return node == nodes.end() || !usable(node->second) ||
+           node->second.slots[ref.slot].outstanding() > 0;
+  });
+  if (idle.empty())
+    return;
+  auto hands = idle.size();
+  auto later = false;
+  auto now = self->clock().now();
+  for (auto& [incarnation, node] : nodes) {
+    for (std::size_t i = 0; i < node.slots.size(); ++i) {
+      auto& slot = node.slots[i];
+      if (slot.recalled && hands > 0)
+        --hands;
+      if (slot.recalled || slot.outstanding() < 2)
+        continue;
+      later = true;
+      auto mean = pace(slot.call()).mean_ns;
+      auto ahead = static_cast<double>(slot.outstanding() - 1) * std::max(mean, 0.0);
+      if (hands > 0 && (ahead > steal_ns || now - slot.progress > std::chrono::milliseconds(1))) {
+        recall(node, i, slot.outstanding() / 2);
+        --hands;
+      }
+    }
+  }
+  if (later && !ticking) {
+    ticking = true;
+    self->delayed_send(self, steal_tick, StealTick{});
+  }
+}
+
+} // namespace fiber::actors

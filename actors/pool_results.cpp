@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "actors/pool_state.hpp"
+
+// How tasks end, or come back.
+
+namespace fiber::actors {
+namespace {
+
+/// Tasks behind a call's mean duration: enough to be steady, few enough to follow a change.
+constexpr double most_weight = 64;
+constexpr int exit_unknown = 256;
+
+} // namespace
+
+void PoolState::results(NodeResults& news) {
+  auto& frame = news.results;
+  auto found = nodes.find(news.incarnation);
+  if (found == nodes.end() || frame.slot >= found->second.slots.size()) {
+    totals.late += frame.results.size();
+    return;
+  }
+  auto& node = found->second;
+  auto& slot = node.slots[frame.slot];
+  auto n = static_cast<double>(frame.results.size());
+  auto seq = frame.first_seq;
+  totals.bytes_received += frame.bytes.size();
+  if (slot.outstanding() > 0) {
+    auto& known = pace(slot.call());
+    auto busy = static_cast<double>(frame.busy_ns);
+    known.mean_ns = known.weight > 0
+                      ? (known.mean_ns * known.weight + busy) / (known.weight + n)
+                      : busy / n;
+    known.weight = std::min(most_weight, known.weight + n);
+    durations.add(frame.busy_ns / std::max<std::size_t>(1, frame.results.size()), frame.results.size());
+  }
+  slot.progress = self->clock().now();
+  for (auto& result : frame.results) {
+    auto task = slot.finish(seq++);
+    if (!task) {
+      ++totals.late;
+      continue;
+    }
+    auto bytes = frame.bytes.slice(result.offset, result.length);
+    if (result.status == TaskResult::Status::value) {
+      finish(*task, {std::move(bytes), nullptr});
+      continue;
+    }
+    auto runs_left = settings.max_retries < 0 ||
+                     task->attempt <= static_cast<std::uint32_t>(settings.max_retries);
+    if (settings.retry_exceptions && runs_left) {
+      ++task->attempt;
+      come_back(*task);
+      continue;
+    }
+    Reader reader(bytes.bytes());
+    finish(*task, {{}, std::make_exception_ptr(
+                         RemoteError(read_failure(reader), task->batch->first + task->from,
+                                     static_cast<int>(task->attempt), node.job))});
+  }
+  if (unforgiven && !frame.results.empty()) {
+    unforgiven = false;
+    self->send(supervisor, forgive{});
+  }
+  if (node.reserved && node.idle())
+    node.reserved = false;
+  // New tasks go out before results are handed on: the worker waits, nobody else may.
+  if (usable(node) && queue.suspects() == 0)
+    fill(node, frame.slot);
+  deliver();
+  if (slot.outstanding() == 0)
+    note_idle(node, frame.slot);
+  retire_if_empty(node);
+  if (queue.empty() || queue.suspects() > 0 || !idle.empty())
+    dispatch();
+}
+
+void PoolState::handed_back(const NodeHandedBack& news) {
+  auto found = nodes.find(news.incarnation);
+  if (found == nodes.end() || news.what.slot >= found->second.slots.size())
+    return;
+  auto& node = found->second;
+  auto& slot = node.slots[news.what.slot];
+  slot.recalled = false;
+  auto back = slot.hand_back(news.what.from_seq);
+  for (auto tasks = back.rbegin(); tasks != back.rend(); ++tasks) {
+    if (node.left != SIZE_MAX)
+      node.left += tasks->size();
+    come_back(std::move(*tasks));
+  }
+  deliver();
+  if (node.reserved && node.idle())
+    node.reserved = false;
+  if (slot.outstanding() == 0)
+    note_idle(node, news.what.slot);
+  retire_if_empty(node);
+  saturated = false;
+  dispatch();
+}
+
+/// Tasks that were handed out and have not ended wait again, if anybody still wants them.
+void PoolState::come_back(TaskRange tasks) {
+  if (calls[tasks.call()].cancelled || ending) {
+    fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));
+    return;
+  }
+  if (tasks.attempt > 1)
+    totals.retries += tasks.size();
+  if (tasks.charges > 0)
+    queue.suspect(std::move(tasks));
+  else
+    queue.put_back(std::move(tasks));
+}
+
+/// Every task of a lost node waits again or ends. In each slot one is charged: the one it last
+/// announced as started, else the first it had not answered.
+void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged) {
+  std::vector<TaskRange> back;
+  for (std::size_t i = 0; i < node.slots.size(); ++i) {
+    auto announced = node.started(i);
+    auto first = true;
+    for (auto& [tasks, first_seq] : node.slots[i].lose()) {
+      auto seq = first_seq;
+      while (tasks.size() > 0) {
+        auto task = tasks.split(1);
+        auto ran = node.page ? seq <= announced : first;
+        auto guilty = node.page ? seq == announced : first;
+        // With no retry at all, whatever may have run must not run again.
+        if (blame && (guilty || (ran && settings.max_retries == 0))) {
+          charged = true;
+          charge(std::move(task), lost);
+        } else {
+          task.attempt += ran ? 1 : 0;
+          back.push_back(std::move(task));
+        }
+        first = false;
+        ++seq;
+      }
+    }
+  }
+  for (auto task = back.rbegin(); task != back.rend(); ++task)
+    come_back(std::move(*task));
+}
+
+void PoolState::charge(TaskRange task, const NodeLost& lost) {
+  auto exits = task.exits ? *task.exits : std::vector<int>{};
+  exits.push_back(lost.exit_code.value_or(exit_unknown));
+  ++task.charges;
+  auto allowed = settings.max_retries < 0 ||
+                 task.charges <= static_cast<std::uint32_t>(settings.max_retries);
+  if (!allowed) {
+    auto index = task.batch->first + task.from;
+    finish(task, {{}, std::make_exception_ptr(WorkerLost(index, static_cast<int>(task.attempt),
+                                                         std::move(exits), lost.reason))});
+    return;
+  }
+  task.exits = std::make_shared<const std::vector<int>>(std::move(exits));
+  ++task.attempt;
+  come_back(std::move(task));
+}
+
+void PoolState::finish(const TaskRange& task, detail::RawOutcome outcome) {
+  if (completing != task.batch->call) {
+    deliver();
+    completing = task.batch->call;
+  }
+  ++(outcome.error ? totals.failed : totals.done);
+  completions.push_back({task.batch->first + task.from, std::move(outcome)});
+}
+
+void PoolState::fail(const TaskRange& tasks, const std::exception_ptr& error) {
+  auto rest = tasks;
+  while (rest.size() > 0)
+    finish(rest.split(1), {{}, error});
+}
+
+void PoolState::fail_all(const std::exception_ptr& error) {
+  for (auto& tasks : queue.remove(std::nullopt))
+    fail(tasks, error);
+  for (auto& [incarnation, node] : nodes)
+    for (auto& slot : node.slots)
+      for (auto& range : slot.lose())
+        fail(range.tasks, error);
+  deliver();
+}
+
+/// Hands over what finish() has gathered.
+void PoolState::deliver() {
+  if (!completing)
+    return;
+  auto call = std::exchange(completing, nullptr);
+  auto ended = std::exchange(completions, {});
+  calls[call->id].ended += ended.size();
+  call->sink->deliver(std::move(ended));
+  drop_call_if_over(call->id);
+}
+
+void PoolState::drop_call_if_over(std::uint64_t id) {
+  auto record = calls.find(id);
+  if (record == calls.end() || !record->second.fed ||
+      record->second.ended < record->second.submitted)
+    return;
+  for (auto& [incarnation, node] : nodes)
+    if (node.opened.erase(id) > 0) {
+      NodeFrame frame;
+      Writer writer(frame.head);
+      write(writer, Op::close, id);
+      flush(node, frame);
+    }
+  calls.erase(record);
+  stop_if_closed();
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/exit.hpp"
+#include "actors/node_table.hpp"
+#include "actors/pool_actor.hpp"
+#include "actors/task_queue.hpp"
+
+namespace fiber::actors {
+
+/// To the pool itself: time to look for tasks that wait behind a slow one.
+struct StealTick {};
+/// To the pool itself: this node has been ready for long enough to say that starting works.
+struct ProvenTick {
+  std::uint64_t incarnation = 0;
+};
+
+/// A pool's own knowledge and what it does with it. Handlers and life cycle are in
+/// pool_actor.cpp, who gets which task in pool_dispatch.cpp, how tasks end in pool_results.cpp.
+struct PoolState {
+  static constexpr const char* name = "fiber.pool";
+
+  explicit PoolState(caf::event_based_actor* self) : self(self) {}
+  ~PoolState();
+  caf::behavior make_behavior(PoolSettings with);
+
+  struct CallRecord {
+    std::shared_ptr<const Call> call;
+    std::size_t submitted = 0, ended = 0;
+    bool fed = false;       ///< No more tasks will come.
+    bool cancelled = false; ///< Tasks that come back end as Cancelled.
+  };
+  /// How long the tasks of one callable run, over all of its calls.
+  struct Pace {
+    double mean_ns = -1; ///< Negative if unknown.
+    double weight = 0;   ///< Tasks behind mean_ns, up to a limit.
+  };
+  struct SlotRef {
+    std::uint64_t incarnation = 0;
+    std::size_t slot = 0;
+  };
+  struct Child {
+    std::size_t slots = 1;
+    bool stopping = false;
+  };
+
+  // pool_actor.cpp
+  void submit(const std::shared_ptr<const Batch>& batch);
+  void end_call(std::uint64_t call);
+  void cancel_call(std::uint64_t call);
+  void start_workers();
+  void resize(std::size_t workers);
+  void reconcile();
+  void stop_child(std::size_t ordinal);
+  void node_up(NodeUp& up);
+  ExitKind node_lost(const NodeLost& lost);
+  void leave(Node& node);
+  void retire_if_empty(Node& node);
+  void close(std::shared_ptr<Signal> done);
+  void terminate();
+  void supervisor_down(const caf::error& reason);
+  void stop_if_closed();
+  void await_workers(const std::shared_ptr<Signal>& up);
+  void answer_waiting();
+  std::size_t workers_up() const;
+  PoolStats stats() const;
+
+  // pool_dispatch.cpp
+  void dispatch();
+  void place_suspects();
+  void fill(Node& node, std::size_t slot);
+  void append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFrame& frame);
+  void flush(Node& node, NodeFrame& frame);
+  Pace& pace(const Call& call) { return paces[call.callable.open()]; }
+  std::size_t credit(const Call& call, std::size_t bytes_a_task);
+  void note_idle(Node& node, std::size_t slot);
+  void recall(Node& node, std::size_t slot, std::size_t most);
+  void steal();
+  bool usable(const Node& node) const;
+
+  // pool_results.cpp
+  void results(NodeResults& news);
+  void handed_back(const NodeHandedBack& news);
+  void finish(const TaskRange& task, detail::RawOutcome outcome);
+  void fail(const TaskRange& tasks, const std::exception_ptr& error);
+  void fail_all(const std::exception_ptr& error);
+  void come_back(TaskRange tasks);
+  void lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
+  void charge(TaskRange task, const NodeLost& lost);
+  void deliver();
+  void drop_call_if_over(std::uint64_t call);
+
+  caf::event_based_actor* self;
+  PoolSettings settings;
+  caf::actor supervisor;
+  TaskQueue queue;
+  std::unordered_map<std::uint64_t, CallRecord> calls;
+  std::unordered_map<detail::Open, Pace> paces;
+  std::map<std::uint64_t, Node> nodes;     ///< Those that are up, by incarnation.
+  std::map<std::size_t, Child> children;   ///< Those that the supervisor has, by ordinal.
+  std::deque<SlotRef> idle;                ///< May hold some that are not any more.
+  std::vector<std::shared_ptr<Signal>> awaiting_workers;
+  std::vector<std::shared_ptr<Signal>> closing;
+  std::vector<Completion> completions;     ///< Of `completing`, not delivered yet.
+  std::shared_ptr<const Call> completing;
+  std::exception_ptr failure;              ///< Why the pool can run nothing any more.
+  bool started = false, closed = false, ending = false;
+  bool unforgiven = false; ///< A loss counts against the supervisor's intensity.
+  bool saturated = false;  ///< Every slot has what it may have.
+  bool ticking = false;
+  PoolStats totals;
+  DurationCounts durations;
+};
+
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StealTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProvenTick)

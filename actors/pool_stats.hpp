@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "actors/signal.hpp"
+#include "fiber/pool_stats.hpp"
+
+namespace fiber::actors {
+
+using StatsReply = Reply<PoolStats>;
+
+/// Counts durations in steps of a quarter octave: percentiles within 19 % at a fixed size.
+class DurationCounts {
+public:
+  void add(std::uint64_t ns, std::uint64_t times) {
+    counts_[step(ns)] += times;
+    total_ += times;
+  }
+  std::uint64_t percentile_ns(double share) const {
+    auto rank = static_cast<std::uint64_t>(share * static_cast<double>(total_));
+    std::uint64_t seen = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i)
+      if (seen += counts_[i]; seen > rank)
+        return middle(i);
+    return 0;
+  }
+
+private:
+  static std::size_t step(std::uint64_t ns) {
+    if (ns < 4)
+      return ns;
+    auto octave = static_cast<std::size_t>(std::bit_width(ns)) - 1;
+    return octave * 4 + (ns >> (octave - 2)) % 4 - 4;
+  }
+  static std::uint64_t middle(std::size_t i) {
+    if (i < 4)
+      return i;
+    auto octave = (i + 4) / 4;
+    auto quarter = std::uint64_t{1} << (octave - 2);
+    return (4 + i % 4) * quarter + quarter / 2;
+  }
+
+  std::array<std::uint64_t, 256> counts_{};
+  std::uint64_t total_ = 0;
+};
+
+} // namespace fiber::actors

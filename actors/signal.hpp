@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace fiber::actors {
+
+/// Tells a waiting thread that something has happened, and what.
+template <class T>
+class Reply {
+public:
+  void set(T value) {
+    {
+      std::lock_guard lock(mutex_);
+      if (set_)
+        return;
+      set_ = true;
+      value_ = std::move(value);
+    }
+    changed_.notify_all();
+  }
+  bool is_set() const {
+    std::lock_guard lock(mutex_);
+    return set_;
+  }
+  /// True if it is set by then.
+  bool wait_until(std::chrono::steady_clock::time_point limit) const {
+    std::unique_lock lock(mutex_);
+    if (limit == std::chrono::steady_clock::time_point::max()) {
+      changed_.wait(lock, [&] { return set_; });
+      return true;
+    }
+    return changed_.wait_until(lock, limit, [&] { return set_; });
+  }
+  /// Only after it was set.
+  T value() const {
+    std::lock_guard lock(mutex_);
+    return value_;
+  }
+
+private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  bool set_ = false;
+  T value_{};
+};
+
+/// Done, with the reason if it went wrong (empty: well).
+using Signal = Reply<std::string>;
+
+} // namespace fiber::actors

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/error.hpp"
+
+#include <utility>
+
+#include "actors/failure.hpp"
+
+namespace fiber {
+namespace {
+
+std::string remote_text(const Failure& failure, std::size_t index, int attempt,
+                        const std::string& job) {
+  auto where = "task " + std::to_string(index) + " (attempt " + std::to_string(attempt) +
+               (job.empty() ? "" : ", job " + job) + ") threw ";
+  return where + failure.type + (failure.type.empty() || failure.what.empty() ? "" : ": ") +
+         failure.what;
+}
+
+std::string exit_text(int exit) {
+  if (exit == 256)
+    return "exit unknown";
+  return exit < 0 ? "signal " + std::to_string(-exit) : "exit code " + std::to_string(exit);
+}
+
+std::string lost_text(std::size_t index, int attempts, const std::vector<int>& exits,
+                      const std::string& reason) {
+  auto text = "task " + std::to_string(index) + " lost its worker in each of " +
+              std::to_string(attempts) + (attempts == 1 ? " run" : " runs") + " (";
+  for (std::size_t i = 0; i < exits.size(); ++i)
+    text += (i > 0 ? ", " : "") + exit_text(exits[i]);
+  return text + ")" + (reason.empty() ? "" : "; last: " + reason);
+}
+
+} // namespace
+
+RemoteError::RemoteError(Failure failure, std::size_t index, int attempt, std::string job)
+  : Error(remote_text(failure, index, attempt, job)),
+    failure_(std::make_shared<const Failure>(std::move(failure))), index_(index),
+    attempt_(attempt), job_(std::move(job)) {}
+
+void RemoteError::rethrow_original() const {
+  rethrow(*failure_);
+  throw *this;
+}
+
+WorkerLost::WorkerLost(std::size_t index, int attempts, std::vector<int> exits,
+                       std::string reason)
+  : Error(lost_text(index, attempts, exits, reason)), index_(index), attempts_(attempts),
+    exits_(std::move(exits)), reason_(std::move(reason)) {}
+
+BackendError::BackendError(std::string operation, int status, std::string detail)
+  : Error(operation + ": " + detail), operation_(std::move(operation)), status_(status),
+    detail_(std::move(detail)) {}
+
+ConfigError::ConfigError(std::string key, std::string place, std::string valid,
+                         const std::string& problem)
+  : Error(key + " in " + place + ": " + problem + "; valid: " + valid), key_(std::move(key)),
+    place_(std::move(place)), valid_(std::move(valid)) {}
+
+} // namespace fiber

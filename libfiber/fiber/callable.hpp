@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "fiber/value.hpp"
+
+// What can be run elsewhere: a plain function, a lambda without captures, a function object that
+// is a value (fiber/value.hpp), or bind(f, args...). A callable travels as its place within the
+// executable or shared library (build id and offset), so nothing has to be registered.
+
+namespace fiber {
+
+/// What one job may use. A backend that can't grant it says so.
+struct Resources {
+  double cpu = 1;            ///< Cores.
+  std::size_t memory_mb = 0; ///< MiB; 0: no limit.
+  int gpu = 0;               ///< Whole devices.
+  bool operator==(const Resources&) const = default;
+};
+
+namespace detail {
+
+/// A callable, unpacked in a job and ready to run tasks.
+class Body {
+public:
+  virtual ~Body() = default;
+  /// Runs one task: reads its arguments, writes its result. Throws what the callable throws.
+  virtual void run(Reader& arguments, Writer& result) = 0;
+};
+using Open = std::unique_ptr<Body> (*)(Reader& state);
+
+/// Writes the identity of the function at `code`. Throws Error if it is in no loaded object that
+/// has a build id.
+void pack_code(Writer& writer, const void* code);
+/// The function of that identity in this process. Throws Error that names the object's path if
+/// it is not loaded here, and if the place is not code.
+const void* unpack_code(Reader& reader);
+
+template <class F>
+inline constexpr bool is_function = std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
+
+/// Recreated where it is needed, since it holds nothing.
+template <class F>
+inline constexpr bool is_stateless =
+  std::is_empty_v<F> && std::is_default_constructible_v<F> && !has_serialize_member<F>();
+
+template <class F>
+constexpr void check_callable() {
+  static_assert(!is_capturing_closure<F>,
+                "fiber: a lambda with captures can't be sent to another process; use "
+                "fiber::bind(lambda, values...) with a lambda that captures nothing, or a "
+                "function object with a serialize() member");
+  static_assert(!std::is_member_pointer_v<F>,
+                "fiber: a pointer to a member can't be sent; wrap the call in a lambda that "
+                "captures nothing");
+  if constexpr (!is_function<F> && !is_stateless<F>)
+    check_value<F>();
+}
+
+template <class F>
+void pack_callable(Writer& writer, const F& f) {
+  check_callable<F>();
+  if constexpr (is_function<F>)
+    pack_code(writer, reinterpret_cast<const void*>(f));
+  else if constexpr (!is_stateless<F>)
+    pack<F>(writer, f);
+}
+
+template <class F>
+F unpack_callable(Reader& reader) {
+  if constexpr (is_function<F>)
+    return reinterpret_cast<F>(const_cast<void*>(unpack_code(reader)));
+  else if constexpr (is_stateless<F>)
+    return F{};
+  else
+    return unpack<F>(reader);
+}
+
+/// Calls `f` with `args`, handing each over as a temporary where f takes it so, else as an lvalue.
+template <class F, class... Args>
+decltype(auto) call(F& f, Args&... args) {
+  if constexpr (std::is_invocable_v<F&, Args&&...>)
+    return std::invoke(f, std::move(args)...);
+  else
+    return std::invoke(f, args...);
+}
+
+template <class F, class... Args>
+concept Takes = std::is_invocable_v<F&, Args&&...> || std::is_invocable_v<F&, Args&...>;
+
+template <class F, class... Args>
+struct CallResult {
+  static_assert(Takes<F, Args...>, "fiber: the callable can't be called with these arguments");
+  using type = std::decay_t<decltype(call(std::declval<F&>(), std::declval<Args&>()...))>;
+};
+/// What `F` returns for `Args`, as a value.
+template <class F, class... Args>
+using call_result_t = typename CallResult<F, Args...>::type;
+
+template <class R>
+constexpr void check_result() {
+  if constexpr (!std::is_void_v<R>) {
+    check_value<R>();
+    static_assert(std::is_copy_constructible_v<R>,
+                  "fiber: a result must be copyable, since copies of a Future share it; return a "
+                  "std::shared_ptr, or a type with a copy constructor");
+  }
+}
+
+} // namespace detail
+
+/// A callable with its first arguments: see bind().
+template <class F, class... Bound>
+class BoundCallable {
+public:
+  BoundCallable(F f, Bound... bound) : f_(std::move(f)), bound_(std::move(bound)...) {}
+
+  // What is bound is used again by the next task: f sees it as const where it can.
+  template <class... Args>
+    requires(std::is_invocable_v<F&, const Bound&..., Args...> ||
+             std::is_invocable_v<F&, Bound&..., Args...>)
+  decltype(auto) operator()(Args&&... args) {
+    return std::apply(
+      [&](Bound&... bound) -> decltype(auto) {
+        if constexpr (std::is_invocable_v<F&, const Bound&..., Args...>)
+          return std::invoke(f_, std::as_const(bound)..., std::forward<Args>(args)...);
+        else
+          return std::invoke(f_, bound..., std::forward<Args>(args)...);
+      },
+      bound_);
+  }
+
+  void fiber_pack(Writer& writer) const {
+    detail::pack_callable(writer, f_);
+    pack(writer, bound_);
+  }
+  static BoundCallable fiber_unpack(Reader& reader) {
+    auto f = detail::unpack_callable<F>(reader);
+    return {std::move(f), unpack<std::tuple<Bound...>>(reader)};
+  }
+
+private:
+  BoundCallable(F f, std::tuple<Bound...> bound) : f_(std::move(f)), bound_(std::move(bound)) {}
+
+  F f_;
+  std::tuple<Bound...> bound_;
+};
+
+/// `f` with its first arguments fixed: bind(f, a, b) called with (c) calls f(a, b, c). What is bound
+/// is packed once a call and sent once to each job, never once a task.
+template <class F, class... Args>
+auto bind(F f, Args&&... args) {
+  detail::check_callable<F>();
+  (detail::check_value<detail::value_t<Args>>(), ...);
+  return BoundCallable<F, detail::value_t<Args>...>(std::move(f), std::forward<Args>(args)...);
+}
+
+/// A callable that says what it needs: see meta().
+template <class F>
+class MeasuredCallable {
+public:
+  MeasuredCallable(F f, Resources resources) : f_(std::move(f)), resources_(resources) {}
+
+  template <class... Args>
+    requires std::is_invocable_v<F&, Args...>
+  decltype(auto) operator()(Args&&... args) {
+    return std::invoke(f_, std::forward<Args>(args)...);
+  }
+
+  const Resources& resources() const { return resources_; }
+  void fiber_pack(Writer& writer) const { detail::pack_callable(writer, f_); }
+  static MeasuredCallable fiber_unpack(Reader& reader) {
+    return {detail::unpack_callable<F>(reader), {}};
+  }
+
+private:
+  F f_;
+  Resources resources_;
+};
+
+/// `f` with the resources it needs. A pool that has not started takes them over; a pool that has
+/// less throws ConfigError, naming both.
+template <class F>
+auto meta(F f, Resources resources) {
+  detail::check_callable<F>();
+  return MeasuredCallable<F>(std::move(f), resources);
+}
+
+namespace detail {
+
+template <class F, class Argument, bool spread>
+class CallableBody final : public Body {
+public:
+  static std::unique_ptr<Body> open(Reader& state) {
+    return std::make_unique<CallableBody>(unpack_callable<F>(state));
+  }
+  explicit CallableBody(F f) : f_(std::move(f)) {}
+
+  void run(Reader& arguments, Writer& result) override {
+    auto argument = unpack<Argument>(arguments);
+    auto finish = [&](auto&... args) {
+      using R = call_result_t<F, std::remove_reference_t<decltype(args)>...>;
+      if constexpr (std::is_void_v<R>)
+        call(f_, args...);
+      else
+        pack<R>(result, call(f_, args...));
+    };
+    if constexpr (spread)
+      std::apply(finish, argument);
+    else
+      finish(argument);
+  }
+
+private:
+  F f_;
+};
+
+/// Keeps what packed handles (Shared, ...) refer to alive until the packed bytes were used. Handles
+/// find the innermost scope of their thread.
+class KeepScope {
+public:
+  KeepScope();
+  ~KeepScope();
+  KeepScope(const KeepScope&) = delete;
+  KeepScope& operator=(const KeepScope&) = delete;
+  std::vector<std::shared_ptr<const void>> take();
+  /// Adds to the innermost scope of this thread, if there is one.
+  static void keep(std::shared_ptr<const void> value);
+
+private:
+  std::vector<std::shared_ptr<const void>> kept_;
+  KeepScope* outer_;
+};
+
+} // namespace detail
+
+/// Any callable that takes no argument, packed.
+class AnyCallable {
+public:
+  AnyCallable() = default;
+  template <class F>
+    requires(!std::same_as<F, AnyCallable> && detail::Takes<F>)
+  AnyCallable(F f) // NOLINT(google-explicit-constructor): options read better so
+    : AnyCallable(of<std::tuple<>, true>(f)) {}
+
+  explicit operator bool() const { return open_ != nullptr; }
+
+  /// Packs `f`, to be called with an unpacked `Argument` (with its parts if `spread`).
+  template <class Argument, bool spread, class F>
+  static AnyCallable of(const F& f) {
+    AnyCallable callable;
+    callable.open_ = &detail::CallableBody<F, Argument, spread>::open;
+    detail::KeepScope scope;
+    Bytes state;
+    Writer writer(state);
+    detail::pack_callable(writer, f);
+    callable.state_ = Payload(std::move(state));
+    callable.kept_ = scope.take();
+    if constexpr (requires { f.resources(); })
+      callable.resources_ = f.resources();
+    return callable;
+  }
+
+  detail::Open open() const { return open_; }
+  const Payload& state() const { return state_; }
+  const std::optional<Resources>& resources() const { return resources_; }
+
+private:
+  detail::Open open_ = nullptr;
+  Payload state_;
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::optional<Resources> resources_;
+};
+
+} // namespace fiber

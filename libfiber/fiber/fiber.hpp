@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fiber/callable.hpp"
+#include "fiber/config.hpp"
+#include "fiber/error.hpp"
+#include "fiber/future.hpp"
+#include "fiber/pool.hpp"
+#include "fiber/session.hpp"
+#include "fiber/share.hpp"
+#include "fiber/this_task.hpp"
+#include "fiber/value.hpp"

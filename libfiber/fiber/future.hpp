@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fiber/results.hpp"
+#include "fiber/value.hpp"
+
+namespace fiber {
+
+namespace detail {
+
+template <class R>
+R open_outcome(const RawOutcome& raw) {
+  if (raw.error)
+    std::rethrow_exception(raw.error);
+  if constexpr (!std::is_void_v<R>) {
+    Reader reader(raw.value.bytes());
+    return unpack<R>(reader);
+  }
+}
+
+template <class Duration>
+Results::Clock::time_point limit_of(Duration d) {
+  auto now = Results::Clock::now();
+  // A duration too long for the clock means no limit.
+  if (std::chrono::duration<double>(d) >
+      std::chrono::duration<double>(Results::forever - now) * 0.5)
+    return Results::forever;
+  return now + std::chrono::ceil<Results::Clock::duration>(d);
+}
+
+} // namespace detail
+
+/// How one task ended: a value or an error.
+template <class R>
+class Outcome {
+public:
+  explicit Outcome(R value) : value_(std::move(value)) {}
+  explicit Outcome(std::exception_ptr error) : error_(std::move(error)) {}
+
+  bool ok() const { return error_ == nullptr; }
+  /// The result; rethrows the failure of a task that has none.
+  R& value() {
+    if (error_)
+      std::rethrow_exception(error_);
+    return *value_;
+  }
+  const R& value() const { return const_cast<Outcome&>(*this).value(); }
+  /// The failure: RemoteError, WorkerLost, Cancelled, ...; null if there is a value.
+  std::exception_ptr error() const { return error_; }
+
+private:
+  std::optional<R> value_;
+  std::exception_ptr error_;
+};
+
+template <>
+class Outcome<void> {
+public:
+  Outcome() = default;
+  explicit Outcome(std::exception_ptr error) : error_(std::move(error)) {}
+  bool ok() const { return error_ == nullptr; }
+  void value() const {
+    if (error_)
+      std::rethrow_exception(error_);
+  }
+  std::exception_ptr error() const { return error_; }
+
+private:
+  std::exception_ptr error_;
+};
+
+namespace detail {
+
+/// Never throws for a task's failure; a value that can't be unpacked becomes the error.
+template <class R>
+Outcome<R> outcome_of(const RawOutcome& raw) {
+  try {
+    if constexpr (std::is_void_v<R>) {
+      open_outcome<R>(raw);
+      return {};
+    } else {
+      return Outcome<R>(open_outcome<R>(raw));
+    }
+  } catch (...) {
+    return Outcome<R>(std::current_exception());
+  }
+}
+
+} // namespace detail
+
+/// A result that may not be there yet. Copies share one result.
+///
+/// Thread safety: any thread may call any member function.
+template <class R>
+class Future {
+public:
+  Future() = default;
+  explicit Future(std::shared_ptr<detail::Results> results) : results_(std::move(results)) {}
+
+  /// Whether it stands for a task: false after default construction.
+  bool valid() const { return results_ != nullptr; }
+  /// Blocks until the task has ended; returns a copy of its result or throws its failure:
+  /// RemoteError, WorkerLost, Cancelled, Closed, BackendError. May be called again.
+  R get() const {
+    state().wait_index(0, detail::Results::forever);
+    return detail::open_outcome<R>(state().at(0));
+  }
+  /// Blocks until the task has ended or `d` has passed; true if it has ended.
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> d) const {
+    return state().wait_index(0, detail::limit_of(d));
+  }
+  /// Whether get() would return at once.
+  bool ready() const { return state().done() > 0; }
+  /// Takes the task back if it has not started: get() then throws Cancelled.
+  void cancel() { state().cancel(); }
+
+private:
+  detail::Results& state() const {
+    if (!results_)
+      throw Error("this Future stands for no task");
+    return *results_;
+  }
+
+  std::shared_ptr<detail::Results> results_;
+};
+
+/// The results of a map. Copies share them.
+///
+/// Thread safety: any thread may call any member function.
+template <class R>
+class MapResult {
+public:
+  explicit MapResult(std::shared_ptr<detail::Results> results) : results_(std::move(results)) {}
+
+  /// Blocks until all tasks have ended and returns their results in the order of the input. If
+  /// any failed, throws the failure of the lowest index; outcomes() has the others.
+  std::conditional_t<std::is_void_v<R>, void, std::vector<R>> get() const {
+    wait_all();
+    auto n = size();
+    if constexpr (std::is_void_v<R>) {
+      for (std::size_t i = 0; i < n; ++i)
+        detail::open_outcome<void>(results_->at(i));
+    } else {
+      std::vector<R> values;
+      values.reserve(n);
+      for (std::size_t i = 0; i < n; ++i)
+        values.push_back(detail::open_outcome<R>(results_->at(i)));
+      return values;
+    }
+  }
+  /// Blocks until all tasks have ended; one outcome a task, in the order of the input.
+  std::vector<Outcome<R>> outcomes() const {
+    wait_all();
+    std::vector<Outcome<R>> all;
+    all.reserve(size());
+    for (std::size_t i = 0; i < size(); ++i)
+      all.push_back(detail::outcome_of<R>(results_->at(i)));
+    return all;
+  }
+  /// Blocks until all have ended or `d` has passed; true if all have ended.
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> d) const {
+    return results_->wait_done(size(), detail::limit_of(d));
+  }
+  bool ready() const { return done() == size(); }
+  /// Takes back what has not started; those tasks end as Cancelled.
+  void cancel() { results_->cancel(); }
+  /// How many tasks have ended, well or badly.
+  std::size_t done() const { return results_->done(); }
+  std::size_t size() const { return results_->submitted(); }
+
+private:
+  void wait_all() const { results_->wait_done(size(), detail::Results::forever); }
+
+  std::shared_ptr<detail::Results> results_;
+};
+
+namespace detail {
+
+/// Where a ResultRange gets its results, and more tasks for the pool as it goes.
+class Stream {
+public:
+  virtual ~Stream() = default;
+  /// The next outcome; nothing at the end.
+  virtual std::optional<RawOutcome> next() = 0;
+};
+
+} // namespace detail
+
+/// Results one after another, as imap and imap_unordered give them: an input range.
+///
+/// A failed task throws when its element is read (`*it`), and the iteration can go on. Memory is
+/// bounded: tasks are taken from the input as results are read. Destroying it cancels the rest.
+/// Not thread-safe.
+template <class R>
+class ResultRange {
+public:
+  explicit ResultRange(std::unique_ptr<detail::Stream> stream) : stream_(std::move(stream)) {}
+
+  class iterator {
+  public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = std::conditional_t<std::is_void_v<R>, Outcome<void>, R>;
+    using difference_type = std::ptrdiff_t;
+
+    iterator() = default;
+    explicit iterator(ResultRange* range) : range_(range) {}
+    /// The result; throws the failure of a task that has none. ResultRange<void> yields Outcome<void>.
+    value_type operator*() const {
+      if constexpr (std::is_void_v<R>)
+        return detail::outcome_of<void>(*range_->current_);
+      else
+        return detail::open_outcome<R>(*range_->current_);
+    }
+    iterator& operator++() {
+      range_->advance();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return !range_ || !range_->current_; }
+
+  private:
+    ResultRange* range_ = nullptr;
+  };
+
+  /// Blocks until the first result is there.
+  iterator begin() {
+    if (!started_)
+      advance();
+    return iterator(this);
+  }
+  std::default_sentinel_t end() const { return {}; }
+
+private:
+  void advance() {
+    started_ = true;
+    current_ = stream_->next();
+  }
+
+  std::unique_ptr<detail::Stream> stream_;
+  std::optional<detail::RawOutcome> current_;
+  bool started_ = false;
+};
+
+} // namespace fiber

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <boost/archive/binary_iarchive.hpp>
+#include <boost/archive/binary_oarchive.hpp>
+#include <boost/serialization/access.hpp>
+
+#include "fiber/bytes.hpp"
+#include "fiber/error.hpp"
+
+// How values travel. A value is anything Boost.Serialization can archive; arithmetic types, enums,
+// strings, pairs, tuples, optionals, variants, standard containers and trivially copyable types
+// take a short way that makes no archive object.
+
+namespace fiber {
+
+/// Appends to a byte string.
+class Writer {
+public:
+  explicit Writer(Bytes& out) : out_(&out) {}
+  void raw(const void* data, std::size_t size) {
+    auto first = static_cast<const std::byte*>(data);
+    out_->insert(out_->end(), first, first + size);
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void put(const T& value) {
+    raw(&value, sizeof value);
+  }
+  void size(std::size_t n) { put(static_cast<std::uint64_t>(n)); }
+  void text(std::string_view text) {
+    size(text.size());
+    raw(text.data(), text.size());
+  }
+  std::size_t written() const { return out_->size(); }
+
+private:
+  Bytes* out_;
+};
+
+/// Reads what a Writer wrote. Each member throws Error if the bytes end too early.
+class Reader {
+public:
+  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  std::span<const std::byte> raw(std::size_t n) {
+    if (n > rest_.size())
+      throw Error("a value ends after " + std::to_string(rest_.size()) + " of " +
+                  std::to_string(n) + " bytes");
+    auto part = rest_.first(n);
+    rest_ = rest_.subspan(n);
+    return part;
+  }
+  void copy(void* to, std::size_t n) {
+    auto from = raw(n);
+    if (n > 0)
+      std::memcpy(to, from.data(), n);
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  T get() {
+    std::array<std::byte, sizeof(T)> image;
+    copy(image.data(), sizeof(T));
+    return std::bit_cast<T>(image);
+  }
+  /// A count of things that take at least `least` bytes each, so that a count that can't be
+  /// right is refused before memory is taken for it.
+  std::size_t size(std::size_t least = 1) {
+    auto n = get<std::uint64_t>();
+    if (least > 0 && n > rest_.size() / least)
+      throw Error("a value announces " + std::to_string(n) + " elements in " +
+                  std::to_string(rest_.size()) + " bytes");
+    return static_cast<std::size_t>(n);
+  }
+  std::string text() {
+    auto part = raw(size());
+    return {reinterpret_cast<const char*>(part.data()), part.size()};
+  }
+  std::span<const std::byte> rest() const { return rest_; }
+  bool empty() const { return rest_.empty(); }
+
+private:
+  std::span<const std::byte> rest_;
+};
+
+namespace detail {
+
+// -- what kind of type it is ---------------------------------------------------------------
+
+template <class T>
+consteval bool is_closure() {
+  // The language has no trait for it; both compilers spell it in the function's name.
+  std::string_view name = __PRETTY_FUNCTION__;
+#if defined(__clang__)
+  auto from = name.find("[T = ");
+  return name.find("(lambda at", from) == from + 5 ||
+         name.find("::(lambda at", from) != std::string_view::npos;
+#else
+  auto from = name.find("[with T = ");
+  auto at = name.find("<lambda(", from);
+  // A closure as a template argument of something else is followed by more of that name.
+  return at != std::string_view::npos && name.find('<', from) == at;
+#endif
+}
+
+/// A lambda with captures: nothing can be said about what it holds.
+template <class T>
+inline constexpr bool is_capturing_closure =
+  std::is_class_v<T> && is_closure<T>() && !std::is_default_constructible_v<T>;
+
+struct NameProbe {
+  int serialize;
+};
+template <class T>
+struct NameClash : T, NameProbe {};
+
+/// Has a member called serialize, private or not: then the lookup in NameClash is ambiguous.
+template <class T>
+consteval bool has_serialize_member() {
+  if constexpr (std::is_class_v<T> && !std::is_final_v<T>)
+    return !requires { &NameClash<T>::serialize; };
+  else
+    return requires(T& t, boost::archive::binary_oarchive& ar) { t.serialize(ar, 0U); };
+}
+
+template <class T>
+concept FreelySerializable =
+  requires(T& t, boost::archive::binary_oarchive& ar) { serialize(ar, t, 0U); };
+
+/// A handle of ours that packs itself.
+template <class T>
+concept SelfPacking = requires(const T& t, Writer& w, Reader& r) {
+  t.fiber_pack(w);
+  { T::fiber_unpack(r) } -> std::same_as<T>;
+};
+
+template <class T, template <class...> class Template>
+inline constexpr bool is_a = false;
+template <template <class...> class Template, class... Args>
+inline constexpr bool is_a<Template<Args...>, Template> = true;
+template <class T>
+inline constexpr bool is_span = false;
+template <class T, std::size_t N>
+inline constexpr bool is_span<std::span<T, N>> = true;
+template <class T>
+inline constexpr bool is_array = false;
+template <class T, std::size_t N>
+inline constexpr bool is_array<std::array<T, N>> = true;
+template <class T>
+inline constexpr bool is_function_wrapper = false;
+template <class Signature>
+inline constexpr bool is_function_wrapper<std::function<Signature>> = true;
+
+/// Copied as it lies in memory.
+template <class T>
+concept Flat = std::is_arithmetic_v<T> || std::is_enum_v<T> || is_a<T, std::complex> ||
+               (std::is_trivially_copyable_v<T> && std::is_class_v<T> &&
+                !has_serialize_member<T>() && !FreelySerializable<T> && !SelfPacking<T> &&
+                !is_a<T, std::pair> && !is_a<T, std::tuple> && !is_a<T, std::optional> &&
+                !is_a<T, std::variant> && !is_span<T> && !is_array<T> && !is_closure<T>());
+
+/// map, set and their kin: a sequence whose elements are inserted one by one.
+template <class T>
+concept Container = requires(T& t, const T& c) {
+  typename T::value_type;
+  { c.size() } -> std::convertible_to<std::size_t>;
+  c.begin() != c.end();
+  t.insert(t.end(), std::declval<typename T::value_type>());
+  t.clear();
+} && !has_serialize_member<T>() && !FreelySerializable<T>;
+
+/// What `T` is as a value: its plain type; a string for a string literal.
+template <class T>
+using value_t = std::conditional_t<
+  std::is_array_v<std::remove_reference_t<T>> &&
+    std::is_same_v<std::remove_cv_t<std::remove_extent_t<std::remove_reference_t<T>>>, char>,
+  std::string, std::decay_t<T>>;
+
+template <class T>
+constexpr void check_value() {
+  static_assert(!std::is_reference_v<T>,
+                "fiber: a reference can't be sent to another process; send a value");
+  static_assert(!std::is_pointer_v<T> && !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T>,
+                "fiber: a raw pointer means nothing in another process; send the value itself, a "
+                "std::vector or a std::string (a function pointer can be a callable, not a value)");
+  static_assert(!is_capturing_closure<T>,
+                "fiber: a lambda with captures can't be sent to another process; use "
+                "fiber::bind(lambda, values...) with a lambda that captures nothing, or a "
+                "function object with a serialize() member");
+  static_assert(!is_function_wrapper<T>,
+                "fiber: a std::function can't be sent to another process; use a function, a "
+                "capture-less lambda, fiber::bind or a function object with serialize()");
+}
+
+// -- Boost.Serialization over bytes ----------------------------------------------------------
+
+class WriterBuffer : public std::streambuf {
+public:
+  explicit WriterBuffer(Writer& writer) : writer_(writer) {}
+
+protected:
+  std::streamsize xsputn(const char* data, std::streamsize n) override {
+    writer_.raw(data, static_cast<std::size_t>(n));
+    return n;
+  }
+  int_type overflow(int_type c) override {
+    auto byte = traits_type::to_char_type(c);
+    writer_.raw(&byte, 1);
+    return c;
+  }
+
+private:
+  Writer& writer_;
+};
+
+class ReaderBuffer : public std::streambuf {
+public:
+  explicit ReaderBuffer(std::span<const std::byte> bytes) {
+    auto first = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
+    setg(first, first, first + bytes.size());
+  }
+  std::size_t used() const { return static_cast<std::size_t>(gptr() - eback()); }
+};
+
+inline constexpr unsigned archive_flags =
+  boost::archive::no_header | boost::archive::no_codecvt;
+
+template <class T>
+void archive(Writer& writer, const T& value) {
+  WriterBuffer buffer(writer);
+  boost::archive::binary_oarchive out(buffer, archive_flags);
+  out << value;
+}
+
+template <class T>
+T unarchive(Reader& reader) {
+  ReaderBuffer buffer(reader.rest());
+  auto load = [&](T& value) {
+    boost::archive::binary_iarchive in(buffer, archive_flags);
+    in >> value;
+    reader.raw(buffer.used());
+  };
+  if constexpr (std::is_default_constructible_v<T>) {
+    T value{};
+    load(value);
+    return value;
+  } else { // A default constructor that only boost::serialization::access may call.
+    struct Storage {
+      alignas(T) std::byte bytes[sizeof(T)];
+      T* get() { return reinterpret_cast<T*>(bytes); }
+    } storage;
+    boost::serialization::access::construct(storage.get());
+    auto destroy = [](T* value) { std::destroy_at(value); };
+    std::unique_ptr<T, decltype(destroy)> owner(storage.get(), destroy);
+    load(*owner);
+    return std::move(*owner);
+  }
+}
+
+} // namespace detail
+
+// -- pack and unpack -------------------------------------------------------------------------
+
+/// Appends `value` to what `writer` writes. Throws what archiving `value` throws.
+template <class T>
+void pack(Writer& writer, const T& value) {
+  detail::check_value<T>();
+  if constexpr (detail::SelfPacking<T>) {
+    value.fiber_pack(writer);
+  } else if constexpr (detail::Flat<T>) {
+    writer.raw(&value, sizeof value);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    writer.text(value);
+  } else if constexpr (detail::is_span<T> || detail::is_a<T, std::vector>) {
+    using Item = typename T::value_type;
+    writer.size(value.size());
+    if constexpr (detail::Flat<Item> && !std::is_same_v<T, std::vector<bool>>)
+      writer.raw(value.data(), value.size() * sizeof(Item));
+    else
+      for (const Item& item : value)
+        pack<Item>(writer, item);
+  } else if constexpr (detail::is_array<T>) {
+    for (const auto& item : value)
+      pack(writer, item);
+  } else if constexpr (detail::is_a<T, std::pair> || detail::is_a<T, std::tuple>) {
+    std::apply([&](const auto&... part) { (pack(writer, part), ...); }, value);
+  } else if constexpr (detail::is_a<T, std::optional>) {
+    writer.put(value.has_value());
+    if (value)
+      pack(writer, *value);
+  } else if constexpr (detail::is_a<T, std::variant>) {
+    if (value.valueless_by_exception())
+      throw Error("a variant without a value can't be sent");
+    writer.put(static_cast<std::uint32_t>(value.index()));
+    std::visit([&](const auto& part) { pack(writer, part); }, value);
+  } else if constexpr (std::is_same_v<T, std::monostate>) {
+  } else if constexpr (detail::Container<T>) {
+    writer.size(value.size());
+    for (const auto& item : value)
+      pack<std::decay_t<decltype(item)>>(writer, item);
+  } else {
+    detail::archive(writer, value);
+  }
+}
+
+/// Takes one `T` from `reader`. Throws Error if the bytes are not those of a `T`.
+template <class T>
+T unpack(Reader& reader);
+
+namespace detail {
+
+template <class Pair>
+struct mutable_pair {
+  using type = Pair;
+};
+template <class K, class V>
+struct mutable_pair<std::pair<const K, V>> {
+  using type = std::pair<K, V>;
+};
+
+template <class T, std::size_t I = 0>
+T unpack_variant(Reader& reader, std::size_t index) {
+  if constexpr (I < std::variant_size_v<T>) {
+    if (index == I)
+      return T(std::in_place_index<I>, unpack<std::variant_alternative_t<I, T>>(reader));
+    return unpack_variant<T, I + 1>(reader, index);
+  } else {
+    throw Error("a variant names alternative " + std::to_string(index) + " of " +
+                std::to_string(std::variant_size_v<T>));
+  }
+}
+
+template <class T, std::size_t... I>
+T unpack_array(Reader& reader, std::index_sequence<I...>) {
+  return {((void)I, unpack<typename T::value_type>(reader))...};
+}
+
+template <class T>
+struct Parts;
+template <class A, class B>
+struct Parts<std::pair<A, B>> {
+  static std::pair<A, B> unpack(Reader& reader) {
+    A first = fiber::unpack<A>(reader);
+    return {std::move(first), fiber::unpack<B>(reader)};
+  }
+};
+template <class... Ts>
+struct Parts<std::tuple<Ts...>> {
+  // Braces: the parts are read from left to right.
+  static std::tuple<Ts...> unpack(Reader& reader) {
+    return std::tuple<Ts...>{fiber::unpack<Ts>(reader)...};
+  }
+};
+
+} // namespace detail
+
+template <class T>
+T unpack(Reader& reader) {
+  detail::check_value<T>();
+  static_assert(!detail::is_span<T>,
+                "fiber: a std::span has no storage of its own at the receiver; take a std::vector "
+                "there, or share() the data as a SharedArray");
+  if constexpr (detail::SelfPacking<T>) {
+    return T::fiber_unpack(reader);
+  } else if constexpr (detail::Flat<T>) {
+    return reader.template get<T>();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return reader.text();
+  } else if constexpr (detail::is_a<T, std::vector>) {
+    using Item = typename T::value_type;
+    T items;
+    if constexpr (detail::Flat<Item> && !std::is_same_v<T, std::vector<bool>>) {
+      auto n = reader.size(sizeof(Item));
+      items.resize(n);
+      reader.copy(items.data(), n * sizeof(Item));
+    } else {
+      auto n = reader.size(0);
+      items.reserve(std::min<std::size_t>(n, reader.rest().size()));
+      for (std::size_t i = 0; i < n; ++i)
+        items.push_back(unpack<Item>(reader));
+    }
+    return items;
+  } else if constexpr (detail::is_array<T>) {
+    return detail::unpack_array<T>(reader, std::make_index_sequence<std::tuple_size_v<T>>{});
+  } else if constexpr (detail::is_a<T, std::pair> || detail::is_a<T, std::tuple>) {
+    return detail::Parts<T>::unpack(reader);
+  } else if constexpr (detail::is_a<T, std::optional>) {
+    if (!reader.template get<bool>())
+      return std::nullopt;
+    return unpack<typename T::value_type>(reader);
+  } else if constexpr (detail::is_a<T, std::variant>) {
+    return detail::unpack_variant<T>(reader, reader.template get<std::uint32_t>());
+  } else if constexpr (std::is_same_v<T, std::monostate>) {
+    return {};
+  } else if constexpr (detail::Container<T>) {
+    T items;
+    auto n = reader.size(0);
+    using Item = typename detail::mutable_pair<typename T::value_type>::type;
+    for (std::size_t i = 0; i < n; ++i)
+      items.insert(items.end(), unpack<Item>(reader));
+    return items;
+  } else {
+    return detail::unarchive<T>(reader);
+  }
+}
+
+} // namespace fiber
