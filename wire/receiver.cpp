@@ -54,6 +54,13 @@ bool Receiver::commit(std::size_t count) {
   return parse() != Step::failed;
 }
 
+std::size_t Receiver::held_bytes() const {
+  std::size_t sum = 0;
+  for (const auto& [id, stream] : streams_)
+    sum += stream.message.capacity();
+  return sum;
+}
+
 Receiver::Step Receiver::parse() {
   while (true) {
     if (piece_) {

@@ -52,6 +52,8 @@ public:
   bool commit(std::size_t count);
   /// Why commit() returned false; empty if the sink wanted to stop.
   const std::string& error() const { return error_; }
+  /// Memory held for messages that have begun and not ended.
+  std::size_t held_bytes() const;
 
 private:
   struct Stream {

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/greeting.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "wire/frame.hpp"
+
+namespace fiber::wire {
+namespace {
+
+constexpr std::byte protocol_version{1};
+
+void append(Bytes& out, const std::string& text) {
+  out.push_back(static_cast<std::byte>(text.size()));
+  out.push_back(static_cast<std::byte>(text.size() >> 8));
+  const auto bytes = std::as_bytes(std::span(text));
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+std::optional<std::string> take(std::span<const std::byte>& in) {
+  if (in.size() < 2)
+    return std::nullopt;
+  const auto size =
+    std::to_integer<std::size_t>(in[0]) | std::to_integer<std::size_t>(in[1]) << 8;
+  if (in.size() - 2 < size)
+    return std::nullopt;
+  std::string text(reinterpret_cast<const char*>(in.data()) + 2, size);
+  in = in.subspan(2 + size);
+  return text;
+}
+
+/// Text of a peer for a log line or an exception: one short printable line.
+std::string printable(std::string text) {
+  text.resize(std::min<std::size_t>(text.size(), 300));
+  for (auto& letter : text)
+    if (letter < ' ' || letter > '~')
+      letter = '?';
+  return text;
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return printable({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+} // namespace
+
+Bytes pack_hello(const Hello& hello) {
+  Bytes out(1 + total_length_bytes);
+  out[0] = protocol_version;
+  encode_total(hello.incarnation, out.data() + 1);
+  append(out, hello.session);
+  append(out, hello.build);
+  return out;
+}
+
+std::optional<Hello> unpack_hello(std::span<const std::byte> bytes) {
+  if (bytes.size() < 1 + total_length_bytes || bytes[0] != protocol_version)
+    return std::nullopt;
+  const auto incarnation = decode_total(bytes.data() + 1);
+  bytes = bytes.subspan(1 + total_length_bytes);
+  auto session = take(bytes);
+  auto build = session ? take(bytes) : std::nullopt;
+  if (!build || !bytes.empty())
+    return std::nullopt;
+  return Hello{std::move(*session), std::move(*build), incarnation};
+}
+
+Greeting::Greeting(UniqueFd socket, const Identity& identity, TlsRole role, Hello own)
+  : transport_(std::make_unique<TlsTransport>(std::move(socket), identity, role)),
+    role_(role), own_(std::move(own)) {}
+
+Greeting::Progress Greeting::step() {
+  // The client speaks first; the server answers with a hello or with a refusal.
+  while (true) {
+    Progress progress = Progress::done;
+    switch (phase_) {
+    case Phase::handshake:
+      progress = transport_->handshake(error_);
+      if (progress != Progress::done)
+        return progress;
+      phase_ = Phase::listen;
+      if (role_ == TlsRole::client) {
+        queue(FrameType::hello, pack_hello(own_));
+        phase_ = Phase::speak;
+      }
+      break;
+    case Phase::listen:
+      progress = listen();
+      break;
+    case Phase::speak:
+      progress = speak(role_ == TlsRole::client ? Phase::listen : Phase::done);
+      break;
+    case Phase::refuse:
+      progress = speak(Phase::done);
+      return progress == Progress::done ? Progress::failed : progress;
+    case Phase::done:
+      return Progress::done;
+    }
+    if (progress != Progress::done)
+      return progress;
+  }
+}
+
+/// Reads one frame and not a byte more: the rest belongs to the link.
+Greeting::Progress Greeting::listen() {
+  while (true) {
+    auto wanted = frame_header_bytes;
+    std::optional<FrameHeader> header;
+    if (in_.size() >= frame_header_bytes) {
+      std::string ignored;
+      header = decode(in_.data(), ignored);
+      if (!header ||
+          (header->type != FrameType::hello && header->type != FrameType::refuse))
+        return fail("speaks TLS but not our protocol");
+      wanted += header->length;
+    }
+    const auto at = in_.size();
+    if (header && at == wanted) {
+      const auto payload = std::span(in_).subspan(frame_header_bytes);
+      if (header->type == FrameType::refuse && role_ == TlsRole::client)
+        return fail("refused us: " + text_of(payload));
+      auto hello =
+        header->type == FrameType::hello ? unpack_hello(payload) : std::nullopt;
+      if (!hello)
+        return fail("speaks TLS but not our protocol");
+      peer_ = std::move(*hello);
+      if (!judge())
+        return role_ == TlsRole::client ? Progress::failed : Progress::done;
+      phase_ = Phase::done;
+      if (role_ == TlsRole::server) {
+        queue(FrameType::hello, pack_hello(own_));
+        phase_ = Phase::speak;
+      }
+      return Progress::done;
+    }
+    in_.resize(wanted);
+    const iovec room{in_.data() + at, wanted - at};
+    const auto result = transport_->read({&room, 1});
+    in_.resize(at + result.bytes);
+    if (result.state == IoResult::State::end)
+      return fail("closed the connection before it said who it is");
+    if (result.state == IoResult::State::failed)
+      return fail(role_ == TlsRole::client
+                    ? "did not accept our certificate (" + result.error + ")"
+                    : result.error);
+    if (result.bytes == 0)
+      return Progress::want_read;
+  }
+}
+
+/// False, and a refusal is under way, if the peer is not one of ours.
+bool Greeting::judge() {
+  const bool server = role_ == TlsRole::server;
+  const auto differ = [&](const char* what, std::string theirs, std::string ours) {
+    theirs = printable(theirs.substr(0, 40));
+    ours = printable(ours.substr(0, 40));
+    return std::string("another ") + what + ": the dialler's is " +
+           (server ? theirs : ours) + ", the listener's is " + (server ? ours : theirs);
+  };
+  if (peer_.session != own_.session)
+    error_ = differ("session", peer_.session, own_.session);
+  else if (peer_.build != own_.build)
+    error_ = differ("build of the program", peer_.build, own_.build);
+  else
+    return true;
+  if (server) {
+    const auto text = std::as_bytes(std::span(error_));
+    queue(FrameType::refuse, Bytes(text.begin(), text.end()));
+    phase_ = Phase::refuse;
+  } else {
+    error_ = "answered for " + error_;
+  }
+  return false;
+}
+
+void Greeting::queue(FrameType type, const Bytes& payload) {
+  append_control(out_, type, 0, static_cast<std::uint32_t>(payload.size()), payload);
+}
+
+Greeting::Progress Greeting::speak(Phase next) {
+  const iovec rest{out_.data() + sent_, out_.size() - sent_};
+  const auto result = transport_->write(std::span(&rest, rest.iov_len > 0 ? 1 : 0));
+  sent_ += result.bytes;
+  if (result.state == IoResult::State::failed)
+    return fail("connection lost: " + result.error);
+  if (result.state == IoResult::State::blocked || sent_ < out_.size())
+    return Progress::want_write;
+  phase_ = next;
+  return Progress::done;
+}
+
+std::string Greeting::unfinished() const {
+  if (phase_ == Phase::refuse)
+    return error_;
+  return phase_ == Phase::handshake ? "did not finish the TLS handshake in time"
+                                    : "did not say who it is in time";
+}
+
+Greeting::Progress Greeting::fail(std::string reason) {
+  if (phase_ != Phase::refuse)
+    error_ = std::move(reason);
+  return Progress::failed;
+}
+
+} // namespace fiber::wire

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "wire/bytes.hpp"
+#include "wire/frame.hpp"
+#include "wire/listener.hpp"
+#include "wire/tls_transport.hpp"
+
+namespace fiber::wire {
+
+/// What a Hello is on the wire: the payload of a hello frame.
+Bytes pack_hello(const Hello& hello);
+std::optional<Hello> unpack_hello(std::span<const std::byte> bytes);
+
+/// Makes a socket a link's transport: the TLS handshake, then a Hello each way. Never
+/// blocks: call step() whenever what it last wanted has come true.
+class Greeting {
+public:
+  Greeting(UniqueFd socket, const Identity& identity, TlsRole role, Hello own);
+
+  using Progress = TlsTransport::Progress;
+  Progress step();
+
+  int fd() const { return transport_->fd(); }
+  /// Why step() failed; what the *peer* does or is ("shows no certificate").
+  const std::string& error() const { return error_; }
+  /// What the peer was up to when nothing more came.
+  std::string unfinished() const;
+
+  // After done.
+  const Hello& peer() const { return peer_; }
+  std::unique_ptr<TlsTransport> take_transport() { return std::move(transport_); }
+
+private:
+  enum class Phase { handshake, listen, speak, refuse, done };
+  Progress listen();
+  Progress speak(Phase next);
+  void queue(FrameType type, const Bytes& payload);
+  bool judge();
+  Progress fail(std::string reason);
+
+  std::unique_ptr<TlsTransport> transport_;
+  const TlsRole role_;
+  const Hello own_;
+  Hello peer_;
+  Phase phase_ = Phase::handshake;
+  Bytes in_, out_;
+  std::size_t sent_ = 0;
+  std::string error_;
+};
+
+} // namespace fiber::wire

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include "wire/tls.hpp"
+
+namespace fiber::wire {
+
+template <auto Free>
+struct OpensslDelete {
+  template <class T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+using KeyPtr = std::unique_ptr<EVP_PKEY, OpensslDelete<EVP_PKEY_free>>;
+using CertPtr = std::unique_ptr<X509, OpensslDelete<X509_free>>;
+using SslContextPtr = std::unique_ptr<SSL_CTX, OpensslDelete<SSL_CTX_free>>;
+using SslPtr = std::unique_ptr<SSL, OpensslDelete<SSL_free>>;
+
+/// What an Identity holds. The TLS settings are made once and shared by all its links.
+class Identity::Impl {
+public:
+  Impl(KeyPtr own_key, CertPtr own_cert, CertPtr ca_cert);
+
+  KeyPtr key;
+  CertPtr cert, ca;
+  SslContextPtr context;
+};
+
+/// What OpenSSL says about the last failure on this thread; empties its list.
+std::string openssl_error();
+
+} // namespace fiber::wire

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/listener.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <future>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "wire/address.hpp"
+#include "wire/connection.hpp"
+#include "wire/error.hpp"
+#include "wire/greeting.hpp"
+#include "wire/log.hpp"
+#include "wire/reactor.hpp"
+
+namespace fiber::wire {
+namespace {
+
+using namespace std::chrono_literals;
+using Descriptor = boost::asio::posix::stream_descriptor;
+using Error = boost::system::error_code;
+
+/// So many peers may be half-way at a time; more wait in the kernel's backlog.
+constexpr std::size_t pending_limit = 256;
+/// Pause after an accept that failed, since the kernel would say the same at once.
+constexpr auto accept_pause = 100ms;
+
+/// The user's function, and whether it may still be called.
+struct Gate {
+  explicit Gate(Listener::Accept f) : accept(std::move(f)) {}
+  std::recursive_mutex mutex; ///< The function may destroy the listener.
+  Listener::Accept accept;
+  bool open = true;
+};
+
+/// One peer on its way from accept() to a link.
+class Arrival : public std::enable_shared_from_this<Arrival>, public ReactorMember {
+public:
+  /// Called once, when the peer is accepted (with its greeting) or dropped (without).
+  using Done = std::function<void(Greeting*)>;
+
+  Arrival(Reactor& reactor, UniqueFd socket, const Identity& identity, const Hello& own,
+          Done done)
+    : peer_(peer_text(socket.get())),
+      greeting_(std::move(socket), identity, TlsRole::server, own),
+      descriptor_(reactor.context(), greeting_.fd()), timer_(reactor.context()),
+      done_(std::move(done)) {}
+
+  ~Arrival() {
+    if (done_)
+      descriptor_.release(); // The greeting owns it.
+  }
+
+  void begin(std::chrono::milliseconds limit) {
+    timer_.expires_after(limit);
+    timer_.async_wait([self = shared_from_this()](const Error& error) {
+      if (!error && self->done_)
+        self->refuse(self->greeting_.unfinished());
+    });
+    proceed();
+  }
+
+  void abandon() override {
+    if (done_)
+      end(nullptr);
+  }
+
+private:
+  void proceed() {
+    if (!done_)
+      return;
+    const auto progress = greeting_.step();
+    if (progress == Greeting::Progress::done)
+      return end(&greeting_);
+    if (progress == Greeting::Progress::failed)
+      return refuse(greeting_.error());
+    descriptor_.async_wait(progress == Greeting::Progress::want_write
+                             ? Descriptor::wait_write
+                             : Descriptor::wait_read,
+                           [self = shared_from_this()](const Error& error) {
+                             if (!error)
+                               self->proceed();
+                           });
+  }
+
+  void refuse(const std::string& reason) {
+    log().warn("refused {}: {}", peer_, reason);
+    ::shutdown(greeting_.fd(), SHUT_WR); // What was said to it goes out before the end.
+    end(nullptr);
+  }
+
+  void end(Greeting* accepted) {
+    descriptor_.release();
+    timer_.cancel();
+    std::exchange(done_, nullptr)(accepted);
+  }
+
+  const std::string peer_;
+  Greeting greeting_;
+  Descriptor descriptor_;
+  boost::asio::steady_timer timer_;
+  Done done_;
+};
+
+} // namespace
+
+class Listener::Impl {
+public:
+  Impl(Reactor& reactor, Identity identity, Hello own, ListenerOptions options,
+       Accept accept)
+    : reactor_(reactor), identity_(std::move(identity)), own_(std::move(own)),
+      options_(std::move(options)), gate_(std::make_shared<Gate>(std::move(accept))),
+      socket_(listen_on(options_.host, options_.port)), port_(port_of(socket_.get())),
+      descriptor_(door_.context(), socket_.get()), timer_(door_.context()) {
+    door_.post([this] { wait(); });
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(gate_->mutex);
+      gate_->open = false;
+    }
+    std::promise<void> closed;
+    door_.post([&] {
+      closing_ = true;
+      descriptor_.release();
+      timer_.cancel();
+      closed.set_value();
+    });
+    closed.get_future().wait();
+  }
+
+  std::uint16_t port() const { return port_; }
+
+private:
+  void wait() {
+    if (closing_ || waiting_ || pending_ >= pending_limit)
+      return;
+    waiting_ = true;
+    descriptor_.async_wait(Descriptor::wait_read, [this](const Error& error) {
+      waiting_ = false;
+      if (!error && !closing_)
+        take();
+    });
+  }
+
+  void take() {
+    while (pending_ < pending_limit) {
+      UniqueFd socket(
+        ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!socket) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+          return wait();
+        if (errno == EINTR || errno == ECONNABORTED)
+          continue;
+        return pause(errno);
+      }
+      exhausted_ = false;
+      welcome(std::move(socket));
+    }
+  }
+
+  /// Out of descriptors or memory: the peers wait in the backlog meanwhile.
+  void pause(int error) {
+    if (!std::exchange(exhausted_, true))
+      log().error("cannot accept connections on port {}: {}", port_,
+                  std::generic_category().message(error));
+    timer_.expires_after(accept_pause);
+    timer_.async_wait([this](const Error& cancelled) {
+      if (!cancelled && !closing_)
+        take();
+    });
+  }
+
+  void welcome(UniqueFd socket) {
+    set_tcp_options(socket.get());
+    ++pending_;
+    try {
+      auto arrival = std::make_shared<Arrival>(door_, std::move(socket), identity_, own_,
+                                               [this](Greeting* greeting) {
+                                                 --pending_;
+                                                 if (greeting)
+                                                   hand_over(*greeting);
+                                                 wait();
+                                               });
+      door_.enlist(arrival);
+      arrival->begin(options_.handshake_limit);
+    } catch (const std::exception& failure) {
+      --pending_;
+      log().error("cannot greet a connection on port {}: {}", port_, failure.what());
+    }
+  }
+
+  void hand_over(Greeting& greeting) {
+    // std::function wants to be copied, and a transport does not.
+    auto transport =
+      std::make_shared<std::unique_ptr<Transport>>(greeting.take_transport());
+    reactor_.post([gate = gate_, peer = greeting.peer(), transport, link = options_.link,
+                   &reactor = reactor_] {
+      const std::lock_guard lock(gate->mutex);
+      if (gate->open)
+        gate->accept(peer, link_over(reactor, std::move(*transport), link));
+    });
+  }
+
+  Reactor& reactor_;
+  const Identity identity_;
+  const Hello own_;
+  const ListenerOptions options_;
+  const std::shared_ptr<Gate> gate_;
+  const UniqueFd socket_;
+  const std::uint16_t port_;
+  // On the thread of door_ only.
+  std::size_t pending_ = 0;
+  bool waiting_ = false, exhausted_ = false, closing_ = false;
+  Reactor door_; ///< Where handshakes run, so that they hold up no link.
+  Descriptor descriptor_;
+  boost::asio::steady_timer timer_;
+};
+
+Listener::Listener(Reactor& reactor, Identity identity, Hello own,
+                   ListenerOptions options, Accept accept)
+  : impl_(std::make_unique<Impl>(reactor, std::move(identity), std::move(own),
+                                 std::move(options), std::move(accept))) {}
+Listener::~Listener() = default;
+
+std::uint16_t Listener::port() const {
+  return impl_->port();
+}
+
+} // namespace fiber::wire

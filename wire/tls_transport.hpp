@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "wire/identity.hpp"
+#include "wire/transport.hpp"
+#include "wire/unique_fd.hpp"
+
+namespace fiber::wire {
+
+enum class TlsRole { client, server };
+
+/// TLS 1.3 over a non-blocking socket. OpenSSL sees only memory; the system calls are
+/// ours, for many records at once, without SIGPIPE and (but for the handshake) without
+/// the lock that guards the SSL object.
+class TlsTransport final : public Transport {
+public:
+  TlsTransport(UniqueFd socket, const Identity& identity, TlsRole role);
+  ~TlsTransport() override;
+
+  enum class Progress { done, want_read, want_write, failed };
+  /// Goes on with the handshake as far as it gets; `error` says why it failed.
+  Progress handshake(std::string& error);
+
+  IoResult read(std::span<const iovec> into) override;
+  IoResult write(std::span<const iovec> from) override;
+  bool must_write() const override { return must_write_; }
+  int fd() const override { return socket_.get(); }
+
+private:
+  class Memory;
+
+  IoResult fill();
+  IoResult send_encrypted();
+  bool encrypt(std::span<const iovec>& from, std::size_t& skip, std::size_t& taken);
+  std::string handshake_error() const;
+
+  UniqueFd socket_;
+  Identity identity_; ///< Keeps the SSL_CTX.
+  std::unique_ptr<Memory> memory_;
+  std::mutex mutex_; ///< Guards ssl_ and memory_->out.
+  SslPtr ssl_;
+  Bytes sending_; ///< Encrypted; the writing thread's.
+  std::size_t sent_ = 0;
+  std::atomic<bool> must_write_ = false;
+  bool ended_ = false;
+};
+
+} // namespace fiber::wire
