@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "es/progress.hpp"
+
+#include <array>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace es {
+namespace {
+
+template <class... Args>
+std::string formatted(const char* format, Args... args) {
+  std::array<char, 256> buffer;
+  std::snprintf(buffer.data(), buffer.size(), format, args...);
+  return buffer.data();
+}
+
+// A line longer than the terminal would wrap, and could not be rewritten.
+std::size_t columns(std::FILE* out) {
+  winsize size = {};
+  if (::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  return 80;
+}
+
+} // namespace
+
+Progress::Progress(std::FILE* out)
+  : out_(out), terminal_(::isatty(::fileno(out)) == 1),
+    last_time_(std::chrono::steady_clock::now()) {}
+
+Progress::~Progress() {
+  if (open_)
+    std::fputc('\n', out_);
+}
+
+void Progress::show(const CurvePoint& point, std::size_t iterations,
+                    const std::vector<int>& pids) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> spent = now - last_time_;
+  // After a resume the count begins with what an earlier process played.
+  const auto played = first_ ? 0 : point.episodes - last_episodes_;
+  first_ = false;
+  last_time_ = now;
+  last_episodes_ = point.episodes;
+
+  auto line = formatted("iteration %3llu/%zu  policy %6.1f  candidates %6.1f  best %6.1f",
+                        static_cast<unsigned long long>(point.iteration), iterations,
+                        point.policy_mean, point.population_mean, point.population_best);
+  if (played > 0)
+    line += formatted("  %6.0f episodes/s", static_cast<double>(played) / spent.count());
+  line += formatted("  %5.1f s", point.seconds);
+  line += formatted("  %zu workers:", pids.size());
+  for (int pid : pids)
+    line += formatted(" %d", pid);
+
+  if (terminal_) {
+    line.resize(std::min(line.size(), columns(out_) - 1));
+    std::fprintf(out_, "\r\033[K%s", line.c_str());
+    open_ = true;
+  } else {
+    std::fprintf(out_, "%s\n", line.c_str());
+  }
+  std::fflush(out_);
+}
+
+void Progress::say(const std::string& line) {
+  std::fprintf(out_, "%s%s\n", open_ ? "\n" : "", line.c_str());
+  std::fflush(out_);
+  open_ = false;
+}
+
+} // namespace es

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "es/training.hpp"
+
+namespace es {
+
+/// Tells how a run goes: on a terminal one line that is rewritten, elsewhere a line an
+/// iteration.
+class Progress {
+public:
+  /// `out` must outlive this.
+  explicit Progress(std::FILE* out);
+  /// Leaves the cursor on a new line.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Shows an iteration; `pids` are the processes that took part in it.
+  void show(const CurvePoint& point, std::size_t iterations,
+            const std::vector<int>& pids);
+
+  /// Prints a line that stays.
+  void say(const std::string& line);
+
+private:
+  std::FILE* out_;
+  bool terminal_;
+  bool open_ = false; ///< A line that may be rewritten stands on the terminal.
+  std::uint64_t last_episodes_ = 0;
+  std::chrono::steady_clock::time_point last_time_;
+  bool first_ = true;
+};
+
+} // namespace es
