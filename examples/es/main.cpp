@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// es_train: evolution strategies on a pool of worker processes.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <numeric>
+#include <set>
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/serialization/string.hpp>
+#include <boost/serialization/vector.hpp>
+#include <fiber/fiber.hpp>
+
+#include "es/files.hpp"
+#include "es/progress.hpp"
+#include "es/training.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A task's result, and who computed it: only the progress line looks at that.
+template <class T>
+struct Reported {
+  T value = {};
+  int pid = 0;
+};
+
+Reported<es::MirroredReturns> run_direction(const es::Generation& generation,
+                                            const fiber::SharedArray<float>& noise,
+                                            std::uint64_t offset) {
+  return {es::evaluate_direction(generation, noise, offset), ::getpid()};
+}
+
+Reported<double> run_episode(const es::Generation& generation, es::Use use,
+                             std::uint64_t episode) {
+  return {es::evaluate_policy(generation, use, episode), ::getpid()};
+}
+
+template <class T>
+std::vector<T> unwrapped(const std::vector<Reported<T>>& results, std::set<int>& pids) {
+  std::vector<T> values;
+  values.reserve(results.size());
+  for (const auto& result : results) {
+    values.push_back(result.value);
+    pids.insert(result.pid);
+  }
+  return values;
+}
+
+/// Evaluates on the pool's workers. What all tasks need is bound, and sent once a worker;
+/// the noise is shared; a task is eight bytes, and so is its answer for one direction.
+es::Evaluator pool_evaluator(fiber::Pool& pool, fiber::SharedArray<float> noise,
+                             std::set<int>& pids) {
+  return {
+    .directions =
+      [&pool, &pids, noise](const es::Generation& generation,
+                            const std::vector<std::uint64_t>& offsets) {
+        auto task = fiber::bind(run_direction, generation, noise);
+        return unwrapped(pool.map(task, offsets), pids);
+      },
+    .policy =
+      [&pool, &pids](const es::Generation& generation, es::Use use, std::uint64_t count) {
+        std::vector<std::uint64_t> episodes(count);
+        std::iota(episodes.begin(), episodes.end(), std::uint64_t{0});
+        return unwrapped(pool.map(fiber::bind(run_episode, generation, use), episodes),
+                         pids);
+      }};
+}
+
+struct Settings {
+  es::TrainingOptions training;
+  std::size_t workers = 0;
+  bool resume = false;
+  fs::path out = "out";
+  fs::path checkpoint; ///< Default: in `out`.
+};
+
+void save_result(const Settings& settings, const es::Training& training,
+                 es::Progress& progress) {
+  const auto& options = training.options();
+  const auto policy = settings.out / "policy.txt";
+  es::save_policy(
+    policy, {.environment = options.environment,
+             .shape = training.shape(),
+             .parameters = {training.parameters().begin(), training.parameters().end()}});
+  progress.say("policy saved to " + policy.string());
+  const auto csv = settings.out / "curve.csv";
+  const auto png = settings.out / "curve.png";
+  es::save_curve(csv, training.state().curve);
+  const auto title = "Evolution strategies on " + options.environment + ", seed " +
+                     std::to_string(options.seed);
+  const auto mark = es::make_environment(options.environment)->solved_at();
+  if (es::plot_curve(csv, png, title, mark))
+    progress.say("learning curve saved to " + csv.string() + " and " + png.string());
+  else
+    progress.say("learning curve saved to " + csv.string() +
+                 "; gnuplot could not draw it: is it installed?");
+}
+
+/// Prints how it ended. Returns the program's exit code.
+int conclude(const es::Training& training, es::Progress& progress) {
+  const auto& last = training.state().curve.back();
+  const auto mark = es::make_environment(training.options().environment)->solved_at();
+  char line[200];
+  if (training.state().solved) {
+    std::snprintf(
+      line, sizeof line,
+      "SOLVED after %zu iterations: mean return %.1f over %zu fresh episodes, "
+      "%.1f over %zu more",
+      static_cast<std::size_t>(last.iteration), last.policy_mean,
+      training.options().evaluations, training.state().confirmed_mean,
+      training.options().evaluations);
+  } else {
+    std::snprintf(line, sizeof line, "%s after %zu iterations: mean return %.4g",
+                  mark ? "NOT SOLVED" : "done", static_cast<std::size_t>(last.iteration),
+                  last.policy_mean);
+  }
+  progress.say(line);
+  return training.state().solved || !mark ? 0 : 1;
+}
+
+int train(const Settings& settings) {
+  const auto started = std::chrono::steady_clock::now();
+  const auto& options = settings.training;
+  const auto checkpoint =
+    settings.checkpoint.empty() ? settings.out / "checkpoint" : settings.checkpoint;
+  fs::create_directories(settings.out);
+  if (checkpoint.has_parent_path())
+    fs::create_directories(checkpoint.parent_path());
+
+  es::Progress progress(stdout);
+  const auto table = es::make_noise_table(options.table_size, options.seed);
+  auto state = settings.resume ? es::load_checkpoint(checkpoint, options.fingerprint())
+                               : std::nullopt;
+  if (state)
+    progress.say("resumed after iteration " + std::to_string(state->optimizer.iteration));
+  else if (settings.resume)
+    progress.say("no checkpoint at " + checkpoint.string() + ": starting anew");
+  const auto seconds_before =
+    state && !state->curve.empty() ? state->curve.back().seconds : 0.0;
+  auto training = state ? es::Training(options, table, std::move(*state))
+                        : es::Training(options, table);
+
+  const auto workers = settings.workers > 0 ? settings.workers : fiber::cpu_count();
+  fiber::Pool pool(workers);
+  std::set<int> pids;
+  const auto evaluator =
+    pool_evaluator(pool, fiber::share(std::span<const float>(table)), pids);
+  progress.say(options.environment + ", seed " + std::to_string(options.seed) + ", " +
+               std::to_string(workers) +
+               " workers; any of them may be killed: kill -9 PID");
+
+  while (!training.finished()) {
+    pids.clear();
+    auto& point = training.step(evaluator);
+    point.seconds =
+      seconds_before +
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    es::save_checkpoint(checkpoint, options.fingerprint(), training.state());
+    progress.show(point, options.iterations, {pids.begin(), pids.end()});
+  }
+  const int code = conclude(training, progress);
+  save_result(settings, training, progress);
+  const auto stats = pool.stats();
+  progress.say(std::to_string(stats.workers_lost) + " workers lost, " +
+               std::to_string(stats.retries) + " tasks run again");
+  return code;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  // Parsed first, so that --help starts no worker; a worker parses the same line and goes
+  // on to init, which it never leaves.
+  CLI::App app(
+    "Trains a policy by evolution strategies on a pool of worker processes.\n"
+    "Ends with 0 if the task was solved (cartpole), or the iterations were run "
+    "(others).");
+  std::string environment = "cartpole";
+  Settings settings;
+  std::optional<std::size_t> iterations;
+  std::uint64_t seed = 1;
+  app.add_option("--env", environment, "What to learn: cartpole, pendulum or quadratic")
+    ->check(CLI::IsMember({"cartpole", "pendulum", "quadratic"}))
+    ->capture_default_str();
+  app.add_option("--workers", settings.workers, "Worker processes [default: one a core]");
+  app.add_option("--iterations", iterations,
+                 "Iterations at most [default: 400 for cartpole, else 200]");
+  app
+    .add_option(
+      "--seed", seed,
+      "The same seed gives the same policy, byte for byte, whatever the number of "
+      "workers and whoever died")
+    ->capture_default_str();
+  app.add_option("--out", settings.out, "Folder for policy.txt, curve.csv and curve.png")
+    ->capture_default_str();
+  app.add_option(
+    "--checkpoint", settings.checkpoint,
+    "File to save the run to after each iteration [default: OUT/checkpoint]");
+  app.add_flag(
+    "--resume", settings.resume,
+    "Go on from the checkpoint, if there is one; the end is the same as that of "
+    "an undisturbed run");
+  CLI11_PARSE(app, argc, argv);
+
+  auto session = fiber::init(argc, argv);
+  try {
+    settings.training = es::training_options(environment);
+    settings.training.seed = seed;
+    settings.training.iterations = iterations.value_or(settings.training.iterations);
+    return train(settings);
+  } catch (const std::exception& error) {
+    std::cerr << "es_train: " << error.what() << '\n';
+    return 2;
+  }
+}
