@@ -76,7 +76,7 @@ void write(Writer& writer, const TaskResults& op) {
 
 Op read_op(Reader& reader) {
   auto op = reader.get<std::uint8_t>();
-  if (op > static_cast<std::uint8_t>(Op::release))
+  if (op > static_cast<std::uint8_t>(Op::lease_over))
     throw Error("operation " + std::to_string(op) + " does not exist");
   return static_cast<Op>(op);
 }
@@ -85,7 +85,11 @@ OpenCall read_open(Reader& reader, const Payload& whole) {
   OpenCall op;
   op.call = reader.get<std::uint64_t>();
   op.single = reader.get<bool>();
-  op.open = reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
+  try {
+    op.open = reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
+  } catch (const Error& error) { // Of its tasks alone: the node lives on.
+    op.problem = error.what();
+  }
   op.state = part(reader, whole, reader.size());
   return op;
 }

@@ -29,7 +29,8 @@ enum class Op : std::uint8_t {
   recall,  ///< Recall
   retire,  ///< finish what you have, then end
   probe,   ///< answer with probed
-  shared,  ///< SharedValue
+  shared,  ///< id, whether there is one, size and bytes of a shared value
+  freed,   ///< id of a shared value that nobody holds any more
   // node to driver
   ready,       ///< Ready
   results,     ///< TaskResults
@@ -39,13 +40,15 @@ enum class Op : std::uint8_t {
   probed,
   fetch,   ///< id of a shared value: send it
   retain,  ///< id of a shared value: this job holds it
-  release  ///< id of a shared value: this job has dropped it
+  release, ///< id of a shared value: this job has dropped it
+  lease_over ///< nothing was heard from the driver for too long: the job ends
 };
 
 struct OpenCall {
   std::uint64_t call = 0;
   bool single = false;
   detail::Open open = nullptr;
+  std::string problem; ///< Why `open` is null where the call arrived.
   Payload state;
 };
 

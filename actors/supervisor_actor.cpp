@@ -250,7 +250,7 @@ struct supervisor_state {
     ended = true;
     for (auto& stopper : std::exchange(stoppers, {}))
       stopper.deliver(caf::unit);
-    self->quit(std::move(reason));
+    self->quit(reason);
   }
 
   // -- stopping and starting

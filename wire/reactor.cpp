@@ -8,6 +8,8 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 namespace fiber::wire {
 
@@ -63,6 +65,34 @@ boost::asio::io_context& Reactor::context() {
 }
 void Reactor::post(std::function<void()> f) {
   boost::asio::post(*impl_->context, std::move(f));
+}
+void Reactor::after(std::chrono::milliseconds delay, std::function<void()> f) {
+  post([context = impl_->context.get(), delay, f = std::move(f)]() mutable {
+    auto timer = std::make_shared<boost::asio::steady_timer>(*context, delay);
+    timer->async_wait([timer, f = std::move(f)](const boost::system::error_code& error) {
+      if (!error)
+        f();
+    });
+  });
+}
+
+namespace {
+
+void wait_for_signal(const std::shared_ptr<boost::asio::signal_set>& set,
+                     std::function<void()> f) {
+  set->async_wait([set, f = std::move(f)](const boost::system::error_code& error, int) mutable {
+    if (error)
+      return;
+    f();
+    wait_for_signal(set, std::move(f));
+  });
+}
+
+} // namespace
+
+void Reactor::on_signal(int signal, std::function<void()> f) {
+  wait_for_signal(std::make_shared<boost::asio::signal_set>(*impl_->context, signal),
+                  std::move(f));
 }
 void Reactor::enlist(std::weak_ptr<ReactorMember> member) {
   impl_->enlist(std::move(member));

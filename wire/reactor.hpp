@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -30,6 +31,10 @@ public:
   boost::asio::io_context& context();
   /// Runs `f` on the reactor's thread.
   void post(std::function<void()> f);
+  /// The same, `delay` from now.
+  void after(std::chrono::milliseconds delay, std::function<void()> f);
+  /// Runs `f` on the reactor's thread each time this process gets `signal`, from now on.
+  void on_signal(int signal, std::function<void()> f);
 
   /// Calls member->abandon() when the reactor ends, if the member still lives.
   void enlist(std::weak_ptr<ReactorMember> member);

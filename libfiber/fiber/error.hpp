@@ -46,7 +46,7 @@ public:
   /// some line of the program names as rethrow_original<E>() (see below). Anything else: *this.
   [[noreturn]] void rethrow_original() const;
   /// The same, and makes `E` a type that can be thrown again: `E` must be a value as in
-  /// fiber/value.hpp. Needs #include <fiber/value.hpp>.
+  /// fiber/value.hpp. Needs #include <fiber/remote_error.hpp>.
   template <class... E>
     requires(sizeof...(E) > 0)
   [[noreturn]] void rethrow_original() const;

@@ -6,6 +6,8 @@
 #include "fiber/error.hpp"
 #include "fiber/future.hpp"
 #include "fiber/pool.hpp"
+#include "fiber/pool_stats.hpp"
+#include "fiber/remote_error.hpp"
 #include "fiber/session.hpp"
 #include "fiber/share.hpp"
 #include "fiber/this_task.hpp"

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/code_place.hpp"
+
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fiber/callable.hpp"
+
+namespace fiber {
+namespace {
+
+/// A loaded executable or shared library.
+struct Object {
+  std::string path; ///< Empty: the executable.
+  std::string build;
+  std::uintptr_t base = 0;
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> code; ///< Executable segments.
+
+  bool has_code(std::uintptr_t at) const {
+    return std::any_of(code.begin(), code.end(),
+                       [&](auto& range) { return at >= range.first && at < range.second; });
+  }
+};
+
+std::string find_build_id(const std::byte* notes, std::size_t size) {
+  auto aligned = [](std::size_t n) { return (n + 3) & ~std::size_t{3}; };
+  while (size >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) header;
+    std::memcpy(&header, notes, sizeof header);
+    auto name_at = sizeof header;
+    auto text_at = name_at + aligned(header.n_namesz);
+    auto end = text_at + aligned(header.n_descsz);
+    if (end > size)
+      break;
+    if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
+        std::memcmp(notes + name_at, "GNU", 4) == 0)
+      return {reinterpret_cast<const char*>(notes + text_at), header.n_descsz};
+    notes += end;
+    size -= end;
+  }
+  return {};
+}
+
+int add_object(dl_phdr_info* info, std::size_t, void* list) {
+  auto& objects = *static_cast<std::vector<Object>*>(list);
+  Object object;
+  object.path = info->dlpi_name;
+  object.base = info->dlpi_addr;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    auto& segment = info->dlpi_phdr[i];
+    auto begin = info->dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
+      object.code.emplace_back(begin, begin + segment.p_memsz);
+    if (segment.p_type == PT_NOTE && object.build.empty())
+      object.build = find_build_id(reinterpret_cast<const std::byte*>(begin), segment.p_memsz);
+  }
+  objects.push_back(std::move(object));
+  return 0;
+}
+
+/// The objects of this process as last looked at; looked at again when something is not found, as
+/// dlopen may have added it.
+class Objects {
+public:
+  /// The first object that `match` holds for, copied; one without code if there is none.
+  template <class Match>
+  Object find(Match match) {
+    std::lock_guard lock(mutex_);
+    for (auto fresh : {false, true}) {
+      if (fresh || objects_.empty()) {
+        objects_.clear();
+        dl_iterate_phdr(add_object, &objects_);
+      }
+      auto found = std::find_if(objects_.begin(), objects_.end(), match);
+      if (found != objects_.end())
+        return *found;
+    }
+    return {};
+  }
+
+private:
+  std::mutex mutex_;
+  std::vector<Object> objects_;
+};
+
+Objects& objects() {
+  static Objects all;
+  return all;
+}
+
+std::string hex(const std::string& bytes) {
+  std::string text;
+  for (unsigned char c : bytes) {
+    text += "0123456789abcdef"[c >> 4];
+    text += "0123456789abcdef"[c & 15];
+  }
+  return text;
+}
+
+} // namespace
+
+void detail::pack_code(Writer& writer, const void* code) {
+  auto at = reinterpret_cast<std::uintptr_t>(code);
+  auto object = objects().find([&](const Object& o) { return o.has_code(at); });
+  if (object.code.empty())
+    throw Error("a callable is not in the program's code or that of a loaded library");
+  if (object.build.empty())
+    throw Error((object.path.empty() ? "the executable" : object.path) +
+                " has no build id; link it with -Wl,--build-id");
+  writer.text(object.path);
+  writer.text(object.build);
+  writer.put(static_cast<std::uint64_t>(at - object.base));
+}
+
+const void* detail::unpack_code(Reader& reader) {
+  auto path = reader.text();
+  auto build = reader.text();
+  auto offset = reader.get<std::uint64_t>();
+  auto object = objects().find([&](const Object& o) { return o.build == build; });
+  auto name = path.empty() ? "the executable" : path;
+  if (object.code.empty())
+    throw Error("a callable is in " + name + " (build " + hex(build) +
+                "), which is not loaded in this job; load it before fiber::init");
+  auto at = object.base + offset;
+  if (!object.has_code(at))
+    throw Error("a callable's place in " + name + " is not code");
+  return reinterpret_cast<const void*>(at);
+}
+
+std::string actors::build_id() {
+  auto executable = objects().find([](const Object& o) { return o.path.empty(); });
+  if (executable.build.empty())
+    throw Error("the executable has no build id; link it with -Wl,--build-id");
+  return hex(executable.build);
+}
+
+} // namespace fiber

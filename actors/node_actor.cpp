@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/node_actor.hpp"
+
+#include <unistd.h>
+
+#include <unordered_map>
+#include <utility>
+
+#include "actors/borrowed_thread.hpp"
+#include "actors/code_place.hpp"
+#include "actors/share_cache.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// Exit codes of a job that ends itself.
+constexpr int exit_protocol = 70, exit_initializer = 71;
+
+struct NodeState {
+  static constexpr const char* name = "fiber.node";
+
+  explicit NodeState(caf::event_based_actor* self) : self(self) {}
+
+  caf::behavior make_behavior(NodeParts with) {
+    parts = std::move(with);
+    return {
+      [this](FromLink& from) { receive(from); },
+      [this](SlotReady) {
+        if (++ready == parts.slots.size())
+          send(Ready{parts.incarnation, static_cast<std::uint32_t>(parts.slots.size()),
+                     static_cast<std::int32_t>(getpid()), build_id()});
+      },
+      [this](SlotFailed& failed) {
+        Bytes head;
+        Writer writer(head);
+        write(writer, Op::init_failed);
+        write(writer, failed.failure);
+        parts.link->send(task_stream, std::move(head));
+        parts.abort(exit_initializer);
+      },
+      [this](DrainNode) { drain(); },
+      // Silence and the end of the link are the link handler's to judge: the job ends by them.
+      [](LinkSilent) {},
+      [](const LinkClosed&) {},
+    };
+  }
+
+  template <class Message>
+  void send(const Message& message) {
+    Bytes head;
+    Writer writer(head);
+    write(writer, message);
+    parts.link->send(task_stream, std::move(head));
+  }
+
+  void receive(FromLink& from) {
+    try {
+      Reader reader(from.message.bytes());
+      while (!reader.empty())
+        obey(read_op(reader), reader, from.message);
+    } catch (const std::exception& error) {
+      log().error("the driver sent what can't be read: {}", error.what());
+      parts.abort(exit_protocol);
+    }
+  }
+
+  void obey(Op op, Reader& reader, const Payload& whole) {
+    switch (op) {
+    case Op::open:
+      return open(read_open(reader, whole));
+    case Op::run:
+      return run(read_run(reader, whole));
+    case Op::close: {
+      auto call = reader.get<std::uint64_t>();
+      calls.erase(call);
+      for (auto& slot : parts.slots)
+        slot->close(call);
+      return;
+    }
+    case Op::recall: {
+      auto recall = read_recall(reader);
+      return send(slot(recall.slot).recall(recall.most));
+    }
+    case Op::retire:
+      for (auto& slot : parts.slots)
+        slot->finish();
+      return;
+    case Op::probe:
+      return send(Op::probed);
+    case Op::shared:
+      return ShareCache::instance().arrived(reader, whole);
+    case Op::freed:
+      return ShareCache::instance().freed(reader.get<std::uint64_t>());
+    default:
+      throw Error("operation " + std::to_string(static_cast<int>(op)) + " is not for a node");
+    }
+  }
+
+  SlotWorker& slot(std::uint32_t i) {
+    if (i >= parts.slots.size())
+      throw Error("slot " + std::to_string(i) + " of " + std::to_string(parts.slots.size()));
+    return *parts.slots[i];
+  }
+
+  void open(OpenCall op) {
+    calls[op.call] = std::make_shared<const CallCode>(
+      CallCode{op.call, op.single, op.open, std::move(op.problem), std::move(op.state)});
+  }
+
+  void run(RunTasks tasks) {
+    auto call = calls.find(tasks.call);
+    if (call == calls.end())
+      throw Error("tasks of an unknown call " + std::to_string(tasks.call));
+    auto code = call->second;
+    if (code->single)
+      calls.erase(call);
+    slot(tasks.slot).push(std::move(tasks), std::move(code));
+  }
+
+  void drain() {
+    send(Op::draining);
+    for (auto& slot : parts.slots)
+      send(slot->recall(SIZE_MAX));
+    for (auto& slot : parts.slots)
+      slot->finish();
+  }
+
+  caf::event_based_actor* self;
+  NodeParts parts;
+  std::size_t ready = 0;
+  std::unordered_map<std::uint64_t, std::shared_ptr<const CallCode>> calls;
+};
+
+} // namespace
+
+caf::actor spawn_node(caf::actor_system& system, NodeParts parts) {
+  return system.spawn([parts = std::move(parts)](caf::stateful_actor<NodeState>* self) {
+    return self->state.make_behavior(parts);
+  });
+}
+
+LinkToActor::LinkToActor(caf::actor_system& system, caf::actor target)
+  : system_(system), target_(std::move(target)) {}
+
+void LinkToActor::on_message(wire::StreamId stream, Bytes message) {
+  deliver(system_, target_, FromLink{stream, Payload(std::move(message))});
+}
+
+void LinkToActor::on_silence() { deliver(system_, target_, LinkSilent{}); }
+
+void LinkToActor::on_closed(const std::string& reason) {
+  deliver(system_, target_, LinkClosed{reason});
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/node_boot.hpp"
+
+#include "fiber/value.hpp"
+
+namespace fiber::actors {
+
+Bytes NodeBoot::pack() const {
+  Bytes bytes;
+  Writer writer(bytes);
+  writer.put(incarnation);
+  writer.text(name);
+  writer.put(first_rank);
+  writer.put(slots);
+  writer.put(heartbeat_interval.count());
+  writer.put(lease.count());
+  writer.text(log_level);
+  writer.text(host);
+  writer.put(port);
+  writer.text(session);
+  fiber::pack(writer, identity);
+  writer.put(initializer.open != nullptr);
+  if (initializer.open != nullptr) {
+    detail::pack_code(writer, reinterpret_cast<const void*>(initializer.open));
+    writer.size(initializer.state.size());
+    writer.raw(initializer.state.bytes().data(), initializer.state.size());
+  }
+  return bytes;
+}
+
+NodeBoot NodeBoot::unpack(const Bytes& bytes) {
+  Reader reader(bytes);
+  NodeBoot boot;
+  boot.incarnation = reader.get<std::uint64_t>();
+  boot.name = reader.text();
+  boot.first_rank = reader.get<std::size_t>();
+  boot.slots = reader.get<std::size_t>();
+  using Milliseconds = std::chrono::milliseconds;
+  boot.heartbeat_interval = Milliseconds(reader.get<Milliseconds::rep>());
+  boot.lease = Milliseconds(reader.get<Milliseconds::rep>());
+  boot.log_level = reader.text();
+  boot.host = reader.text();
+  boot.port = reader.get<std::uint16_t>();
+  boot.session = reader.text();
+  boot.identity = fiber::unpack<Bytes>(reader);
+  if (reader.get<bool>()) {
+    boot.initializer.open =
+      reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
+    auto state = reader.raw(reader.size());
+    boot.initializer.state = Payload(Bytes(state.begin(), state.end()));
+  }
+  return boot;
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/node_main.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "actors/borrowed_thread.hpp"
+#include "actors/code_place.hpp"
+#include "actors/failure.hpp"
+#include "actors/node_actor.hpp"
+#include "actors/node_boot.hpp"
+#include "actors/share_cache.hpp"
+#include "wire/listener.hpp"
+#include "wire/log.hpp"
+#include "wire/reactor.hpp"
+#include "wire/stream_link.hpp"
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::chrono::milliseconds flush_after{1};
+constexpr std::chrono::seconds last_words{2}; ///< To get results out before the job ends.
+constexpr std::chrono::seconds dial_limit{30};
+constexpr int exit_lease = 72, exit_orphan = 73;
+
+/// Ends the process without running what static objects do at exit: slots may still run.
+[[noreturn]] void leave(int code) {
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+/// Nobody is there to end what the tasks have started: this job and its children end together.
+[[noreturn]] void leave_with_children(int code) {
+  std::fflush(nullptr);
+  if (getpgrp() == getpid())
+    kill(0, SIGKILL);
+  std::_Exit(code);
+}
+
+/// Ends the job when its driver is gone.
+class JobLink final : public LinkToActor {
+public:
+  JobLink(caf::actor_system& system, caf::actor node, std::shared_ptr<wire::Link> link)
+    : LinkToActor(system, std::move(node)), link_(std::move(link)) {}
+
+  void on_silence() override {
+    log().warn("nothing heard from the driver for the whole lease; this job ends");
+    Bytes head;
+    Writer writer(head);
+    write(writer, Op::lease_over);
+    link_->send(task_stream, std::move(head));
+    leave_with_children(exit_lease);
+  }
+  void on_closed(const std::string& reason) override {
+    log().debug("the driver is gone: {}", reason);
+    leave_with_children(exit_orphan);
+  }
+
+private:
+  std::shared_ptr<wire::Link> link_;
+};
+
+struct SystemConfig : caf::actor_system_config {
+  SystemConfig() {
+    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.max-threads", 1U);
+  }
+};
+
+std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry& entry,
+                                      const NodeBoot& boot) {
+  wire::LinkOptions options;
+  options.heartbeat_interval = boot.heartbeat_interval;
+  options.silence_limit = boot.lease;
+  if (boot.host.empty())
+    return wire::adopt(reactor, std::move(entry.link), options);
+  return wire::dial(reactor, boot.host, boot.port, wire::Identity::unpack(boot.identity),
+                    {boot.session, build_id(), boot.incarnation}, dial_limit, options);
+}
+
+void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slot,
+              const CallCode& initializer) {
+  if (initializer.open != nullptr) {
+    try {
+      slot.initialize(initializer);
+    } catch (...) {
+      deliver(system, node, SlotFailed{capture_failure()}); // Ends the job.
+      slot.run();
+    }
+  }
+  deliver(system, node, SlotReady{});
+  slot.run();
+}
+
+} // namespace
+
+void run_node(backends::JobEntry entry) {
+  try {
+    auto boot = NodeBoot::unpack(entry.boot);
+    log().set_level(spdlog::level::from_str(boot.log_level));
+    // Never destroyed: the process ends while they are at work.
+    auto& reactor = *new wire::Reactor; // NOLINT(cppcoreguidelines-owning-memory)
+    auto& config = *new SystemConfig;   // NOLINT(cppcoreguidelines-owning-memory)
+    auto& system = *new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
+    auto link = open_link(reactor, entry, boot);
+    std::vector<std::shared_ptr<SlotWorker>> slots;
+    for (std::uint32_t i = 0; i < boot.slots; ++i) {
+      auto& slot = slots.emplace_back();
+      slot = std::make_shared<SlotWorker>(SlotWorker::Settings{
+        i, boot.first_rank + i, link, entry.page, [&reactor, &slots, i] {
+          reactor.after(flush_after, [&slots, i] { slots[i]->flush_results(); });
+        }});
+    }
+    auto abort = [link](int code) {
+      link->flush(last_words);
+      leave(code);
+    };
+    auto node = spawn_node(system, {boot.incarnation, link, slots, abort});
+    ShareCache::instance().connect(link);
+    reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
+    link->start(std::make_shared<JobLink>(system, node, link));
+    std::vector<std::thread> threads;
+    for (std::uint32_t i = 1; i < boot.slots; ++i)
+      threads.emplace_back([&, i] { run_slot(system, node, *slots[i], boot.initializer); });
+    run_slot(system, node, *slots[0], boot.initializer);
+    for (auto& thread : threads)
+      thread.join();
+    link->flush(last_words);
+    leave(EXIT_SUCCESS);
+  } catch (const std::exception& error) {
+    log().error("this job can't become a node: {}", error.what());
+    leave(EXIT_FAILURE);
+  }
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "fiber/share.hpp"
+#include "wire/link.hpp"
+
+namespace fiber::actors {
+
+/// A job's copies of shared values. A copy is fetched on first use and kept until the driver says
+/// that nobody holds the value any more, so that the next call finds it here.
+///
+/// Thread safety: any thread may call any member function.
+class ShareCache {
+public:
+  /// Of this process.
+  static ShareCache& instance();
+
+  /// Uses `link` from now on: this process is a job.
+  void connect(std::shared_ptr<wire::Link> link);
+  bool connected() const;
+  /// A handle to the value `id`, which may stand at `reader`'s place as shared memory.
+  std::shared_ptr<detail::SharedObject> handle(std::uint64_t id, Reader& reader);
+  /// Reads the answer to a fetch.
+  void arrived(Reader& reader, const Payload& whole);
+  void freed(std::uint64_t id);
+
+private:
+  class Copy;
+  class Handle;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<wire::Link> link_;
+  std::map<std::uint64_t, std::shared_ptr<Copy>> copies_;
+};
+
+} // namespace fiber::actors

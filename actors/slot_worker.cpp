@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/slot_worker.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "actors/failure.hpp"
+#include "actors/node_table.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// Results are gathered until one of these is reached, or nothing is left to run.
+constexpr std::size_t most_results = 128;
+constexpr std::size_t most_result_bytes = 32 * 1024;
+constexpr std::chrono::microseconds longest_hold{500};
+
+thread_local const TaskContext* current_task = nullptr;
+
+} // namespace
+
+const TaskContext* TaskContext::current() { return current_task; }
+TaskScope::TaskScope(const TaskContext& context) : outer_(current_task) {
+  current_task = &context;
+}
+TaskScope::~TaskScope() { current_task = outer_; }
+
+SlotWorker::SlotWorker(Settings settings) : settings_(std::move(settings)) {
+  pending_.slot = settings_.slot;
+}
+
+// -- the slot's thread --------------------------------------------------------------------------
+
+void SlotWorker::initialize(const CallCode& initializer) {
+  Reader state(initializer.state.bytes());
+  auto body = initializer.open(state);
+  Reader no_arguments({});
+  Bytes ignored;
+  Writer result(ignored);
+  body->run(no_arguments, result);
+}
+
+void SlotWorker::run() {
+  while (auto task = wait_for_task())
+    run_task(*task);
+  flush_results();
+}
+
+bool SlotWorker::step() {
+  std::optional<Task> task;
+  {
+    std::lock_guard lock(mutex_);
+    task = take();
+  }
+  if (!task)
+    return false;
+  run_task(*task);
+  flush_results();
+  return true;
+}
+
+std::optional<SlotWorker::Task> SlotWorker::wait_for_task() {
+  std::unique_lock lock(mutex_);
+  if (auto task = take())
+    return task;
+  lock.unlock();
+  flush_results();
+  lock.lock();
+  changed_.wait(lock, [&] { return !queue_.empty() || finishing_; });
+  return take();
+}
+
+std::optional<SlotWorker::Task> SlotWorker::take() {
+  if (queue_.empty())
+    return std::nullopt;
+  auto& run = queue_.front();
+  auto length = run.tasks.lengths[run.next];
+  Task task{run.code,
+            run.tasks.first_seq + run.next,
+            {static_cast<std::size_t>(run.tasks.first_index + run.next),
+             static_cast<int>(run.tasks.attempt), settings_.rank},
+            run.tasks.arguments.slice(run.begin, length)};
+  run.begin += length;
+  if (++run.next == run.tasks.lengths.size())
+    queue_.pop_front();
+  task.last = queue_.empty();
+  task.closed.swap(closed_);
+  return task;
+}
+
+void SlotWorker::run_task(const Task& task) {
+  if (settings_.page)
+    SlotProgress::announce(settings_.page->data(), settings_.slot, task.seq);
+  auto begin = Clock::now();
+  auto status = TaskResult::Status::value;
+  scratch_.clear();
+  try {
+    TaskScope scope(task.context);
+    Reader arguments(task.arguments.bytes());
+    Writer result(scratch_);
+    body(*task.code).run(arguments, result);
+  } catch (...) {
+    status = TaskResult::Status::failure;
+    scratch_.clear();
+    Writer result(scratch_);
+    write(result, capture_failure());
+  }
+  add_result(task, status, scratch_, Clock::now() - begin);
+  if (task.code->single)
+    single_.reset();
+  for (auto call : task.closed)
+    bodies_.erase(call);
+}
+
+detail::Body& SlotWorker::body(const CallCode& code) {
+  auto& body = code.single ? single_ : bodies_[code.call];
+  if (!body) {
+    if (code.open == nullptr)
+      throw Error(code.problem);
+    Reader state(code.state.bytes());
+    body = code.open(state);
+  }
+  return *body;
+}
+
+void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& value,
+                            std::chrono::nanoseconds busy) {
+  std::unique_lock lock(results_mutex_);
+  auto& results = pending_.results;
+  if (!results.empty() && pending_.first_seq + results.size() != task.seq)
+    flush_locked(); // Tasks in between were handed back.
+  if (!results.empty() && value.size() >= own_message_bytes)
+    flush_locked();
+  if (results.empty()) {
+    pending_.first_seq = task.seq;
+    oldest_ = Clock::now();
+  }
+  results.push_back({status, value.size(), 0});
+  pending_.busy_ns += static_cast<std::uint64_t>(busy.count());
+  if (values_.empty() && value.size() >= own_message_bytes)
+    values_ = std::exchange(value, {});
+  else
+    values_.insert(values_.end(), value.begin(), value.end());
+  // Whoever waits for the last ones waits no longer than needed.
+  if (task.last || results.size() >= most_results || values_.size() >= most_result_bytes ||
+      Clock::now() - oldest_ >= longest_hold) {
+    flush_locked();
+    return;
+  }
+  if (!std::exchange(flush_requested_, true)) {
+    lock.unlock(); // The next task may be a long one.
+    settings_.request_flush();
+  }
+}
+
+void SlotWorker::flush_results() {
+  std::lock_guard lock(results_mutex_);
+  flush_requested_ = false;
+  flush_locked();
+}
+
+// Sends under the lock, so that frames leave in the order of their tasks.
+void SlotWorker::flush_locked() {
+  if (pending_.results.empty())
+    return;
+  auto values = Payload(std::exchange(values_, {}));
+  pending_.bytes = values;
+  Bytes head;
+  Writer writer(head);
+  write(writer, pending_);
+  pending_.bytes = {};
+  pending_.results.clear();
+  pending_.busy_ns = 0;
+  settings_.link->send(task_stream, std::move(head), std::move(values));
+}
+
+// -- any thread -----------------------------------------------------------------------------------
+
+void SlotWorker::push(RunTasks tasks, std::shared_ptr<const CallCode> code) {
+  if (tasks.lengths.empty())
+    return;
+  {
+    std::lock_guard lock(mutex_);
+    next_seq_ = tasks.first_seq + tasks.lengths.size();
+    queue_.push_back({std::move(tasks), std::move(code)});
+  }
+  changed_.notify_one();
+}
+
+HandedBack SlotWorker::recall(std::size_t most) {
+  std::lock_guard lock(mutex_);
+  HandedBack back{settings_.slot, next_seq_};
+  while (most > 0 && !queue_.empty()) {
+    auto& last = queue_.back();
+    auto n = std::min(most, last.tasks.lengths.size() - last.next);
+    last.tasks.lengths.resize(last.tasks.lengths.size() - n);
+    back.from_seq = last.tasks.first_seq + last.tasks.lengths.size();
+    most -= n;
+    if (last.tasks.lengths.size() == last.next)
+      queue_.pop_back();
+  }
+  return back;
+}
+
+void SlotWorker::close(std::uint64_t call) {
+  std::lock_guard lock(mutex_);
+  closed_.push_back(call);
+}
+
+void SlotWorker::finish() {
+  {
+    std::lock_guard lock(mutex_);
+    finishing_ = true;
+  }
+  changed_.notify_one();
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "actors/node_protocol.hpp"
+#include "actors/task_context.hpp"
+#include "backends/backend.hpp"
+#include "wire/link.hpp"
+
+namespace fiber::actors {
+
+/// A callable as a job got it.
+struct CallCode {
+  std::uint64_t call = 0;
+  bool single = false; ///< For one task: nothing of it is kept.
+  detail::Open open = nullptr;
+  std::string problem; ///< Why `open` is null.
+  Payload state;
+};
+
+/// One worker slot of a node: a queue of tasks and the thread that runs them, one at a time and
+/// in order. The thread writes its results to the link itself.
+///
+/// Thread safety: run() and step() belong to the slot's thread, all else to any.
+class SlotWorker {
+public:
+  struct Settings {
+    std::uint32_t slot = 0;
+    std::size_t rank = 0;
+    std::shared_ptr<wire::Link> link;
+    std::shared_ptr<backends::SharedPage> page; ///< Null: starts are not announced.
+    /// Asks for flush_results() in a millisecond. Called at most once until that happens.
+    std::function<void()> request_flush;
+  };
+  explicit SlotWorker(Settings settings);
+
+  /// Runs `initializer` as the first thing on this thread. Throws what it throws.
+  void initialize(const CallCode& initializer);
+  /// Runs tasks until finish() was called and nothing is left.
+  void run();
+  /// Runs one task; false if there is none. For a thread that does other things as well.
+  bool step();
+
+  void push(RunTasks tasks, std::shared_ptr<const CallCode> code);
+  /// Takes back up to `most` tasks that have not started, last first.
+  HandedBack recall(std::size_t most);
+  /// No task of this call will come any more.
+  void close(std::uint64_t call);
+  /// Ends run() when nothing is left.
+  void finish();
+  /// Sends results that were held back.
+  void flush_results();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  struct Queued {
+    RunTasks tasks;
+    std::shared_ptr<const CallCode> code;
+    std::size_t next = 0;      ///< Which task is next.
+    std::uint64_t begin = 0;   ///< Where its arguments begin.
+  };
+  struct Task {
+    std::shared_ptr<const CallCode> code;
+    std::uint64_t seq = 0;
+    TaskContext context;
+    Payload arguments;
+    bool last = false;                      ///< Nothing else was waiting.
+    std::vector<std::uint64_t> closed = {}; ///< Calls to forget by the way.
+  };
+
+  std::optional<Task> take();
+  std::optional<Task> wait_for_task();
+  void run_task(const Task& task);
+  detail::Body& body(const CallCode& code);
+  void add_result(const Task& task, TaskResult::Status status, Bytes& value,
+                  std::chrono::nanoseconds busy);
+  void flush_locked();
+
+  Settings settings_;
+  // Of the slot's thread.
+  std::map<std::uint64_t, std::unique_ptr<detail::Body>> bodies_;
+  std::unique_ptr<detail::Body> single_;
+  Bytes scratch_;
+  // The queue.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Queued> queue_;
+  std::vector<std::uint64_t> closed_;
+  std::uint64_t next_seq_ = 1; ///< Behind the last task it got.
+  bool finishing_ = false;
+  // Results that are held back.
+  std::mutex results_mutex_;
+  TaskResults pending_;
+  Bytes values_;
+  Clock::time_point oldest_;
+  bool flush_requested_ = false;
+};
+
+} // namespace fiber::actors
