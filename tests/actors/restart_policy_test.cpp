@@ -169,7 +169,9 @@ TEST(BackoffDice, draws_within_the_jitter_and_never_above_the_most) {
 }
 
 TEST(BackoffDice, makes_sense_of_senseless_options) {
-  auto wait = [](Backoff backoff, int failures) { return BackoffDice(backoff, 3).wait(failures); };
+  auto wait = [](Backoff backoff, int failures) {
+    return BackoffDice(backoff, 3).wait(failures);
+  };
   auto nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(wait({.first = 0ms, .jitter = 0}, 1 << 30), 0ms);
   EXPECT_EQ(wait({.first = -5ms, .jitter = 0}, 5), 0ms);

@@ -37,9 +37,10 @@ struct Chronicle {
   std::map<std::string, caf::actor> newest;
   std::map<std::string, int> alive;
   std::map<std::string, int> starts;
-  std::map<std::string, int> failing_starts; ///< The next so many starts of this child throw.
-  std::set<std::string> stubborn;            ///< These ignore that they are asked to end.
-  int most_alive = 0;                        ///< Of any one name at a time.
+  std::map<std::string, int>
+    failing_starts;               ///< The next so many starts of this child throw.
+  std::set<std::string> stubborn; ///< These ignore that they are asked to end.
+  int most_alive = 0;             ///< Of any one name at a time.
 };
 
 /// The answer to one request.
@@ -163,10 +164,12 @@ public:
 
   /// Ends the live incarnation of a child, but lets nobody know before run().
   void send_end(const std::string& name, ExitKind kind, std::string text = "broken") {
-    caf::anon_send(chronicle->newest.at(name), end_with{make_exit(kind, std::move(text))});
+    caf::anon_send(chronicle->newest.at(name),
+                   end_with{make_exit(kind, std::move(text))});
   }
 
-  void end(const std::string& name, ExitKind kind = ExitKind::lost, std::string text = "broken") {
+  void end(const std::string& name, ExitKind kind = ExitKind::lost,
+           std::string text = "broken") {
     send_end(name, kind, std::move(text));
     run();
   }

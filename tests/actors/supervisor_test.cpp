@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what OTP's supervisor would stop and start, ours does, in the same order; and who
-// fails too often is given up, with the causes told.
+// The promise: what OTP's supervisor would stop and start, ours does, in the same order;
+// and who fails too often is given up, with the causes told.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ protected:
   SupervisedWorld world;
 };
 
-// -- strategies ------------------------------------------------------------------------------------
+// -- strategies
+// ------------------------------------------------------------------------------------
 
 TEST_F(Supervisor, starts_its_children_in_order_and_stops_them_in_reverse) {
   auto supervisor = world.supervisor({.children = {world.child("a"), world.child("b")}});
@@ -58,10 +59,10 @@ TEST_F(Supervisor, restarts_the_children_that_otp_would) {
 }
 
 TEST_F(Supervisor, drops_temporary_children_that_it_stops_for_a_restart) {
-  auto supervisor = world.supervisor(
-    {.strategy = Strategy::one_for_all,
-     .children = {world.child("a"), world.child("b", Restart::temporary),
-                  world.child("c", Restart::transient)}});
+  auto supervisor =
+    world.supervisor({.strategy = Strategy::one_for_all,
+                      .children = {world.child("a"), world.child("b", Restart::temporary),
+                                   world.child("c", Restart::transient)}});
   world.events();
   world.end("a");
   EXPECT_EQ(world.events(), "~a -c ~c -b ~b +a +c");
@@ -70,15 +71,16 @@ TEST_F(Supervisor, drops_temporary_children_that_it_stops_for_a_restart) {
 
 TEST_F(Supervisor, does_not_disturb_others_for_a_child_that_stays_down) {
   for (auto strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {
-    auto supervisor = world.supervisor({.strategy = strategy,
-                                        .children = {world.child("a", Restart::temporary),
-                                                     world.child("b", Restart::transient),
-                                                     world.child("c")}});
+    auto supervisor = world.supervisor(
+      {.strategy = strategy,
+       .children = {world.child("a", Restart::temporary),
+                    world.child("b", Restart::transient), world.child("c")}});
     world.events();
     world.end("a");
     world.end("b", ExitKind::planned);
     EXPECT_EQ(world.events(), "~a ~b");
-    EXPECT_TRUE(world.asked(supervisor, start_child{world.child("a")}).ok()); // The name is free.
+    EXPECT_TRUE(
+      world.asked(supervisor, start_child{world.child("a")}).ok()); // The name is free.
     EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
   }
 }
@@ -91,19 +93,26 @@ TEST_F(Supervisor, judges_an_end_by_restart_type_and_kind) {
   };
   using enum Restart;
   using enum ExitKind;
-  for (auto [restart, kind, again, counted] : std::vector<Case>{
-         {permanent, planned, true, false},   {permanent, charged, true, false},
-         {permanent, lease, true, false},     {permanent, lost, true, true},
-         {permanent, escalated, true, true},  {transient, planned, false, false},
-         {transient, charged, true, false},   {transient, lease, true, false},
-         {transient, lost, true, true},       {transient, escalated, true, true},
-         {temporary, planned, false, false},  {temporary, charged, false, false},
-         {temporary, lease, false, false},    {temporary, lost, false, false},
-         {temporary, escalated, false, false}}) {
+  for (auto [restart, kind, again, counted] :
+       std::vector<Case>{{permanent, planned, true, false},
+                         {permanent, charged, true, false},
+                         {permanent, lease, true, false},
+                         {permanent, lost, true, true},
+                         {permanent, escalated, true, true},
+                         {transient, planned, false, false},
+                         {transient, charged, true, false},
+                         {transient, lease, true, false},
+                         {transient, lost, true, true},
+                         {transient, escalated, true, true},
+                         {temporary, planned, false, false},
+                         {temporary, charged, false, false},
+                         {temporary, lease, false, false},
+                         {temporary, lost, false, false},
+                         {temporary, escalated, false, false}}) {
     SCOPED_TRACE(testing::Message() << int(restart) << " " << int(kind));
     for (int intensity : {0, 9}) {
-      auto supervisor =
-        world.supervisor({.intensity = intensity, .children = {world.child("a", restart)}});
+      auto supervisor = world.supervisor(
+        {.intensity = intensity, .children = {world.child("a", restart)}});
       world.end("a", kind);
       auto gives_up = counted && intensity == 0;
       EXPECT_EQ(world.living(), again && !gives_up ? "a" : "");
@@ -126,8 +135,8 @@ TEST_F(Supervisor, replaces_blameless_ends_at_once_and_without_limit) {
 }
 
 TEST_F(Supervisor, counts_blameless_ends_too_when_told_to_be_like_otp) {
-  auto supervisor =
-    world.supervisor({.intensity = 1, .count_blameless = true, .children = {world.child("a")}});
+  auto supervisor = world.supervisor(
+    {.intensity = 1, .count_blameless = true, .children = {world.child("a")}});
   world.end("a", ExitKind::planned);
   EXPECT_EQ(world.living(), "a");
   world.end("a", ExitKind::planned);
@@ -144,7 +153,8 @@ TEST_F(Supervisor, treats_a_kill_as_a_loss) {
   EXPECT_EQ(info.last_error, "was killed");
 }
 
-// -- intensity and escalation ---------------------------------------------------------------------
+// -- intensity and escalation
+// ---------------------------------------------------------------------
 
 TEST_F(Supervisor, gives_up_beyond_the_intensity_and_tells_the_causes) {
   auto supervisor = world.supervisor_of_three({.name = "crew", .intensity = 2});
@@ -161,13 +171,16 @@ TEST_F(Supervisor, gives_up_beyond_the_intensity_and_tells_the_causes) {
 }
 
 TEST_F(Supervisor, tells_the_last_five_distinct_causes) {
-  auto supervisor = world.supervisor(
-    {.name = "crew", .intensity = 7, .period = {}, .backoff = {.first = 0ms},
-     .children = {world.child("a")}});
+  auto supervisor = world.supervisor({.name = "crew",
+                                      .intensity = 7,
+                                      .period = {},
+                                      .backoff = {.first = 0ms},
+                                      .children = {world.child("a")}});
   for (auto text : {"1", "2", "3", "4", "5", "6", "4", "6"})
     world.end("a", ExitKind::lost, text);
-  EXPECT_EQ(exit_text(world.end_of(supervisor).value()),
-            "child \"a\" of crew failed; 8 failures, last: [a: 2] [a: 3] [a: 5] [a: 4] [a: 6]");
+  EXPECT_EQ(
+    exit_text(world.end_of(supervisor).value()),
+    "child \"a\" of crew failed; 8 failures, last: [a: 2] [a: 3] [a: 5] [a: 4] [a: 6]");
 }
 
 TEST_F(Supervisor, forgets_failures_older_than_the_period) {
@@ -198,11 +211,11 @@ TEST_F(Supervisor, counts_until_forgiven_if_there_is_no_period) {
 
 TEST_F(Supervisor, passes_failure_up_the_tree_with_all_causes) {
   SupervisorConfig inner{.name = "inner", .intensity = 1, .children = {world.child("x")}};
-  auto root = world.supervisor({.name = "root",
-                                .strategy = Strategy::rest_for_one,
-                                .intensity = 1,
-                                .children = {world.child("a"), world.subtree(inner),
-                                             world.child("z")}});
+  auto root = world.supervisor(
+    {.name = "root",
+     .strategy = Strategy::rest_for_one,
+     .intensity = 1,
+     .children = {world.child("a"), world.subtree(inner), world.child("z")}});
   EXPECT_EQ(world.events(), "+a +inner +z +x"); // The subtree starts by itself.
   world.end("x", ExitKind::lost, "no disk");
   EXPECT_EQ(world.events(), "~x +x");
@@ -222,9 +235,10 @@ TEST_F(Supervisor, passes_failure_up_the_tree_with_all_causes) {
 }
 
 TEST_F(Supervisor, stops_the_tree_below_before_it_ends_itself) {
-  SupervisorConfig inner{.name = "inner", .children = {world.child("x"), world.child("y")}};
-  auto root =
-    world.supervisor({.name = "root", .children = {world.child("a"), world.subtree(inner)}});
+  SupervisorConfig inner{.name = "inner",
+                         .children = {world.child("x"), world.child("y")}};
+  auto root = world.supervisor(
+    {.name = "root", .children = {world.child("a"), world.subtree(inner)}});
   world.events();
   EXPECT_TRUE(world.asked(root, stop{}).ok());
   EXPECT_EQ(world.events(), "-y ~y -x ~x -a ~a");
@@ -247,8 +261,8 @@ TEST_F(Supervisor, lives_on_when_a_linked_actor_ends_normally) {
 
 TEST_F(Supervisor, takes_its_children_along_when_killed) {
   SupervisorConfig inner{.name = "inner", .children = {world.child("x")}};
-  auto root =
-    world.supervisor({.name = "root", .children = {world.child("a"), world.subtree(inner)}});
+  auto root = world.supervisor(
+    {.name = "root", .children = {world.child("a"), world.subtree(inner)}});
   caf::anon_send_exit(root, caf::exit_reason::kill);
   world.run();
   EXPECT_EQ(world.living(), "");
@@ -264,7 +278,8 @@ TEST_F(Supervisor, takes_its_children_along_when_nobody_holds_it) {
   EXPECT_EQ(world.living(), "");
 }
 
-// -- back-off ----------------------------------------------------------------------------------------
+// -- back-off
+// ----------------------------------------------------------------------------------------
 
 /// Milliseconds from each of `failures` quick failures of a child until it starts again.
 std::vector<int> waits(SupervisedWorld& world, const std::string& name, int failures) {
@@ -273,7 +288,8 @@ std::vector<int> waits(SupervisedWorld& world, const std::string& name, int fail
     auto starts = world.chronicle->starts[name];
     world.end(name);
     result.push_back(0);
-    for (; world.chronicle->starts[name] == starts && result.back() < 100000; ++result.back())
+    for (; world.chronicle->starts[name] == starts && result.back() < 100000;
+         ++result.back())
       world.advance(1ms);
   }
   return result;
@@ -281,7 +297,8 @@ std::vector<int> waits(SupervisedWorld& world, const std::string& name, int fail
 
 TEST_F(Supervisor, waits_longer_each_time_a_child_fails_in_a_row) {
   auto supervisor = world.supervisor_of_three(
-    {.intensity = 99, .backoff = {.first = 10ms, .most = 50ms, .factor = 2, .jitter = 0}});
+    {.intensity = 99,
+     .backoff = {.first = 10ms, .most = 50ms, .factor = 2, .jitter = 0}});
   EXPECT_EQ(waits(world, "a", 6), (std::vector{0, 10, 20, 40, 50, 50}));
   EXPECT_EQ(waits(world, "b", 2), (std::vector{0, 10})); // Each child for itself.
 }
@@ -343,7 +360,8 @@ TEST_F(Supervisor, restarts_the_group_when_the_wait_of_the_failed_child_is_over)
   }
 }
 
-// -- stop limits ------------------------------------------------------------------------------------
+// -- stop limits
+// ------------------------------------------------------------------------------------
 
 TEST_F(Supervisor, kills_a_child_that_does_not_stop_in_its_time) {
   auto supervisor = world.supervisor_of_three({});
@@ -359,15 +377,16 @@ TEST_F(Supervisor, kills_a_child_that_does_not_stop_in_its_time) {
 }
 
 TEST_F(Supervisor, kills_at_once_if_the_limit_is_zero) {
-  auto supervisor = world.supervisor({.children = {world.child("a", Restart::permanent, 0ms)}});
+  auto supervisor =
+    world.supervisor({.children = {world.child("a", Restart::permanent, 0ms)}});
   world.events();
   EXPECT_TRUE(world.asked(supervisor, stop_child{"a"}).ok());
   EXPECT_EQ(world.events(), "~a");
 }
 
 TEST_F(Supervisor, waits_for_ever_for_a_child_without_limit) {
-  auto supervisor =
-    world.supervisor({.children = {world.child("a", Restart::permanent, ChildSpec::no_limit)}});
+  auto supervisor = world.supervisor(
+    {.children = {world.child("a", Restart::permanent, ChildSpec::no_limit)}});
   world.chronicle->stubborn = {"a"};
   auto answer = world.ask(supervisor, stop{});
   world.run();
