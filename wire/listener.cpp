@@ -40,7 +40,7 @@ struct Gate {
 };
 
 /// One peer on its way from accept() to a link.
-class Arrival : public std::enable_shared_from_this<Arrival>, public ReactorMember {
+class Arrival final : public std::enable_shared_from_this<Arrival>, public ReactorMember {
 public:
   /// Called once, when the peer is accepted (with its greeting) or dropped (without).
   using Done = std::function<void(Greeting*)>;
