@@ -83,7 +83,7 @@ private:
 
   void act() {
     auto any =
-      children_.empty() ? std::string("root0") : children_[below(int(children_.size()))];
+      children_.empty() ? std::string("nobody") : children_[below(int(children_.size()))];
     auto actor = world_.chronicle->newest.find(any);
     auto has = actor != world_.chronicle->newest.end();
     switch (below(14)) {
