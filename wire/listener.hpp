@@ -29,7 +29,7 @@ struct ListenerOptions {
   std::uint16_t port = 0; ///< 0: any free one.
   std::chrono::milliseconds handshake_limit{
     10000}; ///< TCP accept to Hello; then the peer is dropped.
-  LinkOptions link;
+  LinkOptions link = {};
 };
 
 /// Accepts links by mutual TLS 1.3. A stranger (no certificate, plain TCP, another

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: an identity can be handed to a job, and nothing else passes for one.
+
+#include <gtest/gtest.h>
+
+#include "tests/wire/wire_fixture.hpp"
+#include "wire/error.hpp"
+#include "wire/tls.hpp"
+
+namespace fiber::wire {
+namespace {
+
+TEST(Identity, survives_packing) {
+  const SessionCa ca;
+  const auto packed = ca.issue("job-1").pack();
+  EXPECT_EQ(Identity::unpack(packed).pack(), packed);
+}
+
+TEST(Identity, of_two_jobs_differ) {
+  const SessionCa ca;
+  EXPECT_NE(ca.issue("job-1").pack(), ca.issue("job-1").pack());
+}
+
+TEST(Identity, takes_a_name_of_any_length) {
+  EXPECT_NO_THROW(SessionCa().issue(std::string(500, 'x')));
+}
+
+TEST(Identity, is_not_made_of_other_bytes) {
+  const auto packed = SessionCa().issue("job-1").pack();
+  EXPECT_THROW(Identity::unpack({}), TlsError);
+  EXPECT_THROW(Identity::unpack(bytes_of("fiber-identity-1")), TlsError);
+  for (std::size_t size = 0; size < packed.size(); size += 7)
+    EXPECT_THROW(Identity::unpack(Bytes(packed.begin(), packed.begin() + size)),
+                 TlsError);
+  auto longer = packed;
+  longer.push_back({});
+  EXPECT_THROW(Identity::unpack(longer), TlsError);
+}
+
+} // namespace
+} // namespace fiber::wire

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: whoever holds this session's certificate and runs this build gets a link;
+// nobody else does, each of them costs one log line, and none holds up the others.
+
+#include "wire/listener.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/base_sink.h>
+
+#include "tests/wire/wire_fixture.hpp"
+#include "wire/error.hpp"
+#include "wire/identity.hpp"
+#include "wire/log.hpp"
+#include "wire/reactor.hpp"
+
+namespace fiber::wire {
+namespace {
+
+/// Keeps what is logged.
+class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
+public:
+  std::vector<std::string> lines() {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    lines_.emplace_back(message.payload.begin(), message.payload.end());
+  }
+  void flush_() override {}
+  std::vector<std::string> lines_;
+};
+
+struct ListenerTest : testing::Test {
+  ListenerTest() { log().sinks() = {sink}; }
+  ~ListenerTest() override {
+    listener.reset();
+    log().sinks() = sinks;
+  }
+
+  void listen(std::chrono::milliseconds handshake_limit = 60s) {
+    listener =
+      std::make_unique<Listener>(reactor, ca.issue("driver"), hello,
+                                 ListenerOptions{.handshake_limit = handshake_limit},
+                                 [this](const Hello& peer, std::shared_ptr<Link> link) {
+                                   const std::lock_guard lock(mutex);
+                                   incarnations.push_back(peer.incarnation);
+                                   link->start(at_listener);
+                                   accepted.push_back(std::move(link));
+                                 });
+  }
+  std::shared_ptr<Link> dial_in(const Identity& identity, const Hello& own) {
+    return dial(peer_reactor, "127.0.0.1", listener->port(), identity, own, 60s);
+  }
+  std::string refusal(const Identity& identity, const Hello& own) {
+    try {
+      dial_in(identity, own);
+    } catch (const WireError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  std::size_t links() {
+    const std::lock_guard lock(mutex);
+    return accepted.size();
+  }
+
+  /// A blocking TCP connection of somebody who does not know our protocol.
+  UniqueFd knock() const {
+    UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(listener->port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(
+      ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return socket;
+  }
+  void say(const UniqueFd& socket, std::string_view text) {
+    EXPECT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  /// Somebody who speaks TLS by the book but does not check whom it speaks to.
+  void knock_with_tls(const Identity* identity, bool old = false) {
+    const auto socket = knock();
+    const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
+    if (identity) {
+      SSL_CTX_use_certificate(context.get(), identity->impl().cert.get());
+      SSL_CTX_use_PrivateKey(context.get(), identity->impl().key.get());
+    }
+    if (old)
+      SSL_CTX_set_max_proto_version(context.get(), TLS1_2_VERSION);
+    const SslPtr ssl(SSL_new(context.get()));
+    SSL_set_fd(ssl.get(), socket.get());
+    char byte;
+    if (SSL_connect(ssl.get()) == 1) {
+      EXPECT_LE(SSL_read(ssl.get(), &byte, 1), 0);
+    }
+  }
+
+  /// Waits for the one line about a stranger, and for no second.
+  void expect_one_line(const std::string& words) {
+    ASSERT_TRUE(eventually([&] { return !sink->lines().empty(); }));
+    listener.reset(); // Whatever it still has to say is said.
+    const auto lines = sink->lines();
+    ASSERT_EQ(lines.size(), 1u) << lines[1];
+    EXPECT_NE(lines[0].find(words), std::string::npos) << lines[0];
+    EXPECT_NE(lines[0].find("refused 127.0.0.1:"), std::string::npos) << lines[0];
+    EXPECT_EQ(links(), 0u);
+  }
+
+  const std::vector<spdlog::sink_ptr> sinks = log().sinks();
+  std::shared_ptr<LogSink> sink = std::make_shared<LogSink>();
+  const SessionCa ca;
+  const Hello hello{"session-1", "build-1", 0}, job{"session-1", "build-1", 42};
+  std::mutex mutex;
+  std::vector<std::uint64_t> incarnations;
+  std::vector<std::shared_ptr<Link>> accepted;
+  std::shared_ptr<Recorder> at_listener = std::make_shared<Recorder>(),
+                            at_dialler = std::make_shared<Recorder>();
+  Reactor reactor, peer_reactor;
+  std::unique_ptr<Listener> listener;
+};
+
+TEST_F(ListenerTest, messages_of_any_size_go_both_ways_over_tls) {
+  listen();
+  const auto link = dial_in(Identity::unpack(ca.issue("job").pack()), job);
+  link->start(at_dialler);
+  std::vector<Bytes> sent;
+  for (const std::size_t size : {1ul, 100ul, 16'384ul, 70'000ul, 8'000'000ul, 5ul})
+    sent.push_back(pattern(size));
+  for (const auto& bytes : sent)
+    link->send(1, bytes_of("head"), Payload(bytes));
+  ASSERT_TRUE(eventually([&] { return links() == 1; }));
+  for (const auto& bytes : sent)
+    accepted[0]->send(1, bytes_of("head"), Payload(bytes));
+  ASSERT_TRUE(eventually([&] {
+    return at_listener->count() == sent.size() && at_dialler->count() == sent.size();
+  }));
+  for (const auto& end : {at_listener, at_dialler}) {
+    const auto got = end->messages();
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      EXPECT_EQ(text_of(Bytes(got[i].bytes.begin(), got[i].bytes.begin() + 4)), "head");
+      EXPECT_TRUE(std::equal(sent[i].begin(), sent[i].end(), got[i].bytes.begin() + 4,
+                             got[i].bytes.end()));
+    }
+  }
+  EXPECT_EQ(incarnations, std::vector<std::uint64_t>{42});
+  EXPECT_TRUE(sink->lines().empty());
+}
+
+TEST_F(ListenerTest, threads_may_flood_both_ends_over_tls) {
+  listen();
+  const auto link = dial_in(ca.issue("job"), job);
+  link->start(at_dialler);
+  ASSERT_TRUE(eventually([&] { return links() == 1; }));
+  constexpr std::size_t threads = 4, each = 300;
+  {
+    std::vector<std::jthread> senders;
+    for (StreamId stream = 0; stream < threads; ++stream)
+      senders.emplace_back([&, stream] {
+        for (std::size_t i = 0; i < each; ++i) {
+          link->send(stream, Bytes(10), Payload(Bytes(i % 10 == 0 ? 50'000 : 10)));
+          accepted[0]->send(stream, Bytes(10), Payload(Bytes(i % 10 == 0 ? 50'000 : 10)));
+        }
+      });
+  }
+  EXPECT_TRUE(eventually([&] {
+    return at_listener->count() == threads * each &&
+           at_dialler->count() == threads * each;
+  }));
+}
+
+TEST_F(ListenerTest, the_end_of_a_tls_link_is_heard_after_its_messages) {
+  listen();
+  auto link = dial_in(ca.issue("job"), job);
+  link->send(1, bytes_of("results"));
+  ASSERT_TRUE(link->flush(60s));
+  link.reset();
+  ASSERT_TRUE(eventually([&] { return at_listener->closed() == 1; }));
+  EXPECT_EQ(at_listener->count(), 1u);
+  EXPECT_EQ(at_listener->reason(), "closed by the peer: done");
+}
+
+TEST_F(ListenerTest, refuses_who_shows_no_certificate) {
+  listen();
+  knock_with_tls(nullptr);
+  expect_one_line("no certificate");
+}
+
+TEST_F(ListenerTest, refuses_the_certificate_of_another_session) {
+  listen();
+  const auto stranger = SessionCa().issue("job");
+  knock_with_tls(&stranger);
+  expect_one_line("its certificate is not of this session");
+}
+
+TEST_F(ListenerTest, a_dialler_refuses_the_certificate_of_another_session) {
+  listen();
+  EXPECT_NE(
+    refusal(SessionCa().issue("job"), job).find("certificate is not of this session"),
+    std::string::npos);
+  expect_one_line("TLS failed");
+}
+
+TEST_F(ListenerTest, refuses_old_tls) {
+  listen();
+  const auto good = ca.issue("job");
+  knock_with_tls(&good, true);
+  expect_one_line("unsupported protocol");
+}
+
+TEST_F(ListenerTest, refuses_who_speaks_no_tls) {
+  listen();
+  const auto socket = knock();
+  say(socket, "GET / HTTP/1.0\r\n\r\n");
+  expect_one_line("does not speak TLS");
+}
+
+TEST_F(ListenerTest, refuses_garbage) {
+  listen();
+  const auto socket = knock();
+  say(socket, std::string(3000, '\xab'));
+  expect_one_line("does not speak TLS");
+}
+
+TEST_F(ListenerTest, refuses_who_hangs_up) {
+  listen();
+  knock();
+  expect_one_line("closed the connection during the handshake");
+}
+
+TEST_F(ListenerTest, names_both_sessions_to_a_dialler_of_another) {
+  listen();
+  const auto reason = refusal(ca.issue("job"), {"session-2", "build-1", 1});
+  EXPECT_NE(reason.find("session-1"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("session-2"), std::string::npos) << reason;
+  expect_one_line("another session");
+}
+
+TEST_F(ListenerTest, names_both_builds_to_a_dialler_of_another) {
+  listen();
+  const auto reason = refusal(ca.issue("job"), {"session-1", "build-2", 1});
+  EXPECT_NE(reason.find("build-1"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("build-2"), std::string::npos) << reason;
+  expect_one_line("another build");
+}
+
+TEST_F(ListenerTest, drops_who_never_finishes_its_handshake) {
+  listen(200ms);
+  const auto mute = knock();
+  expect_one_line("did not finish the TLS handshake in time");
+}
+
+TEST_F(ListenerTest, half_a_handshake_holds_up_nobody) {
+  listen();
+  const auto mute = knock(), half = knock();
+  say(half, std::string_view("\x16\x03\x01\x02\x00\x01", 6)); // Begins a ClientHello.
+  std::vector<std::shared_ptr<Link>> dialled;
+  for (int i = 0; i < 20; ++i) {
+    dialled.push_back(dial_in(ca.issue("job"), job));
+    dialled.back()->start(at_dialler);
+  }
+  EXPECT_TRUE(eventually([&] { return links() == 20; }));
+  EXPECT_TRUE(sink->lines().empty());
+}
+
+TEST_F(ListenerTest, more_peers_than_may_be_half_way_wait_their_turn) {
+  listen(1s);
+  std::vector<UniqueFd> mute;
+  for (int i = 0; i < 300; ++i)
+    mute.push_back(knock());
+  EXPECT_NO_THROW(dial_in(ca.issue("job"), job));
+  EXPECT_TRUE(eventually([&] { return sink->lines().size() == 300; }));
+}
+
+TEST_F(ListenerTest, dial_says_who_could_not_be_reached) {
+  listen();
+  const auto port = listener->port();
+  listener.reset();
+  try {
+    dial(peer_reactor, "127.0.0.1", port, ca.issue("job"), job, 50ms);
+    FAIL() << "nobody listens there";
+  } catch (const WireError& error) {
+    EXPECT_NE(std::string(error.what()).find("127.0.0.1:" + std::to_string(port)),
+              std::string::npos)
+      << error.what();
+  }
+}
+
+TEST_F(ListenerTest, dial_tries_again_until_somebody_listens) {
+  listen();
+  const auto port = listener->port();
+  listener.reset();
+  std::jthread later([&] {
+    std::this_thread::sleep_for(
+      50ms); // The first attempt is over by then, or the test is easy.
+    listener = std::make_unique<Listener>(
+      reactor, ca.issue("driver"), hello, ListenerOptions{.port = port},
+      [](const Hello&, const std::shared_ptr<Link>&) {});
+  });
+  EXPECT_NO_THROW(dial(peer_reactor, "127.0.0.1", port, ca.issue("job"), job, 60s));
+}
+
+TEST_F(ListenerTest, dial_gives_up_on_a_listener_that_says_nothing) {
+  const UniqueFd mute(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(mute.get(), plain, size), 0);
+  ASSERT_EQ(::listen(mute.get(), 1), 0);
+  ASSERT_EQ(::getsockname(mute.get(), plain, &size), 0);
+  EXPECT_THROW(
+    dial(peer_reactor, "127.0.0.1", ntohs(address.sin_port), ca.issue("job"), job, 100ms),
+    WireError);
+}
+
+TEST_F(ListenerTest, an_address_that_is_taken_is_an_error) {
+  listen();
+  EXPECT_THROW(Listener(reactor, ca.issue("driver"), hello, {.port = listener->port()},
+                        [](const Hello&, const std::shared_ptr<Link>&) {}),
+               WireError);
+}
+
+} // namespace
+} // namespace fiber::wire
