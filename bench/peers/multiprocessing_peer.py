@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Python's multiprocessing at the settings of bench/fiber_bench: one row a call, by name."""
+
+import json
+import multiprocessing
+import os
+import sys
+import time
+
+NOOP_TASKS = 100_000
+APPLY_TRIPS = 20_000
+MEGABYTES = 200
+PROCESSES = 256
+
+
+def report(name, value, unit):
+    print(json.dumps({"name": name, "value": value, "unit": unit}), flush=True)
+
+
+def duration_of(row):
+    text = row.rsplit("_", 1)[1]
+    for unit, scale in (("ms", 1e-3), ("us", 1e-6), ("s", 1.0)):
+        if text.endswith(unit):
+            return int(text[: -len(unit)]) * scale
+    raise ValueError("no duration in " + row)
+
+
+def nothing(task):
+    return task
+
+
+def seconds(run):
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def overhead_batch(row):
+    sleep, workers = duration_of(row), 5
+    tasks = [sleep] * (round(1 / sleep) * workers)
+    with multiprocessing.Pool(workers) as pool:
+        pool.map(time.sleep, [0.01] * workers, chunksize=1)  # All workers are up.
+        report(row, seconds(lambda: pool.map(time.sleep, tasks, chunksize=1)), "s")
+        report(row + "_default_chunks", seconds(lambda: pool.map(time.sleep, tasks)), "s")
+
+
+def overhead_lockstep(row):
+    sleep, workers = duration_of(row), 5
+    rounds = round(1 / sleep)
+
+    def run():
+        for _ in range(rounds):
+            handles = [pool.apply_async(time.sleep, (sleep,)) for _ in range(workers)]
+            for handle in handles:
+                handle.get()
+
+    with multiprocessing.Pool(workers) as pool:
+        pool.map(time.sleep, [0.01] * workers, chunksize=1)
+        report(row, seconds(run) / rounds * 1e6, "us")
+
+
+def noop(row):
+    tasks = [bytes(16)] * NOOP_TASKS
+    with multiprocessing.Pool(4) as pool:
+        pool.map(nothing, tasks[:1000], chunksize=1)
+        report(row, NOOP_TASKS / seconds(lambda: pool.map(nothing, tasks, chunksize=1)), "tasks/s")
+
+
+def apply(row):
+    task = bytes(16)
+
+    def run(count):
+        for _ in range(count):
+            pool.apply(nothing, (task,))
+
+    with multiprocessing.Pool(1) as pool:
+        run(500)
+        report(row, APPLY_TRIPS / seconds(lambda: run(APPLY_TRIPS)), "round trips/s")
+
+
+def megabyte(row):
+    tasks = [bytes(1_000_000)] * MEGABYTES
+    with multiprocessing.Pool(4) as pool:
+        pool.map(nothing, tasks[:8], chunksize=1)
+        report(row, MEGABYTES / seconds(lambda: pool.map(nothing, tasks, chunksize=1)), "MB/s")
+
+
+def say_up(out):
+    os.write(out, b"u")
+
+
+def unshared(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as lines:
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024
+
+
+def start(row):
+    read_end, write_end = os.pipe()
+    began = time.perf_counter()
+    with multiprocessing.Pool(PROCESSES, initializer=say_up, initargs=(write_end,)):
+        up = 0
+        while up < PROCESSES:
+            up += len(os.read(read_end, PROCESSES))
+        report(row, time.perf_counter() - began, "s")
+        children = [child.pid for child in multiprocessing.active_children()]
+        report(row + "_memory", sum(map(unshared, children)) / len(children) / 1e6, "MB")
+
+
+ROWS = {
+    "overhead_batch_": overhead_batch,
+    "overhead_lockstep_": overhead_lockstep,
+    "noop_local": noop,
+    "apply_local": apply,
+    "megabyte_local": megabyte,
+    "start_256": start,
+}
+
+
+def main():
+    row = sys.argv[1] if len(sys.argv) == 2 else ""
+    for name, measure in ROWS.items():
+        if row.startswith(name):
+            measure(row)
+            return 0
+    print("usage: multiprocessing_peer.py ROW\nrows:", *ROWS, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

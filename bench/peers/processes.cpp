@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// 256 processes and nothing else: forked, or forked and executed anew.
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "peers/measurement.hpp"
+
+namespace {
+
+constexpr int count = 256;
+
+void check(bool good, const char* what) {
+  if (!good)
+    throw std::system_error(errno, std::generic_category(), what);
+}
+
+// Memory of a process that it shares with nobody, in bytes.
+double unshared(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/smaps_rollup");
+  double kilobytes = 0;
+  for (std::string key; in >> key;)
+    if (double number = 0; key == "Private_Clean:" || key == "Private_Dirty:") {
+      in >> number;
+      kilobytes += number;
+    }
+  return kilobytes * 1024;
+}
+
+[[noreturn]] void be_a_child(int out) {
+  const char byte = 1;
+  if (::write(out, &byte, 1) == 1)
+    for (;;)
+      ::pause();
+  ::_exit(1);
+}
+
+pid_t start(bool exec, int out) {
+  pid_t pid = 0;
+  if (exec) {
+    std::string name = "processes";
+    std::string role = "child";
+    std::string descriptor = std::to_string(out);
+    char* arguments[] = {name.data(), role.data(), descriptor.data(), nullptr};
+    errno = ::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, arguments, environ);
+    check(errno == 0, "posix_spawn");
+  } else {
+    pid = ::fork();
+    check(pid >= 0, "fork");
+    if (pid == 0)
+      be_a_child(out);
+  }
+  return pid;
+}
+
+void measure(const std::string& row, bool exec) {
+  int ends[2] = {};
+  check(::pipe(ends) == 0, "pipe");
+  std::vector<pid_t> children;
+  const peers::Stopwatch watch;
+  for (int i = 0; i < count; ++i)
+    children.push_back(start(exec, ends[1]));
+  char buffer[count];
+  for (ssize_t up = 0; up < count;) {
+    const auto got = ::read(ends[0], buffer, sizeof buffer);
+    check(got > 0, "read");
+    up += got;
+  }
+  peers::report(row, watch.seconds(), "s");
+  double memory = 0;
+  for (pid_t child : children)
+    memory += unshared(child);
+  peers::report(row + "_memory", memory / count / 1e6, "MB");
+  for (pid_t child : children)
+    ::kill(child, SIGKILL);
+  for (pid_t child : children)
+    ::waitpid(child, nullptr, 0);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (argc == 3 && mode == "child")
+    be_a_child(std::stoi(argv[2]));
+  if (argc != 2 || (mode != "fork" && mode != "exec")) {
+    std::cerr << "usage: processes fork|exec\n";
+    return 2;
+  }
+  measure("start_256", mode == "exec");
+}

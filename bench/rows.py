@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured, against whom, and the goals: the table that run.py works through.
+
+A program is named with the arguments it is called with; {row} stands for the row's name. Each
+prints one JSON line a measurement: {"name": ROW, "value": NUMBER, "unit": UNIT}.
+"""
+
+from dataclasses import dataclass
+
+FIBER = ("fiber_bench", "{row}")
+THREADS = ("peers/threads", "{row}")
+MULTIPROCESSING = ("peers/multiprocessing_peer.py", "{row}")
+SOCKET_PAIR = ("peers/ping_pong", "{row}")
+
+
+def zeromq(in_flight):
+    return ("peers/zeromq_farm", str(in_flight))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """ours SIGN factor x other + offset; `other` is a peer's label, another row, or nothing."""
+
+    sign: str  # "<=" or ">="
+    factor: float
+    other: str = ""
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    title: str
+    unit: str
+    peers: tuple = ()  # (label, program) each
+    goals: tuple = ()
+    also: str = ""  # The row of fiber_bench that prints this one; empty: its own.
+
+
+def _overhead(kind, duration, unit, goals):
+    title = f"{'batch' if kind == 'batch' else 'rounds of 5'}, {duration} sleep"
+    peers = (("threads", THREADS), ("multiprocessing", MULTIPROCESSING))
+    return Row(f"overhead_{kind}_{duration}", title, unit, peers, goals)
+
+
+_EQUAL = (Goal("<=", 1.01, "multiprocessing"),)
+_AHEAD = (Goal("<=", 1.0, "multiprocessing"),)
+
+TABLES = {
+    "Overhead: 5 workers, 1 s of ideal time": (
+        _overhead("batch", "1s", "s", _EQUAL),
+        _overhead("batch", "100ms", "s", _EQUAL),
+        _overhead("batch", "10ms", "s", _AHEAD),
+        _overhead("batch", "1ms", "s", (Goal("<=", 1.03, "threads"), *_AHEAD)),
+        _overhead("batch", "100us", "s", _AHEAD),
+    ),
+    "Overhead in lock step: mean round of 5": (
+        _overhead("lockstep", "1s", "us", ()),
+        _overhead("lockstep", "100ms", "us", ()),
+        _overhead("lockstep", "10ms", "us", ()),
+        _overhead("lockstep", "1ms", "us", (Goal("<=", 1.0, "threads", 150.0),)),
+        _overhead("lockstep", "100us", "us", ()),
+    ),
+    "Tasks and round trips of 16 bytes": (
+        Row("noop_local", "no-op tasks, 4 workers, chunksize 1", "tasks/s",
+            (("multiprocessing", MULTIPROCESSING), ("ZeroMQ, 1 in flight", zeromq(1)),
+             ("ZeroMQ, 8", zeromq(8)), ("ZeroMQ, 64", zeromq(64)),
+             ("ZeroMQ, unlimited", zeromq("unlimited"))),
+            (Goal(">=", 1e6), Goal(">=", 1.0, "ZeroMQ, 64"))),
+        Row("noop_tls", "the same over TLS", "tasks/s", (),
+            (Goal(">=", 0.7, "noop_local"),)),
+        Row("apply_local", "apply, 1 worker", "round trips/s",
+            (("multiprocessing", MULTIPROCESSING), ("raw socket pair", SOCKET_PAIR)),
+            (Goal(">=", 1.0, "multiprocessing"), Goal(">=", 0.4, "raw socket pair"))),
+        Row("apply_tls", "the same over TLS", "round trips/s",
+            (("raw TLS", SOCKET_PAIR),), (Goal(">=", 0.4, "raw TLS"),)),
+    ),
+    "Large arguments and results: 1 MB there and back, MB/s each way": (
+        Row("megabyte_local", "map, 4 workers", "MB/s",
+            (("multiprocessing", MULTIPROCESSING), ("raw socket pair, 1 peer", SOCKET_PAIR)),
+            (Goal(">=", 3.0, "multiprocessing"),)),
+        Row("megabyte_tls", "the same over TLS", "MB/s",
+            (("raw TLS, 1 peer", SOCKET_PAIR),), (Goal(">=", 0.5, "raw TLS, 1 peer"),)),
+    ),
+    "Values sent once": (
+        Row("share_shared", "100 MB Shared, 16 jobs, 1,000 tasks", "s",
+            (("sending 100 MB once", ("peers/ping_pong", "send_100mb")),)),
+        Row("share_shared_transfers", "transfers for each job", "transfers", (),
+            (Goal("<=", 1.0),), also="share_shared"),
+        Row("share_array", "100 MB SharedArray, 16 jobs, 1,000 tasks", "s",
+            (("sending 100 MB once", ("peers/ping_pong", "send_100mb")),),
+            (Goal("<=", 1.0, "sending 100 MB once", 0.05),)),
+        Row("bound_10mb", "10 MB bound, 10,000 tasks: bytes sent by jobs x 10 MB", "ratio",
+            (), (Goal("<=", 1.1),)),
+    ),
+    "Starts, memory, recovery": (
+        Row("start_256", "256 workers from nothing to all up", "s",
+            (("bare fork", ("peers/processes", "fork")),
+             ("bare fork and exec", ("peers/processes", "exec")),
+             ("multiprocessing", MULTIPROCESSING)), (Goal("<=", 1.0),)),
+        Row("start_256_memory", "unshared memory of each", "MB",
+            (("bare fork", ("peers/processes", "fork")),
+             ("bare fork and exec", ("peers/processes", "exec")),
+             ("multiprocessing", MULTIPROCESSING)), (Goal("<=", 3.0),), also="start_256"),
+        Row("queued_1m", "driver's memory for a queued task beside its payload", "bytes", (),
+            (Goal("<=", 200.0),)),
+        Row("recovery", "kill -9 of a worker to its task running elsewhere", "s", (),
+            (Goal("<=", 0.2),)),
+    ),
+}
