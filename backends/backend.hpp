@@ -40,6 +40,8 @@ public:
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
   int fd() const { return fd_.get(); }
+  /// Spares a descriptor once it has been handed over; the mapping stays. fd() is -1 then.
+  void close_fd() { fd_.reset(); }
 
 private:
   UniqueFd fd_;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/backend.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace fiber::backends {
+
+SharedPage::SharedPage(UniqueFd fd, std::size_t size) : fd_(std::move(fd)), size_(size) {
+  void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  if (at == MAP_FAILED)
+    throw std::system_error(errno, std::generic_category(), "map shared page");
+  data_ = static_cast<std::byte*>(at);
+}
+
+std::shared_ptr<SharedPage> SharedPage::create(std::size_t size) {
+  UniqueFd fd(::memfd_create("fiber-page", MFD_CLOEXEC));
+  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(size)) != 0)
+    throw std::system_error(errno, std::generic_category(), "make shared page");
+  return std::make_shared<SharedPage>(std::move(fd), size);
+}
+
+SharedPage::~SharedPage() {
+  ::munmap(data_, size_);
+}
+
+EngineError::EngineError(std::string operation, int status, std::string detail)
+  : std::runtime_error(operation + ": " + detail), operation_(std::move(operation)),
+    status_(status), detail_(std::move(detail)) {}
+
+} // namespace fiber::backends

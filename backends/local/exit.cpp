@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/local/exit.hpp"
+
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+namespace fiber::backends::local {
+
+namespace {
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+bool gone(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (!std::getline(file, line))
+    return true;
+  auto state = line.rfind(") ");
+  return state == line.npos || line[state + 2] == 'Z' || line[state + 2] == 'X';
+}
+
+} // namespace
+
+Exit Exit::known(int code) {
+  return {code, code < 0 ? "killed by " + signal_name(-code)
+                         : "exit code " + std::to_string(code)};
+}
+
+Exit Exit::unknown(const std::string& why) {
+  return {{}, "exit unknown (" + why + ")"};
+}
+
+Exit reap(int pid) {
+  siginfo_t ended{};
+  auto id = static_cast<id_t>(pid);
+  if (::waitid(P_PID, id, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      ended.si_pid != pid)
+    return Exit::unknown("reaped by the program itself");
+  ::kill(-pid, SIGKILL);
+  ::waitid(P_PID, id, &ended, WEXITED | WNOHANG);
+  return Exit::known(ended.si_code == CLD_EXITED ? ended.si_status : -ended.si_status);
+}
+
+void on_exit(Loop& loop, int pid, int pidfd, std::function<void()> f) {
+  if (pidfd >= 0) {
+    bool watched = loop.watch(pidfd, EPOLLIN, [&loop, pidfd, f](std::uint32_t) {
+      auto call = f; // Outlives the watch.
+      loop.unwatch(pidfd);
+      call();
+    });
+    if (watched)
+      return;
+  }
+  if (gone(pid))
+    return loop.post(std::move(f));
+  loop.after(std::chrono::milliseconds(20),
+             [&loop, pid, f = std::move(f)] { on_exit(loop, pid, -1, f); });
+}
+
+void send_signal(int pid, int pidfd, int signal) {
+  if (pidfd >= 0)
+    ::pidfd_send_signal(pidfd, signal, nullptr, 0);
+  else if (pid > 0)
+    ::kill(pid, signal);
+}
+
+} // namespace fiber::backends::local

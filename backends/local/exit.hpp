@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "backends/local/loop.hpp"
+
+namespace fiber::backends::local {
+
+/// How a process ended.
+struct Exit {
+  std::optional<int> code; ///< 0..255, -N for signal N, nothing if unknown.
+  std::string detail;      ///< "exit code 1", "killed by SIGSEGV", "exit unknown (..)".
+
+  static Exit known(int code);
+  static Exit unknown(const std::string& why);
+};
+
+/// Reaps our own ended child, after killing what is left of its process group: until it
+/// is reaped, nobody else can get that group's number.
+Exit reap(int pid);
+
+/// Calls `f` on the loop's thread when the process has ended, reaped or not. Without a
+/// `pidfd`
+/// (-1) it looks every 20 ms.
+void on_exit(Loop& loop, int pid, int pidfd, std::function<void()> f);
+
+/// Sends a signal, by `pidfd` if there is one: then it can't hit another process.
+void send_signal(int pid, int pidfd, int signal);
+
+} // namespace fiber::backends::local

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/local/output.hpp"
+
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <limits>
+#include <vector>
+
+namespace fiber::backends::local {
+
+namespace {
+
+constexpr std::size_t longest_line = 64 * 1024;
+constexpr std::size_t pending_limit = 1 << 20;
+constexpr std::size_t read_at_once = 256 * 1024; // Then it is the next job's turn.
+
+} // namespace
+
+Output::Output(bool forward) : forward_(forward) {}
+
+Output::~Output() {
+  loop_.stop();
+  auto end = Loop::Clock::now() + std::chrono::milliseconds(500);
+  while (!pending_.empty()) {
+    pending_.erase(0, writer_.write(pending_));
+    auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(end - Loop::Clock::now());
+    if (pending_.empty() || left.count() <= 0)
+      return;
+    pollfd ready{writer_.fd(), POLLOUT, 0};
+    ::poll(&ready, 1, static_cast<int>(left.count()));
+  }
+}
+
+void Output::add(Key key, const std::string& name, UniqueFd pipe) {
+  auto stream = std::make_shared<Stream>();
+  stream->prefix = "[" + name + "] ";
+  stream->pipe = std::move(pipe);
+  {
+    std::lock_guard lock(mutex_);
+    streams_[key] = stream;
+  }
+  loop_.post([this, stream] {
+    if (!paused_)
+      attend(stream);
+  });
+}
+
+void Output::finish(Key key, std::chrono::milliseconds limit,
+                    std::function<void()> done) {
+  loop_.post([this, key, limit, done = std::move(done)]() mutable {
+    auto stream = find(key);
+    if (!stream || !stream->pipe)
+      return done();
+    stream->done = std::move(done);
+    stream->timer = loop_.after(limit, [this, stream] { close(stream); });
+    if (paused_) // The rest of an ended job is bounded: let it pass.
+      attend(stream);
+  });
+}
+
+std::string Output::last(Key key) {
+  std::lock_guard lock(mutex_);
+  auto stream = streams_.find(key);
+  if (stream == streams_.end())
+    return {};
+  auto& kept = stream->second->kept;
+  return kept.substr(kept.size() - std::min(kept.size(), kept_bytes));
+}
+
+void Output::forget(Key key) {
+  std::lock_guard lock(mutex_);
+  streams_.erase(key);
+}
+
+Output::StreamPtr Output::find(Key key) {
+  std::lock_guard lock(mutex_);
+  auto stream = streams_.find(key);
+  return stream == streams_.end() ? nullptr : stream->second;
+}
+
+void Output::attend(const StreamPtr& stream) {
+  loop_.watch(stream->pipe.get(), EPOLLIN,
+              [this, stream](std::uint32_t) { read(stream, read_at_once); });
+}
+
+void Output::read(const StreamPtr& stream, std::size_t most) {
+  std::array<char, 64 * 1024> buffer;
+  for (std::size_t total = 0; total < most;) {
+    ssize_t got = ::read(stream->pipe.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0 && errno == EAGAIN)
+      break;
+    if (got <= 0)
+      return close(stream);
+    std::string_view text(buffer.data(), static_cast<std::size_t>(got));
+    total += text.size();
+    {
+      std::lock_guard lock(mutex_);
+      auto& kept = stream->kept;
+      kept += text;
+      if (kept.size() > 2 * kept_bytes)
+        kept.erase(0, kept.size() - kept_bytes);
+    }
+    forward(*stream, text);
+  }
+  flush();
+}
+
+/// Nothing more comes from this one.
+void Output::close(const StreamPtr& stream) {
+  if (!stream->pipe)
+    return;
+  loop_.unwatch(stream->pipe.get());
+  stream->pipe.reset();
+  if (!stream->partial.empty())
+    forward(*stream, "\n");
+  flush();
+  if (stream->done) {
+    loop_.cancel(stream->timer);
+    std::exchange(stream->done, nullptr)();
+  }
+}
+
+/// Queues the whole lines.
+void Output::forward(Stream& stream, std::string_view text) {
+  if (!forward_)
+    return;
+  while (!text.empty()) {
+    auto end = text.find('\n');
+    auto room = longest_line - stream.partial.size();
+    auto piece = text.substr(0, std::min(end == text.npos ? text.size() : end, room));
+    stream.partial += piece;
+    text.remove_prefix(piece.size());
+    bool whole = !text.empty() && text.front() == '\n';
+    if (whole)
+      text.remove_prefix(1);
+    if (!whole && stream.partial.size() < longest_line)
+      return;
+    pending_.append(stream.prefix).append(stream.partial).append(1, '\n');
+    stream.partial.clear();
+  }
+}
+
+void Output::flush() {
+  if (waiting_ || pending_.empty())
+    return pause(pending_.size() > pending_limit);
+  pending_.erase(0, writer_.write(pending_));
+  if (!pending_.empty()) {
+    int fd = writer_.fd();
+    waiting_ = loop_.watch(fd, EPOLLOUT, [this, fd](std::uint32_t) {
+      waiting_ = false;
+      loop_.unwatch(fd);
+      flush();
+    });
+  }
+  pause(pending_.size() > pending_limit);
+}
+
+void Output::pause(bool on) {
+  if (on == paused_)
+    return;
+  paused_ = on;
+  std::vector<StreamPtr> open;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& [key, stream] : streams_)
+      if (stream->pipe && !stream->done)
+        open.push_back(stream);
+  }
+  for (auto& stream : open)
+    if (on)
+      loop_.unwatch(stream->pipe.get());
+    else
+      attend(stream);
+}
+
+} // namespace fiber::backends::local

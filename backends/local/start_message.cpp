@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/local/start_message.hpp"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "backends/local/errors.hpp"
+
+namespace fiber::backends::local {
+
+namespace {
+
+// Layout: sizes, then NUL-terminated names and values, then the boot bytes.
+struct Sizes {
+  std::uint64_t environment = 0, boot = 0, page = 0;
+};
+
+void write_all(int fd, const void* data, std::size_t size) {
+  for (auto* at = static_cast<const char*>(data); size > 0;) {
+    ssize_t written = ::write(fd, at, size);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      throw engine_error("write start message", errno);
+    at += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+void read_all(int fd, void* data, std::size_t size, std::size_t offset) {
+  for (auto* at = static_cast<char*>(data); size > 0;) {
+    ssize_t got = ::pread(fd, at, size, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      throw engine_error("read start message", got < 0 ? errno : EBADMSG);
+    at += got;
+    offset += static_cast<std::size_t>(got);
+    size -= static_cast<std::size_t>(got);
+  }
+}
+
+std::string take_word(std::string_view& rest) {
+  auto end = rest.find('\0');
+  if (end == rest.npos)
+    throw engine_error("read start message", EBADMSG);
+  std::string word(rest.substr(0, end));
+  rest.remove_prefix(end + 1);
+  return word;
+}
+
+} // namespace
+
+UniqueFd write_start(const JobSpec& spec) {
+  UniqueFd fd(::memfd_create("fiber-start", MFD_CLOEXEC));
+  if (!fd)
+    throw engine_error("make start message", errno);
+  std::string words;
+  for (auto& [name, value] : spec.environment)
+    words.append(name).append(1, '\0').append(value).append(1, '\0');
+  Sizes sizes{words.size(), spec.boot.size(), spec.page_bytes};
+  write_all(fd.get(), &sizes, sizeof sizes);
+  write_all(fd.get(), words.data(), words.size());
+  write_all(fd.get(), spec.boot.data(), spec.boot.size());
+  return fd;
+}
+
+Start read_start(UniqueFd fd) {
+  Sizes sizes;
+  struct stat file {};
+  if (::fstat(fd.get(), &file) != 0)
+    throw engine_error("read start message", errno);
+  read_all(fd.get(), &sizes, sizeof sizes, 0);
+  auto size = static_cast<std::uint64_t>(file.st_size);
+  if (sizes.environment > size || sizes.boot > size ||
+      sizeof sizes + sizes.environment + sizes.boot != size)
+    throw engine_error("read start message", EBADMSG);
+  Start start;
+  std::string words(sizes.environment, '\0');
+  read_all(fd.get(), words.data(), words.size(), sizeof sizes);
+  for (std::string_view rest = words; !rest.empty();) {
+    std::string name = take_word(rest);
+    start.environment[name] = take_word(rest);
+  }
+  start.page_bytes = sizes.page;
+  start.boot.resize(sizes.boot);
+  read_all(fd.get(), start.boot.data(), start.boot.size(), sizeof sizes + words.size());
+  return start;
+}
+
+} // namespace fiber::backends::local

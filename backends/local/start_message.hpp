@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/job_entry.hpp"
+
+namespace fiber::backends::local {
+
+/// Writes what a job is started with into anonymous memory, to be handed over as a
+/// descriptor: of any size, never on a command line or in an environment, and never read
+/// by the zygote. Throws EngineError.
+UniqueFd write_start(const JobSpec& spec);
+
+/// What write_start() wrote.
+struct Start {
+  std::map<std::string, std::string> environment;
+  std::size_t page_bytes = 0;
+  Bytes boot;
+};
+
+/// Throws EngineError on what write_start() did not write.
+Start read_start(UniqueFd fd);
+
+} // namespace fiber::backends::local
