@@ -91,6 +91,14 @@ def labels_of(rows, results):
     return found
 
 
+def colour_of(label, labels):
+    """Fiber's is the same in every plot."""
+    if label == "Fiber":
+        return COLOURS[0]
+    others = [other for other in labels if other != "Fiber"]
+    return COLOURS[1 + others.index(label) % (len(COLOURS) - 1)]
+
+
 def plot(title, rows, results, path):
     """Bars, a group a row; on a logarithmic axis, since peers lie far apart."""
     labels = labels_of(rows, results)
@@ -105,7 +113,7 @@ def plot(title, rows, results, path):
     data = "\n".join(lines)
     series = ", ".join(
         f"$data using {3 * i + 2}:{3 * i + 3}:{3 * i + 4}:xtic(1) title '{label}' "
-        f"linecolor '{COLOURS[i % len(COLOURS)]}'" for i, label in enumerate(labels))
+        f"linecolor '{colour_of(label, labels)}'" for i, label in enumerate(labels))
     script = f"""set terminal pngcairo size 1200,640 font 'DejaVu Sans,13' background '#ffffff'
 set output '{path}'
 set title '{title}' font ',17' noenhanced
@@ -115,6 +123,7 @@ set style histogram errorbars gap 1.5 linewidth 1.2
 set style fill solid 0.9 border -1
 set boxwidth 0.9
 set logscale y
+set format y '%.0s%c'
 set border 3 linecolor '#555555'
 set tics nomirror out noenhanced
 set grid ytics linetype 1 linecolor '#e6e6e6'

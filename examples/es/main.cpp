@@ -148,7 +148,9 @@ int train(const Settings& settings) {
                         : es::Training(options, table);
 
   const auto workers = settings.workers > 0 ? settings.workers : fiber::cpu_count();
-  fiber::Pool pool(workers);
+  // No task here kills its worker; whoever is killed was killed by hand, as often as one
+  // likes.
+  fiber::Pool pool({.workers = workers, .max_retries = -1});
   std::set<int> pids;
   const auto evaluator =
     pool_evaluator(pool, fiber::share(std::span<const float>(table)), pids);
@@ -182,16 +184,23 @@ int main(int argc, char** argv) {
     "Trains a policy by evolution strategies on a pool of worker processes.\n"
     "Ends with 0 if the task was solved (cartpole), or the iterations were run "
     "(others).");
+  app.option_defaults()->take_last();
   std::string environment = "cartpole";
   Settings settings;
   std::optional<std::size_t> iterations;
+  std::optional<std::size_t> directions;
+  std::optional<std::size_t> episodes;
+  std::optional<double> learning_rate;
+  std::optional<float> sigma;
   std::uint64_t seed = 1;
   app.add_option("--env", environment, "What to learn: cartpole, pendulum or quadratic")
     ->check(CLI::IsMember({"cartpole", "pendulum", "quadratic"}))
     ->capture_default_str();
   app.add_option("--workers", settings.workers, "Worker processes [default: one a core]");
-  app.add_option("--iterations", iterations,
-                 "Iterations at most [default: 400 for cartpole, else 200]");
+  app
+    .add_option("--iterations", iterations,
+                "Iterations at most [default: 400 for cartpole, else 200]")
+    ->check(CLI::PositiveNumber);
   app
     .add_option(
       "--seed", seed,
@@ -207,13 +216,34 @@ int main(int argc, char** argv) {
     "--resume", settings.resume,
     "Go on from the checkpoint, if there is one; the end is the same as that of "
     "an undisturbed run");
+  const auto search = "The search (its defaults depend on --env)";
+  app
+    .add_option("--directions", directions,
+                "Directions tried in an iteration, each forwards and backwards")
+    ->check(CLI::PositiveNumber)
+    ->group(search);
+  app.add_option("--episodes", episodes, "Episodes a candidate is judged by")
+    ->check(CLI::PositiveNumber)
+    ->group(search);
+  app.add_option("--learning-rate", learning_rate, "Step of Adam")
+    ->check(CLI::PositiveNumber)
+    ->group(search);
+  app.add_option("--sigma", sigma, "Distance of the candidates from the policy")
+    ->check(CLI::PositiveNumber)
+    ->group(search);
   CLI11_PARSE(app, argc, argv);
 
   auto session = fiber::init(argc, argv);
   try {
-    settings.training = es::training_options(environment);
-    settings.training.seed = seed;
-    settings.training.iterations = iterations.value_or(settings.training.iterations);
+    auto& training = settings.training;
+    training = es::training_options(environment);
+    training.seed = seed;
+    training.iterations = iterations.value_or(training.iterations);
+    training.episodes = episodes.value_or(training.episodes);
+    auto& optimizer = training.optimizer;
+    optimizer.directions = directions.value_or(optimizer.directions);
+    optimizer.learning_rate = learning_rate.value_or(optimizer.learning_rate);
+    optimizer.sigma = sigma.value_or(optimizer.sigma);
     return train(settings);
   } catch (const std::exception& error) {
     std::cerr << "es_train: " << error.what() << '\n';

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The demo's promise: the same seed gives the same policy, byte for byte, whatever the
+// number of workers and whoever is killed on the way, the driver included.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "es/files.hpp"
+#include "es/random.hpp"
+#include "tests/examples/program.hpp"
+
+namespace es {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The pids in a progress line; none in any other line.
+std::vector<pid_t> workers_in(const std::string& line) {
+  static const std::regex pattern("iteration .* workers:((?: [0-9]+)+)$");
+  std::smatch match;
+  if (!std::regex_search(line, match, pattern))
+    return {};
+  std::istringstream list(match[1]);
+  return {std::istream_iterator<pid_t>(list), {}};
+}
+
+struct EsTrainTest : testing::Test {
+  fs::path folder =
+    fs::path(testing::TempDir()) / ("es-train-" + std::to_string(getpid()));
+
+  EsTrainTest() { fs::create_directories(folder); }
+  ~EsTrainTest() override { fs::remove_all(folder); }
+
+  // A short run of 12 iterations that learns something in each.
+  std::vector<std::string> command(const std::string& out,
+                                   std::vector<std::string> more = {}) const {
+    std::vector<std::string> result = {ES_TRAIN,
+                                       "--env",
+                                       "cartpole",
+                                       "--iterations",
+                                       "12",
+                                       "--directions",
+                                       "24",
+                                       "--episodes",
+                                       "4",
+                                       "--seed",
+                                       "5",
+                                       "--out",
+                                       (folder / out).string(),
+                                       "--workers",
+                                       "2"};
+    result.insert(result.end(), more.begin(), more.end());
+    return result;
+  }
+
+  std::string policy(const std::string& out) const {
+    std::ifstream in(folder / out / "policy.txt", std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  // Runs to the end; a cartpole run this short ends unsolved.
+  std::string run(const std::string& out, std::vector<std::string> more = {}) {
+    Program program(command(out, std::move(more)));
+    const auto output = program.rest();
+    EXPECT_EQ(program.wait(), 1) << output;
+    EXPECT_FALSE(policy(out).empty()) << output;
+    return policy(out);
+  }
+};
+
+TEST_F(EsTrainTest, the_number_of_workers_changes_nothing) {
+  const auto two = run("two");
+  EXPECT_EQ(run("one", {"--workers", "1"}), two);
+  EXPECT_EQ(run("five", {"--workers", "5"}), two);
+  EXPECT_NE(run("seed", {"--seed", "6"}), two);
+}
+
+TEST_F(EsTrainTest, killed_workers_change_nothing) {
+  const auto undisturbed = run("undisturbed");
+  Program program(command("disturbed"));
+  int iterations = 0;
+  std::string output;
+  while (const auto line = program.line()) {
+    output += *line + "\n";
+    const auto workers = workers_in(*line);
+    if (workers.empty())
+      continue;
+    ++iterations;
+    // One worker after most iterations, all of them after some.
+    const auto victims = iterations % 4 == 0 ? workers.size() : 1;
+    for (std::size_t i = 0; i < victims; ++i)
+      ::kill(workers[i], SIGKILL);
+  }
+  EXPECT_EQ(program.wait(), 1) << output;
+  EXPECT_EQ(iterations, 12) << output;
+  EXPECT_EQ(policy("disturbed"), undisturbed) << output;
+  std::smatch lost;
+  ASSERT_TRUE(std::regex_search(output, lost, std::regex("([0-9]+) workers lost")));
+  EXPECT_GE(std::stoi(lost[1]), 6) << output;
+}
+
+TEST_F(EsTrainTest, a_run_resumed_after_kill_9_of_the_driver_ends_the_same) {
+  const auto undisturbed = run("undisturbed");
+  Random random(static_cast<std::uint64_t>(getpid()), Use::evaluation_episode);
+  const auto first = 1 + random.below(5);
+  const auto second = 1 + random.below(5);
+  SCOPED_TRACE("killed after " + std::to_string(first) + " and " +
+               std::to_string(second) + " iterations");
+  for (auto iterations : {first, second}) {
+    Program program(command("cut", {"--resume"}));
+    for (std::uint64_t seen = 0; seen < iterations;) {
+      const auto line = program.line();
+      ASSERT_TRUE(line);
+      seen += workers_in(*line).empty() ? 0 : 1;
+    }
+    program.kill(SIGKILL); // In the middle of the next iteration.
+    EXPECT_EQ(program.wait(), -SIGKILL);
+  }
+  EXPECT_TRUE(policy("cut").empty());
+  Program program(command("cut", {"--resume"}));
+  const auto output = program.rest();
+  EXPECT_EQ(program.wait(), 1);
+  EXPECT_NE(output.find("resumed after iteration "), std::string::npos) << output;
+  EXPECT_EQ(policy("cut"), undisturbed);
+}
+
+TEST_F(EsTrainTest, the_quadratic_is_run_to_its_end) {
+  Program program({ES_TRAIN, "--env", "quadratic", "--workers", "2", "--out",
+                   (folder / "quadratic").string()});
+  const auto output = program.rest();
+  EXPECT_EQ(program.wait(), 0) << output;
+  const auto saved = load_policy(folder / "quadratic" / "policy.txt");
+  ASSERT_EQ(saved.parameters.size(), 3u);
+  EXPECT_NEAR(saved.parameters[0], 5.0, 0.2);
+  EXPECT_NEAR(saved.parameters[1], -5.0, 0.2);
+  EXPECT_NEAR(saved.parameters[2], 1.5, 0.2);
+  EXPECT_TRUE(fs::exists(folder / "quadratic" / "curve.csv"));
+  EXPECT_TRUE(fs::exists(folder / "quadratic" / "curve.png"));
+}
+
+TEST_F(EsTrainTest, a_checkpoint_of_another_run_is_refused_with_a_sentence) {
+  run("mine");
+  Program program(command("mine", {"--resume", "--seed", "6"}));
+  const auto output = program.rest();
+  EXPECT_EQ(program.wait(), 2);
+  EXPECT_NE(output.find("was saved with other options"), std::string::npos) << output;
+}
+
+TEST_F(EsTrainTest, wrong_arguments_are_explained_and_help_is_given) {
+  Program wrong({ES_TRAIN, "--env", "carpole"});
+  EXPECT_NE(wrong.rest().find("--env"), std::string::npos);
+  EXPECT_NE(wrong.wait(), 0);
+  Program help({ES_TRAIN, "--help"});
+  EXPECT_NE(help.rest().find("--resume"), std::string::npos);
+  EXPECT_EQ(help.wait(), 0);
+}
+
+} // namespace
+} // namespace es

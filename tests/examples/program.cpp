@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/examples/program.hpp"
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+Program::Program(std::vector<std::string> command) {
+  std::array<int, 2> ends = {};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    throw std::system_error(errno, std::generic_category(), "pipe");
+  output_ = ends[0];
+  std::vector<char*> arguments;
+  for (auto& part : command)
+    arguments.push_back(part.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  for (int fd : {STDOUT_FILENO, STDERR_FILENO})
+    ::posix_spawn_file_actions_adddup2(&actions, ends[1], fd);
+  const int error =
+    ::posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  if (error != 0)
+    throw std::system_error(error, std::generic_category(), command[0]);
+}
+
+Program::~Program() {
+  if (pid_ > 0) {
+    kill(SIGKILL);
+    wait();
+  }
+  ::close(output_);
+}
+
+std::optional<std::string> Program::line() {
+  for (;;) {
+    if (const auto end = pending_.find('\n'); end != std::string::npos) {
+      auto line = pending_.substr(0, end);
+      pending_.erase(0, end + 1);
+      return line;
+    }
+    std::array<char, 4096> buffer;
+    const auto got = ::read(output_, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      return pending_.empty() ? std::nullopt : std::optional(std::exchange(pending_, {}));
+    pending_.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+}
+
+std::string Program::rest() {
+  std::string all;
+  while (auto next = line())
+    all += *next + "\n";
+  return all;
+}
+
+void Program::kill(int signal) {
+  ::kill(pid_, signal);
+}
+
+int Program::wait() {
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR)
+    continue;
+  pid_ = -1;
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
