@@ -2,8 +2,9 @@
 #include "backends/local/exit.hpp"
 
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstring>
@@ -38,6 +39,11 @@ Exit Exit::unknown(const std::string& why) {
   return {{}, "exit unknown (" + why + ")"};
 }
 
+// By number: glibc 2.36 declares its wrappers without C linkage.
+UniqueFd open_pidfd(int pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
 Exit reap(int pid) {
   siginfo_t ended{};
   auto id = static_cast<id_t>(pid);
@@ -67,7 +73,7 @@ void on_exit(Loop& loop, int pid, int pidfd, std::function<void()> f) {
 
 void send_signal(int pid, int pidfd, int signal) {
   if (pidfd >= 0)
-    ::pidfd_send_signal(pidfd, signal, nullptr, 0);
+    ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0);
   else if (pid > 0)
     ::kill(pid, signal);
 }

@@ -22,6 +22,9 @@ struct Exit {
 /// is reaped, nobody else can get that group's number.
 Exit reap(int pid);
 
+/// A descriptor of a process; empty where the kernel has none (before 5.3).
+UniqueFd open_pidfd(int pid);
+
 /// Calls `f` on the loop's thread when the process has ended, reaped or not. Without a
 /// `pidfd`
 /// (-1) it looks every 20 ms.

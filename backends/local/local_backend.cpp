@@ -2,7 +2,6 @@
 #include "backends/local/local_backend.hpp"
 
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -338,7 +337,7 @@ void LocalBackend::spawn_plain(const JobPtr& job) {
   }
   job->plain = true;
   job->state = LocalJob::State::asked;
-  job->pidfd = UniqueFd(::pidfd_open(job->pid, 0));
+  job->pidfd = open_pidfd(job->pid);
   job->link.reset();
   loop_.watch(job->control.get(), EPOLLIN,
               [this, job](std::uint32_t) { hear_plain(job); });
@@ -516,6 +515,8 @@ void LocalBackend::begin_terminate(const JobPtr& job, milliseconds grace) {
 
 void LocalBackend::begin_end() {
   ending_ = true;
+  if (zygote_)
+    zygote_->wake();
   auto jobs = jobs_;
   for (auto& [serial, job] : jobs)
     begin_terminate(job, milliseconds(0));

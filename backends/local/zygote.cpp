@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -19,6 +18,7 @@
 
 #include "backends/local/channel.hpp"
 #include "backends/local/errors.hpp"
+#include "backends/local/exit.hpp"
 #include "backends/local/start_message.hpp"
 
 #if defined(__has_feature)
@@ -104,7 +104,7 @@ JobEntry begin_job(Received received) {
 /// the socket is at its end, the driver knows that no unannounced job is left.
 void announce(int control, std::uint64_t serial) {
   Message started{.kind = Kind::started, .pid = ::getpid(), .serial = serial};
-  UniqueFd self(::pidfd_open(::getpid(), 0));
+  UniqueFd self = open_pidfd(::getpid());
   int fd = self.get();
   int error = fd < 0 ? EBADF : send_message(control, started, {&fd, 1});
   if (error != 0 && send_message(control, started, {}) != 0)
@@ -140,7 +140,7 @@ Zygote::Zygote(UniqueFd control) : control_(std::move(control)) {
   if (!signals_)
     throw engine_error("start zygote", errno);
   // The driver's end of `control` may have been copied by a fork of the user's.
-  driver_ = UniqueFd(::pidfd_open(::getppid(), 0));
+  driver_ = open_pidfd(::getppid());
 }
 
 JobEntry Zygote::run() {

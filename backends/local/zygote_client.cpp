@@ -2,7 +2,6 @@
 #include "backends/local/zygote_client.hpp"
 
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 
 #include <csignal>
@@ -20,7 +19,7 @@ std::shared_ptr<ZygoteClient> ZygoteClient::start(Loop& loop, Output& output,
   std::shared_ptr<ZygoteClient> client(
     new ZygoteClient(loop, output, key, std::move(handler)));
   client->pid_ = pid;
-  client->pidfd_ = UniqueFd(::pidfd_open(pid, 0));
+  client->pidfd_ = open_pidfd(pid);
   client->control_ = std::move(ours);
   output.add(key, "zygote", std::move(read_end));
   client->listen();

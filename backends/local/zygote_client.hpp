@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +40,8 @@ public:
   /// Asks for a job. Returns 0 or errno; EAGAIN and ETOOMANYREFS pass with the next
   /// answer.
   int request(const Message& job, std::span<const int> fds);
+  /// Lets it go on if somebody has stopped it.
+  void wake() { send_signal(pid_, pidfd_.get(), SIGCONT); }
   /// Ends it and, through it, all of its jobs; `lost` follows.
   void close();
 
