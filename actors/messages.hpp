@@ -38,10 +38,8 @@ struct StartWorkers {};
 struct Resize {
   std::size_t workers = 0;
 };
-/// Take no more calls; set the signal when all tasks have ended and every worker is gone.
-struct ClosePool {
-  std::shared_ptr<Signal> done;
-};
+/// No more calls will come: end when all tasks have ended.
+struct ClosePool {};
 /// Cancel every task and end the workers now.
 struct TerminatePool {};
 /// Set the signal when that many workers are up, or never will be.

@@ -24,8 +24,6 @@ PoolState::~PoolState() {
   fail_all(std::make_exception_ptr(Closed("the pool has ended")));
   for (auto& up : awaiting_workers)
     up->set("the pool has ended");
-  for (auto& done : closing)
-    done->set("");
 }
 
 caf::behavior PoolState::make_behavior(PoolSettings with) {
@@ -41,7 +39,10 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](CancelCall message) { cancel_call(message.call); },
     [this](StartWorkers) { start_workers(); },
     [this](Resize message) { resize(message.workers); },
-    [this](ClosePool& message) { close(std::move(message.done)); },
+    [this](ClosePool) {
+      closed = true;
+      stop_if_closed();
+    },
     [this](TerminatePool) { terminate(); },
     [this](AwaitWorkers& message) { await_workers(message.up); },
     [this](AskStats& message) { message.reply->set(stats()); },
@@ -306,12 +307,6 @@ PoolStats PoolState::stats() const {
 }
 
 // -- the end ---------------------------------------------------------------------------------
-
-void PoolState::close(std::shared_ptr<Signal> done) {
-  closed = true;
-  closing.push_back(std::move(done));
-  stop_if_closed();
-}
 
 void PoolState::stop_if_closed() {
   if (!closed || ending || !calls.empty())

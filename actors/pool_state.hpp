@@ -67,7 +67,6 @@ struct PoolState {
   ExitKind node_lost(const NodeLost& lost);
   void leave(Node& node);
   void retire_if_empty(Node& node);
-  void close(std::shared_ptr<Signal> done);
   void terminate();
   void supervisor_down(const caf::error& reason);
   void stop_if_closed();
@@ -111,7 +110,6 @@ struct PoolState {
   std::map<std::size_t, Child> children;   ///< Those that the supervisor has, by ordinal.
   std::deque<SlotRef> idle;                ///< May hold some that are not any more.
   std::vector<std::shared_ptr<Signal>> awaiting_workers;
-  std::vector<std::shared_ptr<Signal>> closing;
   std::vector<Completion> completions;     ///< Of `completing`, not delivered yet.
   std::shared_ptr<const Call> completing;
   std::exception_ptr failure;              ///< Why the pool can run nothing any more.

@@ -33,8 +33,7 @@ SlotWorker::SlotWorker(Settings settings) : settings_(std::move(settings)) {
 // -- the slot's thread --------------------------------------------------------------------------
 
 void SlotWorker::initialize(const CallCode& initializer) {
-  Reader state(initializer.state.bytes());
-  auto body = initializer.open(state);
+  auto body = open(initializer);
   Reader no_arguments({});
   Bytes ignored;
   Writer result(ignored);
@@ -94,33 +93,40 @@ void SlotWorker::run_task(const Task& task) {
     SlotProgress::announce(settings_.page->data(), settings_.slot, task.seq);
   auto begin = Clock::now();
   auto status = TaskResult::Status::value;
-  scratch_.clear();
+  // Taken for the while: on an inline session a task that waits runs others in between.
+  auto value = std::exchange(scratch_, {});
+  value.clear();
   try {
     TaskScope scope(task.context);
     Reader arguments(task.arguments.bytes());
-    Writer result(scratch_);
-    body(*task.code).run(arguments, result);
+    Writer result(value);
+    if (task.code->single)
+      open(*task.code)->run(arguments, result);
+    else
+      body(*task.code).run(arguments, result);
   } catch (...) {
     status = TaskResult::Status::failure;
-    scratch_.clear();
-    Writer result(scratch_);
+    value.clear();
+    Writer result(value);
     write(result, capture_failure());
   }
-  add_result(task, status, scratch_, Clock::now() - begin);
-  if (task.code->single)
-    single_.reset();
+  add_result(task, status, value, Clock::now() - begin);
+  scratch_ = std::move(value);
   for (auto call : task.closed)
     bodies_.erase(call);
 }
 
+std::unique_ptr<detail::Body> SlotWorker::open(const CallCode& code) {
+  if (code.open == nullptr)
+    throw Error(code.problem);
+  Reader state(code.state.bytes());
+  return code.open(state);
+}
+
 detail::Body& SlotWorker::body(const CallCode& code) {
-  auto& body = code.single ? single_ : bodies_[code.call];
-  if (!body) {
-    if (code.open == nullptr)
-      throw Error(code.problem);
-    Reader state(code.state.bytes());
-    body = code.open(state);
-  }
+  auto& body = bodies_[code.call];
+  if (!body)
+    body = open(code);
   return *body;
 }
 
@@ -214,6 +220,11 @@ void SlotWorker::finish() {
     finishing_ = true;
   }
   changed_.notify_one();
+}
+
+bool SlotWorker::finished() {
+  std::lock_guard lock(mutex_);
+  return finishing_ && queue_.empty();
 }
 
 } // namespace fiber::actors

@@ -58,6 +58,8 @@ public:
   void close(std::uint64_t call);
   /// Ends run() when nothing is left.
   void finish();
+  /// Whether finish() was called and nothing is left.
+  bool finished();
   /// Sends results that were held back.
   void flush_results();
 
@@ -81,6 +83,7 @@ private:
   std::optional<Task> take();
   std::optional<Task> wait_for_task();
   void run_task(const Task& task);
+  static std::unique_ptr<detail::Body> open(const CallCode& code);
   detail::Body& body(const CallCode& code);
   void add_result(const Task& task, TaskResult::Status status, Bytes& value,
                   std::chrono::nanoseconds busy);
@@ -89,7 +92,6 @@ private:
   Settings settings_;
   // Of the slot's thread.
   std::map<std::uint64_t, std::unique_ptr<detail::Body>> bodies_;
-  std::unique_ptr<detail::Body> single_;
   Bytes scratch_;
   // The queue.
   std::mutex mutex_;

@@ -39,7 +39,7 @@ RemoteError::RemoteError(Failure failure, std::size_t index, int attempt, std::s
     attempt_(attempt), job_(std::move(job)) {}
 
 void RemoteError::rethrow_original() const {
-  rethrow(*failure_);
+  actors::rethrow(*failure_);
   throw *this;
 }
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/backend_actor.hpp"
+
+#include <deque>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace fiber::actors {
+namespace {
+
+struct BackendState {
+  static constexpr const char* name = "fiber.job_backend";
+
+  explicit BackendState(caf::event_based_actor* self) : self(self) {}
+
+  struct Waiting {
+    CreateJob order;
+    caf::response_promise promise;
+  };
+
+  caf::behavior make_behavior(std::shared_ptr<backends::Backend> with, std::size_t most) {
+    backend = std::move(with);
+    window = most;
+    // By address: the backend must not keep alive the actor that owns it.
+    auto address = caf::actor_cast<caf::actor_addr>(self);
+    backend->watch([address](const backends::JobEvent& event) {
+      if (auto actor = caf::actor_cast<caf::actor>(address))
+        caf::anon_send(actor, event);
+    });
+    return {
+      [this](CreateJob& order) {
+        auto promise = self->make_response_promise();
+        waiting.push_back({std::move(order), promise});
+        create();
+        return promise;
+      },
+      [this](const JobSettled& settled) {
+        starting.erase(settled.name);
+        create();
+      },
+      [this](const CancelJob& cancel) {
+        for (auto entry = waiting.begin(); entry != waiting.end(); ++entry)
+          if (entry->order.spec->name == cancel.name) {
+            entry->promise.deliver(JobCreated{nullptr, "cancelled"});
+            waiting.erase(entry);
+            break;
+          }
+      },
+      [this](const EndJob& end) { backend->terminate(end.job, end.grace); },
+      [this](const WatchJob& watch) {
+        if (auto job = jobs.find(watch.job); job != jobs.end())
+          job->second.owner = watch.owner;
+      },
+      [this](const backends::JobEvent& event) { report(event); },
+    };
+  }
+
+  void create() {
+    while (!waiting.empty() && starting.size() < window) {
+      auto next = std::move(waiting.front());
+      waiting.pop_front();
+      auto name = next.order.spec->name;
+      try {
+        auto job = std::make_shared<backends::Job>(backend->create(std::move(*next.order.spec)));
+        jobs[job->id] = {name, next.order.owner};
+        starting.insert(name);
+        next.promise.deliver(JobCreated{std::move(job), {}});
+      } catch (const std::exception& error) {
+        next.promise.deliver(JobCreated{nullptr, error.what()});
+      }
+    }
+  }
+
+  void report(const backends::JobEvent& event) {
+    auto job = jobs.find(event.job);
+    if (job == jobs.end())
+      return;
+    self->send(job->second.owner, event);
+    if (event.kind == backends::JobEvent::Kind::started)
+      return;
+    starting.erase(job->second.name);
+    jobs.erase(job);
+    backend->forget(event.job);
+    create();
+  }
+
+  struct Known {
+    std::string name;
+    caf::actor owner;
+  };
+  caf::event_based_actor* self;
+  std::shared_ptr<backends::Backend> backend;
+  std::size_t window = 1;
+  std::deque<Waiting> waiting;
+  std::set<std::string> starting;
+  std::map<backends::JobId, Known> jobs;
+};
+
+} // namespace
+
+caf::actor spawn_job_backend(caf::actor_system& system,
+                             std::shared_ptr<backends::Backend> backend, std::size_t window) {
+  return system.spawn<caf::detached>(
+    [backend = std::move(backend), window](caf::stateful_actor<BackendState>* self) {
+      return self->state.make_behavior(backend, window);
+    });
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <caf/all.hpp>
+
+#include "backends/backend.hpp"
+
+namespace fiber::actors {
+
+/// Start a job and report its end to `owner` as backends::JobEvent. Answered with JobCreated, as
+/// soon as the start window has room.
+struct CreateJob {
+  std::shared_ptr<backends::JobSpec> spec;
+  caf::actor owner;
+};
+struct JobCreated {
+  std::shared_ptr<backends::Job> job; ///< Null if it was refused.
+  std::string problem;                ///< Why.
+};
+/// The job of that name is ready or has failed: it no longer takes room in the start window.
+struct JobSettled {
+  std::string name;
+};
+/// The job of that name is wanted no more. If it was not created yet it never will be.
+struct CancelJob {
+  std::string name;
+};
+struct EndJob {
+  backends::JobId job;
+  std::chrono::milliseconds grace{0};
+};
+/// Report on the job to somebody else from now on.
+struct WatchJob {
+  backends::JobId job;
+  caf::actor owner;
+};
+
+/// The one actor that makes jobs. At most `window` of them are starting at a time, so that a
+/// thousand do not knock at once. It runs on a thread of its own since an engine may take its time.
+caf::actor spawn_job_backend(caf::actor_system& system,
+                             std::shared_ptr<backends::Backend> backend, std::size_t window);
+
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CreateJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobCreated)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobSettled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::WatchJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::backends::JobEvent)

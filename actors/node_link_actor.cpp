@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/node_link_actor.hpp"
+
+#include <utility>
+
+#include "actors/backend_actor.hpp"
+#include "actors/borrowed_thread.hpp"
+#include "actors/exit.hpp"
+#include "actors/node_actor.hpp"
+#include "actors/node_table.hpp"
+#include "wire/log.hpp"
+#include "wire/stream_link.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// Between the end of a job and the end of its link, or the other way round.
+constexpr std::chrono::milliseconds link_lingers{500};
+constexpr std::chrono::seconds job_lingers{2}, job_lost{10};
+constexpr std::chrono::seconds polite{2}; ///< SIGTERM to SIGKILL.
+
+struct StartOver {};  ///< The start deadline has passed.
+struct ProbeTick {};  ///< Time to ask whether the node's actors answer.
+struct LingerTick { ///< One of link and job is gone and the other has had its time.
+  int stage = 0;
+};
+
+/// A link's handler whose listener can change.
+class Redirect final : public wire::LinkHandler {
+public:
+  Redirect(caf::actor_system& system, caf::actor target)
+    : system_(system), target_(std::move(target)) {}
+  void to(caf::actor target) {
+    std::lock_guard lock(mutex_);
+    target_ = std::move(target);
+  }
+  void on_message(wire::StreamId stream, Bytes message) override {
+    deliver(system_, target(), FromLink{stream, Payload(std::move(message))});
+  }
+  void on_silence() override { deliver(system_, target(), LinkSilent{}); }
+  void on_closed(const std::string& reason) override {
+    deliver(system_, target(), LinkClosed{reason});
+    to({});
+  }
+
+private:
+  caf::actor target() {
+    std::lock_guard lock(mutex_);
+    return target_;
+  }
+  caf::actor_system& system_;
+  std::mutex mutex_;
+  caf::actor target_;
+};
+
+} // namespace
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartOver)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProbeTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LingerTick)
+
+namespace fiber::actors {
+namespace {
+
+/// What is known of a job and its link, for the node's link and for its warden.
+struct JobLink {
+  std::uint64_t incarnation = 0;
+  std::string name;
+  std::shared_ptr<backends::Job> job;
+  std::shared_ptr<wire::Link> link;
+  std::shared_ptr<Redirect> handler;
+  bool link_gone = false, job_gone = false;
+};
+
+struct WardenState {
+  static constexpr const char* name = "fiber.warden";
+  explicit WardenState(caf::event_based_actor* self) : self(self) {}
+
+  caf::behavior make_behavior(JobLink taken, std::shared_ptr<const NodeServices> with,
+                              caf::actor of) {
+    at = std::move(taken);
+    services = std::move(with);
+    pool = std::move(of);
+    return {
+      [this](const FromLink& from) {
+        try {
+          Reader reader(from.message.bytes());
+          if (read_op(reader) == Op::results)
+            self->send(pool, NodeResults{at.incarnation, read_results(reader, from.message)});
+        } catch (const Error&) { // It is refused in any case.
+          at.link->close();
+        }
+      },
+      [](LinkSilent) {},
+      [this](const LinkClosed&) {
+        at.link_gone = true;
+        end();
+      },
+      [this](const backends::JobEvent& event) {
+        if (event.kind == backends::JobEvent::Kind::started)
+          return;
+        at.job_gone = true;
+        self->delayed_send(self, link_lingers, LingerTick{});
+        end();
+      },
+      [this](LingerTick) { at.link->close(); },
+      [](KillNode) {},
+      [](const NodeFrame&) {},
+    };
+  }
+
+  void end() {
+    if (!at.link_gone || !at.job_gone)
+      return;
+    services->shares->job_gone(at.incarnation);
+    self->quit();
+  }
+
+  caf::event_based_actor* self;
+  JobLink at;
+  std::shared_ptr<const NodeServices> services;
+  caf::actor pool;
+};
+
+struct NodeLinkState {
+  static constexpr const char* name = "fiber.node_link";
+  explicit NodeLinkState(caf::event_based_actor* self) : self(self) {}
+
+  caf::behavior make_behavior(std::shared_ptr<const NodeServices> with,
+                              std::shared_ptr<const NodeTemplate> like, caf::actor of,
+                              NodeOrder with_order) {
+    services = std::move(with);
+    job_template = std::move(like);
+    pool = std::move(of);
+    order = std::move(with_order);
+    at.name = order.name;
+    at.incarnation = services->next_incarnation();
+    self->set_exit_handler([this](caf::exit_msg& message) { stop(message.reason); });
+    create();
+    return {
+      [this](LinkArrived& arrived) { use_link(std::move(arrived.link)); },
+      [this](FromLink& from) { receive(from); },
+      [this](NodeFrame& frame) {
+        if (at.link)
+          at.link->send(task_stream, std::move(frame.head), std::move(frame.body));
+      },
+      [this](KillNode) { end_job(std::chrono::milliseconds(0)); },
+      [this](const backends::JobEvent& event) { job_event(event); },
+      [this](LinkSilent) { declare_dead("silent for " + seconds(services->heartbeat_timeout)); },
+      [this](const LinkClosed& closed) {
+        at.link_gone = true;
+        if (!at.job_gone)
+          self->delayed_send(self, job_lingers, LingerTick{0});
+        log().debug("{}: link closed: {}", at.name, closed.reason);
+        end_if_gone();
+      },
+      [this](StartOver) {
+        if (!up && problem.empty()) {
+          problem = "not ready after " + seconds(services->start_deadline);
+          end_job(std::chrono::milliseconds(0));
+        }
+      },
+      [this](ProbeTick) { probe(); },
+      [this](LingerTick tick) { linger(tick.stage); },
+    };
+  }
+
+  static std::string seconds(std::chrono::milliseconds d) {
+    return std::to_string(static_cast<double>(d.count()) / 1000).substr(0, 5) + " s";
+  }
+
+  // -- start -----------------------------------------------------------------------------------
+
+  void create() {
+    NodeBoot boot;
+    boot.incarnation = at.incarnation;
+    boot.name = at.name;
+    boot.first_rank = order.first_rank;
+    boot.slots = order.slots;
+    boot.heartbeat_interval = services->heartbeat_timeout / 4;
+    boot.lease = services->lease;
+    boot.log_level = services->log_level;
+    boot.initializer = job_template->initializer;
+    if (services->address)
+      services->address(boot);
+    auto spec = std::make_shared<backends::JobSpec>();
+    spec->name = at.name + "-" + std::to_string(at.incarnation);
+    spec->link = boot.host.empty();
+    spec->page_bytes = order.slots * SlotProgress::stride;
+    spec->resources = job_template->resources;
+    spec->boot = boot.pack();
+    job_name = spec->name;
+    auto me = caf::actor_cast<caf::actor>(self);
+    services->arrivals->expect(at.incarnation, me);
+    self->delayed_send(self, services->start_deadline, StartOver{});
+    self->request(services->backend, caf::infinite, CreateJob{std::move(spec), me})
+      .then([this](JobCreated& created) { job_created(created); },
+            [this](caf::error&) { never_created("the job backend has ended"); });
+  }
+
+  void never_created(std::string why) {
+    problem = std::move(why);
+    at.job_gone = true;
+    end_if_gone();
+  }
+
+  void job_created(JobCreated& created) {
+    if (!created.job) {
+      never_created(created.problem);
+      return;
+    }
+    at.job = std::move(created.job);
+    if (at.job->link)
+      use_link(wire::adopt(*services->reactor, std::move(at.job->link), link_options()));
+    if (stopping)
+      end_job(std::chrono::milliseconds(0));
+  }
+
+  wire::LinkOptions link_options() const {
+    wire::LinkOptions options;
+    options.heartbeat_interval = services->heartbeat_timeout / 4;
+    options.silence_limit = services->heartbeat_timeout;
+    return options;
+  }
+
+  void use_link(std::shared_ptr<wire::Link> link) {
+    at.link = std::move(link);
+    at.handler = std::make_shared<Redirect>(self->system(), caf::actor_cast<caf::actor>(self));
+    at.link->start(at.handler);
+  }
+
+  void node_ready(const Ready& ready) {
+    if (ready.incarnation != at.incarnation || ready.build != services->build) {
+      problem = "the job runs build " + ready.build + ", this program is build " + services->build;
+      end_job(std::chrono::milliseconds(0));
+      return;
+    }
+    up = true;
+    settled();
+    answered = self->clock().now();
+    self->delayed_send(self, services->lease / 4, ProbeTick{});
+    self->send(pool, NodeUp{at.incarnation, order.name, job_name, ready.slots,
+                            caf::actor_cast<caf::actor>(self), at.job ? at.job->page : nullptr});
+  }
+
+  void settled() {
+    if (!std::exchange(is_settled, true))
+      self->send(services->backend, JobSettled{job_name});
+  }
+
+  // -- what the link says ------------------------------------------------------------------------
+
+  void receive(const FromLink& from) {
+    try {
+      Reader reader(from.message.bytes());
+      while (!reader.empty())
+        heard(read_op(reader), reader, from.message);
+    } catch (const std::exception& error) {
+      declare_dead(std::string("sent what can't be read: ") + error.what());
+    }
+  }
+
+  void heard(Op op, Reader& reader, const Payload& whole) {
+    switch (op) {
+    case Op::ready:
+      return node_ready(read_ready(reader));
+    case Op::results:
+      return self->send(pool, NodeResults{at.incarnation, read_results(reader, whole)});
+    case Op::handed_back:
+      return self->send(pool, NodeHandedBack{at.incarnation, read_handed_back(reader)});
+    case Op::draining:
+      return self->send(pool, NodeDraining{at.incarnation});
+    case Op::init_failed: {
+      auto failure = read_failure(reader);
+      problem = "the initializer threw " + failure.type + ": " + failure.what;
+      return;
+    }
+    case Op::probed:
+      answered = self->clock().now();
+      return;
+    case Op::fetch:
+      return services->shares->fetch(reader.get<std::uint64_t>(), *at.link);
+    case Op::retain:
+      return services->shares->retain(reader.get<std::uint64_t>(), at.incarnation, at.link);
+    case Op::release:
+      return services->shares->release(reader.get<std::uint64_t>(), at.incarnation);
+    case Op::lease_over:
+      lease_over = true;
+      return;
+    default:
+      throw Error("operation " + std::to_string(static_cast<int>(op)) + " is not for a driver");
+    }
+  }
+
+  /// The link lives as long as the process; this asks for the actors behind it.
+  void probe() {
+    if (self->clock().now() - answered > services->lease) {
+      declare_dead("its actors did not answer for " + seconds(services->lease));
+      return;
+    }
+    Bytes head;
+    Writer writer(head);
+    write(writer, Op::probe);
+    at.link->send(task_stream, std::move(head));
+    self->delayed_send(self, services->lease / 4, ProbeTick{});
+  }
+
+  // -- end ---------------------------------------------------------------------------------------
+
+  void job_event(const backends::JobEvent& event) {
+    if (event.kind == backends::JobEvent::Kind::started)
+      return;
+    at.job_gone = true;
+    exit_code = event.exit_code;
+    if (problem.empty())
+      problem = event.detail;
+    if (at.link && !at.link_gone)
+      self->delayed_send(self, link_lingers, LingerTick{0});
+    end_if_gone();
+  }
+
+  void linger(int stage) {
+    if (at.job_gone && at.link && !at.link_gone) {
+      at.link->close(); // Something that the job started holds the other end.
+    } else if (at.link_gone && !at.job_gone) {
+      end_job(std::chrono::milliseconds(0));
+      if (stage == 0) {
+        self->delayed_send(self, job_lost, LingerTick{1});
+        return;
+      }
+      at.job_gone = true;
+      problem = "exit unknown (no word from the engine)";
+      end_if_gone();
+    }
+  }
+
+  void end_job(std::chrono::milliseconds grace) {
+    if (at.job && !at.job_gone)
+      self->send(services->backend, EndJob{at.job->id, grace});
+  }
+
+  void stop(const caf::error& reason) {
+    if (reason == caf::exit_reason::kill || std::exchange(stopping, true)) {
+      end_job(std::chrono::milliseconds(0));
+      return;
+    }
+    if (!at.job && !at.job_gone)
+      self->send(services->backend, CancelJob{job_name});
+    end_job(up ? polite : std::chrono::milliseconds(0));
+  }
+
+  void declare_dead(const std::string& why) {
+    if (std::exchange(ended, true))
+      return;
+    log().warn("{} is lost: {}", job_name, why);
+    problem = why;
+    auto warden = self->spawn([taken = at, with = services, of = pool](
+                                caf::stateful_actor<WardenState>* actor) {
+      return actor->state.make_behavior(taken, with, of);
+    });
+    if (at.job)
+      self->send(services->backend, WatchJob{at.job->id, warden});
+    end_job(std::chrono::milliseconds(0));
+    if (at.handler)
+      at.handler->to(warden);
+    report();
+  }
+
+  void end_if_gone() {
+    if (!at.job_gone || (at.link && !at.link_gone) || std::exchange(ended, true))
+      return;
+    services->shares->job_gone(at.incarnation);
+    report();
+  }
+
+  /// Tells the pool, which knows whom to blame, and ends as it says.
+  void report() {
+    services->arrivals->forget(at.incarnation);
+    settled();
+    auto text = job_name + ": " + (problem.empty() ? "ended" : problem);
+    self
+      ->request(pool, caf::infinite,
+                NodeLost{at.incarnation, order.name, exit_code, lease_over, problem})
+      .then([this, text](std::uint8_t kind) { quit(static_cast<ExitKind>(kind), text); },
+            [this, text](caf::error&) { quit(ExitKind::planned, text); });
+  }
+
+  void quit(ExitKind kind, const std::string& text) {
+    if (kind != ExitKind::planned)
+      log().info("{}", text);
+    self->quit(make_exit(kind, text));
+  }
+
+  caf::event_based_actor* self;
+  std::shared_ptr<const NodeServices> services;
+  std::shared_ptr<const NodeTemplate> job_template;
+  caf::actor pool;
+  NodeOrder order;
+  JobLink at;
+  std::string job_name;
+  std::string problem;
+  std::optional<int> exit_code;
+  caf::actor_clock::time_point answered;
+  bool up = false, is_settled = false, stopping = false, lease_over = false, ended = false;
+};
+
+} // namespace
+
+void Arrivals::expect(std::uint64_t incarnation, caf::actor who) {
+  std::lock_guard lock(mutex_);
+  expected_[incarnation] = std::move(who);
+}
+
+void Arrivals::forget(std::uint64_t incarnation) {
+  std::lock_guard lock(mutex_);
+  expected_.erase(incarnation);
+}
+
+void Arrivals::arrived(caf::actor_system& system, std::uint64_t incarnation,
+                       std::shared_ptr<wire::Link> link) {
+  caf::actor who;
+  {
+    std::lock_guard lock(mutex_);
+    if (auto entry = expected_.find(incarnation); entry != expected_.end()) {
+      who = entry->second;
+      expected_.erase(entry);
+    }
+  }
+  if (who)
+    deliver(system, who, LinkArrived{std::move(link)});
+  else
+    link->close();
+}
+
+caf::actor spawn_node_link(caf::event_based_actor* supervisor,
+                           std::shared_ptr<const NodeServices> services,
+                           std::shared_ptr<const NodeTemplate> job, caf::actor pool,
+                           NodeOrder order) {
+  return supervisor->spawn(
+    [=](caf::stateful_actor<NodeLinkState>* self) {
+      return self->state.make_behavior(services, job, pool, order);
+    });
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <caf/all.hpp>
+
+#include "actors/node_boot.hpp"
+#include "actors/pool_actor.hpp"
+#include "actors/share_store.hpp"
+#include "wire/link.hpp"
+
+namespace fiber::wire {
+class Reactor;
+}
+
+namespace fiber::actors {
+
+/// A link that a job has dialled.
+struct LinkArrived {
+  std::shared_ptr<wire::Link> link;
+};
+
+/// Who waits for which job to dial back. Thread-safe.
+class Arrivals {
+public:
+  void expect(std::uint64_t incarnation, caf::actor who);
+  void forget(std::uint64_t incarnation);
+  /// Hands the link over; a link that nobody expects is closed.
+  void arrived(caf::actor_system& system, std::uint64_t incarnation,
+               std::shared_ptr<wire::Link> link);
+
+private:
+  std::mutex mutex_;
+  std::map<std::uint64_t, caf::actor> expected_;
+};
+
+/// What the nodes of a session share.
+struct NodeServices {
+  caf::actor backend;
+  wire::Reactor* reactor = nullptr; ///< Outlives every node.
+  std::shared_ptr<Arrivals> arrivals = std::make_shared<Arrivals>();
+  std::shared_ptr<ShareStore> shares = std::make_shared<ShareStore>();
+  std::chrono::milliseconds heartbeat_timeout{10000};
+  std::chrono::milliseconds lease{60000};
+  std::chrono::milliseconds start_deadline{60000};
+  std::string log_level = "warn";
+  std::string build; ///< Build id that a node must have.
+  /// Fills in where a job dials and its keys, if it must dial.
+  std::function<void(NodeBoot&)> address;
+  std::function<std::uint64_t()> next_incarnation;
+};
+
+/// What a pool wants its jobs to be.
+struct NodeTemplate {
+  backends::JobResources resources;
+  CallCode initializer;
+};
+
+/// One incarnation of a node, seen from the driver: asks the job backend for the job, turns what
+/// the link says into messages for the pool and the pool's frames into messages on the link. It ends
+/// with the job, for a reason its supervisor can judge.
+///
+/// A job that falls silent is declared dead: this actor ends at once, so that it is replaced, and
+/// leaves its link to a warden that goes on handing results to the pool, which refuses them as
+/// late, until the job is really gone.
+caf::actor spawn_node_link(caf::event_based_actor* supervisor,
+                           std::shared_ptr<const NodeServices> services,
+                           std::shared_ptr<const NodeTemplate> job, caf::actor pool,
+                           NodeOrder order);
+
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LinkArrived)

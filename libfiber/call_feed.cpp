@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/call_feed.hpp"
+
+#include <ctime>
+
+#include <algorithm>
+#include <utility>
+
+#include "libfiber/feed_target.hpp"
+
+namespace fiber::detail {
+namespace {
+
+/// Tasks are handed over when so many have gathered, or so many bytes, or when some have waited
+/// for about this long.
+constexpr std::size_t batch_tasks = 256;
+constexpr std::size_t batch_bytes = 64 * 1024;
+constexpr std::int64_t batch_ns = 2'000'000;
+/// Unfinished tasks, and bytes of their arguments, that a call with a window has at most.
+constexpr std::size_t window_tasks = 16 * 1024;
+constexpr std::size_t window_bytes = 64 * 1024 * 1024;
+
+thread_local KeepScope* innermost = nullptr;
+
+/// Cheap, and good to a few milliseconds.
+std::int64_t coarse_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+} // namespace
+
+KeepScope::KeepScope() : outer_(innermost) { innermost = this; }
+KeepScope::~KeepScope() { innermost = outer_; }
+std::vector<std::shared_ptr<const void>> KeepScope::take() { return std::exchange(kept_, {}); }
+void KeepScope::keep(std::shared_ptr<const void> value) {
+  if (innermost != nullptr)
+    innermost->kept_.push_back(std::move(value));
+}
+
+CallFeed::CallFeed(std::unique_ptr<Target> target) : target_(std::move(target)) {}
+CallFeed::CallFeed(CallFeed&&) noexcept = default;
+
+CallFeed::~CallFeed() {
+  if (!target_)
+    return;
+  // Left by an exception, or by the destruction of a ResultRange: nobody wants the rest.
+  target_->results->cancel();
+  target_->end();
+}
+
+const std::shared_ptr<Results>& CallFeed::results() const { return target_->shared_results; }
+
+void CallFeed::end_task(KeepScope& scope) {
+  if (ends_.empty())
+    target_->oldest = coarse_now();
+  ends_.push_back(bytes_.size());
+  for (auto& value : scope.take())
+    kept_.push_back(std::move(value));
+  ++added_;
+  if (ends_.size() >= batch_tasks || bytes_.size() >= batch_bytes ||
+      coarse_now() - target_->oldest > batch_ns)
+    flush();
+}
+
+void CallFeed::flush() {
+  if (ends_.empty())
+    return;
+  added_bytes_ += bytes_.size();
+  target_->send(std::exchange(bytes_, {}), std::exchange(ends_, {}), std::exchange(kept_, {}));
+  if (!limited_)
+    return;
+  auto window = this->window();
+  if (added_ > window)
+    target_->results->wait_done(added_ - window, Results::forever);
+}
+
+void CallFeed::finish() {
+  flush();
+  target_->end();
+}
+
+std::size_t CallFeed::window() const {
+  if (added_bytes_ == 0)
+    return window_tasks;
+  auto average = std::max<std::size_t>(1, added_bytes_ / std::max<std::size_t>(1, added_ - ends_.size()));
+  return std::clamp<std::size_t>(window_bytes / average, 4, window_tasks);
+}
+
+bool CallFeed::wants(std::size_t taken) const { return added_ - taken <= window() / 2; }
+bool CallFeed::full(std::size_t taken) const { return added_ - taken >= window(); }
+
+} // namespace fiber::detail

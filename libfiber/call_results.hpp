@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "actors/call.hpp"
+#include "fiber/call_feed.hpp"
+#include "fiber/results.hpp"
+
+namespace fiber::detail {
+
+/// Where the pool's actor and the user's threads meet: takes outcomes, wakes who waits for them.
+class CallResults final : public Results, public actors::ResultSink {
+public:
+  /// `run_one` runs a task on the calling thread if the session is inline, and says whether it did;
+  /// empty if there are workers. `cancel` tells the pool.
+  CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel);
+
+  void deliver(std::vector<actors::Completion> completions) override;
+  void add_submitted(std::size_t n) { submitted_ += n; }
+  /// Ends every task that has not ended: the pool is gone.
+  void fail_missing(const std::exception_ptr& error);
+
+  std::size_t submitted() const override { return submitted_; }
+  std::size_t done() const override { return done_; }
+  bool wait_index(std::size_t index, Clock::time_point limit) override;
+  bool wait_done(std::size_t n, Clock::time_point limit) override;
+  RawOutcome at(std::size_t index) const override;
+  RawOutcome take(std::size_t index) override;
+  std::optional<std::pair<std::size_t, RawOutcome>> take_any() override;
+  void cancel() override { cancel_(); }
+
+private:
+  struct Entry {
+    bool there = false;
+    RawOutcome outcome;
+  };
+  struct Waiter {
+    std::function<bool()> fulfilled; ///< Under the lock.
+    std::condition_variable changed;
+  };
+
+  void store(std::size_t index, RawOutcome outcome);
+  void wake();
+  bool wait(const std::function<bool()>& fulfilled, Clock::time_point limit);
+  bool wait_inline(const std::function<bool()>& fulfilled, Clock::time_point limit);
+  bool has(std::size_t index) const {
+    return index < first_ || (index - first_ < entries_.size() && entries_[index - first_].there);
+  }
+
+  const Keep keep_;
+  const std::function<bool()> run_one_;
+  const std::function<void()> cancel_;
+  std::atomic<std::size_t> submitted_{0};
+  std::atomic<std::size_t> done_{0};
+  mutable std::mutex mutex_;
+  std::deque<Entry> entries_; ///< By index, from first_ on; not used for as_they_come.
+  std::size_t first_ = 0;     ///< Those below were taken.
+  std::deque<std::pair<std::size_t, RawOutcome>> arrived_; ///< Only for as_they_come.
+  std::vector<Waiter*> waiters_;
+};
+
+} // namespace fiber::detail

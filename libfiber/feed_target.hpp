@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "fiber/call_feed.hpp"
+#include "libfiber/pool_core.hpp"
+
+namespace fiber::detail {
+
+/// One call's way into its pool.
+class CallFeed::Target {
+public:
+  Target(std::shared_ptr<PoolCore> core, std::shared_ptr<const actors::Call> call,
+         std::shared_ptr<CallResults> of)
+    : results(std::move(of)), shared_results(results), core_(std::move(core)),
+      call_(std::move(call)) {}
+
+  void send(Bytes bytes, std::vector<std::uint64_t> ends,
+            std::vector<std::shared_ptr<const void>> kept) {
+    auto batch = std::make_shared<actors::Batch>();
+    batch->call = call_;
+    batch->first = results->submitted();
+    batch->ends = std::move(ends);
+    batch->arguments = Payload(std::move(bytes));
+    batch->kept = std::move(kept);
+    results->add_submitted(batch->size());
+    core_->tell(actors::Submit{batch});
+    core_->check_gone(*results);
+  }
+  /// Says that no more will come; once.
+  void end() {
+    if (std::exchange(ended_, true))
+      return;
+    try {
+      core_->tell(actors::EndCall{call_->id});
+    } catch (const Closed&) { // Its results are there already: all have failed.
+    }
+  }
+
+  std::shared_ptr<CallResults> results;
+  std::shared_ptr<Results> shared_results;
+  std::int64_t oldest = 0; ///< When the first task that was not handed over came.
+
+private:
+  std::shared_ptr<PoolCore> core_;
+  std::shared_ptr<const actors::Call> call_;
+  bool ended_ = false;
+};
+
+} // namespace fiber::detail

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "fiber/callable.hpp"
+#include "fiber/results.hpp"
+#include "fiber/value.hpp"
+
+namespace fiber::detail {
+
+/// What becomes of results that have been read.
+enum class Keep {
+  all,         ///< They stay until the last handle is gone.
+  in_order,    ///< Each is taken once, by index.
+  as_they_come ///< Each is taken once, in the order in which tasks end.
+};
+
+/// One call that is being given its tasks. Packs their arguments and hands them to the pool many at
+/// a time. If it ends before finish(), what was handed in is cancelled. Not thread-safe.
+class CallFeed {
+public:
+  class Target; ///< The pool's end.
+
+  explicit CallFeed(std::unique_ptr<Target> target);
+  CallFeed(CallFeed&&) noexcept;
+  CallFeed& operator=(CallFeed&&) = delete;
+  ~CallFeed();
+
+  /// One more task. Throws what packing throws; then nothing was added.
+  template <class T>
+  void add(const T& arguments) {
+    KeepScope scope;
+    Writer writer(bytes_);
+    try {
+      pack<T>(writer, arguments);
+    } catch (...) {
+      bytes_.resize(ends_.empty() ? 0 : ends_.back());
+      throw;
+    }
+    end_task(scope);
+  }
+  /// The same for something that converts to the argument's type, such as a proxy.
+  template <class T, class U>
+  void add_as(const U& arguments) {
+    if constexpr (std::is_same_v<T, U>)
+      add<T>(arguments);
+    else
+      add<T>(T(arguments));
+  }
+  /// Hands over what has gathered.
+  void flush();
+  /// No more tasks will come.
+  void finish();
+
+  /// From now on add() waits while too many tasks are unfinished.
+  void limit_window() { limited_ = true; }
+  /// Whether half the window is free, and whether all of it is taken, after `taken` results
+  /// were read.
+  bool wants(std::size_t taken) const;
+  bool full(std::size_t taken) const;
+
+  const std::shared_ptr<Results>& results() const;
+
+private:
+  void end_task(KeepScope& scope);
+  std::size_t window() const;
+
+  std::unique_ptr<Target> target_;
+  Bytes bytes_;
+  std::vector<std::uint64_t> ends_;
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::size_t added_ = 0;       ///< Tasks, handed over or not.
+  std::size_t added_bytes_ = 0;
+  bool limited_ = false;
+};
+
+} // namespace fiber::detail

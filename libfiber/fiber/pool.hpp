@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fiber/call_feed.hpp"
+#include "fiber/callable.hpp"
+#include "fiber/future.hpp"
+#include "fiber/pool_stats.hpp"
+
+namespace fiber {
+
+/// Everything a Pool can be told. The defaults suit this machine.
+struct PoolOptions {
+  std::size_t workers = 0;              ///< Worker slots to keep alive; 0: cpu_count().
+  Resources resources = {};             ///< Of each job.
+  std::size_t workers_per_job = 1;      ///< Slots, each a thread, in one job.
+  std::size_t max_tasks_per_worker = 0; ///< A worker is replaced after so many; 0: never.
+  int max_retries = 3; ///< Runs again after a lost worker; -1: no limit; 0: at most once.
+  bool retry_exceptions = false; ///< Run a task that threw again, too, max_retries times.
+  AnyCallable initializer = {};  ///< Run once in each worker before its first task.
+};
+
+/// How one map is run.
+struct MapOptions {
+  std::size_t chunksize = 0; ///< Tasks handed to a worker at a time; 0: as many as suit.
+};
+
+namespace detail {
+
+/// Something to iterate over: range concepts only, no views.
+template <class R>
+concept InputRange = std::ranges::input_range<R>;
+template <class R>
+using item_t = value_t<std::ranges::range_value_t<R>>;
+
+template <class F, class Tuple>
+struct SpreadResult;
+template <class F, class... T>
+struct SpreadResult<F, std::tuple<T...>> : CallResult<F, T...> {};
+template <class F, class A, class B>
+struct SpreadResult<F, std::pair<A, B>> : CallResult<F, A, B> {};
+template <class F, class T, std::size_t N>
+struct SpreadResult<F, std::array<T, N>> {
+  template <std::size_t... I>
+  static auto with(std::index_sequence<I...>) -> call_result_t<F, std::tuple_element_t<I, std::array<T, N>>...>;
+  using type = decltype(with(std::make_index_sequence<N>{}));
+};
+/// What `F` returns when called with the parts of `Tuple`.
+template <class F, class Tuple>
+using spread_result_t = typename SpreadResult<F, Tuple>::type;
+
+template <class R>
+using values_t = std::conditional_t<std::is_void_v<R>, void, std::vector<std::conditional_t<std::is_void_v<R>, int, R>>>;
+
+template <class Range, class Item>
+class RangeStream;
+
+class PoolCore;
+
+} // namespace detail
+
+/// A group of workers that run tasks, on this machine or on a cluster.
+///
+/// A worker that dies is replaced, and the tasks it had not answered run again on another one. A
+/// task may thus run more than once: make it safe to repeat, or set max_retries to 0.
+///
+/// The callable `f` of each call is a plain function, a lambda without captures, a function object
+/// that is a value, or fiber::bind(f, args...); arguments and results are values (fiber/value.hpp).
+///
+/// Thread safety: any thread may call any member function. Calls throw Closed after close(),
+/// terminate() or the end of the session, BackendError if workers can't be started, and
+/// ConfigError if meta() asks for more resources than the pool has.
+class Pool {
+public:
+  /// Workers: cpu_count().
+  Pool();
+  explicit Pool(std::size_t workers);
+  /// Names the workers; they start with the first task. Throws ConfigError on options that can't
+  /// be used, Closed without a session.
+  explicit Pool(PoolOptions options);
+  Pool(Pool&&) noexcept;
+  Pool& operator=(Pool&&) noexcept;
+  /// terminate(), and waits until the workers are gone.
+  ~Pool();
+
+  /// Runs f on every item and returns the results in the order of the items. The input is read
+  /// inside the call, a bounded window of unfinished tasks ahead. Blocks until all have ended, then
+  /// throws the failure of the lowest index, if any; map_async().outcomes() keeps the others.
+  template <class F, detail::InputRange Range>
+  auto map(F f, Range&& items, MapOptions options = {}) {
+    using Item = detail::item_t<Range>;
+    return run<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  }
+  template <class F, class Item>
+  auto map(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return run<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  }
+
+  /// The same without waiting for results: reads all input, then returns.
+  template <class F, detail::InputRange Range>
+  auto map_async(F f, Range&& items, MapOptions options = {}) {
+    using Item = detail::item_t<Range>;
+    return feed_all<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  }
+  template <class F, class Item>
+  auto map_async(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return feed_all<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  }
+
+  /// map() for items that are tuples, pairs or arrays: calls f with their parts.
+  template <class F, detail::InputRange Range>
+  auto starmap(F f, Range&& items, MapOptions options = {}) {
+    using Item = detail::item_t<Range>;
+    return run<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  }
+  template <class F, class Item>
+  auto starmap(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return run<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  }
+  template <class F, detail::InputRange Range>
+  auto starmap_async(F f, Range&& items, MapOptions options = {}) {
+    using Item = detail::item_t<Range>;
+    return feed_all<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  }
+  template <class F, class Item>
+  auto starmap_async(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return feed_all<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  }
+
+  /// Results one after another in the order of the items. The first window of items is read at the
+  /// call, more as results are read, so that endless ranges work in bounded memory. An lvalue range
+  /// must outlive the result; an rvalue is moved into it.
+  template <class F, detail::InputRange Range>
+  auto imap(F f, Range&& items, MapOptions options = {}) {
+    return stream(f, std::forward<Range>(items), options, true);
+  }
+  template <class F, class Item>
+  auto imap(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return stream(f, std::vector<Item>(items), options, true);
+  }
+  /// imap() in the order in which results arrive.
+  template <class F, detail::InputRange Range>
+  auto imap_unordered(F f, Range&& items, MapOptions options = {}) {
+    return stream(f, std::forward<Range>(items), options, false);
+  }
+  template <class F, class Item>
+  auto imap_unordered(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return stream(f, std::vector<Item>(items), options, false);
+  }
+
+  /// Runs f(args...) and returns its result, or throws its failure.
+  template <class F, class... Args>
+    requires detail::Takes<F, detail::value_t<Args>...>
+  detail::call_result_t<F, detail::value_t<Args>...> apply(F f, Args&&... args) {
+    return apply_async(std::move(f), std::forward<Args>(args)...).get();
+  }
+  /// Accepts one task and returns at once.
+  template <class F, class... Args>
+    requires detail::Takes<F, detail::value_t<Args>...>
+  auto apply_async(F f, Args&&... args) {
+    using R = detail::call_result_t<F, detail::value_t<Args>...>;
+    using Tuple = std::tuple<detail::value_t<Args>...>;
+    detail::check_result<R>();
+    (detail::check_value<detail::value_t<Args>>(), ...);
+    auto feed = begin(AnyCallable::of<Tuple, true>(f), {}, detail::Keep::all, true);
+    feed.add(Tuple(std::forward<Args>(args)...));
+    feed.finish();
+    return Future<R>(feed.results());
+  }
+
+  /// Starts the workers now instead of with the first task.
+  void start_workers();
+  /// Starts them and waits until all are up, or for `limit`; true if they are. Throws BackendError
+  /// if they can't be started.
+  template <class Rep, class Period>
+  bool wait_until_workers_up(std::chrono::duration<Rep, Period> limit) {
+    return wait_workers(detail::limit_of(limit));
+  }
+  /// Changes the number of worker slots, at least 1. Workers that go finish what they run and hand
+  /// the rest back; nobody is charged.
+  void resize(std::size_t workers);
+  /// Takes no more calls; accepted ones finish, then the workers end.
+  void close();
+  /// Cancels every task and ends the workers at once.
+  void terminate();
+  /// Waits until the workers are gone; only after close() or terminate(), else throws Error.
+  void join();
+  PoolStats stats() const;
+
+private:
+  detail::CallFeed begin(AnyCallable callable, MapOptions options, detail::Keep keep, bool single);
+  bool wait_workers(detail::Results::Clock::time_point limit);
+
+  template <class R, class Item, bool spread, class F, class Range>
+  MapResult<R> feed_all(F& f, Range&& items, MapOptions options) {
+    detail::check_result<R>();
+    auto feed = begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::all, false);
+    for (auto&& item : items)
+      feed.template add_as<Item>(item);
+    feed.finish();
+    return MapResult<R>(feed.results());
+  }
+
+  template <class R, class Item, bool spread, class F, class Range>
+  detail::values_t<R> run(F& f, Range&& items, MapOptions options) {
+    detail::check_result<R>();
+    auto feed = begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::all, false);
+    feed.limit_window();
+    for (auto&& item : items)
+      feed.template add_as<Item>(item);
+    feed.finish();
+    auto& results = *feed.results();
+    auto n = results.submitted();
+    results.wait_done(n, detail::Results::forever);
+    if constexpr (std::is_void_v<R>) {
+      for (std::size_t i = 0; i < n; ++i)
+        detail::open_outcome<void>(results.take(i));
+    } else {
+      std::vector<R> values;
+      values.reserve(n);
+      for (std::size_t i = 0; i < n; ++i)
+        values.push_back(detail::open_outcome<R>(results.take(i)));
+      return values;
+    }
+  }
+
+  template <class F, class Range>
+  auto stream(F& f, Range&& items, MapOptions options, bool ordered) {
+    using Item = detail::item_t<Range>;
+    using R = detail::call_result_t<F, Item>;
+    detail::check_result<R>();
+    auto feed = begin(AnyCallable::of<Item, false>(f), options,
+                      ordered ? detail::Keep::in_order : detail::Keep::as_they_come, false);
+    using Source = detail::RangeStream<Range, Item>;
+    return ResultRange<R>(
+      std::make_unique<Source>(std::forward<Range>(items), std::move(feed), ordered));
+  }
+
+  std::shared_ptr<detail::PoolCore> core_;
+};
+
+namespace detail {
+
+/// Feeds a call from a range as its results are read. `Range` is a reference for an lvalue.
+template <class Range, class Item>
+class RangeStream final : public Stream {
+public:
+  RangeStream(Range&& items, CallFeed feed, bool ordered)
+    : items_(std::forward<Range>(items)), feed_(std::move(feed)), ordered_(ordered),
+      next_(std::ranges::begin(items_)) {
+    top_up();
+  }
+
+  std::optional<RawOutcome> next() override {
+    top_up();
+    auto& results = *feed_.results();
+    if (taken_ == results.submitted())
+      return std::nullopt;
+    auto index = taken_++;
+    if (ordered_)
+      return results.take(index);
+    auto any = results.take_any();
+    return any ? std::optional(std::move(any->second)) : std::nullopt;
+  }
+
+private:
+  void top_up() {
+    if (over_ || !feed_.wants(taken_))
+      return;
+    while (next_ != std::ranges::end(items_)) {
+      if (feed_.full(taken_)) {
+        feed_.flush();
+        return;
+      }
+      feed_.template add_as<Item>(*next_);
+      ++next_;
+    }
+    over_ = true;
+    feed_.finish();
+  }
+
+  Range items_;
+  CallFeed feed_;
+  bool ordered_;
+  std::ranges::iterator_t<std::remove_reference_t<Range>> next_;
+  std::size_t taken_ = 0;
+  bool over_ = false;
+};
+
+} // namespace detail
+} // namespace fiber

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/inline_host.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "actors/borrowed_thread.hpp"
+#include "actors/failure.hpp"
+#include "actors/node_actor.hpp"
+#include "actors/node_boot.hpp"
+#include "wire/stream_link.hpp"
+
+namespace fiber::detail {
+
+struct InlineHost::Node {
+  actors::NodeBoot boot;
+  std::shared_ptr<wire::Link> link;
+  std::vector<std::shared_ptr<actors::SlotWorker>> slots;
+  caf::actor actor;
+  std::size_t initialized = 0;
+  bool over = false;
+  std::function<void(int, std::string)> ended;
+};
+
+InlineHost::InlineHost(caf::actor_system& system, std::shared_ptr<actors::Arrivals> arrivals)
+  : system_(system), arrivals_(std::move(arrivals)) {}
+
+InlineHost::~InlineHost() = default;
+
+std::function<void()> InlineHost::start(const backends::JobSpec& spec,
+                                        std::function<void(int, std::string)> ended) {
+  auto node = std::make_shared<Node>();
+  node->boot = actors::NodeBoot::unpack(spec.boot);
+  node->ended = std::move(ended);
+  auto [ours, drivers] = wire::loopback();
+  node->link = ours;
+  for (std::uint32_t i = 0; i < node->boot.slots; ++i)
+    node->slots.push_back(std::make_shared<actors::SlotWorker>(actors::SlotWorker::Settings{
+      i, node->boot.first_rank + i, node->link, nullptr, [] {}}));
+  std::weak_ptr<Node> weak = node;
+  auto stop = [this, weak](int code, const std::string& why) {
+    if (auto known = weak.lock())
+      end(known, code, why);
+  };
+  node->actor =
+    actors::spawn_node(system_, {node->boot.incarnation, node->link, node->slots,
+                                 [stop](int code) { stop(code, "ended itself"); }});
+  node->link->start(std::make_shared<actors::LinkToActor>(system_, node->actor));
+  {
+    std::lock_guard lock(mutex_);
+    nodes_.push_back(node);
+  }
+  arrivals_->arrived(system_, node->boot.incarnation, drivers);
+  return [stop] { stop(-15, "ended by terminate()"); };
+}
+
+void InlineHost::end(const std::shared_ptr<Node>& node, int code, const std::string& why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(node->over, true))
+      return;
+    nodes_.remove(node);
+  }
+  node->link->close();
+  caf::anon_send_exit(node->actor, caf::exit_reason::user_shutdown);
+  node->actor = nullptr;
+  node->ended(code, why);
+}
+
+bool InlineHost::run_one() {
+  std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn)
+    return false;
+  std::list<std::shared_ptr<Node>> nodes;
+  {
+    std::lock_guard lock(mutex_);
+    nodes = nodes_;
+    if (!nodes_.empty()) // The next one first, the next time.
+      nodes_.splice(nodes_.end(), nodes_, nodes_.begin());
+  }
+  for (auto& node : nodes) {
+    while (node->initialized < node->slots.size()) {
+      auto& slot = *node->slots[node->initialized++];
+      try {
+        if (node->boot.initializer.open != nullptr)
+          slot.initialize(node->boot.initializer);
+        actors::deliver(system_, node->actor, actors::SlotReady{});
+      } catch (...) {
+        actors::deliver(system_, node->actor, actors::SlotFailed{actors::capture_failure()});
+      }
+    }
+    auto finished = true;
+    for (auto& slot : node->slots) {
+      if (slot->step())
+        return true;
+      finished = finished && slot->finished();
+    }
+    if (finished)
+      end(node, 0, "");
+  }
+  return false;
+}
+
+} // namespace fiber::detail

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <caf/all.hpp>
+
+#include "actors/node_link_actor.hpp"
+#include "actors/slot_worker.hpp"
+#include "backends/backend.hpp"
+
+namespace fiber::detail {
+
+/// The nodes of an inline session: within this process, without threads. Their tasks run on a thread
+/// that waits for a result, one at a time.
+class InlineHost {
+public:
+  InlineHost(caf::actor_system& system, std::shared_ptr<actors::Arrivals> arrivals);
+  ~InlineHost();
+
+  /// Starts a node; returns what stops it. `ended` is called once, with its exit code.
+  std::function<void()> start(const backends::JobSpec& spec,
+                              std::function<void(int, std::string)> ended);
+  /// Runs one task of any node. False if there is none, or another thread is at it.
+  bool run_one();
+
+private:
+  struct Node;
+
+  void end(const std::shared_ptr<Node>& node, int code, const std::string& why);
+
+  caf::actor_system& system_;
+  std::shared_ptr<actors::Arrivals> arrivals_;
+  std::recursive_mutex turn_; ///< Who runs tasks; a task that waits runs others.
+  std::mutex mutex_;
+  std::list<std::shared_ptr<Node>> nodes_; ///< Whose turn it is comes first.
+};
+
+} // namespace fiber::detail

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/pool_core.hpp"
+
+#include <utility>
+
+#include "fiber/session.hpp"
+#include "libfiber/feed_target.hpp"
+
+namespace fiber::detail {
+namespace {
+
+constexpr std::size_t most_workers = 100000;
+
+void check(bool good, const char* key, const char* valid, const std::string& problem) {
+  if (!good)
+    throw ConfigError(key, "PoolOptions", valid, problem);
+}
+
+std::string text(const Resources& resources) {
+  return "cpu " + std::to_string(resources.cpu) + ", memory_mb " +
+         std::to_string(resources.memory_mb) + ", gpu " + std::to_string(resources.gpu);
+}
+
+std::exception_ptr pool_ended() {
+  return std::make_exception_ptr(Closed("the pool has ended"));
+}
+
+} // namespace
+
+std::shared_ptr<PoolCore> PoolCore::make(PoolOptions options) {
+  auto core = std::shared_ptr<PoolCore>(new PoolCore(Runtime::require(), std::move(options)));
+  core->spawn();
+  core->runtime_->enlist(core);
+  return core;
+}
+
+PoolCore::PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options)
+  : runtime_(std::move(runtime)), options_(std::move(options)),
+    workers_(options_.workers > 0 ? options_.workers : cpu_count()) {
+  check(workers_ <= most_workers, "workers", "0 to 100000",
+        std::to_string(workers_) + " workers are too many");
+  check(options_.workers_per_job >= 1 && options_.workers_per_job <= 4096, "workers_per_job",
+        "1 to 4096", std::to_string(options_.workers_per_job) + " can't be used");
+  check(options_.max_retries >= -1, "max_retries", "-1 (no limit), 0 (at most once) or more",
+        std::to_string(options_.max_retries) + " can't be used");
+  check(options_.resources.cpu > 0 && options_.resources.gpu >= 0, "resources",
+        "cpu more than 0, gpu 0 or more", text(options_.resources) + " can't be used");
+  name_ = "pool" + std::to_string(runtime_->next_pool());
+  auto& init = options_.initializer;
+  job_->initializer = {0, true, init.open(), {}, init.state()};
+}
+
+void PoolCore::spawn() {
+  auto services = runtime_->services();
+  auto job = std::shared_ptr<const actors::NodeTemplate>(job_);
+  actor_ = runtime_->spawn_pool(
+    {.name = name_,
+     .workers = workers_,
+     .workers_per_job = options_.workers_per_job,
+     .max_tasks_per_worker = options_.max_tasks_per_worker,
+     .max_retries = options_.max_retries,
+     .retry_exceptions = options_.retry_exceptions,
+     .start_node = [services, job](caf::event_based_actor* parent, const caf::actor& pool,
+                                   const actors::NodeOrder& order) {
+       return actors::spawn_node_link(parent, services, job, pool, order);
+     }});
+  actor_->attach_functor([aftermath = aftermath_](const caf::error&) { aftermath->actor_gone(); });
+}
+
+void PoolCore::Aftermath::add(const std::shared_ptr<CallResults>& results) {
+  std::lock_guard lock(mutex);
+  if (calls.size() == calls.capacity())
+    std::erase_if(calls, [](auto& known) { return known.expired(); });
+  calls.push_back(results);
+}
+
+void PoolCore::Aftermath::actor_gone() {
+  std::vector<std::weak_ptr<CallResults>> left;
+  {
+    std::lock_guard lock(mutex);
+    gone = true;
+    left.swap(calls);
+  }
+  for (auto& known : left)
+    if (auto results = known.lock())
+      results->fail_missing(pool_ended());
+  signal.set("");
+}
+
+void PoolCore::check_gone(CallResults& results) {
+  std::unique_lock lock(aftermath_->mutex);
+  if (!aftermath_->gone)
+    return;
+  lock.unlock();
+  results.fail_missing(pool_ended());
+}
+
+void PoolCore::check_resources(const AnyCallable& callable) {
+  std::lock_guard lock(mutex_);
+  if (closed_)
+    throw Closed("the pool takes no more calls");
+  auto asked = callable.resources();
+  auto& has = options_.resources;
+  if (asked && !started_ && has == Resources{})
+    has = *asked;
+  if (asked && (asked->cpu > has.cpu || asked->gpu > has.gpu ||
+                (has.memory_mb > 0 && asked->memory_mb > has.memory_mb)))
+    throw ConfigError("resources", "meta()", "at most what the pool has (" + text(has) + ")",
+                      "the function asks for " + text(*asked));
+  if (!std::exchange(started_, true))
+    job_->resources = {has.cpu, has.memory_mb, has.gpu};
+}
+
+CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bool single) {
+  check_resources(callable);
+  auto id = ++calls_;
+  auto weak = weak_from_this();
+  auto run_one = runtime_->is_inline() ? std::function<bool()>([weak] {
+    auto core = weak.lock();
+    return core && core->run_one();
+  })
+                                       : nullptr;
+  auto results = std::make_shared<CallResults>(keep, std::move(run_one), [weak, id] {
+    try {
+      if (auto core = weak.lock())
+        core->tell(actors::CancelCall{id});
+    } catch (const Closed&) { // Then there is nothing left to cancel.
+    }
+  });
+  aftermath_->add(results);
+  auto call = std::make_shared<actors::Call>();
+  call->id = id;
+  call->callable = std::move(callable);
+  call->chunksize = options.chunksize;
+  call->single = single;
+  call->sink = results;
+  return CallFeed(
+    std::make_unique<CallFeed::Target>(shared_from_this(), std::move(call), std::move(results)));
+}
+
+template <class T>
+bool PoolCore::await(const actors::Reply<T>& reply, Results::Clock::time_point limit) {
+  if (!runtime_->is_inline())
+    return reply.wait_until(limit);
+  while (!reply.is_set()) {
+    if (Results::Clock::now() >= limit)
+      return false;
+    if (!runtime_->run_one())
+      reply.wait_until(Results::Clock::now() + std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+void PoolCore::start_workers() {
+  check_resources({});
+  tell(actors::StartWorkers{});
+}
+
+bool PoolCore::wait_workers(Results::Clock::time_point limit) {
+  check_resources({});
+  auto up = std::make_shared<actors::Signal>();
+  tell(actors::AwaitWorkers{up});
+  if (!await(*up, limit))
+    return false;
+  if (auto problem = up->value(); !problem.empty())
+    throw BackendError("start workers", 0, problem);
+  return true;
+}
+
+void PoolCore::resize(std::size_t workers) {
+  check(workers >= 1 && workers <= most_workers, "workers", "1 to 100000",
+        std::to_string(workers) + " can't be used");
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_)
+      throw Closed("the pool takes no more calls");
+  }
+  workers_ = workers;
+  tell(actors::Resize{workers});
+}
+
+void PoolCore::close() {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true))
+      return;
+  }
+  tell(actors::ClosePool{});
+}
+
+void PoolCore::terminate() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  tell(actors::TerminatePool{});
+}
+
+void PoolCore::join() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!closed_)
+      throw Error("Pool::join waits for workers that were told to end; call close() or "
+                  "terminate() first");
+  }
+  await(aftermath_->signal, Results::forever);
+}
+
+void PoolCore::end() {
+  try {
+    terminate();
+    await(aftermath_->signal, Results::forever);
+  } catch (const Closed&) { // The session has ended it.
+  }
+}
+
+PoolStats PoolCore::stats() {
+  auto reply = std::make_shared<actors::StatsReply>();
+  tell(actors::AskStats{reply});
+  // An actor that has ended just now answers no more.
+  while (!reply->wait_until(Results::Clock::now() + std::chrono::milliseconds(20)))
+    if (aftermath_->signal.is_set())
+      throw Closed("the pool has ended");
+  return reply->value();
+}
+
+} // namespace fiber::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <caf/all.hpp>
+
+#include "actors/messages.hpp"
+#include "fiber/pool.hpp"
+#include "libfiber/call_results.hpp"
+#include "libfiber/runtime.hpp"
+
+namespace fiber::detail {
+
+/// A pool as its facade and its calls share it: the way to its actor.
+class PoolCore final : public ActorHolder, public std::enable_shared_from_this<PoolCore> {
+public:
+  static std::shared_ptr<PoolCore> make(PoolOptions options);
+
+  CallFeed begin(AnyCallable callable, MapOptions options, Keep keep, bool single);
+  /// Throws Closed if the pool or the session has ended.
+  template <class Message>
+  void tell(Message message) {
+    runtime_->tell(actor_, std::move(message));
+  }
+  /// Ends tasks that were handed to an actor that has just gone.
+  void check_gone(CallResults& results);
+  void start_workers();
+  bool wait_workers(Results::Clock::time_point limit);
+  void resize(std::size_t workers);
+  void close();
+  void terminate();
+  void join();
+  /// terminate() and join() for a destructor.
+  void end();
+  PoolStats stats();
+
+  void release() override { actor_ = nullptr; }
+  std::size_t workers() const { return workers_; }
+  /// Runs a task of an inline session on this thread.
+  bool run_one() { return runtime_->run_one(); }
+
+private:
+  PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options);
+  void spawn();
+  /// Waits for what an actor will say; on an inline session runs tasks meanwhile.
+  template <class T>
+  bool await(const actors::Reply<T>& reply, Results::Clock::time_point limit);
+  void check_resources(const AnyCallable& callable);
+
+  std::shared_ptr<Runtime> runtime_;
+  PoolOptions options_;
+  std::string name_;
+  std::atomic<std::size_t> workers_;
+  std::shared_ptr<actors::NodeTemplate> job_ = std::make_shared<actors::NodeTemplate>();
+  std::mutex mutex_; ///< Of what decides about resources and the end.
+  bool started_ = false, closed_ = false;
+  /// What remains when the actor is gone, however it ended: nobody may wait for it any more.
+  struct Aftermath {
+    std::mutex mutex;
+    bool gone = false;
+    std::vector<std::weak_ptr<CallResults>> calls;
+    actors::Signal signal;
+
+    void add(const std::shared_ptr<CallResults>& results);
+    void actor_gone();
+  };
+  std::shared_ptr<Aftermath> aftermath_ = std::make_shared<Aftermath>();
+  std::atomic<std::uint64_t> calls_{0};
+  caf::actor actor_;
+};
+
+} // namespace fiber::detail

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/runtime.hpp"
+
+#include <future>
+#include <random>
+#include <utility>
+
+#include "actors/backend_actor.hpp"
+#include "actors/code_place.hpp"
+#include "actors/supervisor_actor.hpp"
+#include "backends/inline/inline_backend.hpp"
+#include "backends/local/local_backend.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::detail {
+namespace {
+
+/// The one global: the session.
+std::mutex current_mutex;
+std::weak_ptr<Runtime> current_runtime; // NOLINT(bugprone-throwing-static-initialization)
+
+constexpr std::chrono::seconds pool_stop_limit{20};
+
+/// Blocks until the actor is down.
+void await_down(const caf::actor& actor) {
+  if (!actor)
+    return;
+  std::promise<void> down;
+  actor->attach_functor([&](const caf::error&) { down.set_value(); });
+  down.get_future().wait();
+}
+
+std::string random_name() {
+  std::random_device random;
+  std::string name;
+  for (int i = 0; i < 16; ++i)
+    name += "0123456789abcdef"[random() % 16];
+  return name;
+}
+
+} // namespace
+
+struct Runtime::SystemConfig : caf::actor_system_config {
+  SystemConfig() {
+    set("scheduler.policy", caf::atom("sharing"));
+    // Threads that bring messages are lent to the actors; these take over what lasts longer.
+    set("scheduler.max-threads", 1U);
+  }
+};
+
+std::shared_ptr<Runtime> Runtime::current() {
+  std::lock_guard lock(current_mutex);
+  auto runtime = current_runtime.lock();
+  return runtime && runtime->open_ ? runtime : nullptr;
+}
+
+std::shared_ptr<Runtime> Runtime::require() {
+  if (auto runtime = current())
+    return runtime;
+  throw Closed("there is no session; call fiber::init first in main and keep what it returns");
+}
+
+std::shared_ptr<Runtime> Runtime::open(Settings settings) {
+  if (current())
+    throw Error("fiber::init was called while a Session lives; end that one first");
+  auto runtime = std::make_shared<Runtime>(std::move(settings));
+  std::lock_guard lock(current_mutex);
+  current_runtime = runtime;
+  return runtime;
+}
+
+Runtime::Runtime(Settings settings)
+  : settings_(std::move(settings)), config_(std::make_unique<SystemConfig>()),
+    reactor_(std::make_unique<wire::Reactor>()),
+    system_(std::make_unique<caf::actor_system>(*config_)) {
+  log().set_level(spdlog::level::from_str(settings_.log_level));
+  std::shared_ptr<backends::Backend> backend;
+  services_ = std::make_shared<actors::NodeServices>();
+  services_->shares = shares_;
+  if (settings_.backend == "inline") {
+    inline_host_ = std::make_shared<InlineHost>(*system_, services_->arrivals);
+    backend = std::make_shared<backends::InlineBackend>(
+      [host = inline_host_](const backends::JobSpec& spec,
+                            std::function<void(int, std::string)> ended) {
+        return host->start(spec, std::move(ended));
+      });
+  } else {
+    if (settings_.backend == "auto")
+      log().info("backend local: no cluster was named");
+    backends::LocalOptions options;
+    options.plain_spawn = settings_.zygote == "never";
+    options.forward_output = settings_.forward_output;
+    backend = backends::make_local(std::move(options));
+  }
+  backend_ = actors::spawn_job_backend(*system_, std::move(backend), settings_.workers_start_window);
+  services_->backend = backend_;
+  services_->reactor = reactor_.get();
+  services_->heartbeat_timeout = settings_.heartbeat_timeout;
+  services_->lease = settings_.lease;
+  services_->start_deadline = settings_.start_deadline;
+  services_->log_level = settings_.log_level;
+  services_->build = actors::build_id();
+  services_->next_incarnation = [this] { return ++incarnations_; };
+  if (settings_.link == "tls" && !is_inline())
+    listen();
+  root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
+}
+
+Runtime::~Runtime() { close(); }
+
+void Runtime::listen() {
+  ca_ = std::make_unique<wire::SessionCa>();
+  auto session = random_name();
+  listener_ = std::make_unique<wire::Listener>(
+    *reactor_, ca_->issue("driver"), wire::Hello{session, services_->build, 0},
+    wire::ListenerOptions{.link = {.heartbeat_interval = settings_.heartbeat_timeout / 4,
+                                   .silence_limit = settings_.heartbeat_timeout}},
+    [arrivals = services_->arrivals, system = system_.get()](
+      const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
+      arrivals->arrived(*system, hello.incarnation, std::move(link));
+    });
+  services_->address = [this, session](actors::NodeBoot& boot) {
+    boot.host = "127.0.0.1";
+    boot.port = listener_->port();
+    boot.session = session;
+    boot.identity = ca_->issue(boot.name).pack();
+  };
+}
+
+void Runtime::check_open() const {
+  if (!open_)
+    throw Closed("the session has ended");
+}
+
+caf::actor Runtime::spawn_pool(actors::PoolSettings settings) {
+  std::shared_lock lock(gate_);
+  check_open();
+  auto pool = actors::spawn_pool(*system_, std::move(settings));
+  caf::anon_send(root_, actors::start_child{{.name = "pool" + std::to_string(pool.id()),
+                                             .restart = Restart::temporary,
+                                             .start = [pool](caf::event_based_actor*) { return pool; },
+                                             .stop_limit = pool_stop_limit}});
+  return pool;
+}
+
+std::shared_ptr<const actors::NodeServices> Runtime::services() {
+  std::shared_lock lock(gate_);
+  check_open();
+  return services_;
+}
+
+void Runtime::enlist(std::weak_ptr<ActorHolder> holder) {
+  std::lock_guard lock(holders_mutex_);
+  std::erase_if(holders_, [](auto& known) { return known.expired(); });
+  holders_.push_back(std::move(holder));
+}
+
+bool Runtime::run_one() {
+  std::shared_ptr<InlineHost> host;
+  {
+    std::shared_lock lock(gate_);
+    host = inline_host_;
+  }
+  return host && host->run_one();
+}
+
+void Runtime::close() {
+  if (!open_.exchange(false))
+    return;
+  // Calls that are under way finish; later ones see that it is closed.
+  std::unique_lock lock(gate_);
+  caf::anon_send(root_, actors::stop{});
+  await_down(root_);
+  caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
+  await_down(backend_); // Its backend ends what is left.
+  std::vector<std::weak_ptr<ActorHolder>> holders;
+  {
+    std::lock_guard list(holders_mutex_);
+    holders.swap(holders_);
+  }
+  for (auto& holder : holders)
+    if (auto known = holder.lock())
+      known->release();
+  services_->address = nullptr;
+  services_->backend = nullptr;
+  root_ = nullptr;
+  backend_ = nullptr;
+  listener_.reset();
+  reactor_.reset(); // Links are closed; their handlers may still write to actors.
+  inline_host_.reset();
+  system_.reset();
+  services_->next_incarnation = nullptr;
+}
+
+} // namespace fiber::detail

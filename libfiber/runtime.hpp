@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "actors/borrowed_thread.hpp"
+#include "actors/node_link_actor.hpp"
+#include "actors/share_store.hpp"
+#include "backends/backend.hpp"
+#include "fiber/error.hpp"
+#include "libfiber/inline_host.hpp"
+#include "libfiber/settings.hpp"
+#include "wire/listener.hpp"
+#include "wire/reactor.hpp"
+#include "wire/tls.hpp"
+
+namespace fiber::detail {
+
+/// Something that holds actors of the session and must let go of them before it ends.
+class ActorHolder {
+public:
+  virtual ~ActorHolder() = default;
+  /// Called while no tell() is under way; none will reach an actor after it.
+  virtual void release() = 0;
+};
+
+/// A session's machinery: the actor system with the root supervisor and the job backend's actor, the
+/// reactor and the backend. Facade objects share it and may outlive the session: after close() it
+/// is an empty shell whose calls throw Closed.
+class Runtime : public std::enable_shared_from_this<Runtime> {
+public:
+  /// The session's, as long as it lives; null otherwise.
+  static std::shared_ptr<Runtime> current();
+  /// The same; throws Closed if there is none.
+  static std::shared_ptr<Runtime> require();
+  /// Makes it the current one. Throws Error if there is one.
+  static std::shared_ptr<Runtime> open(Settings settings);
+
+  explicit Runtime(Settings settings);
+  ~Runtime();
+
+  /// Ends all jobs and everything that runs. The second call has no effect.
+  void close();
+
+  /// Sends to an actor from any thread, which is lent to it. `actor` is read after the check that
+  /// the session lives. Throws Closed after close().
+  template <class Message>
+  void tell(const caf::actor& actor, Message message) {
+    std::shared_lock lock(gate_);
+    check_open();
+    actors::deliver(*system_, actor, std::move(message));
+  }
+  /// Spawns a pool under the root supervisor. Throws Closed.
+  caf::actor spawn_pool(actors::PoolSettings settings);
+  /// Calls release() when the session ends.
+  void enlist(std::weak_ptr<ActorHolder> holder);
+  /// For the nodes of a pool. Throws Closed.
+  std::shared_ptr<const actors::NodeServices> services();
+  actors::ShareStore& shares() { return *shares_; }
+
+  /// Whether tasks run on the threads that wait for them.
+  bool is_inline() const { return inline_host_ != nullptr; }
+  /// Runs one task on this thread, if the session is inline and there is one.
+  bool run_one();
+
+  const Settings& settings() const { return settings_; }
+  std::uint64_t next_pool() { return ++pools_; }
+
+private:
+  struct SystemConfig;
+
+  void check_open() const;
+  void listen();
+
+  Settings settings_;
+  std::shared_mutex gate_; ///< Held exclusively while the system goes away.
+  std::atomic<bool> open_{true};
+  std::atomic<std::uint64_t> pools_{0};
+  std::atomic<std::uint64_t> incarnations_{0};
+  std::unique_ptr<SystemConfig> config_;
+  std::unique_ptr<wire::Reactor> reactor_;
+  std::unique_ptr<caf::actor_system> system_;
+  std::shared_ptr<InlineHost> inline_host_;
+  std::shared_ptr<actors::ShareStore> shares_ = std::make_shared<actors::ShareStore>();
+  std::shared_ptr<actors::NodeServices> services_;
+  caf::actor root_;
+  caf::actor backend_;
+  std::mutex holders_mutex_;
+  std::vector<std::weak_ptr<ActorHolder>> holders_;
+  std::unique_ptr<wire::SessionCa> ca_;
+  std::unique_ptr<wire::Listener> listener_;
+};
+
+} // namespace fiber::detail

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/settings.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include <boost/property_tree/ini_parser.hpp>
+#include <boost/property_tree/ptree.hpp>
+
+#include "fiber/error.hpp"
+
+namespace fiber {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A value as text, and where it stands.
+struct Given {
+  std::string text;
+  std::string place;
+};
+
+/// One key: what is valid, and how a text becomes its value (false if it can't).
+struct Key {
+  std::string name;
+  std::string valid;
+  std::function<bool(const std::string& text, Settings& settings)> set;
+};
+
+std::optional<double> number(const std::string& text, std::string& unit) {
+  double value = 0;
+  auto end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || value < 0)
+    return std::nullopt;
+  unit.assign(rest, end);
+  return value;
+}
+
+Key duration(std::string name, milliseconds Settings::*field) {
+  return {std::move(name), "a time such as 10s, 500ms or 1.5 (seconds), more than 0",
+          [field](const std::string& text, Settings& settings) {
+            std::string unit;
+            auto value = number(text, unit);
+            auto factor = unit.empty() || unit == "s" ? 1000.0 : unit == "ms" ? 1.0 : unit == "min" ? 60000.0 : 0.0;
+            if (!value || *value * factor < 1 || *value * factor > 1e12)
+              return false;
+            settings.*field = milliseconds(static_cast<milliseconds::rep>(*value * factor));
+            return true;
+          }};
+}
+
+Key choice(std::string name, std::string Settings::*field, std::vector<std::string> valid) {
+  std::string list;
+  for (auto& word : valid)
+    list += (list.empty() ? "" : ", ") + word;
+  return {std::move(name), list,
+          [field, valid = std::move(valid)](const std::string& text, Settings& settings) {
+            settings.*field = text;
+            return std::find(valid.begin(), valid.end(), text) != valid.end();
+          }};
+}
+
+const std::vector<Key>& keys() {
+  static const std::vector<Key> all{
+    choice("backend", &Settings::backend, {"auto", "inline", "local"}),
+    {"workers_start_window", "a whole number from 1 to 100000",
+     [](const std::string& text, Settings& settings) {
+       std::string unit;
+       auto value = number(text, unit);
+       if (!value || !unit.empty() || *value < 1 || *value > 100000)
+         return false;
+       settings.workers_start_window = static_cast<std::size_t>(*value);
+       return static_cast<double>(settings.workers_start_window) == *value;
+     }},
+    duration("heartbeat_timeout", &Settings::heartbeat_timeout),
+    duration("lease", &Settings::lease),
+    duration("start_deadline", &Settings::start_deadline),
+    choice("link", &Settings::link, {"auto", "tls"}),
+    {"forward_output", "true, false, 1, 0, yes, no, on, off",
+     [](const std::string& text, Settings& settings) {
+       auto is_one_of = [&](std::vector<std::string> words) {
+         return std::find(words.begin(), words.end(), text) != words.end();
+       };
+       settings.forward_output = is_one_of({"true", "1", "yes", "on"});
+       return settings.forward_output || is_one_of({"false", "0", "no", "off"});
+     }},
+    choice("log_level", &Settings::log_level, {"trace", "debug", "info", "warn", "error", "off"}),
+    choice("zygote", &Settings::zygote, {"auto", "never"})};
+  return all;
+}
+
+std::string key_list() {
+  std::string list;
+  for (auto& key : keys())
+    list += (list.empty() ? "" : ", ") + key.name;
+  return list;
+}
+
+/// What the code says, as texts, so that there is one check for all places.
+std::map<std::string, Given> from_code(const Config& code) {
+  std::map<std::string, Given> given;
+  auto put = [&](const char* name, const auto& value) {
+    if (!value)
+      return;
+    using T = std::decay_t<decltype(*value)>;
+    std::string text;
+    if constexpr (std::is_same_v<T, std::string>)
+      text = *value;
+    else if constexpr (std::is_same_v<T, bool>)
+      text = *value ? "true" : "false";
+    else if constexpr (std::is_same_v<T, milliseconds>)
+      text = std::to_string(value->count()) + "ms";
+    else
+      text = std::to_string(*value);
+    given[name] = {text, "fiber::Config"};
+  };
+  put("backend", code.backend);
+  put("workers_start_window", code.workers_start_window);
+  put("heartbeat_timeout", code.heartbeat_timeout);
+  put("lease", code.lease);
+  put("start_deadline", code.start_deadline);
+  put("link", code.link);
+  put("forward_output", code.forward_output);
+  put("log_level", code.log_level);
+  put("zygote", code.zygote);
+  return given;
+}
+
+std::map<std::string, Given> from_environment() {
+  std::map<std::string, Given> given;
+  for (auto& key : keys()) {
+    auto name = "FIBER_" + key.name;
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    if (auto* value = std::getenv(name.c_str()); value != nullptr && *value != '\0')
+      given[key.name] = {value, "environment " + name};
+  }
+  return given;
+}
+
+/// The line of `path` that sets `key`.
+std::string line_of(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    auto from = line.find_first_not_of(" \t");
+    if (from != std::string::npos && line.compare(from, key.size(), key) == 0)
+      return path + ":" + std::to_string(number);
+  }
+  return path;
+}
+
+std::map<std::string, Given> from_file(const std::string& path) {
+  std::map<std::string, Given> given;
+  std::ifstream file(path);
+  if (!file)
+    return given;
+  boost::property_tree::ptree tree;
+  try {
+    boost::property_tree::read_ini(file, tree);
+  } catch (const boost::property_tree::ini_parser_error& error) {
+    throw ConfigError("(syntax)", path + ":" + std::to_string(error.line()),
+                      "lines of the form key = value under [default]", error.message());
+  }
+  for (auto& [name, section] : tree) {
+    if (name != "default")
+      throw ConfigError(name, line_of(path, section.empty() ? name : "[" + name),
+                        "the section [default]", "this section or key is not known");
+    for (auto& [key, value] : section) {
+      if (std::none_of(keys().begin(), keys().end(), [&](auto& known) { return known.name == key; }))
+        throw ConfigError(key, line_of(path, key), key_list(), "there is no such key");
+      given[key] = {value.data(), line_of(path, key)};
+    }
+  }
+  return given;
+}
+
+} // namespace
+
+Settings resolve(const Config& code, const std::string& directory) {
+  auto name = (directory == "." ? "" : directory + "/") + std::string(".fiberconfig");
+  const std::map<std::string, Given> sources[] = {from_code(code), from_environment(),
+                                                  from_file(name)};
+  Settings settings;
+  std::map<std::string, std::string> places;
+  for (auto& key : keys()) {
+    for (auto& source : sources) {
+      auto given = source.find(key.name);
+      if (given == source.end())
+        continue;
+      if (!key.set(given->second.text, settings))
+        throw ConfigError(key.name, given->second.place, key.valid,
+                          "'" + given->second.text + "' can't be used");
+      places[key.name] = given->second.place;
+      break;
+    }
+  }
+  if (settings.lease < 2 * settings.heartbeat_timeout) {
+    auto place = places.count("lease") > 0 ? places["lease"] : places["heartbeat_timeout"];
+    throw ConfigError("lease", place, "at least twice heartbeat_timeout",
+                      std::to_string(settings.lease.count()) + " ms is too short beside a "
+                      "heartbeat_timeout of " + std::to_string(settings.heartbeat_timeout.count()) + " ms");
+  }
+  return settings;
+}
+
+} // namespace fiber

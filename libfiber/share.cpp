@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/share.hpp"
+
+#include "actors/share_cache.hpp"
+#include "actors/share_store.hpp"
+#include "actors/shared_memory.hpp"
+#include "libfiber/runtime.hpp"
+
+namespace fiber::detail {
+namespace {
+
+actors::ShareStore& store() {
+  if (actors::ShareCache::instance().connected())
+    throw Error("fiber::share makes shared values in the driver; in a job return the value instead");
+  return Runtime::require()->shares();
+}
+
+} // namespace
+
+std::shared_ptr<SharedObject> share_value(Bytes packed, std::shared_ptr<const void> value) {
+  return store().add(std::move(packed), std::move(value));
+}
+
+std::shared_ptr<SharedObject> share_array(std::span<const std::byte> bytes) {
+  return store().add_array(bytes);
+}
+
+void pack_shared(Writer& writer, const std::shared_ptr<SharedObject>& object) {
+  KeepScope::keep(object);
+  writer.put(object->id());
+  object->pack_place(writer);
+}
+
+std::shared_ptr<SharedObject> unpack_shared(Reader& reader) {
+  auto id = reader.get<std::uint64_t>();
+  if (auto& cache = actors::ShareCache::instance(); cache.connected())
+    return cache.handle(id, reader);
+  reader.get<actors::SharedMemory::Place>();
+  auto object = Runtime::require()->shares().find(id);
+  if (!object)
+    throw Error("a shared value is used after its last handle was gone");
+  return object;
+}
+
+} // namespace fiber::detail
