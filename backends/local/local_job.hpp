@@ -22,7 +22,6 @@ struct LocalJob {
   JobSpec spec;
   State state = State::queued;
   bool plain = false;       ///< Our own child; the zygote's otherwise.
-  bool lost_zygote = false; ///< Its parent died before it did.
   std::uint64_t zygote = 0; ///< Which one was asked.
   int attempts = 0;
   std::optional<std::chrono::milliseconds> terminate; ///< Asked for before it ran.

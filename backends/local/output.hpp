@@ -32,6 +32,9 @@ public:
   /// Gives stderr half a second to take what is left.
   ~Output();
 
+  /// Ends the thread.
+  void stop() { loop_.stop(); }
+
   /// Begins to read `pipe` (non-blocking); forwarded lines begin with "[`name`] ".
   void add(Key key, const std::string& name, UniqueFd pipe);
   /// Reads to the end, or for `limit` if somebody still holds the other end, then calls

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/local/local_jobs.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "backends/local/errors.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::backends::local {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t window = 32; // Unanswered requests: bounds descriptors in flight.
+constexpr int most_attempts = 3; // Of a job, and of a zygote that is being killed.
+constexpr milliseconds output_patience(250); // Somebody may hold a dead job's pipe.
+constexpr Output::Key zygote_keys = Output::Key{1} << 63; // Apart from the jobs' serials.
+
+/// "; its last output: .." or nothing.
+std::string last_words(const std::string& output) {
+  constexpr std::size_t most = 2000;
+  auto end = output.find_last_not_of(" \n\r\t");
+  if (end == output.npos)
+    return {};
+  auto begin = end + 1 - std::min(end + 1, most);
+  return "; its last output: " + output.substr(begin, end + 1 - begin);
+}
+
+std::string before_init(const Exit& exit, const std::string& output) {
+  std::string how = !exit.code       ? "ended (" + exit.detail + ")"
+                    : *exit.code < 0 ? "was " + exit.detail
+                                     : "ended with " + exit.detail;
+  return "the program " + how + " before it reached fiber::init" + last_words(output);
+}
+
+} // namespace
+
+LocalJobs::LocalJobs(Loop& loop, Output& output, Program program, bool plain,
+                     Handler handler)
+  : loop_(loop), output_(output), program_(std::move(program)),
+    handler_(std::move(handler)), plain_(plain) {}
+
+LocalJobs::JobPtr LocalJobs::find(std::uint64_t serial) const {
+  auto job = jobs_.find(serial);
+  return job == jobs_.end() ? nullptr : job->second;
+}
+
+void LocalJobs::terminate(std::uint64_t serial, milliseconds grace) {
+  if (auto job = find(serial))
+    begin_terminate(job, grace);
+}
+
+void LocalJobs::close_zygote() {
+  if (zygote_)
+    zygote_->close();
+}
+
+// -- starting
+// -----------------------------------------------------------------------------
+
+void LocalJobs::admit(const JobPtr& job) {
+  jobs_[job->serial] = job;
+  queue_.push_back(job);
+  pump();
+}
+
+void LocalJobs::pump() {
+  if (plain_) {
+    for (; !queue_.empty(); queue_.pop_front())
+      spawn_plain(queue_.front());
+    return;
+  }
+  if (queue_.empty() || ending_)
+    return;
+  if (!zygote_)
+    return start_zygote();
+  while (zygote_->ready() && asked_ < window && !queue_.empty()) {
+    auto job = queue_.front();
+    queue_.pop_front();
+    if (!ask(job))
+      return;
+  }
+}
+
+/// False: put back into the queue until the zygote has answered or is gone.
+bool LocalJobs::ask(const JobPtr& job) {
+  int error = 0;
+  try {
+    job->prepare(output_);
+    std::vector<int> fds;
+    auto message = job->request(fds);
+    error = zygote_->request(message, fds);
+  } catch (const EngineError& refusal) {
+    fail(job, refusal.what());
+    return true;
+  }
+  if (error != 0 && (asked_ > 0 || error == EPIPE || error == ECONNRESET)) {
+    queue_.push_front(job);
+    return false;
+  }
+  if (error != 0) {
+    fail(job, engine_error("ask the zygote", error).what());
+    return true;
+  }
+  job->state = LocalJob::State::asked;
+  job->zygote = zygote_number_;
+  ++job->attempts;
+  ++asked_;
+  return true;
+}
+
+void LocalJobs::start_zygote() {
+  auto number = ++zygote_number_;
+  asked_ = 0;
+  try {
+    zygote_ = ZygoteClient::start(loop_, output_, zygote_keys + number, program_,
+                                  zygote_handler());
+  } catch (const EngineError& error) {
+    return fail_queued(error.what());
+  }
+  log().debug("local: zygote {} is process {}", number, zygote_->pid());
+  handler_.zygote(true);
+}
+
+ZygoteClient::Handler LocalJobs::zygote_handler() {
+  ZygoteClient::Handler handler;
+  handler.ready = [this] {
+    zygote_failures_ = 0;
+    pump();
+  };
+  handler.has_threads = [this](int threads) {
+    log().warn(
+      "local: {} threads run in the program when it reaches fiber::init, so each job "
+      "is exec'ed instead of forked: it starts slower and shares no memory",
+      threads);
+    plain_ = true;
+    pump();
+  };
+  handler.started = [this](std::uint64_t serial, int pid, UniqueFd pidfd) {
+    --asked_;
+    if (auto job = find(serial))
+      on_started(job, pid, std::move(pidfd));
+    pump();
+  };
+  handler.ended = [this](std::uint64_t serial, const Exit& exit) {
+    auto job = find(serial);
+    if (!job)
+      return;
+    if (job->state == LocalJob::State::asked) // Killed before it could say a word.
+      --asked_;
+    end(job, exit);
+    pump();
+  };
+  handler.fork_failed = [this](std::uint64_t serial, int error) {
+    --asked_;
+    if (auto job = find(serial))
+      fail(job, engine_error("fork", error).what());
+    pump();
+  };
+  handler.lost = [this, number = zygote_number_](bool was_ready, const Exit& exit,
+                                                 const std::string& output) {
+    on_zygote_lost(number, was_ready, exit, output);
+  };
+  return handler;
+}
+
+void LocalJobs::spawn_plain(const JobPtr& job) {
+  try {
+    job->prepare(output_);
+    auto [ours, theirs] = make_socket_pair(SOCK_SEQPACKET);
+    std::vector<int> fds;
+    auto output = std::move(job->output); // Its stdio already.
+    auto message = job->request(fds);
+    if (int error = send_message(ours.get(), message, fds, MSG_DONTWAIT))
+      throw engine_error("hand over start message", error);
+    job->pid = spawn(program_, "job", theirs.get(), output.get());
+    job->control = std::move(ours);
+  } catch (const EngineError& refusal) {
+    return fail(job, refusal.what());
+  }
+  job->plain = true;
+  job->state = LocalJob::State::asked;
+  job->pidfd = open_pidfd(job->pid);
+  job->link.reset();
+  loop_.watch(job->control.get(), EPOLLIN,
+              [this, job](std::uint32_t) { hear_plain(job); });
+  on_exit(loop_, job->pid, job->pidfd.get(), [this, job] { on_plain_exit(job); });
+}
+
+void LocalJobs::hear_plain(const JobPtr& job) {
+  if (!job->control)
+    return;
+  auto received = receive_message(job->control.get(), MSG_DONTWAIT);
+  if (received.status == Received::Status::nothing)
+    return;
+  loop_.unwatch(job->control.get());
+  job->control.reset();
+  if (received.status == Received::Status::message)
+    on_started(job, job->pid, std::move(job->pidfd));
+}
+
+void LocalJobs::on_plain_exit(const JobPtr& job) {
+  hear_plain(job); // It may have announced itself just before.
+  if (job->control) {
+    loop_.unwatch(job->control.get());
+    job->control.reset();
+  }
+  auto exit = reap(job->pid);
+  if (job->state == LocalJob::State::running || job->terminated)
+    return end(job, exit);
+  job->state = LocalJob::State::finished;
+  output_.finish(job->serial, output_patience, [this, job, exit] {
+    loop_.post(
+      [this, job, exit] { fail(job, before_init(exit, output_.last(job->serial))); });
+  });
+}
+
+void LocalJobs::on_started(const JobPtr& job, int pid, UniqueFd pidfd) {
+  job->state = LocalJob::State::running;
+  job->pid = pid;
+  job->pidfd = std::move(pidfd);
+  job->started();
+  handler_.event({.kind = JobEvent::Kind::started,
+                  .job = job->spec.name,
+                  .pid = pid,
+                  .exit_code = {},
+                  .detail = {}});
+  if (job->terminate)
+    begin_terminate(job, *job->terminate);
+}
+
+// -- ending
+// -------------------------------------------------------------------------------
+
+void LocalJobs::on_zygote_lost(std::uint64_t number, bool was_ready, const Exit& exit,
+                               const std::string& output) {
+  zygote_.reset();
+  handler_.zygote(false);
+  if (was_ready && !ending_)
+    log().warn("local: the zygote is lost ({}); its jobs go on", exit.detail);
+  auto jobs = jobs_;
+  for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) // The queue keeps its order.
+    if (!job->second->plain && job->second->zygote == number) {
+      if (job->second->state == LocalJob::State::asked)
+        ask_again(job->second, exit);
+      else if (job->second->state == LocalJob::State::running)
+        adopt(job->second);
+    }
+  // A zygote that somebody killed is worth another try, one that ended by itself is not.
+  bool killed = exit.code == -SIGKILL || exit.code == -SIGTERM;
+  if (!plain_ && !was_ready && (!killed || ++zygote_failures_ >= most_attempts)) {
+    zygote_failures_ = 0;
+    return fail_queued(before_init(exit, output));
+  }
+  pump();
+}
+
+/// The job lives on without a parent that could tell how it ends.
+void LocalJobs::adopt(const JobPtr& job) {
+  on_exit(loop_, job->pid, job->pidfd.get(), [this, job] {
+    ::kill(-job->pid, SIGKILL);
+    end(job, Exit::unknown("zygote lost"));
+  });
+}
+
+/// The zygote died over this job, which nobody announced: it never ran, see announce() in
+/// zygote.cpp.
+void LocalJobs::ask_again(const JobPtr& job, const Exit& zygote_exit) {
+  if (ending_ || job->terminate)
+    return fail(job, "terminated before it started");
+  if (job->attempts >= most_attempts)
+    return fail(job, "the zygote died " + std::to_string(most_attempts) +
+                       " times while it was starting this job, last " +
+                       zygote_exit.detail);
+  job->state = LocalJob::State::queued;
+  queue_.push_front(job);
+}
+
+void LocalJobs::fail_queued(const std::string& detail) {
+  std::deque<JobPtr> queued;
+  queued.swap(queue_);
+  for (auto& job : queued)
+    fail(job, detail);
+}
+
+void LocalJobs::fail(const JobPtr& job, const std::string& detail) {
+  close(job, {.kind = JobEvent::Kind::failed,
+              .job = job->spec.name,
+              .pid = 0,
+              .exit_code = {},
+              .detail = detail});
+}
+
+void LocalJobs::end(const JobPtr& job, const Exit& exit) {
+  if (job->state == LocalJob::State::finished)
+    return;
+  if (job->pidfd)
+    loop_.unwatch(job->pidfd.get());
+  job->state = LocalJob::State::finished;
+  job->started();
+  output_.finish(job->serial, output_patience, [this, job, exit] {
+    loop_.post([this, job, exit] {
+      close(job, {.kind = JobEvent::Kind::ended,
+                  .job = job->spec.name,
+                  .pid = 0,
+                  .exit_code = exit.code,
+                  .detail = exit.detail});
+    });
+  });
+}
+
+/// Its last event.
+void LocalJobs::close(const JobPtr& job, JobEvent event) {
+  job->state = LocalJob::State::finished;
+  job->started();
+  job->pidfd.reset();
+  if (jobs_.erase(job->serial) == 0)
+    return;
+  if (event.kind == JobEvent::Kind::failed)
+    output_.finish(job->serial, milliseconds(0), [] {});
+  handler_.closed(job->serial);
+  handler_.event(event);
+}
+
+void LocalJobs::begin_terminate(const JobPtr& job, milliseconds grace) {
+  job->terminated = true;
+  switch (job->state) {
+  case LocalJob::State::queued:
+    std::erase(queue_, job);
+    return fail(job, "terminated before it started");
+  case LocalJob::State::asked:
+    if (!job->plain) {
+      job->terminate = std::min(grace, job->terminate.value_or(grace));
+      return;
+    }
+    break;
+  case LocalJob::State::running:
+    break;
+  case LocalJob::State::finished:
+    return;
+  }
+  // The group's rest is killed by whoever reaps the job, see reap().
+  if (grace <= milliseconds(0))
+    return send_signal(job->pid, job->pidfd.get(), SIGKILL);
+  send_signal(job->pid, job->pidfd.get(), SIGTERM);
+  loop_.after(grace, [this, job] {
+    if (job->state != LocalJob::State::finished)
+      send_signal(job->pid, job->pidfd.get(), SIGKILL);
+  });
+}
+
+void LocalJobs::end_all() {
+  ending_ = true;
+  if (zygote_)
+    zygote_->wake();
+  auto jobs = jobs_;
+  for (auto& [serial, job] : jobs)
+    begin_terminate(job, milliseconds(0));
+}
+
+} // namespace fiber::backends::local

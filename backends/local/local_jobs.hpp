@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "backends/local/local_job.hpp"
+#include "backends/local/zygote_client.hpp"
+
+namespace fiber::backends::local {
+
+/// The jobs of one local backend and the zygote that forks them, from admission to each
+/// job's last event. On the loop's thread only.
+///
+/// Each admitted job is in jobs_ until its last event, and, by its state: in queue_;
+/// asked of the zygote (asked_ counts these) or just exec'ed; running; or finished, its
+/// output being read to the end.
+class LocalJobs {
+public:
+  using JobPtr = std::shared_ptr<LocalJob>;
+  struct Handler {
+    std::function<void(const JobEvent&)> event;
+    std::function<void(std::uint64_t serial)> closed; ///< Before its last event.
+    std::function<void(bool there)> zygote;           ///< A zygote process came or went.
+  };
+
+  LocalJobs(Loop& loop, Output& output, Program program, bool plain, Handler handler);
+
+  void admit(const JobPtr& job);
+  void terminate(std::uint64_t serial, std::chrono::milliseconds grace);
+  /// Starts nothing any more and kills what there is.
+  void end_all();
+  /// After the last job.
+  void close_zygote();
+
+private:
+  void pump();
+  bool ask(const JobPtr& job);
+  void start_zygote();
+  ZygoteClient::Handler zygote_handler();
+  void on_zygote_lost(std::uint64_t number, bool was_ready, const Exit& exit,
+                      const std::string& output);
+  void adopt(const JobPtr& job);
+  void ask_again(const JobPtr& job, const Exit& zygote_exit);
+  void spawn_plain(const JobPtr& job);
+  void hear_plain(const JobPtr& job);
+  void on_plain_exit(const JobPtr& job);
+  void on_started(const JobPtr& job, int pid, UniqueFd pidfd);
+  void begin_terminate(const JobPtr& job, std::chrono::milliseconds grace);
+  void end(const JobPtr& job, const Exit& exit);
+  void fail(const JobPtr& job, const std::string& detail);
+  void fail_queued(const std::string& detail);
+  void close(const JobPtr& job, JobEvent event);
+  JobPtr find(std::uint64_t serial) const;
+
+  Loop& loop_;
+  Output& output_;
+  const Program program_;
+  const Handler handler_;
+  std::map<std::uint64_t, JobPtr> jobs_;
+  std::deque<JobPtr> queue_;
+  std::size_t asked_ = 0; // Of this zygote, unanswered.
+  std::shared_ptr<ZygoteClient> zygote_;
+  std::uint64_t zygote_number_ = 0;
+  int zygote_failures_ = 0; // In a row, before it was ready.
+  bool plain_;
+  bool ending_ = false;
+};
+
+} // namespace fiber::backends::local
