@@ -19,6 +19,7 @@ constexpr int reads_in_a_row = 4;
 /// Replies that a handler sends while it is handed messages go out together, but not
 /// later than after so many messages.
 constexpr std::size_t corked_messages = 32;
+constexpr auto linger_time = 2s;
 
 std::chrono::steady_clock::duration tick_of(const LinkOptions& options) {
   return std::clamp(std::min(options.heartbeat_interval / 4, options.silence_limit / 8),
@@ -40,8 +41,7 @@ Connection::Connection(Reactor& reactor, std::unique_ptr<Transport> transport,
     receiver_(*this, options), silence_(tick_, options.silence_limit), sender_(options) {}
 
 Connection::~Connection() {
-  if (!ended_)
-    descriptor_.release();
+  descriptor_.release(); // The transport owns it.
 }
 
 void Connection::open(Reactor& reactor) {
@@ -103,7 +103,12 @@ void Connection::close() {
       say_goodbye();
     notify_flush();
   }
-  post([](Connection& self) { self.finish("closed by this side"); });
+  post([](Connection& self) {
+    if (self.ended_)
+      return;
+    self.finish("closed by this side");
+    self.linger();
+  });
 }
 
 LinkStats Connection::stats() const {
@@ -112,7 +117,10 @@ LinkStats Connection::stats() const {
 }
 
 void Connection::abandon() {
+  close();
   finish("this process stopped its links");
+  descriptor_.release(); // It may linger.
+  timer_.cancel();
 }
 
 // -- reading
@@ -185,18 +193,16 @@ bool Connection::drain() {
   }
   if (!good && !closed_)
     finish("the peer broke the protocol: " + receiver_.error());
-  else if (!closed_ && result.state == IoResult::State::end)
-    finish(end_reason());
-  else if (!closed_ && result.state == IoResult::State::failed)
-    finish("connection lost: " + result.error);
-  else if (!closed_ && broken && !more)
-    finish(end_reason());
+  else if (!closed_ && (result.state != IoResult::State::ok || (broken && !more)))
+    finish(end_reason(result.error));
   return more;
 }
 
-std::string Connection::end_reason() const {
+std::string Connection::end_reason(const std::string& error) const {
   if (goodbye_)
     return "closed by the peer: " + *goodbye_;
+  if (!error.empty())
+    return "connection lost: " + error;
   const Lock lock(mutex_);
   return write_error_.empty() ? "connection lost: the peer ended without a goodbye"
                               : "connection lost: " + write_error_;
@@ -355,14 +361,47 @@ void Connection::finish(const std::string& reason) {
   timer_.cancel();
   {
     const Lock lock(mutex_);
-    closed_ = true;
-    ::shutdown(transport_->fd(), SHUT_RDWR);
+    // After our own close() reading goes on for a while: see linger().
+    ::shutdown(transport_->fd(), closed_.exchange(true) ? SHUT_WR : SHUT_RDWR);
     if (!writing_)
       drop_queue();
     notify_flush();
   }
   if (const auto handler = std::exchange(handler_, nullptr))
     handler->on_closed(reason);
+}
+
+/// Keeps the socket until the peer has closed too, or has had a while to. To close a TCP
+/// socket on unread bytes, even a heartbeat, would throw away what we have sent last.
+void Connection::linger() {
+  descriptor_.assign(transport_->fd());
+  timer_.expires_after(linger_time);
+  timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error)
+      self->descriptor_.release();
+  });
+  discard();
+}
+
+void Connection::discard() {
+  std::array<std::byte, 16 * 1024> nowhere;
+  const iovec room{nowhere.data(), nowhere.size()};
+  for (int i = 0; i < reads_in_a_row; ++i) {
+    const auto got = receive_some(transport_->fd(), {&room, 1});
+    if (got.state != IoResult::State::ok) {
+      descriptor_.release();
+      timer_.cancel();
+      return;
+    }
+    if (got.bytes < room.iov_len)
+      break;
+  }
+  descriptor_.async_wait(
+    boost::asio::posix::stream_descriptor::wait_read,
+    [self = shared_from_this()](const boost::system::error_code& error) {
+      if (!error)
+        self->discard();
+    });
 }
 
 // -- what users hold

@@ -71,7 +71,9 @@ private:
   void wait_tick();
   void on_tick();
   void finish(const std::string& reason);
-  std::string end_reason() const;
+  std::string end_reason(const std::string& error) const;
+  void linger();
+  void discard();
 
   // Under the mutex.
   void write(Lock& lock);
