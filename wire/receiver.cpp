@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t buffer_bytes = 256 * 1024;
 /// A piece with more than this to come is received into the message itself.
 constexpr std::size_t direct_threshold = 16 * 1024;
+constexpr std::size_t direct_limit = 256 * 1024;
 /// Then only so much is read ahead: what lands in the buffer must be copied.
 constexpr std::size_t read_ahead = 4096;
 /// What is reserved on the word of a peer.
@@ -27,12 +28,13 @@ Receiver::Receiver(ReceiverSink& sink, const LinkOptions& options)
 Receiver::Space Receiver::space() {
   if (piece_ && left_ > direct_threshold && available() == 0) {
     begin_ = end_ = 0;
-    grow(left_);
-    direct_ = left_;
+    direct_ = std::min(left_, direct_limit); // A peer may announce a long piece, too.
+    grow(direct_);
     auto& message = piece_->message;
     const auto at = message.size();
     message.resize(at + direct_);
-    return {std::span(message).subspan(at), {buffer_.get(), read_ahead}};
+    return {std::span(message).subspan(at),
+            {buffer_.get(), direct_ == left_ ? read_ahead : 0}};
   }
   if (begin_ == end_) {
     begin_ = end_ = 0;

@@ -90,6 +90,12 @@ TEST_F(FrameTest, an_announced_length_costs_no_memory_before_the_bytes_come) {
   EXPECT_LE(receiver.held_bytes(), std::size_t{100} << 20);
 }
 
+TEST_F(FrameTest, a_long_piece_costs_no_memory_before_its_bytes_come) {
+  ASSERT_EQ(feed(piece(1, true, true, 4 << 20, 0, Bytes(1))), "");
+  receiver.space(); // Lends memory of the message.
+  EXPECT_LE(receiver.held_bytes(), std::size_t{1} << 20);
+}
+
 TEST_F(FrameTest, a_message_over_the_limit_is_refused_when_it_is_announced) {
   EXPECT_NE(feed(piece(1, true, false, 1, (std::uint64_t{4} << 30) + 1)), "");
 }
