@@ -68,8 +68,6 @@ struct supervisor_state {
     self->set_exit_handler([this](caf::exit_msg& exit) { asked_to_end(exit); });
     for (auto& spec : std::exchange(config.children, {}))
       std::ignore = add(std::move(spec));
-    if (ended)
-      return {}; // A behavior would bring the actor back to life.
     return {
       [this](start_child& request) { return add(std::move(request.spec)); },
       [this](const stop_child& request) { return remove(request.name); },
