@@ -47,8 +47,10 @@ void Batch::add_piece(StreamId stream, Outgoing& message, std::size_t length) {
     message.sent += part.size();
     length -= part.size();
   }
-  add(message.body.bytes().subspan(message.sent - head.size(), length));
-  message.sent += length;
+  if (length > 0) { // Else the piece ends within the head.
+    add(message.body.bytes().subspan(message.sent - head.size(), length));
+    message.sent += length;
+  }
 }
 
 void Batch::keep(Outgoing message) {
