@@ -1,8 +1,10 @@
+# What find_package(fiber CONFIG) reads: the libraries that fiber::fiber is linked with, then the target itself.
 include(CMakeFindDependencyMacro)
-list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}") # For FindCAF.cmake.
-find_dependency(CAF COMPONENTS core)
-find_dependency(Boost COMPONENTS serialization)
-find_dependency(OpenSSL)
+list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}") # For FindCAF.cmake.
+find_dependency(CAF 0.17.6 COMPONENTS core)
+find_dependency(Boost 1.74 COMPONENTS serialization)
+find_dependency(OpenSSL 3.0)
 find_dependency(spdlog)
 find_dependency(Threads)
+list(POP_FRONT CMAKE_MODULE_PATH)
 include("${CMAKE_CURRENT_LIST_DIR}/fiberTargets.cmake")
