@@ -123,8 +123,7 @@ void Connection::abandon() {
   timer_.cancel();
 }
 
-// -- reading
-// ---------------------------------------------------------------------------------
+// -- reading --
 
 bool Connection::message(StreamId stream, Bytes message) {
   messages_received_.fetch_add(1, std::memory_order_relaxed);
@@ -220,8 +219,7 @@ void Connection::wait_readable() {
     });
 }
 
-// -- writing
-// ---------------------------------------------------------------------------------
+// -- writing --
 
 /// Writes what is queued, unless another thread is at it or the socket is full.
 void Connection::write(Lock& lock) {
@@ -316,8 +314,7 @@ void Connection::notify_flush() {
     flushed_.notify_all();
 }
 
-// -- time and the end
-// ------------------------------------------------------------------------
+// -- time and the end --
 
 void Connection::wait_tick() {
   if (ended_)
@@ -404,8 +401,7 @@ void Connection::discard() {
     });
 }
 
-// -- what users hold
-// -------------------------------------------------------------------------
+// -- what users hold --
 
 namespace {
 

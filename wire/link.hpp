@@ -53,8 +53,9 @@ public:
 class Link {
 public:
   virtual ~Link() = default;
-  /// Begins to deliver to `handler`. What arrived before is delivered now. Call once. Until
-  /// then nothing is read, the peer's grants included: 64 KiB a stream go out, no more.
+  /// Begins to deliver to `handler`. What arrived before is delivered now. Call once.
+  /// Until then nothing is read, the peer's grants included: 64 KiB a stream go out, no
+  /// more.
   virtual void start(std::shared_ptr<LinkHandler> handler) = 0;
   /// Sends one message, `head` followed by `body`. Never blocks: what the socket or the
   /// peer's credit does not take now is queued (see backlog()) and goes out later. The

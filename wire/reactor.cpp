@@ -80,12 +80,13 @@ namespace {
 
 void wait_for_signal(const std::shared_ptr<boost::asio::signal_set>& set,
                      std::function<void()> f) {
-  set->async_wait([set, f = std::move(f)](const boost::system::error_code& error, int) mutable {
-    if (error)
-      return;
-    f();
-    wait_for_signal(set, std::move(f));
-  });
+  set->async_wait(
+    [set, f = std::move(f)](const boost::system::error_code& error, int) mutable {
+      if (error)
+        return;
+      f();
+      wait_for_signal(set, std::move(f));
+    });
 }
 
 } // namespace

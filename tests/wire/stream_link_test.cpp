@@ -300,8 +300,7 @@ TEST_F(StreamLinkTest, both_ends_may_flood_each_other) {
   EXPECT_TRUE(eventually([&] { return at_left->count() == count; }));
 }
 
-// -- time
-// ------------------------------------------------------------------------------------
+// -- time --
 
 TEST_F(StreamLinkTest, a_silent_peer_is_reported_once_and_may_speak_again) {
   const auto raw = connect_raw({.heartbeat_interval = 20ms, .silence_limit = 100ms});
