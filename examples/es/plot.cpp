@@ -37,9 +37,9 @@ std::string script(const fs::path& csv, const fs::path& png, const std::string& 
   if (mark)
     out << "set arrow 1 from graph 0, first " << *mark << " to graph 1, first " << *mark
         << " nohead linetype 1 dashtype '-' linecolor '#888888' linewidth 1.5\n"
-        << "set label 1 'solved at " << *mark << "' at graph 0.99, first " << *mark
-        << " right offset 0,-0.8 textcolor '#666666'\n"
-        << "set key at graph 0.02, graph 0.86\n";
+        << "set label 1 'solved at " << *mark << "' at graph 0.015, first " << *mark
+        << " left offset 0,-0.8 textcolor '#666666'\n"
+        << "set key at graph 0.02, graph 0.88\n";
   const auto data = quoted(csv.string());
   out << "plot " << data
       << " using 1:2 skip 1 with lines linewidth 2.5 linecolor '#e08a3c' "
