@@ -38,6 +38,7 @@ public:
 
 private:
   LocalJobs::Handler handler();
+  void discard(const std::string& name);
 
   Watcher watcher_;
   std::mutex mutex_; // Guards the rest up to jobs_.
@@ -108,13 +109,12 @@ Job LocalBackend::create(JobSpec spec) {
       std::tie(result.link, job->link) = make_socket_pair(SOCK_STREAM);
     if (spec.page_bytes > 0)
       result.page = job->page = SharedPage::create(spec.page_bytes);
-  } catch (const std::exception& error) {
-    std::lock_guard lock(mutex_);
-    names_.erase(spec.name); // Never was; may be asked for again.
-    auto* system = dynamic_cast<const std::system_error*>(&error);
-    if (!system)
-      throw;
-    throw engine_error("create job", system->code().value());
+  } catch (const EngineError& error) {
+    discard(spec.name);
+    throw EngineError("create job", error.status(), error.detail());
+  } catch (const std::system_error& error) {
+    discard(spec.name);
+    throw engine_error("create job", error.code().value());
   }
   job->spec = std::move(spec);
   {
@@ -125,6 +125,12 @@ Job LocalBackend::create(JobSpec spec) {
   }
   loop_.post([this, job] { jobs_.admit(job); });
   return result;
+}
+
+/// The job never was; its name may be asked for again.
+void LocalBackend::discard(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  names_.erase(name);
 }
 
 void LocalBackend::terminate(const JobId& id, milliseconds grace) {

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr std::size_t window = 32; // Unanswered requests: bounds descriptors in flight.
-constexpr int most_attempts = 3; // Of a job, and of a zygote that is being killed.
+constexpr int most_attempts = 3;   // Of a job, and of a zygote that is being killed.
 constexpr milliseconds output_patience(250); // Somebody may hold a dead job's pipe.
 constexpr Output::Key zygote_keys = Output::Key{1} << 63; // Apart from the jobs' serials.
 

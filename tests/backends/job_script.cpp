@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/backends/job_script.hpp"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+
+namespace fiber::backends {
+
+namespace {
+
+/// Waits until the link is closed; a job without one waits for its signal.
+void wait_for_end(const JobEntry& entry) {
+  std::signal(SIGTERM, [](int) { ::_exit(0); });
+  std::cout << "waiting" << std::endl;
+  char byte = 0;
+  while (!entry.link || ::read(entry.link.get(), &byte, 1) != 0)
+    if (!entry.link)
+      ::pause();
+}
+
+void echo(const JobEntry& entry) {
+  char buffer[4096];
+  for (ssize_t got = 0; (got = ::read(entry.link.get(), buffer, sizeof buffer)) > 0;)
+    if (::write(entry.link.get(), buffer, static_cast<std::size_t>(got)) != got)
+      return;
+}
+
+void flood(std::size_t bytes) {
+  std::string text;
+  for (int line = 0; text.size() < bytes; ++line)
+    text += "line " + std::to_string(line) + "\n";
+  std::cout << text << "end of flood" << std::endl;
+}
+
+/// A process that lives on if nobody ends it; a daemon leaves the job's process group.
+void start_child(bool daemon) {
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    if (daemon)
+      ::setsid();
+    std::signal(SIGTERM, SIG_IGN);
+    ::alarm(300); // Should the test fail.
+    for (;;)
+      ::pause();
+  }
+  std::cout << "child " << pid << std::endl;
+}
+
+void show_descriptors() {
+  for (auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    auto target = std::filesystem::read_symlink(entry.path(), error);
+    std::cout << "fd " << entry.path().filename().string() << " " << target.string()
+              << "\n";
+  }
+  std::cout << "end of fds" << std::endl;
+}
+
+/// Signals that are blocked, or not handled as they are by default.
+void show_signals() {
+  sigset_t blocked;
+  ::sigprocmask(SIG_SETMASK, nullptr, &blocked);
+  std::cout << "signals";
+  for (int signal = 1; signal < 32; ++signal) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    if (sigismember(&blocked, signal) || action.sa_handler == SIG_IGN)
+      std::cout << " " << signal;
+  }
+  std::cout << " end" << std::endl;
+}
+
+[[noreturn]] void die_of(int signal) {
+  ::prctl(PR_SET_DUMPABLE, 0);  // No core file.
+  std::signal(signal, SIG_DFL); // A sanitizer may have its own.
+  ::kill(::getpid(), signal);
+  for (;;)
+    ::pause();
+}
+
+} // namespace
+
+int play(const JobEntry& entry, int argc, char** argv) {
+  std::string script(reinterpret_cast<const char*>(entry.boot.data()), entry.boot.size());
+  if (script.size() < 2)
+    script = "digest";
+  std::istringstream lines(script);
+  for (std::string line; std::getline(lines, line);) {
+    std::string command = line.substr(0, line.find(' '));
+    std::string rest =
+      line.size() > command.size() ? line.substr(command.size() + 1) : "";
+    if (command == "exit") {
+      return std::stoi(rest);
+    } else if (command == "signal") {
+      die_of(std::stoi(rest));
+    } else if (command == "print") {
+      std::cout << rest << std::endl;
+    } else if (command == "error") {
+      std::cerr << rest << std::endl;
+    } else if (command == "tail") {
+      std::cout << rest << std::flush;
+    } else if (command == "flood") {
+      flood(std::stoul(rest));
+    } else if (command == "wait") {
+      wait_for_end(entry);
+    } else if (command == "ignore-term") {
+      std::signal(SIGTERM, SIG_IGN);
+      std::cout << "ignoring" << std::endl;
+    } else if (command == "linger") {
+      for (;;)
+        ::pause();
+    } else if (command == "stop") {
+      std::cout << "stopping" << std::endl;
+      std::raise(SIGSTOP);
+    } else if (command == "child" || command == "daemon") {
+      start_child(command == "daemon");
+    } else if (command == "env") {
+      const char* value = std::getenv(rest.c_str());
+      std::cout << rest << "=" << (value ? value : "(unset)") << std::endl;
+    } else if (command == "argv") {
+      for (int i = 0; i < argc; ++i)
+        std::cout << "argv " << i << " " << argv[i] << std::endl;
+    } else if (command == "cwd") {
+      std::cout << "cwd " << std::filesystem::current_path().string() << std::endl;
+    } else if (command == "fds") {
+      show_descriptors();
+    } else if (command == "group") {
+      std::cout << "group " << (::getpgrp() == ::getpid()) << std::endl;
+    } else if (command == "mask") {
+      show_signals();
+    } else if (command == "echo") {
+      echo(entry);
+    } else if (command == "page") {
+      entry.page->data()[0] = static_cast<std::byte>(std::stoi(rest));
+    } else if (command == "digest") {
+      std::cout << digest(entry.boot) << std::endl;
+      return 0;
+    } else {
+      std::cerr << "unknown command " << command << std::endl;
+      return 99;
+    }
+  }
+  return 0;
+}
+
+std::string digest(const Bytes& bytes) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (auto byte : bytes)
+    hash = (hash ^ static_cast<std::uint64_t>(byte)) * 1099511628211u;
+  return std::to_string(bytes.size()) + " bytes, digest " + std::to_string(hash);
+}
+
+Bytes boot(std::string_view script) {
+  auto* begin = reinterpret_cast<const std::byte*>(script.data());
+  return Bytes(begin, begin + script.size());
+}
+
+} // namespace fiber::backends
