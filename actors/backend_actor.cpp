@@ -102,9 +102,9 @@ struct BackendState {
 caf::actor spawn_job_backend(caf::actor_system& system,
                              std::shared_ptr<backends::Backend> backend, std::size_t window) {
   return system.spawn<caf::detached>(
-    [backend = std::move(backend), window](caf::stateful_actor<BackendState>* self) {
-      return self->state.make_behavior(backend, window);
-    });
+    [](caf::stateful_actor<BackendState>* self, const std::shared_ptr<backends::Backend>& with,
+       std::size_t most) { return self->state.make_behavior(with, most); },
+    std::move(backend), window);
 }
 
 } // namespace fiber::actors

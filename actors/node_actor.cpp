@@ -135,9 +135,11 @@ struct NodeState {
 } // namespace
 
 caf::actor spawn_node(caf::actor_system& system, NodeParts parts) {
-  return system.spawn([parts = std::move(parts)](caf::stateful_actor<NodeState>* self) {
-    return self->state.make_behavior(parts);
-  });
+  return system.spawn(
+    [](caf::stateful_actor<NodeState>* self, const NodeParts& with) {
+      return self->state.make_behavior(with);
+    },
+    std::move(parts));
 }
 
 LinkToActor::LinkToActor(caf::actor_system& system, caf::actor target)

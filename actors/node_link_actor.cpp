@@ -355,10 +355,11 @@ struct NodeLinkState {
       return;
     log().warn("{} is lost: {}", job_name, why);
     problem = why;
-    auto warden = self->spawn([taken = at, with = services, of = pool](
-                                caf::stateful_actor<WardenState>* actor) {
-      return actor->state.make_behavior(taken, with, of);
-    });
+    auto warden = self->spawn(
+      [](caf::stateful_actor<WardenState>* actor, const JobLink& taken,
+         const std::shared_ptr<const NodeServices>& with,
+         const caf::actor& of) { return actor->state.make_behavior(taken, with, of); },
+      at, services, pool);
     if (at.job)
       self->send(services->backend, WatchJob{at.job->id, warden});
     end_job(std::chrono::milliseconds(0));
@@ -438,9 +439,10 @@ caf::actor spawn_node_link(caf::event_based_actor* supervisor,
                            std::shared_ptr<const NodeTemplate> job, caf::actor pool,
                            NodeOrder order) {
   return supervisor->spawn(
-    [=](caf::stateful_actor<NodeLinkState>* self) {
-      return self->state.make_behavior(services, job, pool, order);
-    });
+    [](caf::stateful_actor<NodeLinkState>* self, const std::shared_ptr<const NodeServices>& with,
+       const std::shared_ptr<const NodeTemplate>& like, const caf::actor& of,
+       const NodeOrder& what) { return self->state.make_behavior(with, like, of, what); },
+    std::move(services), std::move(job), std::move(pool), std::move(order));
 }
 
 } // namespace fiber::actors

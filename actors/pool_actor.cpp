@@ -63,7 +63,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](ProvenTick message) {
       if (unforgiven && nodes.count(message.incarnation) > 0) {
         unforgiven = false;
-        self->send(supervisor, forgive{});
+        caf::anon_send(supervisor, forgive{});
       }
     },
   };
@@ -160,7 +160,7 @@ void PoolState::reconcile() {
                     wanted(ordinal)};
     children[ordinal] = {order.slots, false};
     auto pool = caf::actor_cast<caf::actor>(self);
-    self->send(supervisor,
+    caf::anon_send(supervisor,
                start_child{{.name = order.name,
                             .restart = Restart::permanent,
                             .start =
@@ -321,7 +321,7 @@ void PoolState::stop_if_closed() {
     node.leaving = true;
     retire_if_empty(node);
   }
-  self->send(supervisor, stop{});
+  caf::anon_send(supervisor, stop{});
 }
 
 void PoolState::terminate() {
@@ -335,7 +335,7 @@ void PoolState::terminate() {
   for (auto& [incarnation, node] : nodes)
     self->send(node.link, KillNode{});
   if (!again)
-    self->send(supervisor, stop{});
+    caf::anon_send(supervisor, stop{});
 }
 
 void PoolState::supervisor_down(const caf::error& reason) {
@@ -352,9 +352,11 @@ void PoolState::supervisor_down(const caf::error& reason) {
 }
 
 caf::actor spawn_pool(caf::actor_system& system, PoolSettings settings) {
-  return system.spawn([settings = std::move(settings)](caf::stateful_actor<PoolState>* self) {
-    return self->state.make_behavior(settings);
-  });
+  return system.spawn(
+    [](caf::stateful_actor<PoolState>* self, const PoolSettings& with) {
+      return self->state.make_behavior(with);
+    },
+    std::move(settings));
 }
 
 } // namespace fiber::actors

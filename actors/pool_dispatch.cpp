@@ -137,7 +137,7 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFr
   auto& call = *batch.call;
   Writer writer(frame.head);
   if (node.opened.count(call.id) == 0) {
-    OpenCall open{call.id, call.single, call.callable.open(), call.callable.state()};
+    OpenCall open{call.id, call.single, call.callable.open(), {}, call.callable.state()};
     if (open.state.size() >= own_message_bytes) {
       write(writer, open);
       frame.body = open.state;

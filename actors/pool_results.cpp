@@ -62,7 +62,7 @@ void PoolState::results(NodeResults& news) {
   }
   if (unforgiven && !frame.results.empty()) {
     unforgiven = false;
-    self->send(supervisor, forgive{});
+    caf::anon_send(supervisor, forgive{});
   }
   if (node.reserved && node.idle())
     node.reserved = false;
