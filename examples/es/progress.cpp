@@ -45,7 +45,7 @@ void Progress::show(const CurvePoint& point, std::size_t iterations,
   last_time_ = now;
   last_episodes_ = point.episodes;
 
-  auto line = formatted("iteration %3llu/%zu  policy %6.1f  candidates %6.1f  best %6.1f",
+  auto line = formatted("iteration %3llu/%zu  policy %6.4g  candidates %6.4g  best %6.4g",
                         static_cast<unsigned long long>(point.iteration), iterations,
                         point.policy_mean, point.population_mean, point.population_best);
   if (played > 0)
