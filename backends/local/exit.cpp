@@ -51,7 +51,7 @@ Exit reap(int pid) {
       ended.si_pid != pid)
     return Exit::unknown("reaped by the program itself");
   ::kill(-pid, SIGKILL);
-  ::waitid(P_PID, id, &ended, WEXITED | WNOHANG);
+  ::waitid(P_PID, id, &ended, WEXITED);
   return Exit::known(ended.si_code == CLD_EXITED ? ended.si_status : -ended.si_status);
 }
 

@@ -18,7 +18,7 @@ struct Exit {
   static Exit unknown(const std::string& why);
 };
 
-/// Reaps our own ended child, after killing what is left of its process group: until it
+/// Waits for our own child, which is known to be ending, and reaps it after killing what is left of its process group: until it
 /// is reaped, nobody else can get that group's number.
 Exit reap(int pid);
 

@@ -35,7 +35,7 @@ public:
   static std::shared_ptr<ZygoteClient> start(Loop& loop, Output& output, Output::Key key,
                                              const Program& program, Handler handler);
 
-  bool ready() const { return ready_; }
+  bool ready() const { return ready_ && control_ && !dead_; }
   int pid() const { return pid_; }
   /// Asks for a job. Returns 0 or errno; EAGAIN and ETOOMANYREFS pass with the next
   /// answer.

@@ -38,6 +38,12 @@ int zygote() {
   return -1;
 }
 
+void kill_zygote() {
+  int pid = -1;
+  ASSERT_TRUE(eventually([&] { return (pid = zygote()) > 0; }));
+  ::kill(pid, SIGKILL);
+}
+
 /// Does the other end still answer?
 bool echoes(const Job& job) {
   char byte = 'x';
@@ -49,9 +55,9 @@ TEST(LostZygote, its_jobs_go_on_and_their_later_end_is_told_as_unknown) {
   auto one = test.create("one", "echo");
   auto two = test.create("two", "echo");
   ASSERT_TRUE(test.events.wait_for(Kind::started, 2));
-  ::kill(zygote(), SIGKILL);
+  kill_zygote();
   auto three = test.create("three", "echo");
-  ASSERT_NE(test.events.started("three"), -1);
+  ASSERT_NE(test.events.started("three"), -1) << test.events.last("three").detail;
   for (auto* job : {&one, &two, &three})
     EXPECT_TRUE(echoes(*job));
   EXPECT_EQ(test.events.count(Kind::ended), 0u);
@@ -73,10 +79,16 @@ TEST(LostZygote, together_with_workers_each_is_told_once) {
     jobs.push_back(test.create("job-" + std::to_string(i), "echo"));
   ASSERT_TRUE(test.events.wait_for(Kind::started, 8));
   int pid = zygote();
+  ASSERT_GT(pid, 0);
+  std::vector<int> workers;
+  for (auto& job : jobs) {
+    workers.push_back(test.events.started(job.id));
+    ASSERT_GT(workers.back(), 0);
+  }
   for (int i = 0; i < 8; i += 2) {
     if (i == 4)
       ::kill(pid, SIGKILL);
-    ::kill(test.events.started(jobs[static_cast<std::size_t>(i)].id), SIGKILL);
+    ::kill(workers[static_cast<std::size_t>(i)], SIGKILL);
   }
   for (std::size_t i = 0; i < 8; i += 2)
     EXPECT_EQ(test.events.last(jobs[i].id).kind, Kind::ended);
@@ -96,7 +108,7 @@ TEST(LostZygote, while_jobs_are_being_made_each_lives_exactly_once) {
     jobs.push_back(test.backend->create(std::move(spec)));
     if (i % 40 == 39) {
       ASSERT_TRUE(test.events.wait_for(Kind::started, i - 35)); // Some are under way.
-      ::kill(zygote(), SIGKILL);
+      kill_zygote();
     }
   }
   ASSERT_TRUE(test.events.wait_for(Kind::started, count));
@@ -134,7 +146,7 @@ TEST(LostZygote, when_the_backend_ends_orphans_are_ended_too) {
     auto one = test.create("one", "echo");
     auto two = test.create("two", "stop\nlinger");
     pids = {test.events.started("one"), test.events.started("two")};
-    ::kill(zygote(), SIGKILL);
+    kill_zygote();
   }
   for (int pid : pids)
     EXPECT_TRUE(eventually([&] { return process_gone(pid); }));

@@ -21,12 +21,14 @@ namespace {
 /// Runs jobs and prints "started PID" for each and for each child, until it is killed.
 int drive(bool plain_spawn) {
   std::mutex mutex;
+  std::atomic<std::size_t> started = 0;
   auto backend = make_local(
     {.plain_spawn = plain_spawn, .forward_output = false, .argv = {}, .executable = {}});
   backend->watch([&](const JobEvent& event) {
     if (event.kind == JobEvent::Kind::started) {
       std::lock_guard lock(mutex);
       std::cout << "started " << event.pid << std::endl;
+      ++started;
     }
   });
   std::vector<Job> jobs;
@@ -44,6 +46,8 @@ int drive(bool plain_spawn) {
     std::this_thread::yield();
   }
   while ((logs = backend->logs(jobs[3].id)).empty() || logs.find("ing\n") == logs.npos)
+    std::this_thread::yield();
+  while (started < jobs.size())
     std::this_thread::yield();
   std::lock_guard lock(mutex);
   std::cout << logs << "all up" << std::endl;
