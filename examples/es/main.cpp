@@ -154,9 +154,12 @@ int train(const Settings& settings) {
   std::set<int> pids;
   const auto evaluator =
     pool_evaluator(pool, fiber::share(std::span<const float>(table)), pids);
-  progress.say(options.environment + ", seed " + std::to_string(options.seed) + ", " +
-               std::to_string(workers) +
-               " workers; any of them may be killed: kill -9 PID");
+  progress.say(
+    options.environment + ", seed " + std::to_string(options.seed) + ", " +
+    std::to_string(workers) + " workers. mean: return of the policy in " +
+    std::to_string(options.evaluations) +
+    " fresh episodes;\nbest: of the candidates. Any of the pids may be killed: "
+    "kill -9 PID");
 
   while (!training.finished()) {
     pids.clear();

@@ -45,18 +45,18 @@ void Progress::show(const CurvePoint& point, std::size_t iterations,
   last_time_ = now;
   last_episodes_ = point.episodes;
 
-  auto line = formatted("iteration %3llu/%zu  policy %6.4g  candidates %6.4g  best %6.4g",
+  auto line = formatted("%3llu/%zu  mean %6.4g  best %6.4g",
                         static_cast<unsigned long long>(point.iteration), iterations,
-                        point.policy_mean, point.population_mean, point.population_best);
+                        point.policy_mean, point.population_best);
   if (played > 0)
     line += formatted("  %6.0f episodes/s", static_cast<double>(played) / spent.count());
-  line += formatted("  %5.1f s", point.seconds);
-  line += formatted("  %zu workers:", pids.size());
+  line += formatted("  %3.0f s  pids", point.seconds);
   for (int pid : pids)
     line += formatted(" %d", pid);
 
   if (terminal_) {
-    line.resize(std::min(line.size(), columns(out_) - 1));
+    if (const auto width = columns(out_) - 1; line.size() > width)
+      line = line.substr(0, width - 2) + "..";
     std::fprintf(out_, "\r\033[K%s", line.c_str());
     open_ = true;
   } else {

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 // The pids in a progress line; none in any other line.
 std::vector<pid_t> workers_in(const std::string& line) {
-  static const std::regex pattern("iteration .* workers:((?: [0-9]+)+)$");
+  static const std::regex pattern("^ *[0-9]+/[0-9]+ .* pids((?: [0-9]+)+)$");
   std::smatch match;
   if (!std::regex_search(line, match, pattern))
     return {};
