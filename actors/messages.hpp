@@ -73,6 +73,10 @@ struct NodeHandedBack {
 struct NodeDraining {
   std::uint64_t incarnation = 0;
 };
+/// A shared value went to the node.
+struct NodeShare {
+  std::uint64_t bytes = 0;
+};
 /// A node is gone. The pool answers with the ExitKind to end with, as its supervisor will judge by it.
 struct NodeLost {
   std::uint64_t incarnation = 0;
@@ -107,6 +111,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeResults)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeHandedBack)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeDraining)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeShare)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeLost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeFrame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::KillNode)

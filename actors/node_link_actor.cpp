@@ -280,7 +280,8 @@ struct NodeLinkState {
       answered = self->clock().now();
       return;
     case Op::fetch:
-      return services->shares->fetch(reader.get<std::uint64_t>(), *at.link);
+      return self->send(
+        pool, NodeShare{services->shares->fetch(reader.get<std::uint64_t>(), *at.link)});
     case Op::retain:
       return services->shares->retain(reader.get<std::uint64_t>(), at.incarnation, at.link);
     case Op::release:

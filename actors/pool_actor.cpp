@@ -55,6 +55,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
         leave(node->second);
       }
     },
+    [this](NodeShare message) { totals.bytes_sent += message.bytes; },
     [this](const NodeLost& message) { return static_cast<std::uint8_t>(node_lost(message)); },
     [this](StealTick) {
       ticking = false;

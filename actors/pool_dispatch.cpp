@@ -39,16 +39,15 @@ void PoolState::note_idle(Node& node, std::size_t slot) {
 
 /// How many tasks of this call a slot may have.
 std::size_t PoolState::credit(const Call& call, std::size_t bytes) {
-  auto chunk = call.chunksize;
+  auto chunk = std::max<std::size_t>(1, call.chunksize);
   auto mean = pace(call).mean_ns;
   // With no retry at all nothing is sent ahead: what may have started must not run again.
   if (settings.max_retries == 0 || mean < 0)
-    return std::max<std::size_t>(1, chunk);
+    return chunk;
   auto tasks = 1 + static_cast<std::size_t>(std::ceil(horizon_ns / std::max(mean, 1.0)));
   tasks = std::min(tasks, bytes_in_hand / std::max<std::size_t>(1, bytes));
-  if (chunk > 0)
-    return std::clamp(tasks, chunk, 2 * chunk);
-  return std::clamp<std::size_t>(tasks, 2, most_credit);
+  tasks = std::clamp<std::size_t>(tasks, 2, most_credit);
+  return (tasks + chunk - 1) / chunk * chunk; // Chunks stay together.
 }
 
 void PoolState::dispatch() {
@@ -85,8 +84,9 @@ void PoolState::fill(Node& node, std::size_t slot) {
   if (has >= may_have || (has > 0 && has > may_have / 2))
     return;
   auto most = may_have - has;
-  if (call.chunksize == 0) // The end of a queue is shared out: half of an even share each.
-    most = std::clamp<std::size_t>(queue.size() / (2 * workers_up()), 1, most);
+  // The end of a queue is shared out: half of an even share each.
+  auto least = std::min(most, std::max<std::size_t>(1, call.chunksize));
+  most = std::clamp<std::size_t>(queue.size() / (2 * workers_up()), least, most);
   NodeFrame frame;
   while (most > 0 && !queue.empty() && usable(node)) {
     auto limit = std::max(bytes_in_hand / 4, bytes_a_task(queue.next()));

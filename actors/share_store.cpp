@@ -61,7 +61,7 @@ std::shared_ptr<detail::SharedObject> ShareStore::find(std::uint64_t id) {
   return entry == entries_.end() ? nullptr : entry->second.object.lock();
 }
 
-void ShareStore::fetch(std::uint64_t id, wire::Link& link) {
+std::size_t ShareStore::fetch(std::uint64_t id, wire::Link& link) {
   auto object = find(id);
   Bytes head;
   Writer writer(head);
@@ -70,11 +70,12 @@ void ShareStore::fetch(std::uint64_t id, wire::Link& link) {
   if (!object) {
     writer.size(0);
     link.send(share_stream, std::move(head));
-    return;
+    return 0;
   }
   auto bytes = object->bytes();
   writer.size(bytes.size());
   link.send(share_stream, std::move(head), Payload(object, bytes));
+  return bytes.size();
 }
 
 void ShareStore::retain(std::uint64_t id, std::uint64_t incarnation,

@@ -26,7 +26,8 @@ public:
   std::shared_ptr<detail::SharedObject> find(std::uint64_t id);
 
   // What jobs ask for.
-  void fetch(std::uint64_t id, wire::Link& link);
+  /// Sends the value, or word that there is none; returns its size.
+  std::size_t fetch(std::uint64_t id, wire::Link& link);
   void retain(std::uint64_t id, std::uint64_t incarnation, std::weak_ptr<wire::Link> link);
   void release(std::uint64_t id, std::uint64_t incarnation);
   void job_gone(std::uint64_t incarnation);

@@ -43,10 +43,9 @@ CallFeed::CallFeed(std::unique_ptr<Target> target) : target_(std::move(target)) 
 CallFeed::CallFeed(CallFeed&&) noexcept = default;
 
 CallFeed::~CallFeed() {
-  if (!target_)
+  if (!target_ || target_->ended())
     return;
-  // Left by an exception, or by the destruction of a ResultRange: nobody wants the rest.
-  target_->results->cancel();
+  target_->results->cancel(); // Left by an exception: nobody wants the rest.
   target_->end();
 }
 

@@ -41,6 +41,8 @@ public:
     }
   }
 
+  bool ended() const { return ended_; }
+
   std::shared_ptr<CallResults> results;
   std::shared_ptr<Results> shared_results;
   std::int64_t oldest = 0; ///< When the first task that was not handed over came.

@@ -260,6 +260,12 @@ public:
       next_(std::ranges::begin(items_)) {
     top_up();
   }
+  RangeStream(const RangeStream&) = delete;
+  RangeStream& operator=(const RangeStream&) = delete;
+  ~RangeStream() override {
+    if (taken_ < feed_.results()->submitted())
+      feed_.results()->cancel();
+  }
 
   std::optional<RawOutcome> next() override {
     top_up();

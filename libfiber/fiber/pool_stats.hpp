@@ -17,7 +17,7 @@ struct PoolStats {
   std::size_t retries = 0;      ///< Tasks that were handed out again after a loss or an exception.
   std::size_t workers_lost = 0; ///< Workers that ended unasked.
   std::size_t late = 0;         ///< Results refused, since their worker had been declared dead.
-  std::uint64_t bytes_sent = 0; ///< Arguments and callables, to all workers.
+  std::uint64_t bytes_sent = 0; ///< Arguments, callables and shared values, to all workers.
   std::uint64_t bytes_received = 0; ///< Results.
   std::chrono::microseconds p50{0}; ///< Time a task runs, median and
   std::chrono::microseconds p99{0}; ///< 99th percentile, over frames of results.
