@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "es/progress.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <sys/ioctl.h>
@@ -51,12 +52,19 @@ void Progress::show(const CurvePoint& point, std::size_t iterations,
   if (played > 0)
     line += formatted("  %6.0f episodes/s", static_cast<double>(played) / spent.count());
   line += formatted("  %3.0f s  pids", point.seconds);
-  for (int pid : pids)
-    line += formatted(" %d", pid);
+  const auto width = terminal_ ? columns(out_) - 1 : std::string::npos;
+  for (int pid : pids) {
+    const auto next = formatted(" %d", pid);
+    if (line.size() + next.size() + 3 >
+        width) { // Part of a pid would be another process.
+      line += " ..";
+      break;
+    }
+    line += next;
+  }
 
   if (terminal_) {
-    if (const auto width = columns(out_) - 1; line.size() > width)
-      line = line.substr(0, width - 2) + "..";
+    line.resize(std::min(line.size(), width));
     std::fprintf(out_, "\r\033[K%s", line.c_str());
     open_ = true;
   } else {
