@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver itself stops, or is gone from one moment to the next.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <thread>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/driver_process.hpp"
+#include "tests/e2e/notes.hpp"
+#include "tests/e2e/processes.hpp"
+
+namespace fiber::e2e {
+namespace {
+
+using namespace std::chrono_literals;
+
+class StoppedDriver : public testing::TestWithParam<const char*> {};
+
+TEST_P(StoppedDriver, loses_nothing_within_the_lease) {
+  Scratch scratch;
+  Driver driver("work", {"FIBER_HEARTBEAT_TIMEOUT=2s", "FIBER_LEASE=12s",
+                         std::string("FIBER_LINK=") + GetParam()});
+  ASSERT_TRUE(wait_until([] { return notes("runs").size() >= 20; }));
+  kill(driver.pid(), SIGSTOP);
+  ASSERT_TRUE(wait_until([&] { return is_stopped(driver.pid()); }));
+  std::this_thread::sleep_for(
+    4s); // The stop itself: beyond its own timeout, below the lease.
+  ASSERT_TRUE(is_stopped(driver.pid()));
+  EXPECT_TRUE(notes("driver").empty());
+  kill(driver.pid(), SIGCONT);
+  EXPECT_EQ(driver.wait(), 0);
+  EXPECT_EQ(notes("driver"), std::vector<std::string>{"good lost 0 retries 0"});
+  auto counts = runs("runs", 200);
+  EXPECT_EQ(std::count(counts.begin(), counts.end(), 1u), 200);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, StoppedDriver, testing::Values("auto", "tls"),
+                         [](auto& link) { return std::string(link.param); });
+
+/// What a driver leaves behind becomes this process's, so that nothing escapes.
+class KilledDriver : public testing::TestWithParam<const char*> {
+protected:
+  KilledDriver() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~KilledDriver() override { prctl(PR_SET_CHILD_SUBREAPER, 0); }
+
+  /// Collects dead children; true if there is no other.
+  static bool nothing_left() {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    return waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
+  }
+};
+
+TEST_P(KilledDriver, leaves_nothing_behind) {
+  Scratch scratch;
+  auto temporary = scratch.folder() / "tmp";
+  std::filesystem::create_directory(temporary);
+  auto in_tmp = fiber_names("/tmp"), in_shm = fiber_names("/dev/shm");
+  Driver driver("hold", {"TMPDIR=" + temporary.string(), "FIBER_LEASE=20s",
+                         std::string("FIBER_") + GetParam()});
+  std::vector<pid_t> workers;
+  for (std::size_t i = 0; i < 4; ++i)
+    workers.push_back(static_cast<pid_t>(noted("holding", i)));
+  auto is_sleep = [&](const Process& process) { return process.pid != process.group; };
+  ASSERT_TRUE(
+    wait_until([&] { // The driver is in our group, the tasks' children in their jobs'.
+      auto all = marked(scratch.mark());
+      return std::count_if(all.begin(), all.end(), is_sleep) == 4 + 1;
+    }));
+  kill(workers[1], SIGSTOP);
+  ASSERT_TRUE(wait_until([&] { return is_stopped(workers[1]); }));
+  kill(driver.pid(), SIGKILL);
+  EXPECT_EQ(driver.wait(), -SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return marked(scratch.mark()).empty(); }))
+    << marked(scratch.mark()).size() << " processes are left";
+  for (auto& process : marked(scratch.mark()))
+    kill(process.pid, SIGKILL);
+  EXPECT_TRUE(wait_until(nothing_left));
+  EXPECT_TRUE(std::filesystem::is_empty(temporary));
+  EXPECT_EQ(fiber_names("/tmp"), in_tmp);
+  EXPECT_EQ(fiber_names("/dev/shm"), in_shm);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, KilledDriver,
+                         testing::Values("LINK=auto", "LINK=tls", "ZYGOTE=never"),
+                         [](auto& setting) {
+                           auto name = std::string(setting.param);
+                           std::replace(name.begin(), name.end(), '=', '_');
+                           return name;
+                         });
+
+} // namespace
+} // namespace fiber::e2e
