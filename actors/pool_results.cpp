@@ -125,10 +125,12 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
       auto seq = first_seq;
       while (tasks.size() > 0) {
         auto task = tasks.split(1);
-        auto ran = node.page ? seq <= announced : first;
+        // With no retry at all, whatever may have run must not run again, whoever ended its node.
+        // Of unannounced tasks that is all: results of the first ones may have been under way.
+        auto once = settings.max_retries == 0;
+        auto ran = node.page ? seq <= announced : first || once;
         auto guilty = node.page ? seq == announced : first;
-        // With no retry at all, whatever may have run must not run again.
-        if (blame && (guilty || (ran && settings.max_retries == 0))) {
+        if ((blame && guilty) || (ran && once)) {
           charged = true;
           charge(std::move(task), lost);
         } else {
