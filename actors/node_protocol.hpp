@@ -93,10 +93,12 @@ struct TaskResults {
   Payload bytes;
 };
 
-/// The answer to a recall: every task from `from_seq` on was not and will not be run.
+/// The answer to a recall: every task from `from_seq` on and before `to_seq` was not and will not be
+/// run. What is sent to the slot after the recall is behind that.
 struct HandedBack {
   std::uint32_t slot = 0;
   std::uint64_t from_seq = 0;
+  std::uint64_t to_seq = 0;
 };
 
 /// Arguments and states from this size on travel as the body of a message of their own, so that

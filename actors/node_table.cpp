@@ -27,24 +27,28 @@ std::optional<TaskRange> Slot::finish(std::uint64_t seq) {
   return task;
 }
 
-std::vector<TaskRange> Slot::hand_back(std::uint64_t from_seq) {
+std::vector<TaskRange> Slot::hand_back(std::uint64_t from_seq, std::uint64_t to_seq) {
   std::vector<TaskRange> back;
-  while (!running_.empty()) {
-    auto& last = running_.back();
-    if (last.first_seq + last.tasks.size() <= from_seq)
-      break;
-    auto kept = from_seq > last.first_seq ? from_seq - last.first_seq : 0;
-    auto stays = last.tasks.split(kept);
-    outstanding_ -= last.tasks.size();
-    back.push_back(std::move(last.tasks));
-    if (kept == 0) {
-      running_.pop_back();
-    } else {
-      last.tasks = std::move(stays);
-      break;
-    }
+  std::deque<RunningRange> staying;
+  for (auto& range : running_) {
+    auto cut_before = [&](std::uint64_t seq) {
+      auto end = range.first_seq + range.tasks.size();
+      auto n = std::clamp(seq, range.first_seq, end) - range.first_seq;
+      RunningRange front{range.tasks.split(n), range.first_seq};
+      range.first_seq += n;
+      return front;
+    };
+    auto before = cut_before(from_seq);
+    auto taken = cut_before(to_seq);
+    outstanding_ -= taken.tasks.size();
+    if (before.tasks.size() > 0)
+      staying.push_back(std::move(before));
+    if (taken.tasks.size() > 0)
+      back.push_back(std::move(taken.tasks));
+    if (range.tasks.size() > 0)
+      staying.push_back(std::move(range));
   }
-  std::reverse(back.begin(), back.end());
+  running_ = std::move(staying);
   return back;
 }
 

@@ -34,8 +34,8 @@ public:
   std::uint64_t assign(TaskRange tasks);
   /// The task with number `seq` has ended: takes it out if it is the oldest one here.
   std::optional<TaskRange> finish(std::uint64_t seq);
-  /// Takes out what has numbers from `from_seq` on.
-  std::vector<TaskRange> hand_back(std::uint64_t from_seq);
+  /// Takes out what has numbers from `from_seq` on and before `to_seq`.
+  std::vector<TaskRange> hand_back(std::uint64_t from_seq, std::uint64_t to_seq);
   /// Takes out everything; the first number comes with each range.
   std::deque<RunningRange> lose();
   std::size_t outstanding() const { return outstanding_; }

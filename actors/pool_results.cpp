@@ -84,7 +84,7 @@ void PoolState::handed_back(const NodeHandedBack& news) {
   auto& node = found->second;
   auto& slot = node.slots[news.what.slot];
   slot.recalled = false;
-  auto back = slot.hand_back(news.what.from_seq);
+  auto back = slot.hand_back(news.what.from_seq, news.what.to_seq);
   for (auto tasks = back.rbegin(); tasks != back.rend(); ++tasks) {
     if (node.left != SIZE_MAX)
       node.left += tasks->size();

@@ -196,7 +196,7 @@ void SlotWorker::push(RunTasks tasks, std::shared_ptr<const CallCode> code) {
 
 HandedBack SlotWorker::recall(std::size_t most) {
   std::lock_guard lock(mutex_);
-  HandedBack back{settings_.slot, next_seq_};
+  HandedBack back{settings_.slot, next_seq_, next_seq_};
   while (most > 0 && !queue_.empty()) {
     auto& last = queue_.back();
     auto n = std::min(most, last.tasks.lengths.size() - last.next);
