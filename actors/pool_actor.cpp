@@ -159,7 +159,7 @@ void PoolState::reconcile() {
       continue;
     NodeOrder order{settings.name + ".w" + std::to_string(ordinal), ordinal * a_job,
                     wanted(ordinal)};
-    children[ordinal] = {order.slots, false};
+    children[ordinal] = {.slots = order.slots};
     auto pool = caf::actor_cast<caf::actor>(self);
     caf::anon_send(supervisor,
                start_child{{.name = order.name,
@@ -185,13 +185,15 @@ void PoolState::stop_child(std::size_t ordinal) {
     leave(node->second);
     return;
   }
+  // Once: a second answer would be taken for one about its replacement.
+  if (std::exchange(children[ordinal].asked_to_stop, true))
+    return;
+  auto gone = [this, ordinal] {
+    children.erase(ordinal);
+    reconcile();
+  };
   self->request(supervisor, caf::infinite, actors::stop_child{name})
-    .then(
-      [this, ordinal] {
-        children.erase(ordinal);
-        reconcile();
-      },
-      [this, ordinal](caf::error&) { children.erase(ordinal); });
+    .then(gone, [gone](caf::error&) { gone(); });
 }
 
 void PoolState::node_up(NodeUp& up) {
@@ -341,14 +343,15 @@ void PoolState::terminate() {
 
 void PoolState::supervisor_down(const caf::error& reason) {
   supervisor = nullptr;
-  nodes.clear();
   if (ending) {
+    nodes.clear();
     self->quit();
     return;
   }
   // The pool stays, to tell whoever asks why it can't go on.
   failure = std::make_exception_ptr(BackendError("start workers", 0, exit_text(reason)));
-  fail_all(failure);
+  fail_all(failure); // Nodes that had to be killed have not said what they had.
+  nodes.clear();
   answer_waiting();
 }
 

@@ -53,6 +53,7 @@ struct PoolState {
   struct Child {
     std::size_t slots = 1;
     bool stopping = false;
+    bool asked_to_stop = false; ///< The supervisor was.
   };
 
   // pool_actor.cpp
