@@ -46,11 +46,13 @@ std::size_t hold_on(const SharedArray<double>& numbers, std::size_t i) {
   return i;
 }
 
+/// Never ends. Holds what a session can hold: shared memory, jobs, children of theirs.
+template <bool with_children>
 int hold() {
   std::vector<double> numbers(100000, 1.5);
   auto shared = share(std::span<const double>(numbers));
   Pool pool(4);
-  pool.map(bind(hold_on, shared), indices(4));
+  pool.map(bind(hold_on, shared, with_children), indices(4));
   return 0;
 }
 
@@ -59,8 +61,10 @@ int hold() {
 
 int main(int argc, char** argv) {
   auto session = fiber::init(argc, argv);
-  const std::map<std::string, int (*)()> programs{{"work", fiber::e2e::work},
-                                                  {"hold", fiber::e2e::hold}};
+  const std::map<std::string, int (*)()> programs{
+    {"work", fiber::e2e::work},
+    {"hold", fiber::e2e::hold<true>},
+    {"hold_alone", fiber::e2e::hold<false>}};
   auto program = programs.find(argc > 1 ? argv[1] : "");
   return program == programs.end() ? 2 : program->second();
 }

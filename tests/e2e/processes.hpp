@@ -15,7 +15,7 @@
 namespace fiber::e2e {
 
 /// Long enough for a loaded machine; nobody waits for it unless something is wrong.
-inline constexpr std::chrono::seconds deadline{60};
+inline constexpr std::chrono::seconds deadline{30};
 
 /// Looks again and again until `condition` holds; false if it does not within the
 /// deadline.
