@@ -225,7 +225,7 @@ void Connection::wait_readable() {
 void Connection::write(Lock& lock) {
   if (writing_ || blocked_ || broken_ || closed_)
     return;
-  if (sender_.idle() && !transport_->must_write())
+  if (batch_.empty() && sender_.idle() && !transport_->must_write())
     return;
   writing_ = true;
   write_queued(lock);
