@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -82,12 +83,16 @@ def measure(build, command, timeout):
     program = build / "bench" / command[0]
     if not program.exists():
         raise FileNotFoundError(f"{program} is not built")
-    done = subprocess.run((program, *command[1:]), capture_output=True, text=True,
-                          timeout=timeout, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: "
-                           f"{done.stderr.strip()[-400:]}")
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    with subprocess.Popen((program, *command[1:]), stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.PIPE, start_new_session=True) as running:
+        try:
+            output, errors = running.communicate(timeout=timeout)
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)  # Its workers as well.
+            raise
+    if running.returncode != 0:
+        raise RuntimeError(f"ended with {running.returncode}: {errors.strip()[-400:]}")
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return {line["name"]: (float(line["value"]), line["unit"]) for line in lines}
 
 
@@ -121,8 +126,10 @@ def run_once(options, rows, turn, results):
         try:
             printed = measure(options.build, command, options.timeout)
         except (OSError, RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
+            if isinstance(error, subprocess.TimeoutExpired):
+                error = f"not done after {options.timeout:g} s"
             results.failures.append(f"{' '.join(command)}: {error}")
-            print(f"  failed: {' '.join(command)}: {error}", file=sys.stderr)
+            print(f"  failed: {results.failures[-1]}", file=sys.stderr)
             continue
         for row in rows:
             if row.name not in names:
