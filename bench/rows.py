@@ -86,7 +86,7 @@ TABLES = {
         Row("share_shared", "100 MB Shared, 16 jobs, 1,000 tasks", "s",
             (("sending 100 MB once", ("peers/ping_pong", "send_100mb")),)),
         Row("share_shared_transfers", "transfers for each job", "transfers", (),
-            (Goal("<=", 1.01),), also="share_shared")  # 1 % for the frames' heads.,
+            (Goal("<=", 1.01),), also="share_shared"),  # 1 % for the heads of frames.
         Row("share_array", "100 MB SharedArray, 16 jobs, 1,000 tasks", "s",
             (("sending 100 MB once", ("peers/ping_pong", "send_100mb")),),
             (Goal("<=", 1.0, "sending 100 MB once", 0.05),)),

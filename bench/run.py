@@ -18,8 +18,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import report
-from rows import FIBER, TABLES
+sys.dont_write_bytecode = True  # The source tree stays as it is.
+import report  # noqa: E402
+from rows import FIBER, TABLES  # noqa: E402
 
 SOURCE = Path(__file__).resolve().parent
 
