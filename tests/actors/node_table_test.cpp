@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: each task that a slot has leaves its table once: answered, handed back or
+// lost.
+
+#include "actors/node_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/actors/task_ranges.hpp"
+
+using namespace fiber::actors;
+
+namespace {
+
+TEST(Slot, accepts_the_end_of_its_oldest_task_only) {
+  Slot slot;
+  EXPECT_EQ(slot.assign(tasks_of(1, {8, 8})), 1u);
+  EXPECT_EQ(slot.assign(tasks_of(2, {8})), 3u);
+  EXPECT_FALSE(slot.finish(2)) << "not its turn";
+  ASSERT_TRUE(slot.finish(1));
+  EXPECT_FALSE(slot.finish(1)) << "a duplicate";
+  EXPECT_EQ(slot.finish(2)->from, 1u);
+  EXPECT_EQ(slot.finish(3)->call(), 2u);
+  EXPECT_FALSE(slot.finish(4)) << "never sent";
+  EXPECT_EQ(slot.outstanding(), 0u);
+}
+
+TEST(Slot, takes_back_a_part_of_what_it_has) {
+  Slot slot;
+  slot.assign(tasks_of(1, {8, 8, 8}));
+  slot.assign(tasks_of(2, {8, 8}));
+  auto back = slot.hand_back(3, 6);
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[0].call(), 1u);
+  EXPECT_EQ(back[0].from, 2u);
+  EXPECT_EQ(back[1].size(), 2u);
+  EXPECT_EQ(slot.outstanding(), 2u);
+  EXPECT_TRUE(slot.finish(1) && slot.finish(2));
+  EXPECT_FALSE(slot.finish(3));
+}
+
+TEST(Slot, keeps_what_was_sent_while_tasks_were_handed_back) {
+  Slot slot;
+  slot.assign(tasks_of(1, {8, 8}));
+  slot.assign(tasks_of(2, {8, 8})); // Behind the recall: the answer knows nothing of it.
+  auto back = slot.hand_back(2, 3);
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_EQ(back[0].call(), 1u);
+  EXPECT_TRUE(slot.finish(1));
+  EXPECT_TRUE(slot.finish(3) && slot.finish(4));
+}
+
+TEST(Slot, takes_back_nothing_when_nothing_is_handed_back) {
+  Slot slot;
+  slot.assign(tasks_of(1, {8, 8}));
+  EXPECT_TRUE(slot.hand_back(3, 3).empty());
+  EXPECT_TRUE(slot.hand_back(9, 2).empty()) << "from a node that errs";
+  EXPECT_EQ(slot.outstanding(), 2u);
+}
+
+TEST(Slot, loses_everything_once_with_its_numbers) {
+  Slot slot;
+  slot.assign(tasks_of(1, {8, 8}));
+  slot.assign(tasks_of(2, {8}));
+  slot.finish(1);
+  auto lost = slot.lose();
+  ASSERT_EQ(lost.size(), 2u);
+  EXPECT_EQ(lost[0].first_seq, 2u);
+  EXPECT_EQ(lost[1].first_seq, 3u);
+  EXPECT_TRUE(slot.lose().empty());
+  EXPECT_EQ(slot.outstanding(), 0u);
+  EXPECT_EQ(slot.assign(tasks_of(3, {8})), 4u) << "a number is never used again";
+}
+
+TEST(Slot, knows_whose_tasks_it_holds) {
+  Slot slot;
+  slot.assign(tasks_of(1, {8}));
+  slot.assign(tasks_of(2, {8}));
+  EXPECT_TRUE(slot.holds(1) && slot.holds(2));
+  slot.finish(1);
+  EXPECT_FALSE(slot.holds(1));
+  EXPECT_EQ(slot.call().id, 2u);
+}
+
+TEST(Node, reads_what_each_slot_has_announced) {
+  Node node;
+  EXPECT_EQ(node.started(0), 0u) << "no shared page";
+  node.page = fiber::backends::SharedPage::create(4096);
+  SlotProgress::announce(node.page->data(), 1, 7);
+  EXPECT_EQ(node.started(0), 0u);
+  EXPECT_EQ(node.started(1), 7u);
+}
+
+} // namespace
