@@ -17,7 +17,9 @@ namespace {
 
 std::string content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text; // Unlike an iterator it takes a process that ends meanwhile for an end.
+  text << file.rdbuf();
+  return text.str();
 }
 
 bool has_variable(const std::string& environment, const std::string& start) {
