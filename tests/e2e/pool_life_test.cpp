@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pool's life: options, resize, close, terminate, join, what is used after the end.
+
+#include <numeric>
+#include <ranges>
+#include <set>
+#include <thread>
+
+#include <fiber/fiber.hpp>
+#include <unistd.h>
+
+#include "tests/e2e/modes.hpp"
+
+namespace fiber::e2e {
+namespace {
+
+int square(int x) { return x * x; }
+int process(int) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(5)); // So that others get some.
+  return getpid();
+}
+void long_nap() { std::this_thread::sleep_for(std::chrono::minutes(10)); }
+
+std::set<int> processes(Pool& pool, int tasks) {
+  auto pids = pool.map(process, std::views::iota(0, tasks));
+  return {pids.begin(), pids.end()};
+}
+
+struct PoolLife : SessionTest {};
+
+TEST_F(PoolLife, options_that_make_no_sense_are_refused) {
+  open();
+  EXPECT_THROW(Pool(PoolOptions{.workers_per_job = 0}), ConfigError);
+  EXPECT_THROW(Pool(PoolOptions{.max_retries = -2}), ConfigError);
+  EXPECT_THROW(Pool(static_cast<std::size_t>(-1)), ConfigError);
+}
+
+TEST_F(PoolLife, a_pool_needs_a_session) { EXPECT_THROW(Pool(1), Closed); }
+
+TEST_F(PoolLife, workers_start_with_the_first_task) {
+  open();
+  Pool pool(2);
+  EXPECT_EQ(pool.stats().workers, 0U);
+  EXPECT_EQ(pool.apply(square, 3), 9);
+  EXPECT_TRUE(pool.wait_until_workers_up(std::chrono::minutes(1)));
+  EXPECT_EQ(pool.stats().workers, 2U);
+}
+
+TEST_F(PoolLife, slots_of_one_job_share_its_process) {
+  open();
+  Pool pool(PoolOptions{.workers = 4, .workers_per_job = 2});
+  ASSERT_TRUE(pool.wait_until_workers_up(std::chrono::minutes(1)));
+  EXPECT_EQ(processes(pool, 200).size(), 2U);
+}
+
+TEST_F(PoolLife, a_worker_is_replaced_after_its_number_of_tasks) {
+  open();
+  Pool pool(PoolOptions{.workers = 1, .max_tasks_per_worker = 5});
+  EXPECT_EQ(processes(pool, 20).size(), 4U);
+  EXPECT_EQ(pool.stats().workers_lost, 0U);
+}
+
+TEST_F(PoolLife, resize_adds_and_takes_workers_while_a_map_runs) {
+  open();
+  Pool pool(1);
+  auto results = pool.map_async(process, std::views::iota(0, 400));
+  pool.resize(4);
+  EXPECT_TRUE(pool.wait_until_workers_up(std::chrono::minutes(1)));
+  EXPECT_EQ(pool.stats().workers, 4U);
+  pool.resize(2);
+  EXPECT_EQ(results.get().size(), 400U);
+  auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (pool.stats().workers != 2 && std::chrono::steady_clock::now() < until)
+    std::this_thread::yield();
+  EXPECT_EQ(pool.stats().workers, 2U);
+  EXPECT_EQ(pool.stats().failed, 0U);
+  EXPECT_EQ(pool.stats().workers_lost, 0U);
+}
+
+TEST_F(PoolLife, close_lets_tasks_finish_and_join_waits) {
+  open();
+  Pool pool(2);
+  auto results = pool.map_async(process, std::views::iota(0, 50));
+  EXPECT_THROW(pool.join(), Error);
+  pool.close();
+  EXPECT_THROW(pool.apply(square, 1), Closed);
+  pool.join();
+  EXPECT_TRUE(results.ready());
+  EXPECT_EQ(results.get().size(), 50U);
+}
+
+TEST_F(PoolLife, terminate_cancels_what_runs_and_what_waits) {
+  open();
+  Pool pool(1);
+  auto running = pool.apply_async(long_nap);
+  auto waiting = pool.apply_async(square, 2);
+  pool.terminate();
+  pool.join();
+  EXPECT_THROW(running.get(), Cancelled);
+  EXPECT_THROW(waiting.get(), Cancelled);
+  EXPECT_THROW(pool.apply(square, 1), Closed);
+}
+
+TEST_F(PoolLife, a_queued_task_can_be_cancelled) {
+  open();
+  Pool pool(1);
+  std::vector<Future<int>> futures;
+  for (int i = 0; i < 20; ++i)
+    futures.push_back(pool.apply_async(process, i));
+  futures.back().cancel();
+  EXPECT_THROW(futures.back().get(), Cancelled);
+  for (std::size_t i = 0; i + 1 < futures.size(); ++i)
+    EXPECT_GT(futures[i].get(), 0);
+}
+
+TEST_F(PoolLife, a_stream_that_is_dropped_cancels_its_rest) {
+  open();
+  Pool pool(1);
+  {
+    auto range = pool.imap(process, std::views::iota(0));
+    EXPECT_GT(*range.begin(), 0);
+  }
+  EXPECT_EQ(pool.apply(square, 3), 9);
+}
+
+TEST_F(PoolLife, millions_of_lazy_items_take_bounded_memory) {
+  open();
+  Pool pool(2);
+  std::size_t most = 0;
+  long long sum = 0;
+  constexpr int n = 1000000;
+  for (auto value : pool.imap(square, std::views::iota(0, n) | std::views::transform([](int i) { return i % 10; }))) {
+    sum += value;
+    if (sum % 4096 == 0)
+      most = std::max(most, pool.stats().queued);
+  }
+  EXPECT_EQ(sum, 285LL * n / 10);
+  EXPECT_LT(most, 100000U);
+}
+
+TEST_F(PoolLife, what_outlives_the_session_is_closed) {
+  open();
+  auto pool = std::make_unique<Pool>(1);
+  auto future = pool->apply_async(long_nap);
+  auto done = pool->apply_async(square, 3);
+  auto value = share(std::string("kept"));
+  close();
+  EXPECT_THROW(pool->apply(square, 1), Closed);
+  EXPECT_THROW(future.get(), Error);
+  EXPECT_THROW(done.get(), Error); // It stood behind one that never ends.
+  EXPECT_EQ(*value, "kept");
+  pool.reset();
+}
+
+TEST_F(PoolLife, a_function_that_needs_more_than_the_pool_has_is_refused) {
+  open();
+  Pool pool(PoolOptions{.workers = 1, .resources = {.cpu = 1, .memory_mb = 100}});
+  EXPECT_THROW(pool.apply(meta(square, {.cpu = 4}), 2), ConfigError);
+  EXPECT_EQ(pool.apply(meta(square, {.cpu = 1, .memory_mb = 50}), 2), 4);
+}
+
+TEST_F(PoolLife, one_session_at_a_time) {
+  open();
+  int argc = 1;
+  char name[] = "test";
+  char* arguments[] = {name, nullptr};
+  char** argv = arguments;
+  EXPECT_THROW(static_cast<void>(fiber::init(argc, argv)), Error);
+  close();
+  EXPECT_NO_THROW(static_cast<void>(fiber::init(argc, argv)));
+}
+
+TEST_F(PoolLife, inline_runs_nested_calls_on_one_thread) {
+  open({.backend = "inline"});
+  static Pool* pool = nullptr; // In this process, unlike in a job, a task can reach it.
+  Pool here(2);
+  pool = &here;
+  auto nested = [](int x) { return pool->apply(square, x) + 1; };
+  EXPECT_EQ(here.map(nested, std::vector<int>{1, 2, 3}), (std::vector<int>{2, 5, 10}));
+  auto thread = here.apply([] { return std::hash<std::thread::id>()(std::this_thread::get_id()); });
+  EXPECT_EQ(thread, std::hash<std::thread::id>()(std::this_thread::get_id()));
+}
+
+} // namespace
+} // namespace fiber::e2e

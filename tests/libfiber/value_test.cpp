@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is packed comes back equal, and bytes that can't be right are refused.
+
+#include "fiber/value.hpp"
+
+#include <complex>
+#include <list>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include <boost/serialization/string.hpp>
+#include <boost/serialization/vector.hpp>
+#include <gtest/gtest.h>
+
+namespace fiber {
+namespace {
+
+template <class T>
+Bytes packed(const T& value) {
+  Bytes bytes;
+  Writer writer(bytes);
+  pack(writer, value);
+  return bytes;
+}
+
+template <class T>
+T there_and_back(const T& value) {
+  auto bytes = packed(value);
+  Reader reader(bytes);
+  auto copy = unpack<T>(reader);
+  EXPECT_TRUE(reader.empty());
+  return copy;
+}
+
+template <class T>
+void expect_same(const T& value) {
+  EXPECT_EQ(there_and_back(value), value);
+}
+
+enum class Colour : char { red = 1, green = 7 };
+struct Point {
+  double x = 0, y = 0;
+  bool operator==(const Point&) const = default;
+};
+struct Fixed { // Copied as it lies, though it can't be default-constructed.
+  explicit Fixed(int v) : value(v) {}
+  int value;
+};
+
+class Private {
+public:
+  Private() = default;
+  explicit Private(std::vector<std::string> words) : words_(std::move(words)) {}
+  bool operator==(const Private&) const = default;
+
+private:
+  friend class boost::serialization::access;
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive & words_;
+  }
+  std::vector<std::string> words_;
+};
+
+class Hidden { // Only Boost may make an empty one.
+public:
+  explicit Hidden(std::string text) : text_(std::move(text)) {}
+  const std::string& text() const { return text_; }
+
+private:
+  friend class boost::serialization::access;
+  Hidden() = default;
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive & text_;
+  }
+  std::string text_;
+};
+
+struct Counted { // Small enough to be copied, but it says itself how.
+  int kept = 0, left = 0;
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive & kept;
+  }
+};
+
+TEST(Value, simple_types_come_back_equal) {
+  expect_same(42);
+  expect_same(-1.5);
+  expect_same(true);
+  expect_same(Colour::green);
+  expect_same(Point{1, 2});
+  expect_same(std::complex<double>(1, 2));
+  expect_same(std::string("with \0 inside", 13));
+  expect_same(std::string());
+  EXPECT_EQ(there_and_back(Fixed(7)).value, 7);
+}
+
+TEST(Value, containers_come_back_equal) {
+  expect_same(std::vector<double>{1, 2, 3});
+  expect_same(std::vector<double>{});
+  expect_same(std::vector<bool>{true, false, true});
+  expect_same(std::vector<Point>{{1, 2}, {3, 4}});
+  expect_same(std::vector<std::vector<std::string>>{{"a"}, {}, {"b", "c"}});
+  expect_same(std::array<std::string, 2>{"a", "b"});
+  expect_same(std::map<std::string, std::vector<int>>{{"a", {1}}, {"b", {}}});
+  expect_same(std::unordered_map<int, std::string>{{1, "x"}, {2, "y"}});
+  expect_same(std::set<int>{3, 1, 2});
+  expect_same(std::list<std::pair<int, std::string>>{{1, "x"}});
+}
+
+TEST(Value, sums_and_products_come_back_equal) {
+  expect_same(std::pair<int, std::string>{1, "x"});
+  expect_same(std::tuple<int, std::string, double>{1, "x", 2.5});
+  expect_same(std::tuple<>{});
+  expect_same(std::optional<std::string>{"x"});
+  expect_same(std::optional<std::string>{});
+  expect_same(std::variant<int, std::string>{"x"});
+  expect_same(std::variant<std::monostate, int>{});
+}
+
+TEST(Value, boost_archives_the_rest) {
+  expect_same(Private({"a", "b"}));
+  expect_same(std::vector<Private>{Private({"a"}), Private()});
+  EXPECT_EQ(there_and_back(Hidden("secret")).text(), "secret");
+}
+
+TEST(Value, a_type_that_says_how_it_is_archived_is_asked) {
+  EXPECT_EQ(there_and_back(Counted{1, 2}).kept, 1);
+  EXPECT_EQ(there_and_back(Counted{1, 2}).left, 0);
+}
+
+TEST(Value, a_span_arrives_as_a_vector) {
+  std::vector<int> data{1, 2, 3};
+  auto bytes = packed(std::span<const int>(data));
+  Reader reader(bytes);
+  EXPECT_EQ(unpack<std::vector<int>>(reader), data);
+}
+
+TEST(Value, a_double_takes_eight_bytes) { EXPECT_EQ(packed(1.0).size(), sizeof(double)); }
+
+TEST(Value, bytes_that_end_too_early_are_refused) {
+  auto bytes = packed(std::tuple<int, std::string, std::vector<double>>{1, "text", {1, 2, 3}});
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    Reader reader{std::span<const std::byte>(bytes).first(n)};
+    EXPECT_THROW((unpack<std::tuple<int, std::string, std::vector<double>>>(reader)), Error) << n;
+  }
+}
+
+TEST(Value, a_size_that_cannot_be_right_takes_no_memory) {
+  Bytes bytes;
+  Writer(bytes).size(std::size_t{1} << 60);
+  Reader reader(bytes);
+  EXPECT_THROW(unpack<std::vector<double>>(reader), Error);
+  Reader again(bytes);
+  EXPECT_THROW(unpack<std::string>(again), Error);
+}
+
+TEST(Value, an_alternative_that_does_not_exist_is_refused) {
+  Bytes bytes;
+  Writer(bytes).put(std::uint32_t{9});
+  Reader reader(bytes);
+  EXPECT_THROW((unpack<std::variant<int, double>>(reader)), Error);
+}
+
+} // namespace
+} // namespace fiber
