@@ -27,6 +27,7 @@ struct PoolSettings {
   std::size_t max_tasks_per_worker = 0; ///< 0: no limit.
   int max_retries = 3;                  ///< -1: no limit.
   bool retry_exceptions = false;
+  bool nested = false; ///< A task that waits runs others of its slot: each slot takes what there is.
   /// Starts the actor that stands for one job; it reports to the pool with NodeUp and its kin.
   std::function<caf::actor(caf::event_based_actor* supervisor, const caf::actor& pool,
                            const NodeOrder& order)>

@@ -39,6 +39,8 @@ void PoolState::note_idle(Node& node, std::size_t slot) {
 
 /// How many tasks of this call a slot may have.
 std::size_t PoolState::credit(const Call& call, std::size_t bytes) {
+  if (settings.nested)
+    return most_credit;
   auto chunk = std::max<std::size_t>(1, call.chunksize);
   auto mean = pace(call).mean_ns;
   // With no retry at all nothing is sent ahead: what may have started must not run again.
@@ -81,7 +83,7 @@ void PoolState::fill(Node& node, std::size_t slot) {
   auto may_have = credit(call, bytes_a_task(queue.next()));
   auto has = node.slots[slot].outstanding();
   // At least half empty before it is filled: frames carry many tasks then.
-  if (has >= may_have || (has > 0 && has > may_have / 2))
+  if (has >= may_have || (has > may_have / 2 && !settings.nested))
     return;
   auto most = may_have - has;
   // The end of a queue is shared out: half of an even share each.

@@ -60,6 +60,7 @@ void PoolCore::spawn() {
      .max_tasks_per_worker = options_.max_tasks_per_worker,
      .max_retries = options_.max_retries,
      .retry_exceptions = options_.retry_exceptions,
+     .nested = runtime_->is_inline(),
      .start_node = [services, job](caf::event_based_actor* parent, const caf::actor& pool,
                                    const actors::NodeOrder& order) {
        return actors::spawn_node_link(parent, services, job, pool, order);

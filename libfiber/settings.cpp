@@ -51,7 +51,7 @@ Key duration(std::string name, milliseconds Settings::*field) {
             std::string unit;
             auto value = number(text, unit);
             auto factor = unit.empty() || unit == "s" ? 1000.0 : unit == "ms" ? 1.0 : unit == "min" ? 60000.0 : 0.0;
-            if (!value || *value * factor < 1 || *value * factor > 1e12)
+            if (!value || !(*value * factor >= 1 && *value * factor <= 1e12)) // Not NaN either.
               return false;
             settings.*field = milliseconds(static_cast<milliseconds::rep>(*value * factor));
             return true;
@@ -76,7 +76,7 @@ const std::vector<Key>& keys() {
      [](const std::string& text, Settings& settings) {
        std::string unit;
        auto value = number(text, unit);
-       if (!value || !unit.empty() || *value < 1 || *value > 100000)
+       if (!value || !unit.empty() || !(*value >= 1 && *value <= 100000))
          return false;
        settings.workers_start_window = static_cast<std::size_t>(*value);
        return static_cast<double>(settings.workers_start_window) == *value;

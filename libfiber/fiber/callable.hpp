@@ -143,11 +143,13 @@ public:
   }
   static BoundCallable fiber_unpack(Reader& reader) {
     auto f = detail::unpack_callable<F>(reader);
-    return {std::move(f), unpack<std::tuple<Bound...>>(reader)};
+    return {Unpacked{}, std::move(f), unpack<std::tuple<Bound...>>(reader)};
   }
 
 private:
-  BoundCallable(F f, std::tuple<Bound...> bound) : f_(std::move(f)), bound_(std::move(bound)) {}
+  struct Unpacked {};
+  BoundCallable(Unpacked, F f, std::tuple<Bound...> bound)
+    : f_(std::move(f)), bound_(std::move(bound)) {}
 
   F f_;
   std::tuple<Bound...> bound_;
