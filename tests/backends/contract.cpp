@@ -80,13 +80,18 @@ bool eventually(const std::function<bool()>& condition) {
   return true;
 }
 
-bool process_gone(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
   std::string line;
-  if (!std::getline(file, line))
-    return true;
+  std::getline(file, line);
+  return line;
+}
+
+bool process_gone(int pid) {
+  std::string line = first_line("/proc/" + std::to_string(pid) + "/stat");
   auto state = line.rfind(") ");
-  return state != line.npos && (line[state + 2] == 'Z' || line[state + 2] == 'X');
+  return line.empty() ||
+         (state != line.npos && (line[state + 2] == 'Z' || line[state + 2] == 'X'));
 }
 
 int number_after(const std::string& text, const std::string& word) {
@@ -106,8 +111,9 @@ std::set<std::string> left_files() {
   for (auto* folder : {"/tmp", "/dev/shm"}) {
     std::error_code error;
     for (auto& entry : std::filesystem::directory_iterator(folder, error))
-      if (auto path = entry.path().string(); path.find("fiber") != path.npos)
-        names.insert(path);
+      for (auto* prefix : {"fiber-page", "fiber-start", "fiber-zygote", "fiber-job"})
+        if (entry.path().filename().string().starts_with(prefix))
+          names.insert(entry.path().string());
   }
   return names;
 }
@@ -119,7 +125,10 @@ BackendTest::BackendTest(std::unique_ptr<Backend> made) : backend(std::move(made
 BackendTest::~BackendTest() {
   backend.reset();
   EXPECT_FALSE(events.overlapped()) << "two events at a time";
-  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child process is left";
+  siginfo_t child{};
+  bool left = ::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
+  EXPECT_FALSE(left) << "a child process is left: "
+                     << first_line("/proc/" + std::to_string(child.si_pid) + "/stat");
 }
 
 JobSpec BackendTest::spec(std::string name, std::string_view script) {

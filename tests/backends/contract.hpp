@@ -61,6 +61,8 @@ private:
 
 /// Waits until `condition` holds; false when that takes too long.
 bool eventually(const std::function<bool()>& condition);
+/// The first line of a file, nothing if there is no such file.
+std::string first_line(const std::string& path);
 /// No such process, or no more than its entry in the process table.
 bool process_gone(int pid);
 /// The number after `word` in `text`, -1 if there is none yet.
