@@ -88,7 +88,8 @@ void PoolState::fill(Node& node, std::size_t slot) {
   auto most = may_have - has;
   // The end of a queue is shared out: half of an even share each.
   auto least = std::min(most, std::max<std::size_t>(1, call.chunksize));
-  most = std::clamp<std::size_t>(queue.size() / (2 * workers_up()), least, most);
+  if (!settings.nested)
+    most = std::clamp<std::size_t>(queue.size() / (2 * workers_up()), least, most);
   NodeFrame frame;
   while (most > 0 && !queue.empty() && usable(node)) {
     auto limit = std::max(bytes_in_hand / 4, bytes_a_task(queue.next()));
