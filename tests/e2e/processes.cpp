@@ -17,7 +17,8 @@ namespace {
 
 std::string content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text; // Unlike an iterator it takes a process that ends meanwhile for an end.
+  std::ostringstream
+    text; // Unlike an iterator it takes a process that ends meanwhile for an end.
   text << file.rdbuf();
   return text.str();
 }
