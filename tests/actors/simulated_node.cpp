@@ -10,6 +10,7 @@
 
 #include "actors/exit.hpp"
 #include "actors/node_table.hpp"
+#include "tests/actors/simulated_slot.hpp"
 
 namespace fiber::actors::simulation {
 namespace {
@@ -31,36 +32,6 @@ namespace fiber::actors::simulation {
 namespace {
 
 constexpr int exit_lease = 75;
-
-enum class Fate {
-  none,
-  stillborn,     ///< Ends before it is ready.
-  killed,        ///< At a random moment.
-  killed_inside, ///< While it runs its n-th task.
-  killed_after,  ///< Just after it sent results.
-  drained,       ///< Somebody asks it to end.
-  silent,        ///< Is declared dead, and speaks on.
-  lease,         ///< Ends since it heard nothing.
-};
-
-struct Item {
-  std::uint64_t seq = 0;
-  std::uint64_t call = 0;
-  std::uint64_t index = 0;
-  Payload arguments;
-};
-
-/// One worker slot, as SlotWorker is.
-struct SimulatedSlot {
-  std::deque<Item> queue;
-  std::optional<Item> running;
-  std::vector<Item> unsent; ///< Ended, their results held back.
-  TaskResults pending;
-  Bytes values;
-  std::uint64_t next_seq = 1;
-  bool flush_due = false;
-  bool ended = false; ///< Its thread is.
-};
 
 /// The link of a node that was declared dead: brings what was still under way, later.
 struct LateSender {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "actors/node_protocol.hpp"
+
+namespace fiber::actors::simulation {
+
+/// What happens to a node if nothing else does first.
+enum class Fate {
+  none,
+  stillborn,     ///< Ends before it is ready.
+  killed,        ///< At a random moment.
+  killed_inside, ///< While it runs its n-th task.
+  killed_after,  ///< Just after it sent results.
+  drained,       ///< Somebody asks it to end.
+  silent,        ///< Is declared dead, and speaks on.
+  lease,         ///< Ends since it heard nothing.
+};
+
+struct Item {
+  std::uint64_t seq = 0;
+  std::uint64_t call = 0;
+  std::uint64_t index = 0;
+  Payload arguments;
+};
+
+/// One worker slot, as SlotWorker is.
+struct SimulatedSlot {
+  std::deque<Item> queue;
+  std::optional<Item> running;
+  std::vector<Item> unsent; ///< Ended, their results held back.
+  TaskResults pending;
+  Bytes values;
+  std::uint64_t next_seq = 1;
+  bool flush_due = false;
+  bool ended = false; ///< Its thread is.
+};
+
+} // namespace fiber::actors::simulation
