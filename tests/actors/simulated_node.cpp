@@ -365,18 +365,6 @@ struct NodeState {
       die(-9, false);
   }
 
-  /// The same frame with results that are values, and wrong.
-  static NodeResults falsified(const NodeResults& news) {
-    auto copy = news;
-    std::uint64_t at = 0;
-    for (auto& result : copy.results.results) {
-      result = {TaskResult::Status::value, sizeof(std::uint64_t), at};
-      at += sizeof(std::uint64_t);
-    }
-    copy.results.bytes = Payload(Bytes(at, std::byte{0xee}));
-    return copy;
-  }
-
   // -- the end
   // ---------------------------------------------------------------------------------
 

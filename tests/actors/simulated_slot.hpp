@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "actors/node_protocol.hpp"
+#include "actors/messages.hpp"
 
 namespace fiber::actors::simulation {
 
@@ -40,5 +40,17 @@ struct SimulatedSlot {
   bool flush_due = false;
   bool ended = false; ///< Its thread is.
 };
+
+/// The same frame with results that are values, and wrong.
+inline NodeResults falsified(const NodeResults& news) {
+  auto copy = news;
+  std::uint64_t at = 0;
+  for (auto& result : copy.results.results) {
+    result = {TaskResult::Status::value, sizeof(std::uint64_t), at};
+    at += sizeof(std::uint64_t);
+  }
+  copy.results.bytes = Payload(Bytes(at, std::byte{0xee}));
+  return copy;
+}
 
 } // namespace fiber::actors::simulation
