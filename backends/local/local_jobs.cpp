@@ -264,7 +264,8 @@ void LocalJobs::on_zygote_lost(std::uint64_t number, bool was_ready, const Exit&
 /// The job lives on without a parent that could tell how it ends.
 void LocalJobs::adopt(const JobPtr& job) {
   on_exit(loop_, job->pid, job->pidfd.get(), [this, job] {
-    ::kill(-job->pid, SIGKILL);
+    if (job->pid > 1)
+      ::kill(-job->pid, SIGKILL); // What is left of its group.
     end(job, Exit::unknown("zygote lost"));
   });
 }
@@ -349,7 +350,7 @@ void LocalJobs::begin_terminate(const JobPtr& job, milliseconds grace) {
   if (grace <= milliseconds(0))
     return send_signal(job->pid, job->pidfd.get(), SIGKILL);
   send_signal(job->pid, job->pidfd.get(), SIGTERM);
-  loop_.after(grace, [this, job] {
+  loop_.after(grace, [job] {
     if (job->state != LocalJob::State::finished)
       send_signal(job->pid, job->pidfd.get(), SIGKILL);
   });
