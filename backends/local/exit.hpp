@@ -18,8 +18,9 @@ struct Exit {
   static Exit unknown(const std::string& why);
 };
 
-/// Waits for our own child, which is known to be ending, and reaps it after killing what is
-/// left of its process group: until it is reaped, nobody else can get that group's number.
+/// Waits for our own child, which is known to be ending, and reaps it after killing what
+/// is left of its process group: until it is reaped, nobody else can get that group's
+/// number.
 Exit reap(int pid);
 
 /// A descriptor of a process; empty where the kernel has none (before 5.3).
