@@ -16,14 +16,20 @@ std::uint64_t Slot::assign(TaskRange tasks) {
 }
 
 std::optional<TaskRange> Slot::finish(std::uint64_t seq) {
-  if (running_.empty() || running_.front().first_seq != seq)
+  // The oldest, but on an inline session, where a task that waits runs later ones.
+  auto found = std::find_if(running_.begin(), running_.end(), [&](const RunningRange& range) {
+    return seq >= range.first_seq && seq < range.first_seq + range.tasks.size();
+  });
+  if (found == running_.end())
     return std::nullopt;
-  auto& front = running_.front();
-  auto task = front.tasks.split(1);
-  ++front.first_seq;
+  RunningRange before{found->tasks.split(seq - found->first_seq), found->first_seq};
+  auto task = found->tasks.split(1);
+  found->first_seq = seq + 1;
   --outstanding_;
-  if (front.tasks.size() == 0)
-    running_.pop_front();
+  if (found->tasks.size() == 0)
+    found = running_.erase(found);
+  if (before.tasks.size() > 0)
+    running_.insert(found, std::move(before));
   return task;
 }
 

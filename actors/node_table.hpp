@@ -32,7 +32,7 @@ class Slot {
 public:
   /// Appends; returns the sequence number of the first task.
   std::uint64_t assign(TaskRange tasks);
-  /// The task with number `seq` has ended: takes it out if it is the oldest one here.
+  /// The task with number `seq` has ended: takes it out if it is here.
   std::optional<TaskRange> finish(std::uint64_t seq);
   /// Takes out what has numbers from `from_seq` on and before `to_seq`.
   std::vector<TaskRange> hand_back(std::uint64_t from_seq, std::uint64_t to_seq);

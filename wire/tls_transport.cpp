@@ -214,6 +214,8 @@ IoResult TlsTransport::write(std::span<const iovec> from) {
   while (true) {
     const auto sent = send_encrypted();
     if (sent.state != IoResult::State::ok) {
+      // What is encrypted has left the caller's hands: it must come back for it.
+      must_write_ = sent.state == IoResult::State::blocked;
       result.state = sent.state;
       result.error = sent.error;
       return result;

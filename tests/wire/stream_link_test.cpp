@@ -100,6 +100,18 @@ TEST_F(StreamLinkTest, a_message_of_100_megabytes_arrives) {
   EXPECT_EQ(left->backlog(), 0u);
 }
 
+TEST_F(StreamLinkTest, a_big_message_needs_nothing_behind_it_to_arrive) {
+  LinkOptions quiet;
+  quiet.heartbeat_interval = 1h; // Nothing else is sent that could push the rest out.
+  quiet.silence_limit = 4h;
+  connect(quiet, quiet);
+  start();
+  for (std::size_t i = 1; i <= 20; ++i) {
+    left->send(1, {}, Payload(pattern(megabyte + i * 4567)));
+    ASSERT_TRUE(eventually([&] { return at_right->count() == i; }, 20s)) << i;
+  }
+}
+
 TEST_F(StreamLinkTest, a_small_message_passes_a_big_one) {
   connect();
   // Nobody reads yet, so the big message cannot have gone when the small one is sent.
