@@ -62,7 +62,8 @@ struct BackendState {
       waiting.pop_front();
       auto name = next.order.spec->name;
       try {
-        auto job = std::make_shared<backends::Job>(backend->create(std::move(*next.order.spec)));
+        auto job =
+          std::make_shared<backends::Job>(backend->create(std::move(*next.order.spec)));
         jobs[job->id] = {name, next.order.owner};
         starting.insert(name);
         next.promise.deliver(JobCreated{std::move(job), {}});
@@ -100,9 +101,11 @@ struct BackendState {
 } // namespace
 
 caf::actor spawn_job_backend(caf::actor_system& system,
-                             std::shared_ptr<backends::Backend> backend, std::size_t window) {
+                             std::shared_ptr<backends::Backend> backend,
+                             std::size_t window) {
   return system.spawn<caf::detached>(
-    [](caf::stateful_actor<BackendState>* self, const std::shared_ptr<backends::Backend>& with,
+    [](caf::stateful_actor<BackendState>* self,
+       const std::shared_ptr<backends::Backend>& with,
        std::size_t most) { return self->state.make_behavior(with, most); },
     std::move(backend), window);
 }

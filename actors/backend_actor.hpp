@@ -11,8 +11,8 @@
 
 namespace fiber::actors {
 
-/// Start a job and report its end to `owner` as backends::JobEvent. Answered with JobCreated, as
-/// soon as the start window has room.
+/// Start a job and report its end to `owner` as backends::JobEvent. Answered with
+/// JobCreated, as soon as the start window has room.
 struct CreateJob {
   std::shared_ptr<backends::JobSpec> spec;
   caf::actor owner;
@@ -21,7 +21,8 @@ struct JobCreated {
   std::shared_ptr<backends::Job> job; ///< Null if it was refused.
   std::string problem;                ///< Why.
 };
-/// The job of that name is ready or has failed: it no longer takes room in the start window.
+/// The job of that name is ready or has failed: it no longer takes room in the start
+/// window.
 struct JobSettled {
   std::string name;
 };
@@ -39,10 +40,12 @@ struct WatchJob {
   caf::actor owner;
 };
 
-/// The one actor that makes jobs. At most `window` of them are starting at a time, so that a
-/// thousand do not knock at once. It runs on a thread of its own since an engine may take its time.
+/// The one actor that makes jobs. At most `window` of them are starting at a time, so
+/// that a thousand do not knock at once. It runs on a thread of its own since an engine
+/// may take its time.
 caf::actor spawn_job_backend(caf::actor_system& system,
-                             std::shared_ptr<backends::Backend> backend, std::size_t window);
+                             std::shared_ptr<backends::Backend> backend,
+                             std::size_t window);
 
 } // namespace fiber::actors
 

@@ -14,7 +14,9 @@ BorrowedThread::BorrowedThread(caf::actor_system& system)
   innermost = this;
 }
 
-BorrowedThread::~BorrowedThread() { innermost = outer_; }
+BorrowedThread::~BorrowedThread() {
+  innermost = outer_;
+}
 
 BorrowedThread* BorrowedThread::current(caf::actor_system& system) {
   return innermost != nullptr && &innermost->system() == &system ? innermost : nullptr;

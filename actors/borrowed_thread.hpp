@@ -8,10 +8,11 @@
 
 namespace fiber::actors {
 
-/// Lets the calling thread run the actors that its message wakes up, instead of waking one of CAF's
-/// threads for it: a hop between threads costs 5 to 10 us, which a call and its result would pay
-/// four times. An actor still runs on one thread at a time; if it is running elsewhere, that
-/// thread takes the message. What an actor can't finish soon goes to CAF's scheduler.
+/// Lets the calling thread run the actors that its message wakes up, instead of waking
+/// one of CAF's threads for it: a hop between threads costs 5 to 10 us, which a call and
+/// its result would pay four times. An actor still runs on one thread at a time; if it is
+/// running elsewhere, that thread takes the message. What an actor can't finish soon goes
+/// to CAF's scheduler.
 class BorrowedThread final : public caf::execution_unit {
 public:
   explicit BorrowedThread(caf::actor_system& system);
@@ -31,13 +32,15 @@ private:
   BorrowedThread* outer_;
 };
 
-/// Sends `message` to `receiver` and lends this thread to it and to whom it writes in turn. On
-/// a thread that is lent already the message is only queued: handlers never run nested.
+/// Sends `message` to `receiver` and lends this thread to it and to whom it writes in
+/// turn. On a thread that is lent already the message is only queued: handlers never run
+/// nested.
 template <class T>
 void deliver(caf::actor_system& system, const caf::actor& receiver, T message,
              const caf::strong_actor_ptr& sender = nullptr) {
   auto enqueue = [&](caf::execution_unit* unit) {
-    receiver->enqueue(sender, caf::make_message_id(), caf::make_message(std::move(message)), unit);
+    receiver->enqueue(sender, caf::make_message_id(),
+                      caf::make_message(std::move(message)), unit);
   };
   if (auto* outer = BorrowedThread::current(system)) {
     enqueue(outer);

@@ -28,7 +28,7 @@ struct Call {
   std::uint64_t id = 0; ///< Unique within the pool.
   AnyCallable callable;
   std::size_t chunksize = 0; ///< Tasks handed to a worker at a time; 0: as many as suit.
-  bool single = false;       ///< Exactly one task: workers need not remember the callable.
+  bool single = false; ///< Exactly one task: workers need not remember the callable.
   std::shared_ptr<ResultSink> sink;
 };
 

@@ -24,8 +24,9 @@ struct Object {
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> code; ///< Executable segments.
 
   bool has_code(std::uintptr_t at) const {
-    return std::any_of(code.begin(), code.end(),
-                       [&](auto& range) { return at >= range.first && at < range.second; });
+    return std::any_of(code.begin(), code.end(), [&](auto& range) {
+      return at >= range.first && at < range.second;
+    });
   }
 };
 
@@ -59,14 +60,15 @@ int add_object(dl_phdr_info* info, std::size_t, void* list) {
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
       object.code.emplace_back(begin, begin + segment.p_memsz);
     if (segment.p_type == PT_NOTE && object.build.empty())
-      object.build = find_build_id(reinterpret_cast<const std::byte*>(begin), segment.p_memsz);
+      object.build =
+        find_build_id(reinterpret_cast<const std::byte*>(begin), segment.p_memsz);
   }
   objects.push_back(std::move(object));
   return 0;
 }
 
-/// The objects of this process as last looked at; looked at again when something is not found, as
-/// dlopen may have added it.
+/// The objects of this process as last looked at; looked at again when something is not
+/// found, as dlopen may have added it.
 class Objects {
 public:
   /// The first object that `match` holds for, copied; one without code if there is none.

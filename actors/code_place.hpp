@@ -5,8 +5,8 @@
 
 namespace fiber::actors {
 
-/// The GNU build id of this program's executable, in hex. Throws Error if it was linked without
-/// one (-Wl,--build-id).
+/// The GNU build id of this program's executable, in hex. Throws Error if it was linked
+/// without one (-Wl,--build-id).
 std::string build_id();
 
 } // namespace fiber::actors

@@ -50,24 +50,27 @@ std::pair<const std::string, std::function<void(const std::string&)>> by_type() 
   return {typeid(E).name(), [](const std::string&) { throw E(); }};
 }
 
-/// How the exceptions of the standard library are thrown again. Those with more to them than
-/// what() are in rethrow().
+/// How the exceptions of the standard library are thrown again. Those with more to them
+/// than what() are in rethrow().
 const std::map<std::string, std::function<void(const std::string&)>>& standard() {
   static const std::map<std::string, std::function<void(const std::string&)>> throwers{
-    by_what<std::logic_error>(),    by_what<std::invalid_argument>(), by_what<std::domain_error>(),
-    by_what<std::length_error>(),   by_what<std::out_of_range>(),     by_what<std::runtime_error>(),
-    by_what<std::range_error>(),    by_what<std::overflow_error>(),   by_what<std::underflow_error>(),
-    by_type<std::bad_alloc>(),      by_type<std::bad_cast>(),         by_type<std::bad_typeid>(),
-    by_type<std::bad_exception>(),  by_type<std::exception>(),        by_type<std::bad_function_call>(),
-    by_type<std::bad_optional_access>(), by_type<std::bad_variant_access>(),
-    by_type<std::bad_array_new_length>(), by_type<std::bad_weak_ptr>(), by_what<Error>()};
+    by_what<std::logic_error>(),        by_what<std::invalid_argument>(),
+    by_what<std::domain_error>(),       by_what<std::length_error>(),
+    by_what<std::out_of_range>(),       by_what<std::runtime_error>(),
+    by_what<std::range_error>(),        by_what<std::overflow_error>(),
+    by_what<std::underflow_error>(),    by_type<std::bad_alloc>(),
+    by_type<std::bad_cast>(),           by_type<std::bad_typeid>(),
+    by_type<std::bad_exception>(),      by_type<std::exception>(),
+    by_type<std::bad_function_call>(),  by_type<std::bad_optional_access>(),
+    by_type<std::bad_variant_access>(), by_type<std::bad_array_new_length>(),
+    by_type<std::bad_weak_ptr>(),       by_what<Error>()};
   return throwers;
 }
 
 /// Which category a std::error_code is of, as far as the standard library has them.
 const std::error_category* category(const std::string& name) {
-  for (auto* known : {&std::generic_category(), &std::system_category(), &std::iostream_category(),
-                      &std::future_category()})
+  for (auto* known : {&std::generic_category(), &std::system_category(),
+                      &std::iostream_category(), &std::future_category()})
     if (known->name() == name)
       return known;
   return nullptr;

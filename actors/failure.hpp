@@ -5,8 +5,8 @@
 
 namespace fiber::actors {
 
-/// Describes the exception that is being handled, so that it can be told, and where its type
-/// allows thrown, in another process.
+/// Describes the exception that is being handled, so that it can be told, and where its
+/// type allows thrown, in another process.
 Failure capture_failure();
 
 /// Throws the original if the failure says how; returns if it does not.

@@ -15,12 +15,13 @@
 #include "actors/signal.hpp"
 #include "backends/backend.hpp"
 
-// The messages of the driver's actors. They stay within one process: what crosses a link is in
-// node_protocol.hpp.
+// The messages of the driver's actors. They stay within one process: what crosses a link
+// is in node_protocol.hpp.
 
 namespace fiber::actors {
 
-// -- to a pool, from its users ----------------------------------------------------------------
+// -- to a pool, from its users
+// ----------------------------------------------------------------
 
 /// Tasks to run. The first one of a pool starts its workers.
 struct Submit {
@@ -50,7 +51,8 @@ struct AskStats {
   std::shared_ptr<StatsReply> reply;
 };
 
-// -- to a pool, from its nodes -----------------------------------------------------------------
+// -- to a pool, from its nodes
+// -----------------------------------------------------------------
 
 /// A node is ready for tasks. `link` takes NodeFrames.
 struct NodeUp {
@@ -59,7 +61,8 @@ struct NodeUp {
   std::string job;
   std::size_t slots = 1;
   caf::actor link;
-  std::shared_ptr<backends::SharedPage> page; ///< What each slot has started, if it can be shared.
+  std::shared_ptr<backends::SharedPage>
+    page; ///< What each slot has started, if it can be shared.
 };
 struct NodeResults {
   std::uint64_t incarnation = 0;
@@ -77,7 +80,8 @@ struct NodeDraining {
 struct NodeShare {
   std::uint64_t bytes = 0;
 };
-/// A node is gone. The pool answers with the ExitKind to end with, as its supervisor will judge by it.
+/// A node is gone. The pool answers with the ExitKind to end with, as its supervisor will
+/// judge by it.
 struct NodeLost {
   std::uint64_t incarnation = 0;
   std::string name;
@@ -86,7 +90,8 @@ struct NodeLost {
   std::string reason;
 };
 
-// -- to a node's link ----------------------------------------------------------------------------
+// -- to a node's link
+// ----------------------------------------------------------------------------
 
 /// A message for the job.
 struct NodeFrame {

@@ -40,7 +40,8 @@ struct NodeState {
         parts.abort(exit_initializer);
       },
       [this](DrainNode) { drain(); },
-      // Silence and the end of the link are the link handler's to judge: the job ends by them.
+      // Silence and the end of the link are the link handler's to judge: the job ends by
+      // them.
       [](LinkSilent) {},
       [](const LinkClosed&) {},
     };
@@ -93,13 +94,15 @@ struct NodeState {
     case Op::freed:
       return ShareCache::instance().freed(reader.get<std::uint64_t>());
     default:
-      throw Error("operation " + std::to_string(static_cast<int>(op)) + " is not for a node");
+      throw Error("operation " + std::to_string(static_cast<int>(op)) +
+                  " is not for a node");
     }
   }
 
   SlotWorker& slot(std::uint32_t i) {
     if (i >= parts.slots.size())
-      throw Error("slot " + std::to_string(i) + " of " + std::to_string(parts.slots.size()));
+      throw Error("slot " + std::to_string(i) + " of " +
+                  std::to_string(parts.slots.size()));
     return *parts.slots[i];
   }
 
@@ -149,7 +152,9 @@ void LinkToActor::on_message(wire::StreamId stream, Bytes message) {
   deliver(system_, target_, FromLink{stream, Payload(std::move(message))});
 }
 
-void LinkToActor::on_silence() { deliver(system_, target_, LinkSilent{}); }
+void LinkToActor::on_silence() {
+  deliver(system_, target_, LinkSilent{});
+}
 
 void LinkToActor::on_closed(const std::string& reason) {
   deliver(system_, target_, LinkClosed{reason});

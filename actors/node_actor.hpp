@@ -14,7 +14,8 @@
 
 namespace fiber::actors {
 
-// -- to a node ---------------------------------------------------------------------------------
+// -- to a node
+// ---------------------------------------------------------------------------------
 
 /// A message of the link, as it came.
 struct FromLink {
@@ -39,9 +40,10 @@ struct NodeParts {
   std::function<void(int code)> abort;
 };
 
-/// The node within its job: hands the driver's tasks to the slots and answers for them. Results do
-/// not pass through it: slots write them to the link themselves. It ends its slots when the driver
-/// retires it or the job is asked to end; who runs the slots then ends the job.
+/// The node within its job: hands the driver's tasks to the slots and answers for them.
+/// Results do not pass through it: slots write them to the link themselves. It ends its
+/// slots when the driver retires it or the job is asked to end; who runs the slots then
+/// ends the job.
 caf::actor spawn_node(caf::actor_system& system, NodeParts parts);
 
 /// Delivers what a link says to an actor, on the link's own thread: messages as FromLink.

@@ -19,9 +19,9 @@ constexpr std::chrono::milliseconds link_lingers{500};
 constexpr std::chrono::seconds job_lingers{2}, job_lost{10};
 constexpr std::chrono::seconds polite{2}; ///< SIGTERM to SIGKILL.
 
-struct StartOver {};  ///< The start deadline has passed.
-struct ProbeTick {};  ///< Time to ask whether the node's actors answer.
-struct LingerTick { ///< One of link and job is gone and the other has had its time.
+struct StartOver {}; ///< The start deadline has passed.
+struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
+struct LingerTick {  ///< One of link and job is gone and the other has had its time.
   int stage = 0;
 };
 
@@ -87,7 +87,8 @@ struct WardenState {
         try {
           Reader reader(from.message.bytes());
           if (read_op(reader) == Op::results)
-            self->send(pool, NodeResults{at.incarnation, read_results(reader, from.message)});
+            self->send(pool,
+                       NodeResults{at.incarnation, read_results(reader, from.message)});
         } catch (const Error&) { // It is refused in any case.
           at.link->close();
         }
@@ -147,7 +148,9 @@ struct NodeLinkState {
       },
       [this](KillNode) { end_job(std::chrono::milliseconds(0)); },
       [this](const backends::JobEvent& event) { job_event(event); },
-      [this](LinkSilent) { declare_dead("silent for " + seconds(services->heartbeat_timeout)); },
+      [this](LinkSilent) {
+        declare_dead("silent for " + seconds(services->heartbeat_timeout));
+      },
       [this](const LinkClosed& closed) {
         at.link_gone = true;
         if (!at.job_gone)
@@ -170,7 +173,8 @@ struct NodeLinkState {
     return std::to_string(static_cast<double>(d.count()) / 1000).substr(0, 5) + " s";
   }
 
-  // -- start -----------------------------------------------------------------------------------
+  // -- start
+  // -----------------------------------------------------------------------------------
 
   void create() {
     NodeBoot boot;
@@ -226,13 +230,15 @@ struct NodeLinkState {
 
   void use_link(std::shared_ptr<wire::Link> link) {
     at.link = std::move(link);
-    at.handler = std::make_shared<Redirect>(self->system(), caf::actor_cast<caf::actor>(self));
+    at.handler =
+      std::make_shared<Redirect>(self->system(), caf::actor_cast<caf::actor>(self));
     at.link->start(at.handler);
   }
 
   void node_ready(const Ready& ready) {
     if (ready.incarnation != at.incarnation || ready.build != services->build) {
-      problem = "the job runs build " + ready.build + ", this program is build " + services->build;
+      problem = "the job runs build " + ready.build + ", this program is build " +
+                services->build;
       end_job(std::chrono::milliseconds(0));
       return;
     }
@@ -241,7 +247,8 @@ struct NodeLinkState {
     answered = self->clock().now();
     self->delayed_send(self, services->lease / 4, ProbeTick{});
     self->send(pool, NodeUp{at.incarnation, order.name, job_name, ready.slots,
-                            caf::actor_cast<caf::actor>(self), at.job ? at.job->page : nullptr});
+                            caf::actor_cast<caf::actor>(self),
+                            at.job ? at.job->page : nullptr});
   }
 
   void settled() {
@@ -249,7 +256,8 @@ struct NodeLinkState {
       self->send(services->backend, JobSettled{job_name});
   }
 
-  // -- what the link says ------------------------------------------------------------------------
+  // -- what the link says
+  // ------------------------------------------------------------------------
 
   void receive(const FromLink& from) {
     try {
@@ -283,14 +291,16 @@ struct NodeLinkState {
       return self->send(
         pool, NodeShare{services->shares->fetch(reader.get<std::uint64_t>(), *at.link)});
     case Op::retain:
-      return services->shares->retain(reader.get<std::uint64_t>(), at.incarnation, at.link);
+      return services->shares->retain(reader.get<std::uint64_t>(), at.incarnation,
+                                      at.link);
     case Op::release:
       return services->shares->release(reader.get<std::uint64_t>(), at.incarnation);
     case Op::lease_over:
       lease_over = true;
       return;
     default:
-      throw Error("operation " + std::to_string(static_cast<int>(op)) + " is not for a driver");
+      throw Error("operation " + std::to_string(static_cast<int>(op)) +
+                  " is not for a driver");
     }
   }
 
@@ -307,7 +317,8 @@ struct NodeLinkState {
     self->delayed_send(self, services->lease / 4, ProbeTick{});
   }
 
-  // -- end ---------------------------------------------------------------------------------------
+  // -- end
+  // ---------------------------------------------------------------------------------------
 
   void job_event(const backends::JobEvent& event) {
     if (event.kind == backends::JobEvent::Kind::started)
@@ -404,7 +415,8 @@ struct NodeLinkState {
   std::string problem;
   std::optional<int> exit_code;
   caf::actor_clock::time_point answered;
-  bool up = false, is_settled = false, stopping = false, lease_over = false, ended = false;
+  bool up = false, is_settled = false, stopping = false, lease_over = false,
+       ended = false;
 };
 
 } // namespace
@@ -440,7 +452,8 @@ caf::actor spawn_node_link(caf::event_based_actor* supervisor,
                            std::shared_ptr<const NodeTemplate> job, caf::actor pool,
                            NodeOrder order) {
   return supervisor->spawn(
-    [](caf::stateful_actor<NodeLinkState>* self, const std::shared_ptr<const NodeServices>& with,
+    [](caf::stateful_actor<NodeLinkState>* self,
+       const std::shared_ptr<const NodeServices>& with,
        const std::shared_ptr<const NodeTemplate>& like, const caf::actor& of,
        const NodeOrder& what) { return self->state.make_behavior(with, like, of, what); },
     std::move(services), std::move(job), std::move(pool), std::move(order));

@@ -63,13 +63,13 @@ struct NodeTemplate {
   CallCode initializer;
 };
 
-/// One incarnation of a node, seen from the driver: asks the job backend for the job, turns what
-/// the link says into messages for the pool and the pool's frames into messages on the link. It ends
-/// with the job, for a reason its supervisor can judge.
+/// One incarnation of a node, seen from the driver: asks the job backend for the job,
+/// turns what the link says into messages for the pool and the pool's frames into
+/// messages on the link. It ends with the job, for a reason its supervisor can judge.
 ///
-/// A job that falls silent is declared dead: this actor ends at once, so that it is replaced, and
-/// leaves its link to a warden that goes on handing results to the pool, which refuses them as
-/// late, until the job is really gone.
+/// A job that falls silent is declared dead: this actor ends at once, so that it is
+/// replaced, and leaves its link to a warden that goes on handing results to the pool,
+/// which refuses them as late, until the job is really gone.
 caf::actor spawn_node_link(caf::event_based_actor* supervisor,
                            std::shared_ptr<const NodeServices> services,
                            std::shared_ptr<const NodeTemplate> job, caf::actor pool,

@@ -35,7 +35,8 @@ constexpr int exit_lease = 72, exit_orphan = 73;
   std::_Exit(code);
 }
 
-/// Nobody is there to end what the tasks have started: this job and its children end together.
+/// Nobody is there to end what the tasks have started: this job and its children end
+/// together.
 [[noreturn]] void leave_with_children(int code) {
   std::fflush(nullptr);
   if (getpgrp() == getpid())
@@ -107,7 +108,8 @@ void run_node(backends::JobEntry entry) {
     // Never destroyed: the process ends while they are at work.
     auto& reactor = *new wire::Reactor; // NOLINT(cppcoreguidelines-owning-memory)
     auto& config = *new SystemConfig;   // NOLINT(cppcoreguidelines-owning-memory)
-    auto& system = *new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
+    auto& system =
+      *new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
     auto link = open_link(reactor, entry, boot);
     std::vector<std::shared_ptr<SlotWorker>> slots;
     for (std::uint32_t i = 0; i < boot.slots; ++i) {
@@ -127,7 +129,8 @@ void run_node(backends::JobEntry entry) {
     link->start(std::make_shared<JobLink>(system, node, link));
     std::vector<std::thread> threads;
     for (std::uint32_t i = 1; i < boot.slots; ++i)
-      threads.emplace_back([&, i] { run_slot(system, node, *slots[i], boot.initializer); });
+      threads.emplace_back(
+        [&, i] { run_slot(system, node, *slots[i], boot.initializer); });
     run_slot(system, node, *slots[0], boot.initializer);
     for (auto& thread : threads)
       thread.join();

@@ -5,8 +5,8 @@
 
 namespace fiber::actors {
 
-/// Is the node of this job until the driver retires it, the link closes or the lease runs out; then
-/// the process ends. The calling thread becomes the first slot.
+/// Is the node of this job until the driver retires it, the link closes or the lease runs
+/// out; then the process ends. The calling thread becomes the first slot.
 [[noreturn]] void run_node(backends::JobEntry entry);
 
 } // namespace fiber::actors

@@ -6,7 +6,8 @@ namespace {
 
 Payload part(Reader& reader, const Payload& whole, std::uint64_t length) {
   auto bytes = reader.raw(length);
-  return whole.slice(static_cast<std::size_t>(bytes.data() - whole.bytes().data()), bytes.size());
+  return whole.slice(static_cast<std::size_t>(bytes.data() - whole.bytes().data()),
+                     bytes.size());
 }
 
 } // namespace
@@ -54,7 +55,9 @@ void write(Writer& writer, const Failure& failure) {
   pack(writer, failure.state);
 }
 
-void write(Writer& writer, Op op) { writer.put(op); }
+void write(Writer& writer, Op op) {
+  writer.put(op);
+}
 
 void write(Writer& writer, Op op, std::uint64_t id) {
   writer.put(op);
@@ -86,7 +89,8 @@ OpenCall read_open(Reader& reader, const Payload& whole) {
   op.call = reader.get<std::uint64_t>();
   op.single = reader.get<bool>();
   try {
-    op.open = reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
+    op.open =
+      reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
   } catch (const Error& error) { // Of its tasks alone: the node lives on.
     op.problem = error.what();
   }
@@ -112,7 +116,9 @@ RunTasks read_run(Reader& reader, const Payload& whole) {
   return op;
 }
 
-Recall read_recall(Reader& reader) { return reader.get<Recall>(); }
+Recall read_recall(Reader& reader) {
+  return reader.get<Recall>();
+}
 
 Ready read_ready(Reader& reader) {
   Ready op;
@@ -145,7 +151,9 @@ TaskResults read_results(Reader& reader, const Payload& whole) {
   return op;
 }
 
-HandedBack read_handed_back(Reader& reader) { return reader.get<HandedBack>(); }
+HandedBack read_handed_back(Reader& reader) {
+  return reader.get<HandedBack>();
+}
 
 Failure read_failure(Reader& reader) {
   Failure failure;

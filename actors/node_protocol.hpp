@@ -12,8 +12,9 @@
 #include "fiber/value.hpp"
 #include "wire/link.hpp"
 
-// What a driver and a node say to each other. A message on a link is a sequence of operations, each
-// an Op and its fields; both ends run the same build, so fields are packed as they lie in memory.
+// What a driver and a node say to each other. A message on a link is a sequence of
+// operations, each an Op and its fields; both ends run the same build, so fields are
+// packed as they lie in memory.
 
 namespace fiber::actors {
 
@@ -23,14 +24,14 @@ inline constexpr wire::StreamId share_stream = 2;
 
 enum class Op : std::uint8_t {
   // driver to node
-  open,    ///< OpenCall
-  run,     ///< RunTasks
-  close,   ///< call id: its callable is needed no more
-  recall,  ///< Recall
-  retire,  ///< finish what you have, then end
-  probe,   ///< answer with probed
-  shared,  ///< id, whether there is one, size and bytes of a shared value
-  freed,   ///< id of a shared value that nobody holds any more
+  open,   ///< OpenCall
+  run,    ///< RunTasks
+  close,  ///< call id: its callable is needed no more
+  recall, ///< Recall
+  retire, ///< finish what you have, then end
+  probe,  ///< answer with probed
+  shared, ///< id, whether there is one, size and bytes of a shared value
+  freed,  ///< id of a shared value that nobody holds any more
   // node to driver
   ready,       ///< Ready
   results,     ///< TaskResults
@@ -38,9 +39,9 @@ enum class Op : std::uint8_t {
   draining,    ///< somebody asked the job to end: send no more
   init_failed, ///< Failure of the initializer; the job ends
   probed,
-  fetch,   ///< id of a shared value: send it
-  retain,  ///< id of a shared value: this job holds it
-  release, ///< id of a shared value: this job has dropped it
+  fetch,     ///< id of a shared value: send it
+  retain,    ///< id of a shared value: this job holds it
+  release,   ///< id of a shared value: this job has dropped it
   lease_over ///< nothing was heard from the driver for too long: the job ends
 };
 
@@ -52,15 +53,16 @@ struct OpenCall {
   Payload state;
 };
 
-/// Consecutive tasks of one call for one slot, numbered from `first_seq` on in the order in which
-/// the slot gets and runs them.
+/// Consecutive tasks of one call for one slot, numbered from `first_seq` on in the order
+/// in which the slot gets and runs them.
 struct RunTasks {
   std::uint32_t slot = 0;
   std::uint64_t first_seq = 0;
   std::uint64_t call = 0;
   std::uint64_t first_index = 0;
   std::uint32_t attempt = 1;
-  std::vector<std::uint64_t> lengths; ///< Of each task's arguments, which stand one behind the other.
+  std::vector<std::uint64_t>
+    lengths; ///< Of each task's arguments, which stand one behind the other.
   Payload arguments;
 };
 
@@ -93,21 +95,24 @@ struct TaskResults {
   Payload bytes;
 };
 
-/// The answer to a recall: every task from `from_seq` on and before `to_seq` was not and will not be
-/// run. What is sent to the slot after the recall is behind that.
+/// The answer to a recall: every task from `from_seq` on and before `to_seq` was not and
+/// will not be run. What is sent to the slot after the recall is behind that.
 struct HandedBack {
   std::uint32_t slot = 0;
   std::uint64_t from_seq = 0;
   std::uint64_t to_seq = 0;
 };
 
-/// Arguments and states from this size on travel as the body of a message of their own, so that
-/// they are never copied into a frame.
+/// Arguments and states from this size on travel as the body of a message of their own,
+/// so that they are never copied into a frame.
 inline constexpr std::size_t own_message_bytes = 32 * 1024;
 
-void write(Writer& writer, const OpenCall& op);  ///< All but the bytes of `state`, which must follow.
-void write(Writer& writer, const RunTasks& op);  ///< All but the bytes of `arguments`, which must follow.
-void write(Writer& writer, const TaskResults& op); ///< All but `bytes`, which must follow.
+void write(Writer& writer,
+           const OpenCall& op); ///< All but the bytes of `state`, which must follow.
+void write(Writer& writer,
+           const RunTasks& op); ///< All but the bytes of `arguments`, which must follow.
+void write(Writer& writer,
+           const TaskResults& op); ///< All but `bytes`, which must follow.
 void write(Writer& writer, const Recall& op);
 void write(Writer& writer, const Ready& op);
 void write(Writer& writer, const HandedBack& op);
@@ -116,8 +121,8 @@ void write(Writer& writer, Op op); ///< An operation without fields.
 void write(Writer& writer, Op op, std::uint64_t id);
 
 Op read_op(Reader& reader); ///< Throws Error on a value that is none.
-/// These read what write() wrote behind the Op. `whole` owns the bytes that `reader` walks over, so
-/// that payloads need no copy. They throw Error on anything malformed.
+/// These read what write() wrote behind the Op. `whole` owns the bytes that `reader`
+/// walks over, so that payloads need no copy. They throw Error on anything malformed.
 OpenCall read_open(Reader& reader, const Payload& whole);
 RunTasks read_run(Reader& reader, const Payload& whole);
 Recall read_recall(Reader& reader);

@@ -17,9 +17,10 @@ std::uint64_t Slot::assign(TaskRange tasks) {
 
 std::optional<TaskRange> Slot::finish(std::uint64_t seq) {
   // The oldest, but on an inline session, where a task that waits runs later ones.
-  auto found = std::find_if(running_.begin(), running_.end(), [&](const RunningRange& range) {
-    return seq >= range.first_seq && seq < range.first_seq + range.tasks.size();
-  });
+  auto found =
+    std::find_if(running_.begin(), running_.end(), [&](const RunningRange& range) {
+      return seq >= range.first_seq && seq < range.first_seq + range.tasks.size();
+    });
   if (found == running_.end())
     return std::nullopt;
   RunningRange before{found->tasks.split(seq - found->first_seq), found->first_seq};
@@ -68,7 +69,9 @@ bool Slot::holds(std::uint64_t call) const {
                      [&](auto& range) { return range.tasks.call() == call; });
 }
 
-bool Node::idle() const { return outstanding() == 0; }
+bool Node::idle() const {
+  return outstanding() == 0;
+}
 
 std::size_t Node::outstanding() const {
   std::size_t sum = 0;
@@ -88,7 +91,8 @@ void SlotProgress::announce(std::byte* page, std::size_t slot, std::uint64_t seq
 
 std::uint64_t SlotProgress::started(const std::byte* page, std::size_t slot) {
   auto* place = const_cast<std::byte*>(page) + slot * stride;
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place)).load(std::memory_order_acquire);
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place))
+    .load(std::memory_order_acquire);
 }
 
 } // namespace fiber::actors

@@ -26,8 +26,8 @@ struct RunningRange {
 
 /// One worker slot as the pool sees it: what was sent to it, in order.
 ///
-/// This is the running table. A result counts only if its (incarnation, slot, sequence number)
-/// stands here, and each entry leaves once: answered, handed back or lost.
+/// This is the running table. A result counts only if its (incarnation, slot, sequence
+/// number) stands here, and each entry leaves once: answered, handed back or lost.
 class Slot {
 public:
   /// Appends; returns the sequence number of the first task.
@@ -44,7 +44,8 @@ public:
   bool holds(std::uint64_t call) const;
 
   bool recalled = false; ///< An answer to a recall is under way.
-  std::chrono::steady_clock::time_point progress; ///< Last time it got or answered something.
+  std::chrono::steady_clock::time_point
+    progress; ///< Last time it got or answered something.
 
 private:
   std::deque<RunningRange> running_;
@@ -68,11 +69,13 @@ struct Node {
 
   bool idle() const;
   std::size_t outstanding() const;
-  /// Number of the last task that a slot has announced as started; 0 if it can't be known.
+  /// Number of the last task that a slot has announced as started; 0 if it can't be
+  /// known.
   std::uint64_t started(std::size_t slot) const;
 };
 
-/// Where a slot of a local job announces the task it starts. One line of the shared page each.
+/// Where a slot of a local job announces the task it starts. One line of the shared page
+/// each.
 struct SlotProgress {
   static constexpr std::size_t stride = 64;
   static void announce(std::byte* page, std::size_t slot, std::uint64_t seq);

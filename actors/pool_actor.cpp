@@ -17,7 +17,8 @@ std::exception_ptr cancelled(const std::string& why) {
 
 } // namespace
 PoolState::~PoolState() {
-  // An end that nobody planned must not leave anybody waiting; nobody can be written to any more.
+  // An end that nobody planned must not leave anybody waiting; nobody can be written to
+  // any more.
   ending = true;
   for (auto& [incarnation, node] : nodes)
     node.opened.clear();
@@ -56,7 +57,9 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
       }
     },
     [this](NodeShare message) { totals.bytes_sent += message.bytes; },
-    [this](const NodeLost& message) { return static_cast<std::uint8_t>(node_lost(message)); },
+    [this](const NodeLost& message) {
+      return static_cast<std::uint8_t>(node_lost(message));
+    },
     [this](StealTick) {
       ticking = false;
       steal();
@@ -70,13 +73,16 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
   };
 }
 
-// -- calls -----------------------------------------------------------------------------------
+// -- calls
+// -----------------------------------------------------------------------------------
 
 void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
   auto& record = calls[batch->call->id];
   record.call = batch->call;
   record.submitted += batch->size();
-  TaskRange tasks{.batch = batch, .from = 0, .to = static_cast<std::uint32_t>(batch->size()),
+  TaskRange tasks{.batch = batch,
+                  .from = 0,
+                  .to = static_cast<std::uint32_t>(batch->size()),
                   .exits = nullptr};
   if (failure || ending) {
     fail(tasks, failure ? failure : cancelled("the pool was terminated"));
@@ -117,21 +123,21 @@ void PoolState::cancel_call(std::uint64_t call) {
         recall(node, i, UINT32_MAX);
 }
 
-// -- workers ---------------------------------------------------------------------------------
+// -- workers
+// ---------------------------------------------------------------------------------
 
 void PoolState::start_workers() {
   if (started || ending || failure)
     return;
   started = true;
   supervisor = spawn_supervisor(
-    self->system(),
-    {.name = settings.name,
-     .intensity = std::max(5, 2 * static_cast<int>(settings.workers)),
-     .period = std::nullopt,
-     .backoff = settings.backoff,
-     .seed = settings.seed,
-     .stop_together = true,
-     .children = {}});
+    self->system(), {.name = settings.name,
+                     .intensity = std::max(5, 2 * static_cast<int>(settings.workers)),
+                     .period = std::nullopt,
+                     .backoff = settings.backoff,
+                     .seed = settings.seed,
+                     .stop_together = true,
+                     .children = {}});
   self->monitor(supervisor);
   reconcile();
 }
@@ -161,17 +167,18 @@ void PoolState::reconcile() {
                     wanted(ordinal)};
     children[ordinal] = {.slots = order.slots};
     auto pool = caf::actor_cast<caf::actor>(self);
-    caf::anon_send(supervisor,
-               start_child{{.name = order.name,
-                            .restart = Restart::permanent,
-                            .start =
-                              [start = settings.start_node, pool = caf::actor_addr(pool.address()),
-                               order](caf::event_based_actor* parent) -> caf::actor {
-                              // By address: a pool that nobody uses must not live on through its nodes.
-                              auto strong = caf::actor_cast<caf::actor>(pool);
-                              return strong ? start(parent, strong, order) : caf::actor{};
-                            },
-                            .stop_limit = std::chrono::seconds(10)}});
+    caf::anon_send(
+      supervisor,
+      start_child{
+        {.name = order.name,
+         .restart = Restart::permanent,
+         .start = [start = settings.start_node, pool = caf::actor_addr(pool.address()),
+                   order](caf::event_based_actor* parent) -> caf::actor {
+           // By address: a pool that nobody uses must not live on through its nodes.
+           auto strong = caf::actor_cast<caf::actor>(pool);
+           return strong ? start(parent, strong, order) : caf::actor{};
+         },
+         .stop_limit = std::chrono::seconds(10)}});
   }
 }
 
@@ -309,7 +316,8 @@ PoolStats PoolState::stats() const {
   return now;
 }
 
-// -- the end ---------------------------------------------------------------------------------
+// -- the end
+// ---------------------------------------------------------------------------------
 
 void PoolState::stop_if_closed() {
   if (!closed || ending || !calls.empty())

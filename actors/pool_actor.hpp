@@ -27,8 +27,10 @@ struct PoolSettings {
   std::size_t max_tasks_per_worker = 0; ///< 0: no limit.
   int max_retries = 3;                  ///< -1: no limit.
   bool retry_exceptions = false;
-  bool nested = false; ///< A task that waits runs others of its slot: each slot takes what there is.
-  /// Starts the actor that stands for one job; it reports to the pool with NodeUp and its kin.
+  bool nested =
+    false; ///< A task that waits runs others of its slot: each slot takes what there is.
+  /// Starts the actor that stands for one job; it reports to the pool with NodeUp and its
+  /// kin.
   std::function<caf::actor(caf::event_based_actor* supervisor, const caf::actor& pool,
                            const NodeOrder& order)>
     start_node;
@@ -36,13 +38,15 @@ struct PoolSettings {
   std::uint64_t seed = 0; ///< Of the back-off's jitter; 0: a random one.
 };
 
-/// Runs tasks on nodes. Each accepted task ends exactly once, whatever happens to the nodes:
-/// with a result, with its exception, as WorkerLost after too many losses, or as Cancelled.
+/// Runs tasks on nodes. Each accepted task ends exactly once, whatever happens to the
+/// nodes: with a result, with its exception, as WorkerLost after too many losses, or as
+/// Cancelled.
 ///
-/// Where a task is: in the queue (not handed out), in the running table of one slot (Slot), or
-/// ended. Results are accepted only for what the running table lists.
+/// Where a task is: in the queue (not handed out), in the running table of one slot
+/// (Slot), or ended. Results are accepted only for what the running table lists.
 ///
-/// The pool owns the supervisor of its nodes and starts both lazily. Messages: messages.hpp.
+/// The pool owns the supervisor of its nodes and starts both lazily. Messages:
+/// messages.hpp.
 caf::actor spawn_pool(caf::actor_system& system, PoolSettings settings);
 
 } // namespace fiber::actors

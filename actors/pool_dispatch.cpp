@@ -6,15 +6,16 @@
 
 #include "actors/pool_state.hpp"
 
-// Who gets which task, and when. Slots pull: each has as many tasks as keep it busy until the
-// next ones arrive, and gets more as it answers. What waits behind a slow task is taken back as
-// soon as somebody else is idle.
+// Who gets which task, and when. Slots pull: each has as many tasks as keep it busy until
+// the next ones arrive, and gets more as it answers. What waits behind a slow task is
+// taken back as soon as somebody else is idle.
 
 namespace fiber::actors {
 namespace {
 
-/// Tasks that a slot has in hand should last for so long: many times the 50 to 100 us that
-/// results and new tasks take on their way, and short enough that nothing is far from done.
+/// Tasks that a slot has in hand should last for so long: many times the 50 to 100 us
+/// that results and new tasks take on their way, and short enough that nothing is far
+/// from done.
 constexpr double horizon_ns = 2e6;
 constexpr std::size_t most_credit = 1024;
 constexpr std::size_t bytes_in_hand = 1024 * 1024;
@@ -135,7 +136,8 @@ void PoolState::place_suspects() {
   }
 }
 
-void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFrame& frame) {
+void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
+                           NodeFrame& frame) {
   auto& batch = *tasks.batch;
   auto& call = *batch.call;
   Writer writer(frame.head);
@@ -189,13 +191,14 @@ void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
   target.recalled = true;
   NodeFrame frame;
   Writer writer(frame.head);
-  write(writer, Recall{static_cast<std::uint32_t>(slot),
-                       static_cast<std::uint32_t>(std::min<std::size_t>(most, UINT32_MAX))});
+  write(writer,
+        Recall{static_cast<std::uint32_t>(slot),
+               static_cast<std::uint32_t>(std::min<std::size_t>(most, UINT32_MAX))});
   flush(node, frame);
 }
 
-/// With nothing left to hand out, takes back from slots with the most work ahead, one for each
-/// idle slot.
+/// With nothing left to hand out, takes back from slots with the most work ahead, one for
+/// each idle slot.
 void PoolState::steal() {
   if (!queue.empty() || idle.empty() || ending)
     return;
@@ -219,7 +222,8 @@ void PoolState::steal() {
       later = true;
       auto mean = pace(slot.call()).mean_ns;
       auto ahead = static_cast<double>(slot.outstanding() - 1) * std::max(mean, 0.0);
-      if (hands > 0 && (ahead > steal_ns || now - slot.progress > std::chrono::milliseconds(1))) {
+      if (hands > 0 &&
+          (ahead > steal_ns || now - slot.progress > std::chrono::milliseconds(1))) {
         recall(node, i, slot.outstanding() / 2);
         --hands;
       }

@@ -9,7 +9,8 @@
 namespace fiber::actors {
 namespace {
 
-/// Tasks behind a call's mean duration: enough to be steady, few enough to follow a change.
+/// Tasks behind a call's mean duration: enough to be steady, few enough to follow a
+/// change.
 constexpr double most_weight = 64;
 constexpr int exit_unknown = 256;
 
@@ -34,7 +35,8 @@ void PoolState::results(NodeResults& news) {
                       ? (known.mean_ns * known.weight + busy) / (known.weight + n)
                       : busy / n;
     known.weight = std::min(most_weight, known.weight + n);
-    durations.add(frame.busy_ns / std::max<std::size_t>(1, frame.results.size()), frame.results.size());
+    durations.add(frame.busy_ns / std::max<std::size_t>(1, frame.results.size()),
+                  frame.results.size());
   }
   slot.progress = self->clock().now();
   for (auto& result : frame.results) {
@@ -56,9 +58,10 @@ void PoolState::results(NodeResults& news) {
       continue;
     }
     Reader reader(bytes.bytes());
-    finish(*task, {{}, std::make_exception_ptr(
-                         RemoteError(read_failure(reader), task->batch->first + task->from,
-                                     static_cast<int>(task->attempt), node.job))});
+    finish(*task, {{},
+                   std::make_exception_ptr(
+                     RemoteError(read_failure(reader), task->batch->first + task->from,
+                                 static_cast<int>(task->attempt), node.job))});
   }
   if (unforgiven && !frame.results.empty()) {
     unforgiven = false;
@@ -114,8 +117,8 @@ void PoolState::come_back(TaskRange tasks) {
     queue.put_back(std::move(tasks));
 }
 
-/// Every task of a lost node waits again or ends. In each slot one is charged: the one it last
-/// announced as started, else the first it had not answered.
+/// Every task of a lost node waits again or ends. In each slot one is charged: the one it
+/// last announced as started, else the first it had not answered.
 void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged) {
   std::vector<TaskRange> back;
   for (std::size_t i = 0; i < node.slots.size(); ++i) {
@@ -125,8 +128,9 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
       auto seq = first_seq;
       while (tasks.size() > 0) {
         auto task = tasks.split(1);
-        // With no retry at all, whatever may have run must not run again, whoever ended its node.
-        // Of unannounced tasks that is all: results of the first ones may have been under way.
+        // With no retry at all, whatever may have run must not run again, whoever ended
+        // its node. Of unannounced tasks that is all: results of the first ones may have
+        // been under way.
         auto once = settings.max_retries == 0;
         auto ran = node.page ? seq <= announced : first || once;
         auto guilty = node.page ? seq == announced : first;
@@ -154,8 +158,10 @@ void PoolState::charge(TaskRange task, const NodeLost& lost) {
                  task.charges <= static_cast<std::uint32_t>(settings.max_retries);
   if (!allowed) {
     auto index = task.batch->first + task.from;
-    finish(task, {{}, std::make_exception_ptr(WorkerLost(index, static_cast<int>(task.attempt),
-                                                         std::move(exits), lost.reason))});
+    finish(task,
+           {{},
+            std::make_exception_ptr(WorkerLost(index, static_cast<int>(task.attempt),
+                                               std::move(exits), lost.reason))});
     return;
   }
   task.exits = std::make_shared<const std::vector<int>>(std::move(exits));

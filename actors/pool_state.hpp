@@ -21,13 +21,15 @@ namespace fiber::actors {
 
 /// To the pool itself: time to look for tasks that wait behind a slow one.
 struct StealTick {};
-/// To the pool itself: this node has been ready for long enough to say that starting works.
+/// To the pool itself: this node has been ready for long enough to say that starting
+/// works.
 struct ProvenTick {
   std::uint64_t incarnation = 0;
 };
 
 /// A pool's own knowledge and what it does with it. Handlers and life cycle are in
-/// pool_actor.cpp, who gets which task in pool_dispatch.cpp, how tasks end in pool_results.cpp.
+/// pool_actor.cpp, who gets which task in pool_dispatch.cpp, how tasks end in
+/// pool_results.cpp.
 struct PoolState {
   static constexpr const char* name = "fiber.pool";
 
@@ -107,13 +109,13 @@ struct PoolState {
   TaskQueue queue;
   std::unordered_map<std::uint64_t, CallRecord> calls;
   std::unordered_map<detail::Open, Pace> paces;
-  std::map<std::uint64_t, Node> nodes;     ///< Those that are up, by incarnation.
-  std::map<std::size_t, Child> children;   ///< Those that the supervisor has, by ordinal.
-  std::deque<SlotRef> idle;                ///< May hold some that are not any more.
+  std::map<std::uint64_t, Node> nodes;   ///< Those that are up, by incarnation.
+  std::map<std::size_t, Child> children; ///< Those that the supervisor has, by ordinal.
+  std::deque<SlotRef> idle;              ///< May hold some that are not any more.
   std::vector<std::shared_ptr<Signal>> awaiting_workers;
-  std::vector<Completion> completions;     ///< Of `completing`, not delivered yet.
+  std::vector<Completion> completions; ///< Of `completing`, not delivered yet.
   std::shared_ptr<const Call> completing;
-  std::exception_ptr failure;              ///< Why the pool can run nothing any more.
+  std::exception_ptr failure; ///< Why the pool can run nothing any more.
   bool started = false, closed = false, ending = false;
   bool unforgiven = false; ///< A loss counts against the supervisor's intensity.
   bool saturated = false;  ///< Every slot has what it may have.

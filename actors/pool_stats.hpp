@@ -12,7 +12,8 @@ namespace fiber::actors {
 
 using StatsReply = Reply<PoolStats>;
 
-/// Counts durations in steps of a quarter octave: percentiles within 19 % at a fixed size.
+/// Counts durations in steps of a quarter octave: percentiles within 19 % at a fixed
+/// size.
 class DurationCounts {
 public:
   void add(std::uint64_t ns, std::uint64_t times) {

@@ -84,7 +84,8 @@ private:
 };
 
 ShareCache& ShareCache::instance() {
-  static auto* cache = new ShareCache; // Never destroyed: handles may be in static objects.
+  static auto* cache =
+    new ShareCache; // Never destroyed: handles may be in static objects.
   return *cache;
 }
 
@@ -98,7 +99,8 @@ bool ShareCache::connected() const {
   return link_ != nullptr;
 }
 
-std::shared_ptr<detail::SharedObject> ShareCache::handle(std::uint64_t id, Reader& reader) {
+std::shared_ptr<detail::SharedObject> ShareCache::handle(std::uint64_t id,
+                                                         Reader& reader) {
   auto place = reader.get<SharedMemory::Place>();
   std::lock_guard lock(mutex_);
   auto& copy = copies_[id];

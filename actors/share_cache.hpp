@@ -11,8 +11,8 @@
 
 namespace fiber::actors {
 
-/// A job's copies of shared values. A copy is fetched on first use and kept until the driver says
-/// that nobody holds the value any more, so that the next call finds it here.
+/// A job's copies of shared values. A copy is fetched on first use and kept until the
+/// driver says that nobody holds the value any more, so that the next call finds it here.
 ///
 /// Thread safety: any thread may call any member function.
 class ShareCache {

@@ -12,7 +12,8 @@ class ShareStore::Object final : public detail::SharedObject {
 public:
   Object(std::uint64_t id, std::weak_ptr<ShareStore> store, Bytes packed)
     : id_(id), store_(std::move(store)), packed_(std::move(packed)) {}
-  Object(std::uint64_t id, std::weak_ptr<ShareStore> store, std::span<const std::byte> array)
+  Object(std::uint64_t id, std::weak_ptr<ShareStore> store,
+         std::span<const std::byte> array)
     : id_(id), store_(std::move(store)), memory_(std::make_unique<SharedMemory>(array)) {}
   ~Object() override {
     if (auto store = store_.lock())
@@ -20,7 +21,9 @@ public:
   }
 
   std::uint64_t id() const override { return id_; }
-  std::span<const std::byte> bytes() override { return memory_ ? memory_->bytes() : packed_; }
+  std::span<const std::byte> bytes() override {
+    return memory_ ? memory_->bytes() : packed_;
+  }
   void pack_place(Writer& writer) const override {
     writer.put(memory_ ? memory_->place() : SharedMemory::Place{});
   }
@@ -48,7 +51,8 @@ std::shared_ptr<detail::SharedObject> ShareStore::add(Bytes packed,
   return enter(std::move(object));
 }
 
-std::shared_ptr<detail::SharedObject> ShareStore::add_array(std::span<const std::byte> bytes) {
+std::shared_ptr<detail::SharedObject>
+ShareStore::add_array(std::span<const std::byte> bytes) {
   std::unique_lock lock(mutex_);
   auto id = next_id_++;
   lock.unlock();

@@ -15,11 +15,12 @@ namespace fiber::actors {
 
 /// The driver's shared values: who holds each, and the jobs that have a copy to be freed.
 ///
-/// A value lives while a handle of this process does (in packed arguments too) or a job has said
-/// that it retains it. Thread safety: any thread may call any member function.
+/// A value lives while a handle of this process does (in packed arguments too) or a job
+/// has said that it retains it. Thread safety: any thread may call any member function.
 class ShareStore : public std::enable_shared_from_this<ShareStore> {
 public:
-  std::shared_ptr<detail::SharedObject> add(Bytes packed, std::shared_ptr<const void> value);
+  std::shared_ptr<detail::SharedObject> add(Bytes packed,
+                                            std::shared_ptr<const void> value);
   /// Copies `bytes` into sealed memory that other processes of this machine can map.
   std::shared_ptr<detail::SharedObject> add_array(std::span<const std::byte> bytes);
   /// Null if it is freed.
@@ -28,7 +29,8 @@ public:
   // What jobs ask for.
   /// Sends the value, or word that there is none; returns its size.
   std::size_t fetch(std::uint64_t id, wire::Link& link);
-  void retain(std::uint64_t id, std::uint64_t incarnation, std::weak_ptr<wire::Link> link);
+  void retain(std::uint64_t id, std::uint64_t incarnation,
+              std::weak_ptr<wire::Link> link);
   void release(std::uint64_t id, std::uint64_t incarnation);
   void job_gone(std::uint64_t incarnation);
 
@@ -49,7 +51,8 @@ private:
   std::mutex mutex_;
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Entry> entries_;
-  std::map<std::uint64_t, std::map<std::uint64_t, Retained>> retained_; ///< Incarnation, id.
+  std::map<std::uint64_t, std::map<std::uint64_t, Retained>>
+    retained_; ///< Incarnation, id.
 };
 
 } // namespace fiber::actors

@@ -22,7 +22,8 @@ void write_all(int fd, const void* data, std::size_t size) {
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)
-      throw std::system_error(errno, std::generic_category(), "can't write shared memory");
+      throw std::system_error(errno, std::generic_category(),
+                              "can't write shared memory");
     next += n;
     size -= static_cast<std::size_t>(n);
   }
@@ -39,7 +40,8 @@ SharedMemory::SharedMemory(std::span<const std::byte> bytes)
   place_ = {::getpid(), fd_.get(), bytes.size(), {word(), word()}};
   write_all(fd_.get(), bytes.data(), bytes.size());
   write_all(fd_.get(), &place_.tag, sizeof place_.tag);
-  if (::fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0 ||
+  if (::fcntl(fd_.get(), F_ADD_SEALS,
+              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0 ||
       !map(fd_.get()))
     throw std::system_error(errno, std::generic_category(), "can't seal shared memory");
 }
@@ -53,7 +55,8 @@ std::unique_ptr<SharedMemory> SharedMemory::open(const Place& place) {
   memory->place_ = place;
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0 ||
-      static_cast<std::uint64_t>(status.st_size) != memory->mapped_size() || !memory->map(fd.get()) ||
+      static_cast<std::uint64_t>(status.st_size) != memory->mapped_size() ||
+      !memory->map(fd.get()) ||
       std::memcmp(memory->data_ + place.size, &place.tag, sizeof place.tag) != 0)
     return nullptr; // On another machine that path can be anything.
   return memory;
@@ -72,6 +75,8 @@ SharedMemory::~SharedMemory() {
     ::munmap(const_cast<std::byte*>(data_), mapped_size());
 }
 
-std::span<const std::byte> SharedMemory::bytes() const { return {data_, place_.size}; }
+std::span<const std::byte> SharedMemory::bytes() const {
+  return {data_, place_.size};
+}
 
 } // namespace fiber::actors

@@ -13,11 +13,12 @@
 
 namespace fiber::actors {
 
-/// A sealed array in memory that other processes of this machine can map: nobody can change it.
+/// A sealed array in memory that other processes of this machine can map: nobody can
+/// change it.
 class SharedMemory {
 public:
-  /// Where another process finds it: a descriptor of the process that made it. The tag tells
-  /// whether what stands there is the same array.
+  /// Where another process finds it: a descriptor of the process that made it. The tag
+  /// tells whether what stands there is the same array.
   struct Place {
     std::int32_t pid = 0;
     std::int32_t fd = -1;

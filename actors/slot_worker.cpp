@@ -20,17 +20,22 @@ thread_local const TaskContext* current_task = nullptr;
 
 } // namespace
 
-const TaskContext* TaskContext::current() { return current_task; }
+const TaskContext* TaskContext::current() {
+  return current_task;
+}
 TaskScope::TaskScope(const TaskContext& context) : outer_(current_task) {
   current_task = &context;
 }
-TaskScope::~TaskScope() { current_task = outer_; }
+TaskScope::~TaskScope() {
+  current_task = outer_;
+}
 
 SlotWorker::SlotWorker(Settings settings) : settings_(std::move(settings)) {
   pending_.slot = settings_.slot;
 }
 
-// -- the slot's thread --------------------------------------------------------------------------
+// -- the slot's thread
+// --------------------------------------------------------------------------
 
 void SlotWorker::initialize(const CallCode& initializer) {
   auto body = open(initializer);
@@ -149,8 +154,8 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
   else
     values_.insert(values_.end(), value.begin(), value.end());
   // Whoever waits for the last ones waits no longer than needed.
-  if (task.last || results.size() >= most_results || values_.size() >= most_result_bytes ||
-      Clock::now() - oldest_ >= longest_hold) {
+  if (task.last || results.size() >= most_results ||
+      values_.size() >= most_result_bytes || Clock::now() - oldest_ >= longest_hold) {
     flush_locked();
     return;
   }
@@ -181,7 +186,8 @@ void SlotWorker::flush_locked() {
   settings_.link->send(task_stream, std::move(head), std::move(values));
 }
 
-// -- any thread -----------------------------------------------------------------------------------
+// -- any thread
+// -----------------------------------------------------------------------------------
 
 void SlotWorker::push(RunTasks tasks, std::shared_ptr<const CallCode> code) {
   if (tasks.lengths.empty())

@@ -28,8 +28,8 @@ struct CallCode {
   Payload state;
 };
 
-/// One worker slot of a node: a queue of tasks and the thread that runs them, one at a time and
-/// in order. The thread writes its results to the link itself.
+/// One worker slot of a node: a queue of tasks and the thread that runs them, one at a
+/// time and in order. The thread writes its results to the link itself.
 ///
 /// Thread safety: run() and step() belong to the slot's thread, all else to any.
 class SlotWorker {
@@ -68,8 +68,8 @@ private:
   struct Queued {
     RunTasks tasks;
     std::shared_ptr<const CallCode> code;
-    std::size_t next = 0;      ///< Which task is next.
-    std::uint64_t begin = 0;   ///< Where its arguments begin.
+    std::size_t next = 0;    ///< Which task is next.
+    std::uint64_t begin = 0; ///< Where its arguments begin.
   };
   struct Task {
     std::shared_ptr<const CallCode> code;

@@ -395,7 +395,8 @@ struct supervisor_state {
 } // namespace
 
 caf::actor spawn_supervisor(caf::actor_system& system, SupervisorConfig config) {
-  // An argument, not a capture: CAF 0.17 binds a null reference for functions without arguments.
+  // An argument, not a capture: CAF 0.17 binds a null reference for functions without
+  // arguments.
   return system.spawn(
     [](caf::stateful_actor<supervisor_state>* self, const SupervisorConfig& with) {
       return self->state.make_behavior(with);

@@ -19,7 +19,9 @@ void TaskQueue::put_back(TaskRange range) {
     waiting_.push_front(std::move(range));
 }
 
-void TaskQueue::suspect(TaskRange task) { suspects_.push_back(std::move(task)); }
+void TaskQueue::suspect(TaskRange task) {
+  suspects_.push_back(std::move(task));
+}
 
 TaskRange TaskQueue::take(std::size_t most, std::size_t most_bytes) {
   auto& front = waiting_.front();
@@ -28,7 +30,8 @@ TaskRange TaskQueue::take(std::size_t most, std::size_t most_bytes) {
   // Ends only grow: the last one within the limit is found without looking at all.
   auto begin = batch.ends.begin() + front.from;
   auto limit = batch.begin_of(front.from) + most_bytes;
-  auto fitting = std::upper_bound(begin, begin + static_cast<std::ptrdiff_t>(n), limit) - begin;
+  auto fitting =
+    std::upper_bound(begin, begin + static_cast<std::ptrdiff_t>(n), limit) - begin;
   n = std::max<std::size_t>(1, static_cast<std::size_t>(fitting));
   auto taken = front.split(n);
   size_ -= n;
@@ -46,9 +49,10 @@ TaskRange TaskQueue::take_suspect() {
 std::vector<TaskRange> TaskQueue::remove(std::optional<std::uint64_t> call) {
   std::vector<TaskRange> removed;
   for (auto* list : {&suspects_, &waiting_}) {
-    auto gone = std::stable_partition(list->begin(), list->end(), [&](const TaskRange& range) {
-      return call && range.call() != *call;
-    });
+    auto gone =
+      std::stable_partition(list->begin(), list->end(), [&](const TaskRange& range) {
+        return call && range.call() != *call;
+      });
     std::move(gone, list->end(), std::back_inserter(removed));
     list->erase(gone, list->end());
   }

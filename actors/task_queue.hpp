@@ -34,8 +34,8 @@ struct TaskRange {
 
 /// Every accepted task that no worker has: in the order in which they are to run.
 ///
-/// Tasks that were handed out before come first; suspects, which lost a worker before, are kept
-/// apart since they may run only alone.
+/// Tasks that were handed out before come first; suspects, which lost a worker before,
+/// are kept apart since they may run only alone.
 class TaskQueue {
 public:
   /// New tasks, behind all others.
@@ -45,7 +45,8 @@ public:
   /// One task that was charged with a lost worker.
   void suspect(TaskRange task);
 
-  /// The next tasks, at most `most` of them and about `most_bytes` of arguments (at least one).
+  /// The next tasks, at most `most` of them and about `most_bytes` of arguments (at least
+  /// one).
   TaskRange take(std::size_t most, std::size_t most_bytes);
   TaskRange take_suspect();
   /// What take() would take from.

@@ -40,7 +40,8 @@ public:
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
   int fd() const { return fd_.get(); }
-  /// Spares a descriptor once it has been handed over; the mapping stays. fd() is -1 then.
+  /// Spares a descriptor once it has been handed over; the mapping stays. fd() is -1
+  /// then.
   void close_fd() { fd_.reset(); }
 
 private:
@@ -52,12 +53,13 @@ private:
 /// A job to be made: the same executable, in the same image, with the driver's original
 /// arguments.
 struct JobSpec {
-  std::string name;        ///< For people: prefixes forwarded output; unique within the session.
-  Bytes boot;              ///< Handed to the job over a private channel: keys may be in it.
-  bool link = true;        ///< Wanted: an inherited socket pair (ignored where there is none).
-  std::size_t page_bytes = 0; ///< Wanted: shared memory of this size (ignored where there is none).
+  std::string name; ///< For people: prefixes forwarded output; unique within the session.
+  Bytes boot;       ///< Handed to the job over a private channel: keys may be in it.
+  bool link = true; ///< Wanted: an inherited socket pair (ignored where there is none).
+  std::size_t page_bytes =
+    0; ///< Wanted: shared memory of this size (ignored where there is none).
   JobResources resources;
-  std::string image;       ///< Where the backend has images.
+  std::string image; ///< Where the backend has images.
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> environment; ///< Added to the driver's.
 };
@@ -80,7 +82,8 @@ struct JobEvent {
   JobId job;
   int pid = 0;                  ///< started: as seen by the engine; 0 if it has none.
   std::optional<int> exit_code; ///< ended: 0..255, -N for signal N, nothing if unknown.
-  std::string detail;           ///< ended, failed: e.g. "killed by SIGKILL", "exit unknown (zygote lost)".
+  std::string
+    detail; ///< ended, failed: e.g. "killed by SIGKILL", "exit unknown (zygote lost)".
 };
 
 /// An engine said no. what() is "OPERATION: DETAIL".
@@ -109,17 +112,18 @@ public:
   virtual ~Backend() = default;
   /// "local", "docker", ...
   virtual std::string name() const = 0;
-  /// Delivers every event from now on, from a thread of the backend's own, one at a time. Call
-  /// once, before the first create(). The watcher must not block.
+  /// Delivers every event from now on, from a thread of the backend's own, one at a time.
+  /// Call once, before the first create(). The watcher must not block.
   virtual void watch(Watcher watcher) = 0;
-  /// Asks for one job. Returns when the engine has accepted it, which may be before it runs;
-  /// throws EngineError if it refuses. The same spec.name twice is refused.
+  /// Asks for one job. Returns when the engine has accepted it, which may be before it
+  /// runs; throws EngineError if it refuses. The same spec.name twice is refused.
   virtual Job create(JobSpec spec) = 0;
-  /// Ends a job: asks it to (SIGTERM or the like), forces it after `grace` (0: at once), along
-  /// with every process it started. Returns at once; ended follows. Unknown or ended: no effect.
+  /// Ends a job: asks it to (SIGTERM or the like), forces it after `grace` (0: at once),
+  /// along with every process it started. Returns at once; ended follows. Unknown or
+  /// ended: no effect.
   virtual void terminate(const JobId& job, std::chrono::milliseconds grace) = 0;
-  /// The last stdout and stderr of a job, in order, at most 1 MiB; kept after its end until
-  /// forget().
+  /// The last stdout and stderr of a job, in order, at most 1 MiB; kept after its end
+  /// until forget().
   virtual std::string logs(const JobId& job) = 0;
   /// Drops what is kept of an ended job.
   virtual void forget(const JobId& job) = 0;

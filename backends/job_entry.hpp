@@ -15,9 +15,10 @@ struct JobEntry {
   std::shared_ptr<SharedPage> page; ///< May be null.
 };
 
-/// Called first thing in fiber::init. Nothing in a driver; in a job, what it was started with.
-/// In a zygote this call stays for the zygote's life and returns in each process it forks.
-/// FIBER_NODE is removed from the environment, so that what a job starts is no job.
+/// Called first thing in fiber::init. Nothing in a driver; in a job, what it was started
+/// with. In a zygote this call stays for the zygote's life and returns in each process it
+/// forks. FIBER_NODE is removed from the environment, so that what a job starts is no
+/// job.
 std::optional<JobEntry> enter_job();
 
 } // namespace fiber::backends

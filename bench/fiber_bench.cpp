@@ -39,8 +39,8 @@ double seconds(const std::function<void()>& f) {
 }
 
 void print(std::string_view row, double value, std::string_view unit) {
-  std::cout << R"({"name": ")" << row << R"(", "value": )" << value << R"(, "unit": ")" << unit
-            << "\"}" << std::endl;
+  std::cout << R"({"name": ")" << row << R"(", "value": )" << value << R"(, "unit": ")"
+            << unit << "\"}" << std::endl;
 }
 
 void wait_for(fiber::Pool& pool) {
@@ -48,9 +48,12 @@ void wait_for(fiber::Pool& pool) {
     throw std::runtime_error("the workers are not up after a minute");
 }
 
-// -- overhead ------------------------------------------------------------------------------------
+// -- overhead
+// ------------------------------------------------------------------------------------
 
-void nap(int us) { std::this_thread::sleep_for(std::chrono::microseconds(us)); }
+void nap(int us) {
+  std::this_thread::sleep_for(std::chrono::microseconds(us));
+}
 
 int duration_us(std::string_view row) {
   static const std::map<std::string, int, std::less<>> durations{
@@ -87,10 +90,15 @@ void overhead_lockstep(std::string_view row) {
   print(row, seconds(play) / rounds * 1e6, "us");
 }
 
-// -- small and large tasks ---------------------------------------------------------------------------
+// -- small and large tasks
+// ---------------------------------------------------------------------------
 
-Sixteen echo(Sixteen bytes) { return bytes; }
-std::vector<char> echo_megabyte(std::vector<char> bytes) { return bytes; }
+Sixteen echo(Sixteen bytes) {
+  return bytes;
+}
+std::vector<char> echo_megabyte(std::vector<char> bytes) {
+  return bytes;
+}
 
 void noop(std::string_view row) {
   constexpr std::size_t tasks = 1000000;
@@ -98,7 +106,8 @@ void noop(std::string_view row) {
   fiber::Pool pool(4);
   wait_for(pool);
   pool.map(echo, items, {.chunksize = 1});
-  print(row, tasks / seconds([&] { pool.map(echo, items, {.chunksize = 1}); }), "tasks/s");
+  print(row, tasks / seconds([&] { pool.map(echo, items, {.chunksize = 1}); }),
+        "tasks/s");
 }
 
 void noop_adaptive(std::string_view row) {
@@ -133,7 +142,8 @@ void megabyte(std::string_view row) {
   print(row, tasks * size / 1e6 / time, "MB/s");
 }
 
-// -- values sent once -----------------------------------------------------------------------------
+// -- values sent once
+// -----------------------------------------------------------------------------
 
 constexpr std::size_t shared_bytes = 100000000;
 
@@ -178,7 +188,9 @@ void share_array(std::string_view row) {
         "s");
 }
 
-std::size_t use_bound(const std::vector<char>& data, int) { return data.size(); }
+std::size_t use_bound(const std::vector<char>& data, int) {
+  return data.size();
+}
 
 void bound(std::string_view row) {
   constexpr std::size_t size = 10000000;
@@ -191,7 +203,8 @@ void bound(std::string_view row) {
   print(row, sent / (static_cast<double>(before.workers) * size), "ratio");
 }
 
-// -- starts, memory, recovery ------------------------------------------------------------------------
+// -- starts, memory, recovery
+// ------------------------------------------------------------------------
 
 /// Memory of a process that it shares with nobody, in MB.
 double unshared_mb(int pid) {
@@ -263,8 +276,8 @@ void recovery(std::string_view row) {
     nap(20000); // The other worker is idle by now.
     auto killed = Clock::now();
     kill(pid, SIGKILL);
-    times.push_back(std::chrono::duration<double>(Clock::time_point(Clock::duration(task.get())) -
-                                                  killed)
+    times.push_back(std::chrono::duration<double>(
+                      Clock::time_point(Clock::duration(task.get())) - killed)
                       .count());
   }
   auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
@@ -276,9 +289,15 @@ void recovery(std::string_view row) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void(std::string_view)>, std::less<>> rows{
-    {"noop", noop},         {"noop_adaptive", noop_adaptive}, {"apply", apply},
-    {"megabyte", megabyte}, {"share_shared", share_shared},   {"share_array", share_array},
-    {"bound_10mb", bound},  {"start_256", start},             {"queued_1m", queued},
+    {"noop", noop},
+    {"noop_adaptive", noop_adaptive},
+    {"apply", apply},
+    {"megabyte", megabyte},
+    {"share_shared", share_shared},
+    {"share_array", share_array},
+    {"bound_10mb", bound},
+    {"start_256", start},
+    {"queued_1m", queued},
     {"recovery", recovery}};
   std::string_view row = argc == 2 ? argv[1] : "";
   auto tls = row.ends_with("_tls");
@@ -286,8 +305,9 @@ int main(int argc, char** argv) {
   if (tls)
     config.link = "tls";
   auto session = fiber::init(argc, argv, config);
-  auto name = tls ? row.substr(0, row.size() - 4)
-                  : row.ends_with("_local") ? row.substr(0, row.size() - 6) : row;
+  auto name = tls                       ? row.substr(0, row.size() - 4)
+              : row.ends_with("_local") ? row.substr(0, row.size() - 6)
+                                        : row;
   try {
     if (row.starts_with("overhead_batch_"))
       overhead_batch(row);

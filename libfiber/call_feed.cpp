@@ -11,8 +11,8 @@
 namespace fiber::detail {
 namespace {
 
-/// Tasks are handed over when so many have gathered, or so many bytes, or when some have waited
-/// for about this long.
+/// Tasks are handed over when so many have gathered, or so many bytes, or when some have
+/// waited for about this long.
 constexpr std::size_t batch_tasks = 256;
 constexpr std::size_t batch_bytes = 64 * 1024;
 constexpr std::int64_t batch_ns = 2'000'000;
@@ -31,9 +31,15 @@ std::int64_t coarse_now() {
 
 } // namespace
 
-KeepScope::KeepScope() : outer_(innermost) { innermost = this; }
-KeepScope::~KeepScope() { innermost = outer_; }
-std::vector<std::shared_ptr<const void>> KeepScope::take() { return std::exchange(kept_, {}); }
+KeepScope::KeepScope() : outer_(innermost) {
+  innermost = this;
+}
+KeepScope::~KeepScope() {
+  innermost = outer_;
+}
+std::vector<std::shared_ptr<const void>> KeepScope::take() {
+  return std::exchange(kept_, {});
+}
 void KeepScope::keep(std::shared_ptr<const void> value) {
   if (innermost != nullptr)
     innermost->kept_.push_back(std::move(value));
@@ -49,7 +55,9 @@ CallFeed::~CallFeed() {
   target_->end();
 }
 
-const std::shared_ptr<Results>& CallFeed::results() const { return target_->shared_results; }
+const std::shared_ptr<Results>& CallFeed::results() const {
+  return target_->shared_results;
+}
 
 void CallFeed::end_task(KeepScope& scope) {
   if (ends_.empty())
@@ -67,7 +75,8 @@ void CallFeed::flush() {
   if (ends_.empty())
     return;
   added_bytes_ += bytes_.size();
-  target_->send(std::exchange(bytes_, {}), std::exchange(ends_, {}), std::exchange(kept_, {}));
+  target_->send(std::exchange(bytes_, {}), std::exchange(ends_, {}),
+                std::exchange(kept_, {}));
   if (!limited_)
     return;
   auto window = this->window();
@@ -83,11 +92,16 @@ void CallFeed::finish() {
 std::size_t CallFeed::window() const {
   if (added_bytes_ == 0)
     return window_tasks;
-  auto average = std::max<std::size_t>(1, added_bytes_ / std::max<std::size_t>(1, added_ - ends_.size()));
+  auto average = std::max<std::size_t>(
+    1, added_bytes_ / std::max<std::size_t>(1, added_ - ends_.size()));
   return std::clamp<std::size_t>(window_bytes / average, 4, window_tasks);
 }
 
-bool CallFeed::wants(std::size_t taken) const { return added_ - taken <= window() / 2; }
-bool CallFeed::full(std::size_t taken) const { return added_ - taken >= window(); }
+bool CallFeed::wants(std::size_t taken) const {
+  return added_ - taken <= window() / 2;
+}
+bool CallFeed::full(std::size_t taken) const {
+  return added_ - taken >= window();
+}
 
 } // namespace fiber::detail

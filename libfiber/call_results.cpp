@@ -10,12 +10,14 @@
 namespace fiber::detail {
 namespace {
 
-/// On an inline session a task that waits for so long without anything to run waits for ever.
+/// On an inline session a task that waits for so long without anything to run waits for
+/// ever.
 constexpr std::chrono::seconds inline_patience{2};
 
 } // namespace
 
-CallResults::CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel)
+CallResults::CallResults(Keep keep, std::function<bool()> run_one,
+                         std::function<void()> cancel)
   : keep_(keep), run_one_(std::move(run_one)), cancel_(std::move(cancel)) {}
 
 void CallResults::deliver(std::vector<actors::Completion> completions) {
@@ -74,7 +76,8 @@ bool CallResults::wait(const std::function<bool()>& fulfilled, Clock::time_point
   return ready;
 }
 
-bool CallResults::wait_inline(const std::function<bool()>& fulfilled, Clock::time_point limit) {
+bool CallResults::wait_inline(const std::function<bool()>& fulfilled,
+                              Clock::time_point limit) {
   auto idle_since = Clock::now();
   for (;;) {
     {
@@ -88,8 +91,10 @@ bool CallResults::wait_inline(const std::function<bool()>& fulfilled, Clock::tim
       idle_since = Clock::now();
       continue;
     }
-    if (actors::TaskContext::current() != nullptr && Clock::now() - idle_since > inline_patience)
-      throw Error("inline runs on one thread: this task waits for one that can't run before it ends");
+    if (actors::TaskContext::current() != nullptr &&
+        Clock::now() - idle_since > inline_patience)
+      throw Error("inline runs on one thread: this task waits for one that can't run "
+                  "before it ends");
     std::unique_lock lock(mutex_);
     Waiter waiter{fulfilled, {}};
     waiters_.push_back(&waiter);

@@ -16,11 +16,12 @@
 
 namespace fiber::detail {
 
-/// Where the pool's actor and the user's threads meet: takes outcomes, wakes who waits for them.
+/// Where the pool's actor and the user's threads meet: takes outcomes, wakes who waits
+/// for them.
 class CallResults final : public Results, public actors::ResultSink {
 public:
-  /// `run_one` runs a task on the calling thread if the session is inline, and says whether it did;
-  /// empty if there are workers. `cancel` tells the pool.
+  /// `run_one` runs a task on the calling thread if the session is inline, and says
+  /// whether it did; empty if there are workers. `cancel` tells the pool.
   CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel);
 
   void deliver(std::vector<actors::Completion> completions) override;
@@ -52,7 +53,8 @@ private:
   bool wait(const std::function<bool()>& fulfilled, Clock::time_point limit);
   bool wait_inline(const std::function<bool()>& fulfilled, Clock::time_point limit);
   bool has(std::size_t index) const {
-    return index < first_ || (index - first_ < entries_.size() && entries_[index - first_].there);
+    return index < first_ ||
+           (index - first_ < entries_.size() && entries_[index - first_].there);
   }
 
   const Keep keep_;

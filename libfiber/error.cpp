@@ -12,14 +12,15 @@ std::string remote_text(const Failure& failure, std::size_t index, int attempt,
                         const std::string& job) {
   auto where = "task " + std::to_string(index) + " (attempt " + std::to_string(attempt) +
                (job.empty() ? "" : ", job " + job) + ") threw ";
-  return where + failure.type + (failure.type.empty() || failure.what.empty() ? "" : ": ") +
-         failure.what;
+  return where + failure.type +
+         (failure.type.empty() || failure.what.empty() ? "" : ": ") + failure.what;
 }
 
 std::string exit_text(int exit) {
   if (exit == 256)
     return "exit unknown";
-  return exit < 0 ? "signal " + std::to_string(-exit) : "exit code " + std::to_string(exit);
+  return exit < 0 ? "signal " + std::to_string(-exit)
+                  : "exit code " + std::to_string(exit);
 }
 
 std::string lost_text(std::size_t index, int attempts, const std::vector<int>& exits,
@@ -54,7 +55,7 @@ BackendError::BackendError(std::string operation, int status, std::string detail
 
 ConfigError::ConfigError(std::string key, std::string place, std::string valid,
                          const std::string& problem)
-  : Error(key + " in " + place + ": " + problem + "; valid: " + valid), key_(std::move(key)),
-    place_(std::move(place)), valid_(std::move(valid)) {}
+  : Error(key + " in " + place + ": " + problem + "; valid: " + valid),
+    key_(std::move(key)), place_(std::move(place)), valid_(std::move(valid)) {}
 
 } // namespace fiber

@@ -22,7 +22,8 @@ struct InlineHost::Node {
   std::function<void(int, std::string)> ended;
 };
 
-InlineHost::InlineHost(caf::actor_system& system, std::shared_ptr<actors::Arrivals> arrivals)
+InlineHost::InlineHost(caf::actor_system& system,
+                       std::shared_ptr<actors::Arrivals> arrivals)
   : system_(system), arrivals_(std::move(arrivals)) {}
 
 InlineHost::~InlineHost() = default;
@@ -35,8 +36,9 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
   auto [ours, drivers] = wire::loopback();
   node->link = ours;
   for (std::uint32_t i = 0; i < node->boot.slots; ++i)
-    node->slots.push_back(std::make_shared<actors::SlotWorker>(actors::SlotWorker::Settings{
-      i, node->boot.first_rank + i, node->link, nullptr, [] {}}));
+    node->slots.push_back(
+      std::make_shared<actors::SlotWorker>(actors::SlotWorker::Settings{
+        i, node->boot.first_rank + i, node->link, nullptr, [] {}}));
   std::weak_ptr<Node> weak = node;
   auto stop = [this, weak](int code, const std::string& why) {
     if (auto known = weak.lock())
@@ -54,7 +56,8 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
   return [stop] { stop(-15, "ended by terminate()"); };
 }
 
-void InlineHost::end(const std::shared_ptr<Node>& node, int code, const std::string& why) {
+void InlineHost::end(const std::shared_ptr<Node>& node, int code,
+                     const std::string& why) {
   {
     std::lock_guard lock(mutex_);
     if (std::exchange(node->over, true))
@@ -86,7 +89,8 @@ bool InlineHost::run_one() {
           slot.initialize(node->boot.initializer);
         actors::deliver(system_, node->actor, actors::SlotReady{});
       } catch (...) {
-        actors::deliver(system_, node->actor, actors::SlotFailed{actors::capture_failure()});
+        actors::deliver(system_, node->actor,
+                        actors::SlotFailed{actors::capture_failure()});
       }
     }
     auto finished = true;

@@ -15,8 +15,8 @@
 
 namespace fiber::detail {
 
-/// The nodes of an inline session: within this process, without threads. Their tasks run on a thread
-/// that waits for a result, one at a time.
+/// The nodes of an inline session: within this process, without threads. Their tasks run
+/// on a thread that waits for a result, one at a time.
 class InlineHost {
 public:
   InlineHost(caf::actor_system& system, std::shared_ptr<actors::Arrivals> arrivals);

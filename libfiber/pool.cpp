@@ -45,11 +45,23 @@ bool Pool::wait_workers(detail::Results::Clock::time_point limit) {
   return check(core_).wait_workers(limit);
 }
 
-void Pool::start_workers() { check(core_).start_workers(); }
-void Pool::resize(std::size_t workers) { check(core_).resize(workers); }
-void Pool::close() { check(core_).close(); }
-void Pool::terminate() { check(core_).terminate(); }
-void Pool::join() { check(core_).join(); }
-PoolStats Pool::stats() const { return check(core_).stats(); }
+void Pool::start_workers() {
+  check(core_).start_workers();
+}
+void Pool::resize(std::size_t workers) {
+  check(core_).resize(workers);
+}
+void Pool::close() {
+  check(core_).close();
+}
+void Pool::terminate() {
+  check(core_).terminate();
+}
+void Pool::join() {
+  check(core_).join();
+}
+PoolStats Pool::stats() const {
+  return check(core_).stats();
+}
 
 } // namespace fiber

@@ -28,7 +28,8 @@ std::exception_ptr pool_ended() {
 } // namespace
 
 std::shared_ptr<PoolCore> PoolCore::make(PoolOptions options) {
-  auto core = std::shared_ptr<PoolCore>(new PoolCore(Runtime::require(), std::move(options)));
+  auto core =
+    std::shared_ptr<PoolCore>(new PoolCore(Runtime::require(), std::move(options)));
   core->spawn();
   core->runtime_->enlist(core);
   return core;
@@ -39,9 +40,11 @@ PoolCore::PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options)
     workers_(options_.workers > 0 ? options_.workers : cpu_count()) {
   check(workers_ <= most_workers, "workers", "0 to 100000",
         std::to_string(workers_) + " workers are too many");
-  check(options_.workers_per_job >= 1 && options_.workers_per_job <= 4096, "workers_per_job",
-        "1 to 4096", std::to_string(options_.workers_per_job) + " can't be used");
-  check(options_.max_retries >= -1, "max_retries", "-1 (no limit), 0 (at most once) or more",
+  check(options_.workers_per_job >= 1 && options_.workers_per_job <= 4096,
+        "workers_per_job", "1 to 4096",
+        std::to_string(options_.workers_per_job) + " can't be used");
+  check(options_.max_retries >= -1, "max_retries",
+        "-1 (no limit), 0 (at most once) or more",
         std::to_string(options_.max_retries) + " can't be used");
   check(options_.resources.cpu > 0 && options_.resources.gpu >= 0, "resources",
         "cpu more than 0, gpu 0 or more", text(options_.resources) + " can't be used");
@@ -65,7 +68,8 @@ void PoolCore::spawn() {
                                    const actors::NodeOrder& order) {
        return actors::spawn_node_link(parent, services, job, pool, order);
      }});
-  actor_->attach_functor([aftermath = aftermath_](const caf::error&) { aftermath->actor_gone(); });
+  actor_->attach_functor(
+    [aftermath = aftermath_](const caf::error&) { aftermath->actor_gone(); });
 }
 
 void PoolCore::Aftermath::add(const std::shared_ptr<CallResults>& results) {
@@ -106,13 +110,15 @@ void PoolCore::check_resources(const AnyCallable& callable) {
     has = *asked;
   if (asked && (asked->cpu > has.cpu || asked->gpu > has.gpu ||
                 (has.memory_mb > 0 && asked->memory_mb > has.memory_mb)))
-    throw ConfigError("resources", "meta()", "at most what the pool has (" + text(has) + ")",
+    throw ConfigError("resources", "meta()",
+                      "at most what the pool has (" + text(has) + ")",
                       "the function asks for " + text(*asked));
   if (!std::exchange(started_, true))
     job_->resources = {has.cpu, has.memory_mb, has.gpu};
 }
 
-CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bool single) {
+CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep,
+                         bool single) {
   check_resources(callable);
   auto id = ++calls_;
   auto weak = weak_from_this();
@@ -135,8 +141,8 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bo
   call->chunksize = options.chunksize;
   call->single = single;
   call->sink = results;
-  return CallFeed(
-    std::make_unique<CallFeed::Target>(shared_from_this(), std::move(call), std::move(results)));
+  return CallFeed(std::make_unique<CallFeed::Target>(shared_from_this(), std::move(call),
+                                                     std::move(results)));
 }
 
 template <class T>

@@ -59,7 +59,8 @@ private:
   std::shared_ptr<actors::NodeTemplate> job_ = std::make_shared<actors::NodeTemplate>();
   std::mutex mutex_; ///< Of what decides about resources and the end.
   bool started_ = false, closed_ = false;
-  /// What remains when the actor is gone, however it ended: nobody may wait for it any more.
+  /// What remains when the actor is gone, however it ended: nobody may wait for it any
+  /// more.
   struct Aftermath {
     std::mutex mutex;
     bool gone = false;

@@ -43,7 +43,8 @@ std::string random_name() {
 struct Runtime::SystemConfig : caf::actor_system_config {
   SystemConfig() {
     set("scheduler.policy", caf::atom("sharing"));
-    // Threads that bring messages are lent to the actors; these take over what lasts longer.
+    // Threads that bring messages are lent to the actors; these take over what lasts
+    // longer.
     set("scheduler.max-threads", 1U);
   }
 };
@@ -57,7 +58,8 @@ std::shared_ptr<Runtime> Runtime::current() {
 std::shared_ptr<Runtime> Runtime::require() {
   if (auto runtime = current())
     return runtime;
-  throw Closed("there is no session; call fiber::init first in main and keep what it returns");
+  throw Closed(
+    "there is no session; call fiber::init first in main and keep what it returns");
 }
 
 std::shared_ptr<Runtime> Runtime::open(Settings settings) {
@@ -92,7 +94,8 @@ Runtime::Runtime(Settings settings)
     options.forward_output = settings_.forward_output;
     backend = backends::make_local(std::move(options));
   }
-  backend_ = actors::spawn_job_backend(*system_, std::move(backend), settings_.workers_start_window);
+  backend_ = actors::spawn_job_backend(*system_, std::move(backend),
+                                       settings_.workers_start_window);
   services_->backend = backend_;
   services_->reactor = reactor_.get();
   services_->heartbeat_timeout = settings_.heartbeat_timeout;
@@ -106,7 +109,9 @@ Runtime::Runtime(Settings settings)
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
 }
 
-Runtime::~Runtime() { close(); }
+Runtime::~Runtime() {
+  close();
+}
 
 void Runtime::listen() {
   ca_ = std::make_unique<wire::SessionCa>();
@@ -115,8 +120,8 @@ void Runtime::listen() {
     *reactor_, ca_->issue("driver"), wire::Hello{session, services_->build, 0},
     wire::ListenerOptions{.link = {.heartbeat_interval = settings_.heartbeat_timeout / 4,
                                    .silence_limit = settings_.heartbeat_timeout}},
-    [arrivals = services_->arrivals, system = system_.get()](
-      const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
+    [arrivals = services_->arrivals,
+     system = system_.get()](const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
       arrivals->arrived(*system, hello.incarnation, std::move(link));
     });
   services_->address = [this, session](actors::NodeBoot& boot) {
@@ -136,10 +141,11 @@ caf::actor Runtime::spawn_pool(actors::PoolSettings settings) {
   std::shared_lock lock(gate_);
   check_open();
   auto pool = actors::spawn_pool(*system_, std::move(settings));
-  caf::anon_send(root_, actors::start_child{{.name = "pool" + std::to_string(pool.id()),
-                                             .restart = Restart::temporary,
-                                             .start = [pool](caf::event_based_actor*) { return pool; },
-                                             .stop_limit = pool_stop_limit}});
+  caf::anon_send(
+    root_, actors::start_child{{.name = "pool" + std::to_string(pool.id()),
+                                .restart = Restart::temporary,
+                                .start = [pool](caf::event_based_actor*) { return pool; },
+                                .stop_limit = pool_stop_limit}});
   return pool;
 }
 

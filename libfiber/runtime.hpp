@@ -33,9 +33,9 @@ public:
   virtual void release() = 0;
 };
 
-/// A session's machinery: the actor system with the root supervisor and the job backend's actor, the
-/// reactor and the backend. Facade objects share it and may outlive the session: after close() it
-/// is an empty shell whose calls throw Closed.
+/// A session's machinery: the actor system with the root supervisor and the job backend's
+/// actor, the reactor and the backend. Facade objects share it and may outlive the
+/// session: after close() it is an empty shell whose calls throw Closed.
 class Runtime : public std::enable_shared_from_this<Runtime> {
 public:
   /// The session's, as long as it lives; null otherwise.
@@ -51,8 +51,8 @@ public:
   /// Ends all jobs and everything that runs. The second call has no effect.
   void close();
 
-  /// Sends to an actor from any thread, which is lent to it. `actor` is read after the check that
-  /// the session lives. Throws Closed after close().
+  /// Sends to an actor from any thread, which is lent to it. `actor` is read after the
+  /// check that the session lives. Throws Closed after close().
   template <class Message>
   void tell(const caf::actor& actor, Message message) {
     std::shared_lock lock(gate_);

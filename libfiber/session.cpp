@@ -23,7 +23,8 @@ double quota() {
   std::string most;
   double period = 0;
   // Version 2, as seen from within a container's own namespace or a plain machine.
-  if (std::ifstream file("/sys/fs/cgroup/cpu.max"); file >> most >> period && most != "max")
+  if (std::ifstream file("/sys/fs/cgroup/cpu.max");
+      file >> most >> period && most != "max")
     return std::stod(most) / period;
   double v1 = 0;
   std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> v1;
@@ -33,7 +34,8 @@ double quota() {
 
 } // namespace
 
-Session::Session(std::shared_ptr<detail::Runtime> runtime) : runtime_(std::move(runtime)) {}
+Session::Session(std::shared_ptr<detail::Runtime> runtime)
+  : runtime_(std::move(runtime)) {}
 Session::Session(Session&&) noexcept = default;
 
 Session& Session::operator=(Session&& other) noexcept {

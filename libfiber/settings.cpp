@@ -46,19 +46,24 @@ std::optional<double> number(const std::string& text, std::string& unit) {
 }
 
 Key duration(std::string name, milliseconds Settings::*field) {
-  return {std::move(name), "a time such as 10s, 500ms or 1.5 (seconds), more than 0",
-          [field](const std::string& text, Settings& settings) {
-            std::string unit;
-            auto value = number(text, unit);
-            auto factor = unit.empty() || unit == "s" ? 1000.0 : unit == "ms" ? 1.0 : unit == "min" ? 60000.0 : 0.0;
-            if (!value || !(*value * factor >= 1 && *value * factor <= 1e12)) // Not NaN either.
-              return false;
-            settings.*field = milliseconds(static_cast<milliseconds::rep>(*value * factor));
-            return true;
-          }};
+  return {
+    std::move(name), "a time such as 10s, 500ms or 1.5 (seconds), more than 0",
+    [field](const std::string& text, Settings& settings) {
+      std::string unit;
+      auto value = number(text, unit);
+      auto factor = unit.empty() || unit == "s" ? 1000.0
+                    : unit == "ms"              ? 1.0
+                    : unit == "min"             ? 60000.0
+                                                : 0.0;
+      if (!value || !(*value * factor >= 1 && *value * factor <= 1e12)) // Not NaN either.
+        return false;
+      settings.*field = milliseconds(static_cast<milliseconds::rep>(*value * factor));
+      return true;
+    }};
 }
 
-Key choice(std::string name, std::string Settings::*field, std::vector<std::string> valid) {
+Key choice(std::string name, std::string Settings::*field,
+           std::vector<std::string> valid) {
   std::string list;
   for (auto& word : valid)
     list += (list.empty() ? "" : ", ") + word;
@@ -93,7 +98,8 @@ const std::vector<Key>& keys() {
        settings.forward_output = is_one_of({"true", "1", "yes", "on"});
        return settings.forward_output || is_one_of({"false", "0", "no", "off"});
      }},
-    choice("log_level", &Settings::log_level, {"trace", "debug", "info", "warn", "error", "off"}),
+    choice("log_level", &Settings::log_level,
+           {"trace", "debug", "info", "warn", "error", "off"}),
     choice("zygote", &Settings::zygote, {"auto", "never"})};
   return all;
 }
@@ -176,7 +182,8 @@ std::map<std::string, Given> from_file(const std::string& path) {
       throw ConfigError(name, line_of(path, section.empty() ? name : "[" + name),
                         "the section [default]", "this section or key is not known");
     for (auto& [key, value] : section) {
-      if (std::none_of(keys().begin(), keys().end(), [&](auto& known) { return known.name == key; }))
+      if (std::none_of(keys().begin(), keys().end(),
+                       [&](auto& known) { return known.name == key; }))
         throw ConfigError(key, line_of(path, key), key_list(), "there is no such key");
       given[key] = {value.data(), line_of(path, key)};
     }
@@ -205,10 +212,13 @@ Settings resolve(const Config& code, const std::string& directory) {
     }
   }
   if (settings.lease < 2 * settings.heartbeat_timeout) {
-    auto place = places.count("lease") > 0 ? places["lease"] : places["heartbeat_timeout"];
+    auto place =
+      places.count("lease") > 0 ? places["lease"] : places["heartbeat_timeout"];
     throw ConfigError("lease", place, "at least twice heartbeat_timeout",
-                      std::to_string(settings.lease.count()) + " ms is too short beside a "
-                      "heartbeat_timeout of " + std::to_string(settings.heartbeat_timeout.count()) + " ms");
+                      std::to_string(settings.lease.count()) +
+                        " ms is too short beside a "
+                        "heartbeat_timeout of " +
+                        std::to_string(settings.heartbeat_timeout.count()) + " ms");
   }
   return settings;
 }

@@ -22,7 +22,8 @@ struct Settings {
   std::string zygote = "auto";
 };
 
-/// Code before environment before .fiberconfig in `directory` before defaults. Throws ConfigError.
+/// Code before environment before .fiberconfig in `directory` before defaults. Throws
+/// ConfigError.
 Settings resolve(const Config& code, const std::string& directory = ".");
 
 } // namespace fiber

@@ -11,13 +11,15 @@ namespace {
 
 actors::ShareStore& store() {
   if (actors::ShareCache::instance().connected())
-    throw Error("fiber::share makes shared values in the driver; in a job return the value instead");
+    throw Error("fiber::share makes shared values in the driver; in a job return the "
+                "value instead");
   return Runtime::require()->shares();
 }
 
 } // namespace
 
-std::shared_ptr<SharedObject> share_value(Bytes packed, std::shared_ptr<const void> value) {
+std::shared_ptr<SharedObject> share_value(Bytes packed,
+                                          std::shared_ptr<const void> value) {
   return store().add(std::move(packed), std::move(value));
 }
 

@@ -15,8 +15,14 @@ const actors::TaskContext& context() {
 
 } // namespace
 
-std::size_t index() { return context().index; }
-int attempt() { return context().attempt; }
-std::size_t worker_rank() { return context().rank; }
+std::size_t index() {
+  return context().index;
+}
+int attempt() {
+  return context().attempt;
+}
+std::size_t worker_rank() {
+  return context().rank;
+}
 
 } // namespace fiber::this_task

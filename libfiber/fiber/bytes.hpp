@@ -12,8 +12,8 @@ namespace fiber {
 /// Owned bytes: what is being written, and what has just arrived.
 using Bytes = std::vector<std::byte>;
 
-/// Immutable bytes shared by reference. A copy costs a reference count, so one large value can
-/// be sent on many links without being copied.
+/// Immutable bytes shared by reference. A copy costs a reference count, so one large
+/// value can be sent on many links without being copied.
 class Payload {
 public:
   Payload() = default;

@@ -20,8 +20,9 @@ enum class Keep {
   as_they_come ///< Each is taken once, in the order in which tasks end.
 };
 
-/// One call that is being given its tasks. Packs their arguments and hands them to the pool many at
-/// a time. If it ends before finish(), what was handed in is cancelled. Not thread-safe.
+/// One call that is being given its tasks. Packs their arguments and hands them to the
+/// pool many at a time. If it ends before finish(), what was handed in is cancelled. Not
+/// thread-safe.
 class CallFeed {
 public:
   class Target; ///< The pool's end.
@@ -59,8 +60,8 @@ public:
 
   /// From now on add() waits while too many tasks are unfinished.
   void limit_window() { limited_ = true; }
-  /// Whether half the window is free, and whether all of it is taken, after `taken` results
-  /// were read.
+  /// Whether half the window is free, and whether all of it is taken, after `taken`
+  /// results were read.
   bool wants(std::size_t taken) const;
   bool full(std::size_t taken) const;
 
@@ -74,7 +75,7 @@ private:
   Bytes bytes_;
   std::vector<std::uint64_t> ends_;
   std::vector<std::shared_ptr<const void>> kept_;
-  std::size_t added_ = 0;       ///< Tasks, handed over or not.
+  std::size_t added_ = 0; ///< Tasks, handed over or not.
   std::size_t added_bytes_ = 0;
   bool limited_ = false;
 };

@@ -11,9 +11,10 @@
 
 #include "fiber/value.hpp"
 
-// What can be run elsewhere: a plain function, a lambda without captures, a function object that
-// is a value (fiber/value.hpp), or bind(f, args...). A callable travels as its place within the
-// executable or shared library (build id and offset), so nothing has to be registered.
+// What can be run elsewhere: a plain function, a lambda without captures, a function
+// object that is a value (fiber/value.hpp), or bind(f, args...). A callable travels as
+// its place within the executable or shared library (build id and offset), so nothing has
+// to be registered.
 
 namespace fiber {
 
@@ -31,20 +32,22 @@ namespace detail {
 class Body {
 public:
   virtual ~Body() = default;
-  /// Runs one task: reads its arguments, writes its result. Throws what the callable throws.
+  /// Runs one task: reads its arguments, writes its result. Throws what the callable
+  /// throws.
   virtual void run(Reader& arguments, Writer& result) = 0;
 };
 using Open = std::unique_ptr<Body> (*)(Reader& state);
 
-/// Writes the identity of the function at `code`. Throws Error if it is in no loaded object that
-/// has a build id.
+/// Writes the identity of the function at `code`. Throws Error if it is in no loaded
+/// object that has a build id.
 void pack_code(Writer& writer, const void* code);
-/// The function of that identity in this process. Throws Error that names the object's path if
-/// it is not loaded here, and if the place is not code.
+/// The function of that identity in this process. Throws Error that names the object's
+/// path if it is not loaded here, and if the place is not code.
 const void* unpack_code(Reader& reader);
 
 template <class F>
-inline constexpr bool is_function = std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
+inline constexpr bool is_function =
+  std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
 
 /// Recreated where it is needed, since it holds nothing.
 template <class F>
@@ -53,13 +56,15 @@ inline constexpr bool is_stateless =
 
 template <class F>
 constexpr void check_callable() {
-  static_assert(!is_capturing_closure<F>,
-                "fiber: a lambda with captures can't be sent to another process; use "
-                "fiber::bind(lambda, values...) with a lambda that captures nothing, or a "
-                "function object with a serialize() member");
-  static_assert(!std::is_member_pointer_v<F>,
-                "fiber: a pointer to a member can't be sent; wrap the call in a lambda that "
-                "captures nothing");
+  static_assert(
+    !is_capturing_closure<F>,
+    "fiber: a lambda with captures can't be sent to another process; use "
+    "fiber::bind(lambda, values...) with a lambda that captures nothing, or a "
+    "function object with a serialize() member");
+  static_assert(
+    !std::is_member_pointer_v<F>,
+    "fiber: a pointer to a member can't be sent; wrap the call in a lambda that "
+    "captures nothing");
   if constexpr (!is_function<F> && !is_stateless<F>)
     check_value<F>();
 }
@@ -83,7 +88,8 @@ F unpack_callable(Reader& reader) {
     return unpack<F>(reader);
 }
 
-/// Calls `f` with `args`, handing each over as a temporary where f takes it so, else as an lvalue.
+/// Calls `f` with `args`, handing each over as a temporary where f takes it so, else as
+/// an lvalue.
 template <class F, class... Args>
 decltype(auto) call(F& f, Args&... args) {
   if constexpr (std::is_invocable_v<F&, Args&&...>)
@@ -97,7 +103,8 @@ concept Takes = std::is_invocable_v<F&, Args&&...> || std::is_invocable_v<F&, Ar
 
 template <class F, class... Args>
 struct CallResult {
-  static_assert(Takes<F, Args...>, "fiber: the callable can't be called with these arguments");
+  static_assert(Takes<F, Args...>,
+                "fiber: the callable can't be called with these arguments");
   using type = std::decay_t<decltype(call(std::declval<F&>(), std::declval<Args&>()...))>;
 };
 /// What `F` returns for `Args`, as a value.
@@ -108,9 +115,10 @@ template <class R>
 constexpr void check_result() {
   if constexpr (!std::is_void_v<R>) {
     check_value<R>();
-    static_assert(std::is_copy_constructible_v<R>,
-                  "fiber: a result must be copyable, since copies of a Future share it; return a "
-                  "std::shared_ptr, or a type with a copy constructor");
+    static_assert(
+      std::is_copy_constructible_v<R>,
+      "fiber: a result must be copyable, since copies of a Future share it; return a "
+      "std::shared_ptr, or a type with a copy constructor");
   }
 }
 
@@ -155,13 +163,14 @@ private:
   std::tuple<Bound...> bound_;
 };
 
-/// `f` with its first arguments fixed: bind(f, a, b) called with (c) calls f(a, b, c). What is bound
-/// is packed once a call and sent once to each job, never once a task.
+/// `f` with its first arguments fixed: bind(f, a, b) called with (c) calls f(a, b, c).
+/// What is bound is packed once a call and sent once to each job, never once a task.
 template <class F, class... Args>
 auto bind(F f, Args&&... args) {
   detail::check_callable<F>();
   (detail::check_value<detail::value_t<Args>>(), ...);
-  return BoundCallable<F, detail::value_t<Args>...>(std::move(f), std::forward<Args>(args)...);
+  return BoundCallable<F, detail::value_t<Args>...>(std::move(f),
+                                                    std::forward<Args>(args)...);
 }
 
 /// A callable that says what it needs: see meta().
@@ -187,8 +196,8 @@ private:
   Resources resources_;
 };
 
-/// `f` with the resources it needs. A pool that has not started takes them over; a pool that has
-/// less throws ConfigError, naming both.
+/// `f` with the resources it needs. A pool that has not started takes them over; a pool
+/// that has less throws ConfigError, naming both.
 template <class F>
 auto meta(F f, Resources resources) {
   detail::check_callable<F>();
@@ -224,8 +233,8 @@ private:
   F f_;
 };
 
-/// Keeps what packed handles (Shared, ...) refer to alive until the packed bytes were used. Handles
-/// find the innermost scope of their thread.
+/// Keeps what packed handles (Shared, ...) refer to alive until the packed bytes were
+/// used. Handles find the innermost scope of their thread.
 class KeepScope {
 public:
   KeepScope();

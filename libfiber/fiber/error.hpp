@@ -13,20 +13,22 @@
 
 namespace fiber {
 
-/// Everything Fiber throws derives from it. One class for each reaction a caller may have;
-/// docs/errors.md says which.
+/// Everything Fiber throws derives from it. One class for each reaction a caller may
+/// have; docs/errors.md says which.
 class Error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// What a task left behind when it threw: enough to describe the exception and, where its type
-/// allows, to throw it again.
+/// What a task left behind when it threw: enough to describe the exception and, where its
+/// type allows, to throw it again.
 struct Failure {
   std::string type; ///< Demangled name of the exception's type; empty if it has none.
-  std::string what; ///< what(), or a description of an exception that is no std::exception.
-  std::string name; ///< Mangled name of the type that `state` rebuilds; empty if none does.
-  Bytes state;      ///< What rebuilds the original.
+  std::string
+    what; ///< what(), or a description of an exception that is no std::exception.
+  std::string
+    name;      ///< Mangled name of the type that `state` rebuilds; empty if none does.
+  Bytes state; ///< What rebuilds the original.
 };
 
 /// A task threw. The worker lives on and the task is not run again, unless
@@ -42,8 +44,9 @@ public:
   int attempt() const { return attempt_; }
   /// The job it ran in.
   const std::string& job() const { return job_; }
-  /// Throws what the task threw: exceptions of the standard library, and any type `E` that
-  /// some line of the program names as rethrow_original<E>() (see below). Anything else: *this.
+  /// Throws what the task threw: exceptions of the standard library, and any type `E`
+  /// that some line of the program names as rethrow_original<E>() (see below). Anything
+  /// else: *this.
   [[noreturn]] void rethrow_original() const;
   /// The same, and makes `E` a type that can be thrown again: `E` must be a value as in
   /// fiber/value.hpp. Needs #include <fiber/remote_error.hpp>.
@@ -122,7 +125,8 @@ private:
 /// A setting or option can't be used. what() names all three.
 class ConfigError : public Error {
 public:
-  ConfigError(std::string key, std::string place, std::string valid, const std::string& problem);
+  ConfigError(std::string key, std::string place, std::string valid,
+              const std::string& problem);
   /// The key or option: "heartbeat_timeout".
   const std::string& key() const { return key_; }
   /// Where it stands: "environment FIBER_LEASE", ".fiberconfig:3", "PoolOptions".

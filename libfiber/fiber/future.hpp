@@ -105,7 +105,8 @@ template <class R>
 class Future {
 public:
   Future() = default;
-  explicit Future(std::shared_ptr<detail::Results> results) : results_(std::move(results)) {}
+  explicit Future(std::shared_ptr<detail::Results> results)
+    : results_(std::move(results)) {}
 
   /// Whether it stands for a task: false after default construction.
   bool valid() const { return results_ != nullptr; }
@@ -141,10 +142,12 @@ private:
 template <class R>
 class MapResult {
 public:
-  explicit MapResult(std::shared_ptr<detail::Results> results) : results_(std::move(results)) {}
+  explicit MapResult(std::shared_ptr<detail::Results> results)
+    : results_(std::move(results)) {}
 
-  /// Blocks until all tasks have ended and returns their results in the order of the input. If
-  /// any failed, throws the failure of the lowest index; outcomes() has the others.
+  /// Blocks until all tasks have ended and returns their results in the order of the
+  /// input. If any failed, throws the failure of the lowest index; outcomes() has the
+  /// others.
   std::conditional_t<std::is_void_v<R>, void, std::vector<R>> get() const {
     wait_all();
     auto n = size();
@@ -200,13 +203,14 @@ public:
 
 /// Results one after another, as imap and imap_unordered give them: an input range.
 ///
-/// A failed task throws when its element is read (`*it`), and the iteration can go on. Memory is
-/// bounded: tasks are taken from the input as results are read. Destroying it cancels the rest.
-/// Not thread-safe.
+/// A failed task throws when its element is read (`*it`), and the iteration can go on.
+/// Memory is bounded: tasks are taken from the input as results are read. Destroying it
+/// cancels the rest. Not thread-safe.
 template <class R>
 class ResultRange {
 public:
-  explicit ResultRange(std::unique_ptr<detail::Stream> stream) : stream_(std::move(stream)) {}
+  explicit ResultRange(std::unique_ptr<detail::Stream> stream)
+    : stream_(std::move(stream)) {}
 
   class iterator {
   public:
@@ -216,7 +220,8 @@ public:
 
     iterator() = default;
     explicit iterator(ResultRange* range) : range_(range) {}
-    /// The result; throws the failure of a task that has none. ResultRange<void> yields Outcome<void>.
+    /// The result; throws the failure of a task that has none. ResultRange<void> yields
+    /// Outcome<void>.
     value_type operator*() const {
       if constexpr (std::is_void_v<R>)
         return detail::outcome_of<void>(*range_->current_);
@@ -228,7 +233,9 @@ public:
       return *this;
     }
     void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const { return !range_ || !range_->current_; }
+    bool operator==(std::default_sentinel_t) const {
+      return !range_ || !range_->current_;
+    }
 
   private:
     ResultRange* range_ = nullptr;

@@ -52,7 +52,8 @@ struct SpreadResult<F, std::pair<A, B>> : CallResult<F, A, B> {};
 template <class F, class T, std::size_t N>
 struct SpreadResult<F, std::array<T, N>> {
   template <std::size_t... I>
-  static auto with(std::index_sequence<I...>) -> call_result_t<F, std::tuple_element_t<I, std::array<T, N>>...>;
+  static auto with(std::index_sequence<I...>)
+    -> call_result_t<F, std::tuple_element_t<I, std::array<T, N>>...>;
   using type = decltype(with(std::make_index_sequence<N>{}));
 };
 /// What `F` returns when called with the parts of `Tuple`.
@@ -60,7 +61,9 @@ template <class F, class Tuple>
 using spread_result_t = typename SpreadResult<F, Tuple>::type;
 
 template <class R>
-using values_t = std::conditional_t<std::is_void_v<R>, void, std::vector<std::conditional_t<std::is_void_v<R>, int, R>>>;
+using values_t =
+  std::conditional_t<std::is_void_v<R>, void,
+                     std::vector<std::conditional_t<std::is_void_v<R>, int, R>>>;
 
 template <class Range, class Item>
 class RangeStream;
@@ -71,31 +74,34 @@ class PoolCore;
 
 /// A group of workers that run tasks, on this machine or on a cluster.
 ///
-/// A worker that dies is replaced, and the tasks it had not answered run again on another one. A
-/// task may thus run more than once: make it safe to repeat, or set max_retries to 0.
+/// A worker that dies is replaced, and the tasks it had not answered run again on another
+/// one. A task may thus run more than once: make it safe to repeat, or set max_retries to
+/// 0.
 ///
-/// The callable `f` of each call is a plain function, a lambda without captures, a function object
-/// that is a value, or fiber::bind(f, args...); arguments and results are values (fiber/value.hpp).
+/// The callable `f` of each call is a plain function, a lambda without captures, a
+/// function object that is a value, or fiber::bind(f, args...); arguments and results are
+/// values (fiber/value.hpp).
 ///
-/// Thread safety: any thread may call any member function. Calls throw Closed after close(),
-/// terminate() or the end of the session, BackendError if workers can't be started, and
-/// ConfigError if meta() asks for more resources than the pool has.
+/// Thread safety: any thread may call any member function. Calls throw Closed after
+/// close(), terminate() or the end of the session, BackendError if workers can't be
+/// started, and ConfigError if meta() asks for more resources than the pool has.
 class Pool {
 public:
   /// Workers: cpu_count().
   Pool();
   explicit Pool(std::size_t workers);
-  /// Names the workers; they start with the first task. Throws ConfigError on options that can't
-  /// be used, Closed without a session.
+  /// Names the workers; they start with the first task. Throws ConfigError on options
+  /// that can't be used, Closed without a session.
   explicit Pool(PoolOptions options);
   Pool(Pool&&) noexcept;
   Pool& operator=(Pool&&) noexcept;
   /// terminate(), and waits until the workers are gone.
   ~Pool();
 
-  /// Runs f on every item and returns the results in the order of the items. The input is read
-  /// inside the call, a bounded window of unfinished tasks ahead. Blocks until all have ended, then
-  /// throws the failure of the lowest index, if any; map_async().outcomes() keeps the others.
+  /// Runs f on every item and returns the results in the order of the items. The input is
+  /// read inside the call, a bounded window of unfinished tasks ahead. Blocks until all
+  /// have ended, then throws the failure of the lowest index, if any;
+  /// map_async().outcomes() keeps the others.
   template <class F, detail::InputRange Range>
   auto map(F f, Range&& items, MapOptions options = {}) {
     using Item = detail::item_t<Range>;
@@ -137,9 +143,9 @@ public:
     return feed_all<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
   }
 
-  /// Results one after another in the order of the items. The first window of items is read at the
-  /// call, more as results are read, so that endless ranges work in bounded memory. An lvalue range
-  /// must outlive the result; an rvalue is moved into it.
+  /// Results one after another in the order of the items. The first window of items is
+  /// read at the call, more as results are read, so that endless ranges work in bounded
+  /// memory. An lvalue range must outlive the result; an rvalue is moved into it.
   template <class F, detail::InputRange Range>
   auto imap(F f, Range&& items, MapOptions options = {}) {
     return stream(f, std::forward<Range>(items), options, true);
@@ -180,31 +186,34 @@ public:
 
   /// Starts the workers now instead of with the first task.
   void start_workers();
-  /// Starts them and waits until all are up, or for `limit`; true if they are. Throws BackendError
-  /// if they can't be started.
+  /// Starts them and waits until all are up, or for `limit`; true if they are. Throws
+  /// BackendError if they can't be started.
   template <class Rep, class Period>
   bool wait_until_workers_up(std::chrono::duration<Rep, Period> limit) {
     return wait_workers(detail::limit_of(limit));
   }
-  /// Changes the number of worker slots, at least 1. Workers that go finish what they run and hand
-  /// the rest back; nobody is charged.
+  /// Changes the number of worker slots, at least 1. Workers that go finish what they run
+  /// and hand the rest back; nobody is charged.
   void resize(std::size_t workers);
   /// Takes no more calls; accepted ones finish, then the workers end.
   void close();
   /// Cancels every task and ends the workers at once.
   void terminate();
-  /// Waits until the workers are gone; only after close() or terminate(), else throws Error.
+  /// Waits until the workers are gone; only after close() or terminate(), else throws
+  /// Error.
   void join();
   PoolStats stats() const;
 
 private:
-  detail::CallFeed begin(AnyCallable callable, MapOptions options, detail::Keep keep, bool single);
+  detail::CallFeed begin(AnyCallable callable, MapOptions options, detail::Keep keep,
+                         bool single);
   bool wait_workers(detail::Results::Clock::time_point limit);
 
   template <class R, class Item, bool spread, class F, class Range>
   MapResult<R> feed_all(F& f, Range&& items, MapOptions options) {
     detail::check_result<R>();
-    auto feed = begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::all, false);
+    auto feed =
+      begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::all, false);
     for (auto&& item : items)
       feed.template add_as<Item>(item);
     feed.finish();
@@ -214,7 +223,8 @@ private:
   template <class R, class Item, bool spread, class F, class Range>
   detail::values_t<R> run(F& f, Range&& items, MapOptions options) {
     detail::check_result<R>();
-    auto feed = begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::all, false);
+    auto feed =
+      begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::all, false);
     feed.limit_window();
     for (auto&& item : items)
       feed.template add_as<Item>(item);
@@ -239,8 +249,9 @@ private:
     using Item = detail::item_t<Range>;
     using R = detail::call_result_t<F, Item>;
     detail::check_result<R>();
-    auto feed = begin(AnyCallable::of<Item, false>(f), options,
-                      ordered ? detail::Keep::in_order : detail::Keep::as_they_come, false);
+    auto feed =
+      begin(AnyCallable::of<Item, false>(f), options,
+            ordered ? detail::Keep::in_order : detail::Keep::as_they_come, false);
     using Source = detail::RangeStream<Range, Item>;
     return ResultRange<R>(
       std::make_unique<Source>(std::forward<Range>(items), std::move(feed), ordered));
@@ -251,7 +262,8 @@ private:
 
 namespace detail {
 
-/// Feeds a call from a range as its results are read. `Range` is a reference for an lvalue.
+/// Feeds a call from a range as its results are read. `Range` is a reference for an
+/// lvalue.
 template <class Range, class Item>
 class RangeStream final : public Stream {
 public:

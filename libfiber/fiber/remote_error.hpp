@@ -17,8 +17,8 @@ struct Throwable {
 };
 void add_throwable(const std::type_info& type, Throwable throwable);
 
-/// Makes `E` known in every process of this program: a line that names the type is enough, wherever
-/// it stands, since driver and jobs run the same program.
+/// Makes `E` known in every process of this program: a line that names the type is
+/// enough, wherever it stands, since driver and jobs run the same program.
 template <class E>
 struct KnownThrowable {
   static void pack_current(Writer& writer) {

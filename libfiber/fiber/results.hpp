@@ -18,8 +18,8 @@ struct RawOutcome {
   std::exception_ptr error;
 };
 
-/// The results of one call as they arrive, shared by the pool that delivers and everybody who waits.
-/// Thread safety: any thread may call any member function.
+/// The results of one call as they arrive, shared by the pool that delivers and everybody
+/// who waits. Thread safety: any thread may call any member function.
 class Results {
 public:
   using Clock = std::chrono::steady_clock;
@@ -30,16 +30,17 @@ public:
   /// How many tasks were handed in, and how many of them have ended.
   virtual std::size_t submitted() const = 0;
   virtual std::size_t done() const = 0;
-  /// Wait until a task, at least `n` tasks, or any task not yet taken has ended; false if `limit`
-  /// passed first. On an inline session the waiting thread runs the tasks; a wait that could
-  /// never end throws Error.
+  /// Wait until a task, at least `n` tasks, or any task not yet taken has ended; false if
+  /// `limit` passed first. On an inline session the waiting thread runs the tasks; a wait
+  /// that could never end throws Error.
   virtual bool wait_index(std::size_t index, Clock::time_point limit) = 0;
   virtual bool wait_done(std::size_t n, Clock::time_point limit) = 0;
   /// The outcome of a task that has ended; it stays.
   virtual RawOutcome at(std::size_t index) const = 0;
   /// Waits for the outcome of `index` and gives it away; it must be the lowest not taken.
   virtual RawOutcome take(std::size_t index) = 0;
-  /// Waits for any outcome not taken yet, in order of completion; nothing if all were taken.
+  /// Waits for any outcome not taken yet, in order of completion; nothing if all were
+  /// taken.
   virtual std::optional<std::pair<std::size_t, RawOutcome>> take_any() = 0;
   /// Cancels what has not been started.
   virtual void cancel() = 0;

@@ -11,8 +11,9 @@
 #include "fiber/callable.hpp"
 #include "fiber/value.hpp"
 
-// Values sent once. A handle is small and goes anywhere: bound to a callable, as an argument, in
-// a container. What it stands for reaches each job at most once, on first use there.
+// Values sent once. A handle is small and goes anywhere: bound to a callable, as an
+// argument, in a container. What it stands for reaches each job at most once, on first
+// use there.
 
 namespace fiber {
 
@@ -23,13 +24,14 @@ class SharedObject {
 public:
   virtual ~SharedObject() = default;
   virtual std::uint64_t id() const = 0;
-  /// The packed value or the array. In a job the first call fetches it and blocks; throws Error if
-  /// the driver has it no more.
+  /// The packed value or the array. In a job the first call fetches it and blocks; throws
+  /// Error if the driver has it no more.
   virtual std::span<const std::byte> bytes() = 0;
   /// Where this process may find the same bytes without a link; written into handles.
   virtual void pack_place(Writer& writer) const = 0;
 
-  /// Sets the value where it is known without unpacking. Before anybody else has the object.
+  /// Sets the value where it is known without unpacking. Before anybody else has the
+  /// object.
   void preset(std::shared_ptr<const void> value) {
     std::call_once(once_, [&] { value_ = std::move(value); });
   }
@@ -46,26 +48,31 @@ private:
 };
 
 /// Makes a shared value of this driver. Throws Closed without a session, Error in a job.
-std::shared_ptr<SharedObject> share_value(Bytes packed, std::shared_ptr<const void> value);
+std::shared_ptr<SharedObject> share_value(Bytes packed,
+                                          std::shared_ptr<const void> value);
 std::shared_ptr<SharedObject> share_array(std::span<const std::byte> bytes);
 void pack_shared(Writer& writer, const std::shared_ptr<SharedObject>& object);
 std::shared_ptr<SharedObject> unpack_shared(Reader& reader);
 
 } // namespace detail
 
-/// A handle to a value that is sent to each job once, on first use. Freed with the last handle,
-/// wherever that is. Thread-safe as a const T is.
+/// A handle to a value that is sent to each job once, on first use. Freed with the last
+/// handle, wherever that is. Thread-safe as a const T is.
 template <class T>
 class Shared {
 public:
-  explicit Shared(std::shared_ptr<detail::SharedObject> object) : object_(std::move(object)) {}
+  explicit Shared(std::shared_ptr<detail::SharedObject> object)
+    : object_(std::move(object)) {}
 
-  /// The value. In a job the first use fetches it and blocks; throws Error if it is freed.
+  /// The value. In a job the first use fetches it and blocks; throws Error if it is
+  /// freed.
   const T& operator*() const { return *get(); }
   const T* operator->() const { return get(); }
 
   void fiber_pack(Writer& writer) const { detail::pack_shared(writer, object_); }
-  static Shared fiber_unpack(Reader& reader) { return Shared(detail::unpack_shared(reader)); }
+  static Shared fiber_unpack(Reader& reader) {
+    return Shared(detail::unpack_shared(reader));
+  }
 
 private:
   const T* get() const {
@@ -78,13 +85,15 @@ private:
   std::shared_ptr<detail::SharedObject> object_;
 };
 
-/// A handle to an array that is sent once: one copy a machine for local jobs (sealed shared
-/// memory), elsewhere one a job. Converts to std::span<const T>, valid as long as a handle is.
+/// A handle to an array that is sent once: one copy a machine for local jobs (sealed
+/// shared memory), elsewhere one a job. Converts to std::span<const T>, valid as long as
+/// a handle is.
 template <class T>
 class SharedArray {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "fiber: an array can be shared if its elements are trivially copyable; for "
-                "others use share(std::vector) and Shared");
+  static_assert(
+    std::is_trivially_copyable_v<T>,
+    "fiber: an array can be shared if its elements are trivially copyable; for "
+    "others use share(std::vector) and Shared");
 
 public:
   explicit SharedArray(std::shared_ptr<detail::SharedObject> object)
@@ -94,7 +103,9 @@ public:
     auto bytes = object_->bytes();
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
-  operator std::span<const T>() const { return span(); } // NOLINT(google-explicit-constructor)
+  operator std::span<const T>() const {
+    return span();
+  } // NOLINT(google-explicit-constructor)
   const T& operator[](std::size_t i) const { return span()[i]; }
   const T* data() const { return span().data(); }
   std::size_t size() const { return span().size(); }

@@ -8,9 +8,11 @@ namespace fiber::this_task {
 
 /// Which task of its call, from 0.
 std::size_t index();
-/// Which run of this task, from 1; more than 1 after a lost worker or a retried exception.
+/// Which run of this task, from 1; more than 1 after a lost worker or a retried
+/// exception.
 int attempt();
-/// Which worker slot of the pool runs it, from 0 to workers - 1; a replacement takes over the rank.
+/// Which worker slot of the pool runs it, from 0 to workers - 1; a replacement takes over
+/// the rank.
 std::size_t worker_rank();
 
 } // namespace fiber::this_task

@@ -27,9 +27,9 @@
 #include "fiber/bytes.hpp"
 #include "fiber/error.hpp"
 
-// How values travel. A value is anything Boost.Serialization can archive; arithmetic types, enums,
-// strings, pairs, tuples, optionals, variants, standard containers and trivially copyable types
-// take a short way that makes no archive object.
+// How values travel. A value is anything Boost.Serialization can archive; arithmetic
+// types, enums, strings, pairs, tuples, optionals, variants, standard containers and
+// trivially copyable types take a short way that makes no archive object.
 
 namespace fiber {
 
@@ -81,8 +81,8 @@ public:
     copy(image.data(), sizeof(T));
     return std::bit_cast<T>(image);
   }
-  /// A count of things that take at least `least` bytes each, so that a count that can't be
-  /// right is refused before memory is taken for it.
+  /// A count of things that take at least `least` bytes each, so that a count that can't
+  /// be right is refused before memory is taken for it.
   std::size_t size(std::size_t least = 1) {
     auto n = get<std::uint64_t>();
     if (least > 0 && n > rest_.size() / least)
@@ -103,21 +103,31 @@ private:
 
 namespace detail {
 
-// -- what kind of type it is ---------------------------------------------------------------
+// -- what kind of type it is
+// ---------------------------------------------------------------
 
 template <class T>
 consteval bool is_closure() {
   // The language has no trait for it; both compilers spell it in the function's name.
   std::string_view name = __PRETTY_FUNCTION__;
+  name.remove_prefix(name.find("T = ") + 4);
 #if defined(__clang__)
-  auto from = name.find("[T = ");
-  return name.find("(lambda at", from) == from + 5 ||
-         name.find("::(lambda at", from) != std::string_view::npos;
+  return name.starts_with("(lambda at");
 #else
-  auto from = name.find("[with T = ");
-  auto at = name.find("<lambda(", from);
-  // A closure as a template argument of something else is followed by more of that name.
-  return at != std::string_view::npos && name.find('<', from) == at;
+  // g++ may explain names behind a semicolon.
+  name = name.substr(0, std::min(name.find(';'), name.rfind(']')));
+  auto at = name.rfind("<lambda");
+  if (at == std::string_view::npos)
+    return false;
+  // A closure's name ends with that bracket; that of a template with a closure as its
+  // argument goes on.
+  int depth = 0;
+  for (auto i = at; i < name.size(); ++i) {
+    depth += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;
+    if (depth == 0)
+      return i + 1 == name.size();
+  }
+  return false;
 #endif
 }
 
@@ -132,7 +142,8 @@ struct NameProbe {
 template <class T>
 struct NameClash : T, NameProbe {};
 
-/// Has a member called serialize, private or not: then the lookup in NameClash is ambiguous.
+/// Has a member called serialize, private or not: then the lookup in NameClash is
+/// ambiguous.
 template <class T>
 consteval bool has_serialize_member() {
   if constexpr (std::is_class_v<T> && !std::is_final_v<T>)
@@ -171,11 +182,12 @@ inline constexpr bool is_function_wrapper<std::function<Signature>> = true;
 
 /// Copied as it lies in memory.
 template <class T>
-concept Flat = std::is_arithmetic_v<T> || std::is_enum_v<T> || is_a<T, std::complex> ||
-               (std::is_trivially_copyable_v<T> && std::is_class_v<T> &&
-                !has_serialize_member<T>() && !FreelySerializable<T> && !SelfPacking<T> &&
-                !is_a<T, std::pair> && !is_a<T, std::tuple> && !is_a<T, std::optional> &&
-                !is_a<T, std::variant> && !is_span<T> && !is_array<T> && !is_closure<T>());
+concept Flat =
+  std::is_arithmetic_v<T> || std::is_enum_v<T> || is_a<T, std::complex> ||
+  (std::is_trivially_copyable_v<T> && std::is_class_v<T> && !has_serialize_member<T>() &&
+   !FreelySerializable<T> && !SelfPacking<T> && !is_a<T, std::pair> &&
+   !is_a<T, std::tuple> && !is_a<T, std::optional> && !is_a<T, std::variant> &&
+   !is_span<T> && !is_array<T> && !is_closure<T>());
 
 /// map, set and their kin: a sequence whose elements are inserted one by one.
 template <class T>
@@ -191,26 +203,31 @@ concept Container = requires(T& t, const T& c) {
 template <class T>
 using value_t = std::conditional_t<
   std::is_array_v<std::remove_reference_t<T>> &&
-    std::is_same_v<std::remove_cv_t<std::remove_extent_t<std::remove_reference_t<T>>>, char>,
+    std::is_same_v<std::remove_cv_t<std::remove_extent_t<std::remove_reference_t<T>>>,
+                   char>,
   std::string, std::decay_t<T>>;
 
 template <class T>
 constexpr void check_value() {
   static_assert(!std::is_reference_v<T>,
                 "fiber: a reference can't be sent to another process; send a value");
-  static_assert(!std::is_pointer_v<T> && !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T>,
-                "fiber: a raw pointer means nothing in another process; send the value itself, a "
-                "std::vector or a std::string (a function pointer can be a callable, not a value)");
-  static_assert(!is_capturing_closure<T>,
-                "fiber: a lambda with captures can't be sent to another process; use "
-                "fiber::bind(lambda, values...) with a lambda that captures nothing, or a "
-                "function object with a serialize() member");
-  static_assert(!is_function_wrapper<T>,
-                "fiber: a std::function can't be sent to another process; use a function, a "
-                "capture-less lambda, fiber::bind or a function object with serialize()");
+  static_assert(
+    !std::is_pointer_v<T> && !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T>,
+    "fiber: a raw pointer means nothing in another process; send the value itself, a "
+    "std::vector or a std::string (a function pointer can be a callable, not a value)");
+  static_assert(
+    !is_capturing_closure<T>,
+    "fiber: a lambda with captures can't be sent to another process; use "
+    "fiber::bind(lambda, values...) with a lambda that captures nothing, or a "
+    "function object with a serialize() member");
+  static_assert(
+    !is_function_wrapper<T>,
+    "fiber: a std::function can't be sent to another process; use a function, a "
+    "capture-less lambda, fiber::bind or a function object with serialize()");
 }
 
-// -- Boost.Serialization over bytes ----------------------------------------------------------
+// -- Boost.Serialization over bytes
+// ----------------------------------------------------------
 
 class WriterBuffer : public std::streambuf {
 public:
@@ -277,7 +294,8 @@ T unarchive(Reader& reader) {
 
 } // namespace detail
 
-// -- pack and unpack -------------------------------------------------------------------------
+// -- pack and unpack
+// -------------------------------------------------------------------------
 
 /// Appends `value` to what `writer` writes. Throws what archiving `value` throws.
 template <class T>
@@ -375,9 +393,10 @@ struct Parts<std::tuple<Ts...>> {
 template <class T>
 T unpack(Reader& reader) {
   detail::check_value<T>();
-  static_assert(!detail::is_span<T>,
-                "fiber: a std::span has no storage of its own at the receiver; take a std::vector "
-                "there, or share() the data as a SharedArray");
+  static_assert(
+    !detail::is_span<T>,
+    "fiber: a std::span has no storage of its own at the receiver; take a std::vector "
+    "there, or share() the data as a SharedArray");
   if constexpr (detail::SelfPacking<T>) {
     return T::fiber_unpack(reader);
   } else if constexpr (detail::Flat<T>) {
@@ -399,7 +418,8 @@ T unpack(Reader& reader) {
     }
     return items;
   } else if constexpr (detail::is_array<T>) {
-    return detail::unpack_array<T>(reader, std::make_index_sequence<std::tuple_size_v<T>>{});
+    return detail::unpack_array<T>(reader,
+                                   std::make_index_sequence<std::tuple_size_v<T>>{});
   } else if constexpr (detail::is_a<T, std::pair> || detail::is_a<T, std::tuple>) {
     return detail::Parts<T>::unpack(reader);
   } else if constexpr (detail::is_a<T, std::optional>) {

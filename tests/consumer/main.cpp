@@ -6,7 +6,9 @@
 
 #include <fiber/fiber.hpp>
 
-std::int64_t square(std::int64_t x) { return x * x; }
+std::int64_t square(std::int64_t x) {
+  return x * x;
+}
 
 std::int64_t sum(const std::vector<std::int64_t>& xs) {
   return std::accumulate(xs.begin(), xs.end(), std::int64_t{0});

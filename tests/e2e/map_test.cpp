@@ -14,8 +14,12 @@
 namespace fiber::e2e {
 namespace {
 
-int square(int x) { return x * x; }
-int add(int a, int b) { return a + b; }
+int square(int x) {
+  return x * x;
+}
+int add(int a, int b) {
+  return a + b;
+}
 void nothing(int) {}
 std::string repeat(const std::string& text, int n) {
   std::string all;
@@ -52,7 +56,8 @@ TEST_P(Map, gives_results_in_the_order_of_the_items) {
 TEST_P(Map, takes_single_pass_and_lazy_ranges) {
   Pool pool(2);
   std::istringstream text("1 2 3 4");
-  EXPECT_EQ(pool.map(square, std::ranges::istream_view<int>(text)), (std::vector<int>{1, 4, 9, 16}));
+  EXPECT_EQ(pool.map(square, std::ranges::istream_view<int>(text)),
+            (std::vector<int>{1, 4, 9, 16}));
   EXPECT_EQ(pool.map(square, std::views::iota(0, 300)), squares(300));
   std::vector<bool> bits{true, false};
   EXPECT_EQ(pool.map([](bool b) { return b ? 1 : 0; }, bits), (std::vector<int>{1, 0}));
@@ -69,10 +74,12 @@ TEST_P(Map, spreads_tuples) {
 TEST_P(Map, of_large_values_copies_them_whole) {
   Pool pool(2);
   std::vector<std::vector<double>> items(6, std::vector<double>(200000, 1.5));
-  auto back = pool.map([](std::vector<double> v) {
-    v[0] = 2;
-    return v;
-  }, items);
+  auto back = pool.map(
+    [](std::vector<double> v) {
+      v[0] = 2;
+      return v;
+    },
+    items);
   ASSERT_EQ(back.size(), items.size());
   for (auto& values : back) {
     EXPECT_EQ(values[0], 2);
@@ -83,11 +90,13 @@ TEST_P(Map, of_large_values_copies_them_whole) {
 
 TEST_P(Map, async_gives_all_outcomes) {
   Pool pool(2);
-  auto results = pool.map_async([](int x) {
-    if (x % 3 == 0)
-      throw std::runtime_error("three");
-    return x;
-  }, numbers(10));
+  auto results = pool.map_async(
+    [](int x) {
+      if (x % 3 == 0)
+        throw std::runtime_error("three");
+      return x;
+    },
+    numbers(10));
   auto outcomes = results.outcomes();
   ASSERT_EQ(outcomes.size(), 10U);
   EXPECT_TRUE(results.ready());
@@ -125,7 +134,9 @@ TEST_P(Map, apply_calls_with_any_arguments) {
 TEST_P(Map, binds_arguments_once_a_call) {
   Pool pool(2);
   std::vector<double> weights(1000, 0.5);
-  auto f = [](const std::vector<double>& w, int i) { return w.at(static_cast<std::size_t>(i)) * i; };
+  auto f = [](const std::vector<double>& w, int i) {
+    return w.at(static_cast<std::size_t>(i)) * i;
+  };
   auto values = pool.map(fiber::bind(f, weights), numbers(1000));
   EXPECT_EQ(values[10], 5.0);
 }
@@ -158,11 +169,13 @@ TEST_P(Map, imap_keeps_the_order_and_unordered_gives_all) {
 TEST_P(Map, imap_goes_on_after_a_failure) {
   Pool pool(2);
   int good = 0, bad = 0;
-  auto range = pool.imap([](int x) {
-    if (x == 2)
-      throw std::out_of_range("two");
-    return x;
-  }, numbers(5));
+  auto range = pool.imap(
+    [](int x) {
+      if (x == 2)
+        throw std::out_of_range("two");
+      return x;
+    },
+    numbers(5));
   for (auto it = range.begin(); it != range.end(); ++it) {
     try {
       static_cast<void>(*it);
@@ -186,9 +199,12 @@ TEST_P(Map, imap_reads_an_endless_range_only_as_far_as_it_is_read) {
 
 TEST_P(Map, tasks_know_themselves) {
   Pool pool(2);
-  auto told = pool.map([](int) {
-    return std::tuple(this_task::index(), this_task::attempt(), this_task::worker_rank());
-  }, numbers(50));
+  auto told = pool.map(
+    [](int) {
+      return std::tuple(this_task::index(), this_task::attempt(),
+                        this_task::worker_rank());
+    },
+    numbers(50));
   for (std::size_t i = 0; i < told.size(); ++i) {
     EXPECT_EQ(std::get<0>(told[i]), i);
     EXPECT_EQ(std::get<1>(told[i]), 1);
@@ -201,7 +217,8 @@ int initialized = 0;
 
 TEST_P(Map, the_initializer_comes_first) {
   Pool pool(PoolOptions{.workers = 2, .initializer = [] { initialized = 42; }});
-  EXPECT_EQ(pool.map([](int) { return initialized; }, numbers(10)), std::vector<int>(10, 42));
+  EXPECT_EQ(pool.map([](int) { return initialized; }, numbers(10)),
+            std::vector<int>(10, 42));
 }
 
 TEST_P(Map, shared_values_reach_every_task) {
@@ -210,14 +227,20 @@ TEST_P(Map, shared_values_reach_every_task) {
   auto pick = [](const Shared<std::vector<std::string>>& all, int i) {
     return (*all)[static_cast<std::size_t>(i % 2)];
   };
-  EXPECT_EQ(pool.map(fiber::bind(pick, value), numbers(3)), (std::vector<std::string>{"a", "b", "a"}));
+  EXPECT_EQ(pool.map(fiber::bind(pick, value), numbers(3)),
+            (std::vector<std::string>{"a", "b", "a"}));
   std::vector<double> noise(100000);
   std::iota(noise.begin(), noise.end(), 0.0);
   auto array = share(std::span<const double>(noise));
-  auto at = [](const SharedArray<double>& all, int i) { return all[static_cast<std::size_t>(i)]; };
-  EXPECT_EQ(pool.map(fiber::bind(at, array), std::vector<int>{0, 99999}), (std::vector<double>{0, 99999}));
+  auto at = [](const SharedArray<double>& all, int i) {
+    return all[static_cast<std::size_t>(i)];
+  };
+  EXPECT_EQ(pool.map(fiber::bind(at, array), std::vector<int>{0, 99999}),
+            (std::vector<double>{0, 99999}));
   // As an argument too, and within a container.
-  auto sum = [](const std::vector<SharedArray<double>>& parts) { return parts.at(0)[1] + parts.at(1)[2]; };
+  auto sum = [](const std::vector<SharedArray<double>>& parts) {
+    return parts.at(0)[1] + parts.at(1)[2];
+  };
   EXPECT_EQ(pool.apply(sum, std::vector{array, array}), 3);
 }
 

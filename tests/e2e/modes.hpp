@@ -32,6 +32,8 @@ protected:
 };
 
 /// Names the parameter in the name of a test.
-inline std::string mode_name(const testing::TestParamInfo<Mode>& info) { return info.param.name; }
+inline std::string mode_name(const testing::TestParamInfo<Mode>& info) {
+  return info.param.name;
+}
 
 } // namespace fiber::e2e

@@ -14,12 +14,16 @@
 namespace fiber::e2e {
 namespace {
 
-int square(int x) { return x * x; }
+int square(int x) {
+  return x * x;
+}
 int process(int) {
   std::this_thread::sleep_for(std::chrono::milliseconds(5)); // So that others get some.
   return getpid();
 }
-void long_nap() { std::this_thread::sleep_for(std::chrono::minutes(10)); }
+void long_nap() {
+  std::this_thread::sleep_for(std::chrono::minutes(10));
+}
 
 std::set<int> processes(Pool& pool, int tasks) {
   auto pids = pool.map(process, std::views::iota(0, tasks));
@@ -35,7 +39,9 @@ TEST_F(PoolLife, options_that_make_no_sense_are_refused) {
   EXPECT_THROW(Pool(static_cast<std::size_t>(-1)), ConfigError);
 }
 
-TEST_F(PoolLife, a_pool_needs_a_session) { EXPECT_THROW(Pool(1), Closed); }
+TEST_F(PoolLife, a_pool_needs_a_session) {
+  EXPECT_THROW(Pool(1), Closed);
+}
 
 TEST_F(PoolLife, workers_start_with_the_first_task) {
   open();
@@ -129,7 +135,9 @@ TEST_F(PoolLife, millions_of_lazy_items_take_bounded_memory) {
   std::size_t most = 0;
   long long sum = 0;
   constexpr int n = 1000000;
-  for (auto value : pool.imap(square, std::views::iota(0, n) | std::views::transform([](int i) { return i % 10; }))) {
+  for (auto value :
+       pool.imap(square, std::views::iota(0, n) |
+                           std::views::transform([](int i) { return i % 10; }))) {
     sum += value;
     if (sum % 4096 == 0)
       most = std::max(most, pool.stats().queued);
@@ -177,7 +185,8 @@ TEST_F(PoolLife, inline_runs_nested_calls_on_one_thread) {
   pool = &here;
   auto nested = [](int x) { return pool->apply(square, x) + 1; };
   EXPECT_EQ(here.map(nested, std::vector<int>{1, 2, 3}), (std::vector<int>{2, 5, 10}));
-  auto thread = here.apply([] { return std::hash<std::thread::id>()(std::this_thread::get_id()); });
+  auto thread =
+    here.apply([] { return std::hash<std::thread::id>()(std::this_thread::get_id()); });
   EXPECT_EQ(thread, std::hash<std::thread::id>()(std::this_thread::get_id()));
 }
 

@@ -45,7 +45,8 @@ TEST(CallResults, a_waiting_thread_wakes_for_its_index) {
 TEST(CallResults, a_time_limit_is_kept) {
   auto results = make(Keep::all);
   results->add_submitted(1);
-  EXPECT_FALSE(results->wait_index(0, Results::Clock::now() + std::chrono::milliseconds(1)));
+  EXPECT_FALSE(
+    results->wait_index(0, Results::Clock::now() + std::chrono::milliseconds(1)));
 }
 
 TEST(CallResults, an_index_counts_once) {

@@ -14,9 +14,15 @@
 namespace fiber {
 namespace {
 
-int twice(int x) { return 2 * x; }
-int add(int a, int b) { return a + b; }
-int change(int& x) { return ++x; }
+int twice(int x) {
+  return 2 * x;
+}
+int add(int a, int b) {
+  return a + b;
+}
+int change(int& x) {
+  return ++x;
+}
 
 struct Adder {
   int more = 0;
@@ -44,20 +50,24 @@ TEST(Callable, functions_lambdas_and_function_objects_travel) {
   EXPECT_EQ((run<int, int, false>([](int x) { return x - 1; }, 4)), 3);
   EXPECT_EQ((run<int, int, false>([](auto x) { return x - 1; }, 4)), 3);
   EXPECT_EQ((run<int, int, false>(Adder{10}, 4)), 14);
-  EXPECT_EQ((run<std::string, std::string, false>([](const std::string& s) { return s + "!"; },
-                                                  std::string("hi"))),
+  EXPECT_EQ((run<std::string, std::string, false>(
+              [](const std::string& s) { return s + "!"; }, std::string("hi"))),
             "hi!");
 }
 
 TEST(Callable, bound_arguments_come_first_and_stay) {
   EXPECT_EQ((run<int, int, false>(fiber::bind(add, 10), 4)), 14);
   EXPECT_EQ((run<int, std::tuple<>, true>(fiber::bind(add, 10, 5), std::tuple<>{})), 15);
-  auto counts = [](const std::vector<int>& all, int x) { return static_cast<int>(all.size()) + x; };
+  auto counts = [](const std::vector<int>& all, int x) {
+    return static_cast<int>(all.size()) + x;
+  };
   EXPECT_EQ((run<int, int, false>(fiber::bind(counts, std::vector<int>{1, 2, 3}), 4)), 7);
-  EXPECT_EQ((run<std::string, std::string, false>(
-              fiber::bind([](const std::string& a, const std::string& b) { return a + b; }, "literal "),
-              std::string("x"))),
-            "literal x");
+  EXPECT_EQ(
+    (run<std::string, std::string, false>(
+      fiber::bind([](const std::string& a, const std::string& b) { return a + b; },
+                  "literal "),
+      std::string("x"))),
+    "literal x");
 }
 
 TEST(Callable, a_tuple_is_spread_over_the_parameters) {
@@ -65,7 +75,9 @@ TEST(Callable, a_tuple_is_spread_over_the_parameters) {
   EXPECT_EQ((run<int, std::pair<int, int>, true>(add, {1, 2})), 3);
 }
 
-TEST(Callable, a_parameter_may_be_changed) { EXPECT_EQ((run<int, int, false>(change, 4)), 5); }
+TEST(Callable, a_parameter_may_be_changed) {
+  EXPECT_EQ((run<int, int, false>(change, 4)), 5);
+}
 
 TEST(Callable, resources_are_said_with_the_function) {
   auto callable = AnyCallable::of<int, false>(meta(twice, {.cpu = 2, .memory_mb = 100}));
@@ -102,7 +114,8 @@ TEST(CodePlace, a_library_that_is_not_here_is_named) {
     detail::unpack_code(reader);
     FAIL() << "accepted";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("/usr/lib/libmissing.so"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("/usr/lib/libmissing.so"),
+              std::string::npos);
   }
 }
 
@@ -116,7 +129,9 @@ TEST(CodePlace, an_offset_outside_of_code_is_refused) {
   EXPECT_THROW(detail::unpack_code(reader), Error);
 }
 
-TEST(CodePlace, the_executable_has_a_build_id) { EXPECT_GE(actors::build_id().size(), 16U); }
+TEST(CodePlace, the_executable_has_a_build_id) {
+  EXPECT_GE(actors::build_id().size(), 16U);
+}
 
 } // namespace
 } // namespace fiber

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code before environment before file before default, and errors that say what, where and what
-// would be right.
+// Code before environment before file before default, and errors that say what, where and
+// what would be right.
 
 #include "libfiber/settings.hpp"
 
@@ -25,7 +25,9 @@ protected:
     unsetenv("FIBER_BACKEND");
     unsetenv("FIBER_FORWARD_OUTPUT");
   }
-  void file(const std::string& text) { std::ofstream(directory_ + "/.fiberconfig") << text; }
+  void file(const std::string& text) {
+    std::ofstream(directory_ + "/.fiberconfig") << text;
+  }
   Settings resolve(const Config& code = {}) { return fiber::resolve(code, directory_); }
   ConfigError refused(const Config& code = {}) {
     try {
@@ -36,7 +38,8 @@ protected:
     ADD_FAILURE() << "accepted";
     return {"", "", "", ""};
   }
-  std::string directory_ = testing::TempDir() + "fiber_settings." + std::to_string(getpid());
+  std::string directory_ =
+    testing::TempDir() + "fiber_settings." + std::to_string(getpid());
 };
 
 TEST_F(SettingsTest, code_wins_over_environment_over_file_over_default) {
@@ -49,7 +52,8 @@ TEST_F(SettingsTest, code_wins_over_environment_over_file_over_default) {
 }
 
 TEST_F(SettingsTest, times_have_units) {
-  for (auto [text, ms] : {std::pair{"90s", 90000}, {"90000ms", 90000}, {"1.5min", 90000}, {"90", 90000}}) {
+  for (auto [text, ms] :
+       {std::pair{"90s", 90000}, {"90000ms", 90000}, {"1.5min", 90000}, {"90", 90000}}) {
     setenv("FIBER_LEASE", text, 1);
     EXPECT_EQ(resolve().lease.count(), ms) << text;
   }
@@ -83,7 +87,8 @@ TEST_F(SettingsTest, an_unknown_key_of_the_file_is_refused) {
 }
 
 TEST_F(SettingsTest, a_lease_must_outlast_two_heartbeat_timeouts) {
-  auto error = refused({.heartbeat_timeout = std::chrono::seconds(10), .lease = std::chrono::seconds(15)});
+  auto error = refused(
+    {.heartbeat_timeout = std::chrono::seconds(10), .lease = std::chrono::seconds(15)});
   EXPECT_EQ(error.key(), "lease");
   EXPECT_EQ(error.place(), "fiber::Config");
 }

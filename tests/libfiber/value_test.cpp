@@ -58,7 +58,7 @@ private:
   friend class boost::serialization::access;
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive & words_;
+    archive& words_;
   }
   std::vector<std::string> words_;
 };
@@ -73,7 +73,7 @@ private:
   Hidden() = default;
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive & text_;
+    archive& text_;
   }
   std::string text_;
 };
@@ -82,7 +82,7 @@ struct Counted { // Small enough to be copied, but it says itself how.
   int kept = 0, left = 0;
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive & kept;
+    archive& kept;
   }
 };
 
@@ -139,13 +139,18 @@ TEST(Value, a_span_arrives_as_a_vector) {
   EXPECT_EQ(unpack<std::vector<int>>(reader), data);
 }
 
-TEST(Value, a_double_takes_eight_bytes) { EXPECT_EQ(packed(1.0).size(), sizeof(double)); }
+TEST(Value, a_double_takes_eight_bytes) {
+  EXPECT_EQ(packed(1.0).size(), sizeof(double));
+}
 
 TEST(Value, bytes_that_end_too_early_are_refused) {
-  auto bytes = packed(std::tuple<int, std::string, std::vector<double>>{1, "text", {1, 2, 3}});
+  auto bytes =
+    packed(std::tuple<int, std::string, std::vector<double>>{1, "text", {1, 2, 3}});
   for (std::size_t n = 0; n < bytes.size(); ++n) {
     Reader reader{std::span<const std::byte>(bytes).first(n)};
-    EXPECT_THROW((unpack<std::tuple<int, std::string, std::vector<double>>>(reader)), Error) << n;
+    EXPECT_THROW((unpack<std::tuple<int, std::string, std::vector<double>>>(reader)),
+                 Error)
+      << n;
   }
 }
 

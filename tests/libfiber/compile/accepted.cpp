@@ -18,22 +18,29 @@ private:
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
     for (auto& factor : factors_)
-      archive & factor;
+      archive& factor;
   }
   std::vector<double> factors_;
 };
 
-int add(int a, int b) { return a + b; }
+int add(int a, int b) {
+  return a + b;
+}
 void nothing(int) {}
-std::size_t length(const std::string& text) { return text.size(); }
-std::size_t take(std::vector<double> values) { return values.size(); }
+std::size_t length(const std::string& text) {
+  return text.size();
+}
+std::size_t take(std::vector<double> values) {
+  return values.size();
+}
 
 void use(fiber::Pool& pool) {
   std::vector<double> xs{1, 2};
   const std::list<int> items{1, 2};
   static_assert(std::is_same_v<decltype(pool.map(Scale(xs), xs)), std::vector<double>>);
   static_assert(std::is_same_v<decltype(pool.map(nothing, items)), void>);
-  static_assert(std::is_same_v<decltype(pool.apply_async(nothing, 1)), fiber::Future<void>>);
+  static_assert(
+    std::is_same_v<decltype(pool.apply_async(nothing, 1)), fiber::Future<void>>);
   pool.map([](auto x) { return x + 1; }, items);
   pool.starmap(add, std::vector<std::pair<int, int>>{{1, 2}});
   pool.starmap_async(add, {std::tuple(1, 2)});

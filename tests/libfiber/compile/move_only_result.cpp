@@ -3,5 +3,9 @@
 
 #include <fiber/fiber.hpp>
 
-std::unique_ptr<int> make(int x) { return std::make_unique<int>(x); }
-void use(fiber::Pool& pool) { pool.apply(make, 1); }
+std::unique_ptr<int> make(int x) {
+  return std::make_unique<int>(x);
+}
+void use(fiber::Pool& pool) {
+  pool.apply(make, 1);
+}

@@ -3,4 +3,6 @@
 
 #include <fiber/fiber.hpp>
 
-void use(fiber::Pool& pool, const std::function<int(int)>& f) { pool.apply(f, 1); }
+void use(fiber::Pool& pool, const std::function<int(int)>& f) {
+  pool.apply(f, 1);
+}
