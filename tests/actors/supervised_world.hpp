@@ -129,7 +129,8 @@ public:
   template <class Message>
   std::shared_ptr<Answer> ask(const caf::actor& supervisor, Message message) {
     auto answer = std::make_shared<Answer>();
-    system_->spawn([=](caf::event_based_actor* self) {
+    // With an argument: CAF 0.17 binds a null reference for functions without.
+    auto requester = [=](caf::event_based_actor* self, const Message& message) {
       auto failed = [answer](caf::error& e) {
         ++answer->count;
         answer->error = exit_text(e);
@@ -151,7 +152,8 @@ public:
           failed);
       else
         reply.then([answer] { ++answer->count; }, failed);
-    });
+    };
+    system_->spawn(requester, std::move(message));
     return answer;
   }
 
@@ -210,14 +212,16 @@ private:
       book->events.push_back("x" + name);
       throw std::runtime_error("no room");
     }
-    auto actor = system.spawn([=](caf::event_based_actor* self) -> caf::behavior {
+    auto behaviour = [=](caf::event_based_actor* self,
+                         const std::string& name) -> caf::behavior {
       self->set_exit_handler([=](caf::exit_msg& exit) {
         book->events.push_back("-" + name);
         if (!book->stubborn.contains(name))
           self->quit(exit.reason);
       });
       return {[=](const end_with& how) { self->quit(how.reason); }};
-    });
+    };
+    auto actor = system.spawn(behaviour, name);
     book->events.push_back("+" + name);
     ++book->starts[name];
     book->most_alive = std::max(book->most_alive, ++book->alive[name]);
