@@ -16,7 +16,12 @@ std::uint64_t Slot::assign(TaskRange tasks) {
 }
 
 std::optional<TaskRange> Slot::finish(std::uint64_t seq) {
-  // The oldest, but on an inline session, where a task that waits runs later ones.
+  if (running_.empty() || running_.front().first_seq != seq)
+    return std::nullopt;
+  return finish_nested(seq);
+}
+
+std::optional<TaskRange> Slot::finish_nested(std::uint64_t seq) {
   auto found =
     std::find_if(running_.begin(), running_.end(), [&](const RunningRange& range) {
       return seq >= range.first_seq && seq < range.first_seq + range.tasks.size();

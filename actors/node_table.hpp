@@ -32,8 +32,11 @@ class Slot {
 public:
   /// Appends; returns the sequence number of the first task.
   std::uint64_t assign(TaskRange tasks);
-  /// The task with number `seq` has ended: takes it out if it is here.
+  /// The oldest task has ended: takes it out if `seq` is its number.
   std::optional<TaskRange> finish(std::uint64_t seq);
+  /// The same for any task that is here: on an inline session a task that waits runs
+  /// later ones meanwhile.
+  std::optional<TaskRange> finish_nested(std::uint64_t seq);
   /// Takes out what has numbers from `from_seq` on and before `to_seq`.
   std::vector<TaskRange> hand_back(std::uint64_t from_seq, std::uint64_t to_seq);
   /// Takes out everything; the first number comes with each range.

@@ -40,7 +40,8 @@ void PoolState::results(NodeResults& news) {
   }
   slot.progress = self->clock().now();
   for (auto& result : frame.results) {
-    auto task = slot.finish(seq++);
+    auto task = settings.nested ? slot.finish_nested(seq) : slot.finish(seq);
+    ++seq;
     if (!task) {
       ++totals.late;
       continue;

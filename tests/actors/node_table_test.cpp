@@ -12,16 +12,27 @@ using namespace fiber::actors;
 
 namespace {
 
-TEST(Slot, accepts_the_end_of_each_task_it_has_once) {
+TEST(Slot, accepts_the_end_of_its_oldest_task_only) {
   Slot slot;
   EXPECT_EQ(slot.assign(tasks_of(1, {8, 8})), 1u);
   EXPECT_EQ(slot.assign(tasks_of(2, {8})), 3u);
-  EXPECT_EQ(slot.finish(2)->from, 1u) << "nested tasks end out of order";
-  EXPECT_FALSE(slot.finish(2)) << "a duplicate";
+  EXPECT_FALSE(slot.finish(2)) << "not its turn";
   EXPECT_EQ(slot.finish(1)->from, 0u);
   EXPECT_FALSE(slot.finish(1)) << "a duplicate";
+  EXPECT_EQ(slot.finish(2)->from, 1u);
   EXPECT_EQ(slot.finish(3)->call(), 2u);
   EXPECT_FALSE(slot.finish(4)) << "never sent";
+  EXPECT_EQ(slot.outstanding(), 0u);
+}
+
+TEST(Slot, accepts_the_end_of_any_task_it_has_where_tasks_nest) {
+  Slot slot;
+  slot.assign(tasks_of(1, {8, 8, 8}));
+  EXPECT_EQ(slot.finish_nested(2)->from, 1u);
+  EXPECT_FALSE(slot.finish_nested(2)) << "a duplicate";
+  EXPECT_EQ(slot.finish_nested(1)->from, 0u);
+  EXPECT_EQ(slot.finish_nested(3)->from, 2u);
+  EXPECT_FALSE(slot.finish_nested(4)) << "never sent";
   EXPECT_EQ(slot.outstanding(), 0u);
 }
 
