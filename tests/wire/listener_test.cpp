@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -47,19 +48,20 @@ struct ListenerTest : testing::Test {
     log().sinks() = sinks;
   }
 
-  void listen(std::chrono::milliseconds handshake_limit = 60s) {
-    listener =
-      std::make_unique<Listener>(reactor, ca.issue("driver"), hello,
-                                 ListenerOptions{.handshake_limit = handshake_limit},
-                                 [this](const Hello& peer, std::shared_ptr<Link> link) {
-                                   const std::lock_guard lock(mutex);
-                                   incarnations.push_back(peer.incarnation);
-                                   link->start(at_listener);
-                                   accepted.push_back(std::move(link));
-                                 });
+  void listen(std::chrono::milliseconds handshake_limit = 60s, LinkOptions link = {}) {
+    listener = std::make_unique<Listener>(
+      reactor, ca.issue("driver"), hello,
+      ListenerOptions{.handshake_limit = handshake_limit, .link = link},
+      [this](const Hello& peer, std::shared_ptr<Link> link) {
+        const std::lock_guard lock(mutex);
+        incarnations.push_back(peer.incarnation);
+        link->start(at_listener);
+        accepted.push_back(std::move(link));
+      });
   }
-  std::shared_ptr<Link> dial_in(const Identity& identity, const Hello& own) {
-    return dial(peer_reactor, "127.0.0.1", listener->port(), identity, own, 60s);
+  std::shared_ptr<Link> dial_in(const Identity& identity, const Hello& own,
+                                LinkOptions options = {}) {
+    return dial(peer_reactor, "127.0.0.1", listener->port(), identity, own, 60s, options);
   }
   std::string refusal(const Identity& identity, const Hello& own) {
     try {
@@ -156,6 +158,28 @@ TEST_F(ListenerTest, messages_of_any_size_go_both_ways_over_tls) {
   }
   EXPECT_EQ(incarnations, std::vector<std::uint64_t>{42});
   EXPECT_TRUE(sink->lines().empty());
+}
+
+TEST_F(ListenerTest, what_filled_the_socket_needs_nothing_behind_it_to_arrive_over_tls) {
+  LinkOptions quiet;
+  quiet.heartbeat_interval = 1h; // Nothing else is sent that could push the rest out.
+  quiet.silence_limit = 4h;
+  std::promise<void> go_on;
+  at_listener = std::make_shared<OnMessage>(
+    [this, wait = go_on.get_future().share()](StreamId stream, Bytes message) {
+      wait.wait();
+      at_listener->Recorder::on_message(stream, std::move(message));
+    });
+  listen(60s, quiet);
+  const auto link = dial_in(ca.issue("job"), job, quiet);
+  link->start(at_dialler);
+  std::size_t sent = 0;
+  do // A message that the socket does not take whole waits encrypted, not in the backlog.
+    ASSERT_TRUE(link->send(static_cast<StreamId>(sent++), {}, Payload(pattern(50'000))));
+  while (link->flush(0ms));
+  EXPECT_EQ(link->backlog(), 0u);
+  go_on.set_value();
+  EXPECT_TRUE(eventually([&] { return at_listener->count() == sent; }, 20s));
 }
 
 TEST_F(ListenerTest, threads_may_flood_both_ends_over_tls) {
