@@ -93,7 +93,7 @@ private:
       story.padding = ledger_->plan.padded ? below(40'000) : 0;
       for (auto& task : story.tasks)
         draw_task(task);
-      draw_actions(id, at(20'000));
+      draw_actions(id, at(100'000));
     }
     if (one_in(4))
       for (auto n = 1 + below(3); n > 0; --n)
@@ -136,7 +136,7 @@ private:
     }
     actions_.emplace(when, [this, id] { caf::anon_send(pool_, EndCall{id}); });
     if (one_in(8))
-      actions_.emplace(when + microseconds(below(20'000)), [this, id] {
+      actions_.emplace(when + microseconds(below(100'000)), [this, id] {
         ledger_->calls[id].cancelled = true;
         caf::anon_send(pool_, CancelCall{id});
       });
@@ -299,7 +299,7 @@ TEST(PoolHistory, resolves_each_task_once_in_every_random_history) {
   log().set_level(spdlog::level::off);
   if (auto seed = from_environment("FIBER_SIM_SEED", 0); seed > 0)
     return play(seed, 1, true);
-  auto histories = from_environment("FIBER_SIM_HISTORIES", 20'000);
+  auto histories = from_environment("FIBER_SIM_HISTORIES", 100'000);
   constexpr std::uint64_t together = 1000;
   for (std::uint64_t first = 1; first <= histories && !HasFailure(); first += together)
     play(first, std::min(together, histories - first + 1), false);
