@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ostream>
 #include <string>
 
 #include "tests/e2e/fixture.hpp"
@@ -12,6 +13,10 @@ struct Mode {
   const char* name;
   Config config;
 };
+/// For the lists of ctest, which would show its bytes.
+inline void PrintTo(const Mode& mode, std::ostream* out) {
+  *out << mode.name;
+}
 
 inline std::vector<Mode> modes() {
   return {{"local", {}},
