@@ -23,13 +23,13 @@ class StoppedDriver : public testing::TestWithParam<const char*> {};
 
 TEST_P(StoppedDriver, loses_nothing_within_the_lease) {
   Scratch scratch;
-  Driver driver("work", {"FIBER_HEARTBEAT_TIMEOUT=2s", "FIBER_LEASE=12s",
-                         std::string("FIBER_LINK=") + GetParam()});
+  Driver driver("work", {std::string("FIBER_LINK=") + GetParam()});
   ASSERT_TRUE(wait_until([] { return notes("runs").size() >= 20; }));
   kill(driver.pid(), SIGSTOP);
   ASSERT_TRUE(wait_until([&] { return is_stopped(driver.pid()); }));
-  std::this_thread::sleep_for(
-    4s); // The stop itself: beyond its own timeout, below the lease.
+  // The stop itself, with the default settings: beyond a heartbeat_timeout of 10 s, below
+  // a lease of 60 s.
+  std::this_thread::sleep_for(20s);
   ASSERT_TRUE(is_stopped(driver.pid()));
   EXPECT_TRUE(notes("driver").empty());
   kill(driver.pid(), SIGCONT);
