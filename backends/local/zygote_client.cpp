@@ -95,7 +95,17 @@ void ZygoteClient::on_dead() {
   take_messages();
   // Something that the program started before fiber::init may hold the socket as well.
   if (!ended_)
-    loop_.after(milliseconds(500), [self = shared_from_this()] { self->on_end(); });
+    loop_.after(milliseconds(500), [self = shared_from_this()] { self->give_up(); });
+}
+
+/// Whoever has announced itself by now is heard, even if this thread itself was late;
+/// whoever comes later finds the socket closed and ends.
+void ZygoteClient::give_up() {
+  if (ended_)
+    return;
+  ::shutdown(control_.get(), SHUT_RD); // From here on nothing is added.
+  take_messages();
+  on_end();
 }
 
 void ZygoteClient::finish(const Exit& exit) {

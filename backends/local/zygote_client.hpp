@@ -53,6 +53,7 @@ private:
   void handle(Received received);
   void on_end();
   void on_dead();
+  void give_up();
   void finish(const Exit& exit);
 
   Loop& loop_;

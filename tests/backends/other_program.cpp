@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that are not as tame as the test's own: what it does is its first argument.
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -55,6 +57,25 @@ int drive(bool plain_spawn) {
     ::pause();
 }
 
+/// Whoever is forked from here on waits until nobody holds the other end of this pipe.
+int gate = -1;
+
+/// A zygote whose socket somebody else holds as well, and whose jobs announce themselves
+/// when they are let.
+void hold_socket(int descriptor) {
+  if (::getenv("FIBER_NODE") == nullptr)
+    return;
+  if (::fork() == 0)
+    for (;;)
+      ::pause();
+  gate = descriptor;
+  ::pthread_atfork(nullptr, nullptr, [] {
+    char byte = 0;
+    while (::read(gate, &byte, 1) > 0) {
+    }
+  });
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -73,6 +94,8 @@ int main(int argc, char** argv) {
   if (how == "hang")
     for (;;)
       ::pause();
+  if (how == "hold-socket")
+    hold_socket(std::stoi(argv[2]));
   std::atomic<bool> done = false;
   std::thread thread;
   if (how == "thread")

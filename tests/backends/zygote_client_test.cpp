@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Before a zygote counts as lost, everything that it and its jobs have said is heard.
+#include "backends/local/zygote_client.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <fstream>
+#include <future>
+#include <thread>
+
+#include "backends/local/local_job.hpp"
+#include "tests/backends/contract.hpp"
+
+namespace fiber::backends::local {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::size_t children(int pid) {
+  auto id = std::to_string(pid);
+  std::ifstream list("/proc/" + id + "/task/" + id + "/children");
+  return static_cast<std::size_t>(
+    std::distance(std::istream_iterator<int>(list), std::istream_iterator<int>()));
+}
+
+/// A zygote with one job, which the test lets announce itself (see other_program).
+class HeldZygote : public testing::Test {
+protected:
+  HeldZygote() {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    inherited_.reset(ends[0]);
+    gate_.reset(ends[1]);
+    ::fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    std::tie(link_, job_->link) = make_socket_pair(SOCK_STREAM);
+    job_->spec = BackendTest::spec("job", "print born\nwait");
+    job_->serial = 1;
+  }
+  ~HeldZygote() override {
+    loop_.stop();
+    output_.stop();
+  }
+
+  /// Runs `f` on the loop's thread and waits for it.
+  template <class F>
+  auto on_loop(F f) {
+    std::packaged_task<decltype(f())()> task(std::move(f));
+    auto result = task.get_future();
+    loop_.post([&] { task(); });
+    return result.get();
+  }
+
+  /// Once the zygote is known to be dead, the loop's thread stays here until it is let.
+  void stop_loop_when_dead() {
+    if (client_->ready())
+      return loop_.post([this] { stop_loop_when_dead(); });
+    stopped_.set_value(std::chrono::steady_clock::now());
+    go_on_.get_future().wait();
+  }
+
+  void start() {
+    ZygoteClient::Handler handler;
+    handler.ready = [this] {
+      std::vector<int> fds;
+      job_->prepare(output_);
+      auto message = job_->request(fds);
+      EXPECT_EQ(client_->request(message, fds), 0);
+      job_->started(); // Our copies go; nobody else asks for it.
+    };
+    handler.started = [this](std::uint64_t, int pid, UniqueFd) {
+      said_.push_back("started");
+      job_pid_ = pid;
+    };
+    handler.lost = [this](bool, const Exit&, const std::string&) {
+      said_.push_back("lost");
+      lost_.set_value();
+    };
+    auto program = Program::resolve(
+      OTHER_PROGRAM, {"other_program", "hold-socket", std::to_string(inherited_.get())});
+    on_loop([&] { client_ = ZygoteClient::start(loop_, output_, 2, program, handler); });
+  }
+
+  UniqueFd inherited_, gate_, link_;
+  std::shared_ptr<LocalJob> job_ = std::make_shared<LocalJob>();
+  std::promise<std::chrono::steady_clock::time_point> stopped_;
+  std::promise<void> go_on_, lost_;
+  std::vector<std::string> said_; // On the loop's thread.
+  int job_pid_ = 0;
+  Output output_{false};
+  Loop loop_;
+  std::shared_ptr<ZygoteClient> client_;
+};
+
+TEST_F(HeldZygote, that_is_dead_is_not_lost_before_its_jobs_are_heard) {
+  start();
+  auto zygote = client_->pid();
+  ASSERT_TRUE(eventually([&] { return children(zygote) == 2; })); // The holder, the job.
+  on_loop([&] { stop_loop_when_dead(); });
+  ::kill(zygote, SIGKILL);
+  auto since = stopped_.get_future().get();
+  gate_.reset();
+  EXPECT_TRUE(eventually([&] { return output_.last(1).starts_with("born\n"); }));
+  std::this_thread::sleep_until(since + 600ms); // Its time to be heard has passed.
+  go_on_.set_value();
+  lost_.get_future().wait();
+  loop_.stop();
+  EXPECT_EQ(said_, (std::vector<std::string>{"started", "lost"}));
+  EXPECT_FALSE(process_gone(job_pid_));
+  link_.reset(); // Ends it.
+  EXPECT_TRUE(eventually([&] { return process_gone(job_pid_); }));
+}
+
+TEST_F(HeldZygote, is_lost_with_the_jobs_that_did_not_announce_themselves) {
+  start();
+  auto zygote = client_->pid();
+  ASSERT_TRUE(eventually([&] { return children(zygote) == 2; }));
+  ::kill(zygote, SIGKILL);
+  lost_.get_future().wait();
+  gate_.reset();
+  char byte = 0;
+  EXPECT_EQ(::read(link_.get(), &byte, 1), 0); // Nobody runs it.
+  loop_.stop();
+  EXPECT_EQ(said_, std::vector<std::string>{"lost"});
+  EXPECT_EQ(output_.last(1), "");
+}
+
+} // namespace
+
+} // namespace fiber::backends::local
