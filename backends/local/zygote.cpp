@@ -19,6 +19,7 @@
 #include "backends/local/channel.hpp"
 #include "backends/local/errors.hpp"
 #include "backends/local/exit.hpp"
+#include "backends/local/parent_death.hpp"
 #include "backends/local/start_message.hpp"
 
 #if defined(__has_feature)
@@ -246,9 +247,8 @@ JobEntry enter_plain(int control) {
   if (received.status != Received::Status::message || received.message.kind != Kind::job)
     throw EngineError("enter job", 0, "no start message is waiting");
   // The thread that spawned this job lives as long as the driver's backend.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != received.message.pid)
-    ::_exit(EXIT_FAILURE); // Died before that took hold.
+  if (!end_with_parent(received.message.pid))
+    ::_exit(EXIT_FAILURE);
   announce(socket.get(), received.message.serial);
   return begin_job(std::move(received));
 }

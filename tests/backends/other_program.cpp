@@ -34,8 +34,7 @@ int drive(bool plain_spawn) {
     }
   });
   std::vector<Job> jobs;
-  for (auto* script :
-       {"wait", "stop\nlinger", "wait", plain_spawn ? "wait" : "child\nstop\nlinger"})
+  for (auto* script : {"wait", "stop\nlinger", "wait", "child\nstop\nlinger"})
     jobs.push_back(backend->create({.name = "job-" + std::to_string(jobs.size()),
                                     .boot = boot(script),
                                     .resources = {},

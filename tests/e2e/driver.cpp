@@ -33,10 +33,10 @@ int work() {
   return 0;
 }
 
-std::size_t hold_on(const SharedArray<double>& numbers, bool with_child, std::size_t i) {
+std::size_t hold_on(const SharedArray<double>& numbers, std::size_t i) {
   if (numbers.size() != 100000)
     return 0;
-  if (with_child && fork() == 0) {
+  if (fork() == 0) {
     execlp("sleep", "sleep", "1000", nullptr);
     _exit(1);
   }
@@ -45,12 +45,11 @@ std::size_t hold_on(const SharedArray<double>& numbers, bool with_child, std::si
 }
 
 /// Never ends. Holds what a session can hold: shared memory, jobs, children of theirs.
-template <bool with_children>
 int hold() {
   std::vector<double> numbers(100000, 1.5);
   auto shared = share(std::span<const double>(numbers));
   Pool pool(4);
-  pool.map(bind(hold_on, shared, with_children), indices(4));
+  pool.map(bind(hold_on, shared), indices(4));
   return 0;
 }
 
@@ -59,10 +58,8 @@ int hold() {
 
 int main(int argc, char** argv) {
   auto session = fiber::init(argc, argv);
-  const std::map<std::string, int (*)()> programs{
-    {"work", fiber::e2e::work},
-    {"hold", fiber::e2e::hold<true>},
-    {"hold_alone", fiber::e2e::hold<false>}};
+  const std::map<std::string, int (*)()> programs{{"work", fiber::e2e::work},
+                                                  {"hold", fiber::e2e::hold}};
   auto program = programs.find(argc > 1 ? argv[1] : "");
   return program == programs.end() ? 2 : program->second();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <ostream>
 #include <thread>
 
 #include <sys/prctl.h>
@@ -44,14 +45,15 @@ INSTANTIATE_TEST_SUITE_P(On, StoppedDriver, testing::Values("auto", "tls"),
 
 struct Held {
   const char* name;
-  const char* program;
-  std::size_t children; ///< Of its tasks.
-  const char* setting;
+  std::vector<std::string> settings;
 };
-// Without a zygote nobody is left to end what a stopped job had started.
-const Held held[] = {{"local", "hold", 4, "FIBER_LINK=auto"},
-                     {"tls", "hold", 4, "FIBER_LINK=tls"},
-                     {"no_zygote", "hold_alone", 0, "FIBER_ZYGOTE=never"}};
+void PrintTo(const Held& how, std::ostream* out) {
+  *out << how.name;
+}
+const Held held[] = {{"local", {}},
+                     {"tls", {"FIBER_LINK=tls"}},
+                     {"no_zygote", {"FIBER_ZYGOTE=never"}},
+                     {"no_zygote_tls", {"FIBER_ZYGOTE=never", "FIBER_LINK=tls"}}};
 
 /// What a driver leaves behind becomes this process's, so that nothing escapes.
 class KilledDriver : public testing::TestWithParam<Held> {
@@ -72,8 +74,9 @@ TEST_P(KilledDriver, leaves_nothing_behind) {
   auto temporary = scratch.folder() / "tmp";
   std::filesystem::create_directory(temporary);
   auto in_tmp = fiber_names("/tmp"), in_shm = fiber_names("/dev/shm");
-  Driver driver(GetParam().program,
-                {"TMPDIR=" + temporary.string(), "FIBER_LEASE=20s", GetParam().setting});
+  auto settings = GetParam().settings;
+  settings.insert(settings.end(), {"TMPDIR=" + temporary.string(), "FIBER_LEASE=20s"});
+  Driver driver("hold", settings);
   std::vector<pid_t> workers;
   for (std::size_t i = 0; i < 4; ++i)
     workers.push_back(static_cast<pid_t>(noted("holding", i)));
@@ -83,7 +86,7 @@ TEST_P(KilledDriver, leaves_nothing_behind) {
     auto all = marked(scratch.mark());
     auto leads = [](const Process& process) { return process.pid == process.group; };
     return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), leads)) ==
-           all.size() - 1 - GetParam().children;
+           all.size() - 1 - workers.size();
   }));
   kill(workers[1], SIGSTOP);
   ASSERT_TRUE(wait_until([&] { return is_stopped(workers[1]); }));
