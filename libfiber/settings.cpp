@@ -8,17 +8,26 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 #include <boost/property_tree/ini_parser.hpp>
 #include <boost/property_tree/ptree.hpp>
 
 #include "fiber/error.hpp"
+#include "wire/log.hpp"
 
 namespace fiber {
 namespace {
+
+/// Variables, and beginnings of such (_), that are not settings: a job's own, and those
+/// of Fiber's own tests.
+constexpr std::string_view no_settings[] = {"FIBER_NODE", "FIBER_SIM_"};
 
 using std::chrono::milliseconds;
 
@@ -141,16 +150,64 @@ std::map<std::string, Given> from_code(const Config& code) {
   return given;
 }
 
+std::string variable_of(const Key& key) {
+  auto name = "FIBER_" + key.name;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return name;
+}
+
 std::map<std::string, Given> from_environment() {
   std::map<std::string, Given> given;
   for (auto& key : keys()) {
-    auto name = "FIBER_" + key.name;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    auto name = variable_of(key);
     if (auto* value = std::getenv(name.c_str()); value != nullptr && *value != '\0')
       given[key.name] = {value, "environment " + name};
   }
   return given;
+}
+
+/// Letters to insert, drop or replace to make one of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    auto diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      auto replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+bool is_no_setting(std::string_view variable) {
+  return std::any_of(std::begin(no_settings), std::end(no_settings), [&](auto& other) {
+    return other.ends_with('_') ? variable.starts_with(other) : variable == other;
+  });
+}
+
+/// Somebody has set them in vain. Not an error, as they may be somebody else's.
+void warn_of_unknown_variables() {
+  std::vector<std::string> known;
+  for (auto& key : keys())
+    known.push_back(variable_of(key));
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    std::string_view text = *entry;
+    auto end = text.find('=');
+    auto name = text.substr(0, end);
+    if (!name.starts_with("FIBER_") || end == text.npos || end + 1 == text.size() ||
+        is_no_setting(name) || std::count(known.begin(), known.end(), name) > 0)
+      continue;
+    auto nearest = *std::min_element(known.begin(), known.end(), [&](auto& a, auto& b) {
+      return distance(a, name) < distance(b, name);
+    });
+    if (distance(nearest, name) <= 3)
+      log().warn("{} is no setting and has no effect; did you mean {}?", name, nearest);
+    else
+      log().warn("{} is no setting and has no effect; there are: {}", name, key_list());
+  }
 }
 
 /// The line of `path` that sets `key`.
@@ -220,6 +277,8 @@ Settings resolve(const Config& code, const std::string& directory) {
                         "heartbeat_timeout of " +
                         std::to_string(settings.heartbeat_timeout.count()) + " ms");
   }
+  if (spdlog::level::from_str(settings.log_level) <= spdlog::level::warn)
+    warn_of_unknown_variables();
   return settings;
 }
 

@@ -23,7 +23,7 @@ struct Settings {
 };
 
 /// Code before environment before .fiberconfig in `directory` before defaults. Throws
-/// ConfigError.
+/// ConfigError; warns of FIBER_* variables that are no settings.
 Settings resolve(const Config& code, const std::string& directory = ".");
 
 } // namespace fiber

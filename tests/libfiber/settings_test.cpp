@@ -4,14 +4,19 @@
 
 #include "libfiber/settings.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <sstream>
 
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 #include <unistd.h>
 
 #include "fiber/error.hpp"
+#include "wire/log.hpp"
 
 namespace fiber {
 namespace {
@@ -24,6 +29,8 @@ protected:
     unsetenv("FIBER_LEASE");
     unsetenv("FIBER_BACKEND");
     unsetenv("FIBER_FORWARD_OUTPUT");
+    for (auto* variable : others_)
+      unsetenv(variable);
   }
   void file(const std::string& text) {
     std::ofstream(directory_ + "/.fiberconfig") << text;
@@ -38,6 +45,20 @@ protected:
     ADD_FAILURE() << "accepted";
     return {"", "", "", ""};
   }
+  /// Sets a variable that is no setting, for this test.
+  void set_other(const char* variable, const char* value) {
+    others_.push_back(variable);
+    setenv(variable, value, 1);
+  }
+  /// What resolve() logs.
+  std::string logged(const Config& code = {}) {
+    std::ostringstream text;
+    log().sinks().push_back(std::make_shared<spdlog::sinks::ostream_sink_mt>(text));
+    resolve(code);
+    log().sinks().pop_back();
+    return text.str();
+  }
+  std::vector<const char*> others_;
   std::string directory_ =
     testing::TempDir() + "fiber_settings." + std::to_string(getpid());
 };
@@ -98,6 +119,32 @@ TEST_F(SettingsTest, numbers_that_make_no_sense_are_refused) {
     file("[default]\nstart_deadline = " + std::string(text) + "\n");
     EXPECT_EQ(refused().key(), "start_deadline") << text;
   }
+}
+
+TEST_F(SettingsTest, a_variable_that_is_no_setting_is_named_with_what_it_may_mean) {
+  set_other("FIBER_BACKND", "inline");
+  auto text = logged();
+  EXPECT_NE(text.find("[warning] FIBER_BACKND "), std::string::npos) << text;
+  EXPECT_NE(text.find("did you mean FIBER_BACKEND?"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_EQ(resolve().backend, "auto");
+}
+
+TEST_F(SettingsTest, a_variable_that_is_like_no_setting_is_named_with_all_of_them) {
+  set_other("FIBER_COLOUR", "blue");
+  auto text = logged();
+  EXPECT_NE(text.find("FIBER_COLOUR "), std::string::npos) << text;
+  EXPECT_NE(text.find("backend, workers_start_window"), std::string::npos) << text;
+}
+
+TEST_F(SettingsTest, variables_that_are_nobodys_mistake_are_passed_over) {
+  setenv("FIBER_LEASE", "70s", 1);
+  for (auto* variable : {"FIBER_NODE", "FIBER_SIM_SEED", "FIBERGLASS", "MY_FIBER_LEASE"})
+    set_other(variable, "1");
+  set_other("FIBER_LEESE", ""); // As if not set.
+  EXPECT_EQ(logged(), "");
+  set_other("FIBER_LEESE", "70s");
+  EXPECT_EQ(logged({.log_level = "error"}), "");
 }
 
 } // namespace
