@@ -134,7 +134,7 @@ TEST_F(PoolLife, millions_of_lazy_items_take_bounded_memory) {
   Pool pool(2);
   std::size_t most = 0;
   long long sum = 0;
-  constexpr int n = 1000000;
+  constexpr int n = 10000000;
   for (auto value :
        pool.imap(square, std::views::iota(0, n) |
                            std::views::transform([](int i) { return i % 10; }))) {
