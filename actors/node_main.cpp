@@ -16,6 +16,7 @@
 #include "actors/node_actor.hpp"
 #include "actors/node_boot.hpp"
 #include "actors/share_cache.hpp"
+#include "wire/leadership.hpp"
 #include "wire/listener.hpp"
 #include "wire/log.hpp"
 #include "wire/reactor.hpp"
@@ -115,16 +116,18 @@ void run_node(backends::JobEntry entry) {
     for (std::uint32_t i = 0; i < boot.slots; ++i) {
       auto& slot = slots.emplace_back();
       slot = std::make_shared<SlotWorker>(SlotWorker::Settings{
-        i, boot.first_rank + i, link, entry.page, [&reactor, &slots, i] {
+        i, boot.first_rank + i, link, entry.page,
+        [&reactor, &slots, i] {
           reactor.after(flush_after, [&slots, i] { slots[i]->flush_results(); });
-        }});
+        },
+        reactor.leadership()});
     }
     auto abort = [link](int code) {
       link->flush(last_words);
       leave(code);
     };
     auto node = spawn_node(system, {boot.incarnation, link, slots, abort});
-    ShareCache::instance().connect(link);
+    ShareCache::instance().connect(link, [&reactor] { reactor.leadership()->summon(); });
     reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
     link->start(std::make_shared<JobLink>(system, node, link));
     std::vector<std::thread> threads;

@@ -22,8 +22,9 @@ void tell(wire::Link& link, Op op, std::uint64_t id) {
 /// The bytes, once they are here.
 class ShareCache::Copy {
 public:
-  Copy(std::uint64_t id, std::shared_ptr<wire::Link> link, SharedMemory::Place place)
-    : id_(id), link_(std::move(link)), place_(place) {}
+  Copy(std::uint64_t id, std::shared_ptr<wire::Link> link, std::function<void()> awaited,
+       SharedMemory::Place place)
+    : id_(id), link_(std::move(link)), awaited_(std::move(awaited)), place_(place) {}
 
   std::span<const std::byte> bytes() {
     std::unique_lock lock(mutex_);
@@ -36,6 +37,8 @@ public:
       else
         tell(*link_, Op::fetch, id_);
     }
+    if (!there_)
+      awaited_();
     changed_.wait(lock, [&] { return there_; });
     if (missing_)
       throw Error("a shared value is used after its last handle in the driver was gone");
@@ -59,6 +62,7 @@ public:
 private:
   std::uint64_t id_;
   std::shared_ptr<wire::Link> link_;
+  std::function<void()> awaited_;
   SharedMemory::Place place_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -89,9 +93,11 @@ ShareCache& ShareCache::instance() {
   return *cache;
 }
 
-void ShareCache::connect(std::shared_ptr<wire::Link> link) {
+void ShareCache::connect(std::shared_ptr<wire::Link> link,
+                         std::function<void()> awaited) {
   std::lock_guard lock(mutex_);
   link_ = std::move(link);
+  awaited_ = std::move(awaited);
 }
 
 bool ShareCache::connected() const {
@@ -105,7 +111,7 @@ std::shared_ptr<detail::SharedObject> ShareCache::handle(std::uint64_t id,
   std::lock_guard lock(mutex_);
   auto& copy = copies_[id];
   if (!copy)
-    copy = std::make_shared<Copy>(id, link_, place);
+    copy = std::make_shared<Copy>(id, link_, awaited_, place);
   auto handle = copy->handle.lock();
   if (!handle) {
     handle = std::make_shared<Handle>(id, copy);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,8 +21,9 @@ public:
   /// Of this process.
   static ShareCache& instance();
 
-  /// Uses `link` from now on: this process is a job.
-  void connect(std::shared_ptr<wire::Link> link);
+  /// Uses `link` from now on: this process is a job. `awaited` is called when a thread
+  /// begins to wait for what the link will bring.
+  void connect(std::shared_ptr<wire::Link> link, std::function<void()> awaited);
   bool connected() const;
   /// A handle to the value `id`, which may stand at `reader`'s place as shared memory.
   std::shared_ptr<detail::SharedObject> handle(std::uint64_t id, Reader& reader);
@@ -35,6 +37,7 @@ private:
 
   mutable std::mutex mutex_;
   std::shared_ptr<wire::Link> link_;
+  std::function<void()> awaited_;
   std::map<std::uint64_t, std::shared_ptr<Copy>> copies_;
 };
 

@@ -30,7 +30,8 @@ TaskScope::~TaskScope() {
   current_task = outer_;
 }
 
-SlotWorker::SlotWorker(Settings settings) : settings_(std::move(settings)) {
+SlotWorker::SlotWorker(Settings settings)
+  : settings_(std::move(settings)), changed_(settings_.leadership) {
   pending_.slot = settings_.slot;
 }
 
@@ -65,14 +66,15 @@ bool SlotWorker::step() {
 }
 
 std::optional<SlotWorker::Task> SlotWorker::wait_for_task() {
-  std::unique_lock lock(mutex_);
-  if (auto task = take())
-    return task;
-  lock.unlock();
-  flush_results();
-  lock.lock();
-  changed_.wait(lock, [&] { return !queue_.empty() || finishing_; });
-  return take();
+  for (;;) {
+    {
+      std::lock_guard lock(mutex_);
+      if (auto task = take(); task || finishing_)
+        return task;
+    }
+    flush_results();
+    changed_.wait();
+  }
 }
 
 std::optional<SlotWorker::Task> SlotWorker::take() {
@@ -197,7 +199,7 @@ void SlotWorker::push(RunTasks tasks, std::shared_ptr<const CallCode> code) {
     next_seq_ = tasks.first_seq + tasks.lengths.size();
     queue_.push_back({std::move(tasks), std::move(code)});
   }
-  changed_.notify_one();
+  changed_.wake();
 }
 
 HandedBack SlotWorker::recall(std::size_t most) {
@@ -225,7 +227,7 @@ void SlotWorker::finish() {
     std::lock_guard lock(mutex_);
     finishing_ = true;
   }
-  changed_.notify_one();
+  changed_.wake();
 }
 
 bool SlotWorker::finished() {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -15,6 +14,7 @@
 #include "actors/node_protocol.hpp"
 #include "actors/task_context.hpp"
 #include "backends/backend.hpp"
+#include "wire/leadership.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {
@@ -41,6 +41,8 @@ public:
     std::shared_ptr<backends::SharedPage> page; ///< Null: starts are not announced.
     /// Asks for flush_results() in a millisecond. Called at most once until that happens.
     std::function<void()> request_flush;
+    /// Of the link's reactor, for a thread that waits for tasks; null: none.
+    std::shared_ptr<wire::Leadership> leadership = nullptr;
   };
   explicit SlotWorker(Settings settings);
 
@@ -95,7 +97,7 @@ private:
   Bytes scratch_;
   // The queue.
   std::mutex mutex_;
-  std::condition_variable changed_;
+  wire::Waiter changed_;
   std::deque<Queued> queue_;
   std::vector<std::uint64_t> closed_;
   std::uint64_t next_seq_ = 1; ///< Behind the last task it got.

@@ -17,8 +17,10 @@ constexpr std::chrono::seconds inline_patience{2};
 } // namespace
 
 CallResults::CallResults(Keep keep, std::function<bool()> run_one,
-                         std::function<void()> cancel)
-  : keep_(keep), run_one_(std::move(run_one)), cancel_(std::move(cancel)) {}
+                         std::function<void()> cancel,
+                         std::shared_ptr<wire::Leadership> leadership)
+  : keep_(keep), run_one_(std::move(run_one)), cancel_(std::move(cancel)),
+    leadership_(std::move(leadership)) {}
 
 void CallResults::deliver(std::vector<actors::Completion> completions) {
   std::lock_guard lock(mutex_);
@@ -56,7 +58,7 @@ void CallResults::store(std::size_t index, RawOutcome outcome) {
 void CallResults::wake() {
   for (auto* waiter : waiters_)
     if (waiter->fulfilled())
-      waiter->changed.notify_all();
+      waiter->changed.wake();
 }
 
 bool CallResults::wait(const std::function<bool()>& fulfilled, Clock::time_point limit) {
@@ -65,15 +67,15 @@ bool CallResults::wait(const std::function<bool()>& fulfilled, Clock::time_point
   std::unique_lock lock(mutex_);
   if (fulfilled())
     return true;
-  Waiter waiter{fulfilled, {}};
+  Waiter waiter{fulfilled, wire::Waiter(leadership_)};
   waiters_.push_back(&waiter);
-  auto ready = true;
-  if (limit == forever)
-    waiter.changed.wait(lock, fulfilled);
-  else
-    ready = waiter.changed.wait_until(lock, limit, fulfilled);
+  for (auto in_time = true; in_time && !fulfilled();) {
+    lock.unlock();
+    in_time = waiter.changed.wait(limit);
+    lock.lock();
+  }
   std::erase(waiters_, &waiter);
-  return ready;
+  return fulfilled();
 }
 
 bool CallResults::wait_inline(const std::function<bool()>& fulfilled,
@@ -96,9 +98,11 @@ bool CallResults::wait_inline(const std::function<bool()>& fulfilled,
       throw Error("inline runs on one thread: this task waits for one that can't run "
                   "before it ends");
     std::unique_lock lock(mutex_);
-    Waiter waiter{fulfilled, {}};
+    Waiter waiter{fulfilled, wire::Waiter()};
     waiters_.push_back(&waiter);
-    waiter.changed.wait_for(lock, std::chrono::milliseconds(1), fulfilled);
+    lock.unlock();
+    waiter.changed.wait(Clock::now() + std::chrono::milliseconds(1));
+    lock.lock();
     std::erase(waiters_, &waiter);
   }
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include "actors/call.hpp"
 #include "fiber/call_feed.hpp"
 #include "fiber/results.hpp"
+#include "wire/leadership.hpp"
 
 namespace fiber::detail {
 
@@ -21,8 +21,10 @@ namespace fiber::detail {
 class CallResults final : public Results, public actors::ResultSink {
 public:
   /// `run_one` runs a task on the calling thread if the session is inline, and says
-  /// whether it did; empty if there are workers. `cancel` tells the pool.
-  CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel);
+  /// whether it did; empty if there are workers. `cancel` tells the pool. Who waits leads
+  /// the reactor that brings the results.
+  CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel,
+              std::shared_ptr<wire::Leadership> leadership = nullptr);
 
   void deliver(std::vector<actors::Completion> completions) override;
   void add_submitted(std::size_t n) { submitted_ += n; }
@@ -44,8 +46,8 @@ private:
     RawOutcome outcome;
   };
   struct Waiter {
-    std::function<bool()> fulfilled; ///< Under the lock.
-    std::condition_variable changed;
+    const std::function<bool()>& fulfilled; ///< Under the lock.
+    wire::Waiter changed;
   };
 
   void store(std::size_t index, RawOutcome outcome);
@@ -60,6 +62,7 @@ private:
   const Keep keep_;
   const std::function<bool()> run_one_;
   const std::function<void()> cancel_;
+  const std::shared_ptr<wire::Leadership> leadership_;
   std::atomic<std::size_t> submitted_{0};
   std::atomic<std::size_t> done_{0};
   mutable std::mutex mutex_;

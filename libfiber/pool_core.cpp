@@ -127,13 +127,15 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep,
     return core && core->run_one();
   })
                                        : nullptr;
-  auto results = std::make_shared<CallResults>(keep, std::move(run_one), [weak, id] {
+  auto cancel = [weak, id] {
     try {
       if (auto core = weak.lock())
         core->tell(actors::CancelCall{id});
     } catch (const Closed&) { // Then there is nothing left to cancel.
     }
-  });
+  };
+  auto results = std::make_shared<CallResults>(keep, std::move(run_one),
+                                               std::move(cancel), runtime_->leadership());
   aftermath_->add(results);
   auto call = std::make_shared<actors::Call>();
   call->id = id;

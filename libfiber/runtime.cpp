@@ -73,7 +73,7 @@ std::shared_ptr<Runtime> Runtime::open(Settings settings) {
 
 Runtime::Runtime(Settings settings)
   : settings_(std::move(settings)), config_(std::make_unique<SystemConfig>()),
-    reactor_(std::make_unique<wire::Reactor>()),
+    reactor_(std::make_unique<wire::Reactor>()), leadership_(reactor_->leadership()),
     system_(std::make_unique<caf::actor_system>(*config_)) {
   log().set_level(spdlog::level::from_str(settings_.log_level));
   std::shared_ptr<backends::Backend> backend;

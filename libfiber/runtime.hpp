@@ -66,6 +66,8 @@ public:
   /// For the nodes of a pool. Throws Closed.
   std::shared_ptr<const actors::NodeServices> services();
   actors::ShareStore& shares() { return *shares_; }
+  /// For those who wait for workers.
+  const std::shared_ptr<wire::Leadership>& leadership() const { return leadership_; }
 
   /// Whether tasks run on the threads that wait for them.
   bool is_inline() const { return inline_host_ != nullptr; }
@@ -88,6 +90,7 @@ private:
   std::atomic<std::uint64_t> incarnations_{0};
   std::unique_ptr<SystemConfig> config_;
   std::unique_ptr<wire::Reactor> reactor_;
+  std::shared_ptr<wire::Leadership> leadership_;
   std::unique_ptr<caf::actor_system> system_;
   std::shared_ptr<InlineHost> inline_host_;
   std::shared_ptr<actors::ShareStore> shares_ = std::make_shared<actors::ShareStore>();

@@ -7,8 +7,6 @@
 #include <array>
 #include <utility>
 
-#include <boost/asio/post.hpp>
-
 namespace fiber::wire {
 namespace {
 
@@ -30,15 +28,15 @@ std::chrono::steady_clock::duration tick_of(const LinkOptions& options) {
 
 template <class F>
 void Connection::post(F f) {
-  boost::asio::post(*context_,
-                    [self = shared_from_this(), f = std::move(f)] { f(*self); });
+  leadership_->post([self = shared_from_this(), f = std::move(f)] { f(*self); });
 }
 
 Connection::Connection(Reactor& reactor, std::unique_ptr<Transport> transport,
                        const LinkOptions& options)
   : options_(options), tick_(tick_of(options)), transport_(std::move(transport)),
-    context_(reactor.shared_context()), descriptor_(*context_), timer_(*context_),
-    receiver_(*this, options), silence_(tick_, options.silence_limit), sender_(options) {}
+    leadership_(reactor.leadership()), context_(reactor.shared_context()),
+    descriptor_(*context_), timer_(*context_), receiver_(*this, options),
+    silence_(tick_, options.silence_limit), sender_(options) {}
 
 Connection::~Connection() {
   descriptor_.release(); // The transport owns it.

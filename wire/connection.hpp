@@ -15,6 +15,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "wire/batch.hpp"
+#include "wire/leadership.hpp"
 #include "wire/link.hpp"
 #include "wire/reactor.hpp"
 #include "wire/receiver.hpp"
@@ -90,6 +91,7 @@ private:
   const LinkOptions options_;
   const std::chrono::steady_clock::duration tick_;
   const std::unique_ptr<Transport> transport_;
+  const std::shared_ptr<Leadership> leadership_;
   // Before what lives on it.
   const std::shared_ptr<boost::asio::io_context> context_;
   boost::asio::posix::stream_descriptor descriptor_;

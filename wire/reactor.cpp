@@ -7,30 +7,26 @@
 #include <vector>
 
 #include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+
+#include "wire/leadership.hpp"
 
 namespace fiber::wire {
 
 class Reactor::Impl {
 public:
-  Impl()
-    : work_(boost::asio::make_work_guard(*context)), thread_([this] { context->run(); }) {
-  }
+  Impl() : thread_([this] { leadership->stand_by(); }) {}
   ~Impl() {
-    boost::asio::post(*context, [this] {
-      for (auto& member : take_members())
-        if (auto alive = member.lock())
-          alive->abandon();
-      // Behind the handlers that abandon() has cancelled.
-      boost::asio::post(*context, [this] { context->stop(); });
-    });
+    leadership->end();
     thread_.join();
-    // What other threads have posted meanwhile; it may hold members, and they the
-    // context.
-    context->restart();
+    for (auto& member : take_members())
+      if (auto alive = member.lock())
+        alive->abandon();
+    // What abandon() has cancelled, and what other threads have posted meanwhile; it may
+    // hold members, and they the context.
     context->poll();
+    context->stop();
   }
 
   void enlist(std::weak_ptr<ReactorMember> member) {
@@ -42,8 +38,9 @@ public:
     members_.push_back(std::move(member));
   }
 
-  std::shared_ptr<boost::asio::io_context> context =
+  const std::shared_ptr<boost::asio::io_context> context =
     std::make_shared<boost::asio::io_context>(1);
+  const std::shared_ptr<Leadership> leadership = std::make_shared<Leadership>(context);
 
 private:
   std::vector<std::weak_ptr<ReactorMember>> take_members() {
@@ -51,7 +48,8 @@ private:
     return std::exchange(members_, {});
   }
 
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_ =
+    boost::asio::make_work_guard(*context);
   std::mutex mutex_;
   std::vector<std::weak_ptr<ReactorMember>> members_;
   std::size_t sweep_at_ = 64;
@@ -64,7 +62,7 @@ boost::asio::io_context& Reactor::context() {
   return *impl_->context;
 }
 void Reactor::post(std::function<void()> f) {
-  boost::asio::post(*impl_->context, std::move(f));
+  impl_->leadership->post(std::move(f));
 }
 void Reactor::after(std::chrono::milliseconds delay, std::function<void()> f) {
   post([context = impl_->context.get(), delay, f = std::move(f)]() mutable {
@@ -100,6 +98,9 @@ void Reactor::enlist(std::weak_ptr<ReactorMember> member) {
 }
 std::shared_ptr<boost::asio::io_context> Reactor::shared_context() {
   return impl_->context;
+}
+std::shared_ptr<Leadership> Reactor::leadership() {
+  return impl_->leadership;
 }
 
 } // namespace fiber::wire

@@ -9,22 +9,26 @@
 
 namespace fiber::wire {
 
+class Leadership;
+
 /// What lives on a reactor's thread and must let go of it when it ends.
 class ReactorMember {
 public:
-  /// Called once, on the reactor's thread.
+  /// Called once, when nobody works for the reactor any more.
   virtual void abandon() = 0;
 
 protected:
   ~ReactorMember() = default;
 };
 
-/// One thread that moves bytes for every link of this process, sends and judges
-/// heartbeats and runs their timers. Nothing that blocks may run on it.
+/// Moves bytes for every link of this process, sends and judges heartbeats and runs their
+/// timers: on a thread of its own, or on one that waits for a link anyway (see
+/// Leadership). "The reactor's thread" means the one that does so now. Nothing that
+/// blocks may run on it.
 class Reactor {
 public:
   Reactor();
-  /// Stops the thread; links that are still open are closed first. Not from its own
+  /// Stops the work; links that are still open are closed first. Not from the reactor's
   /// thread.
   ~Reactor();
 
@@ -40,6 +44,8 @@ public:
   void enlist(std::weak_ptr<ReactorMember> member);
   /// For those who outlive the reactor but hold timers or descriptors of its context.
   std::shared_ptr<boost::asio::io_context> shared_context();
+  /// For those who wait.
+  std::shared_ptr<Leadership> leadership();
 
 private:
   class Impl;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: a reactor always has somebody who works for it, no two at a time, and who
+// waits is woken whoever works.
+
+#include "wire/leadership.hpp"
+
+#include <atomic>
+#include <deque>
+#include <random>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/wire/wire_fixture.hpp"
+#include "wire/reactor.hpp"
+#include "wire/stream_link.hpp"
+
+using namespace fiber::wire;
+
+namespace {
+
+struct LeadershipTest : testing::Test {
+  LeadershipTest() {
+    auto [a, b] = socket_pair();
+    near = adopt(reactor, std::move(a));
+    far = adopt(peer_reactor, std::move(b));
+    far->start(std::make_shared<Recorder>());
+  }
+  /// Says on which thread messages are handled.
+  void listen(std::function<void()> then) {
+    near->start(std::make_shared<OnMessage>([this, then](StreamId, const fiber::Bytes&) {
+      handled_on = std::this_thread::get_id();
+      ++handled;
+      then();
+    }));
+  }
+  /// Until a message is handled by the waiting thread itself, which leads from then on.
+  void lead(Waiter& waiter) {
+    do {
+      far->send(1, bytes_of("next"));
+      ASSERT_TRUE(waiter.wait());
+    } while (handled_on != std::this_thread::get_id());
+  }
+
+  /// One that outlives the handlers that wake it.
+  Waiter& make_waiter() { return waiters.emplace_back(reactor.leadership()); }
+
+  std::deque<Waiter> waiters;
+  Reactor reactor, peer_reactor;
+  std::shared_ptr<Link> near, far;
+  std::atomic<std::thread::id> handled_on{};
+  std::atomic<int> handled = 0;
+};
+
+TEST_F(LeadershipTest, who_waits_for_a_message_takes_it_from_the_socket) {
+  auto& waiter = make_waiter();
+  listen([&] { waiter.wake(); });
+  lead(waiter);
+}
+
+TEST_F(LeadershipTest, the_reactors_own_thread_goes_on_when_nobody_waits) {
+  auto& waiter = make_waiter();
+  listen([&] { waiter.wake(); });
+  lead(waiter);
+  const auto before = handled.load();
+  far->send(1, bytes_of("unexpected"));
+  EXPECT_TRUE(eventually([&] { return handled > before; }));
+  EXPECT_NE(handled_on.load(), std::this_thread::get_id());
+}
+
+TEST_F(LeadershipTest, posted_work_is_done_when_nobody_waits) {
+  auto& waiter = make_waiter();
+  listen([&] { waiter.wake(); });
+  lead(waiter);
+  std::binary_semaphore done(0);
+  reactor.post([&] { done.release(); });
+  EXPECT_TRUE(done.try_acquire_for(60s));
+}
+
+TEST_F(LeadershipTest, a_leader_is_woken_by_another_thread) {
+  auto& waiter = make_waiter();
+  listen([&] { waiter.wake(); });
+  lead(waiter);
+  std::jthread other([&] { waiter.wake(); });
+  EXPECT_TRUE(waiter.wait());
+}
+
+TEST_F(LeadershipTest, a_wake_before_the_wait_counts) {
+  auto& waiter = make_waiter();
+  waiter.wake();
+  EXPECT_TRUE(waiter.wait());
+}
+
+TEST_F(LeadershipTest, a_time_limit_ends_a_wait_whoever_leads) {
+  auto &first = make_waiter(), &second = make_waiter();
+  std::jthread other([&] { first.wait(); });
+  EXPECT_FALSE(second.wait(Waiter::Clock::now() + 20ms));
+  first.wake();
+  other.join();
+  EXPECT_FALSE(second.wait(Waiter::Clock::now() + 20ms));
+}
+
+TEST_F(LeadershipTest, who_leaves_hands_over_to_who_still_waits) {
+  auto &first = make_waiter(), &second = make_waiter();
+  listen([&] { (handled % 2 == 1 ? first : second).wake(); });
+  for (int i = 0; i < 100; ++i) {
+    std::jthread a([&] { EXPECT_TRUE(first.wait()); });
+    std::jthread b([&] { EXPECT_TRUE(second.wait()); });
+    far->send(1, bytes_of("for the first"));
+    far->send(1, bytes_of("for the second"));
+  }
+}
+
+TEST_F(LeadershipTest,
+       the_end_of_the_reactor_leaves_waiters_asleep_until_they_are_woken) {
+  auto own = std::make_unique<Reactor>();
+  Waiter leader(own->leadership()), applicant(own->leadership());
+  std::atomic<int> returned = 0;
+  std::jthread a([&] { returned += leader.wait(); });
+  std::jthread b([&] { returned += applicant.wait(); });
+  own.reset();
+  EXPECT_EQ(returned, 0);
+  leader.wake();
+  applicant.wake();
+  a.join();
+  b.join();
+  EXPECT_EQ(returned, 2);
+}
+
+TEST_F(LeadershipTest, no_wake_is_lost_and_no_two_lead_among_many_threads) {
+  constexpr std::size_t threads = 4;
+  constexpr int rounds = 2000;
+  for (std::size_t i = 0; i < threads; ++i)
+    make_waiter();
+  std::atomic<int> at_work = 0;
+  near->start(std::make_shared<OnMessage>([&](StreamId stream, const fiber::Bytes&) {
+    EXPECT_EQ(++at_work, 1);
+    waiters[stream].wake();
+    --at_work;
+  }));
+  std::vector<std::jthread> all;
+  for (std::size_t i = 0; i < threads; ++i)
+    all.emplace_back([&, i] {
+      std::mt19937 random(static_cast<unsigned>(i));
+      for (int round = 0; round < rounds; ++round) {
+        const auto by_link = random() % 4 != 0;
+        if (by_link)
+          far->send(static_cast<StreamId>(i), bytes_of("wake"));
+        else
+          reactor.post([this, i] { waiters[i].wake(); });
+        if (random() % 8 == 0)
+          std::this_thread::yield();
+        ASSERT_TRUE(waiters[i].wait(Waiter::Clock::now() + 60s));
+      }
+    });
+}
+
+} // namespace

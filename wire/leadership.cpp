@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/leadership.hpp"
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+namespace fiber::wire {
+namespace {
+
+/// How long nobody may lead while nothing is posted. More than a short task takes, or a
+/// caller from a result to its next call; a thread that takes over for less costs more
+/// than it brings.
+constexpr std::chrono::milliseconds patience{2};
+
+UniqueFd make_timer() {
+  UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+  if (timer.get() < 0)
+    throw std::system_error(errno, std::generic_category(), "cannot make a timer");
+  return timer;
+}
+
+} // namespace
+
+Leadership::Leadership(std::shared_ptr<boost::asio::io_context> context)
+  : context_(std::move(context)), timer_(make_timer()) {}
+
+// -- the own thread --
+
+void Leadership::stand_by() {
+  Lock lock(mutex_);
+  while (!ending_) {
+    const auto idle = Clock::now() - left_at_;
+    if (leader_ == Leader::nobody && (summoned_ || idle >= patience)) {
+      leader_ = Leader::own_thread;
+      asked_ = summoned_ = false;
+      lock.unlock();
+      while (!asked_.load(std::memory_order_relaxed))
+        context_->run_one();
+      lock.lock();
+      appoint_next();
+      continue;
+    }
+    if (leader_ == Leader::nobody && !armed_)
+      arm(patience - idle);
+    lock.unlock();
+    std::uint64_t expirations;
+    static_cast<void>(::read(timer_.get(), &expirations, sizeof expirations));
+    lock.lock();
+    armed_ = false;
+  }
+}
+
+void Leadership::end() {
+  Lock lock(mutex_);
+  ending_ = asked_ = true;
+  interrupt();
+  arm(std::chrono::nanoseconds{1});
+  changed_.wait(lock, [&] { return leader_ != Leader::waiter; });
+}
+
+void Leadership::summon() {
+  const Lock lock(mutex_);
+  if (leader_ != Leader::nobody || std::exchange(summoned_, true))
+    return;
+  arm(std::chrono::nanoseconds{1});
+}
+
+void Leadership::interrupt() {
+  boost::asio::post(*context_, [] {});
+}
+
+// -- under the mutex --
+
+void Leadership::appoint_next() {
+  leader_ = Leader::nobody;
+  if (ending_ || applicants_.empty())
+    return;
+  leader_ = Leader::waiter;
+  summoned_ = false;
+  auto& next = *applicants_.front();
+  applicants_.pop_front();
+  {
+    const std::lock_guard lock(next.mutex_);
+    next.appointed_ = true;
+  }
+  next.changed_.notify_one();
+}
+
+void Leadership::arm(Clock::duration delay) {
+  armed_ = true;
+  const auto ns = std::chrono::nanoseconds(delay).count();
+  const itimerspec when{{}, {ns / 1'000'000'000, ns % 1'000'000'000}};
+  ::timerfd_settime(timer_.get(), 0, &when, nullptr);
+}
+
+// -- the waiters --
+
+bool Leadership::apply(Waiter& waiter) {
+  const Lock lock(mutex_);
+  if (ending_)
+    return false;
+  if (leader_ == Leader::nobody) {
+    leader_ = Leader::waiter;
+    summoned_ = false;
+    return true;
+  }
+  applicants_.push_back(&waiter);
+  if (leader_ == Leader::own_thread && !asked_.exchange(true))
+    interrupt();
+  return false;
+}
+
+bool Leadership::withdraw(Waiter& waiter) {
+  const Lock lock(mutex_);
+  std::erase(applicants_, &waiter);
+  return !std::exchange(waiter.appointed_, false);
+}
+
+void Leadership::lead(Waiter& waiter, Clock::time_point limit) noexcept {
+  waiter.set_leading(true);
+  while (!waiter.woken_ && !ending_) {
+    if (limit == Waiter::forever)
+      context_->run_one();
+    else if (context_->run_one_until(limit) == 0 && Clock::now() >= limit)
+      break;
+  }
+  waiter.set_leading(false);
+  const Lock lock(mutex_);
+  left_at_ = Clock::now();
+  appoint_next();
+  if (ending_)
+    changed_.notify_all();
+  else if (leader_ == Leader::nobody && !armed_)
+    arm(patience);
+}
+
+bool Waiter::wait(Clock::time_point limit) {
+  if (!woken_) {
+    bool leads = leadership_ && leadership_->apply(*this);
+    if (!leads) {
+      sleep(limit);
+      leads = leadership_ && !leadership_->withdraw(*this);
+    }
+    if (leads)
+      leadership_->lead(*this, limit);
+    if (!woken_)
+      sleep(limit); // The reactor has ended.
+  }
+  return woken_.exchange(false);
+}
+
+void Waiter::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  if (leading_ == std::thread::id{})
+    changed_.notify_one();
+  else if (leading_ != std::this_thread::get_id())
+    leadership_->interrupt();
+}
+
+void Waiter::sleep(Clock::time_point limit) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return woken_ || appointed_; };
+  if (limit == forever)
+    changed_.wait(lock, ready);
+  else
+    changed_.wait_until(lock, limit, ready);
+}
+
+void Waiter::set_leading(bool leads) {
+  const std::lock_guard lock(mutex_);
+  leading_ = leads ? std::this_thread::get_id() : std::thread::id{};
+}
+
+} // namespace fiber::wire
