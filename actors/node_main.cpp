@@ -27,22 +27,39 @@ namespace {
 
 constexpr std::chrono::milliseconds flush_after{1};
 constexpr std::chrono::seconds last_words{2}; ///< To get results out before the job ends.
+constexpr std::chrono::milliseconds flush_limit{500}; ///< The same for open streams.
 constexpr std::chrono::seconds dial_limit{30};
 constexpr int exit_lease = 72, exit_orphan = 73;
 
-/// Ends the process without running what static objects do at exit: slots may still run.
-[[noreturn]] void leave(int code) {
-  std::fflush(nullptr);
+enum class Children { stay, end };
+
+/// Without running what static objects do at exit: slots may still run.
+[[noreturn]] void end_process(int code, Children children) {
+  if (children == Children::end && getpgrp() == getpid())
+    kill(0, SIGKILL);
   std::_Exit(code);
+}
+
+/// Bounds what comes before the end: a pipe that nobody reads, a stream that another
+/// thread has locked, would hold the process for ever.
+void end_process_within(std::chrono::milliseconds limit, int code, Children children) {
+  std::thread([=] {
+    std::this_thread::sleep_for(limit);
+    end_process(code, children);
+  }).detach();
+}
+
+[[noreturn]] void leave(int code) {
+  end_process_within(flush_limit, code, Children::stay);
+  std::fflush(nullptr);
+  end_process(code, Children::stay);
 }
 
 /// Nobody is there to end what the tasks have started: this job and its children end
 /// together.
 [[noreturn]] void leave_with_children(int code) {
   std::fflush(nullptr);
-  if (getpgrp() == getpid())
-    kill(0, SIGKILL);
-  std::_Exit(code);
+  end_process(code, Children::end);
 }
 
 /// Ends the job when its driver is gone.
@@ -52,6 +69,7 @@ public:
     : LinkToActor(system, std::move(node)), link_(std::move(link)) {}
 
   void on_silence() override {
+    end_process_within(last_words, exit_lease, Children::end);
     log().warn("nothing heard from the driver for the whole lease; this job ends");
     Bytes head;
     Writer writer(head);
@@ -60,6 +78,7 @@ public:
     leave_with_children(exit_lease);
   }
   void on_closed(const std::string& reason) override {
+    end_process_within(flush_limit, exit_orphan, Children::end);
     log().debug("the driver is gone: {}", reason);
     leave_with_children(exit_orphan);
   }

@@ -66,6 +66,23 @@ TEST_F(PoolLife, a_worker_is_replaced_after_its_number_of_tasks) {
   EXPECT_EQ(pool.stats().workers_lost, 0U);
 }
 
+TEST_F(PoolLife, a_worker_ends_though_a_thread_of_its_own_holds_a_stream) {
+  open();
+  Pool pool(PoolOptions{.workers = 1, .max_tasks_per_worker = 1});
+  auto read_for_ever = [](int) {
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0)
+      throw std::runtime_error("no pipe");
+    std::thread([from = fdopen(ends[0], "r")] {
+      while (std::getc(from) == EOF) // Holds the stream's lock.
+        std::clearerr(from);
+    }).detach();
+    return static_cast<int>(getpid());
+  };
+  auto pids = pool.map(read_for_ever, {1, 2, 3});
+  EXPECT_EQ(std::set<int>(pids.begin(), pids.end()).size(), 3U);
+}
+
 TEST_F(PoolLife, resize_adds_and_takes_workers_while_a_map_runs) {
   open();
   Pool pool(1);
