@@ -151,9 +151,10 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
   }
   results.push_back({status, value.size(), 0});
   pending_.busy_ns += static_cast<std::uint64_t>(busy.count());
-  if (values_.empty() && value.size() >= own_message_bytes)
-    values_ = std::exchange(value, {});
-  else
+  if (values_.empty() && value.size() >= own_message_bytes) {
+    auto next = fiber::detail::reuse(value.size());
+    values_ = std::exchange(value, std::move(next));
+  } else
     values_.insert(values_.end(), value.begin(), value.end());
   // Whoever waits for the last ones waits no longer than needed.
   if (task.last || results.size() >= most_results ||

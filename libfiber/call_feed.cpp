@@ -59,23 +59,27 @@ const std::shared_ptr<Results>& CallFeed::results() const {
   return target_->shared_results;
 }
 
-void CallFeed::end_task(KeepScope& scope) {
+bool CallFeed::end_task(KeepScope& scope) {
   if (ends_.empty())
     target_->oldest = coarse_now();
   ends_.push_back(bytes_.size());
   for (auto& value : scope.take())
     kept_.push_back(std::move(value));
   ++added_;
-  if (ends_.size() >= batch_tasks || bytes_.size() >= batch_bytes ||
-      coarse_now() - target_->oldest > batch_ns)
-    flush();
+  if (ends_.size() < batch_tasks && bytes_.size() < batch_bytes &&
+      coarse_now() - target_->oldest <= batch_ns)
+    return false;
+  flush();
+  return true;
 }
 
 void CallFeed::flush() {
   if (ends_.empty())
     return;
   added_bytes_ += bytes_.size();
-  target_->send(std::exchange(bytes_, {}), std::exchange(ends_, {}),
+  auto next = reuse(bytes_.size());
+  next.clear();
+  target_->send(std::exchange(bytes_, std::move(next)), std::exchange(ends_, {}),
                 std::exchange(kept_, {}));
   if (!limited_)
     return;

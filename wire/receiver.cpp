@@ -29,12 +29,7 @@ Receiver::Space Receiver::space() {
   if (piece_ && left_ > direct_threshold && available() == 0) {
     begin_ = end_ = 0;
     direct_ = std::min(left_, direct_limit); // A peer may announce a long piece, too.
-    grow(direct_);
-    auto& message = piece_->message;
-    const auto at = message.size();
-    message.resize(at + direct_);
-    return {std::span(message).subspan(at),
-            {buffer_.get(), direct_ == left_ ? read_ahead : 0}};
+    return {room_for(direct_), {buffer_.get(), direct_ == left_ ? read_ahead : 0}};
   }
   if (begin_ == end_) {
     begin_ = end_ = 0;
@@ -48,7 +43,7 @@ Receiver::Space Receiver::space() {
 bool Receiver::commit(std::size_t count) {
   if (const auto lent = std::exchange(direct_, 0); lent > 0) {
     const auto filled = std::min(count, lent);
-    piece_->message.resize(piece_->message.size() - (lent - filled));
+    piece_->filled += filled;
     left_ -= filled;
     count -= filled;
   }
@@ -134,7 +129,7 @@ Receiver::Step Receiver::begin_piece(const FrameHeader& header) {
                   " bytes, over the limit");
     stream->open = true;
   }
-  const auto missing = stream->total - stream->message.size();
+  const auto missing = stream->total - stream->filled;
   if (header.length > missing || header.last != (header.length == missing))
     return fail("pieces that do not add up");
   if (header.length == 0 && !(header.first && header.last))
@@ -149,28 +144,33 @@ Receiver::Step Receiver::begin_piece(const FrameHeader& header) {
 void Receiver::take(std::size_t count) {
   if (count == 0)
     return;
-  grow(count);
-  const auto* from = buffer_.get() + begin_;
-  piece_->message.insert(piece_->message.end(), from, from + count);
+  std::memcpy(room_for(count).data(), buffer_.get() + begin_, count);
+  piece_->filled += count;
   begin_ += count;
   left_ -= count;
 }
 
-/// Makes room for `count` more bytes: at once for what the peer announced if that is
-/// little, else geometrically with what has come.
-void Receiver::grow(std::size_t count) {
+/// Where the next `count` bytes of the message go. Memory is taken at once for what the
+/// peer announced if that is little, else geometrically with what has come.
+std::span<std::byte> Receiver::room_for(std::size_t count) {
   auto& message = piece_->message;
-  const auto needed = message.size() + count;
-  if (needed <= message.capacity())
-    return;
-  const auto ahead = std::max({needed, trusted_bytes, 4 * message.size()});
-  message.reserve(std::min<std::uint64_t>(piece_->total, ahead));
+  const auto filled = piece_->filled, needed = filled + count;
+  if (needed > message.size()) {
+    const auto ahead = std::max({needed, trusted_bytes, 4 * filled});
+    const auto size = std::min<std::uint64_t>(piece_->total, ahead);
+    if (filled == 0)
+      message = fiber::detail::reuse(size);
+    if (size > message.size())
+      message.resize(size);
+  }
+  return std::span(message).subspan(filled, count);
 }
 
 Receiver::Step Receiver::end_piece() {
   auto& stream = *std::exchange(piece_, nullptr);
   if (header_.last) {
     stream.open = false;
+    stream.message.resize(std::exchange(stream.filled, 0)); // A reused one is longer.
     if (!sink_.message(header_.stream, std::exchange(stream.message, {})))
       return Step::failed;
   }

@@ -57,7 +57,8 @@ public:
 
 private:
   struct Stream {
-    Bytes message;              ///< What has arrived of an incomplete one.
+    Bytes message;              ///< Room for an incomplete one.
+    std::size_t filled = 0;     ///< So much of it has arrived.
     std::uint64_t total = 0;    ///< Announced length of it.
     bool open = false;          ///< A message has begun and not ended.
     std::uint64_t consumed = 0; ///< Credit used and not yet granted again.
@@ -69,7 +70,7 @@ private:
   Step begin_piece(const FrameHeader& header);
   Step end_piece();
   void take(std::size_t count);
-  void grow(std::size_t count);
+  std::span<std::byte> room_for(std::size_t count);
   Step give_back(StreamId id, Stream& stream, std::uint64_t cost);
   Stream* find(StreamId id);
   Step fail(std::string reason);

@@ -32,9 +32,10 @@ public:
   CallFeed& operator=(CallFeed&&) = delete;
   ~CallFeed();
 
-  /// One more task. Throws what packing throws; then nothing was added.
+  /// One more task. True if tasks were handed over by the way. Throws what packing
+  /// throws; then nothing was added.
   template <class T>
-  void add(const T& arguments) {
+  bool add(const T& arguments) {
     KeepScope scope;
     Writer writer(bytes_);
     try {
@@ -43,15 +44,15 @@ public:
       bytes_.resize(ends_.empty() ? 0 : ends_.back());
       throw;
     }
-    end_task(scope);
+    return end_task(scope);
   }
   /// The same for something that converts to the argument's type, such as a proxy.
   template <class T, class U>
-  void add_as(const U& arguments) {
+  bool add_as(const U& arguments) {
     if constexpr (std::is_same_v<T, U>)
-      add<T>(arguments);
+      return add<T>(arguments);
     else
-      add<T>(T(arguments));
+      return add<T>(T(arguments));
   }
   /// Hands over what has gathered.
   void flush();
@@ -68,7 +69,7 @@ public:
   const std::shared_ptr<Results>& results() const;
 
 private:
-  void end_task(KeepScope& scope);
+  bool end_task(KeepScope& scope);
   std::size_t window() const;
 
   std::unique_ptr<Target> target_;
