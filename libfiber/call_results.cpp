@@ -133,6 +133,16 @@ RawOutcome CallResults::take(std::size_t index) {
   return outcome;
 }
 
+std::vector<RawOutcome> CallResults::take_ready() {
+  std::vector<RawOutcome> ready;
+  std::lock_guard lock(mutex_);
+  for (; !entries_.empty() && entries_.front().there; ++first_) {
+    ready.push_back(std::move(entries_.front().outcome));
+    entries_.pop_front();
+  }
+  return ready;
+}
+
 std::optional<std::pair<std::size_t, RawOutcome>> CallResults::take_any() {
   wait([this] { return !arrived_.empty(); }, forever);
   std::lock_guard lock(mutex_);

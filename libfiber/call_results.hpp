@@ -37,6 +37,7 @@ public:
   bool wait_done(std::size_t n, Clock::time_point limit) override;
   RawOutcome at(std::size_t index) const override;
   RawOutcome take(std::size_t index) override;
+  std::vector<RawOutcome> take_ready() override;
   std::optional<std::pair<std::size_t, RawOutcome>> take_any() override;
   void cancel() override { cancel_(); }
 

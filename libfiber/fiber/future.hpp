@@ -9,6 +9,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "fiber/results.hpp"
@@ -190,6 +191,52 @@ private:
 };
 
 namespace detail {
+
+/// The results of a map as they come, in order. Unpacks each as soon as its turn has
+/// come, so that its bytes go while others are still awaited.
+template <class R>
+class Gatherer {
+public:
+  explicit Gatherer(Results& results) : results_(results) {}
+
+  void reserve(std::size_t n) {
+    if constexpr (!std::is_void_v<R>)
+      values_.reserve(n);
+  }
+  void take_ready() {
+    for (auto& outcome : results_.take_ready()) {
+      ++taken_;
+      if (!error_)
+        take(std::move(outcome));
+    }
+  }
+  /// Waits for the rest; throws the failure of the lowest index, if any.
+  std::conditional_t<std::is_void_v<R>, void, std::vector<R>> take_all() {
+    for (auto n = results_.submitted(); taken_ < n; take_ready())
+      results_.wait_index(taken_, Results::forever);
+    if (error_)
+      std::rethrow_exception(error_);
+    if constexpr (!std::is_void_v<R>)
+      return std::move(values_);
+  }
+
+private:
+  void take(RawOutcome outcome) {
+    try {
+      if constexpr (std::is_void_v<R>)
+        open_outcome<void>(outcome);
+      else
+        values_.push_back(open_outcome<R>(outcome));
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
+
+  Results& results_;
+  std::size_t taken_ = 0;
+  std::exception_ptr error_; ///< Of the lowest index.
+  std::conditional_t<std::is_void_v<R>, std::monostate, std::vector<R>> values_;
+};
 
 /// Where a ResultRange gets its results, and more tasks for the pool as it goes.
 class Stream {

@@ -224,24 +224,16 @@ private:
   detail::values_t<R> run(F& f, Range&& items, MapOptions options) {
     detail::check_result<R>();
     auto feed =
-      begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::all, false);
+      begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::in_order, false);
     feed.limit_window();
+    detail::Gatherer<R> results(*feed.results());
+    if constexpr (std::ranges::sized_range<Range>)
+      results.reserve(std::ranges::size(items));
     for (auto&& item : items)
-      feed.template add_as<Item>(item);
+      if (feed.template add_as<Item>(item))
+        results.take_ready();
     feed.finish();
-    auto& results = *feed.results();
-    auto n = results.submitted();
-    results.wait_done(n, detail::Results::forever);
-    if constexpr (std::is_void_v<R>) {
-      for (std::size_t i = 0; i < n; ++i)
-        detail::open_outcome<void>(results.take(i));
-    } else {
-      std::vector<R> values;
-      values.reserve(n);
-      for (std::size_t i = 0; i < n; ++i)
-        values.push_back(detail::open_outcome<R>(results.take(i)));
-      return values;
-    }
+    return results.take_all();
   }
 
   template <class F, class Range>

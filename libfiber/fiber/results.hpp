@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "fiber/bytes.hpp"
 
@@ -39,6 +40,9 @@ public:
   virtual RawOutcome at(std::size_t index) const = 0;
   /// Waits for the outcome of `index` and gives it away; it must be the lowest not taken.
   virtual RawOutcome take(std::size_t index) = 0;
+  /// Gives away the outcomes that are there, from the lowest not taken up to the first
+  /// that is missing.
+  virtual std::vector<RawOutcome> take_ready() = 0;
   /// Waits for any outcome not taken yet, in order of completion; nothing if all were
   /// taken.
   virtual std::optional<std::pair<std::size_t, RawOutcome>> take_any() = 0;

@@ -408,8 +408,14 @@ T unpack(Reader& reader) {
     T items;
     if constexpr (detail::Flat<Item> && !std::is_same_v<T, std::vector<bool>>) {
       auto n = reader.size(sizeof(Item));
-      items.resize(n);
-      reader.copy(items.data(), n * sizeof(Item));
+      auto from = reader.raw(n * sizeof(Item));
+      auto* first = reinterpret_cast<const Item*>(from.data());
+      if (reinterpret_cast<std::uintptr_t>(first) % alignof(Item) == 0) {
+        items.assign(first, first + n); // Touches the new memory once, resize() twice.
+      } else {
+        items.resize(n);
+        std::memcpy(items.data(), from.data(), from.size());
+      }
     } else {
       auto n = reader.size(0);
       items.reserve(std::min<std::size_t>(n, reader.rest().size()));
