@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <future>
+#include <list>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -26,8 +27,10 @@ using namespace std::chrono_literals;
 using Descriptor = boost::asio::posix::stream_descriptor;
 using Error = boost::system::error_code;
 
-/// So many peers may be half-way at a time; more wait in the kernel's backlog.
+/// So many peers may be half-way at a time; more wait in the kernel's backlog. Then
+/// nobody may take long, or peers that say nothing would hold up all others.
 constexpr std::size_t pending_limit = 256;
+constexpr auto crowded_limit = 1s;
 /// Pause after an accept that failed, since the kernel would say the same at once.
 constexpr auto accept_pause = 100ms;
 
@@ -60,10 +63,20 @@ public:
   void begin(std::chrono::milliseconds limit) {
     timer_.expires_after(limit);
     timer_.async_wait([self = shared_from_this()](const Error& error) {
-      if (!error && self->done_)
-        self->refuse(self->greeting_.unfinished());
+      if (!error)
+        self->give_up();
     });
     proceed();
+  }
+
+  std::chrono::steady_clock::duration age() const {
+    return std::chrono::steady_clock::now() - begun_;
+  }
+
+  /// It has taken too long.
+  void give_up() {
+    if (done_)
+      refuse(greeting_.unfinished());
   }
 
   void abandon() override {
@@ -102,6 +115,7 @@ private:
   }
 
   const std::string peer_;
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   Greeting greeting_;
   Descriptor descriptor_;
   boost::asio::steady_timer timer_;
@@ -140,7 +154,7 @@ public:
 
 private:
   void wait() {
-    if (closing_ || waiting_ || pending_ >= pending_limit)
+    if (closing_ || waiting_)
       return;
     waiting_ = true;
     descriptor_.async_wait(Descriptor::wait_read, [this](const Error& error) {
@@ -151,7 +165,7 @@ private:
   }
 
   void take() {
-    while (pending_ < pending_limit) {
+    while (has_room()) {
       UniqueFd socket(
         ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!socket) {
@@ -164,6 +178,23 @@ private:
       exhausted_ = false;
       welcome(std::move(socket));
     }
+  }
+
+  /// If not, looks again in a while.
+  bool has_room() {
+    if (pending_.size() < pending_limit)
+      return true;
+    const auto left = crowded_limit - pending_.front()->age();
+    if (left <= 0s) {
+      pending_.front()->give_up();
+      return true;
+    }
+    timer_.expires_after(left);
+    timer_.async_wait([this](const Error& cancelled) {
+      if (!cancelled && !closing_)
+        take();
+    });
+    return false;
   }
 
   /// Out of descriptors or memory: the peers wait in the backlog meanwhile.
@@ -180,19 +211,21 @@ private:
 
   void welcome(UniqueFd socket) {
     set_tcp_options(socket.get());
-    ++pending_;
+    const auto place = pending_.insert(pending_.end(), nullptr);
     try {
-      auto arrival = std::make_shared<Arrival>(door_, std::move(socket), identity_, own_,
-                                               [this](Greeting* greeting) {
-                                                 --pending_;
-                                                 if (greeting)
-                                                   hand_over(*greeting);
-                                                 wait();
-                                               });
+      *place = std::make_shared<Arrival>(door_, std::move(socket), identity_, own_,
+                                         [this, place](Greeting* greeting) {
+                                           const auto keep = *place;
+                                           pending_.erase(place);
+                                           if (greeting)
+                                             hand_over(*greeting);
+                                           wait();
+                                         });
+      const auto arrival = *place;
       door_.enlist(arrival);
       arrival->begin(options_.handshake_limit);
     } catch (const std::exception& failure) {
-      --pending_;
+      pending_.erase(place);
       log().error("cannot greet a connection on port {}: {}", port_, failure.what());
     }
   }
@@ -217,7 +250,7 @@ private:
   const UniqueFd socket_;
   const std::uint16_t port_;
   // On the thread of door_ only.
-  std::size_t pending_ = 0;
+  std::list<std::shared_ptr<Arrival>> pending_;
   bool waiting_ = false, exhausted_ = false, closing_ = false;
   Reactor door_; ///< Where handshakes run, so that they hold up no link.
   Descriptor descriptor_;

@@ -215,6 +215,15 @@ TEST_F(ListenerTest, the_end_of_a_tls_link_is_heard_after_its_messages) {
   EXPECT_EQ(at_listener->reason(), "closed by the peer: done");
 }
 
+TEST_F(ListenerTest, a_crowd_that_says_nothing_holds_up_nobody) {
+  listen(1h);
+  std::vector<UniqueFd> crowd(300);
+  for (auto& socket : crowd)
+    socket = knock();
+  EXPECT_TRUE(dial_in(ca.issue("job"), job));
+  EXPECT_TRUE(eventually([&] { return links() == 1; }));
+}
+
 TEST_F(ListenerTest, refuses_who_shows_no_certificate) {
   listen();
   knock_with_tls(nullptr);
