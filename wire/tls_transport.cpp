@@ -94,13 +94,16 @@ TlsTransport::~TlsTransport() = default;
 
 TlsTransport::Progress TlsTransport::handshake(std::string& error) {
   while (true) {
-    ERR_clear_error();
-    const auto result = SSL_do_handshake(ssl_.get());
-    const auto need = SSL_get_error(ssl_.get(), result);
-    if (result != 1 && need != SSL_ERROR_WANT_READ)
-      error = handshake_error();
-    std::swap(memory_->out, sending_);
-    const auto sent = send_encrypted(); // Also the alert that tells the peer why.
+    auto sent = send_encrypted(); // What the socket did not take the last time.
+    int result = -1;
+    if (sent.state == IoResult::State::ok) {
+      ERR_clear_error();
+      result = SSL_do_handshake(ssl_.get());
+      if (result != 1 && SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ)
+        error = handshake_error();
+      std::swap(memory_->out, sending_);
+      sent = send_encrypted(); // Also the alert that tells the peer why.
+    }
     if (!error.empty())
       return Progress::failed;
     if (sent.state == IoResult::State::failed) {
