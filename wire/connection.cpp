@@ -170,16 +170,21 @@ bool Connection::drain() {
   dispatching_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   bool more = true, good = true;
   IoResult result;
-  for (int i = 0; i < reads_in_a_row && more && good; ++i) {
-    const auto space = receiver_.space();
-    const std::array<iovec, 2> into{iovec{space[0].data(), space[0].size()},
-                                    iovec{space[1].data(), space[1].size()}};
-    result = transport_->read(std::span(into).first(space[1].empty() ? 1 : 2));
-    bytes_received_.fetch_add(result.bytes, std::memory_order_relaxed);
-    heard_ |= result.bytes > 0;
-    good = receiver_.commit(result.bytes);
-    more = result.state == IoResult::State::ok &&
-           result.bytes == space[0].size() + space[1].size();
+  try {
+    for (int i = 0; i < reads_in_a_row && more && good; ++i) {
+      const auto space = receiver_.space();
+      const std::array<iovec, 2> into{iovec{space[0].data(), space[0].size()},
+                                      iovec{space[1].data(), space[1].size()}};
+      result = transport_->read(std::span(into).first(space[1].empty() ? 1 : 2));
+      bytes_received_.fetch_add(result.bytes, std::memory_order_relaxed);
+      heard_ |= result.bytes > 0;
+      good = receiver_.commit(result.bytes);
+      more = result.state == IoResult::State::ok &&
+             result.bytes == space[0].size() + space[1].size();
+    }
+  } catch (const std::exception& failure) { // No memory, say: it costs this link only.
+    result = {0, IoResult::State::failed, failure.what()};
+    more = false;
   }
   dispatching_.store({}, std::memory_order_relaxed);
   bool broken;
