@@ -9,6 +9,7 @@
 #include <set>
 #include <system_error>
 
+#include "backends/local/descriptor_limit.hpp"
 #include "backends/local/errors.hpp"
 #include "backends/local/local_jobs.hpp"
 #include "wire/log.hpp"
@@ -47,6 +48,7 @@ private:
   std::map<JobId, std::uint64_t> serials_; // Until forget().
   std::map<std::uint64_t, JobId> alive_;
   std::uint64_t last_serial_ = 0;
+  DescriptorLimit limit_;
   bool zygote_there_ = false;
 
   Output output_;
@@ -97,12 +99,14 @@ LocalJobs::Handler LocalBackend::handler() {
 
 Job LocalBackend::create(JobSpec spec) {
   auto job = std::make_shared<LocalJob>();
+  job->descriptors = limit_.usual();
   Job result{.id = spec.name, .link = {}, .page = nullptr};
   {
     std::lock_guard lock(mutex_);
     if (!names_.insert(spec.name).second)
       throw EngineError("create job", EEXIST,
                         "this session already had a job named \"" + spec.name + "\"");
+    limit_.make_room(alive_.size());
   }
   try {
     if (spec.link)

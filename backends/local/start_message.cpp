@@ -16,7 +16,7 @@ namespace {
 
 // Layout: sizes, then NUL-terminated names and values, then the boot bytes.
 struct Sizes {
-  std::uint64_t environment = 0, boot = 0, page = 0;
+  std::uint64_t environment = 0, boot = 0, page = 0, descriptors = 0;
 };
 
 void write_all(int fd, const void* data, std::size_t size) {
@@ -55,14 +55,14 @@ std::string take_word(std::string_view& rest) {
 
 } // namespace
 
-UniqueFd write_start(const JobSpec& spec) {
+UniqueFd write_start(const JobSpec& spec, std::uint64_t descriptors) {
   UniqueFd fd(::memfd_create("fiber-start", MFD_CLOEXEC));
   if (!fd)
     throw engine_error("make start message", errno);
   std::string words;
   for (auto& [name, value] : spec.environment)
     words.append(name).append(1, '\0').append(value).append(1, '\0');
-  Sizes sizes{words.size(), spec.boot.size(), spec.page_bytes};
+  Sizes sizes{words.size(), spec.boot.size(), spec.page_bytes, descriptors};
   write_all(fd.get(), &sizes, sizeof sizes);
   write_all(fd.get(), words.data(), words.size());
   write_all(fd.get(), spec.boot.data(), spec.boot.size());
@@ -87,6 +87,7 @@ Start read_start(UniqueFd fd) {
     start.environment[name] = take_word(rest);
   }
   start.page_bytes = sizes.page;
+  start.descriptors = sizes.descriptors;
   start.boot.resize(sizes.boot);
   read_all(fd.get(), start.boot.data(), start.boot.size(), sizeof sizes + words.size());
   return start;

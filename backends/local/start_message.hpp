@@ -5,15 +5,16 @@
 
 namespace fiber::backends::local {
 
-/// Writes what a job is started with into anonymous memory, to be handed over as a
-/// descriptor: of any size, never on a command line or in an environment, and never read
-/// by the zygote. Throws EngineError.
-UniqueFd write_start(const JobSpec& spec);
+/// Writes what a job is started with, and its soft limit of descriptors, into anonymous
+/// memory, to be handed over as a descriptor: of any size, never on a command line or in
+/// an environment, and never read by the zygote. Throws EngineError.
+UniqueFd write_start(const JobSpec& spec, std::uint64_t descriptors);
 
 /// What write_start() wrote.
 struct Start {
   std::map<std::string, std::string> environment;
   std::size_t page_bytes = 0;
+  std::uint64_t descriptors = 0;
   Bytes boot;
 };
 

@@ -17,6 +17,7 @@
 #include <map>
 
 #include "backends/local/channel.hpp"
+#include "backends/local/descriptor_limit.hpp"
 #include "backends/local/errors.hpp"
 #include "backends/local/exit.hpp"
 #include "backends/local/parent_death.hpp"
@@ -93,6 +94,7 @@ JobEntry begin_job(Received received) {
   entry.link = take(received, Carried::link, next);
   UniqueFd page = take(received, Carried::page, next);
   Start told = read_start(std::move(start));
+  set_soft_limit(told.descriptors);
   for (auto& [name, value] : told.environment)
     ::setenv(name.c_str(), value.c_str(), 1);
   if (page)

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include <fiber/fiber.hpp>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/e2e/modes.hpp"
@@ -162,6 +163,46 @@ TEST_F(PoolLife, millions_of_lazy_items_take_bounded_memory) {
   EXPECT_EQ(sum, 285LL * n / 10);
   EXPECT_LT(most, 100000U);
 }
+
+rlim_t soft_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+/// With a soft limit of open files that is soon reached.
+class FewDescriptors : public EveryMode {
+protected:
+  FewDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few{256, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() override {
+    close();
+    EXPECT_EQ(soft_limit(), 256U);
+    setrlimit(RLIMIT_NOFILE, &before_);
+  }
+
+private:
+  rlimit before_{};
+};
+
+TEST_P(FewDescriptors, are_enough_for_many_workers_which_keep_the_usual_limit) {
+  Pool pool(100); // Of which each takes three.
+  auto seen = pool.map(
+    [](int) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return soft_limit();
+    },
+    std::views::iota(0, 1000));
+  EXPECT_TRUE(pool.wait_until_workers_up(deadline));
+  EXPECT_EQ(pool.stats().workers, 100U);
+  EXPECT_EQ(seen, std::vector<rlim_t>(1000, 256));
+}
+
+INSTANTIATE_TEST_SUITE_P(On, FewDescriptors,
+                         testing::Values(modes()[0], modes()[1], modes()[2]), mode_name);
 
 TEST_F(PoolLife, what_outlives_the_session_is_closed) {
   open();
