@@ -6,6 +6,7 @@
 #include "actors/backend_actor.hpp"
 #include "actors/borrowed_thread.hpp"
 #include "actors/exit.hpp"
+#include "actors/job_log.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/node_table.hpp"
 #include "wire/log.hpp"
@@ -86,9 +87,12 @@ struct WardenState {
       [this](const FromLink& from) {
         try {
           Reader reader(from.message.bytes());
-          if (read_op(reader) == Op::results)
+          auto op = read_op(reader);
+          if (op == Op::results)
             self->send(pool,
                        NodeResults{at.incarnation, read_results(reader, from.message)});
+          else if (op == Op::log)
+            log_for_job(at.name, read_log(reader));
         } catch (const Error&) { // It is refused in any case.
           at.link->close();
         }
@@ -298,6 +302,8 @@ struct NodeLinkState {
     case Op::lease_over:
       lease_over = true;
       return;
+    case Op::log:
+      return log_for_job(job_name, read_log(reader));
     default:
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
                   " is not for a driver");

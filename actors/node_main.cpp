@@ -14,6 +14,7 @@
 #include "actors/borrowed_thread.hpp"
 #include "actors/code_place.hpp"
 #include "actors/failure.hpp"
+#include "actors/job_log.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/node_boot.hpp"
 #include "actors/share_cache.hpp"
@@ -76,11 +77,14 @@ void end_process_within(std::chrono::milliseconds limit, int code, Children chil
 /// Ends the job when its driver is gone.
 class JobLink final : public LinkToActor {
 public:
-  JobLink(caf::actor_system& system, caf::actor node, std::shared_ptr<wire::Link> link)
-    : LinkToActor(system, std::move(node)), link_(std::move(link)) {}
+  JobLink(caf::actor_system& system, caf::actor node, std::shared_ptr<wire::Link> link,
+          std::shared_ptr<JobLog> log)
+    : LinkToActor(system, std::move(node)), link_(std::move(link)), log_(std::move(log)) {
+  }
 
   void on_silence() override {
     end_process_within(last_words, exit_lease, Children::end);
+    log_->link_over();
     log().warn("nothing heard from the driver for the whole lease; this job ends");
     Bytes head;
     Writer writer(head);
@@ -96,6 +100,7 @@ public:
 
 private:
   std::shared_ptr<wire::Link> link_;
+  std::shared_ptr<JobLog> log_;
 };
 
 struct SystemConfig : caf::actor_system_config {
@@ -134,6 +139,7 @@ void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slo
 
 void run_node(backends::JobEntry entry) {
   keep_freed_memory();
+  std::shared_ptr<JobLog> job_log;
   try {
     auto boot = NodeBoot::unpack(entry.boot);
     log().set_level(spdlog::level::from_str(boot.log_level));
@@ -143,6 +149,8 @@ void run_node(backends::JobEntry entry) {
     auto& system =
       *new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
     auto link = open_link(reactor, entry, boot);
+    job_log = std::make_shared<JobLog>(link, log().sinks());
+    log().sinks() = {job_log};
     std::vector<std::shared_ptr<SlotWorker>> slots;
     for (std::uint32_t i = 0; i < boot.slots; ++i) {
       auto& slot = slots.emplace_back();
@@ -160,7 +168,7 @@ void run_node(backends::JobEntry entry) {
     auto node = spawn_node(system, {boot.incarnation, link, slots, abort});
     ShareCache::instance().connect(link, [&reactor] { reactor.leadership()->summon(); });
     reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
-    link->start(std::make_shared<JobLink>(system, node, link));
+    link->start(std::make_shared<JobLink>(system, node, link, job_log));
     std::vector<std::thread> threads;
     for (std::uint32_t i = 1; i < boot.slots; ++i)
       threads.emplace_back(
@@ -171,6 +179,8 @@ void run_node(backends::JobEntry entry) {
     link->flush(last_words);
     leave(EXIT_SUCCESS);
   } catch (const std::exception& error) {
+    if (job_log)
+      job_log->link_over();
     log().error("this job can't become a node: {}", error.what());
     leave(EXIT_FAILURE);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/node_protocol.hpp"
 
+#include <spdlog/common.h>
+
 namespace fiber::actors {
 namespace {
 
@@ -55,6 +57,14 @@ void write(Writer& writer, const Failure& failure) {
   pack(writer, failure.state);
 }
 
+void write(Writer& writer, const LogRecord& record) {
+  writer.put(Op::log);
+  writer.put(record.level);
+  writer.put(record.index);
+  writer.put(record.attempt);
+  writer.text(record.text);
+}
+
 void write(Writer& writer, Op op) {
   writer.put(op);
 }
@@ -79,7 +89,7 @@ void write(Writer& writer, const TaskResults& op) {
 
 Op read_op(Reader& reader) {
   auto op = reader.get<std::uint8_t>();
-  if (op > static_cast<std::uint8_t>(Op::lease_over))
+  if (op > static_cast<std::uint8_t>(Op::log))
     throw Error("operation " + std::to_string(op) + " does not exist");
   return static_cast<Op>(op);
 }
@@ -162,6 +172,17 @@ Failure read_failure(Reader& reader) {
   failure.name = reader.text();
   failure.state = unpack<Bytes>(reader);
   return failure;
+}
+
+LogRecord read_log(Reader& reader) {
+  LogRecord record;
+  record.level = reader.get<std::uint8_t>();
+  record.index = reader.get<std::uint64_t>();
+  record.attempt = reader.get<std::uint32_t>();
+  record.text = reader.text();
+  if (record.level >= spdlog::level::off)
+    throw Error("log level " + std::to_string(record.level) + " does not exist");
+  return record;
 }
 
 } // namespace fiber::actors

@@ -39,10 +39,11 @@ enum class Op : std::uint8_t {
   draining,    ///< somebody asked the job to end: send no more
   init_failed, ///< Failure of the initializer; the job ends
   probed,
-  fetch,     ///< id of a shared value: send it
-  retain,    ///< id of a shared value: this job holds it
-  release,   ///< id of a shared value: this job has dropped it
-  lease_over ///< nothing was heard from the driver for too long: the job ends
+  fetch,      ///< id of a shared value: send it
+  retain,     ///< id of a shared value: this job holds it
+  release,    ///< id of a shared value: this job has dropped it
+  lease_over, ///< nothing was heard from the driver for too long: the job ends
+  log         ///< LogRecord
 };
 
 struct OpenCall {
@@ -103,6 +104,14 @@ struct HandedBack {
   std::uint64_t to_seq = 0;
 };
 
+/// What a job's logger was told.
+struct LogRecord {
+  std::uint8_t level = 0; ///< spdlog's.
+  std::uint64_t index = 0;
+  std::uint32_t attempt = 0; ///< 0: it was no task that said it.
+  std::string text;
+};
+
 /// Arguments and states from this size on travel as the body of a message of their own,
 /// so that they are never copied into a frame.
 inline constexpr std::size_t own_message_bytes = 32 * 1024;
@@ -117,6 +126,7 @@ void write(Writer& writer, const Recall& op);
 void write(Writer& writer, const Ready& op);
 void write(Writer& writer, const HandedBack& op);
 void write(Writer& writer, const Failure& failure);
+void write(Writer& writer, const LogRecord& record);
 void write(Writer& writer, Op op); ///< An operation without fields.
 void write(Writer& writer, Op op, std::uint64_t id);
 
@@ -130,5 +140,6 @@ Ready read_ready(Reader& reader);
 TaskResults read_results(Reader& reader, const Payload& whole);
 HandedBack read_handed_back(Reader& reader);
 Failure read_failure(Reader& reader);
+LogRecord read_log(Reader& reader);
 
 } // namespace fiber::actors

@@ -128,6 +128,15 @@ TEST(NodeProtocol, refuses_a_message_that_ends_anywhere_too_early) {
   }
 }
 
+TEST(NodeProtocol, refuses_a_log_record_of_no_known_level) {
+  for (auto level : {6, 7, 255}) {
+    auto whole = message(LogRecord{static_cast<std::uint8_t>(level), 0, 0, "text"});
+    Reader reader(whole.bytes());
+    ASSERT_EQ(read_op(reader), Op::log);
+    EXPECT_THROW(read_log(reader), Error) << level;
+  }
+}
+
 TEST(NodeProtocol, refuses_lengths_that_are_larger_than_the_message) {
   auto run = some_tasks();
   run.lengths = {1, UINT64_MAX, 1}; // Their sum would fit.
