@@ -8,8 +8,11 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <streambuf>
 #include <string>
@@ -30,6 +33,11 @@
 // How values travel. A value is anything Boost.Serialization can archive; arithmetic
 // types, enums, strings, pairs, tuples, optionals, variants, standard containers and
 // trivially copyable types take a short way that makes no archive object.
+//
+// Pointers, references and views (std::string_view, std::span, iterators, ...) are
+// refused at compile time, since what they refer to stays behind. A trivially copyable
+// struct that holds one can't be told from any other: give it a serialize() member, or
+// send what it refers to.
 
 namespace fiber {
 
@@ -199,6 +207,13 @@ concept Container = requires(T& t, const T& c) {
   t.clear();
 } && !has_serialize_member<T>() && !FreelySerializable<T>;
 
+/// Refers to what belongs to somebody else. It would be Flat: its address would travel.
+template <class T>
+concept View = is_a<T, std::reference_wrapper> || is_a<T, std::initializer_list> ||
+               is_a<T, std::basic_string_view> ||
+               (std::is_class_v<T> && !is_span<T> && Flat<T> &&
+                (std::ranges::view<T> || std::input_or_output_iterator<T>));
+
 /// What `T` is as a value: its plain type; a string for a string literal.
 template <class T>
 using value_t = std::conditional_t<
@@ -215,6 +230,11 @@ constexpr void check_value() {
     !std::is_pointer_v<T> && !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T>,
     "fiber: a raw pointer means nothing in another process; send the value itself, a "
     "std::vector or a std::string (a function pointer can be a callable, not a value)");
+  static_assert(
+    !View<T>,
+    "fiber: a view or reference can't be sent to another process, as what it refers to "
+    "stays behind; send a std::string instead of a std::string_view, a std::vector "
+    "instead of other views and of iterators, the value itself instead of std::ref");
   static_assert(
     !is_capturing_closure<T>,
     "fiber: a lambda with captures can't be sent to another process; use "
@@ -309,6 +329,7 @@ void pack(Writer& writer, const T& value) {
     writer.text(value);
   } else if constexpr (detail::is_span<T> || detail::is_a<T, std::vector>) {
     using Item = typename T::value_type;
+    detail::check_value<Item>();
     writer.size(value.size());
     if constexpr (detail::Flat<Item> && !std::is_same_v<T, std::vector<bool>>)
       writer.raw(value.data(), value.size() * sizeof(Item));
@@ -405,6 +426,7 @@ T unpack(Reader& reader) {
     return reader.text();
   } else if constexpr (detail::is_a<T, std::vector>) {
     using Item = typename T::value_type;
+    detail::check_value<Item>();
     T items;
     if constexpr (detail::Flat<Item> && !std::is_same_v<T, std::vector<bool>>) {
       auto n = reader.size(sizeof(Item));
