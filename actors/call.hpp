@@ -38,7 +38,7 @@ struct Batch {
   std::size_t first = 0;           ///< Index of the first task.
   std::vector<std::uint64_t> ends; ///< Where each task's arguments end in `arguments`.
   Payload arguments;
-  std::vector<std::shared_ptr<const void>> kept; ///< What packed handles refer to.
+  detail::KeptObjects kept; ///< What packed handles refer to.
 
   std::size_t size() const { return ends.size(); }
   std::uint64_t begin_of(std::size_t i) const { return i == 0 ? 0 : ends[i - 1]; }

@@ -278,7 +278,9 @@ struct NodeLinkState {
     case Op::ready:
       return node_ready(read_ready(reader));
     case Op::results:
-      return self->send(pool, NodeResults{at.incarnation, read_results(reader, whole)});
+      return self->send(
+        pool,
+        NodeResults{at.incarnation, services->shares->keep(read_results(reader, whole))});
     case Op::handed_back:
       return self->send(pool, NodeHandedBack{at.incarnation, read_handed_back(reader)});
     case Op::draining:

@@ -84,6 +84,7 @@ void write(Writer& writer, const TaskResults& op) {
     writer.put(result.status);
     writer.put(result.length);
   }
+  pack(writer, op.shared);
   writer.size(op.bytes.size());
 }
 
@@ -146,6 +147,7 @@ TaskResults read_results(Reader& reader, const Payload& whole) {
   op.busy_ns = reader.get<std::uint64_t>();
   auto count = reader.get<std::uint32_t>();
   Reader entries(reader.raw(std::size_t{count} * 9));
+  op.shared = unpack<std::vector<std::uint64_t>>(reader);
   auto size = reader.size();
   op.bytes = part(reader, whole, size);
   op.results.reserve(count);

@@ -93,6 +93,7 @@ struct TaskResults {
   std::uint64_t first_seq = 0;
   std::uint64_t busy_ns = 0; ///< Time spent in the tasks.
   std::vector<TaskResult> results;
+  std::vector<std::uint64_t> shared; ///< Ids of the shared values in `bytes`.
   Payload bytes;
 };
 

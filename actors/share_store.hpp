@@ -13,6 +13,8 @@
 
 namespace fiber::actors {
 
+struct TaskResults;
+
 /// The driver's shared values: who holds each, and the jobs that have a copy to be freed.
 ///
 /// A value lives while a handle of this process does (in packed arguments too) or a job
@@ -33,6 +35,9 @@ public:
               std::weak_ptr<wire::Link> link);
   void release(std::uint64_t id, std::uint64_t incarnation);
   void job_gone(std::uint64_t incarnation);
+  /// Lets the bytes of results keep the shared values whose handles are in them, until
+  /// somebody has unpacked them. Before the job's next message, which may release them.
+  TaskResults keep(TaskResults results);
 
 private:
   class Object;

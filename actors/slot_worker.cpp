@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <utility>
 
 #include "actors/failure.hpp"
 #include "actors/node_table.hpp"
+#include "fiber/share.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -103,6 +105,7 @@ void SlotWorker::run_task(const Task& task) {
   // Taken for the while: on an inline session a task that waits runs others in between.
   auto value = std::exchange(scratch_, {});
   value.clear();
+  detail::KeepScope scope;
   try {
     TaskScope scope(task.context);
     Reader arguments(task.arguments.bytes());
@@ -117,7 +120,7 @@ void SlotWorker::run_task(const Task& task) {
     Writer result(value);
     write(result, capture_failure());
   }
-  add_result(task, status, value, Clock::now() - begin);
+  add_result(task, status, value, scope.take(), Clock::now() - begin);
   scratch_ = std::move(value);
   for (auto call : task.closed)
     bodies_.erase(call);
@@ -138,7 +141,7 @@ detail::Body& SlotWorker::body(const CallCode& code) {
 }
 
 void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& value,
-                            std::chrono::nanoseconds busy) {
+                            detail::KeptObjects kept, std::chrono::nanoseconds busy) {
   std::unique_lock lock(results_mutex_);
   auto& results = pending_.results;
   if (!results.empty() && pending_.first_seq + results.size() != task.seq)
@@ -156,6 +159,7 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
     values_ = std::exchange(value, std::move(next));
   } else
     values_.insert(values_.end(), value.begin(), value.end());
+  std::move(kept.begin(), kept.end(), std::back_inserter(kept_));
   // Whoever waits for the last ones waits no longer than needed.
   if (task.last || results.size() >= most_results ||
       values_.size() >= most_result_bytes || Clock::now() - oldest_ >= longest_hold) {
@@ -180,13 +184,17 @@ void SlotWorker::flush_locked() {
     return;
   auto values = Payload(std::exchange(values_, {}));
   pending_.bytes = values;
+  for (auto& object : kept_)
+    pending_.shared.push_back(object->id());
   Bytes head;
   Writer writer(head);
   write(writer, pending_);
   pending_.bytes = {};
   pending_.results.clear();
+  pending_.shared.clear();
   pending_.busy_ns = 0;
   settings_.link->send(task_stream, std::move(head), std::move(values));
+  kept_.clear(); // Not before: the driver must read of them before it reads of their end.
 }
 
 // -- any thread

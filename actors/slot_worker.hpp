@@ -88,7 +88,7 @@ private:
   static std::unique_ptr<detail::Body> open(const CallCode& code);
   detail::Body& body(const CallCode& code);
   void add_result(const Task& task, TaskResult::Status status, Bytes& value,
-                  std::chrono::nanoseconds busy);
+                  detail::KeptObjects kept, std::chrono::nanoseconds busy);
   void flush_locked();
 
   Settings settings_;
@@ -106,6 +106,7 @@ private:
   std::mutex results_mutex_;
   TaskResults pending_;
   Bytes values_;
+  detail::KeptObjects kept_; ///< What handles in values_ refer to.
   Clock::time_point oldest_;
   bool flush_requested_ = false;
 };

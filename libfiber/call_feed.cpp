@@ -37,12 +37,12 @@ KeepScope::KeepScope() : outer_(innermost) {
 KeepScope::~KeepScope() {
   innermost = outer_;
 }
-std::vector<std::shared_ptr<const void>> KeepScope::take() {
+KeptObjects KeepScope::take() {
   return std::exchange(kept_, {});
 }
-void KeepScope::keep(std::shared_ptr<const void> value) {
+void KeepScope::keep(std::shared_ptr<const SharedObject> object) {
   if (innermost != nullptr)
-    innermost->kept_.push_back(std::move(value));
+    innermost->kept_.push_back(std::move(object));
 }
 
 CallFeed::CallFeed(std::unique_ptr<Target> target) : target_(std::move(target)) {}
@@ -63,8 +63,8 @@ bool CallFeed::end_task(KeepScope& scope) {
   if (ends_.empty())
     target_->oldest = coarse_now();
   ends_.push_back(bytes_.size());
-  for (auto& value : scope.take())
-    kept_.push_back(std::move(value));
+  for (auto& object : scope.take())
+    kept_.push_back(std::move(object));
   ++added_;
   if (ends_.size() < batch_tasks && bytes_.size() < batch_bytes &&
       coarse_now() - target_->oldest <= batch_ns)

@@ -19,8 +19,7 @@ public:
     : results(std::move(of)), shared_results(results), core_(std::move(core)),
       call_(std::move(call)) {}
 
-  void send(Bytes bytes, std::vector<std::uint64_t> ends,
-            std::vector<std::shared_ptr<const void>> kept) {
+  void send(Bytes bytes, std::vector<std::uint64_t> ends, KeptObjects kept) {
     auto batch = std::make_shared<actors::Batch>();
     batch->call = call_;
     batch->first = results->submitted();

@@ -75,7 +75,7 @@ private:
   std::unique_ptr<Target> target_;
   Bytes bytes_;
   std::vector<std::uint64_t> ends_;
-  std::vector<std::shared_ptr<const void>> kept_;
+  KeptObjects kept_;
   std::size_t added_ = 0; ///< Tasks, handed over or not.
   std::size_t added_bytes_ = 0;
   bool limited_ = false;

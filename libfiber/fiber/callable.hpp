@@ -233,20 +233,23 @@ private:
   F f_;
 };
 
-/// Keeps what packed handles (Shared, ...) refer to alive until the packed bytes were
-/// used. Handles find the innermost scope of their thread.
+class SharedObject;
+using KeptObjects = std::vector<std::shared_ptr<const SharedObject>>;
+
+/// Keeps what packed handles (Shared, SharedArray) refer to alive until the packed bytes
+/// were used. Handles find the innermost scope of their thread.
 class KeepScope {
 public:
   KeepScope();
   ~KeepScope();
   KeepScope(const KeepScope&) = delete;
   KeepScope& operator=(const KeepScope&) = delete;
-  std::vector<std::shared_ptr<const void>> take();
+  KeptObjects take();
   /// Adds to the innermost scope of this thread, if there is one.
-  static void keep(std::shared_ptr<const void> value);
+  static void keep(std::shared_ptr<const SharedObject> object);
 
 private:
-  std::vector<std::shared_ptr<const void>> kept_;
+  KeptObjects kept_;
   KeepScope* outer_;
 };
 
@@ -286,7 +289,7 @@ public:
 private:
   detail::Open open_ = nullptr;
   Payload state_;
-  std::vector<std::shared_ptr<const void>> kept_;
+  detail::KeptObjects kept_;
   std::optional<Resources> resources_;
 };
 

@@ -244,6 +244,23 @@ TEST_P(Map, shared_values_reach_every_task) {
   EXPECT_EQ(pool.apply(sum, std::vector{array, array}), 3);
 }
 
+TEST_P(Map, a_task_gives_back_the_shared_values_it_got) {
+  Pool pool(2);
+  auto pass = [](const Shared<std::string>& text) { return text; };
+  EXPECT_EQ(*pool.apply(pass, share(std::string("alone"))), "alone");
+  // Nobody but the results holds them any more when they are read.
+  auto many = pool.map_async(
+    pass, std::vector{share(std::string("first")), share(std::string("second"))});
+  auto bound = pool.map_async(
+    fiber::bind([](const SharedArray<int>& all, int i) { return std::pair(all, i); },
+                share(std::span<const int>(numbers(100)))),
+    {3, 4});
+  EXPECT_EQ(pool.map(square, numbers(100)), squares(100));
+  EXPECT_EQ(*many.get().at(1), "second");
+  for (auto& [all, i] : bound.get())
+    EXPECT_EQ(all[static_cast<std::size_t>(i)], i);
+}
+
 INSTANTIATE_TEST_SUITE_P(On, Map, testing::ValuesIn(modes()), mode_name);
 
 } // namespace
