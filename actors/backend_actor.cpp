@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include <caf/all.hpp>
+
 namespace fiber::actors {
 namespace {
 

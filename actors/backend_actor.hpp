@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
-#include <caf/all.hpp>
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/fwd.hpp>
 
 #include "backends/backend.hpp"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/borrowed_thread.hpp"
 
+#include <caf/all.hpp>
+
 namespace fiber::actors {
 namespace {
 

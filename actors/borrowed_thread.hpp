@@ -4,7 +4,12 @@
 #include <deque>
 #include <utility>
 
-#include <caf/all.hpp>
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/execution_unit.hpp>
+#include <caf/make_message.hpp>
+#include <caf/message_id.hpp>
+#include <caf/resumable.hpp>
 
 namespace fiber::actors {
 

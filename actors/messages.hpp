@@ -7,7 +7,8 @@
 #include <optional>
 #include <string>
 
-#include <caf/all.hpp>
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
 
 #include "actors/call.hpp"
 #include "actors/node_protocol.hpp"
@@ -20,8 +21,7 @@
 
 namespace fiber::actors {
 
-// -- to a pool, from its users
-// ----------------------------------------------------------------
+// -- to a pool, from its users --
 
 /// Tasks to run. The first one of a pool starts its workers.
 struct Submit {
@@ -51,8 +51,7 @@ struct AskStats {
   std::shared_ptr<StatsReply> reply;
 };
 
-// -- to a pool, from its nodes
-// -----------------------------------------------------------------
+// -- to a pool, from its nodes --
 
 /// A node is ready for tasks. `link` takes NodeFrames.
 struct NodeUp {
@@ -90,8 +89,7 @@ struct NodeLost {
   std::string reason;
 };
 
-// -- to a node's link
-// ----------------------------------------------------------------------------
+// -- to a node's link --
 
 /// A message for the job.
 struct NodeFrame {

@@ -6,7 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "actors/borrowed_thread.hpp"
+#include <caf/all.hpp>
+
 #include "actors/code_place.hpp"
 #include "actors/share_cache.hpp"
 #include "wire/log.hpp"
@@ -143,21 +144,6 @@ caf::actor spawn_node(caf::actor_system& system, NodeParts parts) {
       return self->state.make_behavior(with);
     },
     std::move(parts));
-}
-
-LinkToActor::LinkToActor(caf::actor_system& system, caf::actor target)
-  : system_(system), target_(std::move(target)) {}
-
-void LinkToActor::on_message(wire::StreamId stream, Bytes message) {
-  deliver(system_, target_, FromLink{stream, Payload(std::move(message))});
-}
-
-void LinkToActor::on_silence() {
-  deliver(system_, target_, LinkSilent{});
-}
-
-void LinkToActor::on_closed(const std::string& reason) {
-  deliver(system_, target_, LinkClosed{reason});
 }
 
 } // namespace fiber::actors

@@ -7,21 +7,18 @@
 #include <string>
 #include <vector>
 
-#include <caf/all.hpp>
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/fwd.hpp>
 
+#include "actors/link_to_actor.hpp"
 #include "actors/slot_worker.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {
 
-// -- to a node
-// ---------------------------------------------------------------------------------
+// -- to a node --
 
-/// A message of the link, as it came.
-struct FromLink {
-  wire::StreamId stream = 0;
-  Payload message;
-};
 /// A slot has run its initializer.
 struct SlotReady {};
 /// A slot's initializer threw: the job is of no use.
@@ -46,31 +43,8 @@ struct NodeParts {
 /// ends the job.
 caf::actor spawn_node(caf::actor_system& system, NodeParts parts);
 
-/// Delivers what a link says to an actor, on the link's own thread: messages as FromLink.
-class LinkToActor : public wire::LinkHandler {
-public:
-  LinkToActor(caf::actor_system& system, caf::actor target);
-  void on_message(wire::StreamId stream, Bytes message) override;
-  void on_silence() override;
-  void on_closed(const std::string& reason) override;
-
-private:
-  caf::actor_system& system_;
-  caf::actor target_;
-};
-
-/// Nothing was heard from the peer for the link's silence limit.
-struct LinkSilent {};
-/// The link is gone.
-struct LinkClosed {
-  std::string reason;
-};
-
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::FromLink)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::SlotReady)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::SlotFailed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::DrainNode)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LinkSilent)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LinkClosed)

@@ -3,20 +3,19 @@
 
 #include <utility>
 
+#include <caf/all.hpp>
+
 #include "actors/backend_actor.hpp"
-#include "actors/borrowed_thread.hpp"
 #include "actors/exit.hpp"
 #include "actors/job_log.hpp"
-#include "actors/node_actor.hpp"
 #include "actors/node_table.hpp"
+#include "actors/warden.hpp"
 #include "wire/log.hpp"
 #include "wire/stream_link.hpp"
 
 namespace fiber::actors {
 namespace {
 
-/// Between the end of a job and the end of its link, or the other way round.
-constexpr std::chrono::milliseconds link_lingers{500};
 constexpr std::chrono::seconds job_lingers{2}, job_lost{10};
 constexpr std::chrono::seconds polite{2}; ///< SIGTERM to SIGKILL.
 
@@ -24,34 +23,6 @@ struct StartOver {}; ///< The start deadline has passed.
 struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
 struct LingerTick {  ///< One of link and job is gone and the other has had its time.
   int stage = 0;
-};
-
-/// A link's handler whose listener can change.
-class Redirect final : public wire::LinkHandler {
-public:
-  Redirect(caf::actor_system& system, caf::actor target)
-    : system_(system), target_(std::move(target)) {}
-  void to(caf::actor target) {
-    std::lock_guard lock(mutex_);
-    target_ = std::move(target);
-  }
-  void on_message(wire::StreamId stream, Bytes message) override {
-    deliver(system_, target(), FromLink{stream, Payload(std::move(message))});
-  }
-  void on_silence() override { deliver(system_, target(), LinkSilent{}); }
-  void on_closed(const std::string& reason) override {
-    deliver(system_, target(), LinkClosed{reason});
-    to({});
-  }
-
-private:
-  caf::actor target() {
-    std::lock_guard lock(mutex_);
-    return target_;
-  }
-  caf::actor_system& system_;
-  std::mutex mutex_;
-  caf::actor target_;
 };
 
 } // namespace
@@ -63,70 +34,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LingerTick)
 
 namespace fiber::actors {
 namespace {
-
-/// What is known of a job and its link, for the node's link and for its warden.
-struct JobLink {
-  std::uint64_t incarnation = 0;
-  std::string name;
-  std::shared_ptr<backends::Job> job;
-  std::shared_ptr<wire::Link> link;
-  std::shared_ptr<Redirect> handler;
-  bool link_gone = false, job_gone = false;
-};
-
-struct WardenState {
-  static constexpr const char* name = "fiber.warden";
-  explicit WardenState(caf::event_based_actor* self) : self(self) {}
-
-  caf::behavior make_behavior(JobLink taken, std::shared_ptr<const NodeServices> with,
-                              caf::actor of) {
-    at = std::move(taken);
-    services = std::move(with);
-    pool = std::move(of);
-    return {
-      [this](const FromLink& from) {
-        try {
-          Reader reader(from.message.bytes());
-          auto op = read_op(reader);
-          if (op == Op::results)
-            self->send(pool,
-                       NodeResults{at.incarnation, read_results(reader, from.message)});
-          else if (op == Op::log)
-            log_for_job(at.name, read_log(reader));
-        } catch (const Error&) { // It is refused in any case.
-          at.link->close();
-        }
-      },
-      [](LinkSilent) {},
-      [this](const LinkClosed&) {
-        at.link_gone = true;
-        end();
-      },
-      [this](const backends::JobEvent& event) {
-        if (event.kind == backends::JobEvent::Kind::started)
-          return;
-        at.job_gone = true;
-        self->delayed_send(self, link_lingers, LingerTick{});
-        end();
-      },
-      [this](LingerTick) { at.link->close(); },
-      [](KillNode) {},
-      [](const NodeFrame&) {},
-    };
-  }
-
-  void end() {
-    if (!at.link_gone || !at.job_gone)
-      return;
-    services->shares->job_gone(at.incarnation);
-    self->quit();
-  }
-
-  caf::event_based_actor* self;
-  JobLink at;
-  std::shared_ptr<const NodeServices> services;
-  caf::actor pool;
-};
 
 struct NodeLinkState {
   static constexpr const char* name = "fiber.node_link";
@@ -177,8 +84,7 @@ struct NodeLinkState {
     return std::to_string(static_cast<double>(d.count()) / 1000).substr(0, 5) + " s";
   }
 
-  // -- start
-  // -----------------------------------------------------------------------------------
+  // -- start --
 
   void create() {
     NodeBoot boot;
@@ -235,7 +141,7 @@ struct NodeLinkState {
   void use_link(std::shared_ptr<wire::Link> link) {
     at.link = std::move(link);
     at.handler =
-      std::make_shared<Redirect>(self->system(), caf::actor_cast<caf::actor>(self));
+      std::make_shared<LinkToActor>(self->system(), caf::actor_cast<caf::actor>(self));
     at.link->start(at.handler);
   }
 
@@ -260,8 +166,7 @@ struct NodeLinkState {
       self->send(services->backend, JobSettled{job_name});
   }
 
-  // -- what the link says
-  // ------------------------------------------------------------------------
+  // -- what the link says --
 
   void receive(const FromLink& from) {
     try {
@@ -325,8 +230,7 @@ struct NodeLinkState {
     self->delayed_send(self, services->lease / 4, ProbeTick{});
   }
 
-  // -- end
-  // ---------------------------------------------------------------------------------------
+  // -- end --
 
   void job_event(const backends::JobEvent& event) {
     if (event.kind == backends::JobEvent::Kind::started)
@@ -375,11 +279,7 @@ struct NodeLinkState {
       return;
     log().warn("{} is lost: {}", job_name, why);
     problem = why;
-    auto warden = self->spawn(
-      [](caf::stateful_actor<WardenState>* actor, const JobLink& taken,
-         const std::shared_ptr<const NodeServices>& with,
-         const caf::actor& of) { return actor->state.make_behavior(taken, with, of); },
-      at, services, pool);
+    auto warden = spawn_warden(self, at, services->shares, pool);
     if (at.job)
       self->send(services->backend, WatchJob{at.job->id, warden});
     end_job(std::chrono::milliseconds(0));
@@ -428,32 +328,6 @@ struct NodeLinkState {
 };
 
 } // namespace
-
-void Arrivals::expect(std::uint64_t incarnation, caf::actor who) {
-  std::lock_guard lock(mutex_);
-  expected_[incarnation] = std::move(who);
-}
-
-void Arrivals::forget(std::uint64_t incarnation) {
-  std::lock_guard lock(mutex_);
-  expected_.erase(incarnation);
-}
-
-void Arrivals::arrived(caf::actor_system& system, std::uint64_t incarnation,
-                       std::shared_ptr<wire::Link> link) {
-  caf::actor who;
-  {
-    std::lock_guard lock(mutex_);
-    if (auto entry = expected_.find(incarnation); entry != expected_.end()) {
-      who = entry->second;
-      expected_.erase(entry);
-    }
-  }
-  if (who)
-    deliver(system, who, LinkArrived{std::move(link)});
-  else
-    link->close();
-}
 
 caf::actor spawn_node_link(caf::event_based_actor* supervisor,
                            std::shared_ptr<const NodeServices> services,

@@ -4,42 +4,22 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
-#include <caf/all.hpp>
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
 
+#include "actors/arrivals.hpp"
 #include "actors/node_boot.hpp"
 #include "actors/pool_actor.hpp"
 #include "actors/share_store.hpp"
-#include "wire/link.hpp"
 
 namespace fiber::wire {
 class Reactor;
 }
 
 namespace fiber::actors {
-
-/// A link that a job has dialled.
-struct LinkArrived {
-  std::shared_ptr<wire::Link> link;
-};
-
-/// Who waits for which job to dial back. Thread-safe.
-class Arrivals {
-public:
-  void expect(std::uint64_t incarnation, caf::actor who);
-  void forget(std::uint64_t incarnation);
-  /// Hands the link over; a link that nobody expects is closed.
-  void arrived(caf::actor_system& system, std::uint64_t incarnation,
-               std::shared_ptr<wire::Link> link);
-
-private:
-  std::mutex mutex_;
-  std::map<std::uint64_t, caf::actor> expected_;
-};
 
 /// What the nodes of a session share.
 struct NodeServices {
@@ -76,5 +56,3 @@ caf::actor spawn_node_link(caf::event_based_actor* supervisor,
                            NodeOrder order);
 
 } // namespace fiber::actors
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LinkArrived)

@@ -11,6 +11,8 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <caf/all.hpp>
+
 #include "actors/borrowed_thread.hpp"
 #include "actors/code_place.hpp"
 #include "actors/failure.hpp"
@@ -75,10 +77,10 @@ void end_process_within(std::chrono::milliseconds limit, int code, Children chil
 }
 
 /// Ends the job when its driver is gone.
-class JobLink final : public LinkToActor {
+class DriverLink final : public LinkToActor {
 public:
-  JobLink(caf::actor_system& system, caf::actor node, std::shared_ptr<wire::Link> link,
-          std::shared_ptr<JobLog> log)
+  DriverLink(caf::actor_system& system, caf::actor node, std::shared_ptr<wire::Link> link,
+             std::shared_ptr<JobLog> log)
     : LinkToActor(system, std::move(node)), link_(std::move(link)), log_(std::move(log)) {
   }
 
@@ -168,7 +170,7 @@ void run_node(backends::JobEntry entry) {
     auto node = spawn_node(system, {boot.incarnation, link, slots, abort});
     ShareCache::instance().connect(link, [&reactor] { reactor.leadership()->summon(); });
     reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
-    link->start(std::make_shared<JobLink>(system, node, link, job_log));
+    link->start(std::make_shared<DriverLink>(system, node, link, job_log));
     std::vector<std::thread> threads;
     for (std::uint32_t i = 1; i < boot.slots; ++i)
       threads.emplace_back(

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <caf/all.hpp>
+#include <caf/actor.hpp>
 
 #include "actors/task_queue.hpp"
 #include "backends/backend.hpp"

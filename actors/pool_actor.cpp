@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <caf/all.hpp>
+
 #include "actors/pool_state.hpp"
 
 namespace fiber::actors {
@@ -73,8 +75,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
   };
 }
 
-// -- calls
-// -----------------------------------------------------------------------------------
+// -- calls --
 
 void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
   auto& record = calls[batch->call->id];
@@ -123,8 +124,7 @@ void PoolState::cancel_call(std::uint64_t call) {
         recall(node, i, UINT32_MAX);
 }
 
-// -- workers
-// ---------------------------------------------------------------------------------
+// -- workers --
 
 void PoolState::start_workers() {
   if (started || ending || failure)
@@ -316,8 +316,7 @@ PoolStats PoolState::stats() const {
   return now;
 }
 
-// -- the end
-// ---------------------------------------------------------------------------------
+// -- the end --
 
 void PoolState::stop_if_closed() {
   if (!closed || ending || !calls.empty())

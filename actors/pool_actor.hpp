@@ -6,7 +6,8 @@
 #include <functional>
 #include <string>
 
-#include <caf/all.hpp>
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
 
 #include "actors/messages.hpp"
 #include "actors/supervisor_actor.hpp"

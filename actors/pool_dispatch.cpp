@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <caf/all.hpp>
+
 #include "actors/pool_state.hpp"
 
 // Who gets which task, and when. Slots pull: each has as many tasks as keep it busy until

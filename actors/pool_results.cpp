@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <caf/all.hpp>
+
 #include "actors/pool_state.hpp"
 
 // How tasks end, or come back.

@@ -12,6 +12,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/fwd.hpp>
+
 #include "actors/exit.hpp"
 #include "actors/node_table.hpp"
 #include "actors/pool_actor.hpp"

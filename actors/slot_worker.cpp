@@ -37,8 +37,7 @@ SlotWorker::SlotWorker(Settings settings)
   pending_.slot = settings_.slot;
 }
 
-// -- the slot's thread
-// --------------------------------------------------------------------------
+// -- the slot's thread --
 
 void SlotWorker::initialize(const CallCode& initializer) {
   auto body = open(initializer);
@@ -197,8 +196,7 @@ void SlotWorker::flush_locked() {
   kept_.clear(); // Not before: the driver must read of them before it reads of their end.
 }
 
-// -- any thread
-// -----------------------------------------------------------------------------------
+// -- any thread --
 
 void SlotWorker::push(RunTasks tasks, std::shared_ptr<const CallCode> code) {
   if (tasks.lengths.empty())

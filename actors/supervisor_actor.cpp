@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include <caf/all.hpp>
+
 #include "actors/exit.hpp"
 #include "actors/restart_policy.hpp"
 #include "wire/log.hpp"
@@ -78,8 +80,7 @@ struct supervisor_state {
     };
   }
 
-  // -- requests
-  // ------------------------------------------------------------------------------
+  // -- requests --
 
   caf::result<ChildInfo> add(ChildSpec spec) {
     if (ending)
@@ -141,8 +142,7 @@ struct supervisor_state {
     settle();
   }
 
-  // -- what happens to children
-  // ------------------------------------------------------------------
+  // -- what happens to children --
 
   void child_down(const caf::down_msg& down) {
     auto child = find(down.source);
@@ -251,8 +251,7 @@ struct supervisor_state {
     self->quit(reason);
   }
 
-  // -- stopping and starting
-  // -----------------------------------------------------------------------
+  // -- stopping and starting --
 
   /// Goes on with what is to be stopped and, when all of that is down, to be started.
   /// Every handler ends here.
@@ -330,8 +329,7 @@ struct supervisor_state {
     return false;
   }
 
-  // -- the table and the clock
-  // ------------------------------------------------------------------
+  // -- the table and the clock --
 
   std::shared_ptr<Child> find(const std::string& child_name) const {
     auto i = std::ranges::find_if(

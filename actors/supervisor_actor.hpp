@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <caf/all.hpp>
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/fwd.hpp>
 
 #include "fiber/supervision.hpp"
 

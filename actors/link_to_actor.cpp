@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/link_to_actor.hpp"
+
+#include <utility>
+
+#include "actors/borrowed_thread.hpp"
+
+namespace fiber::actors {
+
+LinkToActor::LinkToActor(caf::actor_system& system, caf::actor target)
+  : system_(system), target_(std::move(target)) {}
+
+void LinkToActor::to(caf::actor target) {
+  std::lock_guard lock(mutex_);
+  target_ = std::move(target);
+}
+
+template <class Message>
+void LinkToActor::tell(Message message) {
+  caf::actor target;
+  {
+    std::lock_guard lock(mutex_);
+    target = target_;
+  }
+  if (target)
+    deliver(system_, target, std::move(message));
+}
+
+void LinkToActor::on_message(wire::StreamId stream, Bytes message) {
+  tell(FromLink{stream, Payload(std::move(message))});
+}
+
+void LinkToActor::on_silence() {
+  tell(LinkSilent{});
+}
+
+void LinkToActor::on_closed(const std::string& reason) {
+  tell(LinkClosed{reason});
+  to({});
+}
+
+} // namespace fiber::actors
