@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <gtest/gtest.h>
 
