@@ -35,6 +35,7 @@ class Row:
     peers: tuple = ()  # (label, program) each
     goals: tuple = ()
     also: str = ""  # The row of fiber_bench that prints this one; empty: its own.
+    program: tuple = FIBER
 
 
 def _overhead(kind, duration, unit, goals):
@@ -74,6 +75,11 @@ TABLES = {
             (Goal(">=", 1.0, "multiprocessing"), Goal(">=", 0.4, "raw socket pair"))),
         Row("apply_tls", "the same over TLS", "round trips/s",
             (("raw TLS", SOCKET_PAIR),), (Goal(">=", 0.4, "raw TLS"),)),
+    ),
+    "Values": (
+        Row("pack_double", "a double packed and unpacked", "ns",
+            (("Boost archives", ("pack_bench", "archive_double")),),
+            (Goal("<=", 99.0),), program=("pack_bench", "{row}")),
     ),
     "Large arguments and results: 1 MB there and back, MB/s each way": (
         Row("megabyte_local", "map, 4 workers", "MB/s",

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # The source tree stays as it is.
 import report  # noqa: E402
-from rows import FIBER, TABLES  # noqa: E402
+from rows import TABLES  # noqa: E402
 
 SOURCE = Path(__file__).resolve().parent
 
@@ -50,7 +50,7 @@ def commands(rows):
     found = {}
     for row in rows:
         source = row.also or row.name
-        for label, program in (("Fiber", FIBER), *row.peers):
+        for label, program in (("Fiber", row.program), *row.peers):
             command = tuple(part.format(row=source) for part in program)
             found.setdefault(command, (label, set()))[1].add(row.name)
     return [(command, label, names) for command, (label, names) in found.items()]
@@ -144,7 +144,7 @@ def run_once(options, rows, turn, results):
                 results.failures.append(f"{' '.join(command)}: {name} is in {unit}, "
                                         f"not in {row.unit}")
                 continue
-            for label, program in (("Fiber", FIBER), *row.peers):
+            for label, program in (("Fiber", row.program), *row.peers):
                 source = row.also or row.name
                 if tuple(part.format(row=source) for part in program) == command:
                     results.add(row.name, label, value)
