@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <regex>
 #include <sstream>
-#include <stdexcept>
+#include <utility>
 
 #include <fiber/pool.hpp>
 #include <fiber/this_task.hpp>
@@ -35,7 +35,7 @@ protected:
     config.log_level = "warn";
     open(config);
     {
-      Pool pool(options);
+      Pool pool(std::move(options));
       run(pool);
     }
     close();
