@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fiber/callable.hpp"
@@ -67,29 +68,37 @@ int add_object(dl_phdr_info* info, std::size_t, void* list) {
   return 0;
 }
 
-/// The objects of this process as last looked at; looked at again when something is not
-/// found, as dlopen may have added it.
+/// Grows with every object that is loaded or unloaded.
+unsigned long long object_changes() {
+  unsigned long long changes = 0;
+  dl_iterate_phdr(
+    [](dl_phdr_info* info, std::size_t, void* sum) {
+      *static_cast<unsigned long long*>(sum) = info->dlpi_adds + info->dlpi_subs;
+      return 1; // The counts are the same with every object.
+    },
+    &changes);
+  return changes;
+}
+
+/// The objects of this process; looked at again when one was loaded or unloaded.
 class Objects {
 public:
   /// The first object that `match` holds for, copied; one without code if there is none.
   template <class Match>
   Object find(Match match) {
     std::lock_guard lock(mutex_);
-    for (auto fresh : {false, true}) {
-      if (fresh || objects_.empty()) {
-        objects_.clear();
-        dl_iterate_phdr(add_object, &objects_);
-      }
-      auto found = std::find_if(objects_.begin(), objects_.end(), match);
-      if (found != objects_.end())
-        return *found;
+    if (auto changes = object_changes(); std::exchange(changes_, changes) != changes) {
+      objects_.clear();
+      dl_iterate_phdr(add_object, &objects_);
     }
-    return {};
+    auto found = std::find_if(objects_.begin(), objects_.end(), match);
+    return found != objects_.end() ? *found : Object();
   }
 
 private:
   std::mutex mutex_;
   std::vector<Object> objects_;
+  unsigned long long changes_ = 0;
 };
 
 Objects& objects() {
