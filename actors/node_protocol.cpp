@@ -80,12 +80,14 @@ void write(Writer& writer, const TaskResults& op) {
   writer.put(op.first_seq);
   writer.put(op.busy_ns);
   writer.put(static_cast<std::uint32_t>(op.results.size()));
+  std::uint64_t bytes = 0;
   for (auto& result : op.results) {
     writer.put(result.status);
     writer.put(result.length);
+    bytes += result.length;
   }
   pack(writer, op.shared);
-  writer.size(op.bytes.size());
+  writer.size(bytes);
 }
 
 Op read_op(Reader& reader) {

@@ -104,11 +104,12 @@ void SlotWorker::run_task(const Task& task) {
   // Taken for the while: on an inline session a task that waits runs others in between.
   auto value = std::exchange(scratch_, {});
   value.clear();
+  Payload tail;
   detail::KeepScope scope;
   try {
     TaskScope scope(task.context);
     Reader arguments(task.arguments.bytes());
-    Writer result(value);
+    Writer result(value, &tail);
     if (task.code->single)
       open(*task.code)->run(arguments, result);
     else
@@ -116,10 +117,11 @@ void SlotWorker::run_task(const Task& task) {
   } catch (...) {
     status = TaskResult::Status::failure;
     value.clear();
+    tail = {};
     Writer result(value);
     write(result, capture_failure());
   }
-  add_result(task, status, value, scope.take(), Clock::now() - begin);
+  add_result(task, status, value, std::move(tail), scope.take(), Clock::now() - begin);
   scratch_ = std::move(value);
   for (auto call : task.closed)
     bodies_.erase(call);
@@ -140,18 +142,21 @@ detail::Body& SlotWorker::body(const CallCode& code) {
 }
 
 void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& value,
-                            detail::KeptObjects kept, std::chrono::nanoseconds busy) {
+                            Payload tail, detail::KeptObjects kept,
+                            std::chrono::nanoseconds busy) {
+  auto size = value.size() + tail.size();
   std::unique_lock lock(results_mutex_);
   auto& results = pending_.results;
   if (!results.empty() && pending_.first_seq + results.size() != task.seq)
     flush_locked(); // Tasks in between were handed back.
-  if (!results.empty() && value.size() >= own_message_bytes)
+  if (!results.empty() && size >= own_message_bytes)
     flush_locked();
   if (results.empty()) {
     pending_.first_seq = task.seq;
     oldest_ = Clock::now();
   }
-  results.push_back({status, value.size(), 0});
+  results.push_back({status, size, 0});
+  tail_ = std::move(tail);
   pending_.busy_ns += static_cast<std::uint64_t>(busy.count());
   if (values_.empty() && value.size() >= own_message_bytes) {
     auto next = fiber::detail::reuse(value.size());
@@ -160,7 +165,7 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
     values_.insert(values_.end(), value.begin(), value.end());
   std::move(kept.begin(), kept.end(), std::back_inserter(kept_));
   // Whoever waits for the last ones waits no longer than needed.
-  if (task.last || results.size() >= most_results ||
+  if (task.last || results.size() >= most_results || size >= most_result_bytes ||
       values_.size() >= most_result_bytes || Clock::now() - oldest_ >= longest_hold) {
     flush_locked();
     return;
@@ -181,18 +186,21 @@ void SlotWorker::flush_results() {
 void SlotWorker::flush_locked() {
   if (pending_.results.empty())
     return;
-  auto values = Payload(std::exchange(values_, {}));
-  pending_.bytes = values;
+  auto tail = std::exchange(tail_, {});
   for (auto& object : kept_)
     pending_.shared.push_back(object->id());
   Bytes head;
   Writer writer(head);
   write(writer, pending_);
-  pending_.bytes = {};
+  if (tail.empty())
+    tail = Payload(std::exchange(values_, {}));
+  else
+    writer.raw(values_.data(), values_.size());
+  values_.clear();
   pending_.results.clear();
   pending_.shared.clear();
   pending_.busy_ns = 0;
-  settings_.link->send(task_stream, std::move(head), std::move(values));
+  settings_.link->send(task_stream, std::move(head), std::move(tail));
   kept_.clear(); // Not before: the driver must read of them before it reads of their end.
 }
 

@@ -87,7 +87,7 @@ private:
   void run_task(const Task& task);
   static std::unique_ptr<detail::Body> open(const CallCode& code);
   detail::Body& body(const CallCode& code);
-  void add_result(const Task& task, TaskResult::Status status, Bytes& value,
+  void add_result(const Task& task, TaskResult::Status status, Bytes& value, Payload tail,
                   detail::KeptObjects kept, std::chrono::nanoseconds busy);
   void flush_locked();
 
@@ -106,6 +106,7 @@ private:
   std::mutex results_mutex_;
   TaskResults pending_;
   Bytes values_;
+  Payload tail_;             ///< Of the last value.
   detail::KeptObjects kept_; ///< What handles in values_ refer to.
   Clock::time_point oldest_;
   bool flush_requested_ = false;

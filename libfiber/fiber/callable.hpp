@@ -218,10 +218,15 @@ public:
     auto argument = unpack<Argument>(arguments);
     auto finish = [&](auto&... args) {
       using R = call_result_t<F, std::remove_reference_t<decltype(args)>...>;
-      if constexpr (std::is_void_v<R>)
+      if constexpr (std::is_void_v<R>) {
         call(f_, args...);
-      else
+      } else if constexpr (FlatVector<R>) {
+        R items = call(f_, args...);
+        result.size(items.size());
+        result.end_with(std::move(items));
+      } else {
         pack<R>(result, call(f_, args...));
+      }
     };
     if constexpr (spread)
       std::apply(finish, argument);

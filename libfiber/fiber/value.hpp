@@ -44,7 +44,9 @@ namespace fiber {
 /// Appends to a byte string.
 class Writer {
 public:
-  explicit Writer(Bytes& out) : out_(&out) {}
+  /// A `tail` takes the last part of the value, if that is large, as it is: see
+  /// end_with().
+  explicit Writer(Bytes& out, Payload* tail = nullptr) : out_(&out), tail_(tail) {}
   void raw(const void* data, std::size_t size) {
     auto first = static_cast<const std::byte*>(data);
     out_->insert(out_->end(), first, first + size);
@@ -61,8 +63,24 @@ public:
   }
   std::size_t written() const { return out_->size(); }
 
+  /// The bytes of `items` end what is written here; nothing may follow. They are not
+  /// copied if they are many and there is a tail.
+  template <class T>
+  void end_with(std::vector<T> items) {
+    auto bytes = std::as_bytes(std::span(items));
+    if (tail_ == nullptr || bytes.size() < least_tail) {
+      raw(bytes.data(), bytes.size());
+      return;
+    }
+    auto owner = std::make_shared<const std::vector<T>>(std::move(items));
+    *tail_ = Payload(owner, std::as_bytes(std::span(*owner)));
+  }
+
 private:
+  static constexpr std::size_t least_tail = 64 * 1024;
+
   Bytes* out_;
+  Payload* tail_;
 };
 
 /// Reads what a Writer wrote. Each member throws Error if the bytes end too early.
@@ -206,6 +224,10 @@ concept Container = requires(T& t, const T& c) {
   t.insert(t.end(), std::declval<typename T::value_type>());
   t.clear();
 } && !has_serialize_member<T>() && !FreelySerializable<T>;
+
+template <class T>
+concept FlatVector = is_a<T, std::vector> && !std::is_same_v<T, std::vector<bool>> &&
+                     Flat<typename T::value_type>;
 
 /// Refers to what belongs to somebody else. It would be Flat: its address would travel.
 template <class T>
