@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/pool_core.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "fiber/session.hpp"
@@ -10,6 +11,8 @@ namespace fiber::detail {
 namespace {
 
 constexpr std::size_t most_workers = 100000;
+/// More than any call has; what is computed with it stays far from overflow.
+constexpr std::size_t most_chunk = std::size_t{1} << 40;
 
 void check(bool good, const char* key, const char* valid, const std::string& problem) {
   if (!good)
@@ -140,7 +143,7 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep,
   auto call = std::make_shared<actors::Call>();
   call->id = id;
   call->callable = std::move(callable);
-  call->chunksize = options.chunksize;
+  call->chunksize = std::min(options.chunksize, most_chunk);
   call->single = single;
   call->sink = results;
   return CallFeed(std::make_unique<CallFeed::Target>(shared_from_this(), std::move(call),

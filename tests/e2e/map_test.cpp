@@ -53,6 +53,12 @@ TEST_P(Map, gives_results_in_the_order_of_the_items) {
   pool.map(nothing, numbers(10));
 }
 
+TEST_P(Map, takes_any_chunksize) {
+  Pool pool(2);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(pool.map(square, numbers(100), {.chunksize = SIZE_MAX - 1}), squares(100));
+}
+
 TEST_P(Map, takes_single_pass_and_lazy_ranges) {
   Pool pool(2);
   std::istringstream text("1 2 3 4");
