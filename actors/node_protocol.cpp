@@ -14,6 +14,13 @@ Payload part(Reader& reader, const Payload& whole, std::uint64_t length) {
 
 } // namespace
 
+void check_size(std::size_t bytes, std::size_t most) {
+  if (bytes > most)
+    throw Error("a value of " + std::to_string(bytes) +
+                " bytes is too large to be sent: at most " + std::to_string(most) +
+                " bytes can be");
+}
+
 void write(Writer& writer, const OpenCall& op) {
   writer.put(Op::open);
   writer.put(op.call);

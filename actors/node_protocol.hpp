@@ -117,6 +117,14 @@ struct LogRecord {
 /// so that they are never copied into a frame.
 inline constexpr std::size_t own_message_bytes = 32 * 1024;
 
+/// The longest value that a message can carry, with room for what stands before it: a
+/// link cuts off a peer that announces a longer message.
+inline constexpr std::size_t most_value_bytes =
+  wire::LinkOptions{}.message_limit - (std::size_t{1} << 20);
+/// Throws Error that names the size and the limit if a value of so many bytes can't be
+/// sent.
+void check_size(std::size_t bytes, std::size_t most = most_value_bytes);
+
 void write(Writer& writer,
            const OpenCall& op); ///< All but the bytes of `state`, which must follow.
 void write(Writer& writer,

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "actors/node_protocol.hpp"
 #include "actors/shared_memory.hpp"
+#include "wire/log.hpp"
 
 namespace fiber::actors {
 
@@ -43,6 +43,7 @@ std::shared_ptr<ShareStore::Object> ShareStore::enter(std::shared_ptr<Object> ob
 
 std::shared_ptr<detail::SharedObject> ShareStore::add(Bytes packed,
                                                       std::shared_ptr<const void> value) {
+  check_size(packed.size(), most_);
   std::unique_lock lock(mutex_);
   auto id = next_id_++;
   lock.unlock();
@@ -67,6 +68,11 @@ std::shared_ptr<detail::SharedObject> ShareStore::find(std::uint64_t id) {
 
 std::size_t ShareStore::fetch(std::uint64_t id, wire::Link& link) {
   auto object = find(id);
+  if (object && object->bytes().size() > most_) {
+    log().error("a shared array of {} bytes is too large to be sent: at most {} can be",
+                object->bytes().size(), most_);
+    object = nullptr;
+  }
   Bytes head;
   Writer writer(head);
   write(writer, Op::shared, id);

@@ -7,13 +7,12 @@
 #include <memory>
 #include <mutex>
 
+#include "actors/node_protocol.hpp"
 #include "fiber/bytes.hpp"
 #include "fiber/share.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {
-
-struct TaskResults;
 
 /// The driver's shared values: who holds each, and the jobs that have a copy to be freed.
 ///
@@ -21,15 +20,20 @@ struct TaskResults;
 /// has said that it retains it. Thread safety: any thread may call any member function.
 class ShareStore : public std::enable_shared_from_this<ShareStore> {
 public:
+  /// `most` is the longest value that may be sent.
+  explicit ShareStore(std::size_t most = most_value_bytes) : most_(most) {}
+
+  /// Throws Error if the value is too large to be sent.
   std::shared_ptr<detail::SharedObject> add(Bytes packed,
                                             std::shared_ptr<const void> value);
-  /// Copies `bytes` into sealed memory that other processes of this machine can map.
+  /// Copies `bytes` into sealed memory that other processes of this machine can map, so
+  /// that they may be more than can be sent.
   std::shared_ptr<detail::SharedObject> add_array(std::span<const std::byte> bytes);
   /// Null if it is freed.
   std::shared_ptr<detail::SharedObject> find(std::uint64_t id);
 
   // What jobs ask for.
-  /// Sends the value, or word that there is none; returns its size.
+  /// Sends the value, or word that it can't be had; returns its size.
   std::size_t fetch(std::uint64_t id, wire::Link& link);
   void retain(std::uint64_t id, std::uint64_t incarnation,
               std::weak_ptr<wire::Link> link);
@@ -53,6 +57,7 @@ private:
   std::shared_ptr<Object> enter(std::shared_ptr<Object> object);
   void freed(std::uint64_t id);
 
+  const std::size_t most_;
   std::mutex mutex_;
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Entry> entries_;

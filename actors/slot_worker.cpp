@@ -114,6 +114,7 @@ void SlotWorker::run_task(const Task& task) {
       open(*task.code)->run(arguments, result);
     else
       body(*task.code).run(arguments, result);
+    check_size(value.size(), settings_.most_result_bytes);
   } catch (...) {
     status = TaskResult::Status::failure;
     value.clear();

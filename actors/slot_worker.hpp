@@ -43,6 +43,7 @@ public:
     std::function<void()> request_flush;
     /// Of the link's reactor, for a thread that waits for tasks; null: none.
     std::shared_ptr<wire::Leadership> leadership = nullptr;
+    std::size_t most_result_bytes = most_value_bytes; ///< Of one task.
   };
   explicit SlotWorker(Settings settings);
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/node_protocol.hpp"
 #include "fiber/call_feed.hpp"
 #include "libfiber/pool_core.hpp"
 
@@ -15,9 +16,9 @@ namespace fiber::detail {
 class CallFeed::Target {
 public:
   Target(std::shared_ptr<PoolCore> core, std::shared_ptr<const actors::Call> call,
-         std::shared_ptr<CallResults> of)
-    : results(std::move(of)), shared_results(results), core_(std::move(core)),
-      call_(std::move(call)) {}
+         std::shared_ptr<CallResults> of, std::size_t most = actors::most_value_bytes)
+    : results(std::move(of)), shared_results(results), most_bytes(most),
+      core_(std::move(core)), call_(std::move(call)) {}
 
   void send(Bytes bytes, std::vector<std::uint64_t> ends, KeptObjects kept) {
     auto batch = std::make_shared<actors::Batch>();
@@ -44,7 +45,8 @@ public:
 
   std::shared_ptr<CallResults> results;
   std::shared_ptr<Results> shared_results;
-  std::int64_t oldest = 0; ///< When the first task that was not handed over came.
+  const std::size_t most_bytes; ///< That one task's arguments may have.
+  std::int64_t oldest = 0;      ///< When the first task that was not handed over came.
 
 private:
   std::shared_ptr<PoolCore> core_;

@@ -123,6 +123,7 @@ void PoolCore::check_resources(const AnyCallable& callable) {
 CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep,
                          bool single) {
   check_resources(callable);
+  actors::check_size(callable.state().size());
   auto id = ++calls_;
   auto weak = weak_from_this();
   auto run_one = runtime_->is_inline() ? std::function<bool()>([weak] {
