@@ -28,7 +28,12 @@ public:
     batch->arguments = Payload(std::move(bytes));
     batch->kept = std::move(kept);
     results->add_submitted(batch->size());
-    core_->tell(actors::Submit{batch});
+    try {
+      core_->tell(actors::Submit{batch});
+    } catch (const Closed&) { // Nobody else would ever end them.
+      core_->end_submitted(*results);
+      throw;
+    }
     core_->check_gone(*results);
   }
   /// Says that no more will come; once.

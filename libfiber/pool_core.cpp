@@ -100,6 +100,10 @@ void PoolCore::check_gone(CallResults& results) {
   if (!aftermath_->gone)
     return;
   lock.unlock();
+  end_submitted(results);
+}
+
+void PoolCore::end_submitted(CallResults& results) {
   results.fail_missing(pool_ended());
 }
 

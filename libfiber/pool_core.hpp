@@ -29,6 +29,8 @@ public:
   }
   /// Ends tasks that were handed to an actor that has just gone.
   void check_gone(CallResults& results);
+  /// Ends tasks that can't be handed to the actor any more.
+  static void end_submitted(CallResults& results);
   void start_workers();
   bool wait_workers(Results::Clock::time_point limit);
   void resize(std::size_t workers);

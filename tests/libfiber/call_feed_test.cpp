@@ -52,5 +52,17 @@ TEST_F(CallFeedTest, arguments_that_are_too_large_to_be_sent_are_not_added) {
   EXPECT_EQ(unpack<std::string>(reader), "second");
 }
 
+TEST_F(CallFeedTest, tasks_that_come_after_the_end_of_the_session_end_too) {
+  auto feed = core_->begin(callable(), {}, Keep::as_they_come, false);
+  feed.add(std::string("before"));
+  feed.flush();
+  session_.reset();
+  feed.add(std::string("after"));
+  EXPECT_THROW(feed.flush(), Closed);
+  auto& results = *feed.results();
+  EXPECT_EQ(results.submitted(), 2U);
+  EXPECT_EQ(results.done(), 2U);
+}
+
 } // namespace
 } // namespace fiber::detail
