@@ -18,7 +18,9 @@ public:
   Target(std::shared_ptr<PoolCore> core, std::shared_ptr<const actors::Call> call,
          std::shared_ptr<CallResults> of, std::size_t most = actors::most_value_bytes)
     : results(std::move(of)), shared_results(results), most_bytes(most),
-      core_(std::move(core)), call_(std::move(call)) {}
+      core_(std::move(core)), call_(std::move(call)) {
+    core_->call_begins();
+  }
 
   void send(Bytes bytes, std::vector<std::uint64_t> ends, KeptObjects kept) {
     auto batch = std::make_shared<actors::Batch>();
@@ -42,6 +44,7 @@ public:
       return;
     try {
       core_->tell(actors::EndCall{call_->id});
+      core_->call_fed();
     } catch (const Closed&) { // Its results are there already: all have failed.
     }
   }

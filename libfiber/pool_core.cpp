@@ -107,10 +107,14 @@ void PoolCore::end_submitted(CallResults& results) {
   results.fail_missing(pool_ended());
 }
 
-void PoolCore::check_resources(const AnyCallable& callable) {
-  std::lock_guard lock(mutex_);
+void PoolCore::check_open() const {
   if (closed_)
     throw Closed("the pool takes no more calls");
+}
+
+void PoolCore::check_resources(const AnyCallable& callable) {
+  std::lock_guard lock(mutex_);
+  check_open();
   auto asked = callable.resources();
   auto& has = options_.resources;
   if (asked && !started_ && has == Resources{})
@@ -189,8 +193,7 @@ void PoolCore::resize(std::size_t workers) {
         std::to_string(workers) + " can't be used");
   {
     std::lock_guard lock(mutex_);
-    if (closed_)
-      throw Closed("the pool takes no more calls");
+    check_open();
   }
   workers_ = workers;
   tell(actors::Resize{workers});
@@ -199,7 +202,23 @@ void PoolCore::resize(std::size_t workers) {
 void PoolCore::close() {
   {
     std::lock_guard lock(mutex_);
-    if (std::exchange(closed_, true))
+    // Calls that have begun were accepted: the last one to be fed closes the pool.
+    if (std::exchange(closed_, true) || feeding_ > 0)
+      return;
+  }
+  tell(actors::ClosePool{});
+}
+
+void PoolCore::call_begins() {
+  std::lock_guard lock(mutex_);
+  check_open();
+  ++feeding_;
+}
+
+void PoolCore::call_fed() {
+  {
+    std::lock_guard lock(mutex_);
+    if (--feeding_ > 0 || !closed_)
       return;
   }
   tell(actors::ClosePool{});

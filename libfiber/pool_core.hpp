@@ -31,6 +31,9 @@ public:
   void check_gone(CallResults& results);
   /// Ends tasks that can't be handed to the actor any more.
   static void end_submitted(CallResults& results);
+  /// A call will hand over tasks, until call_fed(). Throws Closed.
+  void call_begins();
+  void call_fed();
   void start_workers();
   bool wait_workers(Results::Clock::time_point limit);
   void resize(std::size_t workers);
@@ -53,6 +56,7 @@ private:
   template <class T>
   bool await(const actors::Reply<T>& reply, Results::Clock::time_point limit);
   void check_resources(const AnyCallable& callable);
+  void check_open() const; ///< Under the lock.
 
   std::shared_ptr<Runtime> runtime_;
   PoolOptions options_;
@@ -61,6 +65,7 @@ private:
   std::shared_ptr<actors::NodeTemplate> job_ = std::make_shared<actors::NodeTemplate>();
   std::mutex mutex_; ///< Of what decides about resources and the end.
   bool started_ = false, closed_ = false;
+  std::size_t feeding_ = 0; ///< Calls that began and may hand over more.
   /// What remains when the actor is gone, however it ended: nobody may wait for it any
   /// more.
   struct Aftermath {

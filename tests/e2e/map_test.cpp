@@ -158,6 +158,18 @@ TEST_P(Map, several_pools_and_calls_at_once) {
   EXPECT_EQ(b.get(), squares(500));
 }
 
+TEST_P(Map, a_call_that_began_before_close_is_finished) {
+  Pool pool(2);
+  auto items = std::views::iota(0, 100) | std::views::transform([&](int i) {
+                 if (i == 0)
+                   pool.close();
+                 return i;
+               });
+  EXPECT_EQ(pool.map(square, items), squares(100));
+  EXPECT_THROW(pool.apply(square, 1), Closed);
+  pool.join();
+}
+
 TEST_P(Map, imap_keeps_the_order_and_unordered_gives_all) {
   Pool pool(3);
   std::vector<int> seen;
