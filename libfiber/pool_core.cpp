@@ -166,7 +166,7 @@ bool PoolCore::await(const actors::Reply<T>& reply, Results::Clock::time_point l
   while (!reply.is_set()) {
     if (Results::Clock::now() >= limit)
       return false;
-    if (!runtime_->run_one())
+    if (terminated_ || !runtime_->run_one())
       reply.wait_until(Results::Clock::now() + std::chrono::milliseconds(1));
   }
   return true;
@@ -229,6 +229,7 @@ void PoolCore::terminate() {
     std::lock_guard lock(mutex_);
     closed_ = true;
   }
+  terminated_ = true;
   tell(actors::TerminatePool{});
 }
 

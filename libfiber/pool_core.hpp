@@ -52,7 +52,8 @@ public:
 private:
   PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options);
   void spawn();
-  /// Waits for what an actor will say; on an inline session runs tasks meanwhile.
+  /// Waits for what an actor will say; on an inline session runs tasks meanwhile, unless
+  /// the pool was terminated.
   template <class T>
   bool await(const actors::Reply<T>& reply, Results::Clock::time_point limit);
   void check_resources(const AnyCallable& callable);
@@ -79,6 +80,7 @@ private:
   };
   std::shared_ptr<Aftermath> aftermath_ = std::make_shared<Aftermath>();
   std::atomic<std::uint64_t> calls_{0};
+  std::atomic<bool> terminated_{false};
   caf::actor actor_;
 };
 

@@ -248,5 +248,22 @@ TEST_F(PoolLife, inline_runs_nested_calls_on_one_thread) {
   EXPECT_EQ(thread, std::hash<std::thread::id>()(std::this_thread::get_id()));
 }
 
+TEST_F(PoolLife, inline_runs_nothing_of_a_pool_that_was_terminated) {
+  open({.backend = "inline"});
+  static int runs = 0;
+  Pool pool(1);
+  pool.apply([] { ++runs; }); // The worker is up and takes what comes.
+  auto results = pool.map_async(
+    [](int) {
+      ++runs;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    },
+    std::views::iota(0, 1000));
+  pool.terminate();
+  pool.join();
+  EXPECT_EQ(runs, 1);
+  EXPECT_THROW(results.get(), Cancelled);
+}
+
 } // namespace
 } // namespace fiber::e2e
