@@ -16,9 +16,8 @@ struct InlineHost::Node {
   actors::NodeBoot boot;
   std::shared_ptr<wire::Link> link;
   std::vector<std::shared_ptr<actors::SlotWorker>> slots;
-  caf::actor actor;
+  caf::actor actor; ///< Null when it is over. Under the host's lock.
   std::size_t initialized = 0;
-  bool over = false;
   std::function<void(int, std::string)> ended;
 };
 
@@ -58,16 +57,48 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
 
 void InlineHost::end(const std::shared_ptr<Node>& node, int code,
                      const std::string& why) {
+  caf::actor actor;
   {
     std::lock_guard lock(mutex_);
-    if (std::exchange(node->over, true))
+    actor = std::exchange(node->actor, nullptr);
+    if (!actor)
       return;
     nodes_.remove(node);
   }
   node->link->close();
-  caf::anon_send_exit(node->actor, caf::exit_reason::user_shutdown);
-  node->actor = nullptr;
+  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   node->ended(code, why);
+}
+
+caf::actor InlineHost::actor_of(const Node& node) {
+  std::lock_guard lock(mutex_);
+  return node.actor;
+}
+
+/// Runs the initializer in each slot. What it does, or what comes of it, may end the
+/// node.
+void InlineHost::initialize(Node& node) {
+  while (node.initialized < node.slots.size()) {
+    auto actor = actor_of(node);
+    if (!actor)
+      return;
+    auto& slot = *node.slots[node.initialized++];
+    try {
+      if (node.boot.initializer.open != nullptr)
+        slot.initialize(node.boot.initializer);
+      actors::deliver(system_, actor, actors::SlotReady{});
+    } catch (...) {
+      actors::deliver(system_, actor, actors::SlotFailed{actors::capture_failure()});
+    }
+  }
+}
+
+void InlineHost::close() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  std::lock_guard turn(turn_);
 }
 
 bool InlineHost::run_one() {
@@ -77,22 +108,16 @@ bool InlineHost::run_one() {
   std::list<std::shared_ptr<Node>> nodes;
   {
     std::lock_guard lock(mutex_);
+    if (closed_)
+      return false;
     nodes = nodes_;
     if (!nodes_.empty()) // The next one first, the next time.
       nodes_.splice(nodes_.end(), nodes_, nodes_.begin());
   }
   for (auto& node : nodes) {
-    while (node->initialized < node->slots.size()) {
-      auto& slot = *node->slots[node->initialized++];
-      try {
-        if (node->boot.initializer.open != nullptr)
-          slot.initialize(node->boot.initializer);
-        actors::deliver(system_, node->actor, actors::SlotReady{});
-      } catch (...) {
-        actors::deliver(system_, node->actor,
-                        actors::SlotFailed{actors::capture_failure()});
-      }
-    }
+    initialize(*node);
+    if (!actor_of(*node))
+      continue;
     auto finished = true;
     for (auto& slot : node->slots) {
       if (slot->step())

@@ -27,17 +27,23 @@ public:
                               std::function<void(int, std::string)> ended);
   /// Runs one task of any node. False if there is none, or another thread is at it.
   bool run_one();
+  /// Waits until no other thread runs a task; none runs any from now on.
+  void close();
 
 private:
   struct Node;
 
   void end(const std::shared_ptr<Node>& node, int code, const std::string& why);
+  /// Null if the node has ended.
+  caf::actor actor_of(const Node& node);
+  void initialize(Node& node);
 
   caf::actor_system& system_;
   std::shared_ptr<actors::Arrivals> arrivals_;
   std::recursive_mutex turn_; ///< Who runs tasks; a task that waits runs others.
   std::mutex mutex_;
   std::list<std::shared_ptr<Node>> nodes_; ///< Whose turn it is comes first.
+  bool closed_ = false;
 };
 
 } // namespace fiber::detail

@@ -174,11 +174,14 @@ void Runtime::close() {
   if (!open_.exchange(false))
     return;
   // Calls that are under way finish; later ones see that it is closed.
-  std::unique_lock lock(gate_);
+  static_cast<void>(std::unique_lock(gate_));
   caf::anon_send(root_, actors::stop{});
   await_down(root_);
   caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
   await_down(backend_); // Its backend ends what is left.
+  if (inline_host_)
+    inline_host_->close(); // Not under the gate, as a task may be at it.
+  std::unique_lock lock(gate_);
   std::vector<std::weak_ptr<ActorHolder>> holders;
   {
     std::lock_guard list(holders_mutex_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool's life: options, resize, close, terminate, join, what is used after the end.
 
+#include <atomic>
 #include <numeric>
 #include <ranges>
 #include <set>
@@ -24,6 +25,15 @@ int process(int) {
 }
 void long_nap() {
   std::this_thread::sleep_for(std::chrono::minutes(10));
+}
+
+bool closed(const Pool& pool) {
+  try {
+    pool.stats();
+    return false;
+  } catch (const Closed&) {
+    return true;
+  }
 }
 
 std::set<int> processes(Pool& pool, int tasks) {
@@ -263,6 +273,39 @@ TEST_F(PoolLife, inline_runs_nothing_of_a_pool_that_was_terminated) {
   pool.join();
   EXPECT_EQ(runs, 1);
   EXPECT_THROW(results.get(), Cancelled);
+}
+
+TEST_F(PoolLife, inline_survives_an_initializer_that_throws) {
+  open({.backend = "inline"});
+  Pool pool(PoolOptions{.workers = 2, .workers_per_job = 2, .initializer = [] {
+                          throw std::runtime_error("no such file");
+                        }});
+  EXPECT_THROW(pool.apply(square, 2), BackendError);
+  Pool other(2);
+  EXPECT_EQ(other.apply(square, 2), 4);
+}
+
+TEST_F(PoolLife, inline_waits_with_the_end_for_a_task_that_runs) {
+  open({.backend = "inline"});
+  static std::atomic<bool> running, may_end, ended;
+  running = may_end = ended = false;
+  Pool pool(1);
+  auto future = pool.apply_async([] {
+    running = true;
+    while (!may_end)
+      std::this_thread::yield();
+    ended = true;
+  });
+  std::thread waits([&] { future.wait_for(std::chrono::minutes(1)); });
+  EXPECT_TRUE(wait_until([] { return running.load(); }));
+  std::thread lets([&] {
+    wait_until([&] { return closed(pool); });
+    may_end = true;
+  });
+  close();
+  EXPECT_TRUE(ended);
+  waits.join();
+  lets.join();
 }
 
 } // namespace
