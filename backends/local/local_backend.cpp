@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
@@ -50,6 +51,7 @@ private:
   std::uint64_t last_serial_ = 0;
   DescriptorLimit limit_;
   bool zygote_there_ = false;
+  std::atomic<bool> warned_ = false; // Of resources.
 
   Output output_;
   Loop loop_;
@@ -98,6 +100,9 @@ LocalJobs::Handler LocalBackend::handler() {
 }
 
 Job LocalBackend::create(JobSpec spec) {
+  if ((spec.resources.memory_mb > 0 || spec.resources.gpu > 0) && !warned_.exchange(true))
+    log().warn("local: memory_mb {} and gpu {} were asked for but are not enforced here",
+               spec.resources.memory_mb, spec.resources.gpu);
   auto job = std::make_shared<LocalJob>();
   job->descriptors = limit_.usual();
   Job result{.id = spec.name, .link = {}, .page = nullptr};

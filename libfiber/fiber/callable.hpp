@@ -18,7 +18,8 @@
 
 namespace fiber {
 
-/// What one job may use. A backend that can't grant it says so.
+/// What one job may use. A backend that can't grant or enforce it says so; local enforces
+/// none of it.
 struct Resources {
   double cpu = 1;            ///< Cores.
   std::size_t memory_mb = 0; ///< MiB; 0: no limit.
@@ -124,6 +125,16 @@ constexpr void check_result() {
 
 } // namespace detail
 
+namespace detail {
+
+/// Says what it needs: see meta().
+template <class F>
+concept Measured = requires(const F& f) {
+  { f.resources() } -> std::same_as<const Resources&>;
+};
+
+} // namespace detail
+
 /// A callable with its first arguments: see bind().
 template <class F, class... Bound>
 class BoundCallable {
@@ -145,6 +156,11 @@ public:
       bound_);
   }
 
+  const Resources& resources() const
+    requires detail::Measured<F>
+  {
+    return f_.resources();
+  }
   void fiber_pack(Writer& writer) const {
     detail::pack_callable(writer, f_);
     pack(writer, bound_);
@@ -282,7 +298,7 @@ public:
     detail::pack_callable(writer, f);
     callable.state_ = Payload(std::move(state));
     callable.kept_ = scope.take();
-    if constexpr (requires { f.resources(); })
+    if constexpr (detail::Measured<F>)
       callable.resources_ = f.resources();
     return callable;
   }

@@ -107,6 +107,21 @@ TEST(LocalBackend, forwards_whole_lines_with_the_name_of_the_job) {
             "[alice] one\n[alice] two\n[alice] three\n[bob] four\n");
 }
 
+TEST(LocalBackend, says_once_that_it_enforces_no_resources) {
+  BackendTest test(quiet());
+  LogCapture logged;
+  test.create("plain", "exit 0");
+  EXPECT_EQ(logged.count("not enforced"), 0U);
+  for (auto* name : {"a", "b"}) {
+    auto spec = BackendTest::spec(name, "exit 0");
+    spec.resources = {.cpu = 1, .memory_mb = 100, .gpu = 2};
+    test.backend->create(std::move(spec));
+  }
+  for (auto* name : {"plain", "a", "b"})
+    test.events.last(name);
+  EXPECT_EQ(logged.count("memory_mb 100 and gpu 2"), 1U);
+}
+
 TEST(LocalBackend, cuts_very_long_lines_without_losing_a_byte) {
   auto [read_end, write_end] = new_pipe();
   std::string seen;

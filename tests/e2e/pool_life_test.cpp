@@ -232,6 +232,7 @@ TEST_F(PoolLife, a_function_that_needs_more_than_the_pool_has_is_refused) {
   open();
   Pool pool(PoolOptions{.workers = 1, .resources = {.cpu = 1, .memory_mb = 100}});
   EXPECT_THROW(pool.apply(meta(square, {.cpu = 4}), 2), ConfigError);
+  EXPECT_THROW(pool.apply(bind(meta(square, {.gpu = 1}), 2)), ConfigError);
   EXPECT_EQ(pool.apply(meta(square, {.cpu = 1, .memory_mb = 50}), 2), 4);
 }
 
