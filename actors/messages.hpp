@@ -43,9 +43,9 @@ struct Resize {
 struct ClosePool {};
 /// Cancel every task and end the workers now.
 struct TerminatePool {};
-/// Set the signal when that many workers are up, or never will be.
+/// Set the reply when all workers are up, or why they never will be.
 struct AwaitWorkers {
-  std::shared_ptr<Signal> up;
+  std::shared_ptr<WorkersReply> up;
 };
 struct AskStats {
   std::shared_ptr<StatsReply> reply;

@@ -24,9 +24,10 @@ PoolState::~PoolState() {
   ending = true;
   for (auto& [incarnation, node] : nodes)
     node.opened.clear();
-  fail_all(std::make_exception_ptr(Closed("the pool has ended")));
+  auto ended = std::make_exception_ptr(Closed("the pool has ended"));
+  fail_all(ended);
   for (auto& up : awaiting_workers)
-    up->set("the pool has ended");
+    up->set(ended);
 }
 
 caf::behavior PoolState::make_behavior(PoolSettings with) {
@@ -290,7 +291,7 @@ std::size_t PoolState::workers_up() const {
   return up;
 }
 
-void PoolState::await_workers(const std::shared_ptr<Signal>& up) {
+void PoolState::await_workers(const std::shared_ptr<WorkersReply>& up) {
   awaiting_workers.push_back(up);
   start_workers();
   answer_waiting();
@@ -301,7 +302,9 @@ void PoolState::answer_waiting() {
   if (awaiting_workers.empty() || (!hopeless && workers_up() < settings.workers))
     return;
   for (auto& up : std::exchange(awaiting_workers, {}))
-    up->set(hopeless ? "the pool has no workers" : "");
+    up->set(failure    ? failure
+            : hopeless ? std::make_exception_ptr(Closed("the pool has ended"))
+                       : nullptr);
 }
 
 PoolStats PoolState::stats() const {

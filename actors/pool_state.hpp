@@ -77,7 +77,7 @@ struct PoolState {
   void terminate();
   void supervisor_down(const caf::error& reason);
   void stop_if_closed();
-  void await_workers(const std::shared_ptr<Signal>& up);
+  void await_workers(const std::shared_ptr<WorkersReply>& up);
   void answer_waiting();
   std::size_t workers_up() const;
   PoolStats stats() const;
@@ -116,7 +116,7 @@ struct PoolState {
   std::map<std::uint64_t, Node> nodes;   ///< Those that are up, by incarnation.
   std::map<std::size_t, Child> children; ///< Those that the supervisor has, by ordinal.
   std::deque<SlotRef> idle;              ///< May hold some that are not any more.
-  std::vector<std::shared_ptr<Signal>> awaiting_workers;
+  std::vector<std::shared_ptr<WorkersReply>> awaiting_workers;
   std::vector<Completion> completions; ///< Of `completing`, not delivered yet.
   std::shared_ptr<const Call> completing;
   std::exception_ptr failure; ///< Why the pool can run nothing any more.

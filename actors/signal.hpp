@@ -3,8 +3,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
-#include <string>
 #include <utility>
 
 namespace fiber::actors {
@@ -49,7 +49,9 @@ private:
   T value_{};
 };
 
-/// Done, with the reason if it went wrong (empty: well).
-using Signal = Reply<std::string>;
+/// Done.
+using Signal = Reply<bool>;
+/// Done, with the reason if it went wrong (null: well).
+using WorkersReply = Reply<std::exception_ptr>;
 
 } // namespace fiber::actors

@@ -92,7 +92,7 @@ void PoolCore::Aftermath::actor_gone() {
   for (auto& known : left)
     if (auto results = known.lock())
       results->fail_missing(pool_ended());
-  signal.set("");
+  signal.set(true);
 }
 
 void PoolCore::check_gone(CallResults& results) {
@@ -179,12 +179,12 @@ void PoolCore::start_workers() {
 
 bool PoolCore::wait_workers(Results::Clock::time_point limit) {
   check_resources({});
-  auto up = std::make_shared<actors::Signal>();
+  auto up = std::make_shared<actors::WorkersReply>();
   tell(actors::AwaitWorkers{up});
   if (!await(*up, limit))
     return false;
-  if (auto problem = up->value(); !problem.empty())
-    throw BackendError("start workers", 0, problem);
+  if (auto problem = up->value())
+    std::rethrow_exception(problem);
   return true;
 }
 

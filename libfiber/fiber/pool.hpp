@@ -187,7 +187,7 @@ public:
   /// Starts the workers now instead of with the first task.
   void start_workers();
   /// Starts them and waits until all are up, or for `limit`; true if they are. Throws
-  /// BackendError if they can't be started.
+  /// why they can't be started (BackendError, ...), or Closed if the pool is ended.
   template <class Rep, class Period>
   bool wait_until_workers_up(std::chrono::duration<Rep, Period> limit) {
     return wait_workers(detail::limit_of(limit));

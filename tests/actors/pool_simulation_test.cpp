@@ -270,7 +270,7 @@ private:
   std::shared_ptr<Ledger> ledger_;
   std::size_t before_;
   std::multimap<Clock::time_point, Action> actions_;
-  std::shared_ptr<Signal> up_ = std::make_shared<Signal>();
+  std::shared_ptr<WorkersReply> up_ = std::make_shared<WorkersReply>();
   caf::actor pool_;
   std::shared_ptr<bool> ended_flag_ = std::make_shared<bool>(false);
   bool ended_ = false;

@@ -63,6 +63,24 @@ TEST_F(PoolLife, workers_start_with_the_first_task) {
   EXPECT_EQ(pool.stats().workers, 2U);
 }
 
+TEST_F(PoolLife, who_waits_for_workers_is_told_why_there_are_none) {
+  open();
+  Pool broken(PoolOptions{.workers = 1,
+                          .initializer = [] { throw std::runtime_error("no licence"); }});
+  try {
+    broken.wait_until_workers_up(std::chrono::minutes(1));
+    FAIL() << "they are up";
+  } catch (const BackendError& error) {
+    EXPECT_NE(error.detail().find("no licence"), std::string::npos) << error.what();
+  }
+  Pool ended(PoolOptions{.workers = 1, .initializer = long_nap});
+  std::thread waits(
+    [&] { EXPECT_THROW(ended.wait_until_workers_up(std::chrono::minutes(1)), Closed); });
+  EXPECT_EQ(await_jobs(1).size(), 1U);
+  ended.terminate();
+  waits.join();
+}
+
 TEST_F(PoolLife, slots_of_one_job_share_its_process) {
   open();
   Pool pool(PoolOptions{.workers = 4, .workers_per_job = 2});
