@@ -7,6 +7,7 @@
 
 #include "actors/backend_actor.hpp"
 #include "actors/code_place.hpp"
+#include "actors/share_cache.hpp"
 #include "actors/supervisor_actor.hpp"
 #include "backends/inline/inline_backend.hpp"
 #include "backends/local/local_backend.hpp"
@@ -58,6 +59,8 @@ std::shared_ptr<Runtime> Runtime::current() {
 std::shared_ptr<Runtime> Runtime::require() {
   if (auto runtime = current())
     return runtime;
+  if (actors::ShareCache::instance().connected())
+    throw Closed("a task has no session of its own yet: pools can't be nested");
   throw Closed(
     "there is no session; call fiber::init first in main and keep what it returns");
 }
