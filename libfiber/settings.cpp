@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -12,6 +14,7 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <unistd.h>
@@ -224,9 +227,18 @@ std::string line_of(const std::string& path, const std::string& key) {
 
 std::map<std::string, Given> from_file(const std::string& path) {
   std::map<std::string, Given> given;
-  std::ifstream file(path);
-  if (!file)
+  std::error_code problem;
+  auto status = std::filesystem::status(path, problem);
+  if (status.type() == std::filesystem::file_type::not_found)
     return given;
+  std::ifstream file(path);
+  if (!file || std::filesystem::is_directory(status)) {
+    if (!problem)
+      problem = {std::filesystem::is_directory(status) ? EISDIR : errno,
+                 std::generic_category()};
+    throw ConfigError("(all)", path, "a file that can be read, or none",
+                      problem.message());
+  }
   boost::property_tree::ptree tree;
   try {
     boost::property_tree::read_ini(file, tree);

@@ -147,5 +147,16 @@ TEST_F(SettingsTest, variables_that_are_nobodys_mistake_are_passed_over) {
   EXPECT_EQ(logged({.log_level = "error"}), "");
 }
 
+TEST_F(SettingsTest, a_file_that_cannot_be_read_is_not_taken_for_none) {
+  auto path = directory_ + "/.fiberconfig";
+  std::filesystem::create_directory(path);
+  EXPECT_EQ(refused().place(), path);
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(".fiberconfig", path); // Of itself.
+  EXPECT_EQ(refused().place(), path);
+  std::filesystem::remove(path);
+  EXPECT_NO_THROW(resolve());
+}
+
 } // namespace
 } // namespace fiber
