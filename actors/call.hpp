@@ -42,9 +42,6 @@ struct Batch {
 
   std::size_t size() const { return ends.size(); }
   std::uint64_t begin_of(std::size_t i) const { return i == 0 ? 0 : ends[i - 1]; }
-  Payload arguments_of(std::size_t i) const {
-    return arguments.slice(begin_of(i), ends[i] - begin_of(i));
-  }
 };
 
 } // namespace fiber::actors

@@ -55,8 +55,8 @@ CallFeed::~CallFeed() {
   target_->end();
 }
 
-const std::shared_ptr<Results>& CallFeed::results() const {
-  return target_->shared_results;
+std::shared_ptr<Results> CallFeed::results() const {
+  return target_->results;
 }
 
 bool CallFeed::end_task(KeepScope& scope) {

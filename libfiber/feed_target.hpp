@@ -17,8 +17,8 @@ class CallFeed::Target {
 public:
   Target(std::shared_ptr<PoolCore> core, std::shared_ptr<const actors::Call> call,
          std::shared_ptr<CallResults> of, std::size_t most = actors::most_value_bytes)
-    : results(std::move(of)), shared_results(results), most_bytes(most),
-      core_(std::move(core)), call_(std::move(call)) {
+    : results(std::move(of)), most_bytes(most), core_(std::move(core)),
+      call_(std::move(call)) {
     core_->call_begins();
   }
 
@@ -52,7 +52,6 @@ public:
   bool ended() const { return ended_; }
 
   std::shared_ptr<CallResults> results;
-  std::shared_ptr<Results> shared_results;
   const std::size_t most_bytes; ///< That one task's arguments may have.
   std::int64_t oldest = 0;      ///< When the first task that was not handed over came.
 

@@ -195,7 +195,6 @@ void PoolCore::resize(std::size_t workers) {
     std::lock_guard lock(mutex_);
     check_open();
   }
-  workers_ = workers;
   tell(actors::Resize{workers});
 }
 

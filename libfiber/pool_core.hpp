@@ -45,7 +45,6 @@ public:
   PoolStats stats();
 
   void release() override { actor_ = nullptr; }
-  std::size_t workers() const { return workers_; }
   /// Runs a task of an inline session on this thread.
   bool run_one() { return runtime_->run_one(); }
 
@@ -62,7 +61,7 @@ private:
   std::shared_ptr<Runtime> runtime_;
   PoolOptions options_;
   std::string name_;
-  std::atomic<std::size_t> workers_;
+  const std::size_t workers_; ///< At the start.
   std::shared_ptr<actors::NodeTemplate> job_ = std::make_shared<actors::NodeTemplate>();
   std::mutex mutex_; ///< Of what decides about resources and the end.
   bool started_ = false, closed_ = false;

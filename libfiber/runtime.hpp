@@ -74,7 +74,6 @@ public:
   /// Runs one task on this thread, if the session is inline and there is one.
   bool run_one();
 
-  const Settings& settings() const { return settings_; }
   std::uint64_t next_pool() { return ++pools_; }
 
 private:

@@ -66,7 +66,7 @@ public:
   bool wants(std::size_t taken) const;
   bool full(std::size_t taken) const;
 
-  const std::shared_ptr<Results>& results() const;
+  std::shared_ptr<Results> results() const;
 
 private:
   bool end_task(KeepScope& scope);

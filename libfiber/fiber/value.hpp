@@ -61,7 +61,6 @@ public:
     size(text.size());
     raw(text.data(), text.size());
   }
-  std::size_t written() const { return out_->size(); }
 
   /// The bytes of `items` end what is written here; nothing may follow. They are not
   /// copied if they are many and there is a tail.
