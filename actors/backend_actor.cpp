@@ -69,6 +69,8 @@ struct BackendState {
         jobs[job->id] = {name, next.order.owner};
         starting.insert(name);
         next.promise.deliver(JobCreated{std::move(job), {}});
+      } catch (const backends::EngineError& error) {
+        next.promise.deliver(JobCreated{nullptr, error.what(), error.status()});
       } catch (const std::exception& error) {
         next.promise.deliver(JobCreated{nullptr, error.what()});
       }

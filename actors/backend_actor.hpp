@@ -22,6 +22,7 @@ struct CreateJob {
 struct JobCreated {
   std::shared_ptr<backends::Job> job; ///< Null if it was refused.
   std::string problem;                ///< Why.
+  int status = 0;                     ///< errno or HTTP status; 0 if there is none.
 };
 /// The job of that name is ready or has failed: it no longer takes room in the start
 /// window.

@@ -79,6 +79,13 @@ struct NodeDraining {
 struct NodeShare {
   std::uint64_t bytes = 0;
 };
+/// What tells one loss from another for who has to mend it.
+enum class LossCause : std::uint8_t {
+  ended,      ///< The job ended, or had to be given up.
+  refused,    ///< The engine made no job.
+  late,       ///< It was not ready within the start deadline.
+  other_build ///< It runs another build: so will the next one.
+};
 /// A node is gone. The pool answers with the ExitKind to end with, as its supervisor will
 /// judge by it.
 struct NodeLost {
@@ -87,6 +94,8 @@ struct NodeLost {
   std::optional<int> exit_code;
   bool lease = false; ///< It ended since it had not heard from us.
   std::string reason;
+  LossCause cause = LossCause::ended;
+  int status = 0; ///< refused: errno or HTTP status, 0 if there is none.
 };
 
 // -- to a node's link --

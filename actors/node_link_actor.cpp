@@ -71,7 +71,9 @@ struct NodeLinkState {
       },
       [this](StartOver) {
         if (!up && problem.empty()) {
-          problem = "not ready after " + seconds(services->start_deadline);
+          problem =
+            "not ready after " + seconds(services->start_deadline) + " (start_deadline)";
+          cause = LossCause::late;
           end_job(std::chrono::milliseconds(0));
         }
       },
@@ -121,6 +123,8 @@ struct NodeLinkState {
 
   void job_created(JobCreated& created) {
     if (!created.job) {
+      cause = LossCause::refused;
+      status = created.status;
       never_created(created.problem);
       return;
     }
@@ -149,6 +153,7 @@ struct NodeLinkState {
     if (ready.incarnation != at.incarnation || ready.build != services->build) {
       problem = "the job runs build " + ready.build + ", this program is build " +
                 services->build;
+      cause = LossCause::other_build;
       end_job(std::chrono::milliseconds(0));
       return;
     }
@@ -302,7 +307,8 @@ struct NodeLinkState {
     auto text = job_name + ": " + (problem.empty() ? "ended" : problem);
     self
       ->request(pool, caf::infinite,
-                NodeLost{at.incarnation, order.name, exit_code, lease_over, problem})
+                NodeLost{at.incarnation, order.name, exit_code, lease_over, problem,
+                         cause, status})
       .then([this, text](std::uint8_t kind) { quit(static_cast<ExitKind>(kind), text); },
             [this, text](caf::error&) { quit(ExitKind::planned, text); });
   }
@@ -321,6 +327,8 @@ struct NodeLinkState {
   JobLink at;
   std::string job_name;
   std::string problem;
+  LossCause cause = LossCause::ended;
+  int status = 0; ///< Of a refusal.
   std::optional<int> exit_code;
   caf::actor_clock::time_point answered;
   bool up = false, is_settled = false, stopping = false, lease_over = false,

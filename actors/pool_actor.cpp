@@ -215,6 +215,7 @@ void PoolState::node_up(NodeUp& up) {
   if (settings.max_tasks_per_worker > 0)
     node.left = settings.max_tasks_per_worker * up.slots;
   answer_waiting();
+  all_late = true;
   if (unforgiven)
     self->delayed_send(self, proven_after, ProvenTick{up.incarnation});
   auto ordinal = std::find_if(children.begin(), children.end(), [&](auto& child) {
@@ -252,8 +253,10 @@ void PoolState::retire_if_empty(Node& node) {
 
 ExitKind PoolState::node_lost(const NodeLost& lost) {
   auto found = nodes.find(lost.incarnation);
-  auto planned = ending;
+  auto planned = ending || lost.cause == LossCause::other_build;
   auto charged = false;
+  if (lost.cause == LossCause::other_build && !failure && !ending)
+    give_up(std::make_exception_ptr(VersionMismatch(lost.reason)));
   auto was_up = found != nodes.end();
   if (was_up) {
     auto node = std::move(found->second);
@@ -271,8 +274,11 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
     if (was_up)
       stop_child(child->first);
   }
-  if (!planned)
+  if (!planned) {
     ++totals.workers_lost;
+    all_late = all_late && lost.cause == LossCause::late;
+    last_status = lost.status;
+  }
   dispatch();
   if (planned)
     return ExitKind::planned;
@@ -351,6 +357,16 @@ void PoolState::terminate() {
     caf::anon_send(supervisor, stop{});
 }
 
+/// More workers would be of no use. The pool stays, to tell why.
+void PoolState::give_up(std::exception_ptr why) {
+  failure = std::move(why);
+  fail_all(failure);
+  answer_waiting();
+  for (auto& [incarnation, node] : nodes)
+    self->send(node.link, KillNode{});
+  caf::anon_send(supervisor, stop{});
+}
+
 void PoolState::supervisor_down(const caf::error& reason) {
   supervisor = nullptr;
   if (ending) {
@@ -359,7 +375,12 @@ void PoolState::supervisor_down(const caf::error& reason) {
     return;
   }
   // The pool stays, to tell whoever asks why it can't go on.
-  failure = std::make_exception_ptr(BackendError("start workers", 0, exit_text(reason)));
+  if (!failure)
+    failure = totals.workers_lost > 0 && all_late
+                ? std::make_exception_ptr(
+                    TimeoutError("no worker could be started: " + exit_text(reason)))
+                : std::make_exception_ptr(
+                    BackendError("start workers", last_status, exit_text(reason)));
   fail_all(failure); // Nodes that had to be killed have not said what they had.
   nodes.clear();
   answer_waiting();

@@ -76,6 +76,7 @@ struct PoolState {
   void retire_if_empty(Node& node);
   void terminate();
   void supervisor_down(const caf::error& reason);
+  void give_up(std::exception_ptr why);
   void stop_if_closed();
   void await_workers(const std::shared_ptr<WorkersReply>& up);
   void answer_waiting();
@@ -122,6 +123,8 @@ struct PoolState {
   std::exception_ptr failure; ///< Why the pool can run nothing any more.
   bool started = false, closed = false, ending = false;
   bool unforgiven = false; ///< A loss counts against the supervisor's intensity.
+  bool all_late = true;    ///< Workers lost since the last one was up: none was in time.
+  int last_status = 0;     ///< Of the last loss.
   bool saturated = false;  ///< Every slot has what it may have.
   bool ticking = false;
   PoolStats totals;

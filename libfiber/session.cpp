@@ -5,16 +5,42 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include <boost/system/system_error.hpp>
+
 #include "actors/node_main.hpp"
+#include "backends/backend.hpp"
 #include "backends/job_entry.hpp"
 #include "libfiber/cpu_quota.hpp"
 #include "libfiber/runtime.hpp"
 #include "libfiber/settings.hpp"
 
 namespace fiber {
+namespace {
+
+/// Opens the session, so that nothing but Error comes out for what is no lack of memory.
+std::shared_ptr<detail::Runtime> open_runtime(Settings settings) {
+  constexpr auto what = "start the session";
+  try {
+    return detail::Runtime::open(std::move(settings));
+  } catch (const Error&) {
+    throw;
+  } catch (const backends::EngineError& error) {
+    throw BackendError(error.operation(), error.status(), error.detail());
+  } catch (const std::system_error& error) {
+    throw BackendError(what, error.code().value(), error.what());
+  } catch (const boost::system::system_error& error) {
+    throw BackendError(what, error.code().value(), error.what());
+  } catch (const std::runtime_error& error) { // wire::WireError and its kin
+    throw BackendError(what, 0, error.what());
+  }
+}
+
+} // namespace
 
 Session::Session(std::shared_ptr<detail::Runtime> runtime)
   : runtime_(std::move(runtime)) {}
@@ -37,7 +63,7 @@ Session::~Session() {
 Session init(int&, char**&, Config overrides) {
   if (auto job = backends::enter_job())
     actors::run_node(std::move(*job));
-  return Session(detail::Runtime::open(resolve(overrides)));
+  return Session(open_runtime(resolve(overrides)));
 }
 
 std::size_t cpu_count() {

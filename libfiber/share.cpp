@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/share.hpp"
 
+#include <system_error>
+
 #include "actors/share_cache.hpp"
 #include "actors/share_store.hpp"
 #include "actors/shared_memory.hpp"
@@ -24,7 +26,11 @@ std::shared_ptr<SharedObject> share_value(Bytes packed,
 }
 
 std::shared_ptr<SharedObject> share_array(std::span<const std::byte> bytes) {
-  return store().add_array(bytes);
+  try {
+    return store().add_array(bytes);
+  } catch (const std::system_error& error) {
+    throw BackendError("share", error.code().value(), error.what());
+  }
 }
 
 void pack_shared(Writer& writer, const std::shared_ptr<SharedObject>& object) {

@@ -158,6 +158,13 @@ protected:
 
   /// The answer of the pool, which the job's actor then ends with.
   ExitKind lose(std::uint64_t incarnation, int code = -9) {
+    return lose(NodeLost{incarnation, names_.back(), code, false, "lost"});
+  }
+  /// A job that never was ready.
+  ExitKind lose(LossCause cause, int status = 0) {
+    return lose(NodeLost{99, names_.back(), {}, false, "why", cause, status});
+  }
+  ExitKind lose(const NodeLost& lost) {
     auto kind = std::make_shared<int>(-1);
     system_
       ->spawn( // With arguments: CAF 0.17 binds a null reference for functions without.
@@ -167,7 +174,7 @@ protected:
             *result = answer;
           });
         },
-        pool_, NodeLost{incarnation, names_.back(), code, false, "lost"}, kind);
+        pool_, lost, kind);
     run();
     EXPECT_NE(*kind, -1);
     return static_cast<ExitKind>(*kind);
@@ -193,6 +200,13 @@ protected:
   bool has_value(std::size_t index) {
     auto& all = results->outcomes[index];
     return all.size() == 1 && !all[0].error;
+  }
+
+  std::exception_ptr failure(std::size_t index) {
+    auto& all = results->outcomes[index];
+    return all.size() == 1 && all[0].error
+             ? all[0].error
+             : std::make_exception_ptr(std::logic_error("it has not failed"));
   }
 
   PoolSettings settings;
@@ -300,6 +314,39 @@ TEST_F(PoolTest, does_not_take_for_handed_back_what_it_sent_later) {
   answer(1, 1);
   answer(1, 3);
   EXPECT_TRUE(has_value(2));
+}
+
+TEST_F(PoolTest, gives_up_at_once_when_a_job_runs_another_build) {
+  settings.workers = 2;
+  submit(3);
+  auto& other = up(1);
+  EXPECT_EQ(lose(LossCause::other_build), ExitKind::planned);
+  EXPECT_TRUE(other.killed);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_THROW(std::rethrow_exception(failure(i)), VersionMismatch);
+  auto reply = std::make_shared<WorkersReply>();
+  tell(AwaitWorkers{reply});
+  ASSERT_TRUE(reply->is_set());
+  EXPECT_THROW(std::rethrow_exception(reply->value()), VersionMismatch);
+}
+
+TEST_F(PoolTest, says_that_no_worker_was_ready_in_time) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::late), ExitKind::lost);
+  kill_supervisor();
+  EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
+}
+
+TEST_F(PoolTest, hands_on_the_status_of_an_engine_that_refuses) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::late), ExitKind::lost);
+  EXPECT_EQ(lose(LossCause::refused, 403), ExitKind::lost);
+  kill_supervisor();
+  try {
+    std::rethrow_exception(failure(0));
+  } catch (const BackendError& error) {
+    EXPECT_EQ(error.status(), 403);
+  }
 }
 
 TEST_F(PoolTest, ends_what_nodes_had_when_its_supervisor_is_gone) {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool's life: options, resize, close, terminate, join, what is used after the end.
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <numeric>
 #include <ranges>
 #include <set>
 #include <thread>
 
 #include <fiber/fiber.hpp>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "tests/e2e/modes.hpp"
 
@@ -48,6 +50,37 @@ TEST_F(PoolLife, options_that_make_no_sense_are_refused) {
   EXPECT_THROW(Pool(PoolOptions{.workers_per_job = 0}), ConfigError);
   EXPECT_THROW(Pool(PoolOptions{.max_retries = -2}), ConfigError);
   EXPECT_THROW(Pool(static_cast<std::size_t>(-1)), ConfigError);
+}
+
+/// Until it goes away nothing can be opened.
+class NoDescriptors {
+public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none{0, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+private:
+  rlimit before_{};
+};
+
+TEST_F(PoolLife, what_the_machine_refuses_is_a_backend_error) {
+  auto try_it = [](auto action) {
+    NoDescriptors lack;
+    try {
+      action();
+    } catch (const BackendError& error) {
+      return error.status();
+    }
+    return 0;
+  };
+  EXPECT_EQ(try_it([&] { open(); }), EMFILE);
+  open();
+  std::vector<int> data(100);
+  EXPECT_EQ(try_it([&] { share(std::span<const int>(data)); }), EMFILE);
+  EXPECT_EQ(share(std::span<const int>(data)).size(), 100U);
 }
 
 TEST_F(PoolLife, a_pool_needs_a_session) {
