@@ -70,7 +70,11 @@ public:
 
   template <class... Args>
   void tell(const char* format, Args... args) {
-    if (tells_)
+    if (!tells_)
+      return;
+    if constexpr (sizeof...(Args) == 0)
+      std::fputs(format, stderr);
+    else
       std::fprintf(stderr, format, args...); // NOLINT(cppcoreguidelines-pro-type-vararg)
   }
   void complain(const std::string& what) {
