@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/node_link_actor.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <caf/all.hpp>
@@ -11,6 +12,7 @@
 #include "actors/node_table.hpp"
 #include "actors/warden.hpp"
 #include "wire/log.hpp"
+#include "wire/silence.hpp"
 #include "wire/stream_link.hpp"
 
 namespace fiber::actors {
@@ -19,7 +21,7 @@ namespace {
 constexpr std::chrono::seconds job_lingers{2}, job_lost{10};
 constexpr std::chrono::seconds polite{2}; ///< SIGTERM to SIGKILL.
 
-struct StartOver {}; ///< The start deadline has passed.
+struct StartTick {}; ///< Time to see whether the job takes too long to start.
 struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
 struct LingerTick {  ///< One of link and job is gone and the other has had its time.
   int stage = 0;
@@ -28,7 +30,7 @@ struct LingerTick {  ///< One of link and job is gone and the other has had its 
 } // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartOver)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProbeTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LingerTick)
 
@@ -46,6 +48,8 @@ struct NodeLinkState {
     job_template = std::move(like);
     pool = std::move(of);
     order = std::move(with_order);
+    starting = {start_interval(), services->start_deadline};
+    probes = {probe_interval(), services->lease};
     at.name = order.name;
     at.incarnation = services->next_incarnation();
     self->set_exit_handler([this](caf::exit_msg& message) { stop(message.reason); });
@@ -60,7 +64,8 @@ struct NodeLinkState {
       [this](KillNode) { end_job(std::chrono::milliseconds(0)); },
       [this](const backends::JobEvent& event) { job_event(event); },
       [this](LinkSilent) {
-        declare_dead("silent for " + seconds(services->heartbeat_timeout));
+        if (up) // Before that a program may do in main what it likes, up to the deadline.
+          declare_dead("silent for " + seconds(services->heartbeat_timeout));
       },
       [this](const LinkClosed& closed) {
         at.link_gone = true;
@@ -69,14 +74,7 @@ struct NodeLinkState {
         log().debug("{}: link closed: {}", at.name, closed.reason);
         end_if_gone();
       },
-      [this](StartOver) {
-        if (!up && problem.empty()) {
-          problem =
-            "not ready after " + seconds(services->start_deadline) + " (start_deadline)";
-          cause = LossCause::late;
-          end_job(std::chrono::milliseconds(0));
-        }
-      },
+      [this](StartTick) { check_start(); },
       [this](ProbeTick) { probe(); },
       [this](LingerTick tick) { linger(tick.stage); },
     };
@@ -109,7 +107,6 @@ struct NodeLinkState {
     job_name = spec->name;
     auto me = caf::actor_cast<caf::actor>(self);
     services->arrivals->expect(at.incarnation, me);
-    self->delayed_send(self, services->start_deadline, StartOver{});
     self->request(services->backend, caf::infinite, CreateJob{std::move(spec), me})
       .then([this](JobCreated& created) { job_created(created); },
             [this](caf::error&) { never_created("the job backend has ended"); });
@@ -129,10 +126,32 @@ struct NodeLinkState {
       return;
     }
     at.job = std::move(created.job);
+    check_start();
     if (at.job->link)
       use_link(wire::adopt(*services->reactor, std::move(at.job->link), link_options()));
     if (stopping)
       end_job(std::chrono::milliseconds(0));
+  }
+
+  void check_start() {
+    if (up || !problem.empty())
+      return;
+    if (starting.tick(self->clock().now(), false)) {
+      problem =
+        "not ready after " + seconds(services->start_deadline) + " (start_deadline)";
+      cause = LossCause::late;
+      end_job(std::chrono::milliseconds(0));
+      return;
+    }
+    self->delayed_send(self, start_interval(), StartTick{});
+  }
+
+  // While this process stands still, nobody is late: so time is counted in ticks.
+  std::chrono::milliseconds start_interval() const {
+    return std::max(services->start_deadline / 8, std::chrono::milliseconds(1));
+  }
+  std::chrono::milliseconds probe_interval() const {
+    return std::max(services->lease / 4, std::chrono::milliseconds(1));
   }
 
   wire::LinkOptions link_options() const {
@@ -159,8 +178,7 @@ struct NodeLinkState {
     }
     up = true;
     settled();
-    answered = self->clock().now();
-    self->delayed_send(self, services->lease / 4, ProbeTick{});
+    probe();
     self->send(pool, NodeUp{at.incarnation, order.name, job_name, ready.slots,
                             caf::actor_cast<caf::actor>(self),
                             at.job ? at.job->page : nullptr});
@@ -201,7 +219,7 @@ struct NodeLinkState {
       return;
     }
     case Op::probed:
-      answered = self->clock().now();
+      answered = true;
       return;
     case Op::fetch:
       return self->send(
@@ -224,7 +242,7 @@ struct NodeLinkState {
 
   /// The link lives as long as the process; this asks for the actors behind it.
   void probe() {
-    if (self->clock().now() - answered > services->lease) {
+    if (probes.tick(self->clock().now(), std::exchange(answered, false))) {
       declare_dead("its actors did not answer for " + seconds(services->lease));
       return;
     }
@@ -232,7 +250,7 @@ struct NodeLinkState {
     Writer writer(head);
     write(writer, Op::probe);
     at.link->send(task_stream, std::move(head));
-    self->delayed_send(self, services->lease / 4, ProbeTick{});
+    self->delayed_send(self, probe_interval(), ProbeTick{});
   }
 
   // -- end --
@@ -330,9 +348,9 @@ struct NodeLinkState {
   LossCause cause = LossCause::ended;
   int status = 0; ///< Of a refusal.
   std::optional<int> exit_code;
-  caf::actor_clock::time_point answered;
-  bool up = false, is_settled = false, stopping = false, lease_over = false,
-       ended = false;
+  wire::Silence starting{{}, {}}, probes{{}, {}};
+  bool up = false, answered = false, is_settled = false, stopping = false,
+       lease_over = false, ended = false;
 };
 
 } // namespace

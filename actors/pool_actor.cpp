@@ -215,7 +215,7 @@ void PoolState::node_up(NodeUp& up) {
   if (settings.max_tasks_per_worker > 0)
     node.left = settings.max_tasks_per_worker * up.slots;
   answer_waiting();
-  all_late = true;
+  lost_in_a_row = late_in_a_row = 0;
   if (unforgiven)
     self->delayed_send(self, proven_after, ProvenTick{up.incarnation});
   auto ordinal = std::find_if(children.begin(), children.end(), [&](auto& child) {
@@ -276,7 +276,8 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
   }
   if (!planned) {
     ++totals.workers_lost;
-    all_late = all_late && lost.cause == LossCause::late;
+    ++lost_in_a_row;
+    late_in_a_row += lost.cause == LossCause::late ? 1 : 0;
     last_status = lost.status;
   }
   dispatch();
@@ -376,7 +377,7 @@ void PoolState::supervisor_down(const caf::error& reason) {
   }
   // The pool stays, to tell whoever asks why it can't go on.
   if (!failure)
-    failure = totals.workers_lost > 0 && all_late
+    failure = late_in_a_row > 0 && late_in_a_row == lost_in_a_row
                 ? std::make_exception_ptr(
                     TimeoutError("no worker could be started: " + exit_text(reason)))
                 : std::make_exception_ptr(

@@ -123,9 +123,10 @@ struct PoolState {
   std::exception_ptr failure; ///< Why the pool can run nothing any more.
   bool started = false, closed = false, ending = false;
   bool unforgiven = false; ///< A loss counts against the supervisor's intensity.
-  bool all_late = true;    ///< Workers lost since the last one was up: none was in time.
-  int last_status = 0;     ///< Of the last loss.
-  bool saturated = false;  ///< Every slot has what it may have.
+  /// Workers lost since one was up last, and those of them that were not up in time.
+  std::size_t lost_in_a_row = 0, late_in_a_row = 0;
+  int last_status = 0;    ///< Of the last loss.
+  bool saturated = false; ///< Every slot has what it may have.
   bool ticking = false;
   PoolStats totals;
   DurationCounts durations;
