@@ -53,6 +53,13 @@ struct BackendState {
       [this](const WatchJob& watch) {
         if (auto job = jobs.find(watch.job); job != jobs.end())
           job->second.owner = watch.owner;
+        else // Its end was told already, to somebody else.
+          self->send(watch.owner,
+                     backends::JobEvent{.kind = backends::JobEvent::Kind::ended,
+                                        .job = watch.job,
+                                        .pid = 0,
+                                        .exit_code = {},
+                                        .detail = "ended before"});
       },
       [this](const backends::JobEvent& event) { report(event); },
     };

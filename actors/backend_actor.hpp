@@ -37,7 +37,7 @@ struct EndJob {
   backends::JobId job;
   std::chrono::milliseconds grace{0};
 };
-/// Report on the job to somebody else from now on.
+/// Report on the job to somebody else from now on; of one that is gone, that it ended.
 struct WatchJob {
   backends::JobId job;
   caf::actor owner;

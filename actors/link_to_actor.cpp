@@ -11,8 +11,14 @@ LinkToActor::LinkToActor(caf::actor_system& system, caf::actor target)
   : system_(system), target_(std::move(target)) {}
 
 void LinkToActor::to(caf::actor target) {
-  std::lock_guard lock(mutex_);
-  target_ = std::move(target);
+  {
+    std::lock_guard lock(mutex_);
+    if (!closed_) {
+      target_ = std::move(target);
+      return;
+    }
+  }
+  deliver(system_, target, LinkClosed{"closed before"});
 }
 
 template <class Message>
@@ -35,8 +41,15 @@ void LinkToActor::on_silence() {
 }
 
 void LinkToActor::on_closed(const std::string& reason) {
-  tell(LinkClosed{reason});
-  to({});
+  caf::actor last;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    last = std::move(target_);
+    target_ = nullptr;
+  }
+  if (last)
+    deliver(system_, last, LinkClosed{reason});
 }
 
 } // namespace fiber::actors

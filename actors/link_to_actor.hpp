@@ -31,7 +31,7 @@ struct LinkClosed {
 class LinkToActor : public wire::LinkHandler {
 public:
   LinkToActor(caf::actor_system& system, caf::actor target);
-  /// Whom it tells from now on; nobody if empty.
+  /// Whom it tells from now on, the end included if the link is gone already.
   void to(caf::actor target);
   void on_message(wire::StreamId stream, Bytes message) override;
   void on_silence() override;
@@ -43,7 +43,8 @@ private:
 
   caf::actor_system& system_;
   std::mutex mutex_;
-  caf::actor target_;
+  caf::actor target_; ///< Nobody once the link is gone.
+  bool closed_ = false;
 };
 
 } // namespace fiber::actors

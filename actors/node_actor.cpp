@@ -28,7 +28,7 @@ struct NodeState {
     return {
       [this](FromLink& from) { receive(from); },
       [this](SlotReady) {
-        if (++ready == parts.slots.size())
+        if (++ready == parts.slots.size() && !draining)
           send(Ready{parts.incarnation, static_cast<std::uint32_t>(parts.slots.size()),
                      static_cast<std::int32_t>(getpid()), build_id()});
       },
@@ -91,6 +91,7 @@ struct NodeState {
     case Op::probe:
       return send(Op::probed);
     case Op::shared:
+      reader.raw(share_padding);
       return ShareCache::instance().arrived(reader, whole);
     case Op::freed:
       return ShareCache::instance().freed(reader.get<std::uint64_t>());
@@ -123,6 +124,7 @@ struct NodeState {
   }
 
   void drain() {
+    draining = true;
     send(Op::draining);
     for (auto& slot : parts.slots)
       send(slot->recall(SIZE_MAX));
@@ -133,6 +135,7 @@ struct NodeState {
   caf::event_based_actor* self;
   NodeParts parts;
   std::size_t ready = 0;
+  bool draining = false;
   std::unordered_map<std::uint64_t, std::shared_ptr<const CallCode>> calls;
 };
 

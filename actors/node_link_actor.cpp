@@ -176,6 +176,8 @@ struct NodeLinkState {
       end_job(std::chrono::milliseconds(0));
       return;
     }
+    if (ready.slots != order.slots || up)
+      throw Error("it is ready with " + std::to_string(ready.slots) + " slots");
     up = true;
     settled();
     probe();
@@ -212,6 +214,7 @@ struct NodeLinkState {
     case Op::handed_back:
       return self->send(pool, NodeHandedBack{at.incarnation, read_handed_back(reader)});
     case Op::draining:
+      draining = true;
       return self->send(pool, NodeDraining{at.incarnation});
     case Op::init_failed: {
       auto failure = read_failure(reader);
@@ -258,7 +261,7 @@ struct NodeLinkState {
   void job_event(const backends::JobEvent& event) {
     if (event.kind == backends::JobEvent::Kind::started)
       return;
-    at.job_gone = true;
+    at.job_gone = confirmed = true;
     exit_code = event.exit_code;
     if (problem.empty())
       problem = event.detail;
@@ -300,7 +303,6 @@ struct NodeLinkState {
   void declare_dead(const std::string& why) {
     if (std::exchange(ended, true))
       return;
-    log().warn("{} is lost: {}", job_name, why);
     problem = why;
     auto warden = spawn_warden(self, at, services->shares, pool);
     if (at.job)
@@ -325,8 +327,15 @@ struct NodeLinkState {
     auto text = job_name + ": " + (problem.empty() ? "ended" : problem);
     self
       ->request(pool, caf::infinite,
-                NodeLost{at.incarnation, order.name, exit_code, lease_over, problem,
-                         cause, status})
+                NodeLost{.incarnation = at.incarnation,
+                         .name = order.name,
+                         .exit_code = exit_code,
+                         .lease = lease_over,
+                         .planned = draining,
+                         .confirmed = confirmed,
+                         .reason = problem,
+                         .cause = cause,
+                         .status = status})
       .then([this, text](std::uint8_t kind) { quit(static_cast<ExitKind>(kind), text); },
             [this, text](caf::error&) { quit(ExitKind::planned, text); });
   }
@@ -350,7 +359,7 @@ struct NodeLinkState {
   std::optional<int> exit_code;
   wire::Silence starting{{}, {}}, probes{{}, {}};
   bool up = false, answered = false, is_settled = false, stopping = false,
-       lease_over = false, ended = false;
+       draining = false, lease_over = false, confirmed = false, ended = false;
 };
 
 } // namespace

@@ -155,6 +155,8 @@ TaskResults read_results(Reader& reader, const Payload& whole) {
   op.first_seq = reader.get<std::uint64_t>();
   op.busy_ns = reader.get<std::uint64_t>();
   auto count = reader.get<std::uint32_t>();
+  if (count == 0)
+    throw Error("results without a result");
   Reader entries(reader.raw(std::size_t{count} * 9));
   op.shared = unpack<std::vector<std::uint64_t>>(reader);
   auto size = reader.size();
@@ -167,6 +169,12 @@ TaskResults read_results(Reader& reader, const Payload& whole) {
     if (status > 1 || length > size - at)
       throw Error("a result announces more bytes than there are");
     op.results.push_back({static_cast<TaskResult::Status>(status), length, at});
+    if (op.results.back().status == TaskResult::Status::failure) {
+      // Read once here, where it costs the peer its link, so that the pool can rely on
+      // it.
+      Reader failure(op.bytes.bytes().subspan(at, length));
+      read_failure(failure);
+    }
     at += length;
   }
   return op;

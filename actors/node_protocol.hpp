@@ -30,7 +30,7 @@ enum class Op : std::uint8_t {
   recall, ///< Recall
   retire, ///< finish what you have, then end
   probe,  ///< answer with probed
-  shared, ///< id, whether there is one, size and bytes of a shared value
+  shared, ///< padding, id, whether there is one, size and bytes of a shared value
   freed,  ///< id of a shared value that nobody holds any more
   // node to driver
   ready,       ///< Ready
@@ -45,6 +45,10 @@ enum class Op : std::uint8_t {
   lease_over, ///< nothing was heard from the driver for too long: the job ends
   log         ///< LogRecord
 };
+
+/// So that a shared value begins at a multiple of 64 bytes of its message, and an array
+/// is aligned where it arrives.
+inline constexpr std::size_t share_padding = 64 - (1 + 8 + 1 + 8);
 
 struct OpenCall {
   std::uint64_t call = 0;

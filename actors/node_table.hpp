@@ -46,7 +46,8 @@ public:
   const Call& call() const { return *running_.front().tasks.batch->call; }
   bool holds(std::uint64_t call) const;
 
-  bool recalled = false; ///< An answer to a recall is under way.
+  bool recalled = false;   ///< An answer to a recall is under way.
+  bool recall_all = false; ///< When it is there, the rest is to be recalled.
   std::chrono::steady_clock::time_point
     progress; ///< Last time it got or answered something.
 

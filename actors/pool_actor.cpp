@@ -7,6 +7,7 @@
 #include <caf/all.hpp>
 
 #include "actors/pool_state.hpp"
+#include "wire/log.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -131,22 +132,29 @@ void PoolState::start_workers() {
   if (started || ending || failure)
     return;
   started = true;
-  supervisor = spawn_supervisor(
-    self->system(), {.name = settings.name,
-                     .intensity = std::max(5, 2 * static_cast<int>(settings.workers)),
-                     .period = std::nullopt,
-                     .backoff = settings.backoff,
-                     .seed = settings.seed,
-                     .stop_together = true,
-                     .children = {}});
+  supervisor = spawn_supervisor(self->system(), {.name = settings.name,
+                                                 .intensity = intensity(),
+                                                 .period = std::nullopt,
+                                                 .backoff = settings.backoff,
+                                                 .seed = settings.seed,
+                                                 .stop_together = true,
+                                                 .children = {}});
   self->monitor(supervisor);
   reconcile();
 }
 
 void PoolState::resize(std::size_t workers) {
   settings.workers = workers;
-  if (started)
-    reconcile();
+  if (!started)
+    return;
+  if (supervisor)
+    caf::anon_send(supervisor, limit_restarts{intensity()});
+  reconcile();
+  answer_waiting();
+}
+
+int PoolState::intensity() const {
+  return std::max(5, 2 * static_cast<int>(settings.workers));
 }
 
 /// Makes the supervisor's children those that the number of workers asks for.
@@ -253,7 +261,7 @@ void PoolState::retire_if_empty(Node& node) {
 
 ExitKind PoolState::node_lost(const NodeLost& lost) {
   auto found = nodes.find(lost.incarnation);
-  auto planned = ending || lost.cause == LossCause::other_build;
+  auto planned = ending || lost.planned || lost.cause == LossCause::other_build;
   auto charged = false;
   if (lost.cause == LossCause::other_build && !failure && !ending)
     give_up(std::make_exception_ptr(VersionMismatch(lost.reason)));
@@ -279,6 +287,7 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
     ++lost_in_a_row;
     late_in_a_row += lost.cause == LossCause::late ? 1 : 0;
     last_status = lost.status;
+    warn_of(lost);
   }
   dispatch();
   if (planned)
@@ -291,6 +300,19 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
   return ExitKind::lost;
 }
 
+/// At most once a second: a storm says nothing new.
+void PoolState::warn_of(const NodeLost& lost) {
+  auto now = self->clock().now();
+  if (warned && now - *warned < std::chrono::seconds(1)) {
+    ++not_warned;
+    return;
+  }
+  warned = now;
+  auto others = std::exchange(not_warned, 0);
+  log().warn("{} is lost: {}{}", lost.name, lost.reason.empty() ? "ended" : lost.reason,
+             others > 0 ? "; " + std::to_string(others) + " more before it" : "");
+}
+
 std::size_t PoolState::workers_up() const {
   std::size_t up = 0;
   for (auto& [incarnation, node] : nodes)
@@ -299,6 +321,8 @@ std::size_t PoolState::workers_up() const {
 }
 
 void PoolState::await_workers(const std::shared_ptr<WorkersReply>& up) {
+  // Who has given up waiting holds its signal no more.
+  std::erase_if(awaiting_workers, [](auto& waiting) { return waiting.use_count() == 1; });
   awaiting_workers.push_back(up);
   start_workers();
   answer_waiting();

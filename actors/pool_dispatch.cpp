@@ -188,8 +188,12 @@ void PoolState::flush(Node& node, NodeFrame& frame) {
 
 void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
   auto& target = node.slots[slot];
-  if (target.recalled || target.outstanding() == 0)
+  if (target.outstanding() == 0)
     return;
+  if (target.recalled) {
+    target.recall_all |= most == UINT32_MAX;
+    return;
+  }
   target.recalled = true;
   NodeFrame frame;
   Writer writer(frame.head);

@@ -14,7 +14,6 @@ namespace {
 /// Tasks behind a call's mean duration: enough to be steady, few enough to follow a
 /// change.
 constexpr double most_weight = 64;
-constexpr int exit_unknown = 256;
 
 } // namespace
 
@@ -91,6 +90,8 @@ void PoolState::handed_back(const NodeHandedBack& news) {
   auto& slot = node.slots[news.what.slot];
   slot.recalled = false;
   auto back = slot.hand_back(news.what.from_seq, news.what.to_seq);
+  if (std::exchange(slot.recall_all, false))
+    recall(node, news.what.slot, UINT32_MAX);
   for (auto tasks = back.rbegin(); tasks != back.rend(); ++tasks) {
     if (node.left != SIZE_MAX)
       node.left += tasks->size();
@@ -133,9 +134,10 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
         auto task = tasks.split(1);
         // With no retry at all, whatever may have run must not run again, whoever ended
         // its node. Of unannounced tasks that is all: results of the first ones may have
-        // been under way.
+        // been under way. So it is on a node that may go on.
         auto once = settings.max_retries == 0;
-        auto ran = node.page ? seq <= announced : first || once;
+        auto ran =
+          node.page ? seq <= announced || (once && !lost.confirmed) : first || once;
         auto guilty = node.page ? seq == announced : first;
         if ((blame && guilty) || (ran && once)) {
           charged = true;
@@ -155,7 +157,7 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
 
 void PoolState::charge(TaskRange task, const NodeLost& lost) {
   auto exits = task.exits ? *task.exits : std::vector<int>{};
-  exits.push_back(lost.exit_code.value_or(exit_unknown));
+  exits.push_back(lost.exit_code.value_or(WorkerLost::exit_unknown));
   ++task.charges;
   auto allowed = settings.max_retries < 0 ||
                  task.charges <= static_cast<std::uint32_t>(settings.max_retries);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -74,6 +75,8 @@ struct PoolState {
   ExitKind node_lost(const NodeLost& lost);
   void leave(Node& node);
   void retire_if_empty(Node& node);
+  void warn_of(const NodeLost& lost);
+  int intensity() const;
   void terminate();
   void supervisor_down(const caf::error& reason);
   void give_up(std::exception_ptr why);
@@ -128,6 +131,8 @@ struct PoolState {
   int last_status = 0;    ///< Of the last loss.
   bool saturated = false; ///< Every slot has what it may have.
   bool ticking = false;
+  std::optional<std::chrono::steady_clock::time_point> warned; ///< Of a lost worker.
+  std::size_t not_warned = 0; ///< Lost workers since then.
   PoolStats totals;
   DurationCounts durations;
 };

@@ -34,6 +34,8 @@ public:
   /// Those that count as of the last add().
   int count() const { return count_; }
   void forgive();
+  /// From now on; what was counted stays counted.
+  void allow(int intensity) { intensity_ = intensity; }
 
 private:
   int intensity_;

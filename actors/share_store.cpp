@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/share_store.hpp"
 
+#include <array>
 #include <utility>
 
 #include "actors/shared_memory.hpp"
@@ -75,7 +76,10 @@ std::size_t ShareStore::fetch(std::uint64_t id, wire::Link& link) {
   }
   Bytes head;
   Writer writer(head);
-  write(writer, Op::shared, id);
+  write(writer, Op::shared);
+  constexpr std::array<std::byte, share_padding> padding{};
+  writer.raw(padding.data(), padding.size());
+  writer.put(id);
   writer.put(object != nullptr);
   if (!object) {
     writer.size(0);

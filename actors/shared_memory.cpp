@@ -15,6 +15,8 @@
 namespace fiber::actors {
 namespace {
 
+constexpr int all_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+
 void write_all(int fd, const void* data, std::size_t size) {
   auto* next = static_cast<const char*>(data);
   while (size > 0) {
@@ -40,21 +42,20 @@ SharedMemory::SharedMemory(std::span<const std::byte> bytes)
   place_ = {::getpid(), fd_.get(), bytes.size(), {word(), word()}};
   write_all(fd_.get(), bytes.data(), bytes.size());
   write_all(fd_.get(), &place_.tag, sizeof place_.tag);
-  if (::fcntl(fd_.get(), F_ADD_SEALS,
-              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0 ||
-      !map(fd_.get()))
+  if (::fcntl(fd_.get(), F_ADD_SEALS, all_seals) != 0 || !map(fd_.get()))
     throw std::system_error(errno, std::generic_category(), "can't seal shared memory");
 }
 
 std::unique_ptr<SharedMemory> SharedMemory::open(const Place& place) {
   auto path = "/proc/" + std::to_string(place.pid) + "/fd/" + std::to_string(place.fd);
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd)
     return nullptr;
   std::unique_ptr<SharedMemory> memory(new SharedMemory);
   memory->place_ = place;
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0 ||
+  auto seals = ::fcntl(fd.get(), F_GET_SEALS); // Fails on anything but such memory.
+  if (seals < 0 || (seals & all_seals) != all_seals || ::fstat(fd.get(), &status) != 0 ||
       static_cast<std::uint64_t>(status.st_size) != memory->mapped_size() ||
       !memory->map(fd.get()) ||
       std::memcmp(memory->data_ + place.size, &place.tag, sizeof place.tag) != 0)

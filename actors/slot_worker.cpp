@@ -68,12 +68,16 @@ bool SlotWorker::step() {
 
 std::optional<SlotWorker::Task> SlotWorker::wait_for_task() {
   for (;;) {
+    std::vector<std::uint64_t> closed;
     {
       std::lock_guard lock(mutex_);
       if (auto task = take(); task || finishing_)
         return task;
+      closed.swap(closed_);
     }
     flush_results();
+    for (auto call : closed)
+      bodies_.erase(call);
     changed_.wait();
   }
 }
@@ -234,8 +238,11 @@ HandedBack SlotWorker::recall(std::size_t most) {
 }
 
 void SlotWorker::close(std::uint64_t call) {
-  std::lock_guard lock(mutex_);
-  closed_.push_back(call);
+  {
+    std::lock_guard lock(mutex_);
+    closed_.push_back(call);
+  }
+  changed_.wake(); // What the call holds must not stay until the next task.
 }
 
 void SlotWorker::finish() {

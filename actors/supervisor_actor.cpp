@@ -74,6 +74,7 @@ struct supervisor_state {
       [this](start_child& request) { return add(std::move(request.spec)); },
       [this](const stop_child& request) { return remove(request.name); },
       [this](forgive) { forgive_all(); },
+      [this](limit_restarts limit) { window->allow(limit.intensity); },
       [this](children) { return list(); },
       [this](stop) { return stop_all(); },
       [this](alarm_over alarm) { ring(alarm.number); },

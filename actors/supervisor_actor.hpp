@@ -65,6 +65,11 @@ struct stop_child {
 /// Sets the count of restarts and the back-off to zero. A wait that has begun goes on.
 struct forgive {};
 
+/// From now on so many restarts are allowed; those that have happened count.
+struct limit_restarts {
+  int intensity = 5;
+};
+
 /// Answered with std::vector<ChildInfo>, in the order of their start.
 struct children {};
 
@@ -91,5 +96,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<fiber::ChildInfo>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::start_child)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::stop_child)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::forgive)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::limit_restarts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::children)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::stop)

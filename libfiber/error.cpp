@@ -17,7 +17,7 @@ std::string remote_text(const Failure& failure, std::size_t index, int attempt,
 }
 
 std::string exit_text(int exit) {
-  if (exit == 256)
+  if (exit == WorkerLost::exit_unknown)
     return "exit unknown";
   return exit < 0 ? "signal " + std::to_string(-exit)
                   : "exit code " + std::to_string(exit);

@@ -132,6 +132,9 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep,
                          bool single) {
   check_resources(callable);
   actors::check_size(callable.state().size());
+  Bytes ignored;
+  Writer place(ignored); // Here what can't be packed is the caller's error.
+  pack_code(place, reinterpret_cast<const void*>(callable.open()));
   auto id = ++calls_;
   auto weak = weak_from_this();
   auto run_one = runtime_->is_inline() ? std::function<bool()>([weak] {

@@ -69,7 +69,8 @@ public:
   std::size_t index() const { return index_; }
   /// How many times it was run.
   int attempts() const { return attempts_; }
-  /// How each worker ended: an exit code, -N for signal N, 256 if unknown.
+  static constexpr int exit_unknown = 256;
+  /// How each worker ended: an exit code, -N for signal N, or exit_unknown.
   const std::vector<int>& exits() const { return exits_; }
   /// The last end in words: "killed by SIGSEGV".
   const std::string& reason() const { return reason_; }

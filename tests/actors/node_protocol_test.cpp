@@ -42,9 +42,12 @@ TaskResults some_results() {
   results.slot = 2;
   results.first_seq = 41;
   results.busy_ns = 123;
+  Bytes bytes(3);
+  Writer writer(bytes);
+  write(writer, Failure{"T", "what", "1T", {}});
   results.results = {{TaskResult::Status::value, 3, 0},
-                     {TaskResult::Status::failure, 2, 0}};
-  results.bytes = bytes_of("abcde");
+                     {TaskResult::Status::failure, bytes.size() - 3, 0}};
+  results.bytes = Payload(std::move(bytes));
   return results;
 }
 
@@ -76,7 +79,7 @@ TEST(NodeProtocol, carries_results_and_says_where_each_begins) {
   EXPECT_EQ(results.results[0].status, TaskResult::Status::value);
   EXPECT_EQ(results.results[1].status, TaskResult::Status::failure);
   EXPECT_EQ(results.results[1].offset, 3u);
-  EXPECT_EQ(results.bytes.size(), 5u);
+  EXPECT_EQ(results.bytes.size(), sent.bytes.size());
 }
 
 TEST(NodeProtocol, carries_small_operations_one_behind_the_other) {
@@ -146,6 +149,20 @@ TEST(NodeProtocol, refuses_lengths_that_are_larger_than_the_message) {
   EXPECT_THROW(read_run(reader, whole), Error);
   auto results = some_results();
   results.results[1].length = UINT64_MAX - 2;
+  auto again = message(results, results.bytes);
+  Reader other(again.bytes());
+  read_op(other);
+  EXPECT_THROW(read_results(other, again), Error);
+}
+
+TEST(NodeProtocol, refuses_a_failure_that_cannot_be_read_and_results_of_nothing) {
+  auto results = some_results();
+  results.results = {{TaskResult::Status::failure, 3, 0}};
+  auto whole = message(results, results.bytes);
+  Reader reader(whole.bytes());
+  read_op(reader);
+  EXPECT_THROW(read_results(reader, whole), Error);
+  results.results = {};
   auto again = message(results, results.bytes);
   Reader other(again.bytes());
   read_op(other);

@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include "actors/exit.hpp"
 #include "actors/node_table.hpp"
@@ -108,7 +111,8 @@ protected:
 
   /// The newest job that the pool ordered becomes ready as this incarnation.
   Inbox& up(std::uint64_t incarnation,
-            std::shared_ptr<backends::SharedPage> page = nullptr) {
+            std::shared_ptr<backends::SharedPage> page = nullptr,
+            std::optional<std::size_t> job = {}) {
     auto inbox = inboxes_[incarnation] = std::make_shared<Inbox>();
     links_[incarnation] = system_->spawn(
       [](caf::event_based_actor*, const std::shared_ptr<Inbox>& box) -> caf::behavior {
@@ -116,8 +120,8 @@ protected:
                 [box](KillNode) { box->killed = true; }};
       },
       inbox);
-    tell(NodeUp{incarnation, names_.back(), "job", settings.workers_per_job,
-                links_[incarnation], std::move(page)});
+    tell(NodeUp{incarnation, job ? names_.at(*job) : names_.back(), "job",
+                settings.workers_per_job, links_[incarnation], std::move(page)});
     return *inbox;
   }
 
@@ -157,20 +161,29 @@ protected:
   }
 
   /// The answer of the pool, which the job's actor then ends with.
-  ExitKind lose(std::uint64_t incarnation, int code = -9) {
-    return lose(NodeLost{incarnation, names_.back(), code, false, "lost"});
+  ExitKind lose(std::uint64_t incarnation, int code = -9, bool confirmed = true) {
+    return lose(NodeLost{.incarnation = incarnation,
+                         .name = names_.back(),
+                         .exit_code = code,
+                         .confirmed = confirmed,
+                         .reason = "lost"});
   }
   /// A job that never was ready.
   ExitKind lose(LossCause cause, int status = 0) {
-    return lose(NodeLost{99, names_.back(), {}, false, "why", cause, status});
+    return lose(NodeLost{.incarnation = 99,
+                         .name = names_.back(),
+                         .exit_code = {},
+                         .reason = "why",
+                         .cause = cause,
+                         .status = status});
   }
   ExitKind lose(const NodeLost& lost) {
     auto kind = std::make_shared<int>(-1);
     system_
       ->spawn( // With arguments: CAF 0.17 binds a null reference for functions without.
-        [](caf::event_based_actor* self, const caf::actor& pool, const NodeLost& lost,
+        [](caf::event_based_actor* self, const caf::actor& pool, const NodeLost& what,
            const std::shared_ptr<int>& result) {
-          self->request(pool, caf::infinite, lost).then([result](std::uint8_t answer) {
+          self->request(pool, caf::infinite, what).then([result](std::uint8_t answer) {
             *result = answer;
           });
         },
@@ -183,6 +196,17 @@ protected:
   /// The job behind a lost node ends, and its supervisor orders another.
   void end_job(ExitKind kind) {
     caf::anon_send(jobs_.back(), make_exit(kind, "lost"));
+    run();
+  }
+
+  void end_job(std::size_t job, ExitKind kind) {
+    caf::anon_send(jobs_.at(job), make_exit(kind, "lost"));
+    run();
+  }
+  std::size_t jobs() const { return jobs_.size(); }
+
+  void pass(std::chrono::milliseconds time) {
+    scheduler().advance_time(time);
     run();
   }
 
@@ -304,6 +328,109 @@ TEST_F(PoolTest, charges_nobody_when_a_node_drains) {
   answer(1, 1);
   EXPECT_EQ(lose(1, 0), ExitKind::planned);
   EXPECT_EQ(stats().workers_lost, 0u);
+}
+
+TEST_F(PoolTest, does_not_count_a_node_that_drained_before_it_was_ready) {
+  submit(1);
+  NodeLost lost;
+  lost.name = "pool.w0";
+  lost.planned = true;
+  EXPECT_EQ(lose(lost), ExitKind::planned);
+  EXPECT_EQ(stats().workers_lost, 0u);
+}
+
+TEST_F(PoolTest, without_retries_runs_again_what_an_ended_worker_had_not_started) {
+  settings.max_retries = 0;
+  submit(4, 4);
+  auto page = backends::SharedPage::create(4096);
+  up(1, page);
+  SlotProgress::announce(page->data(), 0, 2);
+  end_job(lose(1));
+  auto& next = up(2);
+  ASSERT_EQ(next.runs.size(), 2u);
+  EXPECT_EQ(next.runs[0].first_index, 2u);
+  EXPECT_EQ(next.runs[1].first_index, 3u);
+  EXPECT_EQ(results->outcomes.size(), 2u);
+}
+
+TEST_F(PoolTest, without_retries_runs_nothing_again_that_may_start_in_a_dead_worker) {
+  settings.max_retries = 0;
+  submit(4, 4);
+  auto page = backends::SharedPage::create(4096);
+  up(1, page);
+  SlotProgress::announce(page->data(), 0, 2);
+  end_job(lose(1, -9, false)); // Nobody has said that it has ended: it may start a third.
+  EXPECT_TRUE(up(2).runs.empty());
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(results->outcomes[i].size(), 1u);
+    EXPECT_THROW(std::rethrow_exception(results->outcomes[i][0].error), WorkerLost);
+  }
+}
+
+TEST_F(PoolTest, a_recall_of_all_waits_for_the_answer_to_one_of_some) {
+  settings.workers = 2;
+  submit(8, 8);
+  auto& busy = up(1, nullptr, 0);
+  up(2, nullptr, 1);
+  pass(std::chrono::milliseconds(5));
+  ASSERT_EQ(busy.recalls.size(), 1u); // For the idle one.
+  EXPECT_EQ(busy.recalls[0].most, 4u);
+  tell(CancelCall{1});
+  EXPECT_EQ(busy.recalls.size(), 1u);
+  tell(NodeHandedBack{1, {0, 5, 9}});
+  ASSERT_EQ(busy.recalls.size(), 2u);
+  EXPECT_EQ(busy.recalls[1].most, UINT32_MAX);
+}
+
+TEST_F(PoolTest, resized_allows_as_many_restarts_as_its_size_asks_for) {
+  submit(1);
+  tell(Resize{10});
+  ASSERT_EQ(jobs(), 10u);
+  for (std::size_t i = 0; i < 10; ++i)
+    end_job(i, ExitKind::lost);
+  EXPECT_EQ(jobs(), 20u);
+  EXPECT_TRUE(results->outcomes.empty()); // The pool has not given up.
+}
+
+TEST_F(PoolTest, resized_answers_who_waits_for_workers) {
+  settings.workers = 2;
+  submit(1);
+  auto all = std::make_shared<WorkersReply>();
+  tell(AwaitWorkers{all});
+  up(1, nullptr, 0);
+  EXPECT_FALSE(all->is_set());
+  tell(Resize{1});
+  ASSERT_TRUE(all->is_set());
+  EXPECT_FALSE(all->value());
+}
+
+TEST_F(PoolTest, forgets_who_waits_no_longer_for_workers) {
+  submit(1);
+  auto gone = std::make_shared<WorkersReply>();
+  std::weak_ptr<WorkersReply> kept = gone;
+  tell(AwaitWorkers{std::move(gone)});
+  tell(AwaitWorkers{std::make_shared<WorkersReply>()});
+  EXPECT_TRUE(kept.expired());
+}
+
+TEST_F(PoolTest, warns_of_lost_workers_once_a_second) {
+  std::ostringstream text;
+  auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text);
+  log().sinks().push_back(sink);
+  log().set_level(spdlog::level::warn);
+  submit(1);
+  for (auto i = 0; i < 3; ++i) {
+    up(1);
+    lose(1);
+  }
+  auto once = text.str();
+  pass(std::chrono::seconds(2));
+  lose(1);
+  log().set_level(spdlog::level::off);
+  std::erase(log().sinks(), sink);
+  EXPECT_NE(once.find("pool.w0 is lost: lost"), std::string::npos) << once;
+  EXPECT_EQ(std::count(once.begin(), once.end(), '\n'), 1) << once;
+  EXPECT_NE(text.str().find("2 more"), std::string::npos) << text.str();
 }
 
 TEST_F(PoolTest, does_not_take_for_handed_back_what_it_sent_later) {

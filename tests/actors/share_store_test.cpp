@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/actors/fake_link.hpp"
 #include "wire/log.hpp"
 #include "wire/stream_link.hpp"
 
@@ -17,6 +18,7 @@ public:
   void on_message(wire::StreamId, Bytes message) override {
     Reader reader(message);
     ASSERT_EQ(read_op(reader), Op::shared);
+    reader.raw(share_padding);
     reader.get<std::uint64_t>();
     found.push_back(reader.get<bool>());
   }
@@ -41,6 +43,16 @@ TEST(ShareStore, an_array_that_is_too_large_to_be_sent_is_only_mapped) {
   store->fetch(small->id(), *driver);
   store->fetch(large->id(), *driver);
   EXPECT_EQ(heard->found, (std::vector<bool>{true, false}));
+}
+
+TEST(ShareStore, sends_a_value_aligned_within_its_message) {
+  auto store = std::make_shared<ShareStore>();
+  auto object = store->add(Bytes(100), nullptr);
+  FakeLink link;
+  EXPECT_EQ(store->fetch(object->id(), link), 100u);
+  auto message = link.sent().at(0);
+  EXPECT_EQ(message.head.size() % 64, 0u);
+  EXPECT_EQ(message.body.size(), 100u);
 }
 
 } // namespace

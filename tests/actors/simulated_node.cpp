@@ -10,6 +10,7 @@
 
 #include "actors/exit.hpp"
 #include "actors/node_table.hpp"
+#include "tests/actors/late_sender.hpp"
 #include "tests/actors/simulated_slot.hpp"
 
 namespace fiber::actors::simulation {
@@ -32,30 +33,6 @@ namespace fiber::actors::simulation {
 namespace {
 
 constexpr int exit_lease = 75;
-
-/// The link of a node that was declared dead: brings what was still under way, later.
-struct LateSender {
-  caf::event_based_actor* self;
-  caf::actor pool;
-  std::deque<NodeResults> late;
-  std::shared_ptr<Ledger> ledger;
-
-  explicit LateSender(caf::event_based_actor* self) : self(self) {}
-  caf::behavior make_behavior() {
-    next();
-    return {[this](NodeAlarm) {
-      self->send(pool, std::move(late.front()));
-      late.pop_front();
-      next();
-    }};
-  }
-  void next() {
-    if (late.empty())
-      self->quit();
-    else
-      self->delayed_send(self, microseconds(ledger->below(60'000)), NodeAlarm{});
-  }
-};
 
 struct NodeState {
   static constexpr const char* name = "fiber.simulated_node";
@@ -167,8 +144,7 @@ struct NodeState {
     }
   }
 
-  // -- what the pool says
-  // ----------------------------------------------------------------------
+  // -- what the pool says --
 
   void receive(const NodeFrame& frame) {
     Bytes bytes = frame.head;
@@ -257,8 +233,7 @@ struct NodeState {
     start_next(slot_number);
   }
 
-  // -- the slots
-  // -------------------------------------------------------------------------------
+  // -- the slots --
 
   void start_next(std::size_t i) {
     auto& slot = slots[i];
@@ -365,8 +340,7 @@ struct NodeState {
       die(-9, false);
   }
 
-  // -- the end
-  // ---------------------------------------------------------------------------------
+  // -- the end --
 
   void drain() {
     if (std::exchange(finishing, true))
@@ -410,22 +384,20 @@ struct NodeState {
       if (!news.results.results.empty())
         late.push_back(falsified(news));
     }
-    self->spawn(
-      [](caf::stateful_actor<LateSender>* sender, const std::deque<NodeResults>& what,
-         const caf::actor& to, const std::shared_ptr<Ledger>& with) {
-        sender->state.late = what;
-        sender->state.pool = to;
-        sender->state.ledger = with;
-        return sender->state.make_behavior();
-      },
-      std::move(late), pool, ledger);
+    spawn_late_sender(self, std::move(late), pool, ledger);
     report();
   }
 
   void report() {
     self
       ->request(pool, caf::infinite,
-                NodeLost{incarnation, order.name, exit_code, lease, "simulated"})
+                NodeLost{.incarnation = incarnation,
+                         .name = order.name,
+                         .exit_code = exit_code,
+                         .lease = lease,
+                         .planned = finishing,
+                         .confirmed = fate != Fate::silent,
+                         .reason = "simulated"})
       .then([this](std::uint8_t kind) { judged(static_cast<ExitKind>(kind)); },
             [this](caf::error&) { self->quit(make_exit(ExitKind::planned, "")); });
   }
@@ -449,7 +421,20 @@ struct NodeState {
       for (auto& item : slot.queue)
         note(item);
     }
+    if (fate == Fate::silent && plan().max_retries == 0)
+      go_on();
     self->quit(make_exit(kind, "simulated"));
+  }
+
+  /// Declared dead, but not ended yet: it still starts some of what it has.
+  void go_on() {
+    for (auto& slot : slots)
+      for (auto n = ledger->below(slot.queue.size() + 1); n > 0; --n) {
+        auto& item = slot.queue[n - 1];
+        if (++ledger->story(item.call, item.index).starts > 1)
+          ledger->complain(Ledger::name(item.call, item.index) +
+                           " starts in a dead worker, and elsewhere");
+      }
   }
 
   caf::event_based_actor* self;

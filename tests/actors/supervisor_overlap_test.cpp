@@ -18,8 +18,7 @@ protected:
   SupervisorConfig steady{.intensity = 99, .backoff = {.first = 10ms, .jitter = 0}};
 };
 
-// -- starts that fail
-// ---------------------------------------------------------------------------------
+// -- starts that fail --
 
 TEST_F(SupervisorOverlap, a_first_start_that_throws_is_tried_again) {
   auto supervisor = world.supervisor(steady);
@@ -144,8 +143,7 @@ TEST_F(SupervisorOverlap, starts_that_fail_for_ever_let_other_messages_through) 
   EXPECT_FALSE(world.is_alive(supervisor));
 }
 
-// -- names
-// -------------------------------------------------------------------------------------------
+// -- names --
 
 TEST_F(SupervisorOverlap, a_name_is_taken_until_its_child_is_gone) {
   auto supervisor = world.supervisor_of_three({.name = "crew"});
@@ -161,8 +159,7 @@ TEST_F(SupervisorOverlap, a_name_is_taken_until_its_child_is_gone) {
   EXPECT_EQ(world.asked(supervisor, stop_child{"x"}).error, "crew has no child \"x\"");
 }
 
-// -- stop_child at a bad moment
-// ----------------------------------------------------------------------
+// -- stop_child at a bad moment --
 
 TEST_F(SupervisorOverlap, a_stopped_child_is_not_restarted_and_does_not_count) {
   for (auto strategy :
@@ -234,8 +231,7 @@ TEST_F(SupervisorOverlap, a_child_can_be_stopped_while_a_group_restart_stops_it)
   EXPECT_TRUE(stop_c->ok());
 }
 
-// -- deaths at a bad moment
-// -------------------------------------------------------------------------
+// -- deaths at a bad moment --
 
 TEST_F(SupervisorOverlap, a_child_that_dies_while_the_group_is_stopped_counts_but_once) {
   auto supervisor =
@@ -319,8 +315,7 @@ TEST_F(SupervisorOverlap, news_of_a_stranger_are_ignored_while_a_child_is_down) 
   EXPECT_EQ(world.events(), "");
 }
 
-// -- start_child and stop at a bad moment
-// ------------------------------------------------------------
+// -- start_child and stop at a bad moment --
 
 TEST_F(SupervisorOverlap, a_new_child_joins_a_group_that_is_being_restarted) {
   for (auto strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {

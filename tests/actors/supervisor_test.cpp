@@ -17,8 +17,7 @@ protected:
   SupervisedWorld world;
 };
 
-// -- strategies
-// ------------------------------------------------------------------------------------
+// -- strategies --
 
 TEST_F(Supervisor, starts_its_children_in_order_and_stops_them_in_reverse) {
   auto supervisor = world.supervisor({.children = {world.child("a"), world.child("b")}});
@@ -153,8 +152,7 @@ TEST_F(Supervisor, treats_a_kill_as_a_loss) {
   EXPECT_EQ(info.last_error, "was killed");
 }
 
-// -- intensity and escalation
-// ---------------------------------------------------------------------
+// -- intensity and escalation --
 
 TEST_F(Supervisor, gives_up_beyond_the_intensity_and_tells_the_causes) {
   auto supervisor = world.supervisor_of_three({.name = "crew", .intensity = 2});
@@ -280,8 +278,7 @@ TEST_F(Supervisor, takes_its_children_along_when_nobody_holds_it) {
   EXPECT_EQ(world.living(), "");
 }
 
-// -- back-off
-// ----------------------------------------------------------------------------------------
+// -- back-off --
 
 /// Milliseconds from each of `failures` quick failures of a child until it starts again.
 std::vector<int> waits(SupervisedWorld& world, const std::string& name, int failures) {
@@ -362,8 +359,7 @@ TEST_F(Supervisor, restarts_the_group_when_the_wait_of_the_failed_child_is_over)
   }
 }
 
-// -- stop limits
-// ------------------------------------------------------------------------------------
+// -- stop limits --
 
 TEST_F(Supervisor, kills_a_child_that_does_not_stop_in_its_time) {
   auto supervisor = world.supervisor_of_three({});

@@ -94,6 +94,19 @@ TEST_P(CallablePlace, that_no_job_has_loaded_is_named) {
   EXPECT_EQ(pool.stats().workers_lost, 0u);
 }
 
+TEST_P(CallablePlace, without_a_build_id_is_refused_where_the_call_is_made) {
+  Pool pool(2);
+  OpenedLibrary library(NAMELESS_LIBRARY);
+  std::string text;
+  try {
+    library.code().map_a_lambda(pool, indices(4));
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  EXPECT_NE(text.find("no build id"), std::string::npos) << text;
+  EXPECT_EQ(pool.map(f, indices(100)), undisturbed(100)); // The pool lives on.
+}
+
 /// With a zygote, and each job at addresses of its own.
 INSTANTIATE_TEST_SUITE_P(On, CallablePlace, testing::Values(modes()[0], modes()[1]),
                          mode_name);

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: what the driver makes of what a job, its link and its engine say, and of
+// what they do not say in time.
+
+#include "actors/node_link_actor.hpp"
+
+#include <optional>
+#include <vector>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <gtest/gtest.h>
+
+#include "actors/backend_actor.hpp"
+#include "actors/exit.hpp"
+#include "actors/link_to_actor.hpp"
+#include "tests/actors/fake_link.hpp"
+#include "wire/log.hpp"
+
+using namespace fiber;
+using namespace fiber::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// What a node's link has told the others.
+struct Heard {
+  std::optional<caf::response_promise> creating;
+  std::vector<EndJob> ended;
+  std::vector<WatchJob> watched;
+  std::vector<NodeUp> up;
+  std::vector<NodeLost> lost;
+};
+
+class NodeLinkTest : public testing::Test {
+protected:
+  NodeLinkTest() {
+    log().set_level(spdlog::level::off);
+    config_.set("scheduler.policy", caf::atom("testing"));
+    system_ = std::make_unique<caf::actor_system>(config_);
+    services->build = "build";
+    services->next_incarnation = [] { return 1; };
+    services->backend = backend_ = system_->spawn(engine, heard);
+    pool_ = system_->spawn(pool, heard);
+  }
+  ~NodeLinkTest() override {
+    if (link->handler)
+      link->handler->on_closed("the test is over");
+    link->handler = nullptr;
+    heard->watched.clear();
+    heard->up.clear();
+    heard->creating.reset();
+    services->backend = nullptr;
+    for (auto& actor : {supervisor_, backend_, pool_, node_})
+      caf::anon_send_exit(actor, caf::exit_reason::kill);
+    supervisor_ = backend_ = pool_ = node_ = nullptr;
+    do {
+      run();
+    } while (scheduler().trigger_timeouts() > 0 || scheduler().has_job());
+  }
+
+  static caf::behavior engine(caf::event_based_actor* self,
+                              const std::shared_ptr<Heard>& to) {
+    return {[self, to](CreateJob&) {
+              to->creating = self->make_response_promise();
+              return *to->creating;
+            },
+            [to](const JobCreated& created) { to->creating->deliver(created); },
+            [](const JobSettled&) {},
+            [](const CancelJob&) {},
+            [to](const EndJob& end) { to->ended.push_back(end); },
+            [to](const WatchJob& watch) { to->watched.push_back(watch); }};
+  }
+  static caf::behavior pool(caf::event_based_actor*, const std::shared_ptr<Heard>& to) {
+    return {[to](const NodeUp& up) { to->up.push_back(up); }, [](const NodeDraining&) {},
+            [to](const NodeLost& lost) {
+              to->lost.push_back(lost);
+              return static_cast<std::uint8_t>(ExitKind::lost);
+            }};
+  }
+
+  caf::scheduler::test_coordinator& scheduler() {
+    return static_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
+  }
+  void run() { scheduler().run(); }
+  caf::actor_system& system() { return *system_; }
+  /// Time goes on, and this process with it.
+  void pass(std::chrono::seconds time) {
+    for (auto end = scheduler().clock().now() + time; scheduler().clock().now() < end;) {
+      scheduler().advance_time(100ms);
+      run();
+    }
+  }
+  /// This process stands still meanwhile.
+  void stand_still(std::chrono::seconds time) {
+    scheduler().clock().current_time += time;
+    scheduler().advance_time(1ms);
+    run();
+  }
+
+  void order() {
+    supervisor_ = system_->spawn(
+      [](caf::event_based_actor* self, const std::shared_ptr<const NodeServices>& with,
+         const caf::actor& of, caf::actor* node) -> caf::behavior {
+        *node = spawn_node_link(self, with, std::make_shared<NodeTemplate>(), of,
+                                {.name = "w0", .first_rank = 0, .slots = 2});
+        return {[](int) {}};
+      },
+      std::shared_ptr<const NodeServices>(services), pool_, &node_);
+    run();
+  }
+  void create() {
+    auto job = std::make_shared<backends::Job>();
+    job->id = "7";
+    caf::anon_send(backend_, JobCreated{std::move(job), {}});
+    run();
+    services->arrivals->arrived(*system_, 1, link);
+    run();
+  }
+  void ready(std::uint32_t slots = 2) {
+    link->say(Ready{1, slots, 77, "build"});
+    run();
+  }
+  void start() {
+    order();
+    create();
+    ready();
+  }
+  void job_ends(int code) {
+    caf::anon_send(node_, ended(code));
+    run();
+  }
+  static backends::JobEvent ended(int code) {
+    return {.kind = backends::JobEvent::Kind::ended,
+            .job = "7",
+            .pid = 0,
+            .exit_code = code,
+            .detail = "it ended"};
+  }
+  void link_closes() {
+    link->handler->on_closed("closed");
+    run();
+  }
+  void link_is_silent() {
+    link->handler->on_silence();
+    run();
+  }
+
+  std::shared_ptr<NodeServices> services = std::make_shared<NodeServices>();
+  std::shared_ptr<Heard> heard = std::make_shared<Heard>();
+  std::shared_ptr<FakeLink> link = std::make_shared<FakeLink>();
+
+private:
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  caf::actor backend_, pool_, supervisor_, node_;
+};
+
+TEST_F(NodeLinkTest, does_not_take_a_slow_start_for_silence) {
+  order();
+  create();
+  link_is_silent();
+  EXPECT_TRUE(heard->lost.empty());
+  EXPECT_TRUE(heard->ended.empty());
+  ready();
+  EXPECT_EQ(heard->up.size(), 1u);
+  link_is_silent();
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_FALSE(heard->lost[0].confirmed);
+}
+
+TEST_F(NodeLinkTest, counts_the_start_deadline_from_the_jobs_creation) {
+  order();
+  pass(100s);
+  create();
+  pass(50s);
+  EXPECT_TRUE(heard->ended.empty());
+  pass(20s);
+  ASSERT_EQ(heard->ended.size(), 1u);
+  link_closes();
+  job_ends(-9);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "not ready after 60.00 s (start_deadline)");
+  EXPECT_TRUE(heard->lost[0].confirmed);
+}
+
+TEST_F(NodeLinkTest, does_not_count_the_time_in_which_the_driver_stood_still) {
+  order();
+  create();
+  stand_still(100s);
+  EXPECT_TRUE(heard->ended.empty());
+  ready();
+  link->say(Op::probed);
+  pass(14s);
+  stand_still(100s);
+  EXPECT_TRUE(heard->lost.empty());
+  link->say(Op::probed);
+  pass(59s);
+  EXPECT_TRUE(heard->lost.empty());
+}
+
+TEST_F(NodeLinkTest, declares_dead_whose_actors_do_not_answer) {
+  start();
+  pass(59s);
+  EXPECT_TRUE(heard->lost.empty());
+  EXPECT_GE(link->count(Op::probe), 4u);
+  pass(17s);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->ended.size(), 1u);
+}
+
+TEST_F(NodeLinkTest, refuses_a_node_with_other_slots_than_ordered) {
+  order();
+  create();
+  ready(3'000'000'000);
+  EXPECT_TRUE(heard->up.empty());
+  EXPECT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->ended.size(), 1u);
+}
+
+TEST_F(NodeLinkTest, reports_who_drained_as_planned_even_before_it_was_ready) {
+  order();
+  create();
+  link->say(Op::draining);
+  job_ends(0);
+  link_closes();
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_TRUE(heard->lost[0].planned);
+}
+
+TEST_F(NodeLinkTest, keeps_what_a_dead_worker_holds_until_it_is_gone) {
+  start();
+  auto object = services->shares->add(Bytes(8), nullptr);
+  auto id = object->id();
+  link->say(Op::retain, id);
+  link_is_silent();
+  ASSERT_EQ(heard->watched.size(), 1u);
+  link_closes();
+  object = nullptr;
+  EXPECT_TRUE(services->shares->find(id)); // Its job may still be there.
+  caf::anon_send(heard->watched[0].owner, ended(-9));
+  run();
+  EXPECT_FALSE(services->shares->find(id));
+}
+
+TEST_F(NodeLinkTest, tells_a_later_listener_that_the_link_is_closed) {
+  struct Listener {
+    static caf::behavior behavior(caf::event_based_actor*,
+                                  const std::shared_ptr<int>& closed) {
+      return {[closed](const LinkClosed&) { ++*closed; }};
+    }
+  };
+  auto closed = std::make_shared<int>(0);
+  auto first = system().spawn(Listener::behavior, closed);
+  auto second = system().spawn(Listener::behavior, closed);
+  LinkToActor handler(system(), first);
+  handler.on_closed("closed");
+  run();
+  EXPECT_EQ(*closed, 1);
+  handler.to(second);
+  run();
+  EXPECT_EQ(*closed, 2);
+}
+
+} // namespace
