@@ -81,8 +81,11 @@ TEST_P(WorkerKilledOn, in_a_task_runs_it_again) {
 
 TEST_P(WorkerKilledOn, as_soon_as_it_exists_is_started_again) {
   open_with(GetParam());
-  Pool pool(PoolOptions{
-    .workers = 2, .initializer = [] { note("initialized", std::to_string(getpid())); }});
+  auto initialize = [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100)); // The kill is first.
+    note("initialized", std::to_string(getpid()));
+  };
+  Pool pool(PoolOptions{.workers = 2, .initializer = initialize});
   pool.start_workers();
   auto parent = getpid();
   if (GetParam() != std::string("no_zygote")) {
