@@ -29,15 +29,6 @@ void long_nap() {
   std::this_thread::sleep_for(std::chrono::minutes(10));
 }
 
-bool closed(const Pool& pool) {
-  try {
-    pool.stats();
-    return false;
-  } catch (const Closed&) {
-    return true;
-  }
-}
-
 std::set<int> processes(Pool& pool, int tasks) {
   auto pids = pool.map(process, std::views::iota(0, tasks));
   return {pids.begin(), pids.end()};
@@ -351,8 +342,8 @@ TEST_F(PoolLife, inline_survives_an_initializer_that_throws) {
 
 TEST_F(PoolLife, inline_waits_with_the_end_for_a_task_that_runs) {
   open({.backend = "inline"});
-  static std::atomic<bool> running, may_end, ended;
-  running = may_end = ended = false;
+  static std::atomic<bool> running, may_end, ended, over;
+  running = may_end = ended = over = false;
   Pool pool(1);
   auto future = pool.apply_async([] {
     running = true;
@@ -363,11 +354,13 @@ TEST_F(PoolLife, inline_waits_with_the_end_for_a_task_that_runs) {
   std::thread waits([&] { future.wait_for(std::chrono::minutes(1)); });
   EXPECT_TRUE(wait_until([] { return running.load(); }));
   std::thread lets([&] {
-    wait_until([&] { return closed(pool); });
+    EXPECT_TRUE(wait_until([&] { return future.ready(); })); // The pool has gone.
+    EXPECT_FALSE(wait_until([] { return over.load(); }, std::chrono::milliseconds(200)));
     may_end = true;
   });
   close();
   EXPECT_TRUE(ended);
+  over = true;
   waits.join();
   lets.join();
 }
