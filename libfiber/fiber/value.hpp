@@ -453,9 +453,9 @@ T unpack(Reader& reader) {
       auto n = reader.size(sizeof(Item));
       auto from = reader.raw(n * sizeof(Item));
       auto* first = reinterpret_cast<const Item*>(from.data());
-      if (reinterpret_cast<std::uintptr_t>(first) % alignof(Item) == 0) {
+      if (n > 0 && reinterpret_cast<std::uintptr_t>(first) % alignof(Item) == 0) {
         items.assign(first, first + n); // Touches the new memory once, resize() twice.
-      } else {
+      } else if (n > 0) {
         items.resize(n);
         std::memcpy(items.data(), from.data(), from.size());
       }
