@@ -32,9 +32,9 @@ std::shared_ptr<Link> link_over(Reactor& reactor, std::unique_ptr<Transport> tra
 /// What a stream link does. Lives on while the reactor works for it; the Link that users
 /// hold only closes it.
 ///
-/// Who reads: the reactor's thread, whichever that is now. Who writes: whoever comes first; the others
-/// queue what they have and the writer takes it along (`writing_`). Neither handler nor
-/// system call runs under the mutex.
+/// Who reads: the reactor's thread, whichever that is now. Who writes: whoever comes
+/// first; the others queue what they have and the writer takes it along (`writing_`).
+/// Neither handler nor system call runs under the mutex.
 class Connection final : public std::enable_shared_from_this<Connection>,
                          public ReactorMember,
                          private ReceiverSink {
