@@ -43,7 +43,8 @@ double cpu_quota(const std::string& root) {
     auto first = line.find(':'), second = line.find(':', first + 1);
     if (second == line.npos)
       continue;
-    auto controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    std::string controllers(1, ',');
+    controllers.append(line, first + 1, second - first - 1).append(1, ',');
     auto group = line.substr(second + 1);
     if (controllers == ",,")
       walk_up(root + "/sys/fs/cgroup", group);
