@@ -109,7 +109,7 @@ void SlotWorker::run_task(const Task& task) {
   auto value = std::exchange(scratch_, {});
   value.clear();
   Payload tail;
-  detail::KeepScope scope;
+  detail::KeepScope handles;
   try {
     TaskScope scope(task.context);
     Reader arguments(task.arguments.bytes());
@@ -118,7 +118,7 @@ void SlotWorker::run_task(const Task& task) {
       open(*task.code)->run(arguments, result);
     else
       body(*task.code).run(arguments, result);
-    check_size(value.size(), settings_.most_result_bytes);
+    check_size(value.size() + tail.size(), settings_.most_result_bytes);
   } catch (...) {
     status = TaskResult::Status::failure;
     value.clear();
@@ -126,7 +126,7 @@ void SlotWorker::run_task(const Task& task) {
     Writer result(value);
     write(result, capture_failure());
   }
-  add_result(task, status, value, std::move(tail), scope.take(), Clock::now() - begin);
+  add_result(task, status, value, std::move(tail), handles.take(), Clock::now() - begin);
   scratch_ = std::move(value);
   for (auto call : task.closed)
     bodies_.erase(call);
