@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: shared memory is never taken from what only looks like it.
 
+#include <cstdlib>
 #include <cstring>
 #include <future>
+#include <string>
 #include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "actors/shared_memory.hpp"
@@ -20,11 +24,12 @@ SharedMemory::Place place_of(int fd) {
   return {::getpid(), fd, 8, {1, 2}};
 }
 
-TEST(SharedMemory, does_not_wait_for_a_pipe_that_stands_in_its_place) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  UniqueFd read_end(ends[0]);
-  ::close(ends[1]); // To open it again would wait for somebody to write.
+TEST(SharedMemory, does_not_wait_for_a_fifo_that_stands_in_its_place) {
+  auto path = testing::TempDir() + "fiber-share-test-" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  UniqueFd read_end(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ::unlink(path.c_str());
+  ASSERT_TRUE(read_end); // To open it again would wait for somebody to write.
   std::promise<bool> opened;
   std::thread opener([&opened, place = place_of(read_end.get())] {
     opened.set_value(SharedMemory::open(place) != nullptr);
