@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "backends/local/errors.hpp"
+#include "backends/errors.hpp"
 
 namespace fiber::backends::local {
 

@@ -7,17 +7,11 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstring>
 #include <fstream>
 
 namespace fiber::backends::local {
 
 namespace {
-
-std::string signal_name(int signal) {
-  const char* name = ::sigabbrev_np(signal);
-  return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
-}
 
 bool gone(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
@@ -29,15 +23,6 @@ bool gone(int pid) {
 }
 
 } // namespace
-
-Exit Exit::known(int code) {
-  return {code, code < 0 ? "killed by " + signal_name(-code)
-                         : "exit code " + std::to_string(code)};
-}
-
-Exit Exit::unknown(const std::string& why) {
-  return {{}, "exit unknown (" + why + ")"};
-}
 
 // By number: glibc 2.36 declares its wrappers without C linkage.
 UniqueFd open_pidfd(int pid) {

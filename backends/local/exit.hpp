@@ -2,21 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <string>
 
-#include "backends/local/loop.hpp"
+#include "backends/job_exit.hpp"
+#include "backends/loop.hpp"
 
 namespace fiber::backends::local {
-
-/// How a process ended.
-struct Exit {
-  std::optional<int> code; ///< 0..255, -N for signal N, nothing if unknown.
-  std::string detail;      ///< "exit code 1", "killed by SIGSEGV", "exit unknown (..)".
-
-  static Exit known(int code);
-  static Exit unknown(const std::string& why);
-};
 
 /// Waits for our own child, which is known to be ending, and reaps it after killing what
 /// is left of its process group: until it is reaped, nobody else can get that group's

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "backends/local/descriptor_limit.hpp"
-#include "backends/local/errors.hpp"
+#include "backends/errors.hpp"
 #include "backends/local/local_jobs.hpp"
 #include "wire/log.hpp"
 

@@ -4,7 +4,7 @@
 #include "backends/backend.hpp"
 #include "backends/local/channel.hpp"
 #include "backends/local/exit.hpp"
-#include "backends/local/output.hpp"
+#include "backends/output.hpp"
 
 namespace fiber::backends::local {
 

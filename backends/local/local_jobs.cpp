@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "backends/local/errors.hpp"
+#include "backends/errors.hpp"
 #include "wire/log.hpp"
 
 namespace fiber::backends::local {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <memory>
 
-#include "backends/local/errors.hpp"
+#include "backends/errors.hpp"
 
 namespace fiber::backends::local {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "backends/local/errors.hpp"
+#include "backends/errors.hpp"
 
 namespace fiber::backends::local {
 

@@ -9,8 +9,8 @@
 
 #include "backends/local/channel.hpp"
 #include "backends/local/exit.hpp"
-#include "backends/local/loop.hpp"
-#include "backends/local/output.hpp"
+#include "backends/loop.hpp"
+#include "backends/output.hpp"
 #include "backends/local/spawn.hpp"
 
 namespace fiber::backends::local {

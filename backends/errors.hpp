@@ -5,9 +5,9 @@
 
 #include "backends/backend.hpp"
 
-namespace fiber::backends::local {
+namespace fiber::backends {
 
 /// The error of a system call in words; a reached limit is named with its way out.
 EngineError engine_error(std::string operation, int error);
 
-} // namespace fiber::backends::local
+} // namespace fiber::backends

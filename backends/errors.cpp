@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/local/errors.hpp"
+#include "backends/errors.hpp"
 
 #include <sys/resource.h>
 
 #include <cerrno>
 #include <system_error>
 
-namespace fiber::backends::local {
+namespace fiber::backends {
 
 EngineError engine_error(std::string operation, int error) {
   if (error == EMFILE) {
@@ -22,4 +22,4 @@ EngineError engine_error(std::string operation, int error) {
   return EngineError(std::move(operation), error, std::generic_category().message(error));
 }
 
-} // namespace fiber::backends::local
+} // namespace fiber::backends

@@ -13,7 +13,7 @@
 
 #include "wire/unique_fd.hpp"
 
-namespace fiber::backends::local {
+namespace fiber::backends {
 
 /// One thread that waits for descriptors and timers. It takes no signal: the program's
 /// own handlers run on the program's own threads.
@@ -61,4 +61,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace fiber::backends::local
+} // namespace fiber::backends

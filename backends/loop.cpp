@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/local/loop.hpp"
+#include "backends/loop.hpp"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -8,15 +8,15 @@
 #include <csignal>
 #include <iterator>
 
-#include "backends/local/errors.hpp"
+#include "backends/errors.hpp"
 
-namespace fiber::backends::local {
+namespace fiber::backends {
 
 Loop::Loop()
   : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
     wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!epoll_ || !wake_)
-    throw engine_error("start local backend", errno);
+    throw engine_error("start event loop", errno);
   watch(wake_.get(), EPOLLIN, [this](std::uint32_t) { run_posted(); });
   sigset_t all, before;
   sigfillset(&all);
@@ -123,4 +123,4 @@ void Loop::run() {
   }
 }
 
-} // namespace fiber::backends::local
+} // namespace fiber::backends

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/local/stderr_writer.hpp"
+#include "backends/stderr_writer.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <climits>
 
-namespace fiber::backends::local {
+namespace fiber::backends {
 
 void StderrWriter::follow() {
   struct stat now {};
@@ -62,4 +62,4 @@ std::size_t StderrWriter::write(std::string_view text) {
   return done;
 }
 
-} // namespace fiber::backends::local
+} // namespace fiber::backends

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -8,11 +9,11 @@
 #include <mutex>
 #include <string>
 
-#include "backends/local/loop.hpp"
-#include "backends/local/stderr_writer.hpp"
+#include "backends/loop.hpp"
+#include "backends/stderr_writer.hpp"
 #include "wire/unique_fd.hpp"
 
-namespace fiber::backends::local {
+namespace fiber::backends {
 
 /// Reads what jobs write, keeps the last of it and forwards it line by line to stderr,
 /// all on one thread of its own.
@@ -40,11 +41,20 @@ public:
   /// Reads to the end, or for `limit` if somebody still holds the other end, then calls
   /// `done` on the output's thread.
   void finish(Key key, std::chrono::milliseconds limit, std::function<void()> done);
+  /// The same for output that comes by other ways than a pipe: add(), then write() as it
+  /// comes, then close(). write() takes everything; it returns false when so much waits
+  /// for stderr that its caller should stop reading until has_room().
+  void add(Key key, const std::string& name) { add(key, name, UniqueFd()); }
+  bool write(Key key, std::string_view text);
+  bool has_room() const { return waiting_bytes_ + pending_bytes_ <= pending_limit; }
+  void close(Key key);
+
   /// The last of what was written.
   std::string last(Key key);
   void forget(Key key);
 
 private:
+  static constexpr std::size_t pending_limit = 1 << 20;
   struct Stream {
     std::string prefix;
     UniqueFd pipe;
@@ -57,6 +67,7 @@ private:
 
   StreamPtr find(Key key);
   void attend(const StreamPtr& stream);
+  void keep(Stream& stream, std::string_view text);
   void read(const StreamPtr& stream, std::size_t most);
   void close(const StreamPtr& stream);
   void forward(Stream& stream, std::string_view text);
@@ -66,6 +77,8 @@ private:
   const bool forward_;
   std::mutex mutex_; // Guards streams_ and each stream's kept.
   std::map<Key, StreamPtr> streams_;
+  std::atomic<std::size_t> waiting_bytes_ = 0; // On their way to the loop's thread.
+  std::atomic<std::size_t> pending_bytes_ = 0; // Of pending_, for others to see.
   // On the loop's thread only:
   StderrWriter writer_;
   std::string pending_;
@@ -74,4 +87,4 @@ private:
   Loop loop_;
 };
 
-} // namespace fiber::backends::local
+} // namespace fiber::backends

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/local/output.hpp"
+#include "backends/output.hpp"
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -10,12 +10,11 @@
 #include <limits>
 #include <vector>
 
-namespace fiber::backends::local {
+namespace fiber::backends {
 
 namespace {
 
 constexpr std::size_t longest_line = 64 * 1024;
-constexpr std::size_t pending_limit = 1 << 20;
 constexpr std::size_t read_at_once = 256 * 1024; // Then it is the next job's turn.
 
 } // namespace
@@ -44,6 +43,8 @@ void Output::add(Key key, const std::string& name, UniqueFd pipe) {
     std::lock_guard lock(mutex_);
     streams_[key] = stream;
   }
+  if (!stream->pipe)
+    return;
   loop_.post([this, stream] {
     if (!paused_)
       attend(stream);
@@ -100,16 +101,42 @@ void Output::read(const StreamPtr& stream, std::size_t most) {
       return close(stream);
     std::string_view text(buffer.data(), static_cast<std::size_t>(got));
     total += text.size();
-    {
-      std::lock_guard lock(mutex_);
-      auto& kept = stream->kept;
-      kept += text;
-      if (kept.size() > 2 * kept_bytes)
-        kept.erase(0, kept.size() - kept_bytes);
-    }
+    keep(*stream, text);
     forward(*stream, text);
   }
   flush();
+}
+
+bool Output::write(Key key, std::string_view text) {
+  auto stream = find(key);
+  if (!stream)
+    return true;
+  keep(*stream, text);
+  if (!forward_)
+    return true;
+  waiting_bytes_ += text.size();
+  loop_.post([this, stream, text = std::string(text)] {
+    forward(*stream, text);
+    flush();
+    waiting_bytes_ -= text.size();
+  });
+  return has_room();
+}
+
+void Output::close(Key key) {
+  loop_.post([this, stream = find(key)] {
+    if (stream && !stream->partial.empty()) {
+      forward(*stream, "\n");
+      flush();
+    }
+  });
+}
+
+void Output::keep(Stream& stream, std::string_view text) {
+  std::lock_guard lock(mutex_);
+  stream.kept += text;
+  if (stream.kept.size() > 2 * kept_bytes)
+    stream.kept.erase(0, stream.kept.size() - kept_bytes);
 }
 
 /// Nothing more comes from this one.
@@ -163,6 +190,7 @@ void Output::flush() {
 }
 
 void Output::pause(bool on) {
+  pending_bytes_ = pending_.size();
   if (on == paused_)
     return;
   paused_ = on;
@@ -180,4 +208,4 @@ void Output::pause(bool on) {
       attend(stream);
 }
 
-} // namespace fiber::backends::local
+} // namespace fiber::backends

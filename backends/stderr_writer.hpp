@@ -7,7 +7,7 @@
 
 #include "wire/unique_fd.hpp"
 
-namespace fiber::backends::local {
+namespace fiber::backends {
 
 /// Writes to this process's stderr without ever waiting for it, be it a stopped terminal
 /// or a pipe that nobody reads. Follows a stderr that is redirected meanwhile.
@@ -29,4 +29,4 @@ private:
   UniqueFd own_; // Opened anew: O_NONBLOCK on the original would hit all who share it.
 };
 
-} // namespace fiber::backends::local
+} // namespace fiber::backends
