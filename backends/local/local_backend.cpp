@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
-#include <set>
 #include <system_error>
 
-#include "backends/local/descriptor_limit.hpp"
 #include "backends/errors.hpp"
+#include "backends/job_table.hpp"
+#include "backends/local/descriptor_limit.hpp"
 #include "backends/local/local_jobs.hpp"
 #include "wire/log.hpp"
 
@@ -40,15 +40,11 @@ public:
 
 private:
   LocalJobs::Handler handler();
-  void discard(const std::string& name);
 
   Watcher watcher_;
-  std::mutex mutex_; // Guards the rest up to jobs_.
+  JobTable table_;
+  std::mutex mutex_; // Guards limit_ and zygote_there_.
   std::condition_variable changed_;
-  std::set<std::string> names_;            // Ever used.
-  std::map<JobId, std::uint64_t> serials_; // Until forget().
-  std::map<std::uint64_t, JobId> alive_;
-  std::uint64_t last_serial_ = 0;
   DescriptorLimit limit_;
   bool zygote_there_ = false;
   std::atomic<bool> warned_ = false; // Of resources.
@@ -66,11 +62,8 @@ LocalBackend::LocalBackend(LocalOptions options)
 
 LocalBackend::~LocalBackend() {
   loop_.post([this] { jobs_.end_all(); });
-  {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, end_patience, [this] { return alive_.empty(); }))
-      log().warn("local: {} jobs have not ended after SIGKILL", alive_.size());
-  }
+  if (auto left = table_.wait_for_none(end_patience))
+    log().warn("local: {} jobs have not ended after SIGKILL", left);
   loop_.post([this] { jobs_.close_zygote(); });
   {
     std::unique_lock lock(mutex_);
@@ -86,11 +79,7 @@ LocalJobs::Handler LocalBackend::handler() {
     if (watcher_)
       watcher_(event);
   };
-  handler.closed = [this](std::uint64_t serial) {
-    std::lock_guard lock(mutex_);
-    alive_.erase(serial);
-    changed_.notify_all();
-  };
+  handler.closed = [this](std::uint64_t serial) { table_.close(serial); };
   handler.zygote = [this](bool there) {
     std::lock_guard lock(mutex_);
     zygote_there_ = there;
@@ -106,12 +95,10 @@ Job LocalBackend::create(JobSpec spec) {
   auto job = std::make_shared<LocalJob>();
   job->descriptors = limit_.usual();
   Job result{.id = spec.name, .link = {}, .page = nullptr};
+  job->serial = table_.admit(spec.name);
   {
     std::lock_guard lock(mutex_);
-    if (!names_.insert(spec.name).second)
-      throw EngineError("create job", EEXIST,
-                        "this session already had a job named \"" + spec.name + "\"");
-    limit_.make_room(alive_.size());
+    limit_.make_room(table_.alive());
   }
   try {
     if (spec.link)
@@ -119,62 +106,33 @@ Job LocalBackend::create(JobSpec spec) {
     if (spec.page_bytes > 0)
       result.page = job->page = SharedPage::create(spec.page_bytes);
   } catch (const EngineError& error) {
-    discard(spec.name);
+    table_.discard(spec.name);
     throw EngineError("create job", error.status(), error.detail());
   } catch (const std::system_error& error) {
-    discard(spec.name);
+    table_.discard(spec.name);
     throw engine_error("create job", error.code().value());
   }
   job->spec = std::move(spec);
-  {
-    std::lock_guard lock(mutex_);
-    job->serial = ++last_serial_;
-    serials_[result.id] = job->serial;
-    alive_[job->serial] = result.id;
-  }
   loop_.post([this, job] { jobs_.admit(job); });
   return result;
 }
 
-/// The job never was; its name may be asked for again.
-void LocalBackend::discard(const std::string& name) {
-  std::lock_guard lock(mutex_);
-  names_.erase(name);
-}
-
 void LocalBackend::terminate(const JobId& id, milliseconds grace) {
-  std::lock_guard lock(mutex_);
-  auto serial = serials_.find(id);
-  if (serial == serials_.end())
-    return;
-  loop_.post([this, serial = serial->second, grace] { jobs_.terminate(serial, grace); });
+  if (auto serial = table_.find(id))
+    loop_.post([this, serial, grace] { jobs_.terminate(serial, grace); });
 }
 
 std::string LocalBackend::logs(const JobId& id) {
-  std::uint64_t serial = 0;
-  {
-    std::lock_guard lock(mutex_);
-    if (auto found = serials_.find(id); found != serials_.end())
-      serial = found->second;
-  }
-  return output_.last(serial);
+  return output_.last(table_.find(id));
 }
 
 void LocalBackend::forget(const JobId& id) {
-  std::lock_guard lock(mutex_);
-  auto serial = serials_.find(id);
-  if (serial == serials_.end() || alive_.contains(serial->second))
-    return;
-  output_.forget(serial->second);
-  serials_.erase(serial);
+  if (auto serial = table_.forget(id))
+    output_.forget(serial);
 }
 
 std::vector<JobId> LocalBackend::list() {
-  std::lock_guard lock(mutex_);
-  std::vector<JobId> ids;
-  for (auto& [serial, id] : alive_)
-    ids.push_back(id);
-  return ids;
+  return table_.list();
 }
 
 } // namespace
