@@ -109,8 +109,11 @@ struct NodeState {
   }
 
   void open(OpenCall op) {
-    calls[op.call] = std::make_shared<const CallCode>(
-      CallCode{op.call, op.single, op.open, std::move(op.problem), std::move(op.state)});
+    CallCode code{op.call, op.single, op.open, std::move(op.problem),
+                  std::move(op.state)};
+    if (op.call == initializer_call)
+      return parts.initialize(std::move(code));
+    calls[op.call] = std::make_shared<const CallCode>(std::move(code));
   }
 
   void run(RunTasks tasks) {
@@ -124,7 +127,8 @@ struct NodeState {
   }
 
   void drain() {
-    draining = true;
+    if (std::exchange(draining, true))
+      return; // An engine may ask again.
     send(Op::draining);
     for (auto& slot : parts.slots)
       send(slot->recall(SIZE_MAX));

@@ -33,6 +33,8 @@ struct NodeParts {
   std::uint64_t incarnation = 0;
   std::shared_ptr<wire::Link> link;
   std::vector<std::shared_ptr<SlotWorker>> slots;
+  /// Called when the initializer has come.
+  std::function<void(CallCode)> initialize;
   /// Called with the exit code when the node has to end at once.
   std::function<void(int code)> abort;
 };

@@ -18,13 +18,7 @@ Bytes NodeBoot::pack() const {
   writer.text(host);
   writer.put(port);
   writer.text(session);
-  fiber::pack(writer, identity);
-  writer.put(initializer.open != nullptr);
-  if (initializer.open != nullptr) {
-    detail::pack_code(writer, reinterpret_cast<const void*>(initializer.open));
-    writer.size(initializer.state.size());
-    writer.raw(initializer.state.bytes().data(), initializer.state.size());
-  }
+  writer.put(initializer);
   return bytes;
 }
 
@@ -42,13 +36,7 @@ NodeBoot NodeBoot::unpack(const Bytes& bytes) {
   boot.host = reader.text();
   boot.port = reader.get<std::uint16_t>();
   boot.session = reader.text();
-  boot.identity = fiber::unpack<Bytes>(reader);
-  if (reader.get<bool>()) {
-    boot.initializer.open =
-      reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
-    auto state = reader.raw(reader.size());
-    boot.initializer.state = Payload(Bytes(state.begin(), state.end()));
-  }
+  boot.initializer = reader.get<bool>();
   return boot;
 }
 

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <string>
 
-#include "actors/slot_worker.hpp"
 #include "fiber/bytes.hpp"
 
 namespace fiber::actors {
 
-/// What a job is told at its start, over the private channel of its backend.
+/// Exit codes of a job that could not become a node: nobody answers where it dials; who
+/// answers runs another build.
+inline constexpr int exit_unreachable = 74, exit_other_build = 75;
+
+/// What a job is told at its start. No secrets: a cluster may show it.
 struct NodeBoot {
   std::uint64_t incarnation = 0;
   std::string name;
@@ -19,12 +22,11 @@ struct NodeBoot {
   std::chrono::milliseconds heartbeat_interval{2500};
   std::chrono::milliseconds lease{60000};
   std::string log_level = "warn";
-  CallCode initializer; ///< open is null: none.
+  bool initializer = false; ///< Whether its slots wait for one to come over the link.
   // Where to dial; an empty host means that the link is inherited.
   std::string host;
   std::uint16_t port = 0;
   std::string session;
-  Bytes identity; ///< wire::Identity::pack()
 
   Bytes pack() const;
   static NodeBoot unpack(const Bytes& bytes); ///< Throws Error on anything else.

@@ -95,10 +95,11 @@ struct NodeLinkState {
     boot.heartbeat_interval = services->heartbeat_timeout / 4;
     boot.lease = services->lease;
     boot.log_level = services->log_level;
-    boot.initializer = job_template->initializer;
-    if (services->address)
-      services->address(boot);
+    boot.initializer = job_template->initializer.open != nullptr;
     auto spec = std::make_shared<backends::JobSpec>();
+    if (services->address)
+      spec->keys = services->address(boot);
+    dialled = boot.host + ":" + std::to_string(boot.port);
     spec->name = at.name + "-" + std::to_string(at.incarnation);
     spec->link = boot.host.empty();
     spec->page_bytes = order.slots * SlotProgress::stride;
@@ -166,6 +167,12 @@ struct NodeLinkState {
     at.handler =
       std::make_shared<LinkToActor>(self->system(), caf::actor_cast<caf::actor>(self));
     at.link->start(at.handler);
+    if (auto& code = job_template->initializer; code.open != nullptr) {
+      Bytes head;
+      Writer writer(head);
+      write(writer, OpenCall{initializer_call, false, code.open, {}, code.state});
+      at.link->send(task_stream, std::move(head), code.state);
+    }
   }
 
   void node_ready(const Ready& ready) {
@@ -263,11 +270,29 @@ struct NodeLinkState {
       return;
     at.job_gone = confirmed = true;
     exit_code = event.exit_code;
+    if (event.kind == backends::JobEvent::Kind::failed) {
+      cause = LossCause::refused;
+      status = event.status;
+    }
+    if (!up)
+      explain_exit();
     if (problem.empty())
       problem = event.detail;
     if (at.link && !at.link_gone)
       self->delayed_send(self, link_lingers, LingerTick{0});
     end_if_gone();
+  }
+
+  /// A job that could not become a node says why by its exit code.
+  void explain_exit() {
+    if (exit_code == exit_other_build) {
+      cause = LossCause::other_build;
+      problem =
+        "the job runs another build than this program, which is build " + services->build;
+    } else if (exit_code == exit_unreachable) {
+      problem = "jobs cannot reach " + dialled +
+                "; set advertise_address, or run the driver in the cluster";
+    }
   }
 
   void linger(int stage) {
@@ -353,6 +378,7 @@ struct NodeLinkState {
   NodeOrder order;
   JobLink at;
   std::string job_name;
+  std::string dialled; ///< Where the job dials.
   std::string problem;
   LossCause cause = LossCause::ended;
   int status = 0; ///< Of a refusal.

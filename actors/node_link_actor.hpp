@@ -14,6 +14,7 @@
 #include "actors/node_boot.hpp"
 #include "actors/pool_actor.hpp"
 #include "actors/share_store.hpp"
+#include "actors/slot_worker.hpp"
 
 namespace fiber::wire {
 class Reactor;
@@ -32,8 +33,9 @@ struct NodeServices {
   std::chrono::milliseconds start_deadline{60000};
   std::string log_level = "warn";
   std::string build; ///< Build id that a node must have.
-  /// Fills in where a job dials and its keys, if it must dial.
-  std::function<void(NodeBoot&)> address;
+  /// Fills in where a job dials, if it must, and returns what it shows there:
+  /// wire::Identity::pack().
+  std::function<Bytes(NodeBoot&)> address;
   std::function<std::uint64_t()> next_incarnation;
 };
 

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "actors/node_actor.hpp"
 #include "actors/node_boot.hpp"
 #include "actors/share_cache.hpp"
+#include "wire/error.hpp"
 #include "wire/leadership.hpp"
 #include "wire/listener.hpp"
 #include "wire/log.hpp"
@@ -112,6 +114,11 @@ struct SystemConfig : caf::actor_system_config {
   }
 };
 
+[[noreturn]] void refuse(const std::exception& error, int code) {
+  log().error("this job can't become a node: {}", error.what());
+  leave(code);
+}
+
 std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry& entry,
                                       const NodeBoot& boot) {
   wire::LinkOptions options;
@@ -119,15 +126,16 @@ std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry
   options.silence_limit = boot.lease;
   if (boot.host.empty())
     return wire::adopt(reactor, std::move(entry.link), options);
-  return wire::dial(reactor, boot.host, boot.port, wire::Identity::unpack(boot.identity),
+  return wire::dial(reactor, boot.host, boot.port, wire::Identity::unpack(entry.keys),
                     {boot.session, build_id(), boot.incarnation}, dial_limit, options);
 }
 
+/// `initializer` is not valid if there is none.
 void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slot,
-              const CallCode& initializer) {
-  if (initializer.open != nullptr) {
+              std::shared_future<CallCode> initializer) {
+  if (initializer.valid()) {
     try {
-      slot.initialize(initializer);
+      slot.initialize(initializer.get());
     } catch (...) {
       deliver(system, node, SlotFailed{capture_failure()}); // Ends the job.
       slot.run();
@@ -167,24 +175,32 @@ void run_node(backends::JobEntry entry) {
       link->flush(last_words);
       leave(code);
     };
-    auto node = spawn_node(system, {boot.incarnation, link, slots, abort});
+    std::promise<CallCode> told;
+    std::shared_future<CallCode> initializer;
+    if (boot.initializer)
+      initializer = told.get_future().share();
+    auto node = spawn_node(
+      system, {boot.incarnation, link, slots,
+               [&told](CallCode code) { told.set_value(std::move(code)); }, abort});
     ShareCache::instance().connect(link, [&reactor] { reactor.leadership()->summon(); });
     reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
     link->start(std::make_shared<DriverLink>(system, node, link, job_log));
     std::vector<std::thread> threads;
     for (std::uint32_t i = 1; i < boot.slots; ++i)
-      threads.emplace_back(
-        [&, i] { run_slot(system, node, *slots[i], boot.initializer); });
-    run_slot(system, node, *slots[0], boot.initializer);
+      threads.emplace_back([&, i] { run_slot(system, node, *slots[i], initializer); });
+    run_slot(system, node, *slots[0], initializer);
     for (auto& thread : threads)
       thread.join();
     link->flush(last_words);
     leave(EXIT_SUCCESS);
+  } catch (const wire::Unreachable& error) {
+    refuse(error, exit_unreachable);
+  } catch (const wire::OtherBuild& error) {
+    refuse(error, exit_other_build);
   } catch (const std::exception& error) {
     if (job_log)
       job_log->link_over();
-    log().error("this job can't become a node: {}", error.what());
-    leave(EXIT_FAILURE);
+    refuse(error, EXIT_FAILURE);
   }
 }
 

@@ -50,6 +50,9 @@ enum class Op : std::uint8_t {
 /// is aligned where it arrives.
 inline constexpr std::size_t share_padding = 64 - (1 + 8 + 1 + 8);
 
+/// A call that has no tasks: each slot runs it first of all.
+inline constexpr std::uint64_t initializer_call = 0;
+
 struct OpenCall {
   std::uint64_t call = 0;
   bool single = false;

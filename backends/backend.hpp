@@ -53,15 +53,17 @@ private:
 /// A job to be made: the same executable, in the same image, with the driver's original
 /// arguments.
 struct JobSpec {
-  std::string name; ///< For people: prefixes forwarded output; unique within the session.
-  Bytes boot;       ///< Handed to the job over a private channel: keys may be in it.
+  std::string name =
+    {};            ///< For people: prefixes forwarded output; unique within the session.
+  Bytes boot = {}; ///< What the job is to know; no secrets, not much more than 1 KiB.
+  Bytes keys = {}; ///< Handed over by a private channel; the same for all that dial back.
   bool link = true; ///< Wanted: an inherited socket pair (ignored where there is none).
   std::size_t page_bytes =
     0; ///< Wanted: shared memory of this size (ignored where there is none).
-  JobResources resources;
-  std::string image; ///< Where the backend has images.
-  std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> environment; ///< Added to the driver's.
+  JobResources resources = {};
+  std::string image = {}; ///< Where the backend has images.
+  std::map<std::string, std::string> labels = {};
+  std::map<std::string, std::string> environment = {}; ///< Added to the driver's.
 };
 
 /// A job that create() accepted.
@@ -80,10 +82,12 @@ struct JobEvent {
   };
   Kind kind = Kind::started;
   JobId job;
-  int pid = 0;                  ///< started: as seen by the engine; 0 if it has none.
-  std::optional<int> exit_code; ///< ended: 0..255, -N for signal N, nothing if unknown.
-  std::string
-    detail; ///< ended, failed: e.g. "killed by SIGKILL", "exit unknown (zygote lost)".
+  int pid = 0; ///< started: as seen by the engine; 0 if it has none.
+  std::optional<int> exit_code =
+    {}; ///< ended: 0..255, -N for signal N, nothing if unknown.
+  std::string detail =
+    {}; ///< ended, failed: e.g. "killed by SIGKILL", "exit unknown (zygote lost)".
+  int status = 0; ///< failed: errno or HTTP status; 0 if there is none.
 };
 
 /// An engine said no. what() is "OPERATION: DETAIL".
@@ -112,6 +116,8 @@ public:
   virtual ~Backend() = default;
   /// "local", "docker", ...
   virtual std::string name() const = 0;
+  /// By which address jobs reach this process; empty: they inherit their links.
+  virtual std::string driver_address() const { return {}; }
   /// Delivers every event from now on, from a thread of the backend's own, one at a time.
   /// Call once, before the first create(). The watcher must not block.
   virtual void watch(Watcher watcher) = 0;

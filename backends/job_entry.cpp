@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "backends/container_entry.hpp"
 #include "backends/local/zygote.hpp"
 
 namespace fiber::backends {
@@ -14,6 +15,8 @@ std::optional<JobEntry> enter_job() {
     return {};
   std::string node = variable;
   ::unsetenv("FIBER_NODE");
+  if (node == "stdin")
+    return enter_container();
   auto colon = node.find(':');
   std::string role = node.substr(0, colon);
   if (colon != node.npos && (role == "zygote" || role == "job")) {

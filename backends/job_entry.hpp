@@ -10,7 +10,7 @@ namespace fiber::backends {
 
 /// What a job finds at its start.
 struct JobEntry {
-  Bytes boot;
+  Bytes boot, keys;                 ///< As in JobSpec.
   UniqueFd link;                    ///< Empty: dial back as `boot` says.
   std::shared_ptr<SharedPage> page; ///< May be null.
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/inline_host.hpp"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct InlineHost::Node {
   std::shared_ptr<wire::Link> link;
   std::vector<std::shared_ptr<actors::SlotWorker>> slots;
   caf::actor actor; ///< Null when it is over. Under the host's lock.
+  std::optional<actors::CallCode> initializer; ///< Once it has come. Under the lock.
   std::size_t initialized = 0;
   std::function<void(int, std::string)> ended;
 };
@@ -45,6 +47,11 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
   };
   node->actor =
     actors::spawn_node(system_, {node->boot.incarnation, node->link, node->slots,
+                                 [this, weak](actors::CallCode code) {
+                                   std::lock_guard lock(mutex_);
+                                   if (auto known = weak.lock())
+                                     known->initializer = std::move(code);
+                                 },
                                  [stop](int code) { stop(code, "ended itself"); }});
   node->link->start(std::make_shared<actors::LinkToActor>(system_, node->actor));
   {
@@ -82,10 +89,17 @@ void InlineHost::initialize(Node& node) {
     auto actor = actor_of(node);
     if (!actor)
       return;
+    std::optional<actors::CallCode> initializer;
+    if (node.boot.initializer) {
+      std::lock_guard lock(mutex_);
+      if (!node.initializer)
+        return;
+      initializer = node.initializer;
+    }
     auto& slot = *node.slots[node.initialized++];
     try {
-      if (node.boot.initializer.open != nullptr)
-        slot.initialize(node.boot.initializer);
+      if (initializer)
+        slot.initialize(*initializer);
       actors::deliver(system_, actor, actors::SlotReady{});
     } catch (...) {
       actors::deliver(system_, actor, actors::SlotFailed{actors::capture_failure()});

@@ -10,7 +10,8 @@
 #include "actors/share_cache.hpp"
 #include "actors/supervisor_actor.hpp"
 #include "backends/inline/inline_backend.hpp"
-#include "backends/local/local_backend.hpp"
+#include "libfiber/backend_choice.hpp"
+#include "wire/error.hpp"
 #include "wire/log.hpp"
 
 namespace fiber::detail {
@@ -90,13 +91,13 @@ Runtime::Runtime(Settings settings)
         return host->start(spec, std::move(ended));
       });
   } else {
-    if (settings_.backend == "auto")
-      log().info("backend local: no cluster was named");
-    backends::LocalOptions options;
-    options.plain_spawn = settings_.zygote == "never";
-    options.forward_output = settings_.forward_output;
-    backend = backends::make_local(std::move(options));
+    backend = make_backend(settings_);
   }
+  auto address = settings_.advertise_host;
+  if (address.empty())
+    address = backend->driver_address();
+  if (address.empty() && settings_.link == "tls")
+    address = "127.0.0.1";
   backend_ = actors::spawn_job_backend(*system_, std::move(backend),
                                        settings_.workers_start_window);
   services_->backend = backend_;
@@ -107,8 +108,8 @@ Runtime::Runtime(Settings settings)
   services_->log_level = settings_.log_level;
   services_->build = actors::build_id();
   services_->next_incarnation = [this] { return ++incarnations_; };
-  if (settings_.link == "tls" && !is_inline())
-    listen();
+  if (!address.empty() && !is_inline())
+    listen(address);
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
 }
 
@@ -116,22 +117,42 @@ Runtime::~Runtime() {
   close();
 }
 
-void Runtime::listen() {
+/// Listens where jobs reach this process: at `host`, or everywhere if that is an address
+/// of something that passes it on.
+void Runtime::listen(const std::string& host) {
   ca_ = std::make_unique<wire::SessionCa>();
   auto session = random_name();
-  listener_ = std::make_unique<wire::Listener>(
-    *reactor_, ca_->issue("driver"), wire::Hello{session, services_->build, 0},
-    wire::ListenerOptions{.link = {.heartbeat_interval = settings_.heartbeat_timeout / 4,
-                                   .silence_limit = settings_.heartbeat_timeout}},
-    [arrivals = services_->arrivals,
-     system = system_.get()](const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
-      arrivals->arrived(*system, hello.incarnation, std::move(link));
-    });
-  services_->address = [this, session](actors::NodeBoot& boot) {
-    boot.host = "127.0.0.1";
-    boot.port = listener_->port();
+  wire::ListenerOptions options{
+    .host = host,
+    .port = settings_.advertise_port,
+    .link = {.heartbeat_interval = settings_.heartbeat_timeout / 4,
+             .silence_limit = settings_.heartbeat_timeout}};
+  auto open = [&] {
+    return std::make_unique<wire::Listener>(
+      *reactor_, ca_->issue("driver"), wire::Hello{session, services_->build, 0}, options,
+      [arrivals = services_->arrivals, system = system_.get()](
+        const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
+        arrivals->arrived(*system, hello.incarnation, std::move(link));
+      });
+  };
+  try {
+    listener_ = open();
+  } catch (const wire::WireError& error) {
+    if (settings_.advertise_host.empty())
+      throw;
+    options.host = host.find(':') == host.npos ? "0.0.0.0" : "::";
+    listener_ = open();
+    log().warn("advertise_address {} is not of this machine: listening on all of its "
+               "addresses ({})",
+               host, error.what());
+  }
+  services_->address = [this, session, host,
+                        keys = ca_->issue("job").pack()](actors::NodeBoot& boot) {
+    boot.host = host;
+    boot.port =
+      settings_.advertise_port > 0 ? settings_.advertise_port : listener_->port();
     boot.session = session;
-    boot.identity = ca_->issue(boot.name).pack();
+    return keys;
   };
 }
 

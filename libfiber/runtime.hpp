@@ -80,7 +80,7 @@ private:
   struct SystemConfig;
 
   void check_open() const;
-  void listen();
+  void listen(const std::string& host);
 
   Settings settings_;
   std::shared_mutex gate_; ///< Held exclusively while the system goes away.

@@ -86,9 +86,67 @@ Key choice(std::string name, std::string Settings::*field,
           }};
 }
 
+Key text(std::string name, std::string Settings::*field, std::string valid) {
+  return {std::move(name), std::move(valid),
+          [field](const std::string& given, Settings& settings) {
+            settings.*field = given;
+            return given.find_first_of(" \t,") == given.npos;
+          }};
+}
+
+/// Between commas.
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');)
+    parts.push_back(part);
+  return parts;
+}
+
+bool set_address(const std::string& text, Settings& settings) {
+  auto bracket = text.find(']');
+  auto colon = text.find(':', bracket == text.npos ? 0 : bracket);
+  auto host = text.substr(0, colon);
+  if (bracket != text.npos && host.starts_with('['))
+    host = host.substr(1, bracket - 1);
+  settings.advertise_host = host;
+  settings.advertise_port = 0;
+  if (colon == text.npos)
+    return !host.empty();
+  auto end = text.data() + text.size();
+  auto [rest, error] =
+    std::from_chars(text.data() + colon + 1, end, settings.advertise_port);
+  return error == std::errc() && rest == end && settings.advertise_port > 0 &&
+         !host.empty();
+}
+
+bool set_environment(const std::string& text, Settings& settings) {
+  for (auto& part : parts_of(text)) {
+    auto equals = part.find('=');
+    auto name = part.substr(0, equals);
+    if (name.empty() || name.find_first_of(" \t") != name.npos)
+      return false;
+    const char* value = std::getenv(name.c_str());
+    if (equals != part.npos)
+      settings.environment[name] = part.substr(equals + 1);
+    else if (value != nullptr)
+      settings.environment[name] = value;
+  }
+  return true;
+}
+
+bool set_volumes(const std::string& text, Settings& settings) {
+  settings.docker_volumes = parts_of(text);
+  return std::all_of(settings.docker_volumes.begin(), settings.docker_volumes.end(),
+                     [](auto& volume) {
+                       auto colon = volume.find(":/");
+                       return colon != volume.npos && colon > 0;
+                     });
+}
+
 const std::vector<Key>& keys() {
   static const std::vector<Key> all{
-    choice("backend", &Settings::backend, {"auto", "inline", "local"}),
+    choice("backend", &Settings::backend, {"auto", "inline", "local", "docker"}),
     {"workers_start_window", "a whole number from 1 to 100000",
      [](const std::string& text, Settings& settings) {
        std::string unit;
@@ -112,7 +170,14 @@ const std::vector<Key>& keys() {
      }},
     choice("log_level", &Settings::log_level,
            {"trace", "debug", "info", "warn", "error", "off"}),
-    choice("zygote", &Settings::zygote, {"auto", "never"})};
+    choice("zygote", &Settings::zygote, {"auto", "never"}),
+    {"advertise_address", "HOST, HOST:PORT or [IPV6]:PORT", set_address},
+    text("image", &Settings::image, "the name of an image"),
+    {"environment", "NAME=VALUE or NAME, separated by commas", set_environment},
+    text("docker_host", &Settings::docker_host, "unix:///PATH or tcp://HOST:PORT"),
+    text("docker_network", &Settings::docker_network, "host or the name of a network"),
+    {"docker_volumes", "SOURCE:TARGET or SOURCE:TARGET:ro, separated by commas",
+     set_volumes}};
   return all;
 }
 
@@ -150,6 +215,12 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("forward_output", code.forward_output);
   put("log_level", code.log_level);
   put("zygote", code.zygote);
+  put("advertise_address", code.advertise_address);
+  put("image", code.image);
+  put("environment", code.environment);
+  put("docker_host", code.docker_host);
+  put("docker_network", code.docker_network);
+  put("docker_volumes", code.docker_volumes);
   return given;
 }
 

@@ -3,7 +3,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "fiber/config.hpp"
 
@@ -17,6 +20,13 @@ struct Settings {
   std::chrono::milliseconds lease{60000};
   std::chrono::milliseconds start_deadline{60000};
   std::string link = "auto";
+  std::string advertise_host;       ///< Empty: as the backend finds it.
+  std::uint16_t advertise_port = 0; ///< 0: any.
+  std::string image;
+  std::map<std::string, std::string> environment;
+  std::string docker_host;
+  std::string docker_network;
+  std::vector<std::string> docker_volumes;
   bool forward_output = true;
   std::string log_level = "warn";
   std::string zygote = "auto";

@@ -41,14 +41,19 @@ std::shared_ptr<Link> dial(Reactor& reactor, const std::string& host, std::uint1
   std::string error;
   auto socket = reach(host, port, until, error);
   if (!socket)
-    throw WireError("cannot reach " + where + ": " + error);
+    throw Unreachable("cannot reach " + where + ": " + error);
   Greeting greeting(std::move(socket), identity, TlsRole::client, own);
   while (true) {
     const auto progress = greeting.step();
     if (progress == Greeting::Progress::done)
       return link_over(reactor, greeting.take_transport(), options);
-    if (progress == Greeting::Progress::failed)
-      throw WireError("no link to " + where + ": it " + greeting.error());
+    if (progress == Greeting::Progress::failed) {
+      auto problem = "no link to " + where + ": it " + greeting.error();
+      auto& peer = greeting.peer();
+      if (peer.session == own.session && peer.build != own.build)
+        throw OtherBuild(problem);
+      throw WireError(problem);
+    }
     if (!wait_for(greeting.fd(), progress == Greeting::Progress::want_write, until))
       throw WireError("no link to " + where + ": it " + greeting.unfinished());
   }

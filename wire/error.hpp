@@ -11,6 +11,18 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// Nobody answers at an address.
+class Unreachable : public WireError {
+public:
+  using WireError::WireError;
+};
+
+/// The peer is of this session and runs another build.
+class OtherBuild : public WireError {
+public:
+  using WireError::WireError;
+};
+
 /// OpenSSL refused a key, a certificate or a handshake.
 class TlsError : public WireError {
 public:

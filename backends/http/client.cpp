@@ -4,8 +4,7 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <cctype>
-#include <deque>
+#include <atomic>
 #include <future>
 #include <utility>
 
@@ -38,6 +37,7 @@ public:
 
   Loop& loop;
   Endpoint endpoint;
+  std::atomic<bool> closed = false;
 
 private:
   friend class UpgradedConnection;
@@ -130,6 +130,8 @@ void Client::Impl::collect() {
 
 Client::Id Client::Impl::start(Request request, StreamHandler handler, Done done) {
   auto id = ++last_id_;
+  if (!multi_)
+    return id;
   transfers_[id] =
     std::make_shared<Transfer>(endpoint, std::move(request), std::move(handler),
                                std::move(done), [this] { unpause_later(); });
@@ -200,6 +202,8 @@ public:
   ~UpgradedConnection() override { close(); }
 
   void connect() {
+    if (!client_->multi_)
+      return;
     client_->connecting_[easy_.get()] = [weak = weak_from_this()](CURLcode result) {
       if (auto self = weak.lock())
         self->connected(result);
@@ -349,6 +353,12 @@ Client::Client(Loop& loop, Endpoint endpoint)
   : impl_(std::make_shared<Impl>(loop, std::move(endpoint))) {}
 
 Client::~Client() {
+  close();
+}
+
+void Client::close() {
+  if (impl_->closed.exchange(true))
+    return;
   std::promise<void> closed;
   impl_->loop.post([&] {
     impl_->close();

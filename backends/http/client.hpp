@@ -57,16 +57,18 @@ struct StreamHandler {
 /// Speaks HTTP/1.1 and 2 over libcurl to one server, keeps its connections and never
 /// blocks.
 ///
-/// Thread safety: on the loop's thread only, but for call() and the destructor, which are
-/// for others.
+/// Thread safety: on the loop's thread only, but for call() and close(), which are for
+/// others.
 class Client {
 public:
   using Id = std::uint64_t;
   using Done = std::function<void(Reply)>;
 
   Client(Loop& loop, Endpoint endpoint);
-  /// Drops what is under way without a word.
   ~Client();
+  /// Drops what is under way without a word; nothing may be sent any more. While the loop
+  /// runs.
+  void close();
 
   /// Sends a request; `done` is called once, never before send() returns.
   Id send(Request request, Done done);

@@ -14,9 +14,9 @@ namespace fiber::backends::local {
 
 namespace {
 
-// Layout: sizes, then NUL-terminated names and values, then the boot bytes.
+// Layout: sizes, then NUL-terminated names and values, the boot bytes, the keys.
 struct Sizes {
-  std::uint64_t environment = 0, boot = 0, page = 0, descriptors = 0;
+  std::uint64_t environment = 0, boot = 0, keys = 0, page = 0, descriptors = 0;
 };
 
 void write_all(int fd, const void* data, std::size_t size) {
@@ -62,10 +62,12 @@ UniqueFd write_start(const JobSpec& spec, std::uint64_t descriptors) {
   std::string words;
   for (auto& [name, value] : spec.environment)
     words.append(name).append(1, '\0').append(value).append(1, '\0');
-  Sizes sizes{words.size(), spec.boot.size(), spec.page_bytes, descriptors};
+  Sizes sizes{words.size(), spec.boot.size(), spec.keys.size(), spec.page_bytes,
+              descriptors};
   write_all(fd.get(), &sizes, sizeof sizes);
   write_all(fd.get(), words.data(), words.size());
   write_all(fd.get(), spec.boot.data(), spec.boot.size());
+  write_all(fd.get(), spec.keys.data(), spec.keys.size());
   return fd;
 }
 
@@ -76,8 +78,8 @@ Start read_start(UniqueFd fd) {
     throw engine_error("read start message", errno);
   read_all(fd.get(), &sizes, sizeof sizes, 0);
   auto size = static_cast<std::uint64_t>(file.st_size);
-  if (sizes.environment > size || sizes.boot > size ||
-      sizeof sizes + sizes.environment + sizes.boot != size)
+  if (sizes.environment > size || sizes.boot > size || sizes.keys > size ||
+      sizeof sizes + sizes.environment + sizes.boot + sizes.keys != size)
     throw engine_error("read start message", EBADMSG);
   Start start;
   std::string words(sizes.environment, '\0');
@@ -89,7 +91,10 @@ Start read_start(UniqueFd fd) {
   start.page_bytes = sizes.page;
   start.descriptors = sizes.descriptors;
   start.boot.resize(sizes.boot);
-  read_all(fd.get(), start.boot.data(), start.boot.size(), sizeof sizes + words.size());
+  auto at = sizeof sizes + words.size();
+  read_all(fd.get(), start.boot.data(), start.boot.size(), at);
+  start.keys.resize(sizes.keys);
+  read_all(fd.get(), start.keys.data(), start.keys.size(), at + start.boot.size());
   return start;
 }
 

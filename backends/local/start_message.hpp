@@ -15,7 +15,7 @@ struct Start {
   std::map<std::string, std::string> environment;
   std::size_t page_bytes = 0;
   std::uint64_t descriptors = 0;
-  Bytes boot;
+  Bytes boot, keys;
 };
 
 /// Throws EngineError on what write_start() did not write.

@@ -100,6 +100,7 @@ JobEntry begin_job(Received received) {
   if (page)
     entry.page = std::make_shared<SharedPage>(std::move(page), told.page_bytes);
   entry.boot = std::move(told.boot);
+  entry.keys = std::move(told.keys);
   return entry;
 }
 

@@ -11,7 +11,7 @@ namespace fiber {
 /// environment (FIBER_ and the key in capitals), the section [default] of .fiberconfig in
 /// the working directory, its default. docs/configuration.md has valid values.
 struct Config {
-  /// Where jobs run: "auto" (local), "local", "inline". Default auto.
+  /// Where jobs run: "auto" (local), "local", "inline", "docker". Default auto.
   std::optional<std::string> backend = {};
   /// Jobs that may be starting at once. Default 64.
   std::optional<std::size_t> workers_start_window = {};
@@ -33,6 +33,21 @@ struct Config {
   /// Whether local workers are forked by a zygote ("auto") or each started anew
   /// ("never"): see docs/backends.md. Default auto.
   std::optional<std::string> zygote = {};
+  /// "HOST" or "HOST:PORT" by which jobs reach the driver. Default: as the backend finds.
+  std::optional<std::string> advertise_address = {};
+  /// The image that jobs run in. Default: that of the driver's own container.
+  std::optional<std::string> image = {};
+  /// "NAME=VALUE" or "NAME" (with the driver's value), separated by commas: variables for
+  /// jobs in containers. Default none.
+  std::optional<std::string> environment = {};
+  /// "unix:///PATH" or "tcp://HOST:PORT" of the engine. Default: $DOCKER_HOST, else the
+  /// usual sockets of Docker and Podman.
+  std::optional<std::string> docker_host = {};
+  /// The network that containers are in, "host" or the name of one. Default: that of the
+  /// driver's own container, else host.
+  std::optional<std::string> docker_network = {};
+  /// "SOURCE:TARGET" or "SOURCE:TARGET:ro", separated by commas. Default none.
+  std::optional<std::string> docker_volumes = {};
 };
 
 } // namespace fiber

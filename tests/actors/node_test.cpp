@@ -39,7 +39,7 @@ TEST(Node, that_is_asked_to_end_before_it_is_ready_says_so_and_never_that_it_is_
   auto link = std::make_shared<FakeLink>();
   auto slot =
     std::make_shared<SlotWorker>(SlotWorker::Settings{0, 0, link, nullptr, [] {}});
-  auto node = spawn_node(system, {1, link, {slot}, [](int) {}});
+  auto node = spawn_node(system, {1, link, {slot}, [](const CallCode&) {}, [](int) {}});
   caf::anon_send(node, DrainNode{});
   caf::anon_send(node, SlotReady{});
   scheduler.run();

@@ -18,6 +18,8 @@ namespace fiber::backends {
 struct BackendTraits {
   std::string name;
   std::function<std::unique_ptr<Backend>()> make;
+  /// Why it can't be had here; empty if it can.
+  std::function<std::string()> missing = [] { return ""; };
   bool links = true;     ///< Jobs get a socket pair.
   bool pages = true;     ///< Jobs get shared memory.
   bool same_host = true; ///< Jobs are processes that can be looked at from here.

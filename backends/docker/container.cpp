@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/docker/container.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "wire/log.hpp"
+
+namespace fiber::backends::docker {
+
+namespace {
+
+using nlohmann::json;
+
+/// What may be this container's id: it is in the paths of files that the engine has put
+/// here, or of this process's cgroup.
+std::vector<std::string> possible_ids() {
+  constexpr std::size_t id_size = 64;
+  std::vector<std::string> ids;
+  for (auto* path : {"/proc/self/mountinfo", "/proc/self/cgroup"}) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      std::size_t run = 0;
+      for (std::size_t i = 0; i <= line.size(); ++i) {
+        bool hex =
+          i < line.size() && (std::isdigit(static_cast<unsigned char>(line[i])) ||
+                              (line[i] >= 'a' && line[i] <= 'f'));
+        if (!hex && run == id_size)
+          ids.push_back(line.substr(i - id_size, id_size));
+        run = hex ? run + 1 : 0;
+      }
+    }
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+/// The engine's description of the container this process is in; null if it is in none.
+json own_container(Engine& engine) {
+  constexpr std::size_t most = 8; // Hosts with many containers mount as many.
+  auto ids = possible_ids();
+  if (ids.size() > most)
+    return nullptr;
+  for (auto& id : ids) {
+    auto reply =
+      engine.client().call(engine.request("GET", "/containers/" + id + "/json"));
+    auto told = json::parse(reply.body, nullptr, false);
+    if (reply.ok() && told.is_object() && told.contains("HostConfig") &&
+        told["State"].value("Running", false))
+      return told;
+  }
+  return nullptr;
+}
+
+/// The host's address in a network: the gateway of those inside.
+std::string gateway_of(Engine& engine, const std::string& network) {
+  auto reply =
+    engine.client().call(engine.request("GET", "/networks/" + http::escape(network)));
+  if (!reply.ok())
+    throw EngineError("use docker_network " + network, reply.status, problem(reply));
+  auto told = json::parse(reply.body, nullptr, false);
+  auto configs = told.value("/IPAM/Config"_json_pointer, json::array());
+  for (auto& config : configs)
+    if (auto gateway = config.value("Gateway", ""); !gateway.empty())
+      return gateway.substr(0, gateway.find('/'));
+  throw EngineError("use docker_network " + network, 0,
+                    "it has no gateway, so jobs in it can't reach this process; set "
+                    "advertise_address");
+}
+
+void enter_own_container(const json& own, Placement& place, const std::string& socket) {
+  place.image = own.value("Image", own["Config"].value("Image", ""));
+  place.own_image = true;
+  for (std::string word : own["Config"].value("Env", json::array()))
+    if (auto equals = word.find('='); equals != word.npos)
+      place.environment[word.substr(0, equals)] = word.substr(equals + 1);
+  place.user = own["Config"].value("User", "");
+  place.directory = std::filesystem::current_path().string();
+  auto binds = own["HostConfig"].value("Binds", json());
+  if (binds.is_array())
+    for (auto& bind : binds) { // The same data; not the engine itself.
+      std::string text = bind;
+      if (text.find(":" + socket) == text.npos && text.find("docker.sock") == text.npos)
+        place.binds.push_back(text);
+    }
+}
+
+/// In which network jobs of a process in a container are, and its address there.
+void join_network(const json& own, Placement& place, const std::string& wanted) {
+  auto mode = own["HostConfig"].value("NetworkMode", "");
+  if (mode == "host" && (wanted.empty() || wanted == "host")) {
+    place.network = "host";
+    place.address = "127.0.0.1";
+    return;
+  }
+  auto networks = own.value("/NetworkSettings/Networks"_json_pointer, json::object());
+  for (auto& [name, network] : networks.items()) {
+    auto address = network.value("IPAddress", "");
+    if ((!wanted.empty() && name != wanted) || address.empty())
+      continue;
+    place.network = name;
+    place.address = address;
+    return;
+  }
+  throw EngineError("use docker_network " + wanted, 0,
+                    "the container of this process is not in that network");
+}
+
+std::string path_of_this_program() {
+  std::error_code error;
+  auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : path.string();
+}
+
+std::vector<std::string> own_arguments() {
+  std::vector<std::string> words;
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  for (std::string word; std::getline(file, word, '\0');)
+    words.push_back(word);
+  if (!words.empty())
+    words.erase(words.begin());
+  return words;
+}
+
+} // namespace
+
+Placement find_place(Engine& engine, const std::string& network) {
+  Placement place;
+  place.executable = path_of_this_program();
+  place.arguments = own_arguments();
+  auto own = own_container(engine);
+  if (!own.is_null()) {
+    enter_own_container(own, place, "/var/run/docker.sock");
+    join_network(own, place, network);
+  } else if (network.empty() || network == "host") {
+    place.address = engine.is_remote() ? engine.local_address() : "127.0.0.1";
+  } else {
+    place.network = network;
+    place.address =
+      engine.is_remote() ? engine.local_address() : gateway_of(engine, network);
+  }
+  return place;
+}
+
+std::string container_name(const Placement& place, const JobSpec& spec) {
+  auto name = "fiber-" + place.session + "-" + spec.name;
+  for (auto& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.')
+      c = '-';
+  return name;
+}
+
+bool is_ours(const json& described, const Placement& place, const JobSpec& spec) {
+  auto labels = described.value("/Config/Labels"_json_pointer, json::object());
+  return labels.is_object() && labels.value(session_label, "") == place.session &&
+         labels.value(job_label, "") == spec.name;
+}
+
+json container_body(const JobSpec& spec, const Placement& place, const Image& image) {
+  json environment = json::array({"FIBER_NODE=stdin"});
+  auto variables = place.environment;
+  for (auto& [name, value] : spec.environment)
+    variables[name] = value;
+  for (auto& [name, value] : variables)
+    environment.push_back(name + "=" + value);
+  json labels(spec.labels);
+  labels[session_label] = place.session;
+  labels[job_label] = spec.name;
+  labels[lease_label] = std::to_string(place.lease.count());
+  json host{{"AutoRemove", true},
+            {"NetworkMode", place.network},
+            {"Binds", place.binds},
+            {"NanoCpus", static_cast<std::int64_t>(spec.resources.cpu * 1e9)}};
+  if (auto bytes = static_cast<std::int64_t>(spec.resources.memory_mb) << 20; bytes > 0) {
+    host["Memory"] = bytes;
+    host["MemorySwap"] = bytes; // No swap beside it: over the limit is over.
+  }
+  if (spec.resources.gpu > 0)
+    host["DeviceRequests"] = {
+      {{"Count", spec.resources.gpu}, {"Capabilities", {{"gpu"}}}}};
+  json body{{"Image", spec.image.empty() ? place.image : spec.image},
+            {"Cmd", place.arguments},
+            {"Env", environment},
+            {"Labels", labels},
+            {"User", place.user},
+            {"WorkingDir", place.directory},
+            {"OpenStdin", true},
+            {"StdinOnce", true},
+            {"AttachStdin", true},
+            {"AttachStdout", true},
+            {"AttachStderr", true},
+            {"HostConfig", host}};
+  // In its own image this program is where it is here; in another, that image knows.
+  if ((place.own_image && spec.image.empty()) || !image.has_entrypoint)
+    body["Entrypoint"] = {place.executable};
+  return body;
+}
+
+} // namespace fiber::backends::docker

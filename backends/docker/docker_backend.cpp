@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/docker/docker_backend.hpp"
+
+#include <deque>
+#include <random>
+#include <set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/docker/docker_job.hpp"
+#include "backends/docker/strangers.hpp"
+#include "backends/job_table.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::backends {
+
+namespace docker {
+
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds end_patience(60000); // Then the destructor gives up, and says so.
+constexpr milliseconds listen_again(1000);  // To the engine's news.
+constexpr std::size_t most_starting = 16;   // An engine gains nothing from more.
+
+std::string random_session() {
+  std::random_device random;
+  std::string name;
+  for (int i = 0; i < 12; ++i)
+    name += "0123456789abcdef"[random() % 16];
+  return name;
+}
+
+Placement place_for(Engine& engine, const DockerOptions& options) {
+  auto place = find_place(engine, options.network);
+  place.session = random_session();
+  place.lease = std::chrono::ceil<std::chrono::seconds>(options.lease);
+  if (!options.image.empty()) {
+    place.own_image = place.own_image && place.image == options.image;
+    place.image = options.image;
+  }
+  if (place.image.empty())
+    throw EngineError("choose an image", 0,
+                      "this process is in no container of the engine; set image to one "
+                      "that has this program");
+  if (!place.own_image)
+    place.directory = place.user = "";
+  place.binds.insert(place.binds.end(), options.volumes.begin(), options.volumes.end());
+  for (auto& [name, value] : options.environment)
+    place.environment[name] = value;
+  return place;
+}
+
+class DockerBackend final : public Backend {
+public:
+  explicit DockerBackend(DockerOptions options);
+  ~DockerBackend() override;
+
+  std::string name() const override { return "docker"; }
+  std::string driver_address() const override { return place_.address; }
+  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
+  Job create(JobSpec spec) override;
+  void terminate(const JobId& job, milliseconds grace) override;
+  std::string logs(const JobId& job) override { return output_.last(table_.find(job)); }
+  void forget(const JobId& job) override;
+  std::vector<JobId> list() override { return table_.list(); }
+
+private:
+  // On the loop's thread.
+  void listen();
+  void hear(const std::string& line);
+  void pump();
+  void end_all();
+
+  Watcher watcher_;
+  JobTable table_;
+  Output output_;
+  Loop loop_;
+  Engine engine_;
+  Images images_{engine_};
+  const Placement place_;
+  Surroundings around_;
+  // On the loop's thread.
+  std::map<std::uint64_t, std::shared_ptr<DockerJob>> jobs_;
+  std::deque<std::shared_ptr<DockerJob>> queue_;
+  std::set<std::uint64_t> starting_;
+  std::string news_;
+  bool listening_ = false;
+};
+
+DockerBackend::DockerBackend(DockerOptions options)
+  : output_(options.forward_output), engine_(loop_, options.host),
+    place_(place_for(engine_, options)), around_{.loop = loop_,
+                                                 .output = output_,
+                                                 .engine = engine_,
+                                                 .images = images_,
+                                                 .place = place_,
+                                                 .event =
+                                                   [this](const JobEvent& event) {
+                                                     if (watcher_)
+                                                       watcher_(event);
+                                                   },
+                                                 .settled =
+                                                   [this](std::uint64_t serial) {
+                                                     starting_.erase(serial);
+                                                     loop_.post([this] { pump(); });
+                                                   },
+                                                 .closed =
+                                                   [this](std::uint64_t serial) {
+                                                     jobs_.erase(serial);
+                                                     table_.close(serial);
+                                                   }} {
+  log().info("backend docker: {}, image {}", engine_.description(), place_.image);
+  remove_strangers(engine_, place_.session);
+  loop_.post([this] { listen(); });
+}
+
+DockerBackend::~DockerBackend() {
+  loop_.post([this] { end_all(); });
+  if (auto left = table_.wait_for_none(end_patience))
+    log().warn("docker: {} containers have not ended; they are labelled {}={}", left,
+               session_label, place_.session);
+  engine_.client().close();
+  loop_.stop(); // Nothing of this is used by its thread any more.
+}
+
+/// Who has run out of memory is told here and nowhere else, as containers are removed
+/// when they end. Jobs wait until it is listening.
+void DockerBackend::listen() {
+  auto filters = json{{"type", {"container"}},
+                      {"event", {"oom"}},
+                      {"label", {session_label + std::string("=") + place_.session}}};
+  auto request =
+    engine_.request("GET", "/events?filters=" + http::escape(filters.dump()));
+  request.limit = {};
+  engine_.client().stream(std::move(request),
+                          {.head =
+                             [this](int) {
+                               listening_ = true;
+                               loop_.post([this] { pump(); });
+                             },
+                           .data =
+                             [this](std::string_view piece) {
+                               for (char c : piece)
+                                 if (c != '\n')
+                                   news_ += c;
+                                 else
+                                   hear(std::exchange(news_, {}));
+                               return true;
+                             }},
+                          [this](const http::Reply&) {
+                            loop_.after(listen_again, [this] { listen(); });
+                            listening_ = true; // Without news rather than not at all.
+                            pump();
+                          });
+}
+
+void DockerBackend::hear(const std::string& line) {
+  auto event = json::parse(line, nullptr, false);
+  if (!event.is_object() || event.value("Action", "") != "oom")
+    return;
+  auto id = event.value("/Actor/ID"_json_pointer, "");
+  for (auto& [serial, job] : jobs_)
+    if (job->container() == id)
+      return loop_.post([job = job] { job->out_of_memory(); });
+}
+
+void DockerBackend::pump() {
+  while (listening_ && !queue_.empty() && starting_.size() < most_starting) {
+    auto job = std::move(queue_.front());
+    queue_.pop_front();
+    starting_.insert(job->serial());
+    job->begin();
+  }
+}
+
+Job DockerBackend::create(JobSpec spec) {
+  auto id = spec.name;
+  auto serial = table_.admit(id);
+  output_.add(serial, id);
+  loop_.post([this, serial, spec = std::move(spec)] {
+    auto job = std::make_shared<DockerJob>(around_, serial, spec);
+    jobs_[serial] = job;
+    queue_.push_back(std::move(job));
+    pump();
+  });
+  return {.id = id, .link = {}, .page = nullptr};
+}
+
+void DockerBackend::terminate(const JobId& id, milliseconds grace) {
+  if (auto serial = table_.find(id))
+    loop_.post([this, serial, grace] {
+      if (auto job = jobs_.find(serial); job != jobs_.end()) {
+        auto keep = job->second;
+        keep->terminate(grace);
+      }
+    });
+}
+
+void DockerBackend::end_all() {
+  auto jobs = jobs_; // Ends change it.
+  for (auto& [serial, job] : jobs)
+    job->terminate(milliseconds(0));
+}
+
+void DockerBackend::forget(const JobId& id) {
+  if (auto serial = table_.forget(id))
+    output_.forget(serial);
+}
+
+} // namespace
+
+} // namespace docker
+
+std::unique_ptr<Backend> make_docker(DockerOptions options) {
+  return std::make_unique<docker::DockerBackend>(std::move(options));
+}
+
+} // namespace fiber::backends

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/docker/docker_job.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <random>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/container_entry.hpp"
+#include "backends/job_exit.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::backends::docker {
+
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr int most_tries = 6;            // Of an order before the container runs.
+constexpr milliseconds first_pause{200}; // Doubled with each try.
+constexpr milliseconds longest_pause{5000};
+constexpr milliseconds ask_again{500};
+constexpr milliseconds output_limit{2000};   // For what is left of it after the end.
+constexpr milliseconds oom_news_limit{1000}; // They come by another stream.
+
+/// With jitter, lest a thousand jobs come back at once.
+milliseconds pause_before(int again) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  auto pause = std::min(first_pause * (1 << std::min(again, 10)), longest_pause);
+  return milliseconds(
+    std::uniform_int_distribution<long>(pause.count() / 2, pause.count())(random));
+}
+
+/// A runtime reports the end by signal N as 128 + N; nobody can tell that from exit(128 +
+/// N).
+Exit exit_of(int status) {
+  constexpr int signals = 128, last_signal = 64;
+  return Exit::known(
+    status > signals && status <= signals + last_signal ? signals - status : status);
+}
+
+} // namespace
+
+DockerJob::DockerJob(Surroundings& around, std::uint64_t serial, JobSpec spec)
+  : around_(around), serial_(serial), spec_(std::move(spec)) {}
+
+void DockerJob::send(http::Request request, Next next) {
+  around_.engine.client().send(
+    std::move(request), [self = shared_from_this(), next](const http::Reply& reply) {
+      (self.get()->*next)(reply);
+    });
+}
+
+void DockerJob::again(void (DockerJob::*order)()) {
+  around_.loop.after(pause_before(tries_++), [self = shared_from_this(), order] {
+    if (self->state_ != State::over)
+      (self.get()->*order)();
+  });
+}
+
+// -- start ------------------------------------------------------------------------------
+
+void DockerJob::begin() {
+  if (terminate_)
+    return fail("terminated before it was created", 0);
+  state_ = State::creating;
+  around_.images.ensure(spec_.image.empty() ? around_.place.image : spec_.image,
+                        [self = shared_from_this()](const Image& image) {
+                          if (self->terminate_)
+                            return self->fail("terminated before it was created", 0);
+                          if (!image.problem.empty())
+                            return self->fail(image.problem, image.status);
+                          self->has_entrypoint_ = image.has_entrypoint;
+                          self->create();
+                        });
+}
+
+void DockerJob::create() {
+  send(around_.engine.request(
+         "POST", "/containers/create?name=" + container_name(around_.place, spec_),
+         container_body(spec_, around_.place, {.has_entrypoint = has_entrypoint_})),
+       &DockerJob::on_created);
+}
+
+void DockerJob::on_created(const http::Reply& reply) {
+  constexpr int conflict = 409;
+  auto told = json::parse(reply.body, nullptr, false);
+  if (reply.ok() && told.is_object()) {
+    id_ = told.value("Id", "");
+    return prepare();
+  }
+  // The name is taken: maybe by a first try of ours whose reply was lost. (Podman has 500
+  // for it.)
+  if (reply.status == conflict || (tries_ > 0 && reply.status != 0))
+    return send(around_.engine.request(
+                  "GET", "/containers/" + container_name(around_.place, spec_) + "/json"),
+                &DockerJob::on_found);
+  if (is_transient(reply) && tries_ < most_tries)
+    return again(&DockerJob::create);
+  fail("create container: " + problem(reply), reply.status);
+}
+
+void DockerJob::on_found(const http::Reply& reply) {
+  auto told = json::parse(reply.body, nullptr, false);
+  if (reply.ok() && told.is_object() && is_ours(told, around_.place, spec_)) {
+    id_ = told.value("Id", "");
+    return prepare();
+  }
+  if (is_transient(reply) && tries_ < most_tries)
+    return again(&DockerJob::create);
+  fail("create container: the name " + container_name(around_.place, spec_) +
+         " is taken by a container that is not ours",
+       reply.status);
+}
+
+void DockerJob::prepare() {
+  state_ = State::preparing;
+  tries_ = 0;
+  if (terminate_) {
+    failure_ = "terminated before it started";
+    return remove();
+  }
+  attach();
+  wait();
+}
+
+void DockerJob::attach() {
+  auto weak = weak_from_this();
+  bool at_start = state_ == State::preparing;
+  stream_ = around_.engine.client().upgrade(
+    around_.engine.request("POST", "/containers/" + id_ +
+                                     "/attach?stream=1&stdin=1&stdout=1&stderr=1"),
+    {.head =
+       [weak, at_start](int) {
+         auto self = weak.lock();
+         if (!self || !at_start)
+           return;
+         self->attached_ = true;
+         self->stream_->write(container_start(self->spec_));
+         self->prepared();
+       },
+     .data =
+       [weak](std::string_view bytes) {
+         auto self = weak.lock();
+         if (!self)
+           return true;
+         self->decoder_.feed(bytes, [&](std::string_view text) {
+           self->around_.output.write(self->serial_, text);
+         });
+         return self->around_.output.has_room();
+       }},
+    [weak](const http::Reply& reply) {
+      auto self = weak.lock();
+      if (!self)
+        return;
+      if (self->state_ == State::preparing && !self->attached_) {
+        self->failure_ = "attach to the container: " + problem(reply);
+        self->failure_status_ = reply.status;
+        return self->remove();
+      }
+      self->output_over();
+    });
+}
+
+/// The reply begins at once and ends with the container.
+void DockerJob::wait() {
+  auto request =
+    around_.engine.request("POST", "/containers/" + id_ + "/wait?condition=removed");
+  request.limit = {};
+  auto body = std::make_shared<std::string>();
+  around_.engine.client().stream(
+    std::move(request),
+    {.head =
+       [self = shared_from_this()](int status) {
+         if (status == 200 && self->state_ == State::preparing) {
+           self->waiting_ = true;
+           self->prepared();
+         }
+       },
+     .data =
+       [body](std::string_view piece) {
+         *body += piece;
+         return true;
+       }},
+    [self = shared_from_this(), body](const http::Reply& reply) {
+      self->on_waited(reply, *body);
+    });
+}
+
+void DockerJob::prepared() {
+  if (attached_ && waiting_ && state_ == State::preparing) {
+    state_ = State::starting;
+    start();
+  }
+}
+
+void DockerJob::start() {
+  send(around_.engine.request("POST", "/containers/" + id_ + "/start"),
+       &DockerJob::on_started);
+}
+
+void DockerJob::on_started(const http::Reply& reply) {
+  constexpr int already = 304;
+  if (state_ != State::starting)
+    return; // It has even ended.
+  if (reply.ok() || reply.status == already)
+    return started();
+  if (is_transient(reply) && tries_ < most_tries)
+    return again(&DockerJob::start); // If it runs, the engine says so.
+  failure_ = "start container: " + problem(reply);
+  failure_status_ = reply.status;
+  remove();
+}
+
+void DockerJob::started() {
+  state_ = State::running;
+  tries_ = 0;
+  around_.settled(serial_);
+  if (!std::exchange(told_started_, true))
+    around_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
+  if (terminate_)
+    terminate(*terminate_);
+}
+
+// -- end --------------------------------------------------------------------------------
+
+void DockerJob::on_waited(const http::Reply& reply, const std::string& body) {
+  if (state_ == State::over || state_ == State::removing)
+    return;
+  auto told = json::parse(body, nullptr, false);
+  if (reply.ok() && told.is_object() && told.contains("StatusCode")) {
+    if (state_ == State::preparing) { // Somebody has removed it.
+      failure_ = "the container was removed before it was started";
+      return remove();
+    }
+    return exited(exit_of(told["StatusCode"].get<int>()));
+  }
+  look(); // The connection broke, or the engine: what about the container?
+}
+
+void DockerJob::look() {
+  if (!exit_)
+    send(around_.engine.request("GET", "/containers/" + id_ + "/json"),
+         &DockerJob::on_looked);
+}
+
+/// An engine that says nothing says nothing about the container either.
+void DockerJob::on_looked(const http::Reply& reply) {
+  constexpr int gone = 404;
+  if (state_ == State::over || state_ == State::removing || exit_)
+    return;
+  auto told = json::parse(reply.body, nullptr, false);
+  if (reply.status == gone)
+    return exited(Exit::unknown("the engine lost sight of the container"));
+  auto state =
+    reply.ok() && told.is_object() ? told.value("State", json::object()) : json::object();
+  auto status = state.value("Status", "");
+  if (status == "exited" || status == "dead") {
+    exited(exit_of(state.value("ExitCode", 0)));
+    return;
+  }
+  if (!status.empty()) {
+    tries_ = 0;
+    if (!stream_)
+      attach();
+    return wait();
+  }
+  again(&DockerJob::look);
+}
+
+void DockerJob::output_over() {
+  stream_ = nullptr;
+  output_over_ = true;
+  if (exit_)
+    conclude();
+}
+
+void DockerJob::exited(const Exit& exit) {
+  if (exit_)
+    return;
+  if (state_ == State::starting)
+    started(); // Its reply is still on the way.
+  exit_ = exit;
+  around_.loop.cancel(force_);
+  if (output_over_ || !stream_)
+    return conclude();
+  patience_ = around_.loop.after(output_limit, [weak = weak_from_this()] {
+    if (auto self = weak.lock())
+      self->conclude();
+  });
+}
+
+void DockerJob::out_of_memory() {
+  out_of_memory_ = true;
+  if (concluding_)
+    conclude();
+}
+
+void DockerJob::conclude() {
+  around_.loop.cancel(patience_);
+  if (state_ == State::over)
+    return;
+  bool killed = exit_->code == -SIGKILL && !asked_ && !terminate_;
+  if (killed && !out_of_memory_ && spec_.resources.memory_mb > 0 &&
+      !around_.engine.is_podman() && !std::exchange(concluding_, true)) {
+    patience_ = around_.loop.after(oom_news_limit, [weak = weak_from_this()] {
+      if (auto self = weak.lock())
+        self->conclude();
+    });
+    return;
+  }
+  close({.kind = JobEvent::Kind::ended,
+         .job = spec_.name,
+         .exit_code = exit_->code,
+         .detail = killed ? killed_detail() : exit_->detail});
+}
+
+std::string DockerJob::killed_detail() const {
+  auto limit = std::to_string(spec_.resources.memory_mb) + " MB";
+  bool limited = spec_.resources.memory_mb > 0;
+  // Podman does not tell; the container's first process does.
+  if (out_of_memory_ ||
+      around_.output.last(serial_).find(out_of_memory_words) != std::string::npos)
+    return limited ? "OOMKilled, limit " + limit : "OOMKilled";
+  if (limited && around_.engine.is_podman())
+    return exit_->detail + ", memory limit " + limit + ", cause not reported";
+  return exit_->detail;
+}
+
+void DockerJob::terminate(milliseconds grace) {
+  if (state_ == State::over || state_ == State::removing || exit_)
+    return;
+  if (state_ != State::running) {
+    terminate_ = terminate_ ? std::min(*terminate_, grace) : grace;
+    if (state_ == State::preparing) {
+      failure_ = "terminated before it started";
+      remove();
+    }
+    return;
+  }
+  asked_ = true;
+  around_.loop.cancel(force_);
+  ask(grace);
+}
+
+/// Again and again, as the kernel drops what the first process of a container is sent
+/// before it has a handler.
+void DockerJob::ask(milliseconds grace) {
+  if (exit_ || state_ != State::running)
+    return;
+  if (grace.count() <= 0)
+    return kill("KILL");
+  kill("TERM");
+  auto pause = std::min(grace, ask_again);
+  force_ = around_.loop.after(pause, [weak = weak_from_this(), left = grace - pause] {
+    if (auto self = weak.lock())
+      self->ask(left);
+  });
+}
+
+/// Until it is gone: an engine that does not reply may not have heard.
+void DockerJob::kill(const char* signal) {
+  around_.engine.client().send(
+    around_.engine.request("POST", "/containers/" + id_ + "/kill?signal=" + signal),
+    [self = shared_from_this(), signal](const http::Reply& reply) {
+      if (is_transient(reply) && self->state_ == State::running && !self->exit_)
+        self->around_.loop.after(pause_before(self->tries_++), [self, signal] {
+          if (self->state_ == State::running && !self->exit_)
+            self->kill(signal);
+        });
+    });
+}
+
+/// For one that never started; then it is told as failed.
+void DockerJob::remove() {
+  if (state_ != State::removing)
+    tries_ = 0;
+  state_ = State::removing;
+  around_.engine.client().send(
+    around_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
+    [self = shared_from_this()](const http::Reply& reply) {
+      if (is_transient(reply) && self->tries_ < most_tries)
+        return self->again(&DockerJob::remove);
+      self->fail(self->failure_, self->failure_status_);
+    });
+}
+
+void DockerJob::fail(const std::string& detail, int status) {
+  close({.kind = JobEvent::Kind::failed,
+         .job = spec_.name,
+         .detail = detail,
+         .status = status});
+}
+
+void DockerJob::close(JobEvent event) {
+  if (std::exchange(state_, State::over) == State::over)
+    return;
+  around_.loop.cancel(force_);
+  stream_ = nullptr;
+  around_.output.close(serial_);
+  auto& around = around_; // closed() drops this.
+  auto serial = serial_;
+  around.settled(serial);
+  around.closed(serial);
+  around.event(event);
+}
+
+} // namespace fiber::backends::docker

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backends/backend.hpp"
+#include "backends/docker/container.hpp"
+#include "backends/docker/engine.hpp"
+#include "backends/docker/images.hpp"
+#include "backends/job_exit.hpp"
+#include "backends/loop.hpp"
+#include "backends/output.hpp"
+
+namespace fiber::backends::docker {
+
+/// What the jobs of one engine share.
+struct Surroundings {
+  Loop& loop;
+  Output& output;
+  Engine& engine;
+  Images& images;
+  const Placement& place;
+  std::function<void(const JobEvent&)> event;
+  std::function<void(std::uint64_t serial)> settled; ///< It has started, or is over.
+  std::function<void(std::uint64_t serial)> closed;  ///< Before its last event.
+};
+
+/// One container, from the order to its last event. On the loop's thread only.
+///
+/// Output is attached and the wait for its removal begun before it is started, so that
+/// nothing of a container that ends at once is missed although the engine removes it.
+/// Each order that got no reply is given again; the container's name, or its state, tells
+/// what became of the first.
+class DockerJob : public std::enable_shared_from_this<DockerJob> {
+public:
+  DockerJob(Surroundings& around, std::uint64_t serial, JobSpec spec);
+
+  void begin();
+  void terminate(std::chrono::milliseconds grace);
+  /// The engine has told that this container's memory is used up.
+  void out_of_memory();
+  const std::string& container() const { return id_; }
+  /// Of the logs, which outlive the job.
+  std::uint64_t serial() const { return serial_; }
+
+private:
+  enum class State { queued, creating, preparing, starting, running, removing, over };
+  using Next = void (DockerJob::*)(const http::Reply&);
+
+  // Each sends one order; the reply goes to its on_ counterpart.
+  void create();
+  void on_created(const http::Reply& reply);
+  void on_found(const http::Reply& reply);
+  void prepare();
+  void attach();
+  void wait();
+  void prepared();
+  void start();
+  void on_started(const http::Reply& reply);
+  void started();
+  void look();
+  void on_looked(const http::Reply& reply);
+  void ask(std::chrono::milliseconds grace);
+  void kill(const char* signal);
+  void remove();
+
+  void send(http::Request request, Next next);
+  void again(void (DockerJob::*order)());
+  void on_waited(const http::Reply& reply, const std::string& body);
+  void output_over();
+  void exited(const Exit& exit);
+  void conclude();
+  std::string killed_detail() const;
+  void fail(const std::string& detail, int status);
+  void close(JobEvent event);
+
+  Surroundings& around_;
+  const std::uint64_t serial_;
+  const JobSpec spec_;
+  State state_ = State::queued;
+  std::string id_; // Of the container, once it exists.
+  std::shared_ptr<http::Client::Upgrade> stream_;
+  StreamDecoder decoder_;
+  bool attached_ = false, waiting_ = false, output_over_ = false, told_started_ = false;
+  bool out_of_memory_ = false, concluding_ = false;
+  bool has_entrypoint_ = false; // Of its image.
+  int tries_ = 0;               // Of the order under way.
+  std::optional<Exit> exit_;
+  std::optional<std::chrono::milliseconds> terminate_; // Asked for before it ran.
+  bool asked_ = false;                                 // By terminate(), with grace.
+  std::string failure_;                                // What remove() is to report.
+  int failure_status_ = 0;
+  Loop::Timer force_{}, patience_{};
+};
+
+} // namespace fiber::backends::docker

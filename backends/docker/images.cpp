@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/docker/images.hpp"
+
+#include <memory>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/loop.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::backends::docker {
+
+namespace {
+
+constexpr std::chrono::seconds progress_every{2};
+constexpr std::chrono::minutes pull_silence{3};
+
+/// Where the engine is to fetch it. Without a tag it would fetch every one there is.
+std::string pull_path(const std::string& name) {
+  auto slash = name.rfind('/');
+  auto last = name.substr(slash == name.npos ? 0 : slash + 1);
+  auto path = "/images/create?fromImage=" + http::escape(name);
+  bool tagged = last.find(':') != last.npos || last.find('@') != last.npos;
+  return tagged ? path : path + "&tag=latest";
+}
+
+} // namespace
+
+/// One pull: the engine tells its progress in lines of JSON, and its failure too, after
+/// it has replied 200.
+struct Images::Pull {
+  std::string line, problem;
+  std::map<std::string, std::pair<double, double>> layers; // Bytes there, and in all.
+  Loop::Clock::time_point told = Loop::Clock::now();
+
+  void feed(std::string_view piece, const std::string& name) {
+    for (char c : piece)
+      if (c != '\n')
+        line += c;
+      else
+        take(std::exchange(line, {}), name);
+  }
+
+  void take(const std::string& text, const std::string& name) {
+    auto news = nlohmann::json::parse(text, nullptr, false);
+    if (!news.is_object())
+      return;
+    if (auto error = news.find("error"); error != news.end() && error->is_string())
+      problem = *error;
+    auto detail = news.value("progressDetail", nlohmann::json::object());
+    if (detail.is_object() && detail.contains("total"))
+      layers[news.value("id", "")] = {detail.value("current", 0.0),
+                                      detail.value("total", 0.0)};
+    if (Loop::Clock::now() - told < progress_every)
+      return;
+    told = Loop::Clock::now();
+    double there = 0, all = 0;
+    for (auto& [id, bytes] : layers) {
+      there += bytes.first;
+      all += bytes.second;
+    }
+    log().warn("docker: pulling {}: {:.0f} of {:.0f} MB", name, there / 1e6, all / 1e6);
+  }
+};
+
+void Images::ensure(const std::string& name, Done done) {
+  if (auto known = known_.find(name); known != known_.end())
+    return done(known->second);
+  auto& waiting = waiting_[name];
+  waiting.push_back(std::move(done));
+  if (waiting.size() == 1)
+    inspect(name, true);
+}
+
+void Images::inspect(const std::string& name, bool may_pull) {
+  engine_.client().send(
+    engine_.request("GET", "/images/" + http::escape(name) + "/json"),
+    [this, name, may_pull](const http::Reply& reply) {
+      if (reply.status == 404 && may_pull)
+        return pull(name);
+      if (!reply.ok())
+        return settle(name, {.problem = "image " + name + ": " + problem(reply),
+                             .status = reply.status});
+      auto told = nlohmann::json::parse(reply.body, nullptr, false);
+      auto entrypoint = nlohmann::json::json_pointer("/Config/Entrypoint");
+      settle(name, {.has_entrypoint = told.is_object() && told.contains(entrypoint) &&
+                                      !told[entrypoint].empty()});
+    });
+}
+
+void Images::pull(const std::string& name) {
+  log().warn("docker: the engine has no image {}; pulling it", name);
+  auto request = engine_.request("POST", pull_path(name));
+  request.limit = {};
+  request.silence_limit = pull_silence;
+  auto pulling = std::make_shared<Pull>();
+  engine_.client().stream(
+    std::move(request),
+    {.data =
+       [pulling, name](std::string_view piece) {
+         pulling->feed(piece, name);
+         return true;
+       }},
+    [this, name, pulling](const http::Reply& reply) {
+      auto& why = pulling->problem;
+      if (!reply.ok())
+        why = problem(reply);
+      if (!why.empty())
+        return settle(name,
+                      {.problem = "image " + name +
+                                  " is not on the engine and can't be pulled: " + why,
+                       .status = reply.ok() ? 404 : reply.status});
+      log().warn("docker: pulled {}", name);
+      inspect(name, false);
+    });
+}
+
+void Images::settle(const std::string& name, Image image) {
+  auto waiting = std::exchange(waiting_[name], {});
+  waiting_.erase(name);
+  if (image.problem.empty())
+    known_[name] = image;
+  for (auto& done : waiting)
+    done(image);
+}
+
+} // namespace fiber::backends::docker

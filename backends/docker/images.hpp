@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/docker/engine.hpp"
+
+namespace fiber::backends::docker {
+
+/// What matters of an image.
+struct Image {
+  std::string problem = {}; ///< Why it can't be had; empty if it is there.
+  int status = 0;           ///< HTTP status of the problem.
+  bool has_entrypoint = false;
+};
+
+/// The images of an engine; what is missing is pulled, once, with its progress logged. On
+/// the loop's thread only.
+class Images {
+public:
+  using Done = std::function<void(const Image&)>;
+
+  explicit Images(Engine& engine) : engine_(engine) {}
+  /// Calls `done` when the image is there or can't be had.
+  void ensure(const std::string& name, Done done);
+
+private:
+  struct Pull;
+
+  void inspect(const std::string& name, bool pull);
+  void pull(const std::string& name);
+  void settle(const std::string& name, Image image);
+
+  Engine& engine_;
+  std::map<std::string, Image> known_;
+  std::map<std::string, std::vector<Done>> waiting_;
+};
+
+} // namespace fiber::backends::docker

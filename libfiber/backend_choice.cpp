@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/backend_choice.hpp"
+
+#include <utility>
+
+#include "backends/docker/docker_backend.hpp"
+#include "backends/local/local_backend.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::detail {
+namespace {
+
+std::shared_ptr<backends::Backend> make_local(const Settings& settings) {
+  backends::LocalOptions options;
+  options.plain_spawn = settings.zygote == "never";
+  options.forward_output = settings.forward_output;
+  return backends::make_local(std::move(options));
+}
+
+std::shared_ptr<backends::Backend> make_docker(const Settings& settings) {
+  backends::DockerOptions options;
+  options.host = settings.docker_host;
+  options.image = settings.image;
+  options.network = settings.docker_network;
+  options.volumes = settings.docker_volumes;
+  options.environment = settings.environment;
+  options.forward_output = settings.forward_output;
+  options.lease = settings.lease;
+  return backends::make_docker(std::move(options));
+}
+
+} // namespace
+
+std::shared_ptr<backends::Backend> make_backend(const Settings& settings) {
+  if (settings.backend == "docker")
+    return make_docker(settings);
+  if (settings.backend == "auto")
+    log().info("backend local: no cluster was named");
+  return make_local(settings);
+}
+
+} // namespace fiber::detail

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "backends/backend.hpp"
+#include "libfiber/settings.hpp"
+
+namespace fiber::detail {
+
+/// The backend that `settings` name; not for "inline". Throws backends::EngineError.
+std::shared_ptr<backends::Backend> make_backend(const Settings& settings);
+
+} // namespace fiber::detail

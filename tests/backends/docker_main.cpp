@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/backends/job_script.hpp"
+#include "tests/clusters/cluster.hpp"
+
+int main(int argc, char** argv) {
+  if (auto entry = fiber::backends::enter_job())
+    return fiber::backends::play(*entry, argc, argv);
+  fiber::clusters::enter_network(fiber::clusters::docker(), "DOCKER_NETNS");
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

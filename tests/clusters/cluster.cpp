@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/clusters/cluster.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "wire/unique_fd.hpp"
+
+namespace fiber::clusters {
+
+namespace {
+
+Cluster read_cluster(const char* state_variable, const std::string& usual_state) {
+  const char* state = std::getenv(state_variable);
+  std::ifstream file((state ? state : usual_state) + "/env");
+  if (!file)
+    return {};
+  std::map<std::string, std::string> told;
+  for (std::string line; std::getline(file, line);)
+    if (auto equals = line.find('='); equals != line.npos)
+      told[line.substr(0, equals)] = line.substr(equals + 1);
+  return told;
+}
+
+} // namespace
+
+Cluster docker() {
+  return read_cluster("DOCKER_STATE", "/var/tmp/fiber-docker");
+}
+
+void enter_network(const Cluster& cluster, const std::string& variable) {
+  if (!cluster)
+    return;
+  UniqueFd network(::open(cluster->at(variable).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!network || ::setns(network.get(), CLONE_NEWNET) != 0)
+    std::perror(("enter " + cluster->at(variable)).c_str());
+}
+
+} // namespace fiber::clusters

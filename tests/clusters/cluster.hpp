@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace fiber::clusters {
+
+/// What a running test cluster has told when it came up (tests/clusters/NAME/up), by
+/// name; nothing if it is not up.
+using Cluster = std::optional<std::map<std::string, std::string>>;
+Cluster docker();
+
+/// Moves this process, which must not have threads yet, into the network that `variable`
+/// of the cluster names, where the cluster's machines can be reached. Does nothing if the
+/// cluster is not up.
+void enter_network(const Cluster& cluster, const std::string& variable);
+
+} // namespace fiber::clusters

@@ -1,0 +1,27 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# The machine that the engine has for itself, to be sourced: a network, processes and mounts of its own. When its
+# first process ends, the kernel ends all the others in it.
+
+cluster=fiber-docker # Names the network namespace, the cgroup and the bridge.
+state=${DOCKER_STATE:-/var/tmp/$cluster}
+socket=$state/docker.sock
+export net=10.87.0 # Of the bridge; .1 is the machine itself.
+
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+die() { say "$*"; exit 1; }
+skip() { echo "SKIPPED: $*"; exit 77; }
+
+# One of up and down at a time. The lock leaves no file behind; daemons must not inherit it.
+take_lock() {
+  exec 9<"$(dirname "$state")"
+  flock -w 300 9 || die "another command is still at work after 5 minutes"
+}
+
+api() { curl -sS --max-time 60 --unix-socket "$socket" "$@"; }
+engine_answers() { [[ -S $socket && $(api http://docker/_ping 2>/dev/null) == OK ]]; }
+
+# The process outside that ends the machine when it ends.
+machine_pid() { pgrep -f "^unshare .*$state/boot.pid" | head -n 1; }
+
+cgroups() { find /sys/fs/cgroup -depth -type d -path "*/$cluster*" 2>/dev/null || true; }
