@@ -449,7 +449,7 @@ T unpack(Reader& reader) {
     using Item = typename T::value_type;
     detail::check_value<Item>();
     T items;
-    if constexpr (detail::Flat<Item> && !std::is_same_v<T, std::vector<bool>>) {
+    if constexpr (detail::FlatVector<T>) {
       auto n = reader.size(sizeof(Item));
       auto from = reader.raw(n * sizeof(Item));
       auto* first = reinterpret_cast<const Item*>(from.data());
