@@ -62,11 +62,6 @@ struct SpreadResult<F, std::array<T, N>> {
 template <class F, class Tuple>
 using spread_result_t = typename SpreadResult<F, Tuple>::type;
 
-template <class R>
-using values_t =
-  std::conditional_t<std::is_void_v<R>, void,
-                     std::vector<std::conditional_t<std::is_void_v<R>, int, R>>>;
-
 template <class Range, class Item>
 class RangeStream;
 
@@ -223,7 +218,7 @@ private:
   }
 
   template <class R, class Item, bool spread, class F, class Range>
-  detail::values_t<R> run(F& f, Range&& items, MapOptions options) {
+  auto run(F& f, Range&& items, MapOptions options) {
     detail::check_result<R>();
     auto feed =
       begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::in_order, false);
