@@ -60,13 +60,8 @@ std::shared_ptr<Results> CallFeed::results() const {
 }
 
 bool CallFeed::end_task(KeepScope& scope) {
-  auto begin = ends_.empty() ? 0 : ends_.back();
-  try {
-    actors::check_size(bytes_.size() - begin, target_->most_bytes);
-  } catch (const Error&) {
-    bytes_.resize(begin);
-    throw;
-  }
+  actors::check_size(bytes_.size() - (ends_.empty() ? 0 : ends_.back()),
+                     target_->most_bytes);
   if (ends_.empty())
     target_->oldest = coarse_now();
   ends_.push_back(bytes_.size());

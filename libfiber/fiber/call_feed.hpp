@@ -40,11 +40,11 @@ public:
     Writer writer(bytes_);
     try {
       pack<T>(writer, arguments);
+      return end_task(scope);
     } catch (...) {
       bytes_.resize(ends_.empty() ? 0 : ends_.back());
       throw;
     }
-    return end_task(scope);
   }
   /// The same for something that converts to the argument's type, such as a proxy.
   template <class T, class U>
