@@ -4,7 +4,6 @@
 #include "actors/node_actor.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include <caf/all.hpp>
@@ -12,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/actors/fake_link.hpp"
+#include "tests/wire/wire_fixture.hpp"
 #include "wire/log.hpp"
 
 using namespace fiber;
@@ -19,16 +19,7 @@ using namespace fiber::actors;
 
 namespace {
 
-template <class Condition>
-bool eventually(Condition condition) {
-  auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > limit)
-      return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
+using wire::eventually;
 
 TEST(Node, that_is_asked_to_end_before_it_is_ready_says_so_and_never_that_it_is_ready) {
   log().set_level(spdlog::level::off);
