@@ -16,7 +16,7 @@ namespace {
 /// Results are gathered until one of these is reached, or nothing is left to run.
 constexpr std::size_t most_results = 128;
 constexpr std::size_t most_result_bytes = 32 * 1024;
-constexpr std::chrono::microseconds longest_hold{500};
+constexpr std::chrono::microseconds longest_hold{500}; ///< From the first one's start.
 
 thread_local const TaskContext* current_task = nullptr;
 
@@ -158,7 +158,7 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
     flush_locked();
   if (results.empty()) {
     pending_.first_seq = task.seq;
-    oldest_ = Clock::now();
+    oldest_ = Clock::now() - busy;
   }
   results.push_back({status, size, 0});
   tail_ = std::move(tail);
