@@ -13,6 +13,8 @@
 namespace fiber::e2e {
 namespace {
 
+using namespace std::chrono_literals;
+
 /// The last attempt of each task that ran, from the lines "index attempt".
 int last_attempt(std::size_t index) {
   int last = 0;
@@ -82,7 +84,7 @@ TEST_P(WorkerKilledOn, in_a_task_runs_it_again) {
 TEST_P(WorkerKilledOn, as_soon_as_it_exists_is_started_again) {
   open_with(GetParam());
   auto initialize = [] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100)); // The kill is first.
+    std::this_thread::sleep_for(100ms); // The kill is first.
     note("initialized", std::to_string(getpid()));
   };
   Pool pool(PoolOptions{.workers = 2, .initializer = initialize});
@@ -108,6 +110,46 @@ TEST_P(WorkerKilledOn, as_soon_as_it_exists_is_started_again) {
     return std::count(initialized.begin(), initialized.end(), std::to_string(pid)) == 0;
   });
   EXPECT_GE(early, 1);
+}
+
+// Each one a little later than the one before, until some have come to their initializer:
+// what lies before that, the handshake in particular, is struck on the way.
+TEST_P(WorkerKilledOn, at_any_moment_of_its_start_is_started_again) {
+  open_with(GetParam());
+  Pool pool(PoolOptions{
+    .workers = 2, .initializer = [] { note("initialized", std::to_string(getpid())); }});
+  ASSERT_TRUE(pool.wait_until_workers_up(deadline));
+  auto parent = GetParam() == std::string("no_zygote") ? getpid() : zygote(mark());
+  auto known = children(parent);
+  auto next_victim = [&] {
+    auto end = std::chrono::steady_clock::now() + deadline;
+    while (std::chrono::steady_clock::now() < end)
+      for (auto pid : children(parent))
+        if (std::count(known.begin(), known.end(), pid) == 0)
+          return known.emplace_back(pid);
+    return pid_t{0};
+  };
+  auto victim = await_jobs(2).back();
+  std::size_t killed = 0, early = 0, late = 0;
+  for (auto delay = 0us; late < 3 && killed < 200; delay += 250us) {
+    kill(victim, SIGKILL);
+    ++killed;
+    victim = next_victim();
+    ASSERT_GT(victim, 0);
+    // By the one that stays: while tasks end, losses are no reason to give up.
+    EXPECT_EQ(pool.apply(f, killed), f(killed));
+    std::this_thread::sleep_for(delay);
+    auto initialized = notes("initialized");
+    auto found =
+      std::count(initialized.begin(), initialized.end(), std::to_string(victim));
+    ++(found == 0 ? early : late);
+  }
+  EXPECT_GE(early, 3u);
+  EXPECT_GE(late, 3u);
+  expect_works(pool, 2);
+  EXPECT_EQ(pool.stats().workers_lost, killed);
+  EXPECT_EQ(pool.stats().retries, 0u);
+  EXPECT_EQ(pool.stats().failed, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, WorkerKilledOn,
@@ -150,7 +192,7 @@ TEST_F(WorkerKilled, about_when_it_sends_a_result_counts_it_once) {
       [](std::size_t round) {
         if (this_task::attempt() == 1)
           std::thread([round] {
-            std::this_thread::sleep_for(std::chrono::microseconds(250) * round);
+            std::this_thread::sleep_for(250us * round);
             kill(getpid(), SIGKILL);
           }).detach();
         return std::pair(f(round), this_task::attempt());
