@@ -3,6 +3,10 @@
 
 #include "actors/slot_worker.hpp"
 
+#include <chrono>
+#include <thread>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "wire/stream_link.hpp"
@@ -32,35 +36,57 @@ public:
   std::vector<TaskResults> frames;
 };
 
-/// Runs `f` with each of `arguments` on a slot whose results may have `most` bytes.
+/// A slot, whose results may have `most` bytes, and its driver.
+class Bench {
+public:
+  explicit Bench(std::size_t most = most_value_bytes)
+    : slot({.slot = 0,
+            .rank = 0,
+            .link = links_.first,
+            .page = nullptr,
+            .request_flush = [this] { ++flushes_requested; },
+            .most_result_bytes = most}) {
+    links_.second->start(driver);
+  }
+
+  /// Gives the slot one task for each of `arguments`.
+  template <class R>
+  void push(R (*f)(int), const std::vector<int>& arguments) {
+    auto callable = AnyCallable::of<int, false>(f);
+    Bytes packed;
+    Writer writer(packed);
+    for (int argument : arguments)
+      pack(writer, argument);
+    slot.push({.slot = 0,
+               .first_seq = 1,
+               .call = 1,
+               .first_index = 0,
+               .attempt = 1,
+               .lengths = std::vector<std::uint64_t>(arguments.size(), sizeof(int)),
+               .arguments = Payload(std::move(packed))},
+              std::make_shared<CallCode>(
+                CallCode{1, false, callable.open(), {}, callable.state()}));
+  }
+
+private:
+  std::pair<std::shared_ptr<wire::Link>, std::shared_ptr<wire::Link>> links_ =
+    wire::loopback();
+
+public:
+  std::shared_ptr<Driver> driver = std::make_shared<Driver>();
+  int flushes_requested = 0;
+  SlotWorker slot;
+};
+
+/// Runs `f` with each of `arguments`, one task after the other.
 template <class R>
-std::vector<TaskResults> run(R (*f)(int), std::vector<int> arguments, std::size_t most) {
-  auto [job, driver] = wire::loopback();
-  auto heard = std::make_shared<Driver>();
-  driver->start(heard);
-  SlotWorker slot({.slot = 0,
-                   .rank = 0,
-                   .link = job,
-                   .page = nullptr,
-                   .request_flush = [] {},
-                   .most_result_bytes = most});
-  auto callable = AnyCallable::of<int, false>(f);
-  Bytes packed;
-  Writer writer(packed);
-  for (int argument : arguments)
-    pack(writer, argument);
-  slot.push({.slot = 0,
-             .first_seq = 1,
-             .call = 1,
-             .first_index = 0,
-             .attempt = 1,
-             .lengths = std::vector<std::uint64_t>(arguments.size(), sizeof(int)),
-             .arguments = Payload(std::move(packed))},
-            std::make_shared<CallCode>(
-              CallCode{1, false, callable.open(), {}, callable.state()}));
-  while (slot.step())
+std::vector<TaskResults> run(R (*f)(int), const std::vector<int>& arguments,
+                             std::size_t most) {
+  Bench bench(most);
+  bench.push(f, arguments);
+  while (bench.slot.step())
     ;
-  return heard->frames;
+  return bench.driver->frames;
 }
 
 TEST(SlotWorker, a_result_that_is_too_large_to_be_sent_fails_its_task_alone) {
@@ -78,6 +104,22 @@ TEST(SlotWorker, so_does_a_vector_that_would_be_sent_as_it_is) {
   ASSERT_EQ(frames.size(), 2U);
   EXPECT_EQ(frames[0].results.at(0).status, TaskResult::Status::failure);
   EXPECT_EQ(frames[1].results.at(0).status, TaskResult::Status::value);
+}
+
+// Results of short tasks are gathered; that of a long one would only wait, and the timer
+// that is there for it costs two wake-ups.
+TEST(SlotWorker, sends_the_result_of_a_long_task_as_it_ends) {
+  Bench bench;
+  bench.push(
+    +[](int ms) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+      return ms;
+    },
+    {1, 1, 1});
+  bench.slot.finish();
+  bench.slot.run();
+  EXPECT_EQ(bench.driver->frames.size(), 3U);
+  EXPECT_EQ(bench.flushes_requested, 0);
 }
 
 } // namespace
