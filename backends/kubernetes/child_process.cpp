@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/kubernetes/child_process.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <csignal>
+#include <tuple>
+#include <utility>
+
+#include "backends/backend.hpp"
+#include "backends/local/channel.hpp"
+#include "backends/local/exit.hpp"
+
+namespace fiber::backends::kubernetes {
+
+namespace {
+
+constexpr std::size_t errors_kept = 4096;
+
+/// posix_spawn's settings, freed at the end.
+class Settings {
+public:
+  Settings() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  ~Settings() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+};
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (auto& word : words)
+    result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+/// Hands what can be read now to `take`, but no more than a pipe holds; false at the end.
+template <class Take>
+bool drain(int fd, Take take) {
+  char piece[4096];
+  for (int pieces = 0; pieces < 16; ++pieces) {
+    ssize_t got = ::read(fd, piece, sizeof piece);
+    if (got > 0 && take(std::string_view(piece, static_cast<std::size_t>(got))))
+      continue;
+    if (got < 0 && errno == EINTR)
+      continue;
+    return got < 0 && errno == EAGAIN;
+  }
+  return true;
+}
+
+} // namespace
+
+std::shared_ptr<ChildProcess> ChildProcess::start(Loop& loop, Command command,
+                                                  Done done) {
+  std::shared_ptr<ChildProcess> child(
+    new ChildProcess(loop, std::move(command), std::move(done)));
+  child->run();
+  return child;
+}
+
+ChildProcess::ChildProcess(Loop& loop, Command command, Done done)
+  : loop_(loop), command_(std::move(command)), done_(std::move(done)) {}
+
+ChildProcess::~ChildProcess() {
+  stop_watching();
+  if (pid_ > 0) {
+    kill();
+    reap(); // It is dead already, or so soon that nobody waits for long.
+  }
+}
+
+void ChildProcess::run() {
+  auto self = weak_from_this();
+  try {
+    UniqueFd out, err;
+    std::tie(out_, out) = local::make_pipe();
+    std::tie(err_, err) = local::make_pipe();
+    result_.start_error = spawn(out.get(), err.get());
+  } catch (const EngineError& error) {
+    result_.start_error = error.status();
+  }
+  if (result_.start_error != 0)
+    return loop_.post([self] {
+      if (auto child = self.lock())
+        child->finish();
+    });
+  watch(out_, &ChildProcess::read_output);
+  watch(err_, &ChildProcess::read_errors);
+  pidfd_ = local::open_pidfd(pid_);
+  local::on_exit(loop_, pid_, pidfd_.get(), [self] {
+    if (auto child = self.lock()) {
+      child->reap();
+      child->finish();
+    }
+  });
+  timer_ = loop_.after(command_.limit, [this] {
+    timer_.reset();
+    result_.timed_out = true;
+    kill();
+  });
+}
+
+int ChildProcess::spawn(int out, int err) {
+  Settings settings;
+  auto* actions = &settings.actions;
+  if (!command_.interactive)
+    ::posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(actions, out, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(actions, err, STDERR_FILENO);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&settings.attributes, &none);
+  ::posix_spawnattr_setsigdefault(&settings.attributes, &all);
+  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+  if (!command_.interactive)
+    flags |= POSIX_SPAWN_SETPGROUP;
+  ::posix_spawnattr_setflags(&settings.attributes, static_cast<short>(flags));
+  return ::posix_spawn(&pid_, command_.program.c_str(), actions, &settings.attributes,
+                       pointers(command_.argv).data(),
+                       pointers(command_.environment).data());
+}
+
+void ChildProcess::watch(UniqueFd& pipe, void (ChildProcess::*read)()) {
+  loop_.watch(pipe.get(), EPOLLIN, [this, read](std::uint32_t) { (this->*read)(); });
+}
+
+void ChildProcess::read_output() {
+  bool more = drain(out_.get(), [this](std::string_view piece) {
+    result_.output += piece;
+    result_.too_much_output = result_.output.size() > command_.output_limit;
+    return !result_.too_much_output;
+  });
+  if (result_.too_much_output)
+    kill();
+  if (!more)
+    loop_.unwatch(out_.get());
+}
+
+void ChildProcess::read_errors() {
+  bool more = drain(err_.get(), [this](std::string_view piece) {
+    if (command_.on_errors)
+      command_.on_errors(piece);
+    result_.errors += piece;
+    if (result_.errors.size() > errors_kept)
+      result_.errors.erase(0, result_.errors.size() - errors_kept);
+    return true;
+  });
+  if (!more)
+    loop_.unwatch(err_.get());
+}
+
+void ChildProcess::kill() {
+  if (pid_ <= 0)
+    return;
+  // In our own process group, an interactive one can't be told from us.
+  ::kill(command_.interactive ? pid_ : -pid_, SIGKILL);
+}
+
+void ChildProcess::reap() {
+  siginfo_t ended{};
+  // Not WNOHANG: a traced process is ours a moment later. The program itself may have
+  // reaped it; then nobody knows.
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED) == 0)
+    result_.exit_code = ended.si_code == CLD_EXITED ? ended.si_status : -ended.si_status;
+  pid_ = 0;
+}
+
+void ChildProcess::stop_watching() {
+  for (auto* fd : {&out_, &err_, &pidfd_})
+    if (*fd)
+      loop_.unwatch(fd->get());
+  if (timer_)
+    loop_.cancel(*timer_);
+  timer_.reset();
+}
+
+void ChildProcess::finish() {
+  if (result_.start_error == 0) {
+    read_output();
+    read_errors();
+  }
+  stop_watching();
+  std::exchange(done_, nullptr)(std::move(result_));
+}
+
+} // namespace fiber::backends::kubernetes
