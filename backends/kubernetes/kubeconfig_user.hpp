@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "backends/kubernetes/access.hpp"
+#include "backends/kubernetes/kubeconfig_section.hpp"
+
+namespace fiber::backends::kubernetes {
+
+/// The PEM text of NAME-data, or of the file that NAME tells; that one's path goes to
+/// `file` then. Empty if there is neither. Throws AccessError.
+std::string read_pem(const Section& section, const std::string& name, std::string& file);
+
+/// Fills in who we are: `access.identity`, and the client's certificate of the endpoint,
+/// which is otherwise complete. Throws AccessError.
+void read_user(const Section& user, const Section& cluster, Access& access);
+
+/// Reads users[].user.exec. Throws AccessError.
+ExecPlugin read_exec(const Section& exec, const Section& cluster, const Access& access);
+
+} // namespace fiber::backends::kubernetes
