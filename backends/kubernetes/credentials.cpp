@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/kubernetes/credentials.hpp"
+
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "backends/kubernetes/base64.hpp"
+#include "backends/kubernetes/child_process.hpp"
+#include "backends/kubernetes/exec_credential.hpp"
+#include "backends/kubernetes/header.hpp"
+#include "backends/kubernetes/watched_file.hpp"
+#include "backends/stderr_writer.hpp"
+
+namespace fiber::backends::kubernetes {
+
+namespace {
+
+/// A token that ends while its request is under way is of no use.
+constexpr std::chrono::seconds margin{10};
+
+std::string in_words(std::chrono::milliseconds time) {
+  return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " s"
+                                  : std::to_string(time.count()) + " ms";
+}
+
+std::string how_it_failed(const CommandResult& result, std::chrono::milliseconds limit) {
+  if (result.start_error != 0)
+    return std::generic_category().message(result.start_error);
+  if (result.timed_out)
+    return "no answer within " + in_words(limit);
+  if (result.too_much_output)
+    return "too much output";
+  int code = result.exit_code.value_or(0);
+  if (code == 0)
+    return {};
+  return code > 0 ? "exit code " + std::to_string(code)
+                  : "killed by signal " + std::to_string(-code);
+}
+
+/// The plugin's own words go last, as they may be many.
+std::string message(const ExecPlugin& plugin, const std::string& problem,
+                    const CommandResult& result) {
+  auto text = plugin.place + ": exec plugin " + plugin.command + ": " + problem;
+  if (result.start_error == ENOENT && !plugin.install_hint.empty())
+    text += "; " + plugin.install_hint;
+  auto end = result.errors.find_last_not_of(" \t\r\n");
+  return end == std::string::npos ? text : text + ": " + result.errors.substr(0, end + 1);
+}
+
+} // namespace
+
+class Credentials::Impl : public std::enable_shared_from_this<Impl> {
+public:
+  Impl(Loop& loop, Access access, std::chrono::milliseconds limit)
+    : loop_(loop), access_(std::move(access)), limit_(limit),
+      token_(access_.identity.token_file), ca_(access_.files.ca),
+      cert_(access_.files.client_cert), key_(access_.files.client_key) {
+    build_endpoint();
+    build();
+  }
+
+  void get(Done done);
+  bool refused(std::uint64_t serial);
+
+private:
+  bool read_files(bool force);
+  void build_endpoint();
+  void build();
+  std::string authorization(std::string& error) const;
+  bool has_answer() const;
+  void ask_plugin();
+  void on_answer(const CommandResult& result);
+  void on_credential(ExecCredential credential);
+
+  Loop& loop_;
+  Access access_;
+  std::chrono::milliseconds limit_;
+  WatchedFile token_, ca_, cert_, key_;
+  std::optional<ExecCredential> answer_; // The plugin's last.
+  bool refused_ = false;                 // By the server.
+  std::shared_ptr<ChildProcess> plugin_; // While it runs.
+  std::vector<Done> waiting_;            // For it.
+  StderrWriter stderr_;
+  Pass pass_;
+};
+
+/// Returns whether something changed.
+bool Credentials::Impl::read_files(bool force) {
+  bool token = token_.refresh(force);
+  bool endpoint = ca_.refresh(force);
+  endpoint |= cert_.refresh(force);
+  endpoint |= key_.refresh(force);
+  if (endpoint)
+    build_endpoint();
+  return token || endpoint;
+}
+
+void Credentials::Impl::build_endpoint() {
+  auto endpoint = access_.endpoint;
+  if (!ca_.text().empty())
+    endpoint.ca_pem = ca_.text();
+  if (!cert_.text().empty())
+    endpoint.client_cert_pem = cert_.text();
+  if (!key_.text().empty())
+    endpoint.client_key_pem = key_.text();
+  if (answer_ && endpoint.client_cert_pem.empty()) { // The user's own go first.
+    endpoint.client_cert_pem = answer_->client_cert_pem;
+    endpoint.client_key_pem = answer_->client_key_pem;
+  }
+  pass_.endpoint = std::make_shared<const http::Endpoint>(std::move(endpoint));
+}
+
+std::string Credentials::Impl::authorization(std::string& error) const {
+  const auto& identity = access_.identity;
+  if (!identity.username.empty() || !identity.password.empty())
+    return "Basic " + encode_base64(identity.username + ":" + identity.password);
+  auto token = identity.token;
+  if (auto read = token_.trimmed(); !read.empty())
+    token = read;
+  else if (token.empty() && !token_.path().empty())
+    error = token_.path() + ": " + token_.error();
+  if (!fits_header(token))
+    error = token_.path() + ": a control character is in the token";
+  if (token.empty() && answer_)
+    token = answer_->token;
+  return token.empty() ? "" : "Bearer " + token;
+}
+
+void Credentials::Impl::build() {
+  ++pass_.serial;
+  pass_.error.clear();
+  pass_.headers.clear();
+  auto value = authorization(pass_.error);
+  if (!pass_.error.empty())
+    return;
+  if (!value.empty())
+    pass_.headers.push_back("Authorization: " + value);
+  const auto& more = access_.identity.impersonation;
+  pass_.headers.insert(pass_.headers.end(), more.begin(), more.end());
+}
+
+bool Credentials::Impl::has_answer() const {
+  // In seconds: the clock's nanoseconds end in 2262, and some tokens do later.
+  auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  return answer_ && !refused_ && (!answer_->expires || now + margin < *answer_->expires);
+}
+
+void Credentials::Impl::get(Done done) {
+  if (read_files(false))
+    build();
+  if (!access_.identity.plugin || has_answer())
+    return done(Pass(pass_)); // A copy: what follows may change ours.
+  waiting_.push_back(std::move(done));
+  if (!plugin_)
+    ask_plugin();
+}
+
+bool Credentials::Impl::refused(std::uint64_t serial) {
+  if (serial != pass_.serial)
+    return true; // There is a newer one already.
+  if (read_files(true)) {
+    build();
+    return true;
+  }
+  refused_ = true;
+  return access_.identity.plugin.has_value();
+}
+
+void Credentials::Impl::ask_plugin() {
+  const auto& plugin = *access_.identity.plugin;
+  Command command;
+  command.program = plugin.program;
+  command.argv = plugin.args;
+  command.argv.insert(command.argv.begin(), plugin.command);
+  command.environment = plugin.environment;
+  command.interactive = plugin.interactive;
+  command.limit = limit_;
+  if (plugin.interactive) // It may say where to log in, and wait for that.
+    command.on_errors = [this](std::string_view text) { stderr_.write(text); };
+  auto done = [this](const CommandResult& result) { on_answer(result); };
+  plugin_ = ChildProcess::start(loop_, std::move(command), done);
+}
+
+void Credentials::Impl::on_answer(const CommandResult& result) {
+  auto self = shared_from_this();               // Who waited may drop us.
+  auto child = std::exchange(plugin_, nullptr); // Is still at work: it calls us.
+  auto waiting = std::exchange(waiting_, {});
+  const auto& plugin = *access_.identity.plugin;
+  Pass pass{{}, pass_.endpoint, pass_.serial, {}};
+  auto problem = how_it_failed(result, limit_);
+  try {
+    if (!problem.empty())
+      throw BadCredential(problem);
+    on_credential(parse_exec_credential(result.output, plugin.api_version));
+    pass = pass_;
+  } catch (const BadCredential& bad) {
+    pass.error = message(plugin, bad.what(), result);
+  }
+  for (auto& done : waiting)
+    done(pass);
+}
+
+void Credentials::Impl::on_credential(ExecCredential credential) {
+  auto before = std::exchange(answer_, std::move(credential)).value_or(ExecCredential());
+  refused_ = false;
+  if (before.client_cert_pem != answer_->client_cert_pem ||
+      before.client_key_pem != answer_->client_key_pem)
+    build_endpoint();
+  build();
+}
+
+Credentials::Credentials(Loop& loop, Access access, std::chrono::milliseconds limit)
+  : impl_(std::make_shared<Impl>(loop, std::move(access), limit)) {}
+
+Credentials::~Credentials() = default;
+
+void Credentials::get(Done done) {
+  auto impl = impl_; // `done` may drop us.
+  impl->get(std::move(done));
+}
+
+bool Credentials::refused(std::uint64_t serial) {
+  return impl_->refused(serial);
+}
+
+} // namespace fiber::backends::kubernetes
