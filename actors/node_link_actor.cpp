@@ -268,9 +268,11 @@ struct NodeLinkState {
   void job_event(const backends::JobEvent& event) {
     if (event.kind == backends::JobEvent::Kind::started)
       return;
-    at.job_gone = confirmed = true;
+    at.job_gone = true;
+    confirmed = event.confirmed;
+    disrupted = event.disrupted;
     exit_code = event.exit_code;
-    if (event.kind == backends::JobEvent::Kind::failed) {
+    if (event.kind == backends::JobEvent::Kind::failed && cause == LossCause::ended) {
       cause = LossCause::refused;
       status = event.status;
     }
@@ -278,6 +280,8 @@ struct NodeLinkState {
       explain_exit();
     if (problem.empty())
       problem = event.detail;
+    else if (cause == LossCause::late && !event.detail.empty())
+      problem += ": " + event.detail; // What it waited for.
     if (at.link && !at.link_gone)
       self->delayed_send(self, link_lingers, LingerTick{0});
     end_if_gone();
@@ -356,7 +360,7 @@ struct NodeLinkState {
                          .name = order.name,
                          .exit_code = exit_code,
                          .lease = lease_over,
-                         .planned = draining,
+                         .planned = draining || disrupted,
                          .confirmed = confirmed,
                          .reason = problem,
                          .cause = cause,
@@ -385,7 +389,8 @@ struct NodeLinkState {
   std::optional<int> exit_code;
   wire::Silence starting{{}, {}}, probes{{}, {}};
   bool up = false, answered = false, is_settled = false, stopping = false,
-       draining = false, lease_over = false, confirmed = false, ended = false;
+       draining = false, lease_over = false, confirmed = false, disrupted = false,
+       ended = false;
 };
 
 } // namespace

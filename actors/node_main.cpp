@@ -14,6 +14,7 @@
 
 #include <caf/all.hpp>
 
+#include "actors/anchor.hpp"
 #include "actors/borrowed_thread.hpp"
 #include "actors/code_place.hpp"
 #include "actors/failure.hpp"
@@ -153,6 +154,8 @@ void run_node(backends::JobEntry entry) {
   try {
     auto boot = NodeBoot::unpack(entry.boot);
     log().set_level(spdlog::level::from_str(boot.log_level));
+    if (boot.slots == 0)
+      run_anchor(entry, boot);
     // Never destroyed: the process ends while they are at work.
     auto& reactor = *new wire::Reactor; // NOLINT(cppcoreguidelines-owning-memory)
     auto& config = *new SystemConfig;   // NOLINT(cppcoreguidelines-owning-memory)

@@ -87,7 +87,9 @@ struct JobEvent {
     {}; ///< ended: 0..255, -N for signal N, nothing if unknown.
   std::string detail =
     {}; ///< ended, failed: e.g. "killed by SIGKILL", "exit unknown (zygote lost)".
-  int status = 0; ///< failed: errno or HTTP status; 0 if there is none.
+  int status = 0;         ///< failed: errno or HTTP status; 0 if there is none.
+  bool disrupted = false; ///< ended: somebody else wanted it gone (eviction, drain).
+  bool confirmed = true;  ///< ended: it is known that no process of it is left.
 };
 
 /// An engine said no. what() is "OPERATION: DETAIL".
@@ -118,6 +120,10 @@ public:
   virtual std::string name() const = 0;
   /// By which address jobs reach this process; empty: they inherit their links.
   virtual std::string driver_address() const { return {}; }
+  /// A job without work of its own that dials back and stays as long as this process. A
+  /// backend whose engine then removes what a dead driver has left creates it, at once;
+  /// others ignore it. Throws EngineError.
+  virtual void anchor(JobSpec) {}
   /// Delivers every event from now on, from a thread of the backend's own, one at a time.
   /// Call once, before the first create(). The watcher must not block.
   virtual void watch(Watcher watcher) = 0;

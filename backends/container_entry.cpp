@@ -122,7 +122,6 @@ std::string container_start(const JobSpec& spec) {
 }
 
 JobEntry enter_container() {
-  ::dup2(STDOUT_FILENO, STDERR_FILENO);
   StartHead head;
   read_all(&head, sizeof head);
   if (head.magic != StartHead{}.magic || head.boot > longest || head.keys > longest)
@@ -134,11 +133,16 @@ JobEntry enter_container() {
   entry.keys.resize(head.keys);
   read_all(entry.boot.data(), entry.boot.size());
   read_all(entry.keys.data(), entry.keys.size());
+  begin_container();
+  return entry;
+}
+
+void begin_container() {
+  ::dup2(STDOUT_FILENO, STDERR_FILENO);
   UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!nothing || ::dup2(nothing.get(), STDIN_FILENO) < 0)
     throw engine_error("close stdin", errno);
   leave_first_process_behind();
-  return entry;
 }
 
 } // namespace fiber::backends

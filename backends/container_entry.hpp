@@ -16,11 +16,14 @@ inline constexpr auto out_of_memory_words =
 /// where nothing gets onto a disk.
 std::string container_start(const JobSpec& spec);
 
-/// Becomes the job of a container: reads what container_start() made from stdin, which is
-/// /dev/null from then on; sends stderr the way of stdout, so that they stay in order.
+/// Becomes the job of a container: reads what container_start() made from stdin, then
+/// begin_container(). Throws EngineError if stdin says something else.
+JobEntry enter_container();
+
+/// Makes stdin /dev/null and sends stderr the way of stdout, so that they stay in order.
 /// Where this process is the container's first (pid 1), it stays as what such a process
 /// has to be, one that passes on signals and collects orphans, and this call returns in a
-/// child. Throws EngineError if stdin says something else.
-JobEntry enter_container();
+/// child.
+void begin_container();
 
 } // namespace fiber::backends

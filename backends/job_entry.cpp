@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "backends/container_entry.hpp"
+#include "backends/kubernetes/pod_entry.hpp"
 #include "backends/local/zygote.hpp"
 
 namespace fiber::backends {
@@ -19,6 +20,8 @@ std::optional<JobEntry> enter_job() {
     return enter_container();
   auto colon = node.find(':');
   std::string role = node.substr(0, colon);
+  if (colon != node.npos && role == kubernetes::pod_role)
+    return kubernetes::enter_pod(node.substr(colon + 1));
   if (colon != node.npos && (role == "zygote" || role == "job")) {
     int fd = -1;
     const char* end = node.data() + node.size();

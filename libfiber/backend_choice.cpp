@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backends/docker/docker_backend.hpp"
+#include "backends/kubernetes/kubernetes_backend.hpp"
 #include "backends/local/local_backend.hpp"
 #include "wire/log.hpp"
 
@@ -29,13 +30,35 @@ std::shared_ptr<backends::Backend> make_docker(const Settings& settings) {
   return backends::make_docker(std::move(options));
 }
 
+std::shared_ptr<backends::Backend> make_kubernetes(const Settings& settings) {
+  backends::KubernetesOptions options;
+  auto& name_space = settings.kubernetes_namespace;
+  options.access =
+    settings.kubernetes_context.empty() && backends::kubernetes::inside_pod()
+      ? backends::kubernetes::in_cluster({.name_space = name_space})
+      : backends::kubernetes::from_kubeconfig(
+          {.context = settings.kubernetes_context, .name_space = name_space});
+  options.image = settings.image;
+  options.pod_template = settings.kubernetes_pod_template;
+  options.gpu_key = settings.gpu_key;
+  options.environment = settings.environment;
+  options.forward_output = settings.forward_output;
+  return backends::make_kubernetes(std::move(options));
+}
+
 } // namespace
 
 std::shared_ptr<backends::Backend> make_backend(const Settings& settings) {
   if (settings.backend == "docker")
     return make_docker(settings);
+  if (settings.backend == "kubernetes")
+    return make_kubernetes(settings);
+  if (settings.backend == "auto" && backends::kubernetes::inside_pod()) {
+    log().info("backend kubernetes: this process is in a pod with a service account");
+    return make_kubernetes(settings);
+  }
   if (settings.backend == "auto")
-    log().info("backend local: no cluster was named");
+    log().info("backend local: no cluster was named, and this is no pod");
   return make_local(settings);
 }
 

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "actors/anchor.hpp"
 #include "actors/backend_actor.hpp"
 #include "actors/code_place.hpp"
 #include "actors/share_cache.hpp"
@@ -22,6 +23,14 @@ std::mutex current_mutex;
 std::weak_ptr<Runtime> current_runtime; // NOLINT(bugprone-throwing-static-initialization)
 
 constexpr std::chrono::seconds pool_stop_limit{20};
+
+/// An anchor has nothing to say, and another one takes its place if it goes.
+class AnchorLink final : public wire::LinkHandler {
+public:
+  void on_message(wire::StreamId, Bytes) override {}
+  void on_silence() override {}
+  void on_closed(const std::string&) override {}
+};
 
 /// Blocks until the actor is down.
 void await_down(const caf::actor& actor) {
@@ -98,9 +107,6 @@ Runtime::Runtime(Settings settings)
     address = backend->driver_address();
   if (address.empty() && settings_.link == "tls")
     address = "127.0.0.1";
-  backend_ = actors::spawn_job_backend(*system_, std::move(backend),
-                                       settings_.workers_start_window);
-  services_->backend = backend_;
   services_->reactor = reactor_.get();
   services_->heartbeat_timeout = settings_.heartbeat_timeout;
   services_->lease = settings_.lease;
@@ -108,8 +114,13 @@ Runtime::Runtime(Settings settings)
   services_->log_level = settings_.log_level;
   services_->build = actors::build_id();
   services_->next_incarnation = [this] { return ++incarnations_; };
-  if (!address.empty() && !is_inline())
+  if (!address.empty() && !is_inline()) {
     listen(address);
+    set_anchor(*backend);
+  }
+  backend_ = actors::spawn_job_backend(*system_, std::move(backend),
+                                       settings_.workers_start_window);
+  services_->backend = backend_;
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
 }
 
@@ -130,9 +141,14 @@ void Runtime::listen(const std::string& host) {
   auto open = [&] {
     return std::make_unique<wire::Listener>(
       *reactor_, ca_->issue("driver"), wire::Hello{session, services_->build, 0}, options,
-      [arrivals = services_->arrivals, system = system_.get()](
-        const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
-        arrivals->arrived(*system, hello.incarnation, std::move(link));
+      [this](const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
+        if (hello.incarnation != actors::anchor_incarnation) {
+          services_->arrivals->arrived(*system_, hello.incarnation, std::move(link));
+          return;
+        }
+        link->start(std::make_shared<AnchorLink>());
+        std::lock_guard lock(anchor_mutex_);
+        anchor_link_ = std::move(link);
       });
   };
   try {
@@ -154,6 +170,22 @@ void Runtime::listen(const std::string& host) {
     boot.session = session;
     return keys;
   };
+}
+
+void Runtime::set_anchor(backends::Backend& backend) {
+  actors::NodeBoot boot;
+  boot.incarnation = actors::anchor_incarnation;
+  boot.name = "anchor";
+  boot.slots = 0;
+  boot.heartbeat_interval = settings_.heartbeat_timeout / 4;
+  boot.lease = settings_.lease;
+  boot.log_level = settings_.log_level;
+  backends::JobSpec spec;
+  spec.name = boot.name;
+  spec.keys = services_->address(boot);
+  spec.boot = boot.pack();
+  spec.resources = {.cpu = 0.01}; // It waits.
+  backend.anchor(std::move(spec));
 }
 
 void Runtime::check_open() const {
@@ -219,6 +251,7 @@ void Runtime::close() {
   root_ = nullptr;
   backend_ = nullptr;
   listener_.reset();
+  anchor_link_.reset();
   reactor_.reset(); // Links are closed; their handlers may still write to actors.
   inline_host_.reset();
   system_.reset();

@@ -81,6 +81,7 @@ private:
 
   void check_open() const;
   void listen(const std::string& host);
+  void set_anchor(backends::Backend& backend);
 
   Settings settings_;
   std::shared_mutex gate_; ///< Held exclusively while the system goes away.
@@ -98,6 +99,8 @@ private:
   caf::actor backend_;
   std::mutex holders_mutex_;
   std::vector<std::weak_ptr<ActorHolder>> holders_;
+  std::mutex anchor_mutex_;
+  std::shared_ptr<wire::Link> anchor_link_; ///< Held: its end is the session's.
   std::unique_ptr<wire::SessionCa> ca_;
   std::unique_ptr<wire::Listener> listener_;
 };

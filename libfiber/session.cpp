@@ -15,6 +15,7 @@
 #include "actors/node_main.hpp"
 #include "backends/backend.hpp"
 #include "backends/job_entry.hpp"
+#include "backends/kubernetes/access.hpp"
 #include "libfiber/cpu_quota.hpp"
 #include "libfiber/runtime.hpp"
 #include "libfiber/settings.hpp"
@@ -29,6 +30,8 @@ std::shared_ptr<detail::Runtime> open_runtime(Settings settings) {
     return detail::Runtime::open(std::move(settings));
   } catch (const Error&) {
     throw;
+  } catch (const backends::kubernetes::AccessError& error) {
+    throw ConfigError(error.key, error.place, error.valid, error.problem);
   } catch (const backends::EngineError& error) {
     throw BackendError(error.operation(), error.status(), error.detail());
   } catch (const std::system_error& error) {

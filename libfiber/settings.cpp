@@ -94,6 +94,14 @@ Key text(std::string name, std::string Settings::*field, std::string valid) {
           }};
 }
 
+Key path(std::string name, std::string Settings::*field) {
+  return {std::move(name), "the path of a file that can be read",
+          [field](const std::string& given, Settings& settings) {
+            settings.*field = given;
+            return std::ifstream(given).good();
+          }};
+}
+
 /// Between commas.
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts;
@@ -146,7 +154,8 @@ bool set_volumes(const std::string& text, Settings& settings) {
 
 const std::vector<Key>& keys() {
   static const std::vector<Key> all{
-    choice("backend", &Settings::backend, {"auto", "inline", "local", "docker"}),
+    choice("backend", &Settings::backend,
+           {"auto", "inline", "local", "docker", "kubernetes"}),
     {"workers_start_window", "a whole number from 1 to 100000",
      [](const std::string& text, Settings& settings) {
        std::string unit;
@@ -177,7 +186,13 @@ const std::vector<Key>& keys() {
     text("docker_host", &Settings::docker_host, "unix:///PATH or tcp://HOST:PORT"),
     text("docker_network", &Settings::docker_network, "host or the name of a network"),
     {"docker_volumes", "SOURCE:TARGET or SOURCE:TARGET:ro, separated by commas",
-     set_volumes}};
+     set_volumes},
+    text("kubernetes_namespace", &Settings::kubernetes_namespace,
+         "the name of a namespace"),
+    text("kubernetes_context", &Settings::kubernetes_context,
+         "a context of the kubeconfig"),
+    path("kubernetes_pod_template", &Settings::kubernetes_pod_template),
+    text("gpu_key", &Settings::gpu_key, "a resource such as nvidia.com/gpu")};
   return all;
 }
 
@@ -221,6 +236,10 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("docker_host", code.docker_host);
   put("docker_network", code.docker_network);
   put("docker_volumes", code.docker_volumes);
+  put("kubernetes_namespace", code.kubernetes_namespace);
+  put("kubernetes_context", code.kubernetes_context);
+  put("kubernetes_pod_template", code.kubernetes_pod_template);
+  put("gpu_key", code.gpu_key);
   return given;
 }
 

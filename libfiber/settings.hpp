@@ -27,6 +27,10 @@ struct Settings {
   std::string docker_host;
   std::string docker_network;
   std::vector<std::string> docker_volumes;
+  std::string kubernetes_namespace;
+  std::string kubernetes_context;
+  std::string kubernetes_pod_template; ///< A path.
+  std::string gpu_key = "nvidia.com/gpu";
   bool forward_output = true;
   std::string log_level = "warn";
   std::string zygote = "auto";

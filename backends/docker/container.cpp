@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <fstream>
-#include <set>
 
 #include <nlohmann/json.hpp>
 
-#include "wire/log.hpp"
+#include "backends/program.hpp"
 
 namespace fiber::backends::docker {
 
@@ -81,7 +79,7 @@ void enter_own_container(const json& own, Placement& place, const std::string& s
     if (auto equals = word.find('='); equals != word.npos)
       place.environment[word.substr(0, equals)] = word.substr(equals + 1);
   place.user = own["Config"].value("User", "");
-  place.directory = std::filesystem::current_path().string();
+  place.directory = program_directory();
   auto binds = own["HostConfig"].value("Binds", json());
   if (binds.is_array())
     for (auto& bind : binds) { // The same data; not the engine itself.
@@ -112,28 +110,12 @@ void join_network(const json& own, Placement& place, const std::string& wanted) 
                     "the container of this process is not in that network");
 }
 
-std::string path_of_this_program() {
-  std::error_code error;
-  auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::string() : path.string();
-}
-
-std::vector<std::string> own_arguments() {
-  std::vector<std::string> words;
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  for (std::string word; std::getline(file, word, '\0');)
-    words.push_back(word);
-  if (!words.empty())
-    words.erase(words.begin());
-  return words;
-}
-
 } // namespace
 
 Placement find_place(Engine& engine, const std::string& network) {
   Placement place;
-  place.executable = path_of_this_program();
-  place.arguments = own_arguments();
+  place.executable = program_path();
+  place.arguments = program_arguments();
   auto own = own_container(engine);
   if (!own.is_null()) {
     enter_own_container(own, place, "/var/run/docker.sock");

@@ -11,7 +11,8 @@ namespace fiber {
 /// environment (FIBER_ and the key in capitals), the section [default] of .fiberconfig in
 /// the working directory, its default. docs/configuration.md has valid values.
 struct Config {
-  /// Where jobs run: "auto" (local), "local", "inline", "docker". Default auto.
+  /// Where jobs run: "auto" (kubernetes within a pod, else local), "local",
+  /// "inline", "docker", "kubernetes". Default auto.
   std::optional<std::string> backend = {};
   /// Jobs that may be starting at once. Default 64.
   std::optional<std::size_t> workers_start_window = {};
@@ -48,6 +49,15 @@ struct Config {
   std::optional<std::string> docker_network = {};
   /// "SOURCE:TARGET" or "SOURCE:TARGET:ro", separated by commas. Default none.
   std::optional<std::string> docker_volumes = {};
+  /// Where pods are made. Default: the driver's pod's, else the context's.
+  std::optional<std::string> kubernetes_namespace = {};
+  /// Of the kubeconfig ($KUBECONFIG, ~/.kube/config). Default: its current one; within a
+  /// pod its service account is used unless this is set.
+  std::optional<std::string> kubernetes_context = {};
+  /// A file in YAML or JSON with what each pod shall have besides. Default none.
+  std::optional<std::string> kubernetes_pod_template = {};
+  /// What a GPU is called in the cluster. Default nvidia.com/gpu.
+  std::optional<std::string> gpu_key = {};
 };
 
 } // namespace fiber

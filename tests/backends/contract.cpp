@@ -118,7 +118,8 @@ std::set<std::string> left_files() {
   return names;
 }
 
-BackendTest::BackendTest(std::unique_ptr<Backend> made) : backend(std::move(made)) {
+BackendTest::BackendTest(std::unique_ptr<Backend> made, double cpu)
+  : backend(std::move(made)), cpu_(cpu) {
   backend->watch([this](const JobEvent& event) { events.add(event); });
 }
 
@@ -135,7 +136,15 @@ JobSpec BackendTest::spec(std::string name, std::string_view script) {
   JobSpec spec;
   spec.name = std::move(name);
   spec.boot = boot(script);
+  spec.keys = keys();
   return spec;
+}
+
+Bytes BackendTest::keys() {
+  Bytes keys(2000);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    keys[i] = static_cast<std::byte>(i * 17 + i / 256);
+  return keys;
 }
 
 std::string BackendTest::logs_with(const JobId& job, const std::string& text) {
@@ -148,7 +157,7 @@ void ContractTest::SetUp() {
     GTEST_SKIP() << "SKIPPED: " << reason;
   descriptors_ = open_descriptors();
   files_ = left_files();
-  test_ = std::make_unique<BackendTest>(GetParam().make());
+  test_ = std::make_unique<BackendTest>(GetParam().make(), GetParam().cpu);
 }
 
 void ContractTest::TearDown() {

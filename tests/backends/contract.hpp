@@ -23,6 +23,8 @@ struct BackendTraits {
   bool links = true;     ///< Jobs get a socket pair.
   bool pages = true;     ///< Jobs get shared memory.
   bool same_host = true; ///< Jobs are processes that can be looked at from here.
+  std::size_t most_boot_bytes = 1 << 20;
+  double cpu = 1; ///< Of each job. A cluster refuses more jobs than it has cores for.
 };
 
 inline std::string traits_name(const testing::TestParamInfo<BackendTraits>& info) {
@@ -76,18 +78,25 @@ std::set<std::string> left_files();
 /// One backend with its events. Checks at the end that nothing is left of it.
 class BackendTest {
 public:
-  explicit BackendTest(std::unique_ptr<Backend> backend);
+  explicit BackendTest(std::unique_ptr<Backend> backend, double cpu = 1);
   ~BackendTest();
 
   static JobSpec spec(std::string name, std::string_view script);
+  /// Of every job here.
+  static Bytes keys();
   Job create(std::string name, std::string_view script) {
-    return backend->create(spec(std::move(name), script));
+    auto made = spec(std::move(name), script);
+    made.resources.cpu = cpu_;
+    return backend->create(std::move(made));
   }
   /// Waits for `text` in the logs of a job, which it returns, found or not.
   std::string logs_with(const JobId& job, const std::string& text);
 
   Events events;
   std::unique_ptr<Backend> backend;
+
+private:
+  double cpu_;
 };
 
 class ContractTest : public testing::TestWithParam<BackendTraits> {

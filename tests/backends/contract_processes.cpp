@@ -16,7 +16,7 @@ using std::chrono::minutes;
 using Kind = JobEvent::Kind;
 
 TEST_P(Processes, boot_bytes_of_any_size_arrive_unchanged) {
-  Bytes large(1 << 20);
+  Bytes large(GetParam().most_boot_bytes);
   for (std::size_t i = 0; i < large.size(); ++i)
     large[i] = static_cast<std::byte>(i * 31 + i / 4096);
   auto command = boot("digest\n");
@@ -28,6 +28,12 @@ TEST_P(Processes, boot_bytes_of_any_size_arrive_unchanged) {
     EXPECT_EQ(test_->events.last(job.id).exit_code, 0);
     EXPECT_EQ(test_->backend->logs(job.id), digest(bytes) + "\n");
   }
+}
+
+TEST_P(Processes, keys_arrive_unchanged) {
+  auto job = test_->create("one", "keys");
+  test_->events.last(job.id);
+  EXPECT_EQ(test_->backend->logs(job.id), digest(BackendTest::keys()) + "\n");
 }
 
 TEST_P(Processes, exit_codes_are_told) {

@@ -12,7 +12,7 @@ namespace {
 DockerOptions options() {
   DockerOptions options;
   options.host = clusters::docker()->at("DOCKER_HOST");
-  options.image = "fiber-test:docker_test";
+  options.image = "localhost/fiber-test:docker_test";
   options.forward_output = false;
   return options;
 }

@@ -141,6 +141,8 @@ int play(const JobEntry& entry, int argc, char** argv) {
       echo(entry);
     } else if (command == "page") {
       entry.page->data()[0] = static_cast<std::byte>(std::stoi(rest));
+    } else if (command == "keys") {
+      std::cout << digest(entry.keys) << std::endl;
     } else if (command == "digest") {
       std::cout << digest(entry.boot) << std::endl;
       return 0;

@@ -318,9 +318,9 @@ TEST_F(ExecPluginTest, may_ask_only_in_a_terminal) {
     int without, within;
   } const cases[] = {{"Never", 0, 0}, {"IfAvailable", 0, 1}, {"Always", 2, 1}};
   for (const auto& [mode, without, within] : cases) {
-    KubeconfigOptions options{
-      .files = write("config", config("    exec: {command: ./plugin, interactiveMode: " +
-                                      mode + ", apiVersion: " + v1 + "}\n"))};
+    std::string text = "    exec: {command: ./plugin, apiVersion: " + v1;
+    text.append(", interactiveMode: ").append(mode).append("}\n");
+    KubeconfigOptions options{.files = write("config", config(text))};
     UniqueFd stdin_before(::dup(STDIN_FILENO)), null(::open("/dev/null", O_RDONLY));
     ::dup2(null.get(), STDIN_FILENO);
     EXPECT_EQ(interactive(options), without) << mode;

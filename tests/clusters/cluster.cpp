@@ -32,6 +32,10 @@ Cluster docker() {
   return read_cluster("DOCKER_STATE", "/var/tmp/fiber-docker");
 }
 
+Cluster kubernetes() {
+  return read_cluster("K8S_STATE", "/var/tmp/fiber-k8s");
+}
+
 void enter_network(const Cluster& cluster, const std::string& variable) {
   if (!cluster)
     return;

@@ -11,6 +11,7 @@ namespace fiber::clusters {
 /// name; nothing if it is not up.
 using Cluster = std::optional<std::map<std::string, std::string>>;
 Cluster docker();
+Cluster kubernetes();
 
 /// Moves this process, which must not have threads yet, into the network that `variable`
 /// of the cluster names, where the cluster's machines can be reached. Does nothing if the

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/anchor.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "actors/code_place.hpp"
+#include "wire/listener.hpp"
+#include "wire/log.hpp"
+#include "wire/reactor.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// The first reason to end is the one that counts.
+class Watch final : public wire::LinkHandler {
+public:
+  void on_message(wire::StreamId, Bytes) override {}
+  void on_silence() override { end("nothing heard from the driver for the whole lease"); }
+  void on_closed(const std::string& reason) override {
+    end("the driver is gone: " + reason);
+  }
+
+private:
+  static void end(const std::string& why) {
+    log().info("{}; the session's objects can go", why);
+    std::_Exit(EXIT_SUCCESS);
+  }
+};
+
+} // namespace
+
+void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot) {
+  wire::Reactor reactor;
+  reactor.on_signal(SIGTERM, [] { std::_Exit(128 + SIGTERM); });
+  std::shared_ptr<wire::Link> link;
+  try {
+    link = wire::dial(
+      reactor, boot.host, boot.port, wire::Identity::unpack(entry.keys),
+      {boot.session, build_id(), boot.incarnation}, boot.lease,
+      {.heartbeat_interval = boot.heartbeat_interval, .silence_limit = boot.lease});
+  } catch (const std::exception& error) {
+    log().error("this anchor is of no use: {}", error.what());
+    std::_Exit(EXIT_SUCCESS);
+  }
+  link->start(std::make_shared<Watch>());
+  std::promise<void>().get_future().wait(); // Its handlers end the process.
+  std::_Exit(EXIT_FAILURE);
+}
+
+} // namespace fiber::actors

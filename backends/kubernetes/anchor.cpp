@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/kubernetes/anchor.hpp"
+
+#include <chrono>
+
+#include "wire/log.hpp"
+
+namespace fiber::backends::kubernetes {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr auto ttl = "ttlSecondsAfterFinished";
+constexpr int conflict = 409;
+constexpr std::chrono::seconds remove_patience{5};
+
+} // namespace
+
+void Anchor::create(const JobSpec& spec) {
+  auto job = create_job(spec);
+  owner_ = owner_reference(job, "batch/v1", "Job");
+  auto reply = api_.call(
+    json_request("POST", api_.path("secrets"), secret_body(plan_, spec.keys, owner_)));
+  if (reply.ok() || reply.status == conflict) // A first try whose reply was lost.
+    return;
+  remove();
+  throw EngineError("create secret", reply.status, problem(reply));
+}
+
+json Anchor::create_job(const JobSpec& spec) {
+  auto body = anchor_body(plan_, spec);
+  auto post = [&] { return api_.call(json_request("POST", api_.path("jobs"), body)); };
+  auto reply = post();
+  if (!reply.ok() && reply.body.find(ttl) != std::string::npos) {
+    body["spec"].erase(ttl);
+    reply = post();
+  }
+  if (reply.status == conflict)
+    reply = api_.call({.path = api_.path("jobs", base_name(plan_))});
+  auto job = json::parse(reply.body, nullptr, false);
+  if (!reply.ok() || !job.is_object() || !job.contains("metadata"))
+    throw EngineError("create job", reply.status, problem(reply));
+  if (!job["spec"].contains(ttl)) {
+    plan_.deadline = std::chrono::hours(24);
+    log().warn("kubernetes: the server does not know {} of Jobs: what a driver that is "
+               "killed leaves behind stays until activeDeadlineSeconds, one day, ends it",
+               ttl);
+  }
+  return job;
+}
+
+void Anchor::remove() {
+  if (owner_.is_null())
+    return;
+  json options{
+    {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};
+  for (auto* kind : {"secrets", "jobs"}) {
+    auto reply =
+      api_.call(json_request("DELETE", api_.path(kind, base_name(plan_)), options),
+                remove_patience);
+    if (!reply.ok() && reply.status != 404)
+      log().warn("kubernetes: delete {} {}: {}", kind, base_name(plan_), problem(reply));
+  }
+}
+
+} // namespace fiber::backends::kubernetes

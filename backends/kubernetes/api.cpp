@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/kubernetes/api.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "wire/log.hpp"
+
+namespace fiber::backends::kubernetes {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int unauthorized = 401;
+constexpr milliseconds first_pause{200}, longest_pause{10000};
+
+} // namespace
+
+/// One request, until it is answered by more than a 401.
+struct Api::Order {
+  http::Request request;
+  http::StreamHandler handler;
+  Done done;
+  bool streamed = false, again = false;
+};
+
+Api::Api(Loop& loop, Access access)
+  : loop_(loop), name_space_(access.name_space),
+    description_(access.endpoint.url + " (" + access.source + ")"),
+    client_(loop, access.endpoint), credentials_(loop, std::move(access)) {}
+
+Api::~Api() = default;
+
+void Api::close() {
+  client_.close();
+}
+
+std::string Api::path(const std::string& kind, const std::string& name) const {
+  auto group = kind == "jobs" ? "/apis/batch/v1" : "/api/v1";
+  auto whole = group + std::string("/namespaces/") + name_space_ + "/" + kind;
+  return name.empty() ? whole : whole + "/" + name;
+}
+
+void Api::begin(const std::shared_ptr<Order>& order) {
+  credentials_.get([this, order](const Pass& pass) {
+    if (!pass.error.empty())
+      return loop_.post([order, error = pass.error] { order->done({.error = error}); });
+    if (endpoint_ && endpoint_ != pass.endpoint)
+      client_.set_endpoint(*pass.endpoint);
+    endpoint_ = pass.endpoint;
+    auto request = order->request;
+    request.headers.insert(request.headers.end(), pass.headers.begin(),
+                           pass.headers.end());
+    request.headers.emplace_back("Accept: application/json");
+    auto done = [this, order, serial = pass.serial](http::Reply reply) {
+      if (reply.status == unauthorized && credentials_.refused(serial) &&
+          !std::exchange(order->again, true))
+        return begin(order);
+      order->done(std::move(reply));
+    };
+    if (order->streamed)
+      client_.stream(std::move(request), order->handler, std::move(done));
+    else
+      client_.send(std::move(request), std::move(done));
+  });
+}
+
+void Api::send(http::Request request, Done done) {
+  begin(std::make_shared<Order>(
+    Order{std::move(request), {}, std::move(done), false, false}));
+}
+
+void Api::stream(http::Request request, http::StreamHandler handler, Done done) {
+  begin(std::make_shared<Order>(
+    Order{std::move(request), std::move(handler), std::move(done), true, false}));
+}
+
+http::Reply Api::call(const http::Request& request, milliseconds patience) {
+  auto until = std::chrono::steady_clock::now() + patience;
+  for (int tries = 0;; ++tries) {
+    std::promise<http::Reply> promise;
+    auto future = promise.get_future();
+    loop_.post([&] {
+      send(request, [&](http::Reply reply) { promise.set_value(std::move(reply)); });
+    });
+    auto reply = future.get();
+    auto pause = pause_before(tries, reply);
+    if (!is_transient(reply) || std::chrono::steady_clock::now() + pause > until)
+      return reply;
+    log().debug("kubernetes: {} {}: {}; trying again", request.method, request.path,
+                problem(reply));
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+http::Request json_request(std::string method, std::string path,
+                           const nlohmann::json& body) {
+  return {.method = std::move(method),
+          .path = std::move(path),
+          .headers = {"Content-Type: application/json"},
+          .body = body.dump()};
+}
+
+std::string problem(const http::Reply& reply) {
+  if (reply.status == 0)
+    return reply.error;
+  auto told = nlohmann::json::parse(reply.body, nullptr, false);
+  auto words = told.is_object() ? told.value("message", "") : reply.body.substr(0, 500);
+  if (words.empty())
+    words = "HTTP status " + std::to_string(reply.status);
+  if (reply.status == 403 && words.find("cannot") != words.npos)
+    words += "; the Role in deploy/kubernetes/rbac.yaml grants it";
+  if (reply.status == unauthorized)
+    words += "; the token or certificate is not valid here";
+  return words;
+}
+
+bool is_transient(const http::Reply& reply) {
+  return reply.status == 0 || reply.status == 429 || reply.status >= 500;
+}
+
+milliseconds pause_before(int number, const http::Reply& reply) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  auto pause = std::min(first_pause * (1 << std::min(number, 10)), longest_pause);
+  auto jittered = milliseconds(
+    std::uniform_int_distribution<long>(pause.count() / 2, pause.count())(random));
+  auto asked = reply.headers.find("retry-after");
+  if (asked == reply.headers.end())
+    return jittered;
+  constexpr long most_seconds = 60;
+  auto seconds = std::clamp(std::atol(asked->second.c_str()), 0L, most_seconds);
+  return std::chrono::seconds(seconds) + jittered;
+}
+
+} // namespace fiber::backends::kubernetes

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/kubernetes/kubernetes_backend.hpp"
+
+#include <deque>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "backends/job_table.hpp"
+#include "backends/kubernetes/anchor.hpp"
+#include "backends/kubernetes/api.hpp"
+#include "backends/kubernetes/kubernetes_job.hpp"
+#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/own_pod.hpp"
+#include "backends/kubernetes/pod_watch.hpp"
+#include "backends/program.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::backends {
+
+namespace kubernetes {
+
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds end_patience(30000); // The server removes the rest without us.
+constexpr std::size_t most_creating = 16;
+constexpr double creates_a_second = 50, creates_at_once = 50;
+
+std::string random_session() {
+  std::random_device random;
+  std::string name;
+  for (int i = 0; i < 10; ++i)
+    name += "0123456789abcdef"[random() % 16];
+  return name;
+}
+
+class KubernetesBackend final : public Backend {
+public:
+  explicit KubernetesBackend(KubernetesOptions options);
+  ~KubernetesBackend() override;
+
+  std::string name() const override { return "kubernetes"; }
+  std::string driver_address() const override { return address_; }
+  void anchor(JobSpec spec) override { anchor_.create(std::move(spec)); }
+  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
+  Job create(JobSpec spec) override;
+  void terminate(const JobId& job, milliseconds grace) override;
+  std::string logs(const JobId& job) override { return output_.last(table_.find(job)); }
+  void forget(const JobId& job) override;
+  std::vector<JobId> list() override { return table_.list(); }
+
+private:
+  using JobPtr = std::shared_ptr<KubernetesJob>;
+
+  static Plan first_plan(const KubernetesOptions& options);
+  Surroundings surroundings();
+  void connect();
+  // On the loop's thread.
+  PodWatch::Handler handler();
+  JobPtr find(const json& pod) const;
+  void compare(const json& list);
+  void pump();
+  bool may_create();
+  void end_all();
+
+  Watcher watcher_;
+  JobTable table_;
+  Output output_;
+  Loop loop_;
+  Api api_;
+  Plan plan_;
+  std::string address_;
+  Anchor anchor_;
+  Surroundings around_;
+  PodWatch watch_;
+  // On the loop's thread.
+  std::map<std::uint64_t, JobPtr> jobs_;
+  std::map<std::string, std::uint64_t> pods_; // Names of pods.
+  std::set<std::uint64_t> before_list_; // Those that were there when it was asked for.
+  std::deque<JobPtr> queue_;
+  std::set<std::uint64_t> creating_;
+  double may_create_ = creates_at_once;
+  Loop::Clock::time_point counted_ = Loop::Clock::now();
+  bool pumping_later_ = false;
+};
+
+Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
+  Plan plan;
+  plan.session = random_session();
+  plan.image = options.image;
+  plan.template_pod = options.pod_template.empty()
+                        ? json::object()
+                        : read_pod_template(options.pod_template);
+  plan.gpu_key = options.gpu_key;
+  plan.environment = options.environment;
+  plan.executable = program_path();
+  plan.directory = program_directory();
+  plan.arguments = program_arguments();
+  return plan;
+}
+
+KubernetesBackend::KubernetesBackend(KubernetesOptions options)
+  : output_(options.forward_output), api_(loop_, options.access),
+    plan_(first_plan(options)), anchor_(api_, plan_), around_(surroundings()),
+    watch_(loop_, api_,
+           std::string(instance_label) + "=" + plan_.session + "," + component_label +
+             "=" + worker,
+           handler()) {
+  try {
+    connect();
+  } catch (...) {
+    api_.close();
+    loop_.stop();
+    throw;
+  }
+  loop_.post([this] { watch_.start(); });
+}
+
+void KubernetesBackend::connect() {
+  auto reply = api_.call({.path = api_.path("pods") + "?limit=1"});
+  if (!reply.ok())
+    throw EngineError("reach the Kubernetes API server at " + api_.description(),
+                      reply.status, problem(reply));
+  address_ = look_at_own_pod(api_, plan_);
+  if (address_.empty())
+    address_ = reply.local_address;
+  auto& spec = plan_.template_pod["spec"];
+  auto in_template =
+    spec.is_object() ? spec.value("/containers/0/image"_json_pointer, "") : std::string();
+  if (plan_.image.empty())
+    plan_.image = in_template;
+  if (plan_.image.empty())
+    throw EngineError(
+      "choose an image", 0,
+      "this process is in no pod; set image to one that has this program");
+  log().info("backend kubernetes: {}, namespace {}, image {}", api_.description(),
+             api_.name_space(), plan_.image);
+}
+
+KubernetesBackend::~KubernetesBackend() {
+  loop_.post([this] { end_all(); });
+  if (auto left = table_.wait_for_none(end_patience))
+    log().warn("kubernetes: {} pods have not ended; they are labelled {}={} and will be "
+               "removed with Job {}",
+               left, instance_label, plan_.session, base_name(plan_));
+  anchor_.remove();
+  api_.close();
+  loop_.stop();
+}
+
+Surroundings KubernetesBackend::surroundings() {
+  return {.loop = loop_,
+          .output = output_,
+          .api = api_,
+          .plan = plan_,
+          .owner = anchor_.owner(),
+          .event =
+            [this](const JobEvent& event) {
+              if (watcher_)
+                watcher_(event);
+            },
+          .created =
+            [this](std::uint64_t serial) {
+              if (creating_.erase(serial) > 0)
+                loop_.post([this] { pump(); });
+            },
+          .closed =
+            [this](std::uint64_t serial) {
+              if (auto job = jobs_.extract(serial))
+                pods_.erase(job.mapped()->pod());
+              table_.close(serial);
+            }};
+}
+
+// -- what the watch tells ---------------------------------------------------------------
+
+PodWatch::Handler KubernetesBackend::handler() {
+  return {.changed =
+            [this](const json& pod) {
+              if (auto job = find(pod))
+                job->changed(pod);
+            },
+          .deleted =
+            [this](const json& pod) {
+              if (auto job = find(pod))
+                job->deleted(pod);
+            },
+          .listed = [this](const json& list) { compare(list); },
+          .listing =
+            [this] {
+              before_list_.clear();
+              for (auto& [serial, job] : jobs_)
+                if (job->exists())
+                  before_list_.insert(serial);
+            }};
+}
+
+KubernetesBackend::JobPtr KubernetesBackend::find(const json& pod) const {
+  auto name = pods_.find(pod.value("/metadata/name"_json_pointer, ""));
+  auto job = name == pods_.end() ? jobs_.end() : jobs_.find(name->second);
+  return job == jobs_.end() ? nullptr : job->second;
+}
+
+void KubernetesBackend::compare(const json& list) {
+  for (auto& pod : list.at("items"))
+    if (auto job = find(pod)) {
+      before_list_.erase(job->serial());
+      job->changed(pod);
+    }
+  for (auto serial : std::exchange(before_list_, {}))
+    if (auto job = jobs_.find(serial); job != jobs_.end()) {
+      auto keep = job->second;
+      keep->missing();
+    }
+}
+
+// -- orders -----------------------------------------------------------------------------
+
+bool KubernetesBackend::may_create() {
+  auto now = Loop::Clock::now();
+  std::chrono::duration<double> passed = now - counted_;
+  counted_ = now;
+  may_create_ =
+    std::min(may_create_ + passed.count() * creates_a_second, creates_at_once);
+  if (may_create_ < 1)
+    return false;
+  may_create_ -= 1;
+  return true;
+}
+
+void KubernetesBackend::pump() {
+  while (!queue_.empty() && creating_.size() < most_creating) {
+    if (!may_create()) {
+      if (!std::exchange(pumping_later_, true))
+        loop_.after(milliseconds(20), [this] {
+          pumping_later_ = false;
+          pump();
+        });
+      return;
+    }
+    auto job = std::move(queue_.front());
+    queue_.pop_front();
+    creating_.insert(job->serial());
+    job->begin();
+  }
+}
+
+Job KubernetesBackend::create(JobSpec spec) {
+  auto id = spec.name;
+  if (spec.boot.size() > 64 * 1024)
+    throw EngineError("create job", 0,
+                      "its boot bytes are too many for a pod's variable");
+  auto serial = table_.admit(id);
+  output_.add(serial, id);
+  loop_.post([this, serial, spec = std::move(spec)] {
+    auto job = std::make_shared<KubernetesJob>(around_, serial, spec);
+    jobs_[serial] = job;
+    pods_[job->pod()] = serial;
+    queue_.push_back(std::move(job));
+    pump();
+  });
+  return {.id = id, .link = {}, .page = nullptr};
+}
+
+void KubernetesBackend::terminate(const JobId& id, milliseconds grace) {
+  if (auto serial = table_.find(id))
+    loop_.post([this, serial, grace] {
+      if (auto job = jobs_.find(serial); job != jobs_.end()) {
+        auto keep = job->second;
+        keep->terminate(grace);
+      }
+    });
+}
+
+/// All that exist at once, by one request.
+void KubernetesBackend::end_all() {
+  auto jobs = jobs_; // Ends change it.
+  bool any = false;
+  for (auto& [serial, job] : jobs) {
+    if (!job->exists()) {
+      job->terminate(milliseconds(0));
+      continue;
+    }
+    job->ending();
+    any = true;
+  }
+  if (!any)
+    return;
+  auto selector = http::escape(std::string(instance_label) + "=" + plan_.session + "," +
+                               component_label + "=" + worker);
+  api_.send(json_request("DELETE", api_.path("pods") + "?labelSelector=" + selector,
+                         {{"apiVersion", "v1"},
+                          {"kind", "DeleteOptions"},
+                          {"gracePeriodSeconds", 1},
+                          {"propagationPolicy", "Background"}}),
+            [this](const http::Reply& reply) {
+              if (is_transient(reply))
+                loop_.after(pause_before(0, reply), [this] { end_all(); });
+            });
+}
+
+void KubernetesBackend::forget(const JobId& id) {
+  if (auto serial = table_.forget(id))
+    output_.forget(serial);
+}
+
+} // namespace
+
+} // namespace kubernetes
+
+std::unique_ptr<Backend> make_kubernetes(KubernetesOptions options) {
+  return std::make_unique<kubernetes::KubernetesBackend>(std::move(options));
+}
+
+} // namespace fiber::backends

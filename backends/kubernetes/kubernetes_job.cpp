@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/kubernetes/kubernetes_job.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/kubernetes/pod_state.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::backends::kubernetes {
+
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr int conflict = 409;
+constexpr milliseconds log_limit{3000}; // Of silence, for what is left after the end.
+constexpr milliseconds shortest_grace{1000};
+
+/// What a kubelet writes into a log that it follows when the container goes away.
+bool is_of_the_runtime(std::string_view text) {
+  return text.starts_with("rpc error: code = NotFound desc = an error occurred when try "
+                          "to find container");
+}
+
+} // namespace
+
+KubernetesJob::KubernetesJob(Surroundings& around, std::uint64_t serial, JobSpec spec)
+  : around_(around), serial_(serial), spec_(std::move(spec)),
+    name_(pod_name(around.plan, spec_, serial)) {}
+
+template <class F>
+void KubernetesJob::after(milliseconds pause, F f) {
+  around_.loop.after(pause, [weak = weak_from_this(), f] {
+    if (auto self = weak.lock(); self && !self->over_)
+      f(*self);
+  });
+}
+
+// -- start ------------------------------------------------------------------------------
+
+void KubernetesJob::begin() {
+  create();
+}
+
+void KubernetesJob::create() {
+  if (terminate_ && tries_ == 0)
+    return fail("terminated before it was created", 0);
+  around_.api.send(
+    json_request("POST", around_.api.path("pods"),
+                 pod_body(around_.plan, spec_, serial_, around_.owner)),
+    [self = shared_from_this()](const http::Reply& reply) { self->on_created(reply); });
+}
+
+/// A reply that was lost may have been a yes: the next try then hears of a conflict.
+void KubernetesJob::on_created(const http::Reply& reply) {
+  if (over_)
+    return;
+  if (reply.ok())
+    return came_to_be();
+  if (reply.status == conflict)
+    return around_.api.send(
+      {.path = around_.api.path("pods", name_)},
+      [self = shared_from_this()](const http::Reply& found) { self->on_found(found); });
+  if (!is_transient(reply))
+    return fail("create pod: " + problem(reply), reply.status);
+  log().info("kubernetes: create pod {}: {}; trying again", name_, problem(reply));
+  after(pause_before(tries_++, reply), [](auto& self) { self.create(); });
+}
+
+void KubernetesJob::on_found(const http::Reply& reply) {
+  if (over_)
+    return;
+  auto pod = json::parse(reply.body, nullptr, false);
+  if (reply.ok() && pod.is_object()) {
+    auto ours = pod.value("/metadata/annotations/fiber~1job"_json_pointer, "");
+    if (ours == spec_.name)
+      return came_to_be();
+    return fail("create pod: there is another pod " + name_, conflict);
+  }
+  after(pause_before(tries_++, reply), [](auto& self) { self.create(); });
+}
+
+void KubernetesJob::came_to_be() {
+  if (!std::exchange(exists_, true)) {
+    tries_ = 0;
+    around_.created(serial_);
+  }
+  if (terminate_)
+    remove(*std::exchange(terminate_, std::nullopt));
+}
+
+// -- what the watch tells ---------------------------------------------------------------
+
+void KubernetesJob::changed(const json& pod) {
+  if (over_ || exit_)
+    return;
+  auto state = read_pod(pod, spec_.resources.memory_mb);
+  disrupted_ = disrupted_ || (state.disrupted && !asked_);
+  if (state.started && !std::exchange(started_, true)) {
+    around_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
+    follow();
+  }
+  if (!state.waits_for.empty() && state.waits_for != waits_for_) {
+    log().warn("kubernetes: pod {} waits: {}", name_, state.waits_for);
+    waits_for_ = state.waits_for;
+  }
+  if (state.exit)
+    return exited(*state.exit, true);
+  if (state.never) {
+    remove(shortest_grace);
+    fail(state.waits_for, 0);
+  }
+}
+
+/// An object that goes before its process was seen to end, goes by force: the process may
+/// have a little time left.
+void KubernetesJob::deleted(const json& pod) {
+  changed(pod);
+  if (over_ || exit_)
+    return;
+  if (started_)
+    return exited(Exit::unknown(asked_ ? "terminated" : "the pod was deleted"), asked_);
+  exited(Exit::unknown("the pod was deleted before it started"), true);
+}
+
+void KubernetesJob::missing() {
+  if (!over_ && !exit_)
+    exited(Exit::unknown("the pod is gone"), false);
+}
+
+// -- output -----------------------------------------------------------------------------
+
+void KubernetesJob::follow() {
+  following_ = true;
+  auto path =
+    around_.api.path("pods", name_) + "/log?follow=true&container=" + container_name;
+  if (log_broke_ != Loop::Clock::time_point{})
+    path +=
+      "&sinceSeconds=" +
+      std::to_string(
+        std::chrono::ceil<std::chrono::seconds>(Loop::Clock::now() - log_broke_).count());
+  around_.api.stream(
+    {.path = path, .limit = {}},
+    {.data =
+       [self = shared_from_this()](std::string_view text) {
+         self->log_tries_ = 0;
+         self->log_heard_ = Loop::Clock::now();
+         if (!is_of_the_runtime(text))
+           self->around_.output.write(self->serial_, text);
+         return self->around_.output.has_room();
+       }},
+    [self = shared_from_this()](const http::Reply& reply) { self->on_log_end(reply); });
+}
+
+void KubernetesJob::on_log_end(const http::Reply& reply) {
+  if (over_)
+    return;
+  constexpr int most_tries = 5;
+  if (reply.ok() || (exit_ && log_tries_ >= most_tries)) {
+    log_over_ = true;
+    if (exit_)
+      conclude();
+    return;
+  }
+  log().debug("kubernetes: log of pod {}: {}", name_, problem(reply));
+  if (log_broke_ == Loop::Clock::time_point{} && reply.status == 0)
+    log_broke_ = Loop::Clock::now();
+  after(pause_before(log_tries_++, reply), [](auto& self) { self.follow(); });
+}
+
+// -- end --------------------------------------------------------------------------------
+
+void KubernetesJob::terminate(milliseconds grace) {
+  if (over_ || exit_)
+    return;
+  asked_ = true;
+  if (!exists_) {
+    terminate_ = terminate_ ? std::min(*terminate_, grace) : grace;
+    return;
+  }
+  remove(grace);
+}
+
+/// Never with grace 0: that removes the object and leaves the process for a while.
+void KubernetesJob::remove(milliseconds grace) {
+  auto seconds = std::chrono::ceil<std::chrono::seconds>(std::max(grace, shortest_grace));
+  around_.api.send(json_request("DELETE", around_.api.path("pods", name_),
+                                {{"apiVersion", "v1"},
+                                 {"kind", "DeleteOptions"},
+                                 {"gracePeriodSeconds", seconds.count()},
+                                 {"propagationPolicy", "Background"}}),
+                   [self = shared_from_this(), grace](const http::Reply& reply) {
+                     if (is_transient(reply) && !self->over_)
+                       self->after(pause_before(self->tries_++, reply),
+                                   [grace](auto& job) { job.remove(grace); });
+                   });
+}
+
+void KubernetesJob::exited(Exit exit, bool confirmed) {
+  exit_ = std::move(exit);
+  confirmed_ = confirmed;
+  log().debug("kubernetes: pod {} has ended: {}", name_, exit_->detail);
+  if (!started_ || log_over_)
+    return conclude();
+  if (!following_)
+    follow();
+  log_heard_ = Loop::Clock::now();
+  await_log();
+}
+
+void KubernetesJob::await_log() {
+  after(log_limit, [](auto& self) {
+    if (Loop::Clock::now() - self.log_heard_ < log_limit)
+      self.await_log();
+    else
+      self.conclude();
+  });
+}
+
+void KubernetesJob::conclude() {
+  if (!started_) {
+    auto why = waits_for_.empty() ? exit_->detail : waits_for_;
+    return fail(why, 0);
+  }
+  if (!asked_) // What ended by itself stays in the list otherwise.
+    remove(shortest_grace);
+  close({.kind = JobEvent::Kind::ended,
+         .job = spec_.name,
+         .exit_code = exit_->code,
+         .detail = exit_->detail,
+         .disrupted = disrupted_,
+         .confirmed = confirmed_});
+}
+
+void KubernetesJob::fail(const std::string& detail, int status) {
+  close({.kind = JobEvent::Kind::failed,
+         .job = spec_.name,
+         .detail = detail,
+         .status = status});
+}
+
+void KubernetesJob::close(JobEvent event) {
+  if (std::exchange(over_, true))
+    return;
+  around_.output.close(serial_);
+  auto& around = around_; // closed() drops this.
+  auto serial = serial_;
+  around.created(serial);
+  around.closed(serial);
+  around.event(event);
+}
+
+} // namespace fiber::backends::kubernetes

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backends/backend.hpp"
+#include "backends/job_exit.hpp"
+#include "backends/kubernetes/api.hpp"
+#include "backends/kubernetes/objects.hpp"
+#include "backends/loop.hpp"
+#include "backends/output.hpp"
+
+namespace fiber::backends::kubernetes {
+
+/// What the jobs of one session share.
+struct Surroundings {
+  Loop& loop;
+  Output& output;
+  Api& api;
+  const Plan& plan;
+  const nlohmann::json& owner; ///< OwnerReference to the anchor Job.
+  std::function<void(const JobEvent&)> event;
+  std::function<void(std::uint64_t serial)> created; ///< Or never will be.
+  std::function<void(std::uint64_t serial)> closed;  ///< Before its last event.
+};
+
+/// One pod, from the order to its last event. On the loop's thread only.
+///
+/// What becomes of the pod is told by the watch alone: a failed request, or a 404, says
+/// nothing about a process.
+class KubernetesJob : public std::enable_shared_from_this<KubernetesJob> {
+public:
+  KubernetesJob(Surroundings& around, std::uint64_t serial, JobSpec spec);
+
+  void begin();
+  void terminate(std::chrono::milliseconds grace);
+  /// It is asked to end along with all the others.
+  void ending() { asked_ = true; }
+  /// News of the pod.
+  void changed(const nlohmann::json& pod);
+  void deleted(const nlohmann::json& pod);
+  /// A list that was asked for after the pod was there does not have it.
+  void missing();
+
+  const std::string& pod() const { return name_; }
+  std::uint64_t serial() const { return serial_; }
+  /// The server has said that the pod exists.
+  bool exists() const { return exists_; }
+
+private:
+  void create();
+  void on_created(const http::Reply& reply);
+  void on_found(const http::Reply& reply);
+  void came_to_be();
+  void remove(std::chrono::milliseconds grace);
+  void follow();
+  void on_log_end(const http::Reply& reply);
+  void await_log();
+  void exited(Exit exit, bool confirmed);
+  void conclude();
+  void fail(const std::string& detail, int status);
+  void close(JobEvent event);
+  template <class F>
+  void after(std::chrono::milliseconds pause, F f);
+
+  Surroundings& around_;
+  const std::uint64_t serial_;
+  const JobSpec spec_;
+  const std::string name_;
+  int tries_ = 0, log_tries_ = 0;
+  bool exists_ = false, started_ = false, following_ = false, log_over_ = false;
+  bool asked_ = false, disrupted_ = false, confirmed_ = true, over_ = false;
+  Loop::Clock::time_point log_broke_{}, log_heard_{};
+  std::string waits_for_;
+  std::optional<Exit> exit_;
+  std::optional<std::chrono::milliseconds> terminate_; // Asked for before it existed.
+};
+
+} // namespace fiber::backends::kubernetes

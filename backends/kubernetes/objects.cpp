@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/kubernetes/objects.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "backends/kubernetes/base64.hpp"
+#include "backends/kubernetes/pod_entry.hpp"
+#include "backends/kubernetes/pod_state.hpp"
+
+namespace fiber::backends::kubernetes {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t longest_name = 63; // Longer ones make no host name.
+constexpr auto keys_volume = "fiber-keys";
+
+std::string encode(const Bytes& bytes) {
+  return encode_base64({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+json metadata(const Plan& plan, const std::string& name, const char* component,
+              const json& owner) {
+  json made{{"name", name},
+            {"labels",
+             {{"app.kubernetes.io/name", "fiber"},
+              {managed_label, "fiber"},
+              {instance_label, plan.session},
+              {component_label, component}}}};
+  if (!owner.is_null())
+    made["ownerReferences"] = {owner};
+  return made;
+}
+
+json field_variable(const char* name, const char* field) {
+  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", field}}}}}};
+}
+
+json environment(const Plan& plan, const JobSpec& spec) {
+  auto variables = plan.environment;
+  for (auto& [name, value] : spec.environment)
+    variables[name] = value;
+  variables["FIBER_NODE"] = std::string(pod_role) + ":" + encode(spec.boot);
+  json list = json::array();
+  for (auto& [name, value] : variables)
+    list.push_back({{"name", name}, {"value", value}});
+  list.push_back(field_variable("POD_NAME", "metadata.name"));
+  list.push_back(field_variable("POD_NAMESPACE", "metadata.namespace"));
+  list.push_back(field_variable("POD_UID", "metadata.uid"));
+  list.push_back(field_variable("POD_IP", "status.podIP"));
+  list.push_back(field_variable("NODE_NAME", "spec.nodeName"));
+  return list;
+}
+
+/// No limit of cpu: it would slow down a simulator that has the node for itself. Memory
+/// is asked for as it is limited.
+json resources(const Plan& plan, const JobResources& wanted) {
+  json requests{{"cpu", std::to_string(static_cast<long>(wanted.cpu * 1000)) + "m"}};
+  json limits = json::object();
+  if (wanted.memory_mb > 0)
+    requests["memory"] = limits["memory"] = std::to_string(wanted.memory_mb) + "Mi";
+  if (wanted.gpu > 0) // Extended resources can't be requested otherwise.
+    limits[plan.gpu_key] = std::to_string(wanted.gpu);
+  return {{"requests", requests}, {"limits", limits}};
+}
+
+json pod_spec(const Plan& plan, const JobSpec& spec) {
+  json container{
+    {"name", container_name},
+    {"image", spec.image.empty() ? plan.image : spec.image},
+    {"args", plan.arguments},
+    {"env", environment(plan, spec)},
+    {"resources", resources(plan, spec.resources)},
+    {"terminationMessagePolicy", "FallbackToLogsOnError"},
+    {"volumeMounts",
+     {{{"name", keys_volume}, {"mountPath", keys_folder}, {"readOnly", true}}}}};
+  if (plan.own_image && spec.image.empty()) {
+    container["command"] = {plan.executable};
+    container["workingDir"] = plan.directory;
+  }
+  json ours{{"restartPolicy", "Never"},
+            {"automountServiceAccountToken", false},
+            {"enableServiceLinks", false},
+            {"containers", {container}},
+            {"volumes",
+             {{{"name", keys_volume}, {"secret", {{"secretName", base_name(plan)}}}}}}};
+  if (plan.deadline)
+    ours["activeDeadlineSeconds"] = plan.deadline->count();
+  return merged(plan.template_pod.value("spec", json::object()), ours);
+}
+
+} // namespace
+
+std::string base_name(const Plan& plan) {
+  return "fiber-" + plan.session;
+}
+
+std::string pod_name(const Plan& plan, const JobSpec& spec, std::uint64_t serial) {
+  auto name = base_name(plan) + "-";
+  for (unsigned char c : spec.name)
+    name += std::isalnum(c) ? static_cast<char>(std::tolower(c)) : '-';
+  auto ending = "-" + std::to_string(serial);
+  return name.substr(0, longest_name - ending.size()) + ending;
+}
+
+json secret_body(const Plan& plan, const Bytes& keys, const json& owner) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Secret"},
+          {"metadata", metadata(plan, base_name(plan), anchor, owner)},
+          {"type", "Opaque"},
+          {"immutable", true},
+          {"data", {{keys_file, encode(keys)}}}};
+}
+
+json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t serial,
+              const json& owner) {
+  auto about = merged(plan.template_pod.value("metadata", json::object()),
+                      metadata(plan, pod_name(plan, spec, serial), worker, owner));
+  for (auto& [name, value] : spec.labels)
+    about["labels"][name] = value;
+  about["annotations"][job_annotation] = spec.name;
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata", about},
+          {"spec", pod_spec(plan, spec)}};
+}
+
+json anchor_body(const Plan& plan, const JobSpec& spec) {
+  constexpr int tries = 100; // Of nodes that go away; the anchor itself ends with 0.
+  auto about = metadata(plan, base_name(plan), anchor, nullptr);
+  about.erase("name"); // Of the Job; its pods have their own.
+  json job{{"apiVersion", "batch/v1"},
+           {"kind", "Job"},
+           {"metadata", metadata(plan, base_name(plan), anchor, plan.owner)},
+           {"spec",
+            {{"ttlSecondsAfterFinished", 0},
+             {"backoffLimit", tries},
+             {"template", {{"metadata", about}, {"spec", pod_spec(plan, spec)}}}}}};
+  return job;
+}
+
+json owner_reference(const json& object, const std::string& version,
+                     const std::string& kind) {
+  auto& about = object.at("metadata");
+  return {{"apiVersion", version},
+          {"kind", kind},
+          {"name", about.at("name")},
+          {"uid", about.at("uid")},
+          {"controller", false}};
+}
+
+json merged(json base, const json& over) {
+  if (base.is_object() && over.is_object()) {
+    for (auto& [key, value] : over.items())
+      base[key] = base.contains(key) ? merged(base[key], value) : value;
+    return base;
+  }
+  auto named = [](const json& list) {
+    return list.is_array() && std::all_of(list.begin(), list.end(), [](auto& each) {
+             return each.is_object() && each.contains("name");
+           });
+  };
+  if (!base.is_array() || !over.is_array() || !named(base) || !named(over))
+    return over;
+  for (auto& each : over) {
+    auto same = std::find_if(base.begin(), base.end(),
+                             [&](auto& known) { return known["name"] == each["name"]; });
+    if (same != base.end())
+      *same = merged(*same, each);
+    else
+      base.push_back(each);
+  }
+  return base;
+}
+
+} // namespace fiber::backends::kubernetes

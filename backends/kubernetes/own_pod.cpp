@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/kubernetes/own_pod.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include <unistd.h>
+
+#include "backends/kubernetes/access.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::backends::kubernetes {
+
+namespace {
+
+using nlohmann::json;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// What POD_NAME says (the downward API), else the host name, which most pods have from
+/// their name.
+std::string own_name() {
+  if (auto name = variable("POD_NAME"); !name.empty())
+    return name;
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+} // namespace
+
+std::string look_at_own_pod(Api& api, Plan& plan) {
+  if (!inside_pod())
+    return {};
+  auto reply = api.call({.path = api.path("pods", own_name())});
+  auto pod = json::parse(reply.body, nullptr, false);
+  if (!reply.ok() || !pod.is_object()) {
+    log().warn(
+      "kubernetes: this process's own pod is not known ({}), so that jobs are not "
+      "removed with it; let the downward API set POD_NAME",
+      problem(reply));
+    return variable("POD_IP");
+  }
+  plan.owner = owner_reference(pod, "v1", "Pod");
+  auto& spec = pod["spec"];
+  auto own = spec.value("/containers/0/image"_json_pointer, "");
+  if (plan.image.empty() || plan.image == own) {
+    plan.image = own;
+    plan.own_image = true;
+  }
+  if (auto secrets = spec.value("imagePullSecrets", json()); secrets.is_array())
+    plan.template_pod =
+      merged({{"spec", {{"imagePullSecrets", secrets}}}}, plan.template_pod);
+  return pod.value("/status/podIP"_json_pointer, variable("POD_IP"));
+}
+
+} // namespace fiber::backends::kubernetes

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/kubernetes/pod_state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace fiber::backends::kubernetes {
+
+namespace {
+
+using nlohmann::json;
+
+std::string text(const json& object, const char* key) {
+  auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+const json& part(const json& object, const char* key) {
+  static const json nothing;
+  auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() ? *found : nothing;
+}
+
+template <std::size_t N>
+bool one_of(const std::string& word, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// "REASON: MESSAGE"
+std::string in_words(const json& object) {
+  auto reason = text(object, "reason"), message = text(object, "message");
+  if (reason.empty() || message.empty())
+    return reason + message;
+  return reason + ": " + message;
+}
+
+const json& our_container(const json& status) {
+  static const json nothing;
+  auto& all = part(status, "containerStatuses");
+  for (auto& each : all)
+    if (text(each, "name") == container_name)
+      return each;
+  return nothing;
+}
+
+/// A runtime tells the end by signal N as 128 + N.
+Exit exit_of(const json& terminated, std::size_t memory_mb) {
+  constexpr int signals = 128, last_signal = 64;
+  auto& code = part(terminated, "exitCode");
+  auto& signal = part(terminated, "signal");
+  auto reason = text(terminated, "reason");
+  if (!code.is_number_integer())
+    return Exit::unknown(reason.empty() ? "not told" : reason);
+  auto number = code.get<int>();
+  if (signal.is_number_integer() && signal.get<int>() > 0)
+    number = -signal.get<int>();
+  else if (number > signals && number <= signals + last_signal)
+    number = signals - number;
+  auto exit = Exit::known(number);
+  if (reason == "OOMKilled")
+    exit.detail = memory_mb > 0 ? "OOMKilled, limit " + std::to_string(memory_mb) + " MB"
+                                : "OOMKilled";
+  else if (reason == "ContainerCannotRun" || reason == "StartError")
+    exit.detail = in_words(terminated);
+  return exit;
+}
+
+bool is_disrupted(const json& pod, const json& status) {
+  constexpr std::array<std::string_view, 6> reasons{
+    "Evicted", "Preempting", "Shutdown", "NodeShutdown", "NodeLost", "Terminated"};
+  if (!text(part(pod, "metadata"), "deletionTimestamp").empty() ||
+      one_of(text(status, "reason"), reasons))
+    return true;
+  for (auto& condition : part(status, "conditions"))
+    if (text(condition, "type") == "DisruptionTarget" &&
+        text(condition, "status") == "True")
+      return true;
+  return false;
+}
+
+std::string reason_to_wait(const json& status, const json& waiting) {
+  auto reason = text(waiting, "reason");
+  if (!reason.empty() && reason != "ContainerCreating" && reason != "PodInitializing")
+    return in_words(waiting);
+  for (auto& condition : part(status, "conditions"))
+    if (text(condition, "type") == "PodScheduled" && text(condition, "status") == "False")
+      return in_words(condition);
+  return {};
+}
+
+} // namespace
+
+PodState read_pod(const json& pod, std::size_t memory_mb) {
+  constexpr std::array<std::string_view, 2> hopeless{"InvalidImageName",
+                                                     "ErrImageNeverPull"};
+  PodState result;
+  auto& status = part(pod, "status");
+  auto phase = text(status, "phase");
+  auto& state = part(our_container(status), "state");
+  auto& terminated = part(state, "terminated");
+  auto& waiting = part(state, "waiting");
+  result.disrupted = is_disrupted(pod, status);
+  result.started = state.contains("running") || terminated.is_object();
+  if (terminated.is_object() && text(terminated, "reason") != "ContainerStatusUnknown")
+    result.exit = exit_of(terminated, memory_mb);
+  else if (phase == "Failed" || phase == "Succeeded")
+    result.exit = Exit::unknown(in_words(status).empty() ? phase : in_words(status));
+  if (result.exit && result.disrupted && !in_words(status).empty())
+    result.exit->detail += " (" + in_words(status) + ")";
+  if (!result.started && !result.exit) {
+    result.waits_for = reason_to_wait(status, waiting);
+    result.never = one_of(text(waiting, "reason"), hopeless);
+  }
+  return result;
+}
+
+} // namespace fiber::backends::kubernetes

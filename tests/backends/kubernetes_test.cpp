@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods of a real cluster keep the contract.
+#include "backends/kubernetes/kubernetes_backend.hpp"
+
+#include "tests/backends/contract.hpp"
+#include "tests/clusters/cluster.hpp"
+
+namespace fiber::backends {
+
+namespace {
+
+KubernetesOptions options() {
+  KubernetesOptions options;
+  options.access =
+    kubernetes::from_kubeconfig({.files = clusters::kubernetes()->at("KUBECONFIG")});
+  options.image = "localhost/fiber-test:kubernetes_test";
+  options.forward_output = false;
+  return options;
+}
+
+/// With an anchor, which would end the rest if it ended.
+std::unique_ptr<Backend> make() {
+  auto backend = make_kubernetes(options());
+  auto anchor = BackendTest::spec("anchor", "wait");
+  anchor.resources.cpu = 0.01;
+  backend->anchor(std::move(anchor));
+  return backend;
+}
+
+BackendTraits traits() {
+  return {
+    .name = "kubernetes",
+    .make = make,
+    .missing = [] { return clusters::kubernetes() ? "" : "no Kubernetes cluster is up"; },
+    .links = false,
+    .pages = false,
+    .same_host = false,
+    .most_boot_bytes = 32 * 1024,
+    .cpu = 0.02};
+}
+
+} // namespace
+
+INSTANTIATE_TEST_SUITE_P(kubernetes, Jobs, testing::Values(traits()), traits_name);
+INSTANTIATE_TEST_SUITE_P(kubernetes, Processes, testing::Values(traits()), traits_name);
+
+} // namespace fiber::backends
