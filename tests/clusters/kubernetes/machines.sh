@@ -89,6 +89,7 @@ machine_run() {
 
 # machine_daemon MACHINE PROGRAM ARGUMENT... starts a program that stays; its log is named after it.
 machine_daemon() {
+  machine_is_up "$1" || die "machine $1 is not up"
   machine_run "$1" setsid --fork -- "${@:2}" >>"$(log "$1" "$(basename "$2")")" 2>&1 </dev/null 9<&-
 }
 
