@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool's life: options, resize, close, terminate, join, what is used after the end.
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <numeric>
 #include <ranges>
 #include <set>
@@ -43,23 +45,47 @@ TEST_F(PoolLife, options_that_make_no_sense_are_refused) {
   EXPECT_THROW(Pool(static_cast<std::size_t>(-1)), ConfigError);
 }
 
-/// Until it goes away nothing can be opened.
-class NoDescriptors {
+/// Until it goes away no thread can start: each would need a stack larger than memory.
+class NoThreads {
 public:
-  NoDescriptors() {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit none{0, before_.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &none);
+  NoThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 50);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
   }
-  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
 
 private:
+  pthread_attr_t before_{};
+};
+
+/// Until it goes away no file, in memory or not, can grow.
+class NoBytes {
+public:
+  NoBytes() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit none{0, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~NoBytes() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+private:
+  void (*handler_)(int);
   rlimit before_{};
 };
 
+// Not for lack of descriptors: without any UBSan can't tell what type an object has.
 TEST_F(PoolLife, what_the_machine_refuses_is_a_backend_error) {
-  auto try_it = [](auto action) {
-    NoDescriptors lack;
+  auto status_of = [](auto action) {
     try {
       action();
     } catch (const BackendError& error) {
@@ -67,10 +93,18 @@ TEST_F(PoolLife, what_the_machine_refuses_is_a_backend_error) {
     }
     return 0;
   };
-  EXPECT_EQ(try_it([&] { open(); }), EMFILE);
+  EXPECT_EQ(status_of([&] {
+              NoThreads lack;
+              open();
+            }),
+            EAGAIN);
   open();
   std::vector<int> data(100);
-  EXPECT_EQ(try_it([&] { share(std::span<const int>(data)); }), EMFILE);
+  EXPECT_EQ(status_of([&] {
+              NoBytes lack;
+              share(std::span<const int>(data));
+            }),
+            EFBIG);
   EXPECT_EQ(share(std::span<const int>(data)).size(), 100U);
 }
 
