@@ -3,8 +3,8 @@
 # The machine that the engine has for itself, to be sourced: a network, processes and mounts of its own. When its
 # first process ends, the kernel ends all the others in it.
 
-cluster=fiber-docker # Names the network namespace, the cgroup and the bridge.
-state=${DOCKER_STATE:-/var/tmp/$cluster}
+state=${DOCKER_STATE:-/var/tmp/fiber-docker}
+cluster=${state##*/} # Names the network namespace and the cgroup: another state is another engine.
 socket=$state/docker.sock
 export net=10.87.0 # Of the bridge; .1 is the machine itself.
 
@@ -24,4 +24,5 @@ engine_answers() { [[ -S $socket && $(api http://docker/_ping 2>/dev/null) == OK
 # The process outside that ends the machine when it ends.
 machine_pid() { pgrep -f "^unshare .*$state/boot.pid" | head -n 1; }
 
-cgroups() { find /sys/fs/cgroup -depth -type d -path "*/$cluster*" 2>/dev/null || true; }
+cgroups() { find /sys/fs/cgroup -depth -type d \( -name "$cluster" -o -path "*/$cluster/*" \) 2>/dev/null || true; }
+network_is_there() { ip netns list | cut -d ' ' -f 1 | grep -qx "$cluster"; }
