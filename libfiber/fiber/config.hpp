@@ -32,7 +32,7 @@ struct Config {
   /// "trace", "debug", "info", "warn", "error" or "off". Default warn.
   std::optional<std::string> log_level = {};
   /// Whether local workers are forked by a zygote ("auto") or each started anew
-  /// ("never"): see docs/backends.md. Default auto.
+  /// ("never"): see docs/backends/local.md. Default auto.
   std::optional<std::string> zygote = {};
   /// "HOST" or "HOST:PORT" by which jobs reach the driver. Default: as the backend finds.
   std::optional<std::string> advertise_address = {};
