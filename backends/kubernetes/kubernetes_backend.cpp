@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds end_patience(30000); // The server removes the rest without us.
+constexpr milliseconds end_patience(60000); // The server removes the rest without us.
 constexpr std::size_t most_creating = 16;
 constexpr double creates_a_second = 50, creates_at_once = 50;
 
@@ -298,7 +298,11 @@ void KubernetesBackend::end_all() {
                           {"propagationPolicy", "Background"}}),
             [this](const http::Reply& reply) {
               if (is_transient(reply))
-                loop_.after(pause_before(0, reply), [this] { end_all(); });
+                return static_cast<void>(
+                  loop_.after(pause_before(0, reply), [this] { end_all(); }));
+              auto left = jobs_;
+              for (auto& [serial, job] : left)
+                job->ended_with_all();
             });
 }
 

@@ -15,7 +15,7 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr int conflict = 409;
-constexpr milliseconds log_limit{3000}; // Of silence, for what is left after the end.
+constexpr milliseconds log_limit{10000}; // Of silence, for what is left after the end.
 constexpr milliseconds shortest_grace{1000};
 
 /// What a kubelet writes into a log that it follows when the container goes away.
@@ -89,6 +89,11 @@ void KubernetesJob::came_to_be() {
   }
   if (terminate_)
     remove(*std::exchange(terminate_, std::nullopt));
+}
+
+void KubernetesJob::ended_with_all() {
+  if (!over_ && exists_ && !started_)
+    fail("terminated before it started", 0);
 }
 
 // -- what the watch tells ---------------------------------------------------------------

@@ -39,6 +39,8 @@ public:
   void terminate(std::chrono::milliseconds grace);
   /// It is asked to end along with all the others.
   void ending() { asked_ = true; }
+  /// The server has taken that order: what has not started never will.
+  void ended_with_all();
   /// News of the pod.
   void changed(const nlohmann::json& pod);
   void deleted(const nlohmann::json& pod);
