@@ -8,6 +8,11 @@ cluster=${state##*/} # Names the network namespace and the cgroup: another state
 socket=$state/docker.sock
 export net=10.87.0 # Of the bridge; .1 is the machine itself.
 
+# shellcheck disable=SC2034 # For who sources this.
+engine=(dockerd --data-root "$state/data" --exec-root "$state/run" --pidfile "$state/docker.pid"
+  --host "unix://$socket" --bip "$net.1/24" --userland-proxy=false --cgroup-parent "/$cluster"
+  --exec-opt native.cgroupdriver=cgroupfs --shutdown-timeout 1)
+
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "$*"; exit 1; }
 skip() { echo "SKIPPED: $*"; exit 77; }
@@ -23,6 +28,20 @@ engine_answers() { [[ -S $socket && $(api http://docker/_ping 2>/dev/null) == OK
 
 # The process outside that ends the machine when it ends.
 machine_pid() { pgrep -f "^unshare .*$state/boot.pid" | head -n 1; }
+
+engine_pid() { pgrep -f "^dockerd --data-root $state/data " | head -n 1; }
+
+await_engine() {
+  local since=$SECONDS
+  until engine_answers; do
+    if ((SECONDS > since + 60)) || { ((SECONDS > since + 3)) && [[ -z $(machine_pid) ]]; }; then
+      say "dockerd does not answer; its log ends so:"
+      tail -n 10 "$state/dockerd.log" >&2
+      return 1
+    fi
+    sleep 0.1
+  done
+}
 
 cgroups() { find /sys/fs/cgroup -depth -type d \( -name "$cluster" -o -path "*/$cluster/*" \) 2>/dev/null || true; }
 network_is_there() { ip netns list | cut -d ' ' -f 1 | grep -qx "$cluster"; }
