@@ -49,8 +49,7 @@ json own_container(Engine& engine) {
     auto reply =
       engine.client().call(engine.request("GET", "/containers/" + id + "/json"));
     auto told = json::parse(reply.body, nullptr, false);
-    if (reply.ok() && told.is_object() && told.contains("HostConfig") &&
-        told["State"].value("Running", false))
+    if (reply.ok() && part(told, {"State", "Running"}) == true)
       return told;
   }
   return nullptr;
@@ -63,9 +62,8 @@ std::string gateway_of(Engine& engine, const std::string& network) {
   if (!reply.ok())
     throw EngineError("use docker_network " + network, reply.status, problem(reply));
   auto told = json::parse(reply.body, nullptr, false);
-  auto configs = told.value("/IPAM/Config"_json_pointer, json::array());
-  for (auto& config : configs)
-    if (auto gateway = config.value("Gateway", ""); !gateway.empty())
+  for (auto& config : part(told, {"IPAM", "Config"}))
+    if (auto gateway = text(config, {"Gateway"}); !gateway.empty())
       return gateway.substr(0, gateway.find('/'));
   throw EngineError("use docker_network " + network, 0,
                     "it has no gateway, so jobs in it can't reach this process; set "
@@ -73,33 +71,32 @@ std::string gateway_of(Engine& engine, const std::string& network) {
 }
 
 void enter_own_container(const json& own, Placement& place, const std::string& socket) {
-  place.image = own.value("Image", own["Config"].value("Image", ""));
+  place.image = text(own, {"Image"});
   place.own_image = true;
-  for (std::string word : own["Config"].value("Env", json::array()))
+  for (auto& variable : part(own, {"Config", "Env"})) {
+    auto word = text(variable, {});
     if (auto equals = word.find('='); equals != word.npos)
       place.environment[word.substr(0, equals)] = word.substr(equals + 1);
-  place.user = own["Config"].value("User", "");
+  }
+  place.user = text(own, {"Config", "User"});
   place.directory = program_directory();
-  auto binds = own["HostConfig"].value("Binds", json());
-  if (binds.is_array())
-    for (auto& bind : binds) { // The same data; not the engine itself.
-      std::string text = bind;
-      if (text.find(":" + socket) == text.npos && text.find("docker.sock") == text.npos)
-        place.binds.push_back(text);
-    }
+  for (auto& bind : part(own, {"HostConfig", "Binds"})) {
+    auto words = text(bind, {}); // The same data; not the engine itself.
+    if (words.find(":" + socket) == words.npos && words.find("docker.sock") == words.npos)
+      place.binds.push_back(words);
+  }
 }
 
 /// In which network jobs of a process in a container are, and its address there.
 void join_network(const json& own, Placement& place, const std::string& wanted) {
-  auto mode = own["HostConfig"].value("NetworkMode", "");
+  auto mode = text(own, {"HostConfig", "NetworkMode"});
   if (mode == "host" && (wanted.empty() || wanted == "host")) {
     place.network = "host";
     place.address = "127.0.0.1";
     return;
   }
-  auto networks = own.value("/NetworkSettings/Networks"_json_pointer, json::object());
-  for (auto& [name, network] : networks.items()) {
-    auto address = network.value("IPAddress", "");
+  for (auto& [name, network] : part(own, {"NetworkSettings", "Networks"}).items()) {
+    auto address = text(network, {"IPAddress"});
     if ((!wanted.empty() && name != wanted) || address.empty())
       continue;
     place.network = name;
@@ -139,9 +136,8 @@ std::string container_name(const Placement& place, const JobSpec& spec) {
 }
 
 bool is_ours(const json& described, const Placement& place, const JobSpec& spec) {
-  auto labels = described.value("/Config/Labels"_json_pointer, json::object());
-  return labels.is_object() && labels.value(session_label, "") == place.session &&
-         labels.value(job_label, "") == spec.name;
+  return text(described, {"Config", "Labels", session_label}) == place.session &&
+         text(described, {"Config", "Labels", job_label}) == spec.name;
 }
 
 json container_body(const JobSpec& spec, const Placement& place, const Image& image) {

@@ -160,9 +160,9 @@ void DockerBackend::listen() {
 
 void DockerBackend::hear(const std::string& line) {
   auto event = json::parse(line, nullptr, false);
-  if (!event.is_object() || event.value("Action", "") != "oom")
+  if (text(event, {"Action"}) != "oom")
     return;
-  auto id = event.value("/Actor/ID"_json_pointer, "");
+  auto id = text(event, {"Actor", "ID"});
   for (auto& [serial, job] : jobs_)
     if (job->container() == id)
       return loop_.post([job = job] { job->out_of_memory(); });

@@ -117,19 +117,18 @@ void Engine::connect() {
   if (!reply.ok())
     refuse(where_, problem(reply), reply.status);
   auto told = nlohmann::json::parse(reply.body, nullptr, false);
-  auto version = told.is_object() ? told.value("ApiVersion", "") : "";
+  auto version = text(told, {"ApiVersion"});
   if (version.empty())
     refuse(where_, "what answers there is no container engine");
   if (parts(version) < parts(oldest))
     refuse(where_, "it speaks version " + version + " of the Engine API; " + oldest +
                      " is needed (Docker 19.03)");
   version_ = std::min(parts(version), parts("1.43")) == parts(version) ? version : "1.43";
-  auto components = told.value("Components", nlohmann::json::array());
-  for (auto& component : components)
-    podman_ = podman_ || component.value("Name", "").starts_with("Podman");
+  for (auto& component : part(told, {"Components"}))
+    podman_ = podman_ || text(component, {"Name"}).starts_with("Podman");
   local_address_ = reply.local_address;
   description_ =
-    (podman_ ? "podman " : "docker ") + told.value("Version", "?") + " at " + where_;
+    (podman_ ? "podman " : "docker ") + text(told, {"Version"}) + " at " + where_;
 }
 
 http::Request Engine::request(std::string method, const std::string& path) const {
@@ -142,6 +141,28 @@ http::Request Engine::request(std::string method, const std::string& path,
   made.headers = {"Content-Type: application/json"};
   made.body = body.dump();
   return made;
+}
+
+const nlohmann::json& part(const nlohmann::json& told, Path path) {
+  static const nlohmann::json nothing;
+  auto* at = &told;
+  for (auto* name : path) {
+    auto found = at->is_object() ? at->find(name) : at->end();
+    if (found == at->end())
+      return nothing;
+    at = &*found;
+  }
+  return *at;
+}
+
+std::string text(const nlohmann::json& told, Path path) {
+  auto& found = part(told, path);
+  return found.is_string() ? found.get<std::string>() : "";
+}
+
+std::int64_t number(const nlohmann::json& told, Path path, std::int64_t otherwise) {
+  auto& found = part(told, path);
+  return found.is_number() ? found.get<std::int64_t>() : otherwise;
 }
 
 std::string problem(const http::Reply& reply) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,6 +53,15 @@ private:
 std::string problem(const http::Reply& reply);
 /// Worth another try: there was no reply, or the engine itself was in trouble.
 bool is_transient(const http::Reply& reply);
+
+// What an engine has told, by the names on the way to it. These never throw, whatever it
+// has told.
+using Path = std::initializer_list<const char*>;
+/// Null if it is not there.
+const nlohmann::json& part(const nlohmann::json& told, Path path);
+/// Empty if it is not there or no text.
+std::string text(const nlohmann::json& told, Path path);
+std::int64_t number(const nlohmann::json& told, Path path, std::int64_t otherwise = 0);
 
 /// Takes apart what a container without a terminal writes: frames with a stream number.
 class StreamDecoder {

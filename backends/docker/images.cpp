@@ -31,8 +31,9 @@ std::string pull_path(const std::string& name) {
 /// it has replied 200.
 struct Images::Pull {
   std::string line, problem;
-  std::map<std::string, std::pair<double, double>> layers; // Bytes there, and in all.
-  Loop::Clock::time_point told = Loop::Clock::now();
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>>
+    layers; // Bytes there, and in all.
+  Loop::Clock::time_point last = Loop::Clock::now();
 
   void feed(std::string_view piece, const std::string& name) {
     for (char c : piece)
@@ -42,23 +43,21 @@ struct Images::Pull {
         take(std::exchange(line, {}), name);
   }
 
-  void take(const std::string& text, const std::string& name) {
-    auto news = nlohmann::json::parse(text, nullptr, false);
+  void take(const std::string& told, const std::string& name) {
+    auto news = nlohmann::json::parse(told, nullptr, false);
     if (!news.is_object())
       return;
     if (auto error = news.find("error"); error != news.end() && error->is_string())
       problem = *error;
-    auto detail = news.value("progressDetail", nlohmann::json::object());
-    if (detail.is_object() && detail.contains("total"))
-      layers[news.value("id", "")] = {detail.value("current", 0.0),
-                                      detail.value("total", 0.0)};
-    if (Loop::Clock::now() - told < progress_every)
+    if (auto all = number(news, {"progressDetail", "total"}); all > 0)
+      layers[text(news, {"id"})] = {number(news, {"progressDetail", "current"}), all};
+    if (Loop::Clock::now() - last < progress_every)
       return;
-    told = Loop::Clock::now();
+    last = Loop::Clock::now();
     double there = 0, all = 0;
     for (auto& [id, bytes] : layers) {
-      there += bytes.first;
-      all += bytes.second;
+      there += static_cast<double>(bytes.first);
+      all += static_cast<double>(bytes.second);
     }
     log().warn("docker: pulling {}: {:.0f} of {:.0f} MB", name, there / 1e6, all / 1e6);
   }
@@ -83,9 +82,7 @@ void Images::inspect(const std::string& name, bool may_pull) {
         return settle(name, {.problem = "image " + name + ": " + problem(reply),
                              .status = reply.status});
       auto told = nlohmann::json::parse(reply.body, nullptr, false);
-      auto entrypoint = nlohmann::json::json_pointer("/Config/Entrypoint");
-      settle(name, {.has_entrypoint = told.is_object() && told.contains(entrypoint) &&
-                                      !told[entrypoint].empty()});
+      settle(name, {.has_entrypoint = !part(told, {"Config", "Entrypoint"}).empty()});
     });
 }
 

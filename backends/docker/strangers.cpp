@@ -38,12 +38,11 @@ void remove_strangers(Engine& engine, const std::string& own_session) {
   }
   auto now = engine_time(reply);
   for (auto& container : containers) {
-    auto labels = container.value("Labels", json::object());
-    auto lease = std::atol(labels.value(lease_label, "60").c_str());
-    if (labels.value(session_label, "") == own_session ||
-        container.value("Created", std::int64_t{0}) + lease > now)
+    auto lease = text(container, {"Labels", lease_label});
+    if (text(container, {"Labels", session_label}) == own_session ||
+        number(container, {"Created"}, now) + std::atol(lease.c_str()) > now)
       continue;
-    auto id = container.value("Id", "");
+    auto id = text(container, {"Id"});
     log().info("docker: removing container {} of a driver that is gone",
                id.substr(0, 12));
     engine.client().call(engine.request("DELETE", "/containers/" + id + "?force=1&v=1"));
