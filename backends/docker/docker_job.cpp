@@ -22,6 +22,7 @@ using std::chrono::milliseconds;
 constexpr int most_tries = 6;            // Of an order before the container runs.
 constexpr milliseconds first_pause{200}; // Doubled with each try.
 constexpr milliseconds longest_pause{5000};
+constexpr milliseconds look_limit{10000}; // An engine that starts anew may never reply.
 constexpr milliseconds ask_again{500};
 constexpr milliseconds output_limit{2000};   // For what is left of it after the end.
 constexpr milliseconds oom_news_limit{1000}; // They come by another stream.
@@ -89,7 +90,7 @@ void DockerJob::on_created(const http::Reply& reply) {
   constexpr int conflict = 409;
   auto told = json::parse(reply.body, nullptr, false);
   if (reply.ok() && told.is_object()) {
-    id_ = told.value("Id", "");
+    id_ = text(told, {"Id"});
     return prepare();
   }
   // The name is taken: maybe by a first try of ours whose reply was lost. (Podman has 500
@@ -106,7 +107,7 @@ void DockerJob::on_created(const http::Reply& reply) {
 void DockerJob::on_found(const http::Reply& reply) {
   auto told = json::parse(reply.body, nullptr, false);
   if (reply.ok() && told.is_object() && is_ours(told, around_.place, spec_)) {
-    id_ = told.value("Id", "");
+    id_ = text(told, {"Id"});
     return prepare();
   }
   if (is_transient(reply) && tries_ < most_tries)
@@ -157,6 +158,8 @@ void DockerJob::attach() {
       if (!self)
         return;
       if (self->state_ == State::preparing && !self->attached_) {
+        if (is_transient(reply) && self->tries_ < most_tries)
+          return self->again(&DockerJob::attach);
         self->failure_ = "attach to the container: " + problem(reply);
         self->failure_status_ = reply.status;
         return self->remove();
@@ -231,20 +234,22 @@ void DockerJob::on_waited(const http::Reply& reply, const std::string& body) {
   if (state_ == State::over || state_ == State::removing)
     return;
   auto told = json::parse(body, nullptr, false);
-  if (reply.ok() && told.is_object() && told.contains("StatusCode")) {
+  if (reply.ok() && part(told, {"StatusCode"}).is_number()) {
     if (state_ == State::preparing) { // Somebody has removed it.
       failure_ = "the container was removed before it was started";
       return remove();
     }
-    return exited(exit_of(told["StatusCode"].get<int>()));
+    return exited(exit_of(static_cast<int>(number(told, {"StatusCode"}))));
   }
   look(); // The connection broke, or the engine: what about the container?
 }
 
 void DockerJob::look() {
-  if (!exit_)
-    send(around_.engine.request("GET", "/containers/" + id_ + "/json"),
-         &DockerJob::on_looked);
+  if (exit_)
+    return;
+  auto request = around_.engine.request("GET", "/containers/" + id_ + "/json");
+  request.limit = look_limit;
+  send(std::move(request), &DockerJob::on_looked);
 }
 
 /// An engine that says nothing says nothing about the container either.
@@ -255,11 +260,9 @@ void DockerJob::on_looked(const http::Reply& reply) {
   auto told = json::parse(reply.body, nullptr, false);
   if (reply.status == gone)
     return exited(Exit::unknown("the engine lost sight of the container"));
-  auto state =
-    reply.ok() && told.is_object() ? told.value("State", json::object()) : json::object();
-  auto status = state.value("Status", "");
+  auto status = reply.ok() ? text(told, {"State", "Status"}) : "";
   if (status == "exited" || status == "dead") {
-    exited(exit_of(state.value("ExitCode", 0)));
+    exited(exit_of(static_cast<int>(number(told, {"State", "ExitCode"}))));
     return;
   }
   if (!status.empty()) {
