@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <system_error>
 
 #include "backends/backend.hpp"
 
@@ -71,7 +72,12 @@ Easy::Easy()
 }
 
 std::string Easy::problem(CURLcode result) const {
-  return words_[0] != '\0' ? words_.get() : curl_easy_strerror(result);
+  std::string words = words_[0] != '\0' ? words_.get() : curl_easy_strerror(result);
+  long error = 0; // libcurl does not say why.
+  if (result == CURLE_COULDNT_CONNECT &&
+      curl_easy_getinfo(get(), CURLINFO_OS_ERRNO, &error) == CURLE_OK && error != 0)
+    words += ": " + std::generic_category().message(static_cast<int>(error));
+  return words;
 }
 
 void Easy::append(List& list, const std::string& text) {
@@ -111,7 +117,10 @@ void Easy::configure(const Endpoint& endpoint, const Request& request) {
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L); // One handshake for many requests.
+  // One handshake for many requests. Without TLS there is no HTTP/2, and a request would
+  // wait for the reply to the one before.
+  if (url.starts_with("https://"))
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(connect_limit.count()));
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.limit.count()));
