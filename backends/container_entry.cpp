@@ -2,11 +2,13 @@
 #include "backends/container_entry.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <thread>
 
 #include "backends/errors.hpp"
 #include "wire/log.hpp"
@@ -63,6 +66,15 @@ std::optional<std::uint64_t> out_of_memory_kills() {
   return {};
 }
 
+/// A runtime may leave unread what is in the pipe when the container ends.
+void await_readers() {
+  constexpr auto limit = std::chrono::seconds(2);
+  auto end = std::chrono::steady_clock::now() + limit;
+  for (int unread = 0; ::ioctl(STDOUT_FILENO, FIONREAD, &unread) == 0 && unread > 0 &&
+                       std::chrono::steady_clock::now() < end;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 /// What the first process of a container has to do, until the job has ended; then the
 /// kernel ends whatever else is in the container. Ends as the job did.
 [[noreturn]] void stay_as_first(pid_t job, const sigset_t& all) {
@@ -79,11 +91,11 @@ std::optional<std::uint64_t> out_of_memory_kills() {
     for (pid_t ended = 0; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       if (ended != job)
         continue;
-      if (!WIFSIGNALED(status))
-        ::_exit(WEXITSTATUS(status));
-      if (auto now = out_of_memory_kills(); before && now && *now > *before)
+      if (auto now = out_of_memory_kills();
+          WIFSIGNALED(status) && before && now && *now > *before)
         ::dprintf(STDOUT_FILENO, "%s\n", out_of_memory_words);
-      ::_exit(128 + WTERMSIG(status));
+      await_readers();
+      ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
     }
   }
 }

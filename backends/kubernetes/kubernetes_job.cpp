@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 
 constexpr int conflict = 409;
 constexpr milliseconds log_limit{10000}; // Of silence, for what is left after the end.
+constexpr milliseconds log_settles{500}; // A runtime writes the last lines about the end.
 constexpr milliseconds shortest_grace{1000};
 
 /// What a kubelet writes into a log that it follows when the container goes away.
@@ -151,12 +152,47 @@ void KubernetesJob::follow() {
     {.data =
        [self = shared_from_this()](std::string_view text) {
          self->log_tries_ = 0;
-         self->log_heard_ = Loop::Clock::now();
-         if (!is_of_the_runtime(text))
-           self->around_.output.write(self->serial_, text);
+         if (!self->fetching_rest_)
+           self->take_log(text);
          return self->around_.output.has_room();
        }},
     [self = shared_from_this()](const http::Reply& reply) { self->on_log_end(reply); });
+}
+
+void KubernetesJob::take_log(std::string_view text) {
+  constexpr std::size_t remembered = 256;
+  if (is_of_the_runtime(text))
+    return;
+  log_heard_ = Loop::Clock::now();
+  around_.output.write(serial_, text);
+  log_end_ += text.substr(text.size() - std::min(text.size(), remembered));
+  log_end_.erase(0, log_end_.size() - std::min(log_end_.size(), remembered));
+}
+
+/// A kubelet stops following when the container has ended, which may be before its last
+/// lines are in the file: so it is asked until nothing new comes.
+void KubernetesJob::fetch_rest() {
+  fetching_rest_ = true;
+  after(log_settles, [](auto& job) {
+    job.around_.api.send({.path = job.around_.api.path("pods", job.name_) +
+                                  "/log?tailLines=2000&container=" + container_name},
+                         [self = job.shared_from_this()](const http::Reply& reply) {
+                           if (self->over_)
+                             return;
+                           if (reply.ok() && self->take_rest(reply.body))
+                             self->fetch_rest();
+                           else
+                             self->conclude();
+                         });
+  });
+}
+
+/// Returns whether the end of the log has more than was known.
+bool KubernetesJob::take_rest(std::string_view tail) {
+  auto known = tail.rfind(log_end_);
+  auto rest = known == tail.npos ? tail : tail.substr(known + log_end_.size());
+  take_log(rest);
+  return !rest.empty();
 }
 
 void KubernetesJob::on_log_end(const http::Reply& reply) {
@@ -166,7 +202,7 @@ void KubernetesJob::on_log_end(const http::Reply& reply) {
   if (reply.ok() || (exit_ && log_tries_ >= most_tries)) {
     log_over_ = true;
     if (exit_)
-      conclude();
+      finish();
     return;
   }
   log().debug("kubernetes: log of pod {}: {}", name_, problem(reply));
@@ -207,8 +243,10 @@ void KubernetesJob::exited(Exit exit, bool confirmed) {
   exit_ = std::move(exit);
   confirmed_ = confirmed;
   log().debug("kubernetes: pod {} has ended: {}", name_, exit_->detail);
-  if (!started_ || log_over_)
+  if (!started_)
     return conclude();
+  if (log_over_)
+    return finish();
   if (!following_)
     follow();
   log_heard_ = Loop::Clock::now();
@@ -220,8 +258,16 @@ void KubernetesJob::await_log() {
     if (Loop::Clock::now() - self.log_heard_ < log_limit)
       self.await_log();
     else
-      self.conclude();
+      self.finish(); // A kubelet may lose its place when it rotates the file.
   });
+}
+
+/// Its log is told to be at its end.
+void KubernetesJob::finish() {
+  if (asked_)
+    conclude();
+  else if (!fetching_rest_)
+    fetch_rest();
 }
 
 void KubernetesJob::conclude() {

@@ -61,7 +61,11 @@ private:
   void follow();
   void on_log_end(const http::Reply& reply);
   void await_log();
+  void fetch_rest();
+  bool take_rest(std::string_view tail);
+  void take_log(std::string_view text);
   void exited(Exit exit, bool confirmed);
+  void finish();
   void conclude();
   void fail(const std::string& detail, int status);
   void close(JobEvent event);
@@ -76,6 +80,8 @@ private:
   bool exists_ = false, started_ = false, following_ = false, log_over_ = false;
   bool asked_ = false, disrupted_ = false, confirmed_ = true, over_ = false;
   Loop::Clock::time_point log_broke_{}, log_heard_{};
+  std::string log_end_; // The last of what came.
+  bool fetching_rest_ = false;
   std::string waits_for_;
   std::optional<Exit> exit_;
   std::optional<std::chrono::milliseconds> terminate_; // Asked for before it existed.

@@ -160,6 +160,14 @@ void ContractTest::SetUp() {
   test_ = std::make_unique<BackendTest>(GetParam().make(), GetParam().cpu);
 }
 
+void ContractTest::expect_end(const JobId& job, int code) {
+  auto last = test_->events.last(job);
+  EXPECT_EQ(last.kind, JobEvent::Kind::ended);
+  if (last.exit_code || GetParam().exact_ends) {
+    EXPECT_EQ(last.exit_code, code);
+  }
+}
+
 void ContractTest::TearDown() {
   if (!test_)
     return;

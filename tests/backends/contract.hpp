@@ -20,10 +20,12 @@ struct BackendTraits {
   std::function<std::unique_ptr<Backend>()> make;
   /// Why it can't be had here; empty if it can.
   std::function<std::string()> missing = [] { return ""; };
-  bool links = true;     ///< Jobs get a socket pair.
-  bool pages = true;     ///< Jobs get shared memory.
-  bool same_host = true; ///< Jobs are processes that can be looked at from here.
+  bool links = true;      ///< Jobs get a socket pair.
+  bool pages = true;      ///< Jobs get shared memory.
+  bool same_host = true;  ///< Jobs are processes that can be looked at from here.
+  bool exact_ends = true; ///< How a job ended that was terminated is told.
   std::size_t most_boot_bytes = 1 << 20;
+  int flood_bytes = 5000000; ///< Output that is more than is kept.
   double cpu = 1; ///< Of each job. A cluster refuses more jobs than it has cores for.
 };
 
@@ -101,6 +103,9 @@ private:
 
 class ContractTest : public testing::TestWithParam<BackendTraits> {
 protected:
+  /// The job, which was terminated, has ended with `code`, or nobody can know how.
+  void expect_end(const JobId& job, int code);
+
   void SetUp() override;
   void TearDown() override;
 

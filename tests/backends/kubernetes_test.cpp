@@ -35,7 +35,9 @@ BackendTraits traits() {
     .links = false,
     .pages = false,
     .same_host = false,
+    .exact_ends = false,
     .most_boot_bytes = 32 * 1024,
+    .flood_bytes = 1200000,
     .cpu = 0.02};
 }
 
