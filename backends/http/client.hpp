@@ -39,8 +39,10 @@ struct Request {
 struct Reply {
   int status = 0; ///< 0: there was none, and `error` says why.
   std::map<std::string, std::string> headers = {}; ///< Names in lower case.
-  std::string body = {};                      ///< Empty if it was streamed.
-  std::string error = {};    ///< "could not connect to ...", "timed out after ..".
+  std::string body = {};                           ///< Empty if it was streamed.
+  std::string error = {}; ///< "could not connect to ...", "timed out after ..".
+  bool untrusted =
+    false; ///< There was none, as the certificate of the server is no good.
   std::string local_address = {}; ///< Of our end, if it is TCP.
 
   bool ok() const { return status >= 200 && status < 300; }

@@ -112,8 +112,10 @@ void Easy::configure(const Endpoint& endpoint, const Request& request) {
   if (!endpoint.unix_socket.empty())
     curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, endpoint.unix_socket.c_str());
   configure_tls(easy, endpoint);
-  if (!endpoint.proxy.empty())
+  if (!endpoint.proxy.empty()) {
     curl_easy_setopt(easy, CURLOPT_PROXY, endpoint.proxy.c_str());
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, ""); // It was asked for, by name.
+  }
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
@@ -208,6 +210,7 @@ void Transfer::finish(CURLcode result) {
   if (result != CURLE_OK) {
     reply_.error = easy_.problem(result);
     reply_.status = 0;
+    reply_.untrusted = result == CURLE_PEER_FAILED_VERIFICATION;
   }
   char* address = nullptr;
   if (curl_easy_getinfo(easy(), CURLINFO_LOCAL_IP, &address) == CURLE_OK && address)
