@@ -2,7 +2,9 @@
 #include "backends/kubernetes/anchor.hpp"
 
 #include <chrono>
+#include <utility>
 
+#include "backends/kubernetes/reply_json.hpp"
 #include "wire/log.hpp"
 
 namespace fiber::backends::kubernetes {
@@ -19,6 +21,7 @@ constexpr std::chrono::seconds remove_patience{5};
 
 void Anchor::create(const JobSpec& spec) {
   auto job = create_job(spec);
+  asked_ = true;
   owner_ = owner_reference(job, "batch/v1", "Job");
   auto reply = api_.call(
     json_request("POST", api_.path("secrets"), secret_body(plan_, spec.keys, owner_)));
@@ -38,10 +41,13 @@ json Anchor::create_job(const JobSpec& spec) {
   }
   if (reply.status == conflict)
     reply = api_.call({.path = api_.path("jobs", base_name(plan_))});
-  auto job = json::parse(reply.body, nullptr, false);
-  if (!reply.ok() || !job.is_object() || !job.contains("metadata"))
+  auto job = parse_reply(reply.body);
+  if (!reply.ok() || text(job, "metadata", "uid").empty()) {
+    asked_ = is_transient(reply); // Then it may be there all the same.
+    remove();
     throw EngineError("create job", reply.status, problem(reply));
-  if (!job["spec"].contains(ttl)) {
+  }
+  if (!part(job, "spec").contains(ttl)) {
     plan_.deadline = std::chrono::hours(24);
     log().warn("kubernetes: the server does not know {} of Jobs: what a driver that is "
                "killed leaves behind stays until activeDeadlineSeconds, one day, ends it",
@@ -51,7 +57,7 @@ json Anchor::create_job(const JobSpec& spec) {
 }
 
 void Anchor::remove() {
-  if (owner_.is_null())
+  if (!std::exchange(asked_, false))
     return;
   json options{
     {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};

@@ -30,6 +30,7 @@ private:
   Api& api_;
   Plan& plan_;
   nlohmann::json owner_;
+  bool asked_ = false; // There may be something to remove.
 };
 
 } // namespace fiber::backends::kubernetes

@@ -8,8 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "backends/kubernetes/reply_json.hpp"
 #include "wire/log.hpp"
 
 namespace fiber::backends::kubernetes {
@@ -82,7 +81,8 @@ void Api::stream(http::Request request, http::StreamHandler handler, Done done) 
     Order{std::move(request), std::move(handler), std::move(done), true, false}));
 }
 
-http::Reply Api::call(const http::Request& request, milliseconds patience) {
+http::Reply Api::call(http::Request request, milliseconds patience) {
+  request.limit = std::min(request.limit, patience);
   auto until = std::chrono::steady_clock::now() + patience;
   for (int tries = 0;; ++tries) {
     std::promise<http::Reply> promise;
@@ -92,7 +92,8 @@ http::Reply Api::call(const http::Request& request, milliseconds patience) {
     });
     auto reply = future.get();
     auto pause = pause_before(tries, reply);
-    if (!is_transient(reply) || std::chrono::steady_clock::now() + pause > until)
+    if (!is_transient(reply) || reply.untrusted ||
+        std::chrono::steady_clock::now() + pause > until)
       return reply;
     log().debug("kubernetes: {} {}: {}; trying again", request.method, request.path,
                 problem(reply));
@@ -111,8 +112,8 @@ http::Request json_request(std::string method, std::string path,
 std::string problem(const http::Reply& reply) {
   if (reply.status == 0)
     return reply.error;
-  auto told = nlohmann::json::parse(reply.body, nullptr, false);
-  auto words = told.is_object() ? told.value("message", "") : reply.body.substr(0, 500);
+  auto told = parse_reply(reply.body);
+  auto words = told.is_object() ? text(told, "message") : reply.body.substr(0, 500);
   if (words.empty())
     words = "HTTP status " + std::to_string(reply.status);
   if (reply.status == 403 && words.find("cannot") != words.npos)

@@ -35,7 +35,7 @@ public:
   void stream(http::Request request, http::StreamHandler handler, Done done);
   /// send() for another thread, tried again for `patience` while the server is in
   /// trouble.
-  http::Reply call(const http::Request& request,
+  http::Reply call(http::Request request,
                    std::chrono::milliseconds patience = std::chrono::seconds(20));
   /// Drops what is under way.
   void close();

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "backends/kubernetes/base64.hpp"
 #include "backends/kubernetes/pod_entry.hpp"
 #include "backends/kubernetes/pod_state.hpp"
+#include "backends/kubernetes/reply_json.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -57,7 +59,7 @@ json environment(const Plan& plan, const JobSpec& spec) {
 /// No limit of cpu: it would slow down a simulator that has the node for itself. Memory
 /// is asked for as it is limited.
 json resources(const Plan& plan, const JobResources& wanted) {
-  json requests{{"cpu", std::to_string(static_cast<long>(wanted.cpu * 1000)) + "m"}};
+  json requests{{"cpu", std::to_string(std::lround(wanted.cpu * 1000)) + "m"}};
   json limits = json::object();
   if (wanted.memory_mb > 0)
     requests["memory"] = limits["memory"] = std::to_string(wanted.memory_mb) + "Mi";
@@ -91,7 +93,48 @@ json pod_spec(const Plan& plan, const JobSpec& spec) {
   return merged(plan.template_pod.value("spec", json::object()), ours);
 }
 
+/// For the anchor: no devices are taken for it, and nothing beside it goes on when it has
+/// ended.
+Plan without_company(Plan plan) {
+  auto ours = json::array();
+  for (auto container : part(plan.template_pod, "spec", "containers"))
+    if (text(container, "name") == container_name) {
+      container.erase("resources");
+      ours.push_back(container);
+    }
+  plan.template_pod["spec"]["containers"] = ours;
+  return plan;
+}
+
+bool is_named(const json& list) {
+  return list.is_array() && std::all_of(list.begin(), list.end(), [](auto& each) {
+           return each.is_object() && each.contains("name");
+         });
+}
+
+/// `whole`: what has the same name is replaced.
+json merged_lists(json base, const json& over, bool whole) {
+  if (!is_named(base) || !is_named(over))
+    return over;
+  for (auto& each : over) {
+    auto same = std::find_if(base.begin(), base.end(),
+                             [&](auto& known) { return known["name"] == each["name"]; });
+    if (same == base.end())
+      base.push_back(each);
+    else
+      *same = whole ? each : merged(*same, each);
+  }
+  return base;
+}
+
 } // namespace
+
+std::string template_image(const Plan& plan) {
+  for (auto& each : part(plan.template_pod, "spec", "containers"))
+    if (text(each, "name") == container_name)
+      return text(each, "image");
+  return {};
+}
 
 std::string base_name(const Plan& plan) {
   return "fiber-" + plan.session;
@@ -116,18 +159,19 @@ json secret_body(const Plan& plan, const Bytes& keys, const json& owner) {
 
 json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t serial,
               const json& owner) {
-  auto about = merged(plan.template_pod.value("metadata", json::object()),
-                      metadata(plan, pod_name(plan, spec, serial), worker, owner));
+  auto about = metadata(plan, pod_name(plan, spec, serial), worker, owner);
   for (auto& [name, value] : spec.labels)
     about["labels"][name] = value;
   about["annotations"][job_annotation] = spec.name;
-  return {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata", about},
-          {"spec", pod_spec(plan, spec)}};
+  return {
+    {"apiVersion", "v1"},
+    {"kind", "Pod"},
+    {"metadata", merged(plan.template_pod.value("metadata", json::object()), about)},
+    {"spec", pod_spec(plan, spec)}};
 }
 
-json anchor_body(const Plan& plan, const JobSpec& spec) {
+json anchor_body(const Plan& plan_of_pods, const JobSpec& spec) {
+  auto plan = without_company(plan_of_pods);
   constexpr int tries = 100; // Of nodes that go away; the anchor itself ends with 0.
   auto about = metadata(plan, base_name(plan), anchor, nullptr);
   about.erase("name"); // Of the Job; its pods have their own.
@@ -143,34 +187,20 @@ json anchor_body(const Plan& plan, const JobSpec& spec) {
 
 json owner_reference(const json& object, const std::string& version,
                      const std::string& kind) {
-  auto& about = object.at("metadata");
   return {{"apiVersion", version},
           {"kind", kind},
-          {"name", about.at("name")},
-          {"uid", about.at("uid")},
+          {"name", text(object, "metadata", "name")},
+          {"uid", text(object, "metadata", "uid")},
           {"controller", false}};
 }
 
 json merged(json base, const json& over) {
-  if (base.is_object() && over.is_object()) {
-    for (auto& [key, value] : over.items())
-      base[key] = base.contains(key) ? merged(base[key], value) : value;
-    return base;
-  }
-  auto named = [](const json& list) {
-    return list.is_array() && std::all_of(list.begin(), list.end(), [](auto& each) {
-             return each.is_object() && each.contains("name");
-           });
-  };
-  if (!base.is_array() || !over.is_array() || !named(base) || !named(over))
-    return over;
-  for (auto& each : over) {
-    auto same = std::find_if(base.begin(), base.end(),
-                             [&](auto& known) { return known["name"] == each["name"]; });
-    if (same != base.end())
-      *same = merged(*same, each);
-    else
-      base.push_back(each);
+  if (!base.is_object() || !over.is_object())
+    return base.is_array() && over.is_array() ? merged_lists(base, over, false) : over;
+  for (auto& [key, value] : over.items()) {
+    auto& before = base[key];
+    bool choice = key == "env" || key == "volumes"; // One kind of source for each.
+    before = choice ? merged_lists(before, value, true) : merged(before, value);
   }
   return base;
 }

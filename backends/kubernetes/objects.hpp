@@ -34,6 +34,8 @@ struct Plan {
   nlohmann::json owner; ///< OwnerReference of the driver's pod; null: none.
 };
 
+/// Of our container in the pod template, "" if it names none.
+std::string template_image(const Plan& plan);
 /// "fiber-SESSION", of the Secret and the anchor Job.
 std::string base_name(const Plan& plan);
 /// A name no longer than a label, the same if asked again.
@@ -51,7 +53,7 @@ nlohmann::json owner_reference(const nlohmann::json& object, const std::string& 
                                const std::string& kind);
 
 /// `over` merged into `base`: objects key by key, lists of named things name by name, all
-/// else replaced.
+/// else replaced; an environment variable or a volume replaces the one of its name.
 nlohmann::json merged(nlohmann::json base, const nlohmann::json& over);
 
 /// Reads a pod template: a Pod, or the template of one, in YAML or JSON. Throws

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backends/kubernetes/access.hpp"
+#include "backends/kubernetes/reply_json.hpp"
 #include "wire/log.hpp"
 
 namespace fiber::backends::kubernetes {
@@ -37,8 +38,8 @@ std::string look_at_own_pod(Api& api, Plan& plan) {
   if (!inside_pod())
     return {};
   auto reply = api.call({.path = api.path("pods", own_name())});
-  auto pod = json::parse(reply.body, nullptr, false);
-  if (!reply.ok() || !pod.is_object()) {
+  auto pod = parse_reply(reply.body);
+  if (!reply.ok() || text(pod, "metadata", "uid").empty()) {
     log().warn(
       "kubernetes: this process's own pod is not known ({}), so that jobs are not "
       "removed with it; let the downward API set POD_NAME",
@@ -46,16 +47,18 @@ std::string look_at_own_pod(Api& api, Plan& plan) {
     return variable("POD_IP");
   }
   plan.owner = owner_reference(pod, "v1", "Pod");
-  auto& spec = pod["spec"];
-  auto own = spec.value("/containers/0/image"_json_pointer, "");
+  auto& containers = part(pod, "spec", "containers");
+  auto own = containers.is_array() && !containers.empty() ? text(containers[0], "image")
+                                                          : std::string();
   if (plan.image.empty() || plan.image == own) {
     plan.image = own;
     plan.own_image = true;
   }
-  if (auto secrets = spec.value("imagePullSecrets", json()); secrets.is_array())
+  if (auto& secrets = part(pod, "spec", "imagePullSecrets"); secrets.is_array())
     plan.template_pod =
       merged({{"spec", {{"imagePullSecrets", secrets}}}}, plan.template_pod);
-  return pod.value("/status/podIP"_json_pointer, variable("POD_IP"));
+  auto address = text(pod, "status", "podIP");
+  return address.empty() ? variable("POD_IP") : address;
 }
 
 } // namespace fiber::backends::kubernetes

@@ -6,24 +6,13 @@
 #include <csignal>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
+#include "backends/kubernetes/reply_json.hpp"
 
 namespace fiber::backends::kubernetes {
 
 namespace {
 
 using nlohmann::json;
-
-std::string text(const json& object, const char* key) {
-  auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-const json& part(const json& object, const char* key) {
-  static const json nothing;
-  auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() ? *found : nothing;
-}
 
 template <std::size_t N>
 bool one_of(const std::string& word, const std::array<std::string_view, N>& words) {
@@ -53,10 +42,11 @@ Exit exit_of(const json& terminated, std::size_t memory_mb) {
   auto& code = part(terminated, "exitCode");
   auto& signal = part(terminated, "signal");
   auto reason = text(terminated, "reason");
-  if (!code.is_number_integer())
+  // A process has no other codes; but then, whatever can be told may be.
+  if (!code.is_number_integer() || code < 0 || code > 255)
     return Exit::unknown(reason.empty() ? "not told" : reason);
   auto number = code.get<int>();
-  if (signal.is_number_integer() && signal.get<int>() > 0)
+  if (signal.is_number_integer() && signal > 0 && signal <= last_signal)
     number = -signal.get<int>();
   else if (number > signals && number <= signals + last_signal)
     number = signals - number;
@@ -72,7 +62,7 @@ Exit exit_of(const json& terminated, std::size_t memory_mb) {
 bool is_disrupted(const json& pod, const json& status) {
   constexpr std::array<std::string_view, 6> reasons{
     "Evicted", "Preempting", "Shutdown", "NodeShutdown", "NodeLost", "Terminated"};
-  if (!text(part(pod, "metadata"), "deletionTimestamp").empty() ||
+  if (!text(pod, "metadata", "deletionTimestamp").empty() ||
       one_of(text(status, "reason"), reasons))
     return true;
   for (auto& condition : part(status, "conditions"))
@@ -104,9 +94,9 @@ PodState read_pod(const json& pod, std::size_t memory_mb) {
   auto& terminated = part(state, "terminated");
   auto& waiting = part(state, "waiting");
   result.disrupted = is_disrupted(pod, status);
-  result.started = state.contains("running") || terminated.is_object();
+  result.started = part(state, "running").is_object() || terminated.is_object();
   if (terminated.is_object() && text(terminated, "reason") != "ContainerStatusUnknown")
-    result.exit = exit_of(terminated, memory_mb);
+    result.exit = exit_of(terminated, memory_mb), result.seen = true;
   else if (phase == "Failed" || phase == "Succeeded")
     result.exit = Exit::unknown(in_words(status).empty() ? phase : in_words(status));
   if (result.exit && result.disrupted && !in_words(status).empty())

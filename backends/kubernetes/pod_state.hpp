@@ -15,7 +15,8 @@ inline constexpr auto container_name = "fiber"; ///< Of the one that runs this p
 /// What a pod's object says of the job in it.
 struct PodState {
   bool started = false;     ///< Its container runs or has run.
-  std::optional<Exit> exit; ///< It has ended, as the kubelet has seen.
+  std::optional<Exit> exit; ///< It has ended,
+  bool seen = false;        ///< as the kubelet has seen; else it may still run a little.
   bool disrupted = false;   ///< Somebody else wants it gone: eviction, drain, delete.
   std::string waits_for;    ///< Why it has not started yet, in the cluster's words.
   bool never = false;       ///< It never will, whatever time it gets.

@@ -7,6 +7,7 @@
 #include "backends/kubernetes/access.hpp"
 #include "backends/kubernetes/objects.hpp"
 #include "backends/kubernetes/pod_state.hpp"
+#include "backends/kubernetes/reply_json.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -26,36 +27,39 @@ json scalar(const YAML::Node& node) {
   auto text = node.Scalar();
   if (node.Tag() == "!")
     return text;
-  if (text == "true" || text == "false")
-    return text == "true";
-  if (text == "null" || text == "~")
-    return nullptr;
+  if (text == "true" || text == "True" || text == "TRUE")
+    return true;
+  if (text == "false" || text == "False" || text == "FALSE")
+    return false;
   auto number = json::parse(text, nullptr, false);
   return number.is_number() ? number : json(text);
 }
 
-json to_json(const YAML::Node& node) {
+json to_json(const YAML::Node& node, const std::string& path, int depth = 0) {
+  constexpr int deepest = 50; // An alias within what it stands for has no end.
+  if (depth > deepest)
+    throw AccessError(key, at(path, node.Mark()), valid, "it is nested too deep");
   if (node.IsScalar())
     return scalar(node);
   if (node.IsSequence()) {
     json list = json::array();
     for (auto& each : node)
-      list.push_back(to_json(each));
+      list.push_back(to_json(each, path, depth + 1));
     return list;
   }
   if (!node.IsMap())
     return nullptr;
   json map = json::object();
   for (auto& each : node)
-    map[each.first.Scalar()] = to_json(each.second);
+    map[each.first.Scalar()] = to_json(each.second, path, depth + 1);
   return map;
 }
 
 /// Our container is the one that has our name, else the first.
 void name_container(json& spec) {
-  auto& containers = spec["containers"];
-  if (!containers.is_array() || containers.empty())
+  if (!part(spec, "containers").is_array() || spec["containers"].empty())
     return;
+  auto& containers = spec["containers"];
   bool there = std::any_of(containers.begin(), containers.end(), [](auto& each) {
     return each.is_object() && each.contains("name") && each["name"] == container_name;
   });
@@ -74,7 +78,7 @@ json read_pod_template(const std::string& path) {
   } catch (const YAML::ParserException& error) {
     throw AccessError(key, at(path, error.mark), valid, error.msg);
   }
-  auto read = to_json(document);
+  auto read = to_json(document, path);
   if (read.is_object() && read.contains("template")) // Of a PodTemplate.
     read = read["template"];
   if (!read.is_object() || !read.contains("spec") || !read["spec"].is_object())
