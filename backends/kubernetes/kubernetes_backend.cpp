@@ -13,6 +13,7 @@
 #include "backends/kubernetes/objects.hpp"
 #include "backends/kubernetes/own_pod.hpp"
 #include "backends/kubernetes/pod_watch.hpp"
+#include "backends/kubernetes/reply_json.hpp"
 #include "backends/program.hpp"
 #include "wire/log.hpp"
 
@@ -65,6 +66,7 @@ private:
   void pump();
   bool may_create();
   void end_all();
+  void end_each(const std::string& problem);
 
   Watcher watcher_;
   JobTable table_;
@@ -85,6 +87,7 @@ private:
   double may_create_ = creates_at_once;
   Loop::Clock::time_point counted_ = Loop::Clock::now();
   bool pumping_later_ = false;
+  int end_tries_ = 0;
 };
 
 Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
@@ -127,11 +130,8 @@ void KubernetesBackend::connect() {
   address_ = look_at_own_pod(api_, plan_);
   if (address_.empty())
     address_ = reply.local_address;
-  auto& spec = plan_.template_pod["spec"];
-  auto in_template =
-    spec.is_object() ? spec.value("/containers/0/image"_json_pointer, "") : std::string();
   if (plan_.image.empty())
-    plan_.image = in_template;
+    plan_.image = template_image(plan_);
   if (plan_.image.empty())
     throw EngineError(
       "choose an image", 0,
@@ -199,13 +199,13 @@ PodWatch::Handler KubernetesBackend::handler() {
 }
 
 KubernetesBackend::JobPtr KubernetesBackend::find(const json& pod) const {
-  auto name = pods_.find(pod.value("/metadata/name"_json_pointer, ""));
+  auto name = pods_.find(text(pod, "metadata", "name"));
   auto job = name == pods_.end() ? jobs_.end() : jobs_.find(name->second);
   return job == jobs_.end() ? nullptr : job->second;
 }
 
 void KubernetesBackend::compare(const json& list) {
-  for (auto& pod : list.at("items"))
+  for (auto& pod : part(list, "items"))
     if (auto job = find(pod)) {
       before_list_.erase(job->serial());
       job->changed(pod);
@@ -233,6 +233,10 @@ bool KubernetesBackend::may_create() {
 
 void KubernetesBackend::pump() {
   while (!queue_.empty() && creating_.size() < most_creating) {
+    if (queue_.front()->over()) {
+      queue_.pop_front();
+      continue;
+    }
     if (!may_create()) {
       if (!std::exchange(pumping_later_, true))
         loop_.after(milliseconds(20), [this] {
@@ -299,11 +303,20 @@ void KubernetesBackend::end_all() {
             [this](const http::Reply& reply) {
               if (is_transient(reply))
                 return static_cast<void>(
-                  loop_.after(pause_before(0, reply), [this] { end_all(); }));
+                  loop_.after(pause_before(end_tries_++, reply), [this] { end_all(); }));
+              if (!reply.ok())
+                return end_each(problem(reply));
               auto left = jobs_;
               for (auto& [serial, job] : left)
                 job->ended_with_all();
             });
+}
+
+void KubernetesBackend::end_each(const std::string& problem) {
+  log().warn("kubernetes: delete all pods: {}; deleting each", problem);
+  auto jobs = jobs_; // Ends change it.
+  for (auto& [serial, job] : jobs)
+    job->terminate(milliseconds(0));
 }
 
 void KubernetesBackend::forget(const JobId& id) {

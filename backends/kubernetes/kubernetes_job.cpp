@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/kubernetes/pod_state.hpp"
+#include "backends/kubernetes/reply_json.hpp"
 #include "wire/log.hpp"
 
 namespace fiber::backends::kubernetes {
@@ -42,15 +43,22 @@ void KubernetesJob::after(milliseconds pause, F f) {
 // -- start ------------------------------------------------------------------------------
 
 void KubernetesJob::begin() {
+  begun_ = true;
   create();
 }
 
 void KubernetesJob::create() {
-  if (terminate_ && tries_ == 0)
-    return fail("terminated before it was created", 0);
+  if (exists_ || exit_) // The watch knew first.
+    return;
+  http::Request request;
+  try {
+    request = json_request("POST", around_.api.path("pods"),
+                           pod_body(around_.plan, spec_, serial_, around_.owner));
+  } catch (const json::exception& error) { // Something is no UTF-8.
+    return fail(std::string("create pod: ") + error.what(), 0);
+  }
   around_.api.send(
-    json_request("POST", around_.api.path("pods"),
-                 pod_body(around_.plan, spec_, serial_, around_.owner)),
+    std::move(request),
     [self = shared_from_this()](const http::Reply& reply) { self->on_created(reply); });
 }
 
@@ -58,7 +66,7 @@ void KubernetesJob::create() {
 void KubernetesJob::on_created(const http::Reply& reply) {
   if (over_)
     return;
-  if (reply.ok())
+  if (reply.ok() || exists_)
     return came_to_be();
   if (reply.status == conflict)
     return around_.api.send(
@@ -73,13 +81,16 @@ void KubernetesJob::on_created(const http::Reply& reply) {
 void KubernetesJob::on_found(const http::Reply& reply) {
   if (over_)
     return;
-  auto pod = json::parse(reply.body, nullptr, false);
+  auto pod = parse_reply(reply.body);
   if (reply.ok() && pod.is_object()) {
-    auto ours = pod.value("/metadata/annotations/fiber~1job"_json_pointer, "");
+    auto ours = text(pod, "metadata", "annotations", job_annotation);
     if (ours == spec_.name)
       return came_to_be();
     return fail("create pod: there is another pod " + name_, conflict);
   }
+  constexpr int not_found = 404;
+  if (!is_transient(reply) && reply.status != not_found)
+    return fail("get pod: " + problem(reply), reply.status);
   after(pause_before(tries_++, reply), [](auto& self) { self.create(); });
 }
 
@@ -102,6 +113,7 @@ void KubernetesJob::ended_with_all() {
 void KubernetesJob::changed(const json& pod) {
   if (over_ || exit_)
     return;
+  came_to_be();
   auto state = read_pod(pod, spec_.resources.memory_mb);
   disrupted_ = disrupted_ || (state.disrupted && !asked_);
   if (state.started && !std::exchange(started_, true)) {
@@ -113,7 +125,7 @@ void KubernetesJob::changed(const json& pod) {
     waits_for_ = state.waits_for;
   }
   if (state.exit)
-    return exited(*state.exit, true);
+    return exited(*state.exit, state.seen || !started_);
   if (state.never) {
     remove(shortest_grace);
     fail(state.waits_for, 0);
@@ -142,16 +154,16 @@ void KubernetesJob::follow() {
   following_ = true;
   auto path =
     around_.api.path("pods", name_) + "/log?follow=true&container=" + container_name;
-  if (log_broke_ != Loop::Clock::time_point{})
-    path +=
-      "&sinceSeconds=" +
-      std::to_string(
-        std::chrono::ceil<std::chrono::seconds>(Loop::Clock::now() - log_broke_).count());
+  if (log_broke_) // Some of it may come twice: a server counts in seconds.
+    path += "&sinceSeconds=" + std::to_string(std::chrono::ceil<std::chrono::seconds>(
+                                                Loop::Clock::now() - *log_broke_)
+                                                .count());
   around_.api.stream(
     {.path = path, .limit = {}},
     {.data =
        [self = shared_from_this()](std::string_view text) {
          self->log_tries_ = 0;
+         self->log_new_ = self->log_new_ || !text.empty();
          if (!self->fetching_rest_)
            self->take_log(text);
          return self->around_.output.has_room();
@@ -198,15 +210,17 @@ bool KubernetesJob::take_rest(std::string_view tail) {
 void KubernetesJob::on_log_end(const http::Reply& reply) {
   if (over_)
     return;
-  constexpr int most_tries = 5;
-  if (reply.ok() || (exit_ && log_tries_ >= most_tries)) {
+  constexpr int most_tries = 5, forbidden = 403;
+  if (reply.status == forbidden)
+    log().warn("kubernetes: log of pod {}: {}", name_, problem(reply));
+  if (reply.ok() || reply.status == forbidden || (exit_ && log_tries_ >= most_tries)) {
     log_over_ = true;
     if (exit_)
       finish();
     return;
   }
   log().debug("kubernetes: log of pod {}: {}", name_, problem(reply));
-  if (log_broke_ == Loop::Clock::time_point{} && reply.status == 0)
+  if (std::exchange(log_new_, false))
     log_broke_ = Loop::Clock::now();
   after(pause_before(log_tries_++, reply), [](auto& self) { self.follow(); });
 }
@@ -217,6 +231,8 @@ void KubernetesJob::terminate(milliseconds grace) {
   if (over_ || exit_)
     return;
   asked_ = true;
+  if (!begun_)
+    return fail("terminated before it was created", 0);
   if (!exists_) {
     terminate_ = terminate_ ? std::min(*terminate_, grace) : grace;
     return;
@@ -233,10 +249,19 @@ void KubernetesJob::remove(milliseconds grace) {
                                  {"gracePeriodSeconds", seconds.count()},
                                  {"propagationPolicy", "Background"}}),
                    [self = shared_from_this(), grace](const http::Reply& reply) {
-                     if (is_transient(reply) && !self->over_)
-                       self->after(pause_before(self->tries_++, reply),
-                                   [grace](auto& job) { job.remove(grace); });
+                     self->on_removed(reply, grace);
                    });
+}
+
+/// What has ended by itself is not worth many tries: it goes with the session.
+void KubernetesJob::on_removed(const http::Reply& reply, milliseconds grace) {
+  constexpr int not_found = 404, most_tries = 10;
+  if (reply.ok() || reply.status == not_found)
+    return;
+  if (!is_transient(reply) || (over_ && tries_ >= most_tries))
+    return log().warn("kubernetes: delete pod {}: {}", name_, problem(reply));
+  around_.loop.after(pause_before(tries_++, reply),
+                     [self = shared_from_this(), grace] { self->remove(grace); });
 }
 
 void KubernetesJob::exited(Exit exit, bool confirmed) {
@@ -271,7 +296,7 @@ void KubernetesJob::finish() {
 }
 
 void KubernetesJob::conclude() {
-  if (!started_) {
+  if (!started_ && confirmed_) {
     auto why = waits_for_.empty() ? exit_->detail : waits_for_;
     return fail(why, 0);
   }

@@ -51,6 +51,8 @@ public:
   std::uint64_t serial() const { return serial_; }
   /// The server has said that the pod exists.
   bool exists() const { return exists_; }
+  /// The last event has been told.
+  bool over() const { return over_; }
 
 private:
   void create();
@@ -58,6 +60,7 @@ private:
   void on_found(const http::Reply& reply);
   void came_to_be();
   void remove(std::chrono::milliseconds grace);
+  void on_removed(const http::Reply& reply, std::chrono::milliseconds grace);
   void follow();
   void on_log_end(const http::Reply& reply);
   void await_log();
@@ -79,9 +82,11 @@ private:
   int tries_ = 0, log_tries_ = 0;
   bool exists_ = false, started_ = false, following_ = false, log_over_ = false;
   bool asked_ = false, disrupted_ = false, confirmed_ = true, over_ = false;
-  Loop::Clock::time_point log_broke_{}, log_heard_{};
-  std::string log_end_; // The last of what came.
+  bool begun_ = false, log_new_ = false; // log_new_: the stream has told something.
   bool fetching_rest_ = false;
+  std::optional<Loop::Clock::time_point> log_broke_; // When it last told something.
+  Loop::Clock::time_point log_heard_{};
+  std::string log_end_; // The last of what came.
   std::string waits_for_;
   std::optional<Exit> exit_;
   std::optional<std::chrono::milliseconds> terminate_; // Asked for before it existed.

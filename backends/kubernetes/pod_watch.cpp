@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include "backends/kubernetes/reply_json.hpp"
 
 #include "wire/log.hpp"
 
@@ -14,20 +14,18 @@ namespace {
 using nlohmann::json;
 
 constexpr int gone = 410;
-// A server ends a watch after a while, so that a dead one is noticed; bookmarks come
-// about once a minute.
 constexpr int watch_seconds = 290;
-constexpr std::chrono::seconds silence_limit{150};
 
 std::string version_of(const json& object) {
-  return object.value("/metadata/resourceVersion"_json_pointer, "");
+  return text(object, "metadata", "resourceVersion");
 }
 
 } // namespace
 
-PodWatch::PodWatch(Loop& loop, Api& api, std::string selector, Handler handler)
+PodWatch::PodWatch(Loop& loop, Api& api, std::string selector, Handler handler,
+                   std::chrono::milliseconds silence_limit)
   : loop_(loop), api_(api), selector_(http::escape(selector)),
-    handler_(std::move(handler)) {}
+    handler_(std::move(handler)), silence_limit_(silence_limit) {}
 
 void PodWatch::again(void (PodWatch::*order)(), const http::Reply& reply) {
   loop_.after(pause_before(tries_++, reply), [this, order] { (this->*order)(); });
@@ -41,12 +39,11 @@ void PodWatch::list() {
 
 /// A list that fails says nothing about any pod.
 void PodWatch::on_list(const http::Reply& reply) {
-  auto told = json::parse(reply.body, nullptr, false);
-  if (!reply.ok() || !told.is_object() || !told.contains("items")) {
+  auto told = parse_reply(reply.body);
+  if (!reply.ok() || !part(told, "items").is_array() || version_of(told).empty()) {
     log().info("kubernetes: can't list pods: {}; trying again", problem(reply));
     return again(&PodWatch::list, reply);
   }
-  tries_ = 0;
   forgotten_ = false;
   version_ = version_of(told);
   handler_.listed(told);
@@ -55,11 +52,12 @@ void PodWatch::on_list(const http::Reply& reply) {
 
 void PodWatch::watch() {
   line_.clear();
+  began_ = Loop::Clock::now();
   api_.stream({.path = api_.path("pods") + "?watch=1&allowWatchBookmarks=true" +
                        "&timeoutSeconds=" + std::to_string(watch_seconds) +
                        "&resourceVersion=" + version_ + "&labelSelector=" + selector_,
                .limit = {},
-               .silence_limit = silence_limit},
+               .silence_limit = silence_limit_},
               {.data =
                  [this](std::string_view piece) {
                    for (char c : piece)
@@ -75,14 +73,13 @@ void PodWatch::watch() {
 /// Half a line, where a connection broke, is never heard; the next watch begins before
 /// it.
 void PodWatch::hear(const std::string& line) {
-  auto event = json::parse(line, nullptr, false);
-  if (!event.is_object() || !event.contains("object") || !event["object"].is_object() ||
-      !event.contains("type") || !event["type"].is_string())
+  auto event = parse_reply(line);
+  auto type = text(event, "type");
+  auto& object = part(event, "object");
+  if (type.empty() || !object.is_object())
     return;
-  std::string type = event["type"];
-  auto& object = event["object"];
   if (type == "ERROR") {
-    forgotten_ = object.value("code", 0) == gone;
+    forgotten_ = part(object, "code") == gone;
     return;
   }
   tries_ = 0;
@@ -95,14 +92,20 @@ void PodWatch::hear(const std::string& line) {
 }
 
 void PodWatch::on_end(const http::Reply& reply) {
-  if (forgotten_ || reply.status == gone)
-    return list();
-  if (reply.ok() && tries_ == 0) {
+  constexpr std::chrono::seconds good_while{10};
+  if (Loop::Clock::now() - began_ > good_while)
+    tries_ = 0;
+  bool forgotten = forgotten_ || reply.status == gone;
+  auto next = forgotten ? &PodWatch::list : &PodWatch::watch;
+  if ((reply.ok() || forgotten) && tries_ == 0) {
     ++tries_; // One that ends at once without a word is not asked for in a hurry.
-    return watch();
+    return (this->*next)();
   }
-  log().debug("kubernetes: the watch broke: {}", problem(reply));
-  again(&PodWatch::watch, reply);
+  if (reply.ok() || is_transient(reply) || forgotten)
+    log().debug("kubernetes: the watch broke: {}", problem(reply));
+  else if (problem(reply) != std::exchange(told_, problem(reply)))
+    log().warn("kubernetes: can't watch pods: {}; trying again", problem(reply));
+  again(next, reply);
 }
 
 } // namespace fiber::backends::kubernetes

@@ -26,7 +26,10 @@ public:
     std::function<void()> listing;
   };
 
-  PodWatch(Loop& loop, Api& api, std::string selector, Handler handler);
+  /// A server ends a watch after a while, so that a dead one is noticed, and tells
+  /// bookmarks about once a minute: one that is silent for `silence_limit` is dead.
+  PodWatch(Loop& loop, Api& api, std::string selector, Handler handler,
+           std::chrono::milliseconds silence_limit = std::chrono::seconds(150));
   void start() { list(); }
 
 private:
@@ -41,7 +44,10 @@ private:
   Api& api_;
   const std::string selector_;
   const Handler handler_;
+  const std::chrono::milliseconds silence_limit_;
   std::string version_, line_;
+  std::string told_; // The last problem that was logged.
+  Loop::Clock::time_point began_{};
   bool forgotten_ = false; // The server no longer has what came after version_.
   int tries_ = 0;
 };
