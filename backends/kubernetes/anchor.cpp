@@ -39,11 +39,12 @@ json Anchor::create_job(const JobSpec& spec) {
     body["spec"].erase(ttl);
     reply = post();
   }
-  if (reply.status == conflict)
+  bool there = reply.status == conflict;
+  if (there)
     reply = api_.call({.path = api_.path("jobs", base_name(plan_))});
   auto job = parse_reply(reply.body);
   if (!reply.ok() || text(job, "metadata", "uid").empty()) {
-    asked_ = is_transient(reply); // Then it may be there all the same.
+    asked_ = there || is_transient(reply); // Then it may be there all the same.
     remove();
     throw EngineError("create job", reply.status, problem(reply));
   }
