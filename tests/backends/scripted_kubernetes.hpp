@@ -2,57 +2,15 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
-
-#include <spdlog/sinks/base_sink.h>
 
 #include "backends/kubernetes/kubernetes_backend.hpp"
 #include "tests/backends/contract.hpp"
+#include "tests/backends/heard_log.hpp"
 #include "tests/backends/kubernetes_files.hpp"
 #include "tests/backends/scripted_api.hpp"
-#include "wire/log.hpp"
 
 namespace fiber::backends::kubernetes {
-
-/// Keeps what is logged while it is there.
-class HeardLog {
-public:
-  HeardLog() { log().sinks().push_back(sink_); }
-  ~HeardLog() { log().sinks().pop_back(); }
-  HeardLog(const HeardLog&) = delete;
-  HeardLog& operator=(const HeardLog&) = delete;
-
-  bool has(const std::string& words) const {
-    return sink_->text().find(words) != std::string::npos;
-  }
-  std::size_t count(const std::string& words) const {
-    std::size_t count = 0;
-    auto text = sink_->text();
-    for (std::size_t at = 0; (at = text.find(words, at)) != text.npos; ++at)
-      ++count;
-    return count;
-  }
-
-private:
-  class Sink : public spdlog::sinks::base_sink<std::mutex> {
-  public:
-    std::string text() {
-      std::lock_guard lock(mutex_);
-      return text_;
-    }
-
-  protected:
-    void sink_it_(const spdlog::details::log_msg& message) override {
-      text_.append(message.payload.data(), message.payload.size()).append(1, '\n');
-    }
-    void flush_() override {}
-
-  private:
-    std::string text_;
-  };
-  std::shared_ptr<Sink> sink_ = std::make_shared<Sink>();
-};
 
 /// A backend with a scripted API server.
 class ScriptedKubernetes : public KubernetesFiles {
