@@ -49,8 +49,7 @@ std::shared_ptr<Link> dial(Reactor& reactor, const std::string& host, std::uint1
       return link_over(reactor, greeting.take_transport(), options);
     if (progress == Greeting::Progress::failed) {
       auto problem = "no link to " + where + ": it " + greeting.error();
-      auto& peer = greeting.peer();
-      if (peer.session == own.session && peer.build != own.build)
+      if (greeting.other_build())
         throw OtherBuild(problem);
       throw WireError(problem);
     }

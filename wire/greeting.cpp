@@ -11,6 +11,7 @@ namespace fiber::wire {
 namespace {
 
 constexpr std::byte protocol_version{1};
+constexpr auto other_build_words = "build of the program";
 
 void append(Bytes& out, const std::string& text) {
   out.push_back(static_cast<std::byte>(text.size()));
@@ -120,7 +121,7 @@ Greeting::Progress Greeting::listen() {
     if (header && at == wanted) {
       const auto payload = std::span(in_).subspan(frame_header_bytes);
       if (header->type == FrameType::refuse && role_ == TlsRole::client)
-        return fail("refused us: " + text_of(payload));
+        return refused(text_of(payload));
       auto hello =
         header->type == FrameType::hello ? unpack_hello(payload) : std::nullopt;
       if (!hello)
@@ -153,6 +154,7 @@ Greeting::Progress Greeting::listen() {
 /// False, and a refusal is under way, if the peer is not one of ours.
 bool Greeting::judge() {
   const bool server = role_ == TlsRole::server;
+  other_build_ = peer_.session == own_.session && peer_.build != own_.build;
   const auto differ = [&](const char* what, std::string theirs, std::string ours) {
     theirs = printable(theirs.substr(0, 40));
     ours = printable(ours.substr(0, 40));
@@ -162,7 +164,7 @@ bool Greeting::judge() {
   if (peer_.session != own_.session)
     error_ = differ("session", peer_.session, own_.session);
   else if (peer_.build != own_.build)
-    error_ = differ("build of the program", peer_.build, own_.build);
+    error_ = differ(other_build_words, peer_.build, own_.build);
   else
     return true;
   if (server) {
@@ -196,6 +198,12 @@ std::string Greeting::unfinished() const {
     return error_;
   return phase_ == Phase::handshake ? "did not finish the TLS handshake in time"
                                     : "did not say who it is in time";
+}
+
+/// The listener refuses instead of saying who it is, so that its words tell the reason.
+Greeting::Progress Greeting::refused(const std::string& words) {
+  other_build_ = words.starts_with(std::string("another ") + other_build_words);
+  return fail("refused us: " + words);
 }
 
 Greeting::Progress Greeting::fail(std::string reason) {

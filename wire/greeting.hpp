@@ -34,6 +34,8 @@ public:
 
   // After done.
   const Hello& peer() const { return peer_; }
+  /// The failure is that the peer, of this session, runs another build.
+  bool other_build() const { return other_build_; }
   std::unique_ptr<TlsTransport> take_transport() { return std::move(transport_); }
 
 private:
@@ -43,6 +45,7 @@ private:
   void queue(FrameType type, const Bytes& payload);
   bool judge();
   Progress fail(std::string reason);
+  Progress refused(const std::string& words);
 
   std::unique_ptr<TlsTransport> transport_;
   const TlsRole role_;
@@ -52,6 +55,7 @@ private:
   Bytes in_, out_;
   std::size_t sent_ = 0;
   std::string error_;
+  bool other_build_ = false;
 };
 
 } // namespace fiber::wire
