@@ -296,6 +296,9 @@ struct NodeLinkState {
     } else if (exit_code == exit_unreachable) {
       problem = "jobs cannot reach " + dialled +
                 "; set advertise_address, or run the driver in the cluster";
+    } else if (exit_code == 0 && !at.link) {
+      problem = "it ended with exit code 0 before it reached fiber::init; does the image "
+                "run this program?";
     }
   }
 
