@@ -158,13 +158,29 @@ void DockerJob::attach() {
       if (!self)
         return;
       if (self->state_ == State::preparing && !self->attached_) {
-        if (is_transient(reply) && self->tries_ < most_tries)
-          return self->again(&DockerJob::attach);
+        if (is_transient(reply) && self->recreated_++ < most_tries)
+          return self->recreate();
         self->failure_ = "attach to the container: " + problem(reply);
         self->failure_status_ = reply.status;
         return self->remove();
       }
       self->output_over();
+    });
+}
+
+/// Whoever attached and was cut off has closed its stdin for good.
+void DockerJob::recreate() {
+  state_ = State::creating;
+  waiting_ = false;
+  stream_ = nullptr;
+  around_.engine.client().send(
+    around_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
+    [self = shared_from_this()](const http::Reply& reply) {
+      if (is_transient(reply) && self->tries_ < most_tries)
+        return self->again(&DockerJob::recreate);
+      self->tries_ = 0;
+      self->id_.clear();
+      self->create();
     });
 }
 
@@ -177,8 +193,8 @@ void DockerJob::wait() {
   around_.engine.client().stream(
     std::move(request),
     {.head =
-       [self = shared_from_this()](int status) {
-         if (status == 200 && self->state_ == State::preparing) {
+       [self = shared_from_this(), id = id_](int status) {
+         if (status == 200 && self->state_ == State::preparing && self->id_ == id) {
            self->waiting_ = true;
            self->prepared();
          }
@@ -188,8 +204,8 @@ void DockerJob::wait() {
          *body += piece;
          return true;
        }},
-    [self = shared_from_this(), body](const http::Reply& reply) {
-      self->on_waited(reply, *body);
+    [self = shared_from_this(), id = id_, body](const http::Reply& reply) {
+      self->on_waited(id, reply, *body);
     });
 }
 
@@ -206,11 +222,14 @@ void DockerJob::start() {
 }
 
 void DockerJob::on_started(const http::Reply& reply) {
-  constexpr int already = 304;
+  constexpr int already = 304, gone = 404;
   if (state_ != State::starting)
-    return; // It has even ended.
-  if (reply.ok() || reply.status == already)
-    return started();
+    return;
+  if (reply.ok() || reply.status == already ||
+      (reply.status == gone && (early_ || tries_ > 0))) {
+    started();
+    return early_ ? exited(*early_) : void();
+  }
   if (is_transient(reply) && tries_ < most_tries)
     return again(&DockerJob::start); // If it runs, the engine says so.
   failure_ = "start container: " + problem(reply);
@@ -230,8 +249,10 @@ void DockerJob::started() {
 
 // -- end --------------------------------------------------------------------------------
 
-void DockerJob::on_waited(const http::Reply& reply, const std::string& body) {
-  if (state_ == State::over || state_ == State::removing)
+void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
+                          const std::string& body) {
+  if (state_ == State::over || state_ == State::removing || state_ == State::creating ||
+      id != id_)
     return;
   auto told = json::parse(body, nullptr, false);
   if (reply.ok() && part(told, {"StatusCode"}).is_number()) {
@@ -284,8 +305,10 @@ void DockerJob::output_over() {
 void DockerJob::exited(const Exit& exit) {
   if (exit_)
     return;
-  if (state_ == State::starting)
-    started(); // Its reply is still on the way.
+  if (state_ == State::starting) {
+    early_ = exit; // The reply, still on the way, says whether it ran at all.
+    return;
+  }
   exit_ = exit;
   around_.loop.cancel(force_);
   if (output_over_ || !stream_)

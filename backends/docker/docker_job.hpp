@@ -69,7 +69,9 @@ private:
 
   void send(http::Request request, Next next);
   void again(void (DockerJob::*order)());
-  void on_waited(const http::Reply& reply, const std::string& body);
+  void on_waited(const std::string& id, const http::Reply& reply,
+                 const std::string& body);
+  void recreate();
   void output_over();
   void exited(const Exit& exit);
   void conclude();
@@ -88,7 +90,8 @@ private:
   bool out_of_memory_ = false, concluding_ = false;
   bool has_entrypoint_ = false; // Of its image.
   int tries_ = 0;               // Of the order under way.
-  std::optional<Exit> exit_;
+  int recreated_ = 0;
+  std::optional<Exit> exit_, early_; // early_: told before the reply to the start.
   std::optional<std::chrono::milliseconds> terminate_; // Asked for before it ran.
   bool asked_ = false;                                 // By terminate(), with grace.
   std::string failure_;                                // What remove() is to report.
