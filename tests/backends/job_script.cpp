@@ -4,14 +4,17 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <sstream>
+#include <vector>
 
 namespace fiber::backends {
 
@@ -53,6 +56,28 @@ void start_child(bool daemon) {
       ::pause();
   }
   std::cout << "child " << pid << std::endl;
+}
+
+void eat(std::size_t megabytes) {
+  std::vector<std::string> eaten;
+  for (std::size_t i = 0; i < megabytes; ++i)
+    eaten.emplace_back(1 << 20, 'x');
+}
+
+/// A child does; whatever becomes of it.
+void let_child_eat(std::size_t megabytes) {
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    eat(megabytes);
+    ::_exit(0);
+  }
+  ::waitpid(pid, nullptr, 0);
+}
+
+void write_file(const std::string& path) {
+  std::ofstream file(path);
+  file << "written\n" << std::flush;
+  std::cout << (file ? "written " : "not written ") << path << std::endl;
 }
 
 void show_descriptors() {
@@ -126,6 +151,12 @@ int play(const JobEntry& entry, int argc, char** argv) {
     } else if (command == "env") {
       const char* value = std::getenv(rest.c_str());
       std::cout << rest << "=" << (value ? value : "(unset)") << std::endl;
+    } else if (command == "eat") {
+      eat(std::stoul(rest));
+    } else if (command == "child-eats") {
+      let_child_eat(std::stoul(rest));
+    } else if (command == "write") {
+      write_file(rest);
     } else if (command == "argv") {
       for (int i = 0; i < argc; ++i)
         std::cout << "argv " << i << " " << argv[i] << std::endl;

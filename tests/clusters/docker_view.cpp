@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/clusters/docker_view.hpp"
+
+#include <cstdlib>
+
+namespace fiber::clusters {
+
+using nlohmann::json;
+
+backends::http::Reply DockerView::ask(const std::string& method, const std::string& path,
+                                      const json& body) {
+  return engine_.client().call(body.is_null() ? engine_.request(method, path)
+                                              : engine_.request(method, path, body));
+}
+
+std::vector<std::string> DockerView::list(const json& filters) {
+  std::vector<std::string> ids;
+  auto reply = ask("GET", "/containers/json?all=1&filters=" +
+                            backends::http::escape(filters.dump()));
+  auto told = json::parse(reply.body, nullptr, false);
+  if (reply.ok() && told.is_array())
+    for (auto& container : told)
+      ids.push_back(container.value("Id", ""));
+  return ids;
+}
+
+std::vector<std::string> DockerView::containers(const std::string& session) {
+  return list(
+    {{"label", {session.empty() ? "fiber.session" : "fiber.session=" + session}}});
+}
+
+std::vector<std::string> DockerView::running() {
+  return list({{"label", {"fiber.session"}}, {"status", {"running"}}});
+}
+
+json DockerView::inspect(const std::string& id) {
+  auto reply = ask("GET", "/containers/" + id + "/json");
+  auto told = json::parse(reply.body, nullptr, false);
+  return reply.ok() && told.is_object() ? told : json();
+}
+
+std::string DockerView::state(const std::string& id) {
+  auto told = inspect(id);
+  return told.is_null() ? "" : told["State"].value("Status", "");
+}
+
+int DockerView::order(const std::string& id, const std::string& what) {
+  return ask("POST", "/containers/" + id + "/" + what).status;
+}
+
+bool load_docker_image(const std::string& name, const std::string& program) {
+  auto command = std::string(DOCKER_SCRIPTS) + "/load " + name + " " + program;
+  return std::system(command.c_str()) == 0;
+}
+
+} // namespace fiber::clusters
