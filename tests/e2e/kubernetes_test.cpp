@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pool on a real Kubernetes does its work, whatever happens to pods, nodes and the API
+// server, and leaves nothing behind.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <set>
+#include <thread>
+
+#include <unistd.h>
+
+#include <fiber/fiber.hpp>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/kubernetes_cluster.hpp"
+#include "tests/e2e/notes.hpp"
+
+namespace fiber::e2e {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double little = 0.05; ///< CPUs, so that many fit.
+
+PoolOptions workers_of(std::size_t n) {
+  return {.workers = n, .resources = {.cpu = little}};
+}
+
+class KubernetesPool : public KubernetesTest {};
+
+TEST_F(KubernetesPool, maps_right_and_leaves_nothing_behind) {
+  open(config());
+  {
+    Pool pool(workers_of(4));
+    EXPECT_EQ(pool.map(f, indices(400)), undisturbed(400));
+    EXPECT_TRUE(pool.wait_until_workers_up(60s));
+    EXPECT_EQ(workers().size(), 4u);
+    EXPECT_NE(left().find("secret/fiber-"), std::string::npos);
+    EXPECT_EQ(pool.map(f, indices(400)), undisturbed(400));
+    EXPECT_EQ(pool.stats().workers_lost, 0u);
+  }
+  close();
+  EXPECT_TRUE(nothing_left(60s)) << left();
+}
+
+std::size_t slowly(std::size_t i) {
+  std::this_thread::sleep_for(100ms);
+  return f(i);
+}
+
+TEST_F(KubernetesPool, charges_nobody_when_a_pod_is_deleted) {
+  open(config());
+  auto options = workers_of(2);
+  options.max_retries = 0;
+  Pool pool(options);
+  auto results = pool.map_async(slowly, indices(200));
+  ASSERT_TRUE(await_running(2));
+  ASSERT_TRUE(await([&] { return results.done() > 10; }));
+  kubectl("delete pod --wait=false " + workers().front().name);
+  EXPECT_EQ(results.get(), undisturbed(200));
+  EXPECT_TRUE(await([&] { return pool.stats().workers == 2; }));
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+}
+
+TEST_F(KubernetesPool, charges_nobody_when_a_node_is_drained) {
+  open(config());
+  auto options = workers_of(4);
+  options.max_retries = 0;
+  Pool pool(options);
+  auto results = pool.map_async(slowly, indices(400));
+  ASSERT_TRUE(await_running(4));
+  ASSERT_TRUE(await([&] { return results.done() > 10; }));
+  AtEnd uncordon(cluster("K8S_KUBECTL") + " uncordon " + victim());
+  kubectl("drain --force --ignore-daemonsets --timeout=60s " + victim());
+  EXPECT_EQ(results.get(), undisturbed(400));
+  EXPECT_TRUE(await([&] { return pool.stats().workers == 4; }));
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+  for (auto& pod : workers())
+    EXPECT_NE(pod.node, victim()) << pod.name;
+}
+
+std::size_t cut_off_once(std::size_t i) {
+  if (i == 60 && this_task::attempt() == 1)
+    kill(getpid(), SIGKILL);
+  return slowly(i);
+}
+
+/// FIBER_TEST_OUTAGE: how many seconds the API server is away.
+std::chrono::seconds outage() {
+  auto* told = std::getenv("FIBER_TEST_OUTAGE");
+  return std::chrono::seconds(told ? std::atoi(told) : 30);
+}
+
+TEST_F(KubernetesPool, goes_on_without_the_api_server) {
+  open(config());
+  Pool pool(workers_of(4));
+  const auto tasks = static_cast<std::size_t>(outage().count()) * 50;
+  ASSERT_TRUE(pool.wait_until_workers_up(60s));
+  auto results = pool.map_async(cut_off_once, indices(tasks), {.chunksize = 1});
+  ASSERT_TRUE(await([&] { return results.done() > 10; }));
+  control("kill kube-apiserver");
+  auto end = std::chrono::steady_clock::now() + outage();
+  auto before = results.done();
+  EXPECT_TRUE(
+    await([&] { return pool.stats().workers_lost == 1; })); // Task 60 ends its pod.
+  EXPECT_TRUE(await([&] { return results.done() > before + 50; }));
+  await([&] { return std::chrono::steady_clock::now() >= end; }, outage() * 2);
+  control("start kube-apiserver");
+  EXPECT_EQ(results.get(), undisturbed(tasks));
+  EXPECT_TRUE(await([&] { return pool.stats().workers == 4; }));
+  EXPECT_EQ(pool.stats().failed, 0u);
+}
+
+std::size_t for_two_seconds(std::size_t i) {
+  std::this_thread::sleep_for(2s);
+  return f(i);
+}
+
+TEST_F(KubernetesPool, does_again_what_a_node_out_of_reach_was_at) {
+  auto settings = config();
+  settings.heartbeat_timeout = 2s;
+  settings.lease = 60s;
+  settings.start_deadline = 60s;
+  open(settings);
+  Pool pool(workers_of(4));
+  auto results = pool.map_async(for_two_seconds, indices(40), {.chunksize = 1});
+  ASSERT_TRUE(await_running(4));
+  std::set<std::string> cut;
+  for (auto& pod : workers())
+    if (pod.node == victim())
+      cut.insert(pod.name);
+  ASSERT_FALSE(cut.empty());
+  ASSERT_TRUE(await([&] { return pool.stats().workers == 4; }));
+  ASSERT_TRUE(await([&] { return results.done() > 3; }));
+  AtEnd mend(cluster("K8S_CONTROL") + " mend " + victim());
+  control("cut " + victim());
+  EXPECT_TRUE(await([&] { return pool.stats().workers_lost >= cut.size(); }));
+  EXPECT_TRUE(await([&] { return results.done() > 20; }));
+  control("mend " + victim());
+  EXPECT_EQ(results.get(), undisturbed(40));
+  EXPECT_EQ(pool.stats().failed, 0u);
+  EXPECT_TRUE(await([&] { return pool.stats().workers == 4; }, 120s));
+  for (auto& pod : workers())
+    EXPECT_TRUE(pod.phase != "Running" || cut.count(pod.name) == 0) << pod.name;
+  kubectl("wait --for=condition=Ready --timeout=60s node " + victim());
+}
+
+std::size_t eat(std::size_t megabytes) {
+  std::vector<char> eaten(megabytes << 20);
+  for (std::size_t at = 0; at < eaten.size(); at += 4096)
+    eaten[at] = static_cast<char>(at);
+  return eaten.size();
+}
+
+TEST_F(KubernetesPool, says_which_limit_a_hungry_task_broke) {
+  open(config());
+  Pool pool(PoolOptions{
+    .workers = 1, .resources = {.cpu = little, .memory_mb = 64}, .max_retries = 0});
+  try {
+    pool.apply(eat, std::size_t{300});
+    FAIL() << "a task that needs 300 MB has ended within 64";
+  } catch (const WorkerLost& error) {
+    EXPECT_NE(error.reason().find("OOMKilled"), std::string::npos) << error.what();
+    EXPECT_NE(error.reason().find("64 MB"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(pool.apply(f, std::size_t{3}), f(3));
+}
+
+} // namespace
+} // namespace fiber::e2e
