@@ -256,12 +256,24 @@ void KubernetesJob::remove(milliseconds grace) {
 /// What has ended by itself is not worth many tries: it goes with the session.
 void KubernetesJob::on_removed(const http::Reply& reply, milliseconds grace) {
   constexpr int not_found = 404, most_tries = 10;
-  if (reply.ok() || reply.status == not_found)
+  if (reply.ok())
+    return removed(json::parse(reply.body, nullptr, false));
+  if (reply.status == not_found)
     return;
   if (!is_transient(reply) || (over_ && tries_ >= most_tries))
     return log().warn("kubernetes: delete pod {}: {}", name_, problem(reply));
   around_.loop.after(pause_before(tries_++, reply),
                      [self = shared_from_this(), grace] { self->remove(grace); });
+}
+
+/// A pod that waits for an image or a node has no process whose end could be seen. Its
+/// object may stay for half a minute: nobody should wait for that.
+void KubernetesJob::removed(const json& pod) {
+  if (over_ || exit_ || started_ || !pod.is_object())
+    return;
+  auto state = read_pod(pod, spec_.resources.memory_mb);
+  if (!state.started && !state.exit && !state.waits_for.empty())
+    fail(state.waits_for, 0);
 }
 
 void KubernetesJob::exited(Exit exit, bool confirmed) {

@@ -61,6 +61,7 @@ private:
   void came_to_be();
   void remove(std::chrono::milliseconds grace);
   void on_removed(const http::Reply& reply, std::chrono::milliseconds grace);
+  void removed(const nlohmann::json& pod);
   void follow();
   void on_log_end(const http::Reply& reply);
   void await_log();
