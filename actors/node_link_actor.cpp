@@ -280,7 +280,7 @@ struct NodeLinkState {
       explain_exit();
     if (problem.empty())
       problem = event.detail;
-    else if (cause == LossCause::late && !event.detail.empty())
+    else if (event.kind == backends::JobEvent::Kind::failed && !event.detail.empty())
       problem += ": " + event.detail; // What it waited for.
     if (at.link && !at.link_gone)
       self->delayed_send(self, link_lingers, LingerTick{0});

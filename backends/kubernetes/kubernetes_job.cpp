@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 constexpr int conflict = 409;
 constexpr milliseconds log_limit{10000}; // Of silence, for what is left after the end.
 constexpr milliseconds log_settles{500}; // A runtime writes the last lines about the end.
+constexpr milliseconds rest_limit{3000};
 constexpr milliseconds shortest_grace{1000};
 
 /// What a kubelet writes into a log that it follows when the container goes away.
@@ -187,7 +188,8 @@ void KubernetesJob::fetch_rest() {
   fetching_rest_ = true;
   after(log_settles, [](auto& job) {
     job.around_.api.send({.path = job.around_.api.path("pods", job.name_) +
-                                  "/log?tailLines=2000&container=" + container_name},
+                                  "/log?tailLines=2000&container=" + container_name,
+                          .limit = rest_limit},
                          [self = job.shared_from_this()](const http::Reply& reply) {
                            if (self->over_)
                              return;
@@ -199,12 +201,14 @@ void KubernetesJob::fetch_rest() {
   });
 }
 
-/// Returns whether the end of the log has more than was known.
+/// Returns whether the log went on where what is known ends, and may go on still.
 bool KubernetesJob::take_rest(std::string_view tail) {
-  auto known = tail.rfind(log_end_);
-  auto rest = known == tail.npos ? tail : tail.substr(known + log_end_.size());
+  std::string_view end = log_end_; // A log of few lines may have come twice.
+  end.remove_prefix(end.size() - std::min(end.size(), tail.size()));
+  auto known = tail.rfind(end);
+  auto rest = known == tail.npos ? tail : tail.substr(known + end.size());
   take_log(rest);
-  return !rest.empty();
+  return known != tail.npos && !rest.empty();
 }
 
 void KubernetesJob::on_log_end(const http::Reply& reply) {
