@@ -7,17 +7,15 @@
 #include <unistd.h>
 
 #include <condition_variable>
-#include <filesystem>
-#include <fstream>
 #include <future>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <httplib.h>
 
 #include "backends/loop.hpp"
+#include "tests/backends/http_server.hpp"
 #include "wire/unique_fd.hpp"
 
 namespace fiber::backends::http {
@@ -25,70 +23,6 @@ namespace fiber::backends::http {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::chrono::seconds patience{30};
-
-/// A server on loopback.
-template <class Server>
-class Serving {
-public:
-  template <class... Args>
-  explicit Serving(Args&&... args) : server(std::forward<Args>(args)...) {
-    server.set_tcp_nodelay(true);
-    server.set_keep_alive_max_count(1000);
-    server.Get("/port", [](const httplib::Request& request, httplib::Response& reply) {
-      reply.set_content(std::to_string(request.remote_port), "text/plain");
-    });
-    server.Post("/echo", [](const httplib::Request& request, httplib::Response& reply) {
-      reply.set_content(request.body, "text/plain");
-    });
-  }
-  ~Serving() {
-    open();
-    if (!thread_.joinable())
-      return;
-    while (!server.is_running())
-      std::this_thread::yield();
-    server.stop();
-    thread_.join();
-  }
-  int start() {
-    port_ = server.bind_to_any_port("127.0.0.1");
-    thread_ = std::thread([this] { server.listen_after_bind(); });
-    return port_;
-  }
-  /// Blocks a handler until open().
-  void gate() {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [this] { return open_; });
-  }
-  void open() {
-    std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-
-  Server server;
-
-private:
-  int port_ = 0;
-  std::thread thread_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool open_ = false;
-};
-
-using PlainServer = Serving<httplib::Server>;
-
-std::string url_of(int port, const std::string& scheme = "http") {
-  return scheme + "://127.0.0.1:" + std::to_string(port);
-}
-
-Endpoint at(std::string url) {
-  Endpoint endpoint;
-  endpoint.url = std::move(url);
-  return endpoint;
-}
 
 /// What a stream's handler and Done are told.
 struct Heard {
@@ -400,114 +334,6 @@ TEST(HttpClient, goes_on_with_another_endpoint) {
 
 TEST(HttpClient, escapes_what_may_not_stand_in_a_path) {
   EXPECT_EQ(escape("a/b c{\"x\":1}~-._"), "a%2Fb%20c%7B%22x%22%3A1%7D~-._");
-}
-
-// -- TLS --------------------------------------------------------------------------------
-
-/// A CA, and what it has signed, made once.
-class HttpTls : public testing::Test {
-protected:
-  static void SetUpTestSuite() {
-    std::string name = "/tmp/http-test-XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder = name;
-    auto script = "cd " + name + R"( && exec 2>openssl.log
-      new="openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
-      for ca in ca other; do $new -x509 -subj /CN=$ca -keyout $ca.key -out $ca.pem -days 2; done
-      sign() {
-        $new -subj "/CN=$1" -keyout "$1.key" -out "$1.csr"
-        printf 'subjectAltName=%s\n' "$2" >"$1.ext"
-        openssl x509 -req -in "$1.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
-          -extfile "$1.ext" -out "$1.pem"
-      }
-      sign server IP:127.0.0.1 && sign named DNS:engine.test && sign client DNS:client)";
-    ASSERT_EQ(std::system(script.c_str()), 0) << name;
-  }
-  static void TearDownTestSuite() { std::filesystem::remove_all(folder); }
-
-  static std::string path(const std::string& name) { return (folder / name).string(); }
-  static std::string pem(const std::string& name) {
-    std::ifstream file(folder / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  /// Wants certificates of the CA from its clients.
-  struct TlsServer : Serving<httplib::SSLServer> {
-    explicit TlsServer(const std::string& who = "server")
-      : Serving(path(who + ".pem").c_str(), path(who + ".key").c_str(),
-                path("ca.pem").c_str()) {}
-  };
-  static Endpoint endpoint(int port) {
-    Endpoint endpoint;
-    endpoint.url = url_of(port, "https");
-    endpoint.ca_pem = pem("ca.pem");
-    endpoint.client_cert_pem = pem("client.pem");
-    endpoint.client_key_pem = pem("client.key");
-    return endpoint;
-  }
-
-  static inline std::filesystem::path folder;
-};
-
-TEST_F(HttpTls, shows_its_certificate_and_keeps_the_connection) {
-  Loop loop;
-  TlsServer web;
-  Client client(loop, endpoint(web.start()));
-  auto first = client.call({.path = "/port"});
-  EXPECT_EQ(first.status, 200) << first.error;
-  EXPECT_EQ(client.call({.path = "/port"}).body, first.body);
-}
-
-TEST_F(HttpTls, is_refused_without_a_certificate) {
-  Loop loop;
-  TlsServer web;
-  auto to = endpoint(web.start());
-  to.client_cert_pem = to.client_key_pem = "";
-  Client client(loop, to);
-  auto reply = client.call({.path = "/port"});
-  EXPECT_EQ(reply.status, 0);
-  EXPECT_FALSE(reply.error.empty());
-}
-
-TEST_F(HttpTls, refuses_a_server_of_another_ca) {
-  Loop loop;
-  TlsServer web;
-  auto to = endpoint(web.start());
-  to.ca_pem = pem("other.pem");
-  Client client(loop, to);
-  auto reply = client.call({.path = "/port"});
-  EXPECT_EQ(reply.status, 0);
-  EXPECT_NE(reply.error.find("certificate"), std::string::npos) << reply.error;
-}
-
-TEST_F(HttpTls, trusts_any_server_if_told_so) {
-  Loop loop;
-  TlsServer web("named");
-  auto to = endpoint(web.start());
-  to.ca_pem = "";
-  to.insecure = true;
-  Client client(loop, to);
-  EXPECT_EQ(client.call({.path = "/port"}).status, 200);
-}
-
-TEST_F(HttpTls, checks_the_name_it_is_told) {
-  Loop loop;
-  TlsServer web("named");
-  auto to = endpoint(web.start());
-  {
-    Client client(loop, to);
-    auto reply = client.call({.path = "/port"});
-    EXPECT_EQ(reply.status, 0);
-    EXPECT_NE(reply.error.find("127.0.0.1"), std::string::npos) << reply.error;
-  }
-  to.server_name = "engine.test";
-  {
-    Client client(loop, to);
-    auto reply = client.call({.path = "/port"});
-    EXPECT_EQ(reply.status, 200) << reply.error;
-  }
-  to.server_name = "another.test";
-  Client client(loop, to);
-  EXPECT_EQ(client.call({.path = "/port"}).status, 0);
 }
 
 } // namespace
