@@ -27,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto own_image = "fiber-test:docker_e2e_test";
+constexpr auto own_image = "localhost/fiber-test:docker_e2e_test";
 
 class DockerPool : public SessionTest {
 protected:
@@ -356,18 +356,19 @@ INSTANTIATE_TEST_SUITE_P(On, DockerDriver, testing::Values("host", "bridge"),
                          [](auto& network) { return std::string(network.param); });
 
 TEST_F(DockerPool, a_job_of_another_build_is_refused) {
-  ASSERT_TRUE(clusters::load_docker_image("fiber-test:other_build", OTHER_BUILD));
+  ASSERT_TRUE(
+    clusters::load_docker_image("localhost/fiber-test:other_build", OTHER_BUILD));
   auto options = config();
-  options.image = "fiber-test:other_build";
+  options.image = "localhost/fiber-test:other_build";
   open(options);
   Pool pool(1);
   EXPECT_THROW(pool.map(f, indices(3)), VersionMismatch);
 }
 
 TEST_F(DockerPool, an_image_of_a_program_without_init_is_told_so) {
-  ASSERT_TRUE(clusters::load_docker_image("fiber-test:true", "/bin/true"));
+  ASSERT_TRUE(clusters::load_docker_image("localhost/fiber-test:true", "/bin/true"));
   auto options = config();
-  options.image = "fiber-test:true";
+  options.image = "localhost/fiber-test:true";
   auto text = start_error(options);
   EXPECT_NE(text.find("fiber::init"), std::string::npos) << text;
 }
@@ -433,12 +434,12 @@ int wait_for(pid_t pid) {
 }
 
 TEST_F(DockerPool, training_in_containers_that_are_killed_gives_the_same_policy) {
-  ASSERT_TRUE(clusters::load_docker_image("fiber-test:es_train", ES_TRAIN));
+  ASSERT_TRUE(clusters::load_docker_image("localhost/fiber-test:es_train", ES_TRAIN));
   auto local = folder() + "/local", docker = folder() + "/docker";
   auto code = wait_for(train(local)); // 1 if it ends unsolved.
   setenv("FIBER_BACKEND", "docker", 1);
   setenv("FIBER_DOCKER_HOST", host().c_str(), 1);
-  setenv("FIBER_IMAGE", "fiber-test:es_train", 1);
+  setenv("FIBER_IMAGE", "localhost/fiber-test:es_train", 1);
   auto pid = train(docker);
   for (auto* name : {"FIBER_BACKEND", "FIBER_DOCKER_HOST", "FIBER_IMAGE"})
     unsetenv(name);
