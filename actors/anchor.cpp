@@ -8,6 +8,7 @@
 #include <string>
 
 #include "actors/code_place.hpp"
+#include "wire/error.hpp"
 #include "wire/listener.hpp"
 #include "wire/log.hpp"
 #include "wire/reactor.hpp"
@@ -42,6 +43,10 @@ void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot) {
       reactor, boot.host, boot.port, wire::Identity::unpack(entry.keys),
       {boot.session, build_id(), boot.incarnation}, boot.lease,
       {.heartbeat_interval = boot.heartbeat_interval, .silence_limit = boot.lease});
+  } catch (const wire::OtherBuild& error) {
+    // The driver lives, and hears the same from its workers, unless they go with this.
+    log().error("{}", error.what());
+    std::_Exit(exit_other_build);
   } catch (const std::exception& error) {
     log().error("this anchor is of no use: {}", error.what());
     std::_Exit(EXIT_SUCCESS);
