@@ -119,11 +119,15 @@ const std::string& KubernetesTest::victim() {
 std::vector<Pod> KubernetesTest::workers() const {
   std::istringstream lines(kubectl(
     "get pods -l app.kubernetes.io/component=worker -o jsonpath='{range .items[*]}"
-    "{.metadata.name} {.status.phase} {.spec.nodeName}{\"\\n\"}{end}'"));
+    "{.metadata.name} {.status.phase} {.spec.nodeName} "
+    "{.metadata.deletionTimestamp}{\"\\n\"}{end}'"));
   std::vector<Pod> pods;
   for (std::string line; std::getline(lines, line);) {
     Pod pod;
-    std::istringstream(line) >> pod.name >> pod.phase >> pod.node;
+    std::string deleted;
+    std::istringstream(line) >> pod.name >> pod.phase >> pod.node >> deleted;
+    if (!deleted.empty())
+      pod.phase = "Terminating";
     pods.push_back(pod);
   }
   return pods;

@@ -44,7 +44,8 @@ private:
 };
 
 struct Pod {
-  std::string name, node, phase;
+  std::string name, node;
+  std::string phase; ///< "Terminating" if its end was asked for.
 };
 
 /// A namespace of the test cluster for one test, and at most one session in it.
