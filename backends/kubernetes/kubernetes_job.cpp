@@ -205,7 +205,7 @@ void KubernetesJob::fetch_rest() {
 bool KubernetesJob::take_rest(std::string_view tail) {
   std::string_view end = log_end_; // A log of few lines may have come twice.
   end.remove_prefix(end.size() - std::min(end.size(), tail.size()));
-  auto known = tail.rfind(end);
+  auto known = end.empty() ? tail.npos : tail.rfind(end);
   auto rest = known == tail.npos ? tail : tail.substr(known + end.size());
   take_log(rest);
   return known != tail.npos && !rest.empty();

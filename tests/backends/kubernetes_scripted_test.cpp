@@ -310,6 +310,18 @@ TEST_F(ScriptedKubernetes, a_log_that_can_not_be_had_yet_is_read_from_its_begin)
     EXPECT_FALSE(request.query.contains("sinceSeconds"));
 }
 
+TEST_F(ScriptedKubernetes, a_log_of_which_nothing_came_is_read_at_the_end) {
+  start();
+  api_.spoil("get pods/log", {.status = 200,
+                              .body = "rpc error: code = NotFound desc = an error "
+                                      "occurred when try to find container"});
+  auto pod = create_running("one");
+  api_.print(pod, "one\n");
+  api_.end(pod, 0);
+  last("one");
+  EXPECT_EQ(test_->backend->logs("one"), "one\n");
+}
+
 TEST_F(ScriptedKubernetes, a_log_that_is_forbidden_is_told_once) {
   start();
   api_.spoil("get pods/log", {.status = 403, .body = forbidden("get", "pods/log")},
