@@ -81,10 +81,11 @@ struct NodeShare {
 };
 /// What tells one loss from another for who has to mend it.
 enum class LossCause : std::uint8_t {
-  ended,      ///< The job ended, or had to be given up.
-  refused,    ///< The engine made no job.
-  late,       ///< It was not ready within the start deadline.
-  other_build ///< It runs another build: so will the next one.
+  ended,       ///< The job ended, or had to be given up.
+  refused,     ///< The engine made no job.
+  late,        ///< It was not ready within the start deadline.
+  unreachable, ///< It could not reach us.
+  other_build  ///< It runs another build: so will the next one.
 };
 /// A node is gone. The pool answers with the ExitKind to end with, as its supervisor will
 /// judge by it.

@@ -266,8 +266,10 @@ struct NodeLinkState {
   // -- end --
 
   void job_event(const backends::JobEvent& event) {
-    if (event.kind == backends::JobEvent::Kind::started)
+    if (event.kind == backends::JobEvent::Kind::started) {
+      runs = true;
       return;
+    }
     at.job_gone = true;
     confirmed = event.confirmed;
     disrupted = event.disrupted;
@@ -294,8 +296,12 @@ struct NodeLinkState {
       problem =
         "the job runs another build than this program, which is build " + services->build;
     } else if (exit_code == exit_unreachable) {
+      cause = LossCause::unreachable;
       problem = "jobs cannot reach " + dialled +
                 "; set advertise_address, or run the driver in the cluster";
+    } else if (cause == LossCause::late && runs && !at.link) {
+      problem += ": it runs, but has not reached fiber::init; does the image run this "
+                 "program?";
     } else if (exit_code == 0 && !at.link) {
       problem = "it ended with exit code 0 before it reached fiber::init; does the image "
                 "run this program?";
@@ -391,7 +397,7 @@ struct NodeLinkState {
   int status = 0; ///< Of a refusal.
   std::optional<int> exit_code;
   wire::Silence starting{{}, {}}, probes{{}, {}};
-  bool up = false, answered = false, is_settled = false, stopping = false,
+  bool runs = false, up = false, answered = false, is_settled = false, stopping = false,
        draining = false, lease_over = false, confirmed = false, disrupted = false,
        ended = false;
 };

@@ -223,7 +223,7 @@ void PoolState::node_up(NodeUp& up) {
   if (settings.max_tasks_per_worker > 0)
     node.left = settings.max_tasks_per_worker * up.slots;
   answer_waiting();
-  lost_in_a_row = late_in_a_row = 0;
+  ever_up = true;
   if (unforgiven)
     self->delayed_send(self, proven_after, ProvenTick{up.incarnation});
   auto ordinal = std::find_if(children.begin(), children.end(), [&](auto& child) {
@@ -261,10 +261,11 @@ void PoolState::retire_if_empty(Node& node) {
 
 ExitKind PoolState::node_lost(const NodeLost& lost) {
   auto found = nodes.find(lost.incarnation);
-  auto planned = ending || lost.planned || lost.cause == LossCause::other_build;
+  auto hopeless = why_none_will_start(lost);
+  auto planned = ending || lost.planned || hopeless;
   auto charged = false;
-  if (lost.cause == LossCause::other_build && !failure && !ending)
-    give_up(std::make_exception_ptr(VersionMismatch(lost.reason)));
+  if (hopeless && !failure && !ending)
+    give_up(hopeless);
   auto was_up = found != nodes.end();
   if (was_up) {
     auto node = std::move(found->second);
@@ -284,8 +285,7 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
   }
   if (!planned) {
     ++totals.workers_lost;
-    ++lost_in_a_row;
-    late_in_a_row += lost.cause == LossCause::late ? 1 : 0;
+    last_cause = lost.cause;
     last_status = lost.status;
     warn_of(lost);
   }
@@ -298,6 +298,21 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
     return ExitKind::charged;
   unforgiven = true;
   return ExitKind::lost;
+}
+
+/// Null unless the next job would fare no better. One that is late is no more than that,
+/// once another was not.
+std::exception_ptr PoolState::why_none_will_start(const NodeLost& lost) const {
+  if (lost.cause == LossCause::other_build)
+    return std::make_exception_ptr(VersionMismatch(lost.reason));
+  if (ever_up)
+    return nullptr;
+  auto text = "no worker could be started: " + lost.name + ": " + lost.reason;
+  if (lost.cause == LossCause::late)
+    return std::make_exception_ptr(TimeoutError(text));
+  if (lost.cause == LossCause::unreachable)
+    return std::make_exception_ptr(BackendError("start workers", lost.status, text));
+  return nullptr;
 }
 
 /// At most once a second: a storm says nothing new.
@@ -401,7 +416,7 @@ void PoolState::supervisor_down(const caf::error& reason) {
   }
   // The pool stays, to tell whoever asks why it can't go on.
   if (!failure)
-    failure = late_in_a_row > 0 && late_in_a_row == lost_in_a_row
+    failure = last_cause == LossCause::late
                 ? std::make_exception_ptr(
                     TimeoutError("no worker could be started: " + exit_text(reason)))
                 : std::make_exception_ptr(

@@ -75,6 +75,7 @@ struct PoolState {
   ExitKind node_lost(const NodeLost& lost);
   void leave(Node& node);
   void retire_if_empty(Node& node);
+  std::exception_ptr why_none_will_start(const NodeLost& lost) const;
   void warn_of(const NodeLost& lost);
   int intensity() const;
   void terminate();
@@ -125,11 +126,11 @@ struct PoolState {
   std::shared_ptr<const Call> completing;
   std::exception_ptr failure; ///< Why the pool can run nothing any more.
   bool started = false, closed = false, ending = false;
+  bool ever_up = false;    ///< One of its nodes was.
   bool unforgiven = false; ///< A loss counts against the supervisor's intensity.
-  /// Workers lost since one was up last, and those of them that were not up in time.
-  std::size_t lost_in_a_row = 0, late_in_a_row = 0;
-  int last_status = 0;    ///< Of the last loss.
-  bool saturated = false; ///< Every slot has what it may have.
+  LossCause last_cause = LossCause::ended; ///< Of the last loss, as is
+  int last_status = 0;                     ///< this.
+  bool saturated = false;                  ///< Every slot has what it may have.
   bool ticking = false;
   std::optional<std::chrono::steady_clock::time_point> warned; ///< Of a lost worker.
   std::size_t not_warned = 0; ///< Lost workers since then.

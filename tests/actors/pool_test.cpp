@@ -457,8 +457,31 @@ TEST_F(PoolTest, gives_up_at_once_when_a_job_runs_another_build) {
   EXPECT_THROW(std::rethrow_exception(reply->value()), VersionMismatch);
 }
 
+TEST_F(PoolTest, gives_up_when_its_first_worker_was_not_ready_in_time) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::late), ExitKind::planned);
+  EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
+}
+
+TEST_F(PoolTest, gives_up_when_its_first_worker_could_not_reach_it) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::unreachable), ExitKind::planned);
+  EXPECT_THROW(std::rethrow_exception(failure(0)), BackendError);
+}
+
+TEST_F(PoolTest, tries_again_when_a_worker_is_late_and_another_was_not) {
+  submit(1);
+  up(1);
+  EXPECT_EQ(lose(1), ExitKind::charged);
+  EXPECT_EQ(lose(LossCause::late), ExitKind::lost);
+  EXPECT_EQ(lose(LossCause::unreachable), ExitKind::lost);
+  EXPECT_EQ(up(2).runs.size(), 1u);
+}
+
 TEST_F(PoolTest, says_that_no_worker_was_ready_in_time) {
   submit(1);
+  up(1);
+  EXPECT_EQ(lose(1), ExitKind::charged);
   EXPECT_EQ(lose(LossCause::late), ExitKind::lost);
   kill_supervisor();
   EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
@@ -466,7 +489,6 @@ TEST_F(PoolTest, says_that_no_worker_was_ready_in_time) {
 
 TEST_F(PoolTest, hands_on_the_status_of_an_engine_that_refuses) {
   submit(1);
-  EXPECT_EQ(lose(LossCause::late), ExitKind::lost);
   EXPECT_EQ(lose(LossCause::refused, 403), ExitKind::lost);
   kill_supervisor();
   try {

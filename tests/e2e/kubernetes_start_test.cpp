@@ -111,8 +111,9 @@ TEST_F(KubernetesStart, names_the_quota_that_is_used_up) {
 TEST_F(KubernetesStart, tells_an_image_without_this_program) {
   auto settings = hurried();
   settings.image = "localhost/fiber-k8s/pause:1";
-  auto said = refusal<Error>(settings);
+  auto said = refusal<TimeoutError>(settings);
   EXPECT_SAYS(said, "start_deadline");
+  EXPECT_SAYS(said, "does the image run this program?");
 }
 
 TEST_F(KubernetesStart, refuses_an_image_of_another_build) {
@@ -167,8 +168,8 @@ TEST_F(KubernetesStart, points_at_the_line_of_a_kubeconfig) {
 TEST_F(KubernetesStart, says_that_jobs_cannot_reach_the_driver) {
   auto settings = config();
   settings.advertise_address = "10.255.255.1:1";
-  refusal<Error>(settings);
-  EXPECT_SAYS(log(), "jobs cannot reach 10.255.255.1:1; set advertise_address");
+  auto said = refusal<BackendError>(settings);
+  EXPECT_SAYS(said, "jobs cannot reach 10.255.255.1:1; set advertise_address");
 }
 
 } // namespace
