@@ -144,8 +144,9 @@ std::string pod_name(const Plan& plan, const JobSpec& spec, std::uint64_t serial
   auto name = base_name(plan) + "-";
   for (unsigned char c : spec.name)
     name += std::isalnum(c) ? static_cast<char>(std::tolower(c)) : '-';
-  auto ending = "-" + std::to_string(serial);
-  return name.substr(0, longest_name - ending.size()) + ending;
+  auto number = std::to_string(serial);
+  name.resize(std::min(name.size(), longest_name - number.size() - 1));
+  return name + "-" + number;
 }
 
 json secret_body(const Plan& plan, const Bytes& keys, const json& owner) {
