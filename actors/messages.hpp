@@ -31,7 +31,7 @@ struct Submit {
 struct EndCall {
   std::uint64_t call = 0;
 };
-/// Take back the tasks of this call that have not started.
+/// End the tasks of this call as Cancelled; what has started is told to stop.
 struct CancelCall {
   std::uint64_t call = 0;
 };
@@ -70,6 +70,10 @@ struct NodeResults {
 struct NodeHandedBack {
   std::uint64_t incarnation = 0;
   HandedBack what;
+};
+struct NodeOverdue {
+  std::uint64_t incarnation = 0;
+  Overdue what;
 };
 /// Somebody asked the job to end.
 struct NodeDraining {
@@ -125,6 +129,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskStats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeResults)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeHandedBack)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeOverdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeDraining)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeShare)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeLost)

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -17,6 +19,16 @@ namespace {
 
 /// Exit codes of a job that ends itself.
 constexpr int exit_protocol = 70, exit_initializer = 71;
+
+struct DeadlineTick {}; ///< To itself.
+
+} // namespace
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::DeadlineTick)
+
+namespace fiber::actors {
+namespace {
 
 struct NodeState {
   static constexpr const char* name = "fiber.node";
@@ -41,6 +53,7 @@ struct NodeState {
         parts.abort(exit_initializer);
       },
       [this](DrainNode) { drain(); },
+      [this](DeadlineTick) { check_deadlines(); },
       // Silence and the end of the link are the link handler's to judge: the job ends by
       // them.
       [](LinkSilent) {},
@@ -84,6 +97,12 @@ struct NodeState {
       auto recall = read_recall(reader);
       return send(slot(recall.slot).recall(recall.most));
     }
+    case Op::stop: {
+      auto call = reader.get<std::uint64_t>();
+      for (auto& slot : parts.slots)
+        slot->stop(call);
+      return;
+    }
     case Op::retire:
       for (auto& slot : parts.slots)
         slot->finish();
@@ -124,6 +143,23 @@ struct NodeState {
     if (code->single)
       calls.erase(call);
     slot(tasks.slot).push(std::move(tasks), std::move(code));
+    if (parts.task_timeout.count() > 0 && !std::exchange(watching, true))
+      self->delayed_send(self, parts.task_timeout, DeadlineTick{});
+  }
+
+  void check_deadlines() {
+    auto now = SlotWorker::Clock::now();
+    std::optional<SlotWorker::Clock::time_point> again;
+    for (std::uint32_t i = 0; i < parts.slots.size(); ++i) {
+      auto check = parts.slots[i]->check_deadline(now);
+      if (check.overdue)
+        send(Overdue{i, *check.overdue});
+      if (check.again)
+        again = std::min(again.value_or(*check.again), *check.again);
+    }
+    watching = again.has_value();
+    if (watching)
+      self->delayed_send(self, *again - now, DeadlineTick{});
   }
 
   void drain() {
@@ -140,6 +176,7 @@ struct NodeState {
   NodeParts parts;
   std::size_t ready = 0;
   bool draining = false;
+  bool watching = false; ///< A DeadlineTick is under way.
   std::unordered_map<std::uint64_t, std::shared_ptr<const CallCode>> calls;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,6 +38,7 @@ struct NodeParts {
   std::function<void(CallCode)> initialize;
   /// Called with the exit code when the node has to end at once.
   std::function<void(int code)> abort;
+  std::chrono::nanoseconds task_timeout{0}; ///< As the slots have it.
 };
 
 /// The node within its job: hands the driver's tasks to the slots and answers for them.

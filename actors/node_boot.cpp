@@ -18,6 +18,7 @@ Bytes NodeBoot::pack() const {
   writer.text(host);
   writer.put(port);
   writer.text(session);
+  writer.put(task_timeout.count());
   writer.put(initializer);
   return bytes;
 }
@@ -36,6 +37,8 @@ NodeBoot NodeBoot::unpack(const Bytes& bytes) {
   boot.host = reader.text();
   boot.port = reader.get<std::uint16_t>();
   boot.session = reader.text();
+  using Nanoseconds = std::chrono::nanoseconds;
+  boot.task_timeout = Nanoseconds(reader.get<Nanoseconds::rep>());
   boot.initializer = reader.get<bool>();
   return boot;
 }

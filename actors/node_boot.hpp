@@ -22,6 +22,7 @@ struct NodeBoot {
   std::chrono::milliseconds heartbeat_interval{2500};
   std::chrono::milliseconds lease{60000};
   std::string log_level = "warn";
+  std::chrono::nanoseconds task_timeout{0}; ///< 0: no limit.
   bool initializer = false; ///< Whether its slots wait for one to come over the link.
   // Where to dial; an empty host means that the link is inherited.
   std::string host;

@@ -95,6 +95,7 @@ struct NodeLinkState {
     boot.heartbeat_interval = services->heartbeat_timeout / 4;
     boot.lease = services->lease;
     boot.log_level = services->log_level;
+    boot.task_timeout = job_template->task_timeout;
     boot.initializer = job_template->initializer.open != nullptr;
     auto spec = std::make_shared<backends::JobSpec>();
     if (services->address)
@@ -220,6 +221,8 @@ struct NodeLinkState {
         NodeResults{at.incarnation, services->shares->keep(read_results(reader, whole))});
     case Op::handed_back:
       return self->send(pool, NodeHandedBack{at.incarnation, read_handed_back(reader)});
+    case Op::overdue:
+      return self->send(pool, NodeOverdue{at.incarnation, read_overdue(reader)});
     case Op::draining:
       draining = true;
       return self->send(pool, NodeDraining{at.incarnation});

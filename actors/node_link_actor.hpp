@@ -43,6 +43,7 @@ struct NodeServices {
 struct NodeTemplate {
   backends::JobResources resources;
   CallCode initializer;
+  std::chrono::nanoseconds task_timeout{0}; ///< 0: no limit.
 };
 
 /// One incarnation of a node, seen from the driver: asks the job backend for the job,

@@ -172,7 +172,7 @@ void run_node(backends::JobEntry entry) {
         [&reactor, &slots, i] {
           reactor.after(flush_after, [&slots, i] { slots[i]->flush_results(); });
         },
-        reactor.leadership()});
+        reactor.leadership(), boot.task_timeout});
     }
     auto abort = [link](int code) {
       link->flush(last_words);
@@ -182,9 +182,10 @@ void run_node(backends::JobEntry entry) {
     std::shared_future<CallCode> initializer;
     if (boot.initializer)
       initializer = told.get_future().share();
-    auto node = spawn_node(
-      system, {boot.incarnation, link, slots,
-               [&told](CallCode code) { told.set_value(std::move(code)); }, abort});
+    auto node =
+      spawn_node(system, {boot.incarnation, link, slots,
+                          [&told](CallCode code) { told.set_value(std::move(code)); },
+                          abort, boot.task_timeout});
     ShareCache::instance().connect(link, [&reactor] { reactor.leadership()->summon(); });
     reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
     link->start(std::make_shared<DriverLink>(system, node, link, job_log));

@@ -57,6 +57,11 @@ void write(Writer& writer, const HandedBack& op) {
   writer.put(op);
 }
 
+void write(Writer& writer, const Overdue& op) {
+  writer.put(Op::overdue);
+  writer.put(op);
+}
+
 void write(Writer& writer, const Failure& failure) {
   writer.text(failure.type);
   writer.text(failure.what);
@@ -166,7 +171,8 @@ TaskResults read_results(Reader& reader, const Payload& whole) {
   for (std::uint32_t i = 0; i < count; ++i) {
     auto status = entries.get<std::uint8_t>();
     auto length = entries.get<std::uint64_t>();
-    if (status > 1 || length > size - at)
+    if (status > static_cast<std::uint8_t>(TaskResult::Status::overdue) ||
+        length > size - at)
       throw Error("a result announces more bytes than there are");
     op.results.push_back({static_cast<TaskResult::Status>(status), length, at});
     if (op.results.back().status == TaskResult::Status::failure) {
@@ -182,6 +188,10 @@ TaskResults read_results(Reader& reader, const Payload& whole) {
 
 HandedBack read_handed_back(Reader& reader) {
   return reader.get<HandedBack>();
+}
+
+Overdue read_overdue(Reader& reader) {
+  return reader.get<Overdue>();
 }
 
 Failure read_failure(Reader& reader) {

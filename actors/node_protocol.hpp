@@ -28,6 +28,7 @@ enum class Op : std::uint8_t {
   run,    ///< RunTasks
   close,  ///< call id: its callable is needed no more
   recall, ///< Recall
+  stop,   ///< call id: tell its running tasks to stop
   retire, ///< finish what you have, then end
   probe,  ///< answer with probed
   shared, ///< padding, id, whether there is one, size and bytes of a shared value
@@ -36,6 +37,7 @@ enum class Op : std::uint8_t {
   ready,       ///< Ready
   results,     ///< TaskResults
   handed_back, ///< HandedBack
+  overdue,     ///< Overdue
   draining,    ///< somebody asked the job to end: send no more
   init_failed, ///< Failure of the initializer; the job ends
   probed,
@@ -88,7 +90,11 @@ struct Ready {
 };
 
 struct TaskResult {
-  enum class Status : std::uint8_t { value, failure };
+  enum class Status : std::uint8_t {
+    value,
+    failure,
+    overdue ///< It ended after its time limit.
+  };
   Status status = Status::value;
   std::uint64_t length = 0;
   std::uint64_t offset = 0; ///< Within TaskResults::bytes; set by the reader.
@@ -110,6 +116,12 @@ struct HandedBack {
   std::uint32_t slot = 0;
   std::uint64_t from_seq = 0;
   std::uint64_t to_seq = 0;
+};
+
+/// A task has run for longer than it may, and still does.
+struct Overdue {
+  std::uint32_t slot = 0;
+  std::uint64_t seq = 0;
 };
 
 /// What a job's logger was told.
@@ -141,6 +153,7 @@ void write(Writer& writer,
 void write(Writer& writer, const Recall& op);
 void write(Writer& writer, const Ready& op);
 void write(Writer& writer, const HandedBack& op);
+void write(Writer& writer, const Overdue& op);
 void write(Writer& writer, const Failure& failure);
 void write(Writer& writer, const LogRecord& record);
 void write(Writer& writer, Op op); ///< An operation without fields.
@@ -155,6 +168,7 @@ Recall read_recall(Reader& reader);
 Ready read_ready(Reader& reader);
 TaskResults read_results(Reader& reader, const Payload& whole);
 HandedBack read_handed_back(Reader& reader);
+Overdue read_overdue(Reader& reader);
 Failure read_failure(Reader& reader);
 LogRecord read_log(Reader& reader);
 

@@ -21,11 +21,14 @@ std::optional<TaskRange> Slot::finish(std::uint64_t seq) {
   return finish_nested(seq);
 }
 
+std::deque<RunningRange>::iterator Slot::find(std::uint64_t seq) {
+  return std::find_if(running_.begin(), running_.end(), [&](const RunningRange& range) {
+    return seq >= range.first_seq && seq < range.first_seq + range.tasks.size();
+  });
+}
+
 std::optional<TaskRange> Slot::finish_nested(std::uint64_t seq) {
-  auto found =
-    std::find_if(running_.begin(), running_.end(), [&](const RunningRange& range) {
-      return seq >= range.first_seq && seq < range.first_seq + range.tasks.size();
-    });
+  auto found = find(seq);
   if (found == running_.end())
     return std::nullopt;
   RunningRange before{found->tasks.split(seq - found->first_seq), found->first_seq};
@@ -62,6 +65,39 @@ std::vector<TaskRange> Slot::hand_back(std::uint64_t from_seq, std::uint64_t to_
   }
   running_ = std::move(staying);
   return back;
+}
+
+std::optional<TaskRange> Slot::abandon(std::uint64_t seq) {
+  auto found = find(seq);
+  if (found == running_.end() || found->tasks.ended)
+    return std::nullopt;
+  RunningRange before{found->tasks.split(seq - found->first_seq), found->first_seq};
+  RunningRange task{found->tasks.split(1), seq};
+  found->first_seq = seq + 1;
+  if (found->tasks.size() == 0)
+    found = running_.erase(found);
+  auto open = task.tasks;
+  task.tasks.ended = true;
+  found = running_.insert(found, std::move(task));
+  if (before.tasks.size() > 0)
+    running_.insert(found, std::move(before));
+  return open;
+}
+
+std::vector<TaskRange> Slot::abandon_call(std::uint64_t call) {
+  std::vector<TaskRange> open;
+  for (auto& [tasks, first_seq] : running_)
+    if (tasks.call() == call && !tasks.ended) {
+      open.push_back(tasks);
+      tasks.ended = true;
+    }
+  return open;
+}
+
+bool Slot::has_abandoned(std::uint64_t seq) const {
+  return std::any_of(running_.begin(), running_.end(), [&](auto& range) {
+    return range.tasks.ended && range.first_seq <= seq;
+  });
 }
 
 std::deque<RunningRange> Slot::lose() {

@@ -39,9 +39,17 @@ public:
   std::optional<TaskRange> finish_nested(std::uint64_t seq);
   /// Takes out what has numbers from `from_seq` on and before `to_seq`.
   std::vector<TaskRange> hand_back(std::uint64_t from_seq, std::uint64_t to_seq);
+  /// Marks a task, or all of a call, as ended, and returns what was not marked before.
+  /// They stay until they are answered, handed back or lost.
+  std::optional<TaskRange> abandon(std::uint64_t seq);
+  std::vector<TaskRange> abandon_call(std::uint64_t call);
+  /// Whether a task with this number or a lower one was abandoned and is still here.
+  bool has_abandoned(std::uint64_t seq) const;
   /// Takes out everything; the first number comes with each range.
   std::deque<RunningRange> lose();
   std::size_t outstanding() const { return outstanding_; }
+  /// Number of the last task it was given.
+  std::uint64_t last_seq() const { return next_seq_ - 1; }
   /// Call of the oldest task; only if there is one.
   const Call& call() const { return *running_.front().tasks.batch->call; }
   bool holds(std::uint64_t call) const;
@@ -52,6 +60,8 @@ public:
     progress; ///< Last time it got or answered something.
 
 private:
+  std::deque<RunningRange>::iterator find(std::uint64_t seq);
+
   std::deque<RunningRange> running_;
   std::uint64_t next_seq_ = 1;
   std::size_t outstanding_ = 0;
@@ -68,6 +78,7 @@ struct Node {
   std::set<std::uint64_t> opened; ///< Calls whose callable it has.
   bool leaving = false;           ///< Gets no more tasks; ends when it has none.
   bool retired = false;           ///< Was told to end.
+  bool doomed = false;            ///< Was killed for a task that did not stop.
   bool reserved = false;          ///< Kept free for a suspect, or runs one.
   std::size_t left = SIZE_MAX;    ///< Tasks it may still be given (max_tasks_per_worker).
 

@@ -54,6 +54,8 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](NodeUp& message) { node_up(message); },
     [this](NodeResults& message) { results(message); },
     [this](NodeHandedBack& message) { handed_back(message); },
+    [this](const NodeOverdue& message) { overdue(message); },
+    [this](const GraceOver& message) { grace_over(message); },
     [this](NodeDraining message) {
       if (auto node = nodes.find(message.incarnation); node != nodes.end()) {
         node->second.retired = true; // It ends by itself.
@@ -119,11 +121,60 @@ void PoolState::cancel_call(std::uint64_t call) {
   record->second.cancelled = true;
   for (auto& tasks : queue.remove(call))
     fail(tasks, cancelled("cancelled before it started"));
+  for (auto& [incarnation, node] : nodes) {
+    auto told = false;
+    for (std::size_t i = 0; i < node.slots.size(); ++i) {
+      auto open = node.slots[i].abandon_call(call);
+      if (open.empty())
+        continue;
+      if (!std::exchange(told, true)) {
+        NodeFrame frame;
+        Writer writer(frame.head);
+        write(writer, Op::stop, call);
+        flush(node, frame);
+      }
+      recall(node, i, UINT32_MAX);
+      for (auto& tasks : open)
+        fail(tasks, cancelled("cancelled before it ended"));
+      end_later(node, i, node.slots[i].last_seq());
+    }
+  }
   deliver();
-  for (auto& [incarnation, node] : nodes)
-    for (std::size_t i = 0; i < node.slots.size(); ++i)
-      if (node.slots[i].holds(call))
-        recall(node, i, UINT32_MAX);
+}
+
+// -- tasks that are to stop --
+
+void PoolState::overdue(const NodeOverdue& news) {
+  auto found = nodes.find(news.incarnation);
+  if (found == nodes.end() || news.what.slot >= found->second.slots.size())
+    return;
+  auto& node = found->second;
+  if (auto task = node.slots[news.what.slot].abandon(news.what.seq)) {
+    finish(*task, {{}, too_long(*task)});
+    deliver();
+    end_later(node, news.what.slot, news.what.seq);
+  }
+}
+
+/// A task that was told to stop has a while for it. What runs on a thread of this process
+/// can't be ended.
+void PoolState::end_later(const Node& node, std::size_t slot, std::uint64_t seq) {
+  if (!settings.nested)
+    self->delayed_send(self, settings.cancel_grace,
+                       GraceOver{node.incarnation, slot, seq});
+}
+
+void PoolState::grace_over(const GraceOver& message) {
+  auto found = nodes.find(message.incarnation);
+  if (found == nodes.end() || found->second.doomed ||
+      !found->second.slots[message.slot].has_abandoned(message.seq))
+    return;
+  auto& node = found->second;
+  log().info("{} has a task that did not stop when it was told to; it is replaced",
+             node.name);
+  node.doomed = true;
+  node.leaving = true;
+  self->send(node.link, KillNode{});
 }
 
 // -- workers --

@@ -28,6 +28,8 @@ struct PoolSettings {
   std::size_t max_tasks_per_worker = 0; ///< 0: no limit.
   int max_retries = 3;                  ///< -1: no limit.
   bool retry_exceptions = false;
+  std::chrono::nanoseconds task_timeout{0};     ///< For messages: nodes judge by it.
+  std::chrono::milliseconds cancel_grace{2000}; ///< Then a task that goes on is ended.
   bool nested =
     false; ///< A task that waits runs others of its slot: each slot takes what there is.
   /// Starts the actor that stands for one job; it reports to the pool with NodeUp and its

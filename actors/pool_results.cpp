@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include <caf/all.hpp>
@@ -45,6 +46,12 @@ void PoolState::results(NodeResults& news) {
     ++seq;
     if (!task) {
       ++totals.late;
+      continue;
+    }
+    if (task->ended)
+      continue;
+    if (result.status == TaskResult::Status::overdue) {
+      finish(*task, {{}, too_long(*task)});
       continue;
     }
     auto bytes = frame.bytes.slice(result.offset, result.length);
@@ -109,6 +116,8 @@ void PoolState::handed_back(const NodeHandedBack& news) {
 
 /// Tasks that were handed out and have not ended wait again, if anybody still wants them.
 void PoolState::come_back(TaskRange tasks) {
+  if (tasks.ended)
+    return;
   if (calls[tasks.call()].cancelled || ending) {
     fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));
     return;
@@ -132,6 +141,11 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
       auto seq = first_seq;
       while (tasks.size() > 0) {
         auto task = tasks.split(1);
+        if (task.ended) {
+          first = false;
+          ++seq;
+          continue;
+        }
         // With no retry at all, whatever may have run must not run again, whoever ended
         // its node. Of unannounced tasks that is all: results of the first ones may have
         // been under way. So it is on a node that may go on.
@@ -174,7 +188,17 @@ void PoolState::charge(TaskRange task, const NodeLost& lost) {
   come_back(std::move(task));
 }
 
+std::exception_ptr PoolState::too_long(const TaskRange& task) const {
+  auto limit = std::chrono::duration<double>(settings.task_timeout).count();
+  std::ostringstream text;
+  text << "task " << task.batch->first + task.from << " ran for longer than " << limit
+       << " s (task_timeout)";
+  return std::make_exception_ptr(TimeoutError(text.str()));
+}
+
 void PoolState::finish(const TaskRange& task, detail::RawOutcome outcome) {
+  if (task.ended)
+    return;
   if (completing != task.batch->call) {
     deliver();
     completing = task.batch->call;

@@ -32,6 +32,13 @@ struct ProvenTick {
   std::uint64_t incarnation = 0;
 };
 
+/// To the pool itself: a task that was told to stop has had its time.
+struct GraceOver {
+  std::uint64_t incarnation = 0;
+  std::size_t slot = 0;
+  std::uint64_t seq = 0; ///< Its number, or a later one.
+};
+
 /// A pool's own knowledge and what it does with it. Handlers and life cycle are in
 /// pool_actor.cpp, who gets which task in pool_dispatch.cpp, how tasks end in
 /// pool_results.cpp.
@@ -67,6 +74,9 @@ struct PoolState {
   void submit(const std::shared_ptr<const Batch>& batch);
   void end_call(std::uint64_t call);
   void cancel_call(std::uint64_t call);
+  void overdue(const NodeOverdue& news);
+  void end_later(const Node& node, std::size_t slot, std::uint64_t seq);
+  void grace_over(const GraceOver& message);
   void start_workers();
   void resize(std::size_t workers);
   void reconcile();
@@ -107,6 +117,7 @@ struct PoolState {
   void fail(const TaskRange& tasks, const std::exception_ptr& error);
   void fail_all(const std::exception_ptr& error);
   void come_back(TaskRange tasks);
+  std::exception_ptr too_long(const TaskRange& task) const;
   void lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
   void charge(TaskRange task, const NodeLost& lost);
   void deliver();
@@ -142,3 +153,4 @@ struct PoolState {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StealTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProvenTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::GraceOver)

@@ -54,16 +54,19 @@ void SlotWorker::run() {
 }
 
 bool SlotWorker::step() {
-  std::optional<Task> task;
-  {
-    std::lock_guard lock(mutex_);
-    task = take();
+  std::unique_lock lock(mutex_);
+  auto outer = running_; // A task that waits for others.
+  auto outer_stop = std::exchange(stop_, std::stop_source(std::nostopstate));
+  auto task = take();
+  if (task) {
+    lock.unlock();
+    run_task(*task);
+    flush_results();
+    lock.lock();
   }
-  if (!task)
-    return false;
-  run_task(*task);
-  flush_results();
-  return true;
+  running_ = outer;
+  stop_ = std::move(outer_stop);
+  return task.has_value();
 }
 
 std::optional<SlotWorker::Task> SlotWorker::wait_for_task() {
@@ -83,6 +86,9 @@ std::optional<SlotWorker::Task> SlotWorker::wait_for_task() {
 }
 
 std::optional<SlotWorker::Task> SlotWorker::take() {
+  running_.reset();
+  if (stop_.stop_possible())
+    stop_ = std::stop_source(std::nostopstate);
   if (queue_.empty())
     return std::nullopt;
   auto& run = queue_.front();
@@ -90,8 +96,10 @@ std::optional<SlotWorker::Task> SlotWorker::take() {
   Task task{run.code,
             run.tasks.first_seq + run.next,
             {static_cast<std::size_t>(run.tasks.first_index + run.next),
-             static_cast<int>(run.tasks.attempt), settings_.rank},
+             static_cast<int>(run.tasks.attempt), settings_.rank, this},
             run.tasks.arguments.slice(run.begin, length)};
+  auto limited = settings_.task_timeout.count() > 0;
+  running_ = {run.tasks.call, task.seq, limited ? Clock::now() : Clock::time_point{}};
   run.begin += length;
   if (++run.next == run.tasks.lengths.size())
     queue_.pop_front();
@@ -126,10 +134,24 @@ void SlotWorker::run_task(const Task& task) {
     Writer result(value);
     write(result, capture_failure());
   }
+  if (is_overdue()) {
+    status = TaskResult::Status::overdue;
+    value.clear();
+    tail = {};
+  }
   add_result(task, status, value, std::move(tail), handles.take(), Clock::now() - begin);
   scratch_ = std::move(value);
   for (auto call : task.closed)
     bodies_.erase(call);
+}
+
+bool SlotWorker::is_overdue() {
+  if (settings_.task_timeout.count() == 0)
+    return false;
+  std::lock_guard lock(mutex_);
+  running_->overdue =
+    running_->overdue || Clock::now() - running_->since >= settings_.task_timeout;
+  return running_->overdue;
 }
 
 std::unique_ptr<detail::Body> SlotWorker::open(const CallCode& code) {
@@ -235,6 +257,49 @@ HandedBack SlotWorker::recall(std::size_t most) {
       queue_.pop_back();
   }
   return back;
+}
+
+void SlotWorker::stop(std::uint64_t call) {
+  std::stop_source stop(std::nostopstate);
+  {
+    std::lock_guard lock(mutex_);
+    if (!running_ || running_->call != call)
+      return;
+    running_->stopped = true;
+    stop = stop_;
+  }
+  stop.request_stop(); // Which calls what the task has registered.
+}
+
+SlotWorker::DeadlineCheck SlotWorker::check_deadline(Clock::time_point now) {
+  DeadlineCheck check;
+  std::stop_source stop(std::nostopstate);
+  {
+    std::lock_guard lock(mutex_);
+    if (!running_ && queue_.empty())
+      return check;
+    check.again = now + settings_.task_timeout;
+    if (!running_ || running_->overdue)
+      return check;
+    if (auto limit = running_->since + settings_.task_timeout; limit > now) {
+      check.again = limit;
+      return check;
+    }
+    running_->overdue = running_->stopped = true;
+    check.overdue = running_->seq;
+    stop = stop_;
+  }
+  stop.request_stop();
+  return check;
+}
+
+std::stop_token SlotWorker::stop_token() {
+  std::lock_guard lock(mutex_);
+  if (!stop_.stop_possible())
+    stop_ = std::stop_source();
+  if (running_ && running_->stopped)
+    stop_.request_stop(); // Nothing is registered yet.
+  return stop_.get_token();
 }
 
 void SlotWorker::close(std::uint64_t call) {

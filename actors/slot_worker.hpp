@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "actors/node_protocol.hpp"
@@ -31,9 +32,13 @@ struct CallCode {
 /// One worker slot of a node: a queue of tasks and the thread that runs them, one at a
 /// time and in order. The thread writes its results to the link itself.
 ///
+/// It is told of time limits by who asks it: check_deadline().
+///
 /// Thread safety: run() and step() belong to the slot's thread, all else to any.
-class SlotWorker {
+class SlotWorker final : public TaskHost {
 public:
+  using Clock = std::chrono::steady_clock;
+
   struct Settings {
     std::uint32_t slot = 0;
     std::size_t rank = 0;
@@ -43,6 +48,7 @@ public:
     std::function<void()> request_flush;
     /// Of the link's reactor, for a thread that waits for tasks; null: none.
     std::shared_ptr<wire::Leadership> leadership = nullptr;
+    std::chrono::nanoseconds task_timeout{0}; ///< How long a task may run; 0: no limit.
     std::size_t most_result_bytes = most_value_bytes; ///< Of one task.
   };
   explicit SlotWorker(Settings settings);
@@ -57,6 +63,16 @@ public:
   void push(RunTasks tasks, std::shared_ptr<const CallCode> code);
   /// Takes back up to `most` tasks that have not started, last first.
   HandedBack recall(std::size_t most);
+  /// Tells the running task to stop, if it is of this call.
+  void stop(std::uint64_t call);
+  /// Whether the running task has come to its limit, told once and to itself as well; and
+  /// when to ask again, which is no use as long as there is nothing to run.
+  struct DeadlineCheck {
+    std::optional<std::uint64_t> overdue; ///< Its number.
+    std::optional<Clock::time_point> again;
+  };
+  DeadlineCheck check_deadline(Clock::time_point now);
+  std::stop_token stop_token() override;
   /// No task of this call will come any more.
   void close(std::uint64_t call);
   /// Ends run() when nothing is left.
@@ -67,7 +83,6 @@ public:
   void flush_results();
 
 private:
-  using Clock = std::chrono::steady_clock;
   struct Queued {
     RunTasks tasks;
     std::shared_ptr<const CallCode> code;
@@ -83,9 +98,17 @@ private:
     std::vector<std::uint64_t> closed = {}; ///< Calls to forget by the way.
   };
 
+  struct Running {
+    std::uint64_t call = 0, seq = 0;
+    Clock::time_point since;
+    bool stopped = false; ///< It was told to stop.
+    bool overdue = false;
+  };
+
   std::optional<Task> take();
   std::optional<Task> wait_for_task();
   void run_task(const Task& task);
+  bool is_overdue();
   static std::unique_ptr<detail::Body> open(const CallCode& code);
   detail::Body& body(const CallCode& code);
   void add_result(const Task& task, TaskResult::Status status, Bytes& value, Payload tail,
@@ -101,7 +124,9 @@ private:
   wire::Waiter changed_;
   std::deque<Queued> queue_;
   std::vector<std::uint64_t> closed_;
-  std::uint64_t next_seq_ = 1; ///< Behind the last task it got.
+  std::optional<Running> running_;
+  std::stop_source stop_{std::nostopstate}; ///< Of the running task, if it has asked.
+  std::uint64_t next_seq_ = 1;              ///< Behind the last task it got.
   bool finishing_ = false;
   // Results that are held back.
   std::mutex results_mutex_;

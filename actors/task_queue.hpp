@@ -18,7 +18,8 @@ struct TaskRange {
   std::shared_ptr<const Batch> batch;
   std::uint32_t from = 0, to = 0; ///< Within the batch; `to` is not one of them.
   std::uint32_t attempt = 1;      ///< Number of the next run, or of the run going on.
-  std::uint32_t charges = 0;      ///< Lost workers these tasks were charged with.
+  bool ended = false;        ///< The caller has its answer; a worker may still be at it.
+  std::uint32_t charges = 0; ///< Lost workers these tasks were charged with.
   std::shared_ptr<const std::vector<int>> exits; ///< How those workers ended.
 
   std::size_t size() const { return to - from; }

@@ -37,22 +37,22 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
   auto [ours, drivers] = wire::loopback();
   node->link = ours;
   for (std::uint32_t i = 0; i < node->boot.slots; ++i)
-    node->slots.push_back(
-      std::make_shared<actors::SlotWorker>(actors::SlotWorker::Settings{
-        i, node->boot.first_rank + i, node->link, nullptr, [] {}}));
+    node->slots.push_back(std::make_shared<actors::SlotWorker>(
+      actors::SlotWorker::Settings{i, node->boot.first_rank + i, node->link, nullptr,
+                                   [] {}, nullptr, node->boot.task_timeout}));
   std::weak_ptr<Node> weak = node;
   auto stop = [this, weak](int code, const std::string& why) {
     if (auto known = weak.lock())
       end(known, code, why);
   };
-  node->actor =
-    actors::spawn_node(system_, {node->boot.incarnation, node->link, node->slots,
-                                 [this, weak](actors::CallCode code) {
-                                   std::lock_guard lock(mutex_);
-                                   if (auto known = weak.lock())
-                                     known->initializer = std::move(code);
-                                 },
-                                 [stop](int code) { stop(code, "ended itself"); }});
+  node->actor = actors::spawn_node(
+    system_, {node->boot.incarnation, node->link, node->slots,
+              [this, weak](actors::CallCode code) {
+                std::lock_guard lock(mutex_);
+                if (auto known = weak.lock())
+                  known->initializer = std::move(code);
+              },
+              [stop](int code) { stop(code, "ended itself"); }, node->boot.task_timeout});
   node->link->start(std::make_shared<actors::LinkToActor>(system_, node->actor));
   {
     std::lock_guard lock(mutex_);

@@ -8,6 +8,9 @@
 #include "libfiber/feed_target.hpp"
 
 namespace fiber::detail {
+
+using namespace std::chrono_literals;
+
 namespace {
 
 constexpr std::size_t most_workers = 100000;
@@ -51,8 +54,14 @@ PoolCore::PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options)
         std::to_string(options_.max_retries) + " can't be used");
   check(options_.resources.cpu > 0 && options_.resources.gpu >= 0, "resources",
         "cpu more than 0, gpu 0 or more", text(options_.resources) + " can't be used");
+  check(options_.task_timeout.value_or(1ms) > 0ms, "task_timeout", "more than 0",
+        std::to_string(options_.task_timeout.value_or(0ms).count()) +
+          " ms can't be used");
+  check(options_.cancel_grace >= 0ms, "cancel_grace", "0 or more",
+        std::to_string(options_.cancel_grace.count()) + " ms can't be used");
   name_ = "pool" + std::to_string(runtime_->next_pool());
   auto& init = options_.initializer;
+  job_->task_timeout = options_.task_timeout.value_or(0ms);
   job_->initializer = {0, true, init.open(), {}, init.state()};
 }
 
@@ -66,6 +75,8 @@ void PoolCore::spawn() {
      .max_tasks_per_worker = options_.max_tasks_per_worker,
      .max_retries = options_.max_retries,
      .retry_exceptions = options_.retry_exceptions,
+     .task_timeout = options_.task_timeout.value_or(0ms),
+     .cancel_grace = options_.cancel_grace,
      .nested = runtime_->is_inline(),
      .start_node = [services, job](caf::event_based_actor* parent, const caf::actor& pool,
                                    const actors::NodeOrder& order) {

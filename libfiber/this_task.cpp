@@ -24,5 +24,8 @@ int attempt() {
 std::size_t worker_rank() {
   return context().rank;
 }
+std::stop_token stop_token() {
+  return context().host->stop_token();
+}
 
 } // namespace fiber::this_task

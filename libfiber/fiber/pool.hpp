@@ -30,6 +30,12 @@ struct PoolOptions {
   int max_retries = 3; ///< Runs again after a lost worker; -1: no limit; 0: at most once.
   bool retry_exceptions = false; ///< Run a task that threw again, too, max_retries times.
   AnyCallable initializer = {};  ///< Run once in each worker before its first task.
+  /// A task that runs for longer fails with TimeoutError and is not run again. It learns
+  /// of that by this_task::stop_token(); one that goes on for longer than `cancel_grace`,
+  /// or that long after it was cancelled, has its worker ended and replaced. Other tasks
+  /// of that worker run again and are not charged.
+  std::optional<std::chrono::milliseconds> task_timeout = {};
+  std::chrono::milliseconds cancel_grace{2000};
 };
 
 /// How one map is run.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 
 /// What a running task can ask about itself. Outside a task each throws Error.
 namespace fiber::this_task {
@@ -14,5 +15,9 @@ int attempt();
 /// Which worker slot of the pool runs it, from 0 to workers - 1; a replacement takes over
 /// the rank.
 std::size_t worker_rank();
+/// Tells whether this task should stop: it was cancelled, or its `task_timeout` is over.
+/// Its result is of no use any more. If it goes on for longer than the pool's
+/// `cancel_grace`, its worker is ended. Cheap to ask; another thread may keep the token.
+std::stop_token stop_token();
 
 } // namespace fiber::this_task

@@ -36,6 +36,29 @@ TEST(Slot, accepts_the_end_of_any_task_it_has_where_tasks_nest) {
   EXPECT_EQ(slot.outstanding(), 0u);
 }
 
+TEST(Slot, keeps_what_was_abandoned_until_it_leaves) {
+  Slot slot;
+  slot.assign(tasks_of(1, {8, 8, 8}));
+  slot.assign(tasks_of(2, {8}));
+  EXPECT_FALSE(slot.has_abandoned(4));
+  EXPECT_EQ(slot.abandon(2)->from, 1u);
+  EXPECT_FALSE(slot.abandon(2)) << "a second time";
+  EXPECT_FALSE(slot.abandon(5)) << "never sent";
+  EXPECT_FALSE(slot.has_abandoned(1));
+  EXPECT_TRUE(slot.has_abandoned(2));
+  auto rest = slot.abandon_call(1);
+  ASSERT_EQ(rest.size(), 2u);
+  EXPECT_EQ(rest[0].from, 0u);
+  EXPECT_EQ(rest[1].from, 2u);
+  EXPECT_FALSE(rest[0].ended) << "its caller has yet to hear";
+  EXPECT_EQ(slot.outstanding(), 4u);
+  EXPECT_TRUE(slot.finish(1)->ended);
+  EXPECT_TRUE(slot.finish(2)->ended);
+  EXPECT_TRUE(slot.finish(3)->ended);
+  EXPECT_FALSE(slot.has_abandoned(4));
+  EXPECT_FALSE(slot.finish(4)->ended);
+}
+
 TEST(Slot, takes_back_a_part_of_what_it_has) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8, 8}));

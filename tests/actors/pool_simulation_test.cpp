@@ -77,7 +77,7 @@ private:
     plan.most_tasks = one_in(4) ? 1 + below(6) : 0;
     for (auto* may : {&plan.kills, &plan.after_results, &plan.drains, &plan.leases,
                       &plan.silences, &plan.poison, &plan.throwing, &plan.duplicates,
-                      &plan.slow, &plan.hangs, &plan.failing_starts})
+                      &plan.slow, &plan.hangs, &plan.failing_starts, &plan.limits})
       *may = one_in(3);
     plan.pages = one_in(2);
     plan.padded = one_in(30);
@@ -167,6 +167,7 @@ private:
     settings.max_retries = ledger_->plan.max_retries;
     settings.retry_exceptions = ledger_->plan.retry_exceptions;
     settings.seed = 1 + below(1000);
+    settings.cancel_grace = std::chrono::milliseconds(below(50));
     settings.start_node = [ledger = ledger_](caf::event_based_actor* supervisor,
                                              const caf::actor& pool,
                                              const NodeOrder& order) {
@@ -226,7 +227,10 @@ private:
                 state.completions.size();
     std::size_t slots = 0;
     for (auto& [incarnation, node] : state.nodes) {
-      left += node.outstanding() + node.opened.size();
+      left += node.opened.size();
+      for (auto& slot : node.slots)
+        for (auto& range : slot.lose()) // It has no use for them any more.
+          left += range.tasks.ended ? 0 : range.tasks.size();
       slots += node.slots.size();
     }
     if (left > 0)

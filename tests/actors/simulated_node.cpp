@@ -20,7 +20,17 @@ using std::chrono::microseconds;
 
 /// To a node itself.
 struct NodeAlarm {
-  enum Kind { up, done, flush, fate, poisoned, gone, limit, duplicate } kind = up;
+  enum Kind {
+    up,
+    done,
+    overdue,
+    flush,
+    fate,
+    poisoned,
+    gone,
+    limit,
+    duplicate
+  } kind = up;
   std::size_t slot = 0;
 };
 
@@ -104,6 +114,8 @@ struct NodeState {
       return come_up();
     case NodeAlarm::done:
       return done(alarm.slot);
+    case NodeAlarm::overdue:
+      return overdue(alarm.slot);
     case NodeAlarm::flush:
       slots[alarm.slot].flush_due = false;
       return flush(alarm.slot);
@@ -163,7 +175,7 @@ struct NodeState {
     switch (op) {
     case Op::open: {
       auto open = read_open(reader, whole);
-      calls[open.call] = std::move(open);
+      calls[open.call] = std::make_shared<const OpenCall>(std::move(open));
       return;
     }
     case Op::run:
@@ -176,6 +188,9 @@ struct NodeState {
       auto recall = read_recall(reader);
       return hand_back(recall.slot, recall.most);
     }
+    case Op::stop:
+      reader.get<std::uint64_t>(); // Its tasks end when they do, or are ended.
+      return;
     case Op::retire:
       finishing = true;
       for (std::size_t i = 0; i < slots.size(); ++i)
@@ -195,7 +210,7 @@ struct NodeState {
     std::uint64_t begin = 0;
     for (std::size_t i = 0; i < tasks.lengths.size(); ++i) {
       Item item{slot.next_seq++, tasks.call, tasks.first_index + i,
-                tasks.arguments.slice(begin, tasks.lengths[i])};
+                tasks.arguments.slice(begin, tasks.lengths[i]), calls.at(tasks.call)};
       begin += tasks.lengths[i];
       auto& story = ledger->story(item.call, item.index);
       auto attempt = static_cast<int>(tasks.attempt);
@@ -211,8 +226,8 @@ struct NodeState {
       if (++given > plan().most_tasks * slots.size() + returned && plan().most_tasks > 0)
         ledger->complain("a worker gets more than max_tasks_per_worker");
     }
-    if (calls.at(tasks.call).single)
-      singles.insert(calls.extract(tasks.call));
+    if (calls.at(tasks.call)->single)
+      calls.erase(tasks.call);
     start_next(tasks.slot);
   }
 
@@ -260,10 +275,16 @@ struct NodeState {
     if (++story.starts > 1 && plan().max_retries == 0)
       ledger->complain(Ledger::name(task.call, task.index) +
                        " starts again in spite of max_retries = 0");
-    if (story.delivered > 0 && !ledger->terminated)
+    if (story.delivered > 0 && !ledger->terminated &&
+        !ledger->calls.at(task.call).cancelled)
       ledger->complain(Ledger::name(task.call, task.index) + " starts after it ended");
     auto kills = story.kills < 0 || story.starts <= story.kills;
-    alarm(kills ? NodeAlarm::poisoned : NodeAlarm::done, i, duration());
+    auto lasts = duration();
+    alarm(kills ? NodeAlarm::poisoned : NodeAlarm::done, i, lasts);
+    if (plan().limits && ledger->one_in(8)) {
+      task.overdue = ledger->one_in(2); // Else it is told only while the task runs.
+      alarm(NodeAlarm::overdue, i, ledger->below(lasts + 1));
+    }
     if (fate == Fate::killed_inside && ++started == fate_at)
       alarm(NodeAlarm::fate, 0, ledger->below(300));
   }
@@ -272,6 +293,16 @@ struct NodeState {
     if (plan().slow && ledger->one_in(20))
       return ledger->below(3'000'000);
     return ledger->one_in(4) ? ledger->below(5'000) : ledger->below(200);
+  }
+
+  void overdue(std::size_t i) {
+    auto& slot = slots[i];
+    if (!slot.running)
+      return;
+    ledger->story(slot.running->call, slot.running->index).overdue = true;
+    slot.running->overdue = true;
+    self->send(
+      pool, NodeOverdue{incarnation, {static_cast<std::uint32_t>(i), slot.running->seq}});
   }
 
   void done(std::size_t i) {
@@ -287,15 +318,16 @@ struct NodeState {
     Bytes value;
     Writer writer(value);
     auto status = TaskResult::Status::value;
-    if (story.throws < 0 || story.starts <= story.throws) {
+    if (task.overdue) {
+      story.overdue = true;
+      status = TaskResult::Status::overdue;
+    } else if (story.throws < 0 || story.starts <= story.throws) {
       status = TaskResult::Status::failure;
       write(writer, Failure{"Simulated", "on purpose", "", {}});
     } else {
-      auto& call =
-        singles.count(task.call) > 0 ? singles.at(task.call) : calls.at(task.call);
-      Reader state(call.state.bytes());
+      Reader state(task.code->state.bytes());
       Reader arguments(task.arguments.bytes());
-      call.open(state)->run(arguments, writer);
+      task.code->open(state)->run(arguments, writer);
     }
     slot.pending.slot = static_cast<std::uint32_t>(i);
     slot.pending.results.push_back({status, value.size(), 0});
@@ -446,9 +478,7 @@ struct NodeState {
   std::uint64_t fate_at = 0, started = 0;
   std::size_t given = 0, returned = 0;
   std::vector<SimulatedSlot> slots;
-  std::map<std::uint64_t, OpenCall> calls;
-  std::map<std::uint64_t, OpenCall>
-    singles; ///< Those whose callable is for one task only.
+  std::map<std::uint64_t, std::shared_ptr<const OpenCall>> calls;
   std::shared_ptr<backends::SharedPage> page;
   std::deque<NodeResults> duplicates;
   std::optional<int> exit_code;

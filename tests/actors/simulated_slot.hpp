@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Item {
   std::uint64_t call = 0;
   std::uint64_t index = 0;
   Payload arguments;
+  std::shared_ptr<const OpenCall> code;
+  bool overdue = false;
 };
 
 /// One worker slot, as SlotWorker is.

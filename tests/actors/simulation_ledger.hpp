@@ -36,6 +36,7 @@ struct Plan {
   bool kills = false, after_results = false, drains = false, leases = false,
        silences = false;
   bool poison = false, throwing = false, duplicates = false, slow = false, hangs = false;
+  bool limits = false; ///< Tasks may run for longer than they may.
   bool failing_starts = false, pages = false, padded = false;
   bool storm = false;  ///< Nodes may be lost without a limit: the pool may give up.
   int losses_left = 4; ///< Else this many, which is below any supervisor's intensity.
@@ -52,6 +53,7 @@ struct Story {
   std::vector<int> exits; ///< Of all lost workers that had it.
   std::exception_ptr error;
   bool value_wrong = false;
+  bool overdue = false; ///< A node said so.
 };
 
 struct CallStory {
@@ -161,6 +163,9 @@ private:
     } catch (const Cancelled&) {
       if (!terminated && !calls[call].cancelled)
         complain(who + " is cancelled by nobody");
+    } catch (const TimeoutError&) {
+      if (!task.overdue)
+        complain(who + " was in time and fails with TimeoutError");
     } catch (const BackendError&) {
       if (!plan.storm)
         complain(who + " fails since the pool gave up");

@@ -39,12 +39,14 @@ public:
 /// A slot, whose results may have `most` bytes, and its driver.
 class Bench {
 public:
-  explicit Bench(std::size_t most = most_value_bytes)
+  explicit Bench(std::size_t most = most_value_bytes,
+                 std::chrono::nanoseconds task_timeout = {})
     : slot({.slot = 0,
             .rank = 0,
             .link = links_.first,
             .page = nullptr,
             .request_flush = [this] { ++flushes_requested; },
+            .task_timeout = task_timeout,
             .most_result_bytes = most}) {
     links_.second->start(driver);
   }
@@ -120,6 +122,51 @@ TEST(SlotWorker, sends_the_result_of_a_long_task_as_it_ends) {
   bench.slot.run();
   EXPECT_EQ(bench.driver->frames.size(), 3U);
   EXPECT_EQ(bench.flushes_requested, 0);
+}
+
+/// Returns what the task was told before it had asked, and after it was told to stop.
+int asks_late(int) {
+  auto* host = TaskContext::current()->host;
+  auto& slot = *static_cast<SlotWorker*>(host);
+  auto early = host->stop_token();
+  slot.stop(2); // Of another call.
+  auto before = early.stop_requested();
+  slot.stop(1);
+  return (before ? 100 : 0) + (early.stop_requested() ? 10 : 0) +
+         (host->stop_token().stop_requested() ? 1 : 0);
+}
+
+TEST(SlotWorker, tells_a_task_to_stop_and_not_the_next_one) {
+  Bench bench;
+  bench.push(&asks_late, {1, 2});
+  bench.slot.finish();
+  bench.slot.run();
+  Reader reader(bench.driver->frames.at(0).bytes.bytes());
+  EXPECT_EQ(unpack<int>(reader), 11);
+  EXPECT_EQ(unpack<int>(reader), 11) << "it was not told before";
+}
+
+int outlasts_the_limit(int) {
+  auto* host = TaskContext::current()->host;
+  auto& slot = *static_cast<SlotWorker*>(host);
+  auto now = SlotWorker::Clock::now();
+  EXPECT_FALSE(slot.check_deadline(now).overdue);
+  auto check = slot.check_deadline(now + std::chrono::hours(1));
+  EXPECT_EQ(check.overdue, 1U);
+  EXPECT_TRUE(host->stop_token().stop_requested());
+  EXPECT_FALSE(slot.check_deadline(now + std::chrono::hours(1)).overdue) << "told twice";
+  return 1;
+}
+
+TEST(SlotWorker, has_no_result_for_a_task_that_took_too_long) {
+  Bench bench(most_value_bytes, std::chrono::minutes(10));
+  bench.push(&outlasts_the_limit, {1});
+  EXPECT_TRUE(bench.slot.check_deadline(SlotWorker::Clock::now()).again);
+  bench.slot.finish();
+  bench.slot.run();
+  EXPECT_EQ(bench.driver->frames.at(0).results.at(0).status, TaskResult::Status::overdue);
+  EXPECT_FALSE(bench.slot.check_deadline(SlotWorker::Clock::now()).again)
+    << "there is nothing to run";
 }
 
 } // namespace
