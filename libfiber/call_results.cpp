@@ -1,36 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/call_results.hpp"
 
-#include <algorithm>
-#include <chrono>
-
-#include "actors/task_context.hpp"
-#include "fiber/error.hpp"
+#include <utility>
 
 namespace fiber::detail {
-namespace {
-
-/// On an inline session a task that waits for so long without anything to run waits for
-/// ever.
-constexpr std::chrono::seconds inline_patience{2};
-
-} // namespace
-
 CallResults::CallResults(Keep keep, std::function<bool()> run_one,
                          std::function<void()> cancel,
                          std::shared_ptr<wire::Leadership> leadership)
-  : keep_(keep), run_one_(std::move(run_one)), cancel_(std::move(cancel)),
-    leadership_(std::move(leadership)) {}
+  : keep_(keep), cancel_(std::move(cancel)),
+    point_(std::move(run_one), std::move(leadership)) {}
 
 void CallResults::deliver(std::vector<actors::Completion> completions) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(point_.mutex());
   for (auto& completion : completions)
     store(completion.index, std::move(completion.outcome));
-  wake();
+  point_.wake();
+  tell_end(lock);
 }
 
 void CallResults::fail_missing(const std::exception_ptr& error) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(point_.mutex());
   auto submitted = submitted_.load();
   if (keep_ == Keep::as_they_come)
     while (done_ < submitted)
@@ -39,7 +28,24 @@ void CallResults::fail_missing(const std::exception_ptr& error) {
     for (auto index = first_; index < submitted; ++index)
       if (!has(index))
         store(index, {{}, error});
-  wake();
+  point_.wake();
+  tell_end(lock);
+}
+
+void CallResults::on_end(std::function<void()> f) {
+  std::unique_lock lock(point_.mutex());
+  on_end_.push_back(std::move(f));
+  tell_end(lock);
+}
+
+/// Not under the lock: what is called may look here.
+void CallResults::tell_end(std::unique_lock<std::mutex>& lock) {
+  if (on_end_.empty() || done_ < submitted_)
+    return;
+  auto ended = std::exchange(on_end_, {});
+  lock.unlock();
+  for (auto& f : ended)
+    f();
 }
 
 void CallResults::store(std::size_t index, RawOutcome outcome) {
@@ -55,76 +61,24 @@ void CallResults::store(std::size_t index, RawOutcome outcome) {
   ++done_;
 }
 
-void CallResults::wake() {
-  for (auto* waiter : waiters_)
-    if (waiter->fulfilled())
-      waiter->changed.wake();
-}
-
-bool CallResults::wait(const std::function<bool()>& fulfilled, Clock::time_point limit) {
-  if (run_one_)
-    return wait_inline(fulfilled, limit);
-  std::unique_lock lock(mutex_);
-  if (fulfilled())
-    return true;
-  Waiter waiter{fulfilled, wire::Waiter(leadership_)};
-  waiters_.push_back(&waiter);
-  for (auto in_time = true; in_time && !fulfilled();) {
-    lock.unlock();
-    in_time = waiter.changed.wait(limit);
-    lock.lock();
-  }
-  std::erase(waiters_, &waiter);
-  return fulfilled();
-}
-
-bool CallResults::wait_inline(const std::function<bool()>& fulfilled,
-                              Clock::time_point limit) {
-  auto idle_since = Clock::now();
-  for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      if (fulfilled())
-        return true;
-    }
-    if (Clock::now() >= limit)
-      return false;
-    if (run_one_()) {
-      idle_since = Clock::now();
-      continue;
-    }
-    if (actors::TaskContext::current() != nullptr &&
-        Clock::now() - idle_since > inline_patience)
-      throw Error("inline runs on one thread: this task waits for one that can't run "
-                  "before it ends");
-    std::unique_lock lock(mutex_);
-    Waiter waiter{fulfilled, wire::Waiter()};
-    waiters_.push_back(&waiter);
-    lock.unlock();
-    waiter.changed.wait(Clock::now() + std::chrono::milliseconds(1));
-    lock.lock();
-    std::erase(waiters_, &waiter);
-  }
-}
-
 bool CallResults::wait_index(std::size_t index, Clock::time_point limit) {
-  return wait([this, index] { return has(index); }, limit);
+  return point_.wait([this, index] { return has(index); }, limit);
 }
 
 bool CallResults::wait_done(std::size_t n, Clock::time_point limit) {
   if (done_ >= n)
     return true;
-  return wait([this, n] { return done_ >= n; }, limit);
+  return point_.wait([this, n] { return done_ >= n; }, limit);
 }
 
 RawOutcome CallResults::at(std::size_t index) const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(point_.mutex());
   return entries_.at(index - first_).outcome;
 }
 
 RawOutcome CallResults::take(std::size_t index) {
   wait_index(index, forever);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(point_.mutex());
   auto outcome = std::move(entries_.at(index - first_).outcome);
   if (index == first_) {
     entries_.pop_front();
@@ -135,7 +89,7 @@ RawOutcome CallResults::take(std::size_t index) {
 
 std::vector<RawOutcome> CallResults::take_ready() {
   std::vector<RawOutcome> ready;
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(point_.mutex());
   for (; !entries_.empty() && entries_.front().there; ++first_) {
     ready.push_back(std::move(entries_.front().outcome));
     entries_.pop_front();
@@ -144,8 +98,8 @@ std::vector<RawOutcome> CallResults::take_ready() {
 }
 
 std::optional<std::pair<std::size_t, RawOutcome>> CallResults::take_any() {
-  wait([this] { return !arrived_.empty(); }, forever);
-  std::lock_guard lock(mutex_);
+  point_.wait([this] { return !arrived_.empty(); }, forever);
+  std::lock_guard lock(point_.mutex());
   auto first = std::move(arrived_.front());
   arrived_.pop_front();
   return first;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "actors/call.hpp"
 #include "fiber/call_feed.hpp"
 #include "fiber/results.hpp"
+#include "libfiber/wait_point.hpp"
 #include "wire/leadership.hpp"
 
 namespace fiber::detail {
@@ -20,9 +22,7 @@ namespace fiber::detail {
 /// for them.
 class CallResults final : public Results, public actors::ResultSink {
 public:
-  /// `run_one` runs a task on the calling thread if the session is inline, and says
-  /// whether it did; empty if there are workers. `cancel` tells the pool. Who waits leads
-  /// the reactor that brings the results.
+  /// `cancel` tells the pool; the others are WaitPoint's.
   CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel,
               std::shared_ptr<wire::Leadership> leadership = nullptr);
 
@@ -40,37 +40,30 @@ public:
   std::vector<RawOutcome> take_ready() override;
   std::optional<std::pair<std::size_t, RawOutcome>> take_any() override;
   void cancel() override { cancel_(); }
+  void on_end(std::function<void()> f) override;
+  std::unique_ptr<WaitPoint> wait_point() const override { return point_.another(); }
 
 private:
   struct Entry {
     bool there = false;
     RawOutcome outcome;
   };
-  struct Waiter {
-    const std::function<bool()>& fulfilled; ///< Under the lock.
-    wire::Waiter changed;
-  };
-
   void store(std::size_t index, RawOutcome outcome);
-  void wake();
-  bool wait(const std::function<bool()>& fulfilled, Clock::time_point limit);
-  bool wait_inline(const std::function<bool()>& fulfilled, Clock::time_point limit);
+  void tell_end(std::unique_lock<std::mutex>& lock);
   bool has(std::size_t index) const {
     return index < first_ ||
            (index - first_ < entries_.size() && entries_[index - first_].there);
   }
 
   const Keep keep_;
-  const std::function<bool()> run_one_;
   const std::function<void()> cancel_;
-  const std::shared_ptr<wire::Leadership> leadership_;
   std::atomic<std::size_t> submitted_{0};
   std::atomic<std::size_t> done_{0};
-  mutable std::mutex mutex_;
+  WaitPoint point_;
   std::deque<Entry> entries_; ///< By index, from first_ on; not used for as_they_come.
   std::size_t first_ = 0;     ///< Those below were taken.
   std::deque<std::pair<std::size_t, RawOutcome>> arrived_; ///< Only for as_they_come.
-  std::vector<Waiter*> waiters_;
+  std::vector<std::function<void()>> on_end_;
 };
 
 } // namespace fiber::detail

@@ -226,6 +226,10 @@ bool Runtime::run_one() {
   return host && host->run_one();
 }
 
+bool Runtime::run_later(std::function<void()> f) {
+  return continuations_.add(std::move(f));
+}
+
 void Runtime::close() {
   if (!open_.exchange(false))
     return;
@@ -235,6 +239,7 @@ void Runtime::close() {
   await_down(root_);
   caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
   await_down(backend_); // Its backend ends what is left.
+  continuations_.end(); // Whatever they waited for has ended.
   if (inline_host_)
     inline_host_->close(); // Not under the gate, as a task may be at it.
   std::unique_lock lock(gate_);

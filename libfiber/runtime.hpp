@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "actors/share_store.hpp"
 #include "backends/backend.hpp"
 #include "fiber/error.hpp"
+#include "libfiber/continuations.hpp"
 #include "libfiber/inline_host.hpp"
 #include "libfiber/settings.hpp"
 #include "wire/listener.hpp"
@@ -74,6 +76,9 @@ public:
   /// Runs one task on this thread, if the session is inline and there is one.
   bool run_one();
 
+  /// Runs `f` on the thread that all continuations share; false if the session ends.
+  bool run_later(std::function<void()> f);
+
   std::uint64_t next_pool() { return ++pools_; }
 
 private:
@@ -99,6 +104,7 @@ private:
   caf::actor backend_;
   std::mutex holders_mutex_;
   std::vector<std::weak_ptr<ActorHolder>> holders_;
+  Continuations continuations_;
   std::mutex anchor_mutex_;
   std::shared_ptr<wire::Link> anchor_link_; ///< Held: its end is the session's.
   std::unique_ptr<wire::SessionCa> ca_;

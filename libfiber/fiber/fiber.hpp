@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "fiber/as_completed.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/config.hpp"
 #include "fiber/error.hpp"

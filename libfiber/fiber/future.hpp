@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -12,10 +13,14 @@
 #include <variant>
 #include <vector>
 
+#include "fiber/callable.hpp"
 #include "fiber/results.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber {
+
+template <class R>
+class Future;
 
 namespace detail {
 
@@ -97,6 +102,59 @@ Outcome<R> outcome_of(const RawOutcome& raw) {
   }
 }
 
+/// What a continuation gave, packed like a task's result.
+struct Continued {
+  RawOutcome outcome;
+  KeptObjects kept; ///< What handles in it refer to.
+};
+
+/// The result of `f`, which is called with the outcome of `before` on a thread of the
+/// session; a failure of `before` is handed on without calling it. Throws Closed without
+/// a session.
+std::shared_ptr<Results> continue_with(const std::shared_ptr<Results>& before,
+                                       std::function<Continued(const RawOutcome&)> f);
+
+template <class R, class F>
+struct ThenResult {
+  using type = std::invoke_result_t<F&, R>;
+};
+template <class F>
+struct ThenResult<void, F> {
+  using type = std::invoke_result_t<F&>;
+};
+
+/// Calls `f` with a task's result and packs what it returns.
+template <class R, class F>
+Continued call_with(F& f, const RawOutcome& raw) {
+  using U = typename ThenResult<R, F>::type;
+  Continued result;
+  try {
+    auto call = [&] {
+      if constexpr (std::is_void_v<R>) {
+        open_outcome<void>(raw);
+        return f();
+      } else {
+        return f(open_outcome<R>(raw));
+      }
+    };
+    if constexpr (std::is_void_v<U>) {
+      call();
+    } else {
+      KeepScope handles;
+      Bytes bytes;
+      Writer writer(bytes);
+      pack<U>(writer, call());
+      result = {{Payload(std::move(bytes)), nullptr}, handles.take()};
+    }
+  } catch (...) {
+    result = {{{}, std::current_exception()}, {}};
+  }
+  return result;
+}
+
+template <class R>
+std::vector<std::shared_ptr<Results>> results_of(const std::vector<Future<R>>& futures);
+
 } // namespace detail
 
 /// A result that may not be there yet. Copies share one result.
@@ -124,10 +182,29 @@ public:
   }
   /// Whether get() would return at once.
   bool ready() const { return state().done() > 0; }
-  /// Takes the task back if it has not started: get() then throws Cancelled.
+  /// Ends the task: get() then throws Cancelled, unless it had ended before. If it runs
+  /// it is told to stop (this_task::stop_token); if it goes on for longer than the pool's
+  /// cancel_grace, its worker is ended and replaced.
   void cancel() { state().cancel(); }
+  /// A Future of what `f` makes of the result: f(R), or f() for Future<void>. `f` is
+  /// called once, on a thread of the session that all continuations share, so it should
+  /// be quick; it may use pools. It stays in this process and may capture anything that
+  /// lives long enough. What it returns must be a value that can be packed. A failure, or
+  /// what `f` throws, becomes that of the new Future. Throws Closed without a session.
+  template <class F>
+  auto then(F f) const -> Future<typename detail::ThenResult<R, F>::type> {
+    state();
+    return Future<typename detail::ThenResult<R, F>::type>(detail::continue_with(
+      results_, [f = std::move(f)](const detail::RawOutcome& raw) mutable {
+        return detail::call_with<R>(f, raw);
+      }));
+  }
 
 private:
+  template <class T>
+  friend std::vector<std::shared_ptr<detail::Results>>
+  detail::results_of(const std::vector<Future<T>>& futures);
+
   detail::Results& state() const {
     if (!results_)
       throw Error("this Future stands for no task");
@@ -178,7 +255,7 @@ public:
     return results_->wait_done(size(), detail::limit_of(d));
   }
   bool ready() const { return done() == size(); }
-  /// Takes back what has not started; those tasks end as Cancelled.
+  /// Ends as Cancelled what has not ended; running tasks as Future::cancel() does.
   void cancel() { results_->cancel(); }
   /// How many tasks have ended, well or badly.
   std::size_t done() const { return results_->done(); }
@@ -252,7 +329,7 @@ public:
 ///
 /// A failed task throws when its element is read (`*it`), and the iteration can go on.
 /// Memory is bounded: tasks are taken from the input as results are read. Destroying it
-/// cancels the rest. Not thread-safe.
+/// cancels the rest, running tasks too (Future::cancel). Not thread-safe.
 template <class R>
 class ResultRange {
 public:

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "fiber/bytes.hpp"
 
 namespace fiber::detail {
+
+class WaitPoint;
 
 /// How a task ended: its packed result, or why there is none.
 struct RawOutcome {
@@ -46,8 +49,13 @@ public:
   /// Waits for any outcome not taken yet, in order of completion; nothing if all were
   /// taken.
   virtual std::optional<std::pair<std::size_t, RawOutcome>> take_any() = 0;
-  /// Cancels what has not been started.
+  /// Ends as Cancelled what has not ended.
   virtual void cancel() = 0;
+  /// Calls `f` once when all tasks have ended, maybe at once, on any thread; it must not
+  /// block.
+  virtual void on_end(std::function<void()> f) = 0;
+  /// For who waits for several of these.
+  virtual std::unique_ptr<WaitPoint> wait_point() const = 0;
 };
 
 } // namespace fiber::detail

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <utility>
+#include <vector>
+
+#include "fiber/future.hpp"
+
+namespace fiber {
+
+namespace detail {
+
+/// Tells which of several results have ended, in the order in which they do.
+class Completions {
+public:
+  /// Throws Error if one of them stands for no task.
+  explicit Completions(const std::vector<std::shared_ptr<Results>>& all);
+  ~Completions();
+  Completions(Completions&&) noexcept;
+  Completions& operator=(Completions&&) noexcept;
+
+  /// Waits for the next one; its index. Nothing if `limit` passed first, or when all were
+  /// told.
+  std::optional<std::size_t> next(Results::Clock::time_point limit);
+
+private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+template <class R>
+std::vector<std::shared_ptr<Results>> results_of(const std::vector<Future<R>>& futures) {
+  std::vector<std::shared_ptr<Results>> all;
+  all.reserve(futures.size());
+  for (auto& future : futures)
+    all.push_back(future.results_);
+  return all;
+}
+
+} // namespace detail
+
+/// Futures one after another, each when its task has ended: an input range. Not
+/// thread-safe.
+template <class R>
+class CompletedRange {
+public:
+  explicit CompletedRange(std::vector<Future<R>> futures)
+    : futures_(std::move(futures)), completions_(detail::results_of(futures_)) {}
+
+  class iterator {
+  public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = Future<R>;
+    using difference_type = std::ptrdiff_t;
+
+    iterator() = default;
+    explicit iterator(CompletedRange* range) : range_(range) {}
+    value_type operator*() const { return range_->futures_[*range_->current_]; }
+    iterator& operator++() {
+      range_->advance();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const {
+      return !range_ || !range_->current_;
+    }
+
+  private:
+    CompletedRange* range_ = nullptr;
+  };
+
+  /// Blocks until the first task has ended.
+  iterator begin() {
+    if (!std::exchange(started_, true))
+      advance();
+    return iterator(this);
+  }
+  std::default_sentinel_t end() const { return {}; }
+
+private:
+  void advance() { current_ = completions_.next(detail::Results::forever); }
+
+  std::vector<Future<R>> futures_;
+  detail::Completions completions_;
+  std::optional<std::size_t> current_;
+  bool started_ = false;
+};
+
+/// The futures of `range` in the order in which their tasks end, well or badly; a failure
+/// throws when its future is asked for the result. Futures of several pools may be mixed.
+/// Throws Error if one of them stands for no task.
+template <std::ranges::input_range Range>
+auto as_completed(Range&& range) {
+  using F = std::ranges::range_value_t<Range>;
+  std::vector<F> futures;
+  for (auto&& future : range)
+    futures.push_back(std::forward<decltype(future)>(future));
+  return CompletedRange(std::move(futures));
+}
+
+/// Blocks until `first_n` of these tasks have ended, or all of them if there are fewer,
+/// or `limit` has passed. Returns the indices of all that have, in the order in which
+/// they ended. Throws Error if one of the futures stands for no task.
+template <class R, class Rep, class Period>
+std::vector<std::size_t> wait(const std::vector<Future<R>>& futures, std::size_t first_n,
+                              std::chrono::duration<Rep, Period> limit) {
+  auto until = detail::limit_of(limit);
+  detail::Completions completions(detail::results_of(futures));
+  std::vector<std::size_t> ended;
+  for (;;) {
+    // Beyond first_n only what is there already.
+    auto next =
+      completions.next(ended.size() < first_n ? until : detail::Results::Clock::now());
+    if (!next)
+      return ended;
+    ended.push_back(*next);
+  }
+}
+
+} // namespace fiber
