@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,11 @@ struct CancelCall {
 struct StartWorkers {};
 struct Resize {
   std::size_t workers = 0;
+};
+/// From now on as many workers as the tasks can use. Ended by Resize.
+struct Autoscale {
+  std::size_t least = 0, most = 1;
+  std::chrono::milliseconds idle{0}; ///< Those go that had nothing to do for so long.
 };
 /// No more calls will come: end when all tasks have ended.
 struct ClosePool {};
@@ -122,6 +128,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndCall)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelCall)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartWorkers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Resize)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Autoscale)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ClosePool)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::TerminatePool)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AwaitWorkers)

@@ -75,12 +75,13 @@ struct Node {
   caf::actor link;
   std::shared_ptr<backends::SharedPage> page;
   std::vector<Slot> slots;
-  std::set<std::uint64_t> opened; ///< Calls whose callable it has.
-  bool leaving = false;           ///< Gets no more tasks; ends when it has none.
-  bool retired = false;           ///< Was told to end.
-  bool doomed = false;            ///< Was killed for a task that did not stop.
-  bool reserved = false;          ///< Kept free for a suspect, or runs one.
-  std::size_t left = SIZE_MAX;    ///< Tasks it may still be given (max_tasks_per_worker).
+  std::chrono::steady_clock::time_point since; ///< When it was ready.
+  std::set<std::uint64_t> opened;              ///< Calls whose callable it has.
+  bool leaving = false;        ///< Gets no more tasks; ends when it has none.
+  bool retired = false;        ///< Was told to end.
+  bool doomed = false;         ///< Was killed for a task that did not stop.
+  bool reserved = false;       ///< Kept free for a suspect, or runs one.
+  std::size_t left = SIZE_MAX; ///< Tasks it may still be given (max_tasks_per_worker).
 
   bool idle() const;
   std::size_t outstanding() const;

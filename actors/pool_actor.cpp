@@ -12,8 +12,6 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds proven_after{10};
-
 std::exception_ptr cancelled(const std::string& why) {
   return std::make_exception_ptr(Cancelled(why));
 }
@@ -43,7 +41,12 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](EndCall message) { end_call(message.call); },
     [this](CancelCall message) { cancel_call(message.call); },
     [this](StartWorkers) { start_workers(); },
-    [this](Resize message) { resize(message.workers); },
+    [this](Resize message) {
+      scale.reset();
+      resize(message.workers);
+    },
+    [this](const Autoscale& message) { autoscale(message); },
+    [this](ScaleTick) { shrink(); },
     [this](ClosePool) {
       closed = true;
       stop_if_closed();
@@ -179,137 +182,6 @@ void PoolState::grace_over(const GraceOver& message) {
 
 // -- workers --
 
-void PoolState::start_workers() {
-  if (started || ending || failure)
-    return;
-  started = true;
-  supervisor = spawn_supervisor(self->system(), {.name = settings.name,
-                                                 .intensity = intensity(),
-                                                 .period = std::nullopt,
-                                                 .backoff = settings.backoff,
-                                                 .seed = settings.seed,
-                                                 .stop_together = true,
-                                                 .children = {}});
-  self->monitor(supervisor);
-  reconcile();
-}
-
-void PoolState::resize(std::size_t workers) {
-  settings.workers = workers;
-  if (!started)
-    return;
-  if (supervisor)
-    caf::anon_send(supervisor, limit_restarts{intensity()});
-  reconcile();
-  answer_waiting();
-}
-
-int PoolState::intensity() const {
-  return std::max(5, 2 * static_cast<int>(settings.workers));
-}
-
-/// Makes the supervisor's children those that the number of workers asks for.
-void PoolState::reconcile() {
-  if (ending || failure)
-    return;
-  auto a_job = settings.workers_per_job;
-  auto wanted = [&](std::size_t ordinal) {
-    auto before = ordinal * a_job;
-    return before >= settings.workers ? 0 : std::min(a_job, settings.workers - before);
-  };
-  for (auto& [ordinal, child] : children)
-    if (wanted(ordinal) != child.slots && !child.stopping)
-      stop_child(ordinal);
-  for (std::size_t ordinal = 0; wanted(ordinal) > 0; ++ordinal) {
-    if (children.count(ordinal) > 0)
-      continue;
-    NodeOrder order{settings.name + ".w" + std::to_string(ordinal), ordinal * a_job,
-                    wanted(ordinal)};
-    children[ordinal] = {.slots = order.slots};
-    auto pool = caf::actor_cast<caf::actor>(self);
-    caf::anon_send(
-      supervisor,
-      start_child{
-        {.name = order.name,
-         .restart = Restart::permanent,
-         .start = [start = settings.start_node, pool = caf::actor_addr(pool.address()),
-                   order](caf::event_based_actor* parent) -> caf::actor {
-           // By address: a pool that nobody uses must not live on through its nodes.
-           auto strong = caf::actor_cast<caf::actor>(pool);
-           return strong ? start(parent, strong, order) : caf::actor{};
-         },
-         .stop_limit = std::chrono::seconds(10)}});
-  }
-}
-
-/// Takes a child away: at once if it is not up, else when its tasks are done.
-void PoolState::stop_child(std::size_t ordinal) {
-  children[ordinal].stopping = true;
-  auto name = settings.name + ".w" + std::to_string(ordinal);
-  auto node = std::find_if(nodes.begin(), nodes.end(),
-                           [&](auto& entry) { return entry.second.name == name; });
-  if (node != nodes.end()) {
-    leave(node->second);
-    return;
-  }
-  // Once: a second answer would be taken for one about its replacement.
-  if (std::exchange(children[ordinal].asked_to_stop, true))
-    return;
-  auto gone = [this, ordinal] {
-    children.erase(ordinal);
-    reconcile();
-  };
-  self->request(supervisor, caf::infinite, actors::stop_child{name})
-    .then(gone, [gone](caf::error&) { gone(); });
-}
-
-void PoolState::node_up(NodeUp& up) {
-  auto& node = nodes[up.incarnation];
-  node.incarnation = up.incarnation;
-  node.name = up.name;
-  node.job = up.job;
-  node.link = up.link;
-  node.page = up.page;
-  node.slots.resize(up.slots);
-  if (settings.max_tasks_per_worker > 0)
-    node.left = settings.max_tasks_per_worker * up.slots;
-  answer_waiting();
-  ever_up = true;
-  if (unforgiven)
-    self->delayed_send(self, proven_after, ProvenTick{up.incarnation});
-  auto ordinal = std::find_if(children.begin(), children.end(), [&](auto& child) {
-    return settings.name + ".w" + std::to_string(child.first) == up.name;
-  });
-  if (ending || ordinal == children.end() || ordinal->second.stopping) {
-    leave(node);
-    return;
-  }
-  for (std::size_t i = 0; i < node.slots.size(); ++i)
-    note_idle(node, i);
-  dispatch();
-}
-
-/// Gives the node no more tasks and takes back what it has not started.
-void PoolState::leave(Node& node) {
-  node.leaving = true;
-  for (std::size_t i = 0; i < node.slots.size(); ++i)
-    if (node.slots[i].outstanding() > 0)
-      recall(node, i, UINT32_MAX);
-  retire_if_empty(node);
-}
-
-void PoolState::retire_if_empty(Node& node) {
-  if (node.left == 0)
-    node.leaving = true;
-  if (!node.leaving || node.retired || !node.idle())
-    return;
-  node.retired = true;
-  NodeFrame frame;
-  Writer writer(frame.head);
-  write(writer, Op::retire);
-  flush(node, frame);
-}
-
 ExitKind PoolState::node_lost(const NodeLost& lost) {
   auto found = nodes.find(lost.incarnation);
   auto hopeless = why_none_will_start(lost);
@@ -377,31 +249,6 @@ void PoolState::warn_of(const NodeLost& lost) {
   auto others = std::exchange(not_warned, 0);
   log().warn("{} is lost: {}{}", lost.name, lost.reason.empty() ? "ended" : lost.reason,
              others > 0 ? "; " + std::to_string(others) + " more before it" : "");
-}
-
-std::size_t PoolState::workers_up() const {
-  std::size_t up = 0;
-  for (auto& [incarnation, node] : nodes)
-    up += node.leaving ? 0 : node.slots.size();
-  return up;
-}
-
-void PoolState::await_workers(const std::shared_ptr<WorkersReply>& up) {
-  // Who has given up waiting holds its signal no more.
-  std::erase_if(awaiting_workers, [](auto& waiting) { return waiting.use_count() == 1; });
-  awaiting_workers.push_back(up);
-  start_workers();
-  answer_waiting();
-}
-
-void PoolState::answer_waiting() {
-  auto hopeless = failure || ending;
-  if (awaiting_workers.empty() || (!hopeless && workers_up() < settings.workers))
-    return;
-  for (auto& up : std::exchange(awaiting_workers, {}))
-    up->set(failure    ? failure
-            : hopeless ? std::make_exception_ptr(Closed("the pool has ended"))
-                       : nullptr);
 }
 
 PoolStats PoolState::stats() const {

@@ -70,6 +70,7 @@ void PoolState::dispatch() {
     steal();
     return;
   }
+  grow();
   if (saturated)
     return;
   for (auto& [incarnation, node] : nodes)

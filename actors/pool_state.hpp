@@ -32,6 +32,8 @@ struct ProvenTick {
   std::uint64_t incarnation = 0;
 };
 
+/// To the pool itself: time to look for workers that nobody needs.
+struct ScaleTick {};
 /// To the pool itself: a task that was told to stop has had its time.
 struct GraceOver {
   std::uint64_t incarnation = 0;
@@ -39,9 +41,9 @@ struct GraceOver {
   std::uint64_t seq = 0; ///< Its number, or a later one.
 };
 
-/// A pool's own knowledge and what it does with it. Handlers and life cycle are in
-/// pool_actor.cpp, who gets which task in pool_dispatch.cpp, how tasks end in
-/// pool_results.cpp.
+/// A pool's own knowledge and what it does with it. Handlers, calls and the end are in
+/// pool_actor.cpp, workers in pool_workers.cpp, who gets which task in pool_dispatch.cpp,
+/// how tasks end in pool_results.cpp.
 struct PoolState {
   static constexpr const char* name = "fiber.pool";
 
@@ -77,25 +79,31 @@ struct PoolState {
   void overdue(const NodeOverdue& news);
   void end_later(const Node& node, std::size_t slot, std::uint64_t seq);
   void grace_over(const GraceOver& message);
-  void start_workers();
-  void resize(std::size_t workers);
-  void reconcile();
-  void stop_child(std::size_t ordinal);
-  void node_up(NodeUp& up);
+  void terminate();
   ExitKind node_lost(const NodeLost& lost);
-  void leave(Node& node);
-  void retire_if_empty(Node& node);
   std::exception_ptr why_none_will_start(const NodeLost& lost) const;
   void warn_of(const NodeLost& lost);
-  int intensity() const;
-  void terminate();
   void supervisor_down(const caf::error& reason);
   void give_up(std::exception_ptr why);
   void stop_if_closed();
+  PoolStats stats() const;
+
+  // pool_workers.cpp
+  void start_workers();
+  void resize(std::size_t workers);
+  int intensity() const;
+  void reconcile();
+  void stop_child(std::size_t ordinal);
+  void autoscale(const Autoscale& message);
+  void grow();
+  void shrink();
+  void tick_scale();
+  void node_up(NodeUp& up);
+  void leave(Node& node);
+  void retire_if_empty(Node& node);
+  std::size_t workers_up() const;
   void await_workers(const std::shared_ptr<WorkersReply>& up);
   void answer_waiting();
-  std::size_t workers_up() const;
-  PoolStats stats() const;
 
   // pool_dispatch.cpp
   void dispatch();
@@ -143,6 +151,8 @@ struct PoolState {
   int last_status = 0;                     ///< this.
   bool saturated = false;                  ///< Every slot has what it may have.
   bool ticking = false;
+  std::optional<Autoscale> scale;
+  bool scaling = false; ///< A ScaleTick is under way.
   std::optional<std::chrono::steady_clock::time_point> warned; ///< Of a lost worker.
   std::size_t not_warned = 0; ///< Lost workers since then.
   PoolStats totals;
@@ -153,4 +163,5 @@ struct PoolState {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StealTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProvenTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ScaleTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::GraceOver)

@@ -51,6 +51,9 @@ void Pool::start_workers() {
 void Pool::resize(std::size_t workers) {
   check(core_).resize(workers);
 }
+void Pool::autoscale(std::size_t min, std::size_t max, std::chrono::milliseconds idle) {
+  check(core_).autoscale(min, max, idle);
+}
 void Pool::close() {
   check(core_).close();
 }

@@ -212,6 +212,20 @@ void PoolCore::resize(std::size_t workers) {
   tell(actors::Resize{workers});
 }
 
+void PoolCore::autoscale(std::size_t min, std::size_t max,
+                         std::chrono::milliseconds idle) {
+  check(max >= 1 && max <= most_workers && min <= max, "autoscale",
+        "0 <= min <= max, max from 1 to 100000",
+        std::to_string(min) + " to " + std::to_string(max) + " can't be used");
+  check(idle >= 1ms, "autoscale", "idle of 1 ms or more",
+        std::to_string(idle.count()) + " ms can't be used");
+  {
+    std::lock_guard lock(mutex_);
+    check_open();
+  }
+  tell(actors::Autoscale{min, max, idle});
+}
+
 void PoolCore::close() {
   {
     std::lock_guard lock(mutex_);

@@ -37,6 +37,7 @@ public:
   void start_workers();
   bool wait_workers(Results::Clock::time_point limit);
   void resize(std::size_t workers);
+  void autoscale(std::size_t min, std::size_t max, std::chrono::milliseconds idle);
   void close();
   void terminate();
   void join();

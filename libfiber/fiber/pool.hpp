@@ -198,6 +198,11 @@ public:
   /// Changes the number of worker slots, at least 1. Workers that go finish what they run
   /// and hand the rest back; nobody is charged.
   void resize(std::size_t workers);
+  /// Keeps as many worker slots as there is work for, from `min` to `max`: one for each
+  /// task that waits or runs, fewer for tasks that are known to be short. Workers that
+  /// had nothing to do for `idle` go, as with resize(), which ends this.
+  void autoscale(std::size_t min, std::size_t max,
+                 std::chrono::milliseconds idle = std::chrono::seconds(10));
   /// Takes no more calls; accepted ones finish, then the workers end.
   void close();
   /// Cancels every task and ends the workers at once.
