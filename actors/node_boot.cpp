@@ -19,6 +19,8 @@ Bytes NodeBoot::pack() const {
   writer.put(port);
   writer.text(session);
   writer.put(task_timeout.count());
+  writer.text(chaos);
+  writer.put(max_retries);
   writer.put(initializer);
   return bytes;
 }
@@ -39,6 +41,8 @@ NodeBoot NodeBoot::unpack(const Bytes& bytes) {
   boot.session = reader.text();
   using Nanoseconds = std::chrono::nanoseconds;
   boot.task_timeout = Nanoseconds(reader.get<Nanoseconds::rep>());
+  boot.chaos = reader.text();
+  boot.max_retries = reader.get<int>();
   boot.initializer = reader.get<bool>();
   return boot;
 }

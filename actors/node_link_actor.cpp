@@ -95,6 +95,8 @@ struct NodeLinkState {
     boot.heartbeat_interval = services->heartbeat_timeout / 4;
     boot.lease = services->lease;
     boot.log_level = services->log_level;
+    boot.chaos = services->chaos;
+    boot.max_retries = job_template->max_retries;
     boot.task_timeout = job_template->task_timeout;
     boot.initializer = job_template->initializer.open != nullptr;
     auto spec = std::make_shared<backends::JobSpec>();
@@ -242,6 +244,10 @@ struct NodeLinkState {
                                       at.link);
     case Op::release:
       return services->shares->release(reader.get<std::uint64_t>(), at.incarnation);
+    case Op::chaos:
+      ++(reader.get<Chaos::Fate>() == Chaos::Fate::kill ? services->chaos_counts->kills
+                                                        : services->chaos_counts->stalls);
+      return;
     case Op::lease_over:
       lease_over = true;
       return;

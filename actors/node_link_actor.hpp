@@ -11,6 +11,7 @@
 #include <caf/fwd.hpp>
 
 #include "actors/arrivals.hpp"
+#include "actors/chaos.hpp"
 #include "actors/node_boot.hpp"
 #include "actors/pool_actor.hpp"
 #include "actors/share_store.hpp"
@@ -32,6 +33,8 @@ struct NodeServices {
   std::chrono::milliseconds lease{60000};
   std::chrono::milliseconds start_deadline{60000};
   std::string log_level = "warn";
+  std::string chaos; ///< Chaos::parse().
+  std::shared_ptr<ChaosCounts> chaos_counts = std::make_shared<ChaosCounts>();
   std::string build; ///< Build id that a node must have.
   /// Fills in where a job dials, if it must, and returns what it shows there:
   /// wire::Identity::pack().
@@ -44,6 +47,7 @@ struct NodeTemplate {
   backends::JobResources resources;
   CallCode initializer;
   std::chrono::nanoseconds task_timeout{0}; ///< 0: no limit.
+  int max_retries = 3;
 };
 
 /// One incarnation of a node, seen from the driver: asks the job backend for the job,

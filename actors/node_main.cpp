@@ -16,6 +16,7 @@
 
 #include "actors/anchor.hpp"
 #include "actors/borrowed_thread.hpp"
+#include "actors/chaos.hpp"
 #include "actors/code_place.hpp"
 #include "actors/failure.hpp"
 #include "actors/job_log.hpp"
@@ -131,6 +132,31 @@ std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry
                     {boot.session, build_id(), boot.incarnation}, dial_limit, options);
 }
 
+/// What does to tasks as they start what FIBER_CHAOS asks for; empty if that is nothing.
+/// The last run that a task is allowed is left alone.
+std::function<void(std::uint64_t, const TaskContext&)>
+chaos_of(const NodeBoot& boot, const std::shared_ptr<wire::Link>& link) {
+  auto chaos = Chaos::parse(boot.chaos).value_or(Chaos{});
+  if (!chaos.on())
+    return nullptr;
+  return [chaos, link, most = boot.max_retries, beat = 4 * boot.heartbeat_interval](
+           std::uint64_t call, const TaskContext& task) {
+    auto [fate, length] = chaos.draw(call, task.index, task.attempt);
+    if (fate == Chaos::Fate::none || (most >= 0 && task.attempt > most))
+      return;
+    Bytes told;
+    Writer writer(told);
+    writer.put(Op::chaos);
+    writer.put(fate);
+    link->send(task_stream, std::move(told));
+    link->flush(last_words);
+    if (fate == Chaos::Fate::kill)
+      kill_this_process();
+    stall_this_process(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(beat * length));
+  };
+}
+
 /// `initializer` is not valid if there is none.
 void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slot,
               std::shared_future<CallCode> initializer) {
@@ -172,7 +198,7 @@ void run_node(backends::JobEntry entry) {
         [&reactor, &slots, i] {
           reactor.after(flush_after, [&slots, i] { slots[i]->flush_results(); });
         },
-        reactor.leadership(), boot.task_timeout});
+        reactor.leadership(), boot.task_timeout, chaos_of(boot, link)});
     }
     auto abort = [link](int code) {
       link->flush(last_words);

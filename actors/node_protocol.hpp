@@ -44,6 +44,7 @@ enum class Op : std::uint8_t {
   fetch,      ///< id of a shared value: send it
   retain,     ///< id of a shared value: this job holds it
   release,    ///< id of a shared value: this job has dropped it
+  chaos,      ///< Chaos::Fate: what the job is about to do to itself
   lease_over, ///< nothing was heard from the driver for too long: the job ends
   log         ///< LogRecord
 };

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 
+#include "actors/chaos.hpp"
 #include "actors/messages.hpp"
 #include "actors/supervisor_actor.hpp"
 
@@ -37,6 +39,7 @@ struct PoolSettings {
   std::function<caf::actor(caf::event_based_actor* supervisor, const caf::actor& pool,
                            const NodeOrder& order)>
     start_node;
+  std::shared_ptr<ChaosCounts> chaos_counts = nullptr; ///< Null: they are not counted.
   Backoff backoff = {};
   std::uint64_t seed = 0; ///< Of the back-off's jitter; 0: a random one.
 };

@@ -122,8 +122,11 @@ void PoolState::come_back(TaskRange tasks) {
     fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));
     return;
   }
-  if (tasks.attempt > 1)
+  if (tasks.attempt > 1) {
     totals.retries += tasks.size();
+    if (settings.chaos_counts)
+      settings.chaos_counts->reruns += tasks.size();
+  }
   if (tasks.charges > 0)
     queue.suspect(std::move(tasks));
   else

@@ -111,6 +111,8 @@ std::optional<SlotWorker::Task> SlotWorker::take() {
 void SlotWorker::run_task(const Task& task) {
   if (settings_.page)
     SlotProgress::announce(settings_.page->data(), settings_.slot, task.seq);
+  if (settings_.before_task)
+    settings_.before_task(task.code->call, task.context);
   auto begin = Clock::now();
   auto status = TaskResult::Status::value;
   // Taken for the while: on an inline session a task that waits runs others in between.

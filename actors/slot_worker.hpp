@@ -49,6 +49,9 @@ public:
     /// Of the link's reactor, for a thread that waits for tasks; null: none.
     std::shared_ptr<wire::Leadership> leadership = nullptr;
     std::chrono::nanoseconds task_timeout{0}; ///< How long a task may run; 0: no limit.
+    /// Called as a task starts; empty: nothing is.
+    std::function<void(std::uint64_t call, const TaskContext& task)> before_task =
+      nullptr;
     std::size_t most_result_bytes = most_value_bytes; ///< Of one task.
   };
   explicit SlotWorker(Settings settings);

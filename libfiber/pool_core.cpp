@@ -61,6 +61,7 @@ PoolCore::PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options)
         std::to_string(options_.cancel_grace.count()) + " ms can't be used");
   name_ = "pool" + std::to_string(runtime_->next_pool());
   auto& init = options_.initializer;
+  job_->max_retries = options_.max_retries;
   job_->task_timeout = options_.task_timeout.value_or(0ms);
   job_->initializer = {0, true, init.open(), {}, init.state()};
 }
@@ -81,7 +82,8 @@ void PoolCore::spawn() {
      .start_node = [services, job](caf::event_based_actor* parent, const caf::actor& pool,
                                    const actors::NodeOrder& order) {
        return actors::spawn_node_link(parent, services, job, pool, order);
-     }});
+     },
+     .chaos_counts = services->chaos_counts});
   actor_->attach_functor(
     [aftermath = aftermath_](const caf::error&) { aftermath->actor_gone(); });
 }

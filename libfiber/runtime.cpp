@@ -112,6 +112,7 @@ Runtime::Runtime(Settings settings)
   services_->lease = settings_.lease;
   services_->start_deadline = settings_.start_deadline;
   services_->log_level = settings_.log_level;
+  services_->chaos = settings_.chaos;
   services_->build = actors::build_id();
   services_->next_incarnation = [this] { return ++incarnations_; };
   if (!address.empty() && !is_inline()) {
@@ -226,6 +227,14 @@ bool Runtime::run_one() {
   return host && host->run_one();
 }
 
+void Runtime::report_chaos() const {
+  auto chaos = actors::Chaos::parse(settings_.chaos).value_or(actors::Chaos{});
+  auto& counts = *services_->chaos_counts;
+  if (chaos.on())
+    log().warn("chaos: {} kills, {} stalls, {} runs again; seed {}", counts.kills.load(),
+               counts.stalls.load(), counts.reruns.load(), chaos.seed);
+}
+
 bool Runtime::run_later(std::function<void()> f) {
   return continuations_.add(std::move(f));
 }
@@ -251,6 +260,7 @@ void Runtime::close() {
   for (auto& holder : holders)
     if (auto known = holder.lock())
       known->release();
+  report_chaos();
   services_->address = nullptr;
   services_->backend = nullptr;
   root_ = nullptr;

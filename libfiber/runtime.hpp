@@ -85,6 +85,7 @@ private:
   struct SystemConfig;
 
   void check_open() const;
+  void report_chaos() const;
   void listen(const std::string& host);
   void set_anchor(backends::Backend& backend);
 

@@ -22,6 +22,7 @@
 #include <boost/property_tree/ini_parser.hpp>
 #include <boost/property_tree/ptree.hpp>
 
+#include "actors/chaos.hpp"
 #include "fiber/error.hpp"
 #include "wire/log.hpp"
 
@@ -180,6 +181,11 @@ const std::vector<Key>& keys() {
     choice("log_level", &Settings::log_level,
            {"trace", "debug", "info", "warn", "error", "off"}),
     choice("zygote", &Settings::zygote, {"auto", "never"}),
+    {"chaos", "kill=P,stall=P,seed=N with probabilities P from 0 to 1",
+     [](const std::string& text, Settings& settings) {
+       settings.chaos = text;
+       return actors::Chaos::parse(text).has_value();
+     }},
     {"advertise_address", "HOST, HOST:PORT or [IPV6]:PORT", set_address},
     text("image", &Settings::image, "the name of an image"),
     {"environment", "NAME=VALUE or NAME, separated by commas", set_environment},
@@ -230,6 +236,7 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("forward_output", code.forward_output);
   put("log_level", code.log_level);
   put("zygote", code.zygote);
+  put("chaos", code.chaos);
   put("advertise_address", code.advertise_address);
   put("image", code.image);
   put("environment", code.environment);

@@ -34,6 +34,7 @@ struct Settings {
   bool forward_output = true;
   std::string log_level = "warn";
   std::string zygote = "auto";
+  std::string chaos;
 };
 
 /// Code before environment before .fiberconfig in `directory` before defaults. Throws

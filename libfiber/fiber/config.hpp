@@ -34,6 +34,11 @@ struct Config {
   /// Whether local workers are forked by a zygote ("auto") or each started anew
   /// ("never"): see docs/backends/local.md. Default auto.
   std::optional<std::string> zygote = {};
+  /// "kill=P,stall=P,seed=N": faults on demand, to see that the program stands them. As a
+  /// task starts its job is killed, or stopped for half to one and a half
+  /// heartbeat_timeouts, with these probabilities; never in the last run that a task is
+  /// allowed. Has no effect on the inline backend. Default none.
+  std::optional<std::string> chaos = {};
   /// "HOST" or "HOST:PORT" by which jobs reach the driver. Default: as the backend finds.
   std::optional<std::string> advertise_address = {};
   /// The image that jobs run in. Default: that of the driver's own container.
