@@ -79,10 +79,11 @@ void PoolCore::spawn() {
      .task_timeout = options_.task_timeout.value_or(0ms),
      .cancel_grace = options_.cancel_grace,
      .nested = runtime_->is_inline(),
-     .start_node = [services, job](caf::event_based_actor* parent, const caf::actor& pool,
-                                   const actors::NodeOrder& order) {
-       return actors::spawn_node_link(parent, services, job, pool, order);
-     },
+     .start_node =
+       [services, job](caf::event_based_actor* parent, const caf::actor& pool,
+                       const actors::NodeOrder& order) {
+         return actors::spawn_node_link(parent, services, job, pool, order);
+       },
      .chaos_counts = services->chaos_counts});
   actor_->attach_functor(
     [aftermath = aftermath_](const caf::error&) { aftermath->actor_gone(); });

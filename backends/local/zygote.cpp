@@ -16,9 +16,9 @@
 #include <iostream>
 #include <map>
 
+#include "backends/errors.hpp"
 #include "backends/local/channel.hpp"
 #include "backends/local/descriptor_limit.hpp"
-#include "backends/errors.hpp"
 #include "backends/local/exit.hpp"
 #include "backends/local/parent_death.hpp"
 #include "backends/local/start_message.hpp"

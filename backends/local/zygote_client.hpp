@@ -9,9 +9,9 @@
 
 #include "backends/local/channel.hpp"
 #include "backends/local/exit.hpp"
+#include "backends/local/spawn.hpp"
 #include "backends/loop.hpp"
 #include "backends/output.hpp"
-#include "backends/local/spawn.hpp"
 
 namespace fiber::backends::local {
 

@@ -341,21 +341,6 @@ struct NodeState {
     start_next(i);
   }
 
-  /// The results held back, as they arrive at the driver.
-  TaskResults take_results(SimulatedSlot& slot) {
-    Bytes head;
-    slot.pending.bytes = Payload(std::exchange(slot.values, {}));
-    Writer writer(head);
-    write(writer, slot.pending);
-    writer.raw(slot.pending.bytes.bytes().data(), slot.pending.bytes.size());
-    slot.pending = {};
-    slot.unsent.clear();
-    Payload whole(std::move(head));
-    Reader reader(whole.bytes());
-    read_op(reader);
-    return read_results(reader, whole);
-  }
-
   void flush(std::size_t i) {
     if (dead || slots[i].pending.results.empty())
       return;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "actors/messages.hpp"
@@ -43,6 +44,21 @@ struct SimulatedSlot {
   bool flush_due = false;
   bool ended = false; ///< Its thread is.
 };
+
+/// The results held back, as they arrive at the driver.
+inline TaskResults take_results(SimulatedSlot& slot) {
+  Bytes head;
+  slot.pending.bytes = Payload(std::exchange(slot.values, {}));
+  Writer writer(head);
+  write(writer, slot.pending);
+  writer.raw(slot.pending.bytes.bytes().data(), slot.pending.bytes.size());
+  slot.pending = {};
+  slot.unsent.clear();
+  Payload whole(std::move(head));
+  Reader reader(whole.bytes());
+  read_op(reader);
+  return read_results(reader, whole);
+}
 
 /// The same frame with results that are values, and wrong.
 inline NodeResults falsified(const NodeResults& news) {
