@@ -3,6 +3,7 @@
 // up.
 #include <csignal>
 #include <cstdlib>
+#include <ostream>
 
 #include <unistd.h>
 
@@ -45,6 +46,9 @@ struct Poison {
   std::size_t (*task)(std::size_t);
   int exit; ///< What becomes of its job.
 };
+void PrintTo(const Poison& poison, std::ostream* out) {
+  *out << poison.name;
+}
 
 void segfault() {
   volatile int* nowhere = nullptr;
