@@ -5,7 +5,7 @@
     kubernetes.py start PROGRAM [--workers 64] [--runs 3]
         from nothing to all workers dialled in, beside a plain client that creates as many pods like those and
         waits until the API says that all run
-    kubernetes.py pods PROGRAM [--pods 480]
+    kubernetes.py pods PROGRAM [--pods 500]
         pods that do nothing, through the backend alone: calls to the API server and bytes for each
 
 PROGRAM is kubernetes_bench; its image, localhost/fiber-test:kubernetes_bench, is loaded by this.
@@ -169,7 +169,7 @@ class Bench:
         time.sleep(2)  # The last counts.
         after = self.requests()
         grown = {key: n - before.get(key, 0) for key, n in after.items() if n > before.get(key, 0)}
-        print(f"{count} pods: started {times['pods_started']:.1f} s, ended {times['pods_ended']:.1f} s")
+        print(f"{count} pods: started {times['pods_started']:.1f} s, ended {times['pods_ended']:.1f} s, {times['ended_in_time']:.0f} of them seen to")
         print(f"bytes a pod: sent {sent[0] / count:.0f}, received {sent[1] / count:.0f}")
         for (verb, subresource, scope), number in sorted(grown.items()):
             print(f"  {verb:17} pods/{subresource:12} {scope:10} {number:7.0f}  {number / count:.2f} a pod")
@@ -181,7 +181,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--pods", type=int, default=480)
+    parser.add_argument("--pods", type=int, default=500)
     arguments = parser.parse_args()
     bench = Bench(os.path.abspath(arguments.program))
     bench.prepare()

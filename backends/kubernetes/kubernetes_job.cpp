@@ -24,7 +24,8 @@ constexpr milliseconds shortest_grace{1000};
 /// What a kubelet writes into a log that it follows when the container goes away.
 bool is_of_the_runtime(std::string_view text) {
   return text.starts_with("rpc error: code = NotFound desc = an error occurred when try "
-                          "to find container");
+                          "to find container") ||
+         text.starts_with("unable to retrieve container logs for ");
 }
 
 } // namespace

@@ -322,6 +322,18 @@ TEST_F(ScriptedKubernetes, a_log_of_which_nothing_came_is_read_at_the_end) {
   EXPECT_EQ(test_->backend->logs("one"), "one\n");
 }
 
+TEST_F(ScriptedKubernetes, a_log_whose_container_is_gone_is_not_the_jobs_words) {
+  start();
+  api_.spoil("get pods/log", {.status = 200,
+                              .body = "unable to retrieve container logs for "
+                                      "containerd://0123456789abcdef"});
+  auto pod = create_running("one");
+  api_.print(pod, "one\n");
+  api_.end(pod, 0);
+  last("one");
+  EXPECT_EQ(test_->backend->logs("one"), "one\n");
+}
+
 TEST_F(ScriptedKubernetes, a_log_that_is_forbidden_is_told_once) {
   start();
   api_.spoil("get pods/log", {.status = 403, .body = forbidden("get", "pods/log")},
