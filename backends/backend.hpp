@@ -123,7 +123,7 @@ public:
   /// A job without work of its own that dials back and stays as long as this process. A
   /// backend whose engine then removes what a dead driver has left creates it, at once;
   /// others ignore it. Throws EngineError.
-  virtual void anchor(JobSpec) {}
+  virtual void anchor(const JobSpec&) {}
   /// Delivers every event from now on, from a thread of the backend's own, one at a time.
   /// Call once, before the first create(). The watcher must not block.
   virtual void watch(Watcher watcher) = 0;

@@ -27,7 +27,7 @@ std::shared_ptr<backends::Backend> make_docker(const Settings& settings) {
   options.environment = settings.environment;
   options.forward_output = settings.forward_output;
   options.lease = settings.lease;
-  return backends::make_docker(std::move(options));
+  return backends::make_docker(options);
 }
 
 std::shared_ptr<backends::Backend> make_kubernetes(const Settings& settings) {

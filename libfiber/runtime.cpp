@@ -186,7 +186,7 @@ void Runtime::set_anchor(backends::Backend& backend) {
   spec.keys = services_->address(boot);
   spec.boot = boot.pack();
   spec.resources = {.cpu = 0.01}; // It waits.
-  backend.anchor(std::move(spec));
+  backend.anchor(spec);
 }
 
 void Runtime::check_open() const {

@@ -56,7 +56,7 @@ Placement place_for(Engine& engine, const DockerOptions& options) {
 
 class DockerBackend final : public Backend {
 public:
-  explicit DockerBackend(DockerOptions options);
+  explicit DockerBackend(const DockerOptions& options);
   ~DockerBackend() override;
 
   std::string name() const override { return "docker"; }
@@ -91,7 +91,7 @@ private:
   bool listening_ = false;
 };
 
-DockerBackend::DockerBackend(DockerOptions options)
+DockerBackend::DockerBackend(const DockerOptions& options)
   : output_(options.forward_output), engine_(loop_, options.host),
     place_(place_for(engine_, options)), around_{.loop = loop_,
                                                  .output = output_,
@@ -215,8 +215,8 @@ void DockerBackend::forget(const JobId& id) {
 
 } // namespace docker
 
-std::unique_ptr<Backend> make_docker(DockerOptions options) {
-  return std::make_unique<docker::DockerBackend>(std::move(options));
+std::unique_ptr<Backend> make_docker(const DockerOptions& options) {
+  return std::make_unique<docker::DockerBackend>(options);
 }
 
 } // namespace fiber::backends

@@ -29,6 +29,6 @@ struct DockerOptions {
 /// Blocks until the engine has answered, and removes what dead drivers have left created
 /// and never started. Throws EngineError: no engine, no permission, no image named, no
 /// such network.
-std::unique_ptr<Backend> make_docker(DockerOptions options);
+std::unique_ptr<Backend> make_docker(const DockerOptions& options);
 
 } // namespace fiber::backends

@@ -45,7 +45,7 @@ public:
 
   std::string name() const override { return "kubernetes"; }
   std::string driver_address() const override { return address_; }
-  void anchor(JobSpec spec) override { anchor_.create(std::move(spec)); }
+  void anchor(const JobSpec& spec) override { anchor_.create(spec); }
   void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;

@@ -23,7 +23,7 @@ std::unique_ptr<Backend> make() {
   auto backend = make_kubernetes(options());
   auto anchor = BackendTest::spec("anchor", "wait");
   anchor.resources.cpu = 0.01;
-  backend->anchor(std::move(anchor));
+  backend->anchor(anchor);
   return backend;
 }
 
