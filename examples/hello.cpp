@@ -5,7 +5,7 @@
 
 #include <fiber/fiber.hpp>
 
-std::string greet(std::string name) {
+std::string greet(const std::string& name) {
   return "Hello, " + name + "!";
 }
 

@@ -18,5 +18,6 @@ int main(int argc, char** argv) {
   auto session = fiber::init(argc, argv); // In a worker, this call never returns.
   fiber::Pool pool(4);                    // Four worker processes.
   auto counts = pool.map(hits, std::views::iota(1u, 101u));
-  std::cout << "pi is about " << 4e-8 * std::reduce(counts.begin(), counts.end()) << '\n';
+  auto sum = std::reduce(counts.begin(), counts.end(), 0.0);
+  std::cout << "pi is about " << 4e-8 * sum << '\n';
 }

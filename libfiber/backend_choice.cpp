@@ -43,7 +43,7 @@ std::shared_ptr<backends::Backend> make_kubernetes(const Settings& settings) {
   options.gpu_key = settings.gpu_key;
   options.environment = settings.environment;
   options.forward_output = settings.forward_output;
-  return backends::make_kubernetes(std::move(options));
+  return backends::make_kubernetes(options);
 }
 
 } // namespace

@@ -146,7 +146,7 @@ json container_body(const JobSpec& spec, const Placement& place, const Image& im
   for (auto& [name, value] : spec.environment)
     variables[name] = value;
   for (auto& [name, value] : variables)
-    environment.push_back(name + "=" + value);
+    environment.push_back(std::string(name).append("=").append(value));
   json labels(spec.labels);
   labels[session_label] = place.session;
   labels[job_label] = spec.name;

@@ -192,7 +192,7 @@ void Client::Impl::close() {
 class UpgradedConnection final : public Client::Upgrade,
                                  public std::enable_shared_from_this<UpgradedConnection> {
 public:
-  UpgradedConnection(std::shared_ptr<Client::Impl> client, Request request,
+  UpgradedConnection(std::shared_ptr<Client::Impl> client, const Request& request,
                      StreamHandler handler, Client::Done done)
     : client_(std::move(client)), out_(request_text(client_->endpoint, request)),
       handler_(std::move(handler)), done_(std::move(done)) {

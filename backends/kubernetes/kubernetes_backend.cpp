@@ -40,7 +40,7 @@ std::string random_session() {
 
 class KubernetesBackend final : public Backend {
 public:
-  explicit KubernetesBackend(KubernetesOptions options);
+  explicit KubernetesBackend(const KubernetesOptions& options);
   ~KubernetesBackend() override;
 
   std::string name() const override { return "kubernetes"; }
@@ -105,7 +105,7 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
   return plan;
 }
 
-KubernetesBackend::KubernetesBackend(KubernetesOptions options)
+KubernetesBackend::KubernetesBackend(const KubernetesOptions& options)
   : output_(options.forward_output), api_(loop_, options.access),
     plan_(first_plan(options)), anchor_(api_, plan_), around_(surroundings()),
     watch_(loop_, api_,
@@ -328,8 +328,8 @@ void KubernetesBackend::forget(const JobId& id) {
 
 } // namespace kubernetes
 
-std::unique_ptr<Backend> make_kubernetes(KubernetesOptions options) {
-  return std::make_unique<kubernetes::KubernetesBackend>(std::move(options));
+std::unique_ptr<Backend> make_kubernetes(const KubernetesOptions& options) {
+  return std::make_unique<kubernetes::KubernetesBackend>(options);
 }
 
 } // namespace fiber::backends

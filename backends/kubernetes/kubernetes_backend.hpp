@@ -26,6 +26,6 @@ struct KubernetesOptions {
 ///
 /// Blocks until the server has answered. Throws EngineError: no server, no permission, no
 /// image named; kubernetes::AccessError: the pod template.
-std::unique_ptr<Backend> make_kubernetes(KubernetesOptions options);
+std::unique_ptr<Backend> make_kubernetes(const KubernetesOptions& options);
 
 } // namespace fiber::backends

@@ -130,7 +130,8 @@ TEST_P(Map, apply_calls_with_any_arguments) {
   EXPECT_EQ(pool.apply(repeat, "x", 3), "xxx");
   EXPECT_EQ(pool.apply([] { return 7; }), 7);
   auto future = pool.apply_async(add, 3, 4);
-  auto copy = future;
+  auto copy =
+    future; // NOLINT(performance-unnecessary-copy-initialization): a second handle.
   EXPECT_EQ(copy.get(), 7);
   EXPECT_EQ(future.get(), 7);
   EXPECT_TRUE(future.ready());
