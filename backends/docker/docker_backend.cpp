@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/docker/docker_backend.hpp"
 
+#include <cstdlib>
 #include <deque>
 #include <random>
 #include <set>
@@ -127,15 +128,18 @@ DockerBackend::~DockerBackend() {
   loop_.stop(); // Nothing of this is used by its thread any more.
 }
 
-/// Who has run out of memory is told here and nowhere else, as containers are removed
-/// when they end. Jobs wait until it is listening.
+/// Docker tells here and nowhere else who has run out of memory, Podman how each has
+/// ended, as containers are removed when they end. Jobs wait until it is listening; what
+/// was told while it was not is told again.
 void DockerBackend::listen() {
   auto filters = json{{"type", {"container"}},
-                      {"event", {"oom"}},
+                      {"event", {engine_.is_podman() ? "died" : "oom"}},
                       {"label", {session_label + std::string("=") + place_.session}}};
   auto request =
-    engine_.request("GET", "/events?filters=" + http::escape(filters.dump()));
+    engine_.request("GET", "/events?since=" + std::to_string(engine_.connected_at()) +
+                             "&filters=" + http::escape(filters.dump()));
   request.limit = {};
+  news_.clear(); // Of a line that was cut off.
   engine_.client().stream(std::move(request),
                           {.head =
                              [this](int) {
@@ -160,12 +164,16 @@ void DockerBackend::listen() {
 
 void DockerBackend::hear(const std::string& line) {
   auto event = json::parse(line, nullptr, false);
-  if (text(event, {"Action"}) != "oom")
-    return;
-  auto id = text(event, {"Actor", "ID"});
-  for (auto& [serial, job] : jobs_)
-    if (job->container() == id)
+  auto action = text(event, {"Action"}), id = text(event, {"Actor", "ID"});
+  auto status = text(event, {"Actor", "Attributes", "containerExitCode"});
+  for (auto& [serial, job] : jobs_) {
+    if (job->container() != id)
+      continue;
+    if (action == "oom")
       return loop_.post([job = job] { job->out_of_memory(); });
+    if (action == "die" && !status.empty())
+      return loop_.post([job = job, status] { job->died(std::atoi(status.c_str())); });
+  }
 }
 
 void DockerBackend::pump() {

@@ -26,6 +26,7 @@ constexpr milliseconds look_limit{10000}; // An engine that starts anew may neve
 constexpr milliseconds ask_again{500};
 constexpr milliseconds output_limit{2000};   // For what is left of it after the end.
 constexpr milliseconds oom_news_limit{1000}; // They come by another stream.
+constexpr milliseconds end_news_limit{5000}; // The same, which may have to be opened.
 
 /// With jitter, lest a thousand jobs come back at once.
 milliseconds pause_before(int again) {
@@ -33,6 +34,14 @@ milliseconds pause_before(int again) {
   auto pause = std::min(first_pause * (1 << std::min(again, 10)), longest_pause);
   return milliseconds(
     std::uniform_int_distribution<long>(pause.count() / 2, pause.count())(random));
+}
+
+/// Podman has 500 for it, as for much else.
+bool name_is_taken(const http::Reply& reply) {
+  constexpr int conflict = 409, failure = 500;
+  return reply.status == conflict ||
+         (reply.status == failure &&
+          problem(reply).find("name is already in use") != std::string::npos);
 }
 
 /// A runtime reports the end by signal N as 128 + N; nobody can tell that from exit(128 +
@@ -87,15 +96,12 @@ void DockerJob::create() {
 }
 
 void DockerJob::on_created(const http::Reply& reply) {
-  constexpr int conflict = 409;
   auto told = json::parse(reply.body, nullptr, false);
   if (reply.ok() && told.is_object()) {
     id_ = text(told, {"Id"});
     return prepare();
   }
-  // The name is taken: maybe by a first try of ours whose reply was lost. (Podman has 500
-  // for it.)
-  if (reply.status == conflict || (tries_ > 0 && reply.status != 0))
+  if (name_is_taken(reply)) // Maybe by a first try of ours whose reply was lost.
     return send(around_.engine.request(
                   "GET", "/containers/" + container_name(around_.place, spec_) + "/json"),
                 &DockerJob::on_found);
@@ -160,7 +166,7 @@ void DockerJob::attach() {
       if (self->state_ == State::preparing && !self->attached_) {
         if (is_transient(reply) && self->recreated_++ < most_tries)
           return self->recreate();
-        self->failure_ = "attach to the container: " + problem(reply);
+        self->failure_ = "start container: " + problem(reply);
         self->failure_status_ = reply.status;
         return self->remove();
       }
@@ -260,6 +266,8 @@ void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
       failure_ = "the container was removed before it was started";
       return remove();
     }
+    if (around_.engine.is_podman()) // Until 4.6 it says 0 here, whatever it was.
+      return gone("the engine has not told how the container ended");
     return exited(exit_of(static_cast<int>(number(told, {"StatusCode"}))));
   }
   look(); // The connection broke, or the engine: what about the container?
@@ -275,12 +283,12 @@ void DockerJob::look() {
 
 /// An engine that says nothing says nothing about the container either.
 void DockerJob::on_looked(const http::Reply& reply) {
-  constexpr int gone = 404;
+  constexpr int not_found = 404;
   if (state_ == State::over || state_ == State::removing || exit_)
     return;
   auto told = json::parse(reply.body, nullptr, false);
-  if (reply.status == gone)
-    return exited(Exit::unknown("the engine lost sight of the container"));
+  if (reply.status == not_found)
+    return gone("the engine lost sight of the container");
   auto status = reply.ok() ? text(told, {"State", "Status"}) : "";
   if (status == "exited" || status == "dead") {
     exited(exit_of(static_cast<int>(number(told, {"State", "ExitCode"}))));
@@ -288,11 +296,28 @@ void DockerJob::on_looked(const http::Reply& reply) {
   }
   if (!status.empty()) {
     tries_ = 0;
-    if (!stream_)
+    if (!stream_) {
+      output_over_ = false;
       attach();
+    }
     return wait();
   }
   again(&DockerJob::look);
+}
+
+void DockerJob::died(int status) {
+  if (state_ == State::starting || state_ == State::running)
+    exited(exit_of(status));
+}
+
+/// How it ended is still to come, if the engine tells that with its news.
+void DockerJob::gone(const std::string& otherwise) {
+  if (!around_.engine.is_podman())
+    return exited(Exit::unknown(otherwise));
+  around_.loop.after(end_news_limit, [weak = weak_from_this(), otherwise] {
+    if (auto self = weak.lock())
+      self->exited(Exit::unknown(otherwise));
+  });
 }
 
 void DockerJob::output_over() {
@@ -305,8 +330,8 @@ void DockerJob::output_over() {
 void DockerJob::exited(const Exit& exit) {
   if (exit_)
     return;
-  if (state_ == State::starting) {
-    early_ = exit; // The reply, still on the way, says whether it ran at all.
+  if (state_ == State::starting) { // The reply, on the way, says whether it ran at all.
+    early_ = early_ ? early_ : exit;
     return;
   }
   exit_ = exit;

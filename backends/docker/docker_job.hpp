@@ -42,6 +42,8 @@ public:
   void terminate(std::chrono::milliseconds grace);
   /// The engine has told that this container's memory is used up.
   void out_of_memory();
+  /// The engine has told that this container has ended.
+  void died(int status);
   const std::string& container() const { return id_; }
   /// Of the logs, which outlive the job.
   std::uint64_t serial() const { return serial_; }
@@ -72,6 +74,7 @@ private:
   void on_waited(const std::string& id, const http::Reply& reply,
                  const std::string& body);
   void recreate();
+  void gone(const std::string& otherwise);
   void output_over();
   void exited(const Exit& exit);
   void conclude();

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <system_error>
 
+#include <curl/curl.h>
 #include <nlohmann/json.hpp>
 
 #include "backends/backend.hpp"
@@ -127,6 +128,7 @@ void Engine::connect() {
   for (auto& component : part(told, {"Components"}))
     podman_ = podman_ || text(component, {"Name"}).starts_with("Podman");
   local_address_ = reply.local_address;
+  connected_at_ = time_of(reply);
   description_ =
     (podman_ ? "podman " : "docker ") + text(told, {"Version"}) + " at " + where_;
 }
@@ -181,6 +183,13 @@ std::string problem(const http::Reply& reply) {
 bool is_transient(const http::Reply& reply) {
   return reply.status == 0 || reply.status == 429 || reply.status == 502 ||
          reply.status == 503 || reply.status == 504;
+}
+
+std::time_t time_of(const http::Reply& reply) {
+  auto date = reply.headers.find("date");
+  auto time =
+    date == reply.headers.end() ? -1 : curl_getdate(date->second.c_str(), nullptr);
+  return time < 0 ? std::time(nullptr) : time;
 }
 
 void StreamDecoder::feed(std::string_view bytes,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -30,6 +31,8 @@ public:
   /// "docker 20.10.24 at unix:///var/run/docker.sock"
   const std::string& description() const { return description_; }
   bool is_podman() const { return podman_; }
+  /// When it told its version, by its own clock.
+  std::time_t connected_at() const { return connected_at_; }
   /// Reached by TCP: most likely on another machine.
   bool is_remote() const { return remote_; }
   /// Our end of the connection to a remote engine.
@@ -46,6 +49,7 @@ private:
 
   std::string where_, description_, version_, local_address_;
   bool podman_ = false, remote_ = false;
+  std::time_t connected_at_ = 0;
   http::Client client_;
 };
 
@@ -53,6 +57,8 @@ private:
 std::string problem(const http::Reply& reply);
 /// Worth another try: there was no reply, or the engine itself was in trouble.
 bool is_transient(const http::Reply& reply);
+/// When it was written, by the engine's clock, which made all dates it tells.
+std::time_t time_of(const http::Reply& reply);
 
 // What an engine has told, by the names on the way to it. These never throw, whatever it
 // has told.

@@ -5,7 +5,6 @@
 #include <ctime>
 #include <vector>
 
-#include <curl/curl.h>
 #include <nlohmann/json.hpp>
 
 #include "backends/docker/container.hpp"
@@ -13,22 +12,13 @@
 
 namespace fiber::backends::docker {
 
-namespace {
-
 using nlohmann::json;
 
-/// By the engine's clock, which made the dates it tells.
-std::time_t engine_time(const http::Reply& reply) {
-  auto date = reply.headers.find("date");
-  auto time =
-    date == reply.headers.end() ? -1 : curl_getdate(date->second.c_str(), nullptr);
-  return time < 0 ? std::time(nullptr) : time;
-}
-
-} // namespace
-
 void remove_strangers(Engine& engine, const std::string& own_session) {
-  json filters{{"label", {session_label}}, {"status", {"created", "exited", "dead"}}};
+  // To Podman one that was attached to is no longer "created"; an unknown word is
+  // refused.
+  json filters{{"label", {session_label}}, {"status", {"created", "exited"}}};
+  filters["status"].push_back(engine.is_podman() ? "initialized" : "dead");
   auto reply = engine.client().call(engine.request(
     "GET", "/containers/json?all=1&filters=" + http::escape(filters.dump())));
   auto containers = json::parse(reply.body, nullptr, false);
@@ -36,7 +26,7 @@ void remove_strangers(Engine& engine, const std::string& own_session) {
     log().warn("docker: can't look for what dead drivers have left: {}", problem(reply));
     return;
   }
-  auto now = engine_time(reply);
+  auto now = time_of(reply);
   for (auto& container : containers) {
     auto lease = text(container, {"Labels", lease_label});
     if (text(container, {"Labels", session_label}) == own_session ||
