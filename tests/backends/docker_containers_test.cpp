@@ -84,7 +84,7 @@ TEST_F(DockerContainers, are_in_the_network_that_was_named) {
     EXPECT_EQ(describe()["HostConfig"]["NetworkMode"],
               network.empty() ? "host" : network);
     EXPECT_EQ(test.backend->driver_address(),
-              network == "bridge" ? clusters::docker()->at("DOCKER_BRIDGE_ADDRESS")
+              network == "bridge" ? engine_cluster()->at("DOCKER_BRIDGE_ADDRESS")
                                   : "127.0.0.1");
   }
 }
@@ -109,9 +109,7 @@ TEST_F(DockerContainers, whose_child_needs_too_much_memory_live_on) {
 
 TEST_F(DockerContainers, that_somebody_kills_say_so) {
   BackendTest test(make_docker(docker_options()));
-  auto spec = BackendTest::spec("one", "wait");
-  spec.resources.memory_mb = 64; // With a limit that has nothing to do with it.
-  auto job = test.backend->create(std::move(spec));
+  auto job = test.create("one", "wait");
   test.logs_with(job.id, "waiting");
   EXPECT_EQ(engine().order(only_container(), "kill"), 204);
   auto last = test.events.last(job.id);

@@ -5,21 +5,34 @@
 
 namespace fiber::backends {
 
+clusters::Cluster engine_cluster() {
+  return engine_name == std::string("docker") ? clusters::docker() : clusters::podman();
+}
+
 DockerOptions docker_options() {
   DockerOptions options;
-  options.host = clusters::docker()->at("DOCKER_HOST");
-  options.image = "localhost/fiber-test:docker_test";
+  options.host = engine_cluster()->at("DOCKER_HOST");
+  options.image = std::string("localhost/fiber-test:") + engine_name + "_test";
   options.forward_output = false;
   return options;
 }
 
+BackendTraits engine_traits() {
+  return {.name = engine_name,
+          .make = [] { return make_docker(docker_options()); },
+          .missing = [] { return engine_cluster() ? "" : "no engine is up"; },
+          .links = false,
+          .pages = false,
+          .same_host = false};
+}
+
 void DockerTest::SetUp() {
-  if (!clusters::docker())
-    GTEST_SKIP() << "SKIPPED: no Docker engine is up";
+  if (!engine_cluster())
+    GTEST_SKIP() << "SKIPPED: no engine is up";
 }
 
 void DockerTest::TearDown() {
-  if (!clusters::docker())
+  if (!engine_cluster())
     return;
   EXPECT_TRUE(eventually([&] { return engine().containers().empty(); }))
     << "containers are left";

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <thread>
 
 #include "tests/backends/docker_fixture.hpp"
@@ -78,7 +77,7 @@ TEST_F(DockerLost, a_driver_killed_before_the_start_leaves_nothing_beyond_its_le
   auto host = proxy.host(), lease_text = std::to_string(lease.count());
   pid_t driver = ::fork();
   if (driver == 0) {
-    ::execl("/proc/self/exe", "docker_test", "--drive", host.c_str(), lease_text.c_str(),
+    ::execl("/proc/self/exe", engine_name, "--drive", host.c_str(), lease_text.c_str(),
             nullptr);
     ::_exit(127);
   }
@@ -118,29 +117,16 @@ TEST_F(DockerLost, a_container_that_somebody_removed_has_ended) {
   EXPECT_EQ(last.exit_code, -SIGKILL);
 }
 
-TEST_F(DockerLost, an_engine_that_starts_anew_has_lost_its_jobs_and_takes_new_ones) {
-  BackendTest test(make_docker(docker_options()));
-  auto job = test.create("one", "wait");
-  test.logs_with(job.id, "waiting");
-  ASSERT_EQ(std::system(DOCKER_SCRIPTS "/restart"), 0);
-  auto last = test.events.last(job.id);
-  EXPECT_EQ(last.kind, Kind::ended);
-  EXPECT_EQ(last.exit_code, std::nullopt) << *last.exit_code;
-  EXPECT_NE(last.detail.find("exit unknown"), std::string::npos) << last.detail;
-  auto next = test.create("two", "exit 7");
-  EXPECT_EQ(test.events.last(next.id).exit_code, 7);
-}
-
 TEST_F(DockerLost, an_engine_that_stands_still_loses_nothing) {
   BackendTest test(make_docker(docker_options()));
   auto job = test.create("one", "wait");
   test.logs_with(job.id, "waiting");
-  ASSERT_EQ(std::system(DOCKER_SCRIPTS "/signal STOP"), 0);
+  ASSERT_EQ(script("signal STOP"), 0);
   test.backend->terminate(job.id, std::chrono::minutes(1));
   auto next = test.create("two", "exit 7");
   std::this_thread::sleep_for(seconds(3)); // The stall itself.
   EXPECT_EQ(test.events.of(job.id).size(), 1u);
-  ASSERT_EQ(std::system(DOCKER_SCRIPTS "/signal CONT"), 0);
+  ASSERT_EQ(script("signal CONT"), 0);
   EXPECT_EQ(test.events.last(job.id).exit_code, 0);
   EXPECT_EQ(test.events.last(next.id).exit_code, 7);
 }

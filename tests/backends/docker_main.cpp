@@ -8,7 +8,7 @@
 int main(int argc, char** argv) {
   if (auto entry = fiber::backends::enter_job())
     return fiber::backends::play(*entry, argc, argv);
-  fiber::clusters::enter_network(fiber::clusters::docker(), "DOCKER_NETNS");
+  fiber::clusters::enter_network(fiber::backends::engine_cluster(), "DOCKER_NETNS");
   if (argc == 4 && std::string(argv[1]) == "--drive")
     return fiber::backends::drive(argv[2], argv[3]);
   testing::InitGoogleTest(&argc, argv);

@@ -32,8 +32,16 @@ Cluster docker() {
   return read_cluster("DOCKER_STATE", "/var/tmp/fiber-docker");
 }
 
+Cluster podman() {
+  return read_cluster("PODMAN_STATE", "/var/tmp/fiber-podman");
+}
+
 Cluster kubernetes() {
   return read_cluster("K8S_STATE", "/var/tmp/fiber-k8s");
+}
+
+int run_script(const Cluster& cluster, const std::string& command) {
+  return std::system((cluster->at("DOCKER_SCRIPTS") + "/" + command).c_str());
 }
 
 void enter_network(const Cluster& cluster, const std::string& variable) {

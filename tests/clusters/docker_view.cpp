@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/clusters/docker_view.hpp"
 
-#include <cstdlib>
-
 namespace fiber::clusters {
 
 using nlohmann::json;
@@ -46,11 +44,6 @@ std::string DockerView::state(const std::string& id) {
 
 int DockerView::order(const std::string& id, const std::string& what) {
   return ask("POST", "/containers/" + id + "/" + what).status;
-}
-
-bool load_docker_image(const std::string& name, const std::string& program) {
-  auto command = std::string(DOCKER_SCRIPTS) + "/load " + name + " " + program;
-  return std::system(command.c_str()) == 0;
 }
 
 } // namespace fiber::clusters

@@ -39,8 +39,4 @@ private:
   backends::docker::Engine engine_;
 };
 
-/// Makes an image of a program and gives it to the engine. False, and a word on stderr,
-/// if that fails.
-bool load_docker_image(const std::string& name, const std::string& program);
-
 } // namespace fiber::clusters

@@ -46,6 +46,9 @@ protected:
   }
 
   static std::string host() { return clusters::docker()->at("DOCKER_HOST"); }
+  static int script(const std::string& command) {
+    return clusters::run_script(clusters::docker(), command);
+  }
   clusters::DockerView& engine() {
     if (!engine_)
       engine_ = std::make_unique<clusters::DockerView>(host());
@@ -236,11 +239,11 @@ TEST_F(DockerPool, a_stall_of_the_engine_disturbs_nothing) {
   Pool pool(2);
   auto results = pool.map_async(block_once, indices(20));
   ASSERT_TRUE(await_notes("holding", 2));
-  ASSERT_EQ(std::system(DOCKER_SCRIPTS "/signal STOP"), 0);
+  ASSERT_EQ(script("signal STOP"), 0);
   std::this_thread::sleep_for(3s); // The stall itself.
   note("go", "");
   EXPECT_EQ(results.get(), undisturbed(20)); // Work needs no engine.
-  ASSERT_EQ(std::system(DOCKER_SCRIPTS "/signal CONT"), 0);
+  ASSERT_EQ(script("signal CONT"), 0);
   EXPECT_EQ(pool.stats().workers_lost, 0u);
   expect_works(pool, 2);
 }
@@ -251,7 +254,7 @@ TEST_F(DockerPool, an_engine_that_starts_anew_costs_its_workers_and_no_result) {
   auto results = pool.map_async(block_once, indices(20));
   ASSERT_TRUE(await_notes("holding", 2));
   auto before = await_containers(2);
-  ASSERT_EQ(std::system(DOCKER_SCRIPTS "/restart"), 0);
+  ASSERT_EQ(script("restart"), 0);
   // It has asked them to end, waited, and killed them.
   for (auto& id : before)
     EXPECT_TRUE(wait_until([&] { return engine().state(id).empty(); }));
@@ -356,8 +359,7 @@ INSTANTIATE_TEST_SUITE_P(On, DockerDriver, testing::Values("host", "bridge"),
                          [](auto& network) { return std::string(network.param); });
 
 TEST_F(DockerPool, a_job_of_another_build_is_refused) {
-  ASSERT_TRUE(
-    clusters::load_docker_image("localhost/fiber-test:other_build", OTHER_BUILD));
+  ASSERT_EQ(script("load localhost/fiber-test:other_build " OTHER_BUILD), 0);
   auto options = config();
   options.image = "localhost/fiber-test:other_build";
   open(options);
@@ -366,7 +368,7 @@ TEST_F(DockerPool, a_job_of_another_build_is_refused) {
 }
 
 TEST_F(DockerPool, an_image_of_a_program_without_init_is_told_so) {
-  ASSERT_TRUE(clusters::load_docker_image("localhost/fiber-test:true", "/bin/true"));
+  ASSERT_EQ(script("load localhost/fiber-test:true /bin/true"), 0);
   auto options = config();
   options.image = "localhost/fiber-test:true";
   auto text = start_error(options);
@@ -434,7 +436,7 @@ int wait_for(pid_t pid) {
 }
 
 TEST_F(DockerPool, training_in_containers_that_are_killed_gives_the_same_policy) {
-  ASSERT_TRUE(clusters::load_docker_image("localhost/fiber-test:es_train", ES_TRAIN));
+  ASSERT_EQ(script("load localhost/fiber-test:es_train " ES_TRAIN), 0);
   auto local = folder() + "/local", docker = folder() + "/docker";
   auto code = wait_for(train(local)); // 1 if it ends unsolved.
   setenv("FIBER_BACKEND", "docker", 1);
