@@ -30,7 +30,8 @@ private:
 /// this call becomes the node and never returns. Before it no thread should be started,
 /// else each local job costs a program start instead of a fork.
 ///
-/// Throws ConfigError on a setting that can't be used, Error while another Session lives.
+/// Throws ConfigError on a setting that can't be used, BackendError if the backend's
+/// engine can't be reached or refuses, Error while another Session lives.
 [[nodiscard]] Session init(int& argc, char**& argv, Config overrides = {});
 
 /// Cores that this process may use: what affinity and the control group's quota allow, at
