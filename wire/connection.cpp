@@ -168,7 +168,11 @@ void Connection::on_readable() {
 /// Reads and delivers. True if more may be there.
 bool Connection::drain() {
   dispatching_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-  bool more = true, good = true;
+  bool more = true, good = true, broken;
+  {
+    const Lock lock(mutex_);
+    broken = broken_; // Before the reads: what came until it broke is there by then.
+  }
   IoResult result;
   try {
     for (int i = 0; i < reads_in_a_row && more && good; ++i) {
@@ -187,11 +191,9 @@ bool Connection::drain() {
     more = false;
   }
   dispatching_.store({}, std::memory_order_relaxed);
-  bool broken;
   {
     Lock lock(mutex_);
     write(lock);
-    broken = broken_;
   }
   if (!good && !closed_)
     finish("the peer broke the protocol: " + receiver_.error());
