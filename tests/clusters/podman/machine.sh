@@ -15,12 +15,7 @@ engine=(env "CONTAINERS_CONF=$state/containers.conf" podman --root "$state/data"
   --tmpdir "$state/tmp" system service --time=0 "unix://$socket")
 
 configure() {
-  local files processes
-  files=$(ulimit -Hn) processes=$(ulimit -Hu)
   cat >"$state/containers.conf" <<END
-[containers]
-# Both named, or it asks for more of them than a machine without CAP_SYS_RESOURCE may give.
-default_ulimits = ["nofile=$files:$files", "nproc=$processes:$processes"]
 [engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
