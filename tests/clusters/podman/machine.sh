@@ -11,7 +11,8 @@ net=10.88.0 # Of the bridge; .1 is the machine itself.
 . "$(dirname "${BASH_SOURCE[0]}")/../engine.sh"
 
 tools=(podman conmon runc iptables /usr/lib/podman/netavark)
-engine=(env "CONTAINERS_CONF=$state/containers.conf" podman --root "$state/data" --runroot "$state/run"
+# It leaves some of what it puts in TMPDIR.
+engine=(env "TMPDIR=$state" "CONTAINERS_CONF=$state/containers.conf" podman --root "$state/data" --runroot "$state/run"
   --tmpdir "$state/tmp" system service --time=0 "unix://$socket")
 
 configure() {
