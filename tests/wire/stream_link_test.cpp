@@ -4,12 +4,14 @@
 
 #include "wire/stream_link.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <thread>
@@ -18,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/wire/wire_fixture.hpp"
+#include "wire/connection.hpp"
 #include "wire/frame.hpp"
 #include "wire/reactor.hpp"
 
@@ -236,6 +239,46 @@ TEST_F(StreamLinkTest, writing_to_a_dead_peer_loses_nothing_that_it_had_sent) {
   left->start(at_left);
   ASSERT_TRUE(eventually([&] { return at_left->closed() == 1; }));
   EXPECT_EQ(at_left->count(), 100u);
+}
+
+/// A transport during whose first read that finds nothing something happens.
+class Interrupted final : public Transport {
+public:
+  Interrupted(UniqueFd socket, std::function<void()> meanwhile)
+    : inner_(make_plain_transport(std::move(socket))), meanwhile_(std::move(meanwhile)) {}
+
+  IoResult read(std::span<const iovec> into) override {
+    auto result = inner_->read(into);
+    if (result.bytes == 0 && meanwhile_)
+      std::exchange(meanwhile_, nullptr)();
+    return result;
+  }
+  IoResult write(std::span<const iovec> from) override { return inner_->write(from); }
+  int fd() const override { return inner_->fd(); }
+
+private:
+  std::unique_ptr<Transport> inner_;
+  std::function<void()> meanwhile_;
+};
+
+TEST_F(StreamLinkTest, nor_does_a_write_that_fails_during_a_read) {
+  auto ends = socket_pair();
+  auto& raw = ends.second;
+  ASSERT_EQ(::fcntl(ends.first.get(), F_SETFL, O_NONBLOCK), 0);
+  auto end_of_peer = [&] {
+    write_raw(raw, message_frame(bytes_of("last")));
+    raw.reset();
+    std::thread([&] { // As the reader's own thread leaves writing for later.
+      while (left->send(1, bytes_of("to the dead")))
+        ;
+    })
+      .join();
+  };
+  left = link_over(reactor,
+                   std::make_unique<Interrupted>(std::move(ends.first), end_of_peer), {});
+  left->start(at_left);
+  ASSERT_TRUE(eventually([&] { return at_left->closed() == 1; }));
+  EXPECT_EQ(at_left->count(), 1u);
 }
 
 TEST_F(StreamLinkTest, dropping_a_link_closes_it_and_lets_go_of_its_handler) {
