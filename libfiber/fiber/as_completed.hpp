@@ -53,27 +53,8 @@ public:
   explicit CompletedRange(std::vector<Future<R>> futures)
     : futures_(std::move(futures)), completions_(detail::results_of(futures_)) {}
 
-  class iterator {
-  public:
-    using iterator_concept = std::input_iterator_tag;
-    using value_type = Future<R>;
-    using difference_type = std::ptrdiff_t;
-
-    iterator() = default;
-    explicit iterator(CompletedRange* range) : range_(range) {}
-    value_type operator*() const { return range_->futures_[*range_->current_]; }
-    iterator& operator++() {
-      range_->advance();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const {
-      return !range_ || !range_->current_;
-    }
-
-  private:
-    CompletedRange* range_ = nullptr;
-  };
+  using value_type = Future<R>;
+  using iterator = detail::StepIterator<CompletedRange>;
 
   /// Blocks until the first task has ended.
   iterator begin() {
@@ -84,6 +65,9 @@ public:
   std::default_sentinel_t end() const { return {}; }
 
 private:
+  friend iterator;
+
+  value_type current() const { return futures_[*current_]; }
   void advance() { current_ = completions_.next(detail::Results::forever); }
 
   std::vector<Future<R>> futures_;

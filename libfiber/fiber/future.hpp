@@ -323,11 +323,35 @@ public:
   virtual std::optional<RawOutcome> next() = 0;
 };
 
+/// Walks over a range that has one element at a time: advance(), current(), and
+/// `current_`, which is empty at the end.
+template <class Range>
+class StepIterator {
+public:
+  using iterator_concept = std::input_iterator_tag;
+  using value_type = typename Range::value_type;
+  using difference_type = std::ptrdiff_t;
+
+  StepIterator() = default;
+  explicit StepIterator(Range* range) : range_(range) {}
+  value_type operator*() const { return range_->current(); }
+  StepIterator& operator++() {
+    range_->advance();
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(std::default_sentinel_t) const { return !range_ || !range_->current_; }
+
+private:
+  Range* range_ = nullptr;
+};
+
 } // namespace detail
 
 /// Results one after another, as imap and imap_unordered give them: an input range.
 ///
-/// A failed task throws when its element is read (`*it`), and the iteration can go on.
+/// A failed task throws when its element is read (`*it`), and the iteration can go on;
+/// ResultRange<void> yields Outcome<void>.
 /// Memory is bounded: tasks are taken from the input as results are read. Destroying it
 /// cancels the rest, running tasks too (Future::cancel). Not thread-safe.
 template <class R>
@@ -336,34 +360,8 @@ public:
   explicit ResultRange(std::unique_ptr<detail::Stream> stream)
     : stream_(std::move(stream)) {}
 
-  class iterator {
-  public:
-    using iterator_concept = std::input_iterator_tag;
-    using value_type = std::conditional_t<std::is_void_v<R>, Outcome<void>, R>;
-    using difference_type = std::ptrdiff_t;
-
-    iterator() = default;
-    explicit iterator(ResultRange* range) : range_(range) {}
-    /// The result; throws the failure of a task that has none. ResultRange<void> yields
-    /// Outcome<void>.
-    value_type operator*() const {
-      if constexpr (std::is_void_v<R>)
-        return detail::outcome_of<void>(*range_->current_);
-      else
-        return detail::open_outcome<R>(*range_->current_);
-    }
-    iterator& operator++() {
-      range_->advance();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const {
-      return !range_ || !range_->current_;
-    }
-
-  private:
-    ResultRange* range_ = nullptr;
-  };
+  using value_type = std::conditional_t<std::is_void_v<R>, Outcome<void>, R>;
+  using iterator = detail::StepIterator<ResultRange>;
 
   /// Blocks until the first result is there.
   iterator begin() {
@@ -374,9 +372,17 @@ public:
   std::default_sentinel_t end() const { return {}; }
 
 private:
+  friend iterator;
+
   void advance() {
     started_ = true;
     current_ = stream_->next();
+  }
+  value_type current() const {
+    if constexpr (std::is_void_v<R>)
+      return detail::outcome_of<void>(*current_);
+    else
+      return detail::open_outcome<R>(*current_);
   }
 
   std::unique_ptr<detail::Stream> stream_;
