@@ -310,11 +310,13 @@ TEST_F(ScriptedKubernetes, a_log_that_can_not_be_had_yet_is_read_from_its_begin)
     EXPECT_FALSE(request.query.contains("sinceSeconds"));
 }
 
-TEST_F(ScriptedKubernetes, a_log_of_which_nothing_came_is_read_at_the_end) {
+/// What runtimes write where a log should be, when the container has gone.
+class WordsOfARuntime : public ScriptedKubernetes,
+                        public testing::WithParamInterface<const char*> {};
+
+TEST_P(WordsOfARuntime, are_not_the_jobs_and_its_log_is_read_at_the_end) {
   start();
-  api_.spoil("get pods/log", {.status = 200,
-                              .body = "rpc error: code = NotFound desc = an error "
-                                      "occurred when try to find container"});
+  api_.spoil("get pods/log", {.status = 200, .body = GetParam()});
   auto pod = create_running("one");
   api_.print(pod, "one\n");
   api_.end(pod, 0);
@@ -322,17 +324,11 @@ TEST_F(ScriptedKubernetes, a_log_of_which_nothing_came_is_read_at_the_end) {
   EXPECT_EQ(test_->backend->logs("one"), "one\n");
 }
 
-TEST_F(ScriptedKubernetes, a_log_whose_container_is_gone_is_not_the_jobs_words) {
-  start();
-  api_.spoil("get pods/log", {.status = 200,
-                              .body = "unable to retrieve container logs for "
-                                      "containerd://0123456789abcdef"});
-  auto pod = create_running("one");
-  api_.print(pod, "one\n");
-  api_.end(pod, 0);
-  last("one");
-  EXPECT_EQ(test_->backend->logs("one"), "one\n");
-}
+INSTANTIATE_TEST_SUITE_P(
+  Of, WordsOfARuntime,
+  testing::Values("rpc error: code = NotFound desc = an error occurred when try to find "
+                  "container",
+                  "unable to retrieve container logs for containerd://0123456789abcdef"));
 
 TEST_F(ScriptedKubernetes, a_log_that_is_forbidden_is_told_once) {
   start();
