@@ -168,8 +168,11 @@ struct NodeState {
     send(Op::draining);
     for (auto& slot : parts.slots)
       send(slot->recall(SIZE_MAX));
-    for (auto& slot : parts.slots)
-      slot->finish();
+    // More tasks may be under way: the driver says when there are none, by Op::retire. Of
+    // a node that is not ready it knows nothing.
+    if (ready < parts.slots.size())
+      for (auto& slot : parts.slots)
+        slot->finish();
   }
 
   caf::event_based_actor* self;

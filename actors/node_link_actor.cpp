@@ -227,7 +227,8 @@ struct NodeLinkState {
       return self->send(pool, NodeOverdue{at.incarnation, read_overdue(reader)});
     case Op::draining:
       draining = true;
-      return self->send(pool, NodeDraining{at.incarnation});
+      self->send(pool, NodeDraining{at.incarnation});
+      return retire_if_stopping();
     case Op::init_failed: {
       auto failure = read_failure(reader);
       problem = "the initializer threw " + failure.type + ": " + failure.what;
@@ -345,6 +346,17 @@ struct NodeLinkState {
     if (!at.job && !at.job_gone)
       self->send(services->backend, CancelJob{job_name});
     end_job(up ? polite : std::chrono::milliseconds(0));
+    retire_if_stopping();
+  }
+
+  /// Otherwise the pool says so, when nothing is under way.
+  void retire_if_stopping() {
+    if (!draining || !stopping || !at.link)
+      return;
+    Bytes head;
+    Writer writer(head);
+    write(writer, Op::retire);
+    at.link->send(task_stream, std::move(head));
   }
 
   void declare_dead(const std::string& why) {

@@ -38,7 +38,7 @@ enum class Op : std::uint8_t {
   results,     ///< TaskResults
   handed_back, ///< HandedBack
   overdue,     ///< Overdue
-  draining,    ///< somebody asked the job to end: send no more
+  draining,    ///< somebody asked the job to end: send no more, then retire
   init_failed, ///< Failure of the initializer; the job ends
   probed,
   fetch,      ///< id of a shared value: send it

@@ -60,10 +60,8 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](const NodeOverdue& message) { overdue(message); },
     [this](const GraceOver& message) { grace_over(message); },
     [this](NodeDraining message) {
-      if (auto node = nodes.find(message.incarnation); node != nodes.end()) {
-        node->second.retired = true; // It ends by itself.
+      if (auto node = nodes.find(message.incarnation); node != nodes.end())
         leave(node->second);
-      }
     },
     [this](NodeShare message) { totals.bytes_sent += message.bytes; },
     [this](const NodeLost& message) {

@@ -141,6 +141,10 @@ protected:
     link->handler->on_closed("closed");
     run();
   }
+  void supervisor_ends() {
+    caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
+    run();
+  }
   void link_is_silent() {
     link->handler->on_silence();
     run();
@@ -222,6 +226,30 @@ TEST_F(NodeLinkTest, reports_who_drained_as_planned_even_before_it_was_ready) {
   link_closes();
   ASSERT_EQ(heard->lost.size(), 1u);
   EXPECT_TRUE(heard->lost[0].planned);
+}
+
+/// Its pool may be gone.
+TEST_F(NodeLinkTest, tells_who_drains_to_end_when_its_supervisor_asks) {
+  start();
+  link->say(Op::draining);
+  run();
+  EXPECT_EQ(link->count(Op::retire), 0u);
+  supervisor_ends();
+  EXPECT_EQ(link->count(Op::retire), 1u);
+  job_ends(0);
+  link_closes();
+}
+
+TEST_F(NodeLinkTest, tells_who_drains_as_its_supervisor_asked_to_end) {
+  start();
+  supervisor_ends();
+  ASSERT_EQ(heard->ended.size(), 1u);
+  EXPECT_EQ(link->count(Op::retire), 0u);
+  link->say(Op::draining);
+  run();
+  EXPECT_EQ(link->count(Op::retire), 1u);
+  job_ends(0);
+  link_closes();
 }
 
 TEST_F(NodeLinkTest, keeps_what_a_dead_worker_holds_until_it_is_gone) {

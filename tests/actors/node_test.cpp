@@ -4,6 +4,7 @@
 #include "actors/node_actor.hpp"
 
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include <caf/all.hpp>
@@ -21,25 +22,65 @@ namespace {
 
 using wire::eventually;
 
-TEST(Node, that_is_asked_to_end_before_it_is_ready_says_so_and_never_that_it_is_ready) {
-  log().set_level(spdlog::level::off);
-  caf::actor_system_config config;
-  config.set("scheduler.policy", caf::atom("testing"));
-  caf::actor_system system(config);
-  auto& scheduler = static_cast<caf::scheduler::test_coordinator&>(system.scheduler());
-  auto link = std::make_shared<FakeLink>();
-  auto slot =
+/// A node of one slot, whose driver is played by hand.
+class NodeActor : public testing::Test {
+protected:
+  NodeActor() {
+    log().set_level(spdlog::level::off);
+    config_.set("scheduler.policy", caf::atom("testing"));
+    system_ = std::make_unique<caf::actor_system>(config_);
+    node_ = spawn_node(*system_, {1, link, {slot}, [](const CallCode&) {}, [](int) {}});
+  }
+  ~NodeActor() override {
+    caf::anon_send_exit(node_, caf::exit_reason::kill);
+    node_ = nullptr;
+    run();
+  }
+
+  template <class Message>
+  void tell(Message message) {
+    caf::anon_send(node_, std::move(message));
+    run();
+  }
+  template <class... Fields>
+  void hear(const Fields&... fields) {
+    Bytes message;
+    Writer writer(message);
+    write(writer, fields...);
+    tell(FromLink{task_stream, Payload(std::move(message))});
+  }
+
+  std::shared_ptr<FakeLink> link = std::make_shared<FakeLink>();
+  std::shared_ptr<SlotWorker> slot =
     std::make_shared<SlotWorker>(SlotWorker::Settings{0, 0, link, nullptr, [] {}});
-  auto node = spawn_node(system, {1, link, {slot}, [](const CallCode&) {}, [](int) {}});
-  caf::anon_send(node, DrainNode{});
-  caf::anon_send(node, SlotReady{});
-  scheduler.run();
+
+private:
+  void run() {
+    static_cast<caf::scheduler::test_coordinator&>(system_->scheduler()).run();
+  }
+
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  caf::actor node_;
+};
+
+TEST_F(NodeActor,
+       that_is_asked_to_end_before_it_is_ready_says_so_and_never_that_it_is_ready) {
+  tell(DrainNode{});
+  tell(SlotReady{});
   EXPECT_EQ(link->count(Op::draining), 1u);
   EXPECT_EQ(link->count(Op::ready), 0u);
   EXPECT_TRUE(slot->finished());
-  caf::anon_send_exit(node, caf::exit_reason::kill);
-  node = nullptr;
-  scheduler.run();
+}
+
+/// Else tasks that the driver sent before it heard of it would be lost.
+TEST_F(NodeActor, that_is_asked_to_end_waits_for_the_drivers_word) {
+  tell(SlotReady{});
+  tell(DrainNode{});
+  EXPECT_EQ(link->count(Op::handed_back), 1u);
+  EXPECT_FALSE(slot->finished());
+  hear(Op::retire);
+  EXPECT_TRUE(slot->finished());
 }
 
 /// Counts itself.

@@ -86,11 +86,13 @@ TEST_F(PoolTest, gives_a_task_up_after_its_retries_with_all_exits) {
 
 TEST_F(PoolTest, charges_nobody_when_a_node_drains) {
   submit(3, 3);
-  up(1);
+  auto& node = up(1);
   tell(NodeDraining{1});
   tell(NodeHandedBack{1, {0, 2, 4}});
   EXPECT_EQ(stats().queued, 2u);
+  EXPECT_FALSE(node.retired); // It would end with a task.
   answer(1, 1);
+  EXPECT_TRUE(node.retired);
   EXPECT_EQ(lose(1, 0), ExitKind::planned);
   EXPECT_EQ(stats().workers_lost, 0u);
 }

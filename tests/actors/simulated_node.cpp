@@ -192,10 +192,8 @@ struct NodeState {
       reader.get<std::uint64_t>(); // Its tasks end when they do, or are ended.
       return;
     case Op::retire:
-      finishing = true;
-      for (std::size_t i = 0; i < slots.size(); ++i)
-        start_next(i);
-      return;
+      retired = true;
+      return finish();
     default:
       ledger->complain("an operation that is not for a node");
     }
@@ -203,6 +201,8 @@ struct NodeState {
 
   void run(const RunTasks& tasks) {
     auto& slot = slots.at(tasks.slot);
+    if (retired)
+      ledger->complain("tasks for a node that was told to end");
     if (calls.count(tasks.call) == 0)
       return ledger->complain("tasks of a call that is not open");
     if (tasks.first_seq != slot.next_seq)
@@ -359,8 +359,14 @@ struct NodeState {
 
   // -- the end --
 
+  void finish() {
+    finishing = true;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      start_next(i);
+  }
+
   void drain() {
-    if (std::exchange(finishing, true))
+    if (std::exchange(draining, true))
       return;
     self->send(pool, NodeDraining{incarnation});
     for (std::uint32_t i = 0; i < slots.size() && !dead; ++i)
@@ -373,6 +379,7 @@ struct NodeState {
     if (!up || std::exchange(stopping, true))
       return die(-15, false);
     drain();
+    finish();
     alarm(NodeAlarm::limit, 0, 2'000'000);
   }
 
@@ -412,7 +419,7 @@ struct NodeState {
                          .name = order.name,
                          .exit_code = exit_code,
                          .lease = lease,
-                         .planned = finishing,
+                         .planned = draining,
                          .confirmed = fate != Fate::silent,
                          .reason = "simulated"})
       .then([this](std::uint8_t kind) { judged(static_cast<ExitKind>(kind)); },
@@ -467,7 +474,8 @@ struct NodeState {
   std::shared_ptr<backends::SharedPage> page;
   std::deque<NodeResults> duplicates;
   std::optional<int> exit_code;
-  bool up = false, dead = false, finishing = false, stopping = false, hangs = false;
+  bool up = false, dead = false, draining = false, retired = false, finishing = false;
+  bool stopping = false, hangs = false;
   bool lease = false, poisoned = false;
 };
 
