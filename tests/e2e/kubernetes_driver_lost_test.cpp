@@ -79,9 +79,10 @@ protected:
     std::ostringstream text;
     text << example.rdbuf();
     auto yaml = text.str();
-    auto image = yaml.find("IMAGE");
+    const std::string name = "image: IMAGE";
+    auto image = yaml.find(name);
     ASSERT_NE(image, yaml.npos);
-    yaml.replace(image, 5, test_image);
+    yaml.replace(image, name.size(), std::string("image: ") + test_image);
     yaml += "      args: [" + std::string(drive_word) + ", " + program +
             "]\n      resources: {requests: {cpu: 50m}}\n";
     apply(yaml);
