@@ -304,11 +304,12 @@ struct NodeLinkState {
     if (exit_code == exit_other_build) {
       cause = LossCause::other_build;
       problem =
-        "the job runs another build than this program, which is build " + services->build;
+        "the job runs another build than this program, which is build " +
+        services->build + "; make its image anew from this program";
     } else if (exit_code == exit_unreachable) {
       cause = LossCause::unreachable;
       problem = "jobs cannot reach " + dialled +
-                "; set advertise_address, or run the driver in the cluster";
+                "; set advertise_address, or run the driver where the jobs are";
     } else if (cause == LossCause::late && runs && !at.link) {
       problem += ": it runs, but has not reached fiber::init; does the image run this "
                  "program?";

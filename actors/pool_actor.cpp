@@ -12,6 +12,9 @@
 namespace fiber::actors {
 namespace {
 
+/// Statuses of a refusal that asking again does not mend.
+constexpr int bad_request = 400, not_found = 404;
+
 std::exception_ptr cancelled(const std::string& why) {
   return std::make_exception_ptr(Cancelled(why));
 }
@@ -231,7 +234,9 @@ std::exception_ptr PoolState::why_none_will_start(const NodeLost& lost) const {
   auto text = "no worker could be started: " + lost.name + ": " + lost.reason;
   if (lost.cause == LossCause::late)
     return std::make_exception_ptr(TimeoutError(text));
-  if (lost.cause == LossCause::unreachable)
+  auto asks_in_vain = lost.cause == LossCause::refused &&
+                      (lost.status == bad_request || lost.status == not_found);
+  if (lost.cause == LossCause::unreachable || asks_in_vain)
     return std::make_exception_ptr(BackendError("start workers", lost.status, text));
   return nullptr;
 }

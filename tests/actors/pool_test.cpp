@@ -265,6 +265,13 @@ TEST_F(PoolTest, hands_on_the_status_of_an_engine_that_refuses) {
   }
 }
 
+TEST_F(PoolTest, gives_up_at_once_when_what_it_orders_is_not_there) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::refused, 404), ExitKind::planned);
+  ASSERT_EQ(results->outcomes[0].size(), 1u);
+  EXPECT_THROW(std::rethrow_exception(results->outcomes[0][0].error), BackendError);
+}
+
 TEST_F(PoolTest, ends_what_nodes_had_when_its_supervisor_is_gone) {
   submit(2);
   up(1); // It never says that it is lost.
