@@ -188,7 +188,7 @@ TEST(DeclaredDead, and_back_its_results_are_refused_as_late) {
   EXPECT_EQ(runs("runs", 40)[5], 2u);
   EXPECT_EQ(world.stats().workers_lost, 1u);
   EXPECT_EQ(world.stats().late, 0u);
-  EXPECT_EQ(world.backend->withheld(), 1u);
+  EXPECT_TRUE(wait_until([&] { return world.backend->withheld() == 1; }));
   ASSERT_TRUE(is_stopped(victim)); // Nobody has ended it.
 
   note("go", "");
