@@ -15,17 +15,20 @@ namespace fiber::backends {
 namespace {
 
 constexpr std::size_t longest_line = 64 * 1024;
-constexpr std::size_t read_at_once = 256 * 1024; // Then it is the next job's turn.
+constexpr std::chrono::milliseconds busy_pause{5}; // While another thread writes.
+constexpr std::size_t read_at_once = 256 * 1024;   // Then it is the next job's turn.
 
 } // namespace
 
-Output::Output(bool forward) : forward_(forward) {}
+Output::Output(bool forward, std::shared_ptr<StatusLines> terminal)
+  : forward_(forward),
+    terminal_(terminal ? std::move(terminal) : std::make_shared<StatusLines>()) {}
 
 Output::~Output() {
   loop_.stop();
   auto end = Loop::Clock::now() + std::chrono::milliseconds(500);
   while (!pending_.empty()) {
-    pending_.erase(0, writer_.write(pending_));
+    pending_.erase(0, terminal_->write(writer_, pending_).value_or(0));
     auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(end - Loop::Clock::now());
     if (pending_.empty() || left.count() <= 0)
@@ -177,8 +180,15 @@ void Output::forward(Stream& stream, std::string_view text) {
 void Output::flush() {
   if (waiting_ || pending_.empty())
     return pause(pending_.size() > pending_limit);
-  pending_.erase(0, writer_.write(pending_));
-  if (!pending_.empty()) {
+  auto written = terminal_->write(writer_, pending_);
+  pending_.erase(0, written.value_or(0));
+  if (!written) {
+    waiting_ = true;
+    loop_.after(busy_pause, [this] {
+      waiting_ = false;
+      flush();
+    });
+  } else if (!pending_.empty()) {
     int fd = writer_.fd();
     waiting_ = loop_.watch(fd, EPOLLOUT, [this, fd](std::uint32_t) {
       waiting_ = false;

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "backends/loop.hpp"
-#include "backends/stderr_writer.hpp"
+#include "backends/status_lines.hpp"
 #include "wire/unique_fd.hpp"
 
 namespace fiber::backends {
@@ -29,7 +29,7 @@ public:
   using Key = std::uint64_t;
   static constexpr std::size_t kept_bytes = 1 << 20;
 
-  explicit Output(bool forward);
+  explicit Output(bool forward, std::shared_ptr<StatusLines> terminal = nullptr);
   /// Gives stderr half a second to take what is left.
   ~Output();
 
@@ -79,6 +79,7 @@ private:
   std::map<Key, StreamPtr> streams_;
   std::atomic<std::size_t> waiting_bytes_ = 0; // On their way to the loop's thread.
   std::atomic<std::size_t> pending_bytes_ = 0; // Of pending_, for others to see.
+  const std::shared_ptr<StatusLines> terminal_;
   // On the loop's thread only:
   StderrWriter writer_;
   std::string pending_;

@@ -93,7 +93,7 @@ private:
 };
 
 DockerBackend::DockerBackend(const DockerOptions& options)
-  : output_(options.forward_output), engine_(loop_, options.host),
+  : output_(options.forward_output, options.terminal), engine_(loop_, options.host),
     place_(place_for(engine_, options)), around_{.loop = loop_,
                                                  .output = output_,
                                                  .engine = engine_,

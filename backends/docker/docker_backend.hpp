@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/status_lines.hpp"
 
 namespace fiber::backends {
 
@@ -19,6 +20,7 @@ struct DockerOptions {
   std::vector<std::string> volumes; ///< "SOURCE:TARGET[:ro]"
   std::map<std::string, std::string> environment;
   bool forward_output = true; ///< Show what jobs write on our stderr, with their names.
+  std::shared_ptr<StatusLines> terminal = {}; ///< Where to; null: one of its own.
   std::chrono::milliseconds lease{60000};
 };
 

@@ -106,7 +106,7 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
 }
 
 KubernetesBackend::KubernetesBackend(const KubernetesOptions& options)
-  : output_(options.forward_output), api_(loop_, options.access),
+  : output_(options.forward_output, options.terminal), api_(loop_, options.access),
     plan_(first_plan(options)), anchor_(api_, plan_), around_(surroundings()),
     watch_(loop_, api_,
            std::string(instance_label) + "=" + plan_.session + "," + component_label +

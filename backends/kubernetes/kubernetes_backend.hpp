@@ -7,6 +7,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/kubernetes/access.hpp"
+#include "backends/status_lines.hpp"
 
 namespace fiber::backends {
 
@@ -18,6 +19,7 @@ struct KubernetesOptions {
   std::string gpu_key = "nvidia.com/gpu";
   std::map<std::string, std::string> environment;
   bool forward_output = true; ///< Show what jobs write on our stderr, with their names.
+  std::shared_ptr<StatusLines> terminal = {}; ///< Where to; null: one of its own.
 };
 
 /// Jobs are pods. The session has one Job, its anchor, that owns a Secret with the

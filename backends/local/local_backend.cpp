@@ -55,7 +55,7 @@ private:
 };
 
 LocalBackend::LocalBackend(LocalOptions options)
-  : output_(options.forward_output),
+  : output_(options.forward_output, options.terminal),
     jobs_(loop_, output_,
           Program::resolve(std::move(options.executable), std::move(options.argv)),
           options.plain_spawn, handler()) {}

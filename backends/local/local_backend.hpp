@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/status_lines.hpp"
 
 namespace fiber::backends {
 
@@ -14,6 +15,7 @@ struct LocalOptions {
   bool plain_spawn = false; ///< Exec the program anew for each job: no zygote.
   bool forward_output =
     true; ///< Show what jobs write on our stderr, each line with its name.
+  std::shared_ptr<StatusLines> terminal = {}; ///< Where to; null: one of its own.
   std::vector<std::string>
     argv;                 ///< The driver's original arguments; empty: /proc/self/cmdline.
   std::string executable; ///< Empty: /proc/self/exe.
