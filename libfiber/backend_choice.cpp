@@ -11,14 +11,17 @@
 namespace fiber::detail {
 namespace {
 
-std::shared_ptr<backends::Backend> make_local(const Settings& settings) {
+std::shared_ptr<backends::Backend>
+make_local(const Settings& settings, std::shared_ptr<backends::StatusLines> terminal) {
   backends::LocalOptions options;
   options.plain_spawn = settings.zygote == "never";
   options.forward_output = settings.forward_output;
+  options.terminal = std::move(terminal);
   return backends::make_local(std::move(options));
 }
 
-std::shared_ptr<backends::Backend> make_docker(const Settings& settings) {
+std::shared_ptr<backends::Backend>
+make_docker(const Settings& settings, std::shared_ptr<backends::StatusLines> terminal) {
   backends::DockerOptions options;
   options.host = settings.docker_host;
   options.image = settings.image;
@@ -26,11 +29,14 @@ std::shared_ptr<backends::Backend> make_docker(const Settings& settings) {
   options.volumes = settings.docker_volumes;
   options.environment = settings.environment;
   options.forward_output = settings.forward_output;
+  options.terminal = std::move(terminal);
   options.lease = settings.lease;
   return backends::make_docker(options);
 }
 
-std::shared_ptr<backends::Backend> make_kubernetes(const Settings& settings) {
+std::shared_ptr<backends::Backend>
+make_kubernetes(const Settings& settings,
+                std::shared_ptr<backends::StatusLines> terminal) {
   backends::KubernetesOptions options;
   auto& name_space = settings.kubernetes_namespace;
   options.access =
@@ -43,23 +49,25 @@ std::shared_ptr<backends::Backend> make_kubernetes(const Settings& settings) {
   options.gpu_key = settings.gpu_key;
   options.environment = settings.environment;
   options.forward_output = settings.forward_output;
+  options.terminal = std::move(terminal);
   return backends::make_kubernetes(options);
 }
 
 } // namespace
 
-std::shared_ptr<backends::Backend> make_backend(const Settings& settings) {
+std::shared_ptr<backends::Backend>
+make_backend(const Settings& settings, std::shared_ptr<backends::StatusLines> terminal) {
   if (settings.backend == "docker")
-    return make_docker(settings);
+    return make_docker(settings, std::move(terminal));
   if (settings.backend == "kubernetes")
-    return make_kubernetes(settings);
+    return make_kubernetes(settings, std::move(terminal));
   if (settings.backend == "auto" && backends::kubernetes::inside_pod()) {
     log().info("backend kubernetes: this process is in a pod with a service account");
-    return make_kubernetes(settings);
+    return make_kubernetes(settings, std::move(terminal));
   }
   if (settings.backend == "auto")
     log().info("backend local: no cluster was named, and this is no pod");
-  return make_local(settings);
+  return make_local(settings, std::move(terminal));
 }
 
 } // namespace fiber::detail

@@ -4,11 +4,14 @@
 #include <memory>
 
 #include "backends/backend.hpp"
+#include "backends/status_lines.hpp"
 #include "libfiber/settings.hpp"
 
 namespace fiber::detail {
 
-/// The backend that `settings` name; not for "inline". Throws backends::EngineError.
-std::shared_ptr<backends::Backend> make_backend(const Settings& settings);
+/// The backend that `settings` name; not for "inline". What jobs write goes to
+/// `terminal`. Throws backends::EngineError.
+std::shared_ptr<backends::Backend>
+make_backend(const Settings& settings, std::shared_ptr<backends::StatusLines> terminal);
 
 } // namespace fiber::detail

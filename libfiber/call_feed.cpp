@@ -59,6 +59,10 @@ std::shared_ptr<Results> CallFeed::results() const {
   return target_->results;
 }
 
+void CallFeed::expect(std::size_t tasks) {
+  target_->results->expect(tasks);
+}
+
 bool CallFeed::end_task(KeepScope& scope) {
   actors::check_size(bytes_.size() - (ends_.empty() ? 0 : ends_.back()),
                      target_->most_bytes);

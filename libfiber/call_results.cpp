@@ -10,10 +10,37 @@ CallResults::CallResults(Keep keep, std::function<bool()> run_one,
   : keep_(keep), cancel_(std::move(cancel)),
     point_(std::move(run_one), std::move(leadership)) {}
 
+CallResults::~CallResults() {
+  if (line_)
+    line_->close();
+}
+
+void CallResults::add_submitted(std::size_t n) {
+  submitted_ += n;
+  if (line_)
+    line_->submitted(n);
+}
+
+void CallResults::all_submitted() {
+  if (!line_)
+    return;
+  line_->all_submitted();
+  std::lock_guard lock(point_.mutex());
+  all_submitted_ = true;
+  tell_progress();
+}
+
+/// Its last line stands before anybody who waits for the last result goes on.
+void CallResults::tell_progress() {
+  if (line_ && all_submitted_ && done_ == submitted_)
+    line_->close();
+}
+
 void CallResults::deliver(std::vector<actors::Completion> completions) {
   std::unique_lock lock(point_.mutex());
   for (auto& completion : completions)
     store(completion.index, std::move(completion.outcome));
+  tell_progress();
   point_.wake();
   tell_end(lock);
 }
@@ -28,6 +55,7 @@ void CallResults::fail_missing(const std::exception_ptr& error) {
     for (auto index = first_; index < submitted; ++index)
       if (!has(index))
         store(index, {{}, error});
+  tell_progress();
   point_.wake();
   tell_end(lock);
 }
@@ -49,6 +77,7 @@ void CallResults::tell_end(std::unique_lock<std::mutex>& lock) {
 }
 
 void CallResults::store(std::size_t index, RawOutcome outcome) {
+  auto well = !outcome.error;
   if (keep_ == Keep::as_they_come) {
     arrived_.emplace_back(index, std::move(outcome));
   } else {
@@ -59,6 +88,8 @@ void CallResults::store(std::size_t index, RawOutcome outcome) {
     entries_[index - first_] = {true, std::move(outcome)};
   }
   ++done_;
+  if (line_)
+    line_->ended(well);
 }
 
 bool CallResults::wait_index(std::size_t index, Clock::time_point limit) {

@@ -13,6 +13,7 @@
 #include "actors/call.hpp"
 #include "fiber/call_feed.hpp"
 #include "fiber/results.hpp"
+#include "libfiber/progress.hpp"
 #include "libfiber/wait_point.hpp"
 #include "wire/leadership.hpp"
 
@@ -25,9 +26,20 @@ public:
   /// `cancel` tells the pool; the others are WaitPoint's.
   CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel,
               std::shared_ptr<wire::Leadership> leadership = nullptr);
+  ~CallResults() override;
+
+  /// Tells `line` of everything. Before the first task.
+  void show(std::shared_ptr<Progress::Line> line) { line_ = std::move(line); }
+  /// How many tasks there will be.
+  void expect(std::size_t tasks) {
+    if (line_)
+      line_->expect(tasks);
+  }
+  /// No more will come.
+  void all_submitted();
 
   void deliver(std::vector<actors::Completion> completions) override;
-  void add_submitted(std::size_t n) { submitted_ += n; }
+  void add_submitted(std::size_t n);
   /// Ends every task that has not ended: the pool is gone.
   void fail_missing(const std::exception_ptr& error);
 
@@ -50,6 +62,7 @@ private:
   };
   void store(std::size_t index, RawOutcome outcome);
   void tell_end(std::unique_lock<std::mutex>& lock);
+  void tell_progress(); ///< Under the lock.
   bool has(std::size_t index) const {
     return index < first_ ||
            (index - first_ < entries_.size() && entries_[index - first_].there);
@@ -64,6 +77,8 @@ private:
   std::size_t first_ = 0;     ///< Those below were taken.
   std::deque<std::pair<std::size_t, RawOutcome>> arrived_; ///< Only for as_they_come.
   std::vector<std::function<void()>> on_end_;
+  std::shared_ptr<Progress::Line> line_; ///< Null if nobody watches.
+  bool all_submitted_ = false;
 };
 
 } // namespace fiber::detail

@@ -42,6 +42,7 @@ public:
   void end() {
     if (std::exchange(ended_, true))
       return;
+    results->all_submitted();
     try {
       core_->tell(actors::EndCall{call_->id});
       core_->call_fed();

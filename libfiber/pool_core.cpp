@@ -165,6 +165,9 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep,
   };
   auto results = std::make_shared<CallResults>(keep, std::move(run_one),
                                                std::move(cancel), runtime_->leadership());
+  if (options.progress)
+    results->show(
+      runtime_->progress().add(name_ + "/" + std::to_string(id), weak_from_this()));
   aftermath_->add(results);
   auto call = std::make_shared<actors::Call>();
   call->id = id;
@@ -281,9 +284,14 @@ void PoolCore::end() {
   }
 }
 
-PoolStats PoolCore::stats() {
+std::shared_ptr<actors::StatsReply> PoolCore::ask_stats() {
   auto reply = std::make_shared<actors::StatsReply>();
   tell(actors::AskStats{reply});
+  return reply;
+}
+
+PoolStats PoolCore::stats() {
+  auto reply = ask_stats();
   // An actor that has ended just now answers no more.
   while (!reply->wait_until(Results::Clock::now() + std::chrono::milliseconds(20)))
     if (aftermath_->signal.is_set())

@@ -44,6 +44,8 @@ public:
   /// terminate() and join() for a destructor.
   void end();
   PoolStats stats();
+  /// Not yet set when it is returned. Throws Closed.
+  std::shared_ptr<actors::StatsReply> ask_stats();
 
   void release() override { actor_ = nullptr; }
   /// Runs a task of an inline session on this thread.

@@ -89,6 +89,10 @@ Runtime::Runtime(Settings settings)
     reactor_(std::make_unique<wire::Reactor>()), leadership_(reactor_->leadership()),
     system_(std::make_unique<caf::actor_system>(*config_)) {
   log().set_level(spdlog::level::from_str(settings_.log_level));
+  if (terminal_->live()) {
+    sinks_ = log().sinks();
+    log().sinks() = {backends::log_above(terminal_, sinks_)};
+  }
   std::shared_ptr<backends::Backend> backend;
   services_ = std::make_shared<actors::NodeServices>();
   services_->shares = shares_;
@@ -100,7 +104,7 @@ Runtime::Runtime(Settings settings)
         return host->start(spec, std::move(ended));
       });
   } else {
-    backend = make_backend(settings_);
+    backend = make_backend(settings_, terminal_);
   }
   auto address = settings_.advertise_host;
   if (address.empty())
@@ -248,6 +252,7 @@ void Runtime::close() {
   await_down(root_);
   caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
   await_down(backend_); // Its backend ends what is left.
+  progress_->close();
   continuations_.end(); // Whatever they waited for has ended.
   if (inline_host_)
     inline_host_->close(); // Not under the gate, as a task may be at it.
@@ -271,6 +276,8 @@ void Runtime::close() {
   inline_host_.reset();
   system_.reset();
   services_->next_incarnation = nullptr;
+  if (!sinks_.empty())
+    log().sinks() = std::exchange(sinks_, {});
 }
 
 } // namespace fiber::detail

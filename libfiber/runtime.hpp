@@ -20,6 +20,7 @@
 #include "fiber/error.hpp"
 #include "libfiber/continuations.hpp"
 #include "libfiber/inline_host.hpp"
+#include "libfiber/progress.hpp"
 #include "libfiber/settings.hpp"
 #include "wire/listener.hpp"
 #include "wire/reactor.hpp"
@@ -80,6 +81,7 @@ public:
   bool run_later(std::function<void()> f);
 
   std::uint64_t next_pool() { return ++pools_; }
+  Progress& progress() { return *progress_; }
 
 private:
   struct SystemConfig;
@@ -90,7 +92,11 @@ private:
   void set_anchor(backends::Backend& backend);
 
   Settings settings_;
-  std::shared_mutex gate_; ///< Held exclusively while the system goes away.
+  std::shared_ptr<backends::StatusLines> terminal_ =
+    std::make_shared<backends::StatusLines>();
+  std::shared_ptr<Progress> progress_ = std::make_shared<Progress>(terminal_);
+  std::vector<spdlog::sink_ptr> sinks_; ///< The logger's own, if others replace them.
+  std::shared_mutex gate_;              ///< Held exclusively while the system goes away.
   std::atomic<bool> open_{true};
   std::atomic<std::uint64_t> pools_{0};
   std::atomic<std::uint64_t> incarnations_{0};

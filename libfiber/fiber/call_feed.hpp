@@ -54,6 +54,8 @@ public:
     else
       return add<T>(T(arguments));
   }
+  /// How many tasks there will be, for who watches.
+  void expect(std::size_t tasks);
   /// Hands over what has gathered.
   void flush();
   /// No more tasks will come.

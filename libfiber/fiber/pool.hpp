@@ -41,6 +41,10 @@ struct PoolOptions {
 /// How one map is run.
 struct MapOptions {
   std::size_t chunksize = 0; ///< Tasks handed to a worker at a time; 0: as many as suit.
+  /// Tell on stderr how it gets on: tasks done, their rate, the time left, workers up,
+  /// runs again, failures. On a terminal a line that changes in place, else a plain line
+  /// after 10 s, and now and then.
+  bool progress = false;
 };
 
 namespace detail {
@@ -217,11 +221,18 @@ private:
                          bool single);
   bool wait_workers(detail::Results::Clock::time_point limit);
 
+  template <class Range>
+  static void tell_size(detail::CallFeed& feed, Range& items) {
+    if constexpr (std::ranges::sized_range<Range>)
+      feed.expect(std::ranges::size(items));
+  }
+
   template <class R, class Item, bool spread, class F, class Range>
   MapResult<R> feed_all(F& f, Range&& items, MapOptions options) {
     detail::check_result<R>();
     auto feed =
       begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::all, false);
+    tell_size(feed, items);
     for (auto&& item : items)
       feed.template add_as<Item>(item);
     feed.finish();
@@ -237,6 +248,7 @@ private:
     detail::Gatherer<R> results(*feed.results());
     if constexpr (std::ranges::sized_range<Range>)
       results.reserve(std::ranges::size(items));
+    tell_size(feed, items);
     for (auto&& item : items)
       if (feed.template add_as<Item>(item))
         results.take_ready();
@@ -252,6 +264,7 @@ private:
     auto feed =
       begin(AnyCallable::of<Item, false>(f), options,
             ordered ? detail::Keep::in_order : detail::Keep::as_they_come, false);
+    tell_size(feed, items);
     using Source = detail::RangeStream<Range, Item>;
     return ResultRange<R>(
       std::make_unique<Source>(std::forward<Range>(items), std::move(feed), ordered));
