@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "actors/code_symbol.hpp"
+#include "fiber/call_name.hpp"
 #include "fiber/callable.hpp"
 
 namespace fiber {
@@ -118,6 +120,10 @@ std::string hex(const std::string& bytes) {
 } // namespace
 
 void detail::pack_code(Writer& writer, const void* code) {
+  if (writer.compares()) {
+    writer.text(code_name(code));
+    return;
+  }
   auto at = reinterpret_cast<std::uintptr_t>(code);
   auto object = objects().find([&](const Object& o) { return o.has_code(at); });
   if (object.code.empty())
@@ -143,6 +149,17 @@ const void* detail::unpack_code(Reader& reader) {
   if (!object.has_code(at))
     throw Error("a callable's place in " + name + " is not code");
   return reinterpret_cast<const void*>(at);
+}
+
+std::string detail::code_name(const void* code) {
+  auto at = reinterpret_cast<std::uintptr_t>(code);
+  auto object = objects().find([&](const Object& o) { return o.has_code(at); });
+  auto offset = at - object.base;
+  auto name =
+    actors::symbol_at(object.path.empty() ? "/proc/self/exe" : object.path, offset);
+  return name.empty()
+           ? "function " + std::to_string(offset) + " of build " + hex(object.build)
+           : name;
 }
 
 std::string actors::build_id() {

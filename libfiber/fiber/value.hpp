@@ -27,8 +27,7 @@
 #include <boost/archive/binary_oarchive.hpp>
 #include <boost/serialization/access.hpp>
 
-#include "fiber/bytes.hpp"
-#include "fiber/error.hpp"
+#include "fiber/byte_stream.hpp"
 
 // How values travel. A value is anything Boost.Serialization can archive; arithmetic
 // types, enums, strings, pairs, tuples, optionals, variants, standard containers and
@@ -40,91 +39,6 @@
 // send what it refers to.
 
 namespace fiber {
-
-/// Appends to a byte string.
-class Writer {
-public:
-  /// A `tail` takes the last part of the value, if that is large, as it is: see
-  /// end_with().
-  explicit Writer(Bytes& out, Payload* tail = nullptr) : out_(&out), tail_(tail) {}
-  void raw(const void* data, std::size_t size) {
-    auto first = static_cast<const std::byte*>(data);
-    out_->insert(out_->end(), first, first + size);
-  }
-  template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void put(const T& value) {
-    raw(&value, sizeof value);
-  }
-  void size(std::size_t n) { put(static_cast<std::uint64_t>(n)); }
-  void text(std::string_view text) {
-    size(text.size());
-    raw(text.data(), text.size());
-  }
-
-  /// The bytes of `items` end what is written here; nothing may follow. They are not
-  /// copied if they are many and there is a tail.
-  template <class T>
-  void end_with(std::vector<T> items) {
-    auto bytes = std::as_bytes(std::span(items));
-    if (tail_ == nullptr || bytes.size() < least_tail) {
-      raw(bytes.data(), bytes.size());
-      return;
-    }
-    auto owner = std::make_shared<const std::vector<T>>(std::move(items));
-    *tail_ = Payload(owner, std::as_bytes(std::span(*owner)));
-  }
-
-private:
-  static constexpr std::size_t least_tail = 64 * 1024;
-
-  Bytes* out_;
-  Payload* tail_;
-};
-
-/// Reads what a Writer wrote. Each member throws Error if the bytes end too early.
-class Reader {
-public:
-  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
-  std::span<const std::byte> raw(std::size_t n) {
-    if (n > rest_.size())
-      throw Error("a value ends after " + std::to_string(rest_.size()) + " of " +
-                  std::to_string(n) + " bytes");
-    auto part = rest_.first(n);
-    rest_ = rest_.subspan(n);
-    return part;
-  }
-  void copy(void* to, std::size_t n) {
-    auto from = raw(n);
-    if (n > 0)
-      std::memcpy(to, from.data(), n);
-  }
-  template <class T>
-    requires std::is_trivially_copyable_v<T>
-  T get() {
-    std::array<std::byte, sizeof(T)> image;
-    copy(image.data(), sizeof(T));
-    return std::bit_cast<T>(image);
-  }
-  /// A count of things that take at least `least` bytes each, so that a count that can't
-  /// be right is refused before memory is taken for it.
-  std::size_t size(std::size_t least = 1) {
-    auto n = get<std::uint64_t>();
-    if (least > 0 && n > rest_.size() / least)
-      throw Error("a value announces " + std::to_string(n) + " elements in " +
-                  std::to_string(rest_.size()) + " bytes");
-    return static_cast<std::size_t>(n);
-  }
-  std::string text() {
-    auto part = raw(size());
-    return {reinterpret_cast<const char*>(part.data()), part.size()};
-  }
-  std::span<const std::byte> rest() const { return rest_; }
-  bool empty() const { return rest_.empty(); }
-
-private:
-  std::span<const std::byte> rest_;
-};
 
 namespace detail {
 
@@ -333,6 +247,29 @@ T unarchive(Reader& reader) {
   }
 }
 
+/// Whether equal values may differ where nothing of them is stored.
+template <class T>
+inline constexpr bool is_padded = !std::has_unique_object_representations_v<T> &&
+                                  !std::is_same_v<T, float> && !std::is_same_v<T, double>;
+
+template <class T>
+void pack_flat(Writer& writer, const T* values, std::size_t n) {
+  if constexpr (is_padded<T>) {
+    if (writer.compares()) {
+      for (std::size_t i = 0; i < n; ++i) {
+        alignas(T) std::array<std::byte, sizeof(T)> image;
+        std::memcpy(image.data(), values + i, sizeof(T));
+#if __has_builtin(__builtin_clear_padding)
+        __builtin_clear_padding(reinterpret_cast<T*>(image.data()));
+#endif
+        writer.raw(image.data(), image.size());
+      }
+      return;
+    }
+  }
+  writer.raw(values, n * sizeof(T));
+}
+
 } // namespace detail
 
 // -- pack and unpack
@@ -345,7 +282,7 @@ void pack(Writer& writer, const T& value) {
   if constexpr (detail::SelfPacking<T>) {
     value.fiber_pack(writer);
   } else if constexpr (detail::Flat<T>) {
-    writer.raw(&value, sizeof value);
+    detail::pack_flat(writer, &value, 1);
   } else if constexpr (std::is_same_v<T, std::string>) {
     writer.text(value);
   } else if constexpr (detail::is_span<T> || detail::is_a<T, std::vector>) {
@@ -353,7 +290,7 @@ void pack(Writer& writer, const T& value) {
     detail::check_value<Item>();
     writer.size(value.size());
     if constexpr (detail::Flat<Item> && !std::is_same_v<T, std::vector<bool>>)
-      writer.raw(value.data(), value.size() * sizeof(Item));
+      detail::pack_flat(writer, value.data(), value.size());
     else
       for (const Item& item : value)
         pack<Item>(writer, item);

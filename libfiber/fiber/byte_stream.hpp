@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fiber/bytes.hpp"
+#include "fiber/error.hpp"
+
+namespace fiber {
+
+namespace detail {
+
+/// Stands for bytes when they are compared: no two that differ have the same.
+using Digest = std::array<std::byte, 16>;
+
+} // namespace detail
+
+/// Appends to a byte string.
+class Writer {
+public:
+  /// A `tail` takes the last part of the value, if that is large, as it is: see
+  /// end_with().
+  explicit Writer(Bytes& out, Payload* tail = nullptr) : out_(&out), tail_(tail) {}
+  /// Writes what can be compared with what another run of the program wrote, and can't be
+  /// read: the name of a function instead of its place, what a handle refers to instead
+  /// of its number, nothing where a struct is padded.
+  static Writer comparing(Bytes& out) {
+    Writer writer(out);
+    writer.compares_ = true;
+    return writer;
+  }
+  bool compares() const { return compares_; }
+  void raw(const void* data, std::size_t size) {
+    auto first = static_cast<const std::byte*>(data);
+    out_->insert(out_->end(), first, first + size);
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void put(const T& value) {
+    raw(&value, sizeof value);
+  }
+  void size(std::size_t n) { put(static_cast<std::uint64_t>(n)); }
+  void text(std::string_view text) {
+    size(text.size());
+    raw(text.data(), text.size());
+  }
+
+  /// The bytes of `items` end what is written here; nothing may follow. They are not
+  /// copied if they are many and there is a tail.
+  template <class T>
+  void end_with(std::vector<T> items) {
+    auto bytes = std::as_bytes(std::span(items));
+    if (tail_ == nullptr || bytes.size() < least_tail) {
+      raw(bytes.data(), bytes.size());
+      return;
+    }
+    auto owner = std::make_shared<const std::vector<T>>(std::move(items));
+    *tail_ = Payload(owner, std::as_bytes(std::span(*owner)));
+  }
+
+private:
+  static constexpr std::size_t least_tail = 64 * 1024;
+
+  Bytes* out_;
+  Payload* tail_;
+  bool compares_ = false;
+};
+
+/// Reads what a Writer wrote. Each member throws Error if the bytes end too early.
+class Reader {
+public:
+  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  std::span<const std::byte> raw(std::size_t n) {
+    if (n > rest_.size())
+      throw Error("a value ends after " + std::to_string(rest_.size()) + " of " +
+                  std::to_string(n) + " bytes");
+    auto part = rest_.first(n);
+    rest_ = rest_.subspan(n);
+    return part;
+  }
+  void copy(void* to, std::size_t n) {
+    auto from = raw(n);
+    if (n > 0)
+      std::memcpy(to, from.data(), n);
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  T get() {
+    std::array<std::byte, sizeof(T)> image;
+    copy(image.data(), sizeof(T));
+    return std::bit_cast<T>(image);
+  }
+  /// A count of things that take at least `least` bytes each, so that a count that can't
+  /// be right is refused before memory is taken for it.
+  std::size_t size(std::size_t least = 1) {
+    auto n = get<std::uint64_t>();
+    if (least > 0 && n > rest_.size() / least)
+      throw Error("a value announces " + std::to_string(n) + " elements in " +
+                  std::to_string(rest_.size()) + " bytes");
+    return static_cast<std::size_t>(n);
+  }
+  std::string text() {
+    auto part = raw(size());
+    return {reinterpret_cast<const char*>(part.data()), part.size()};
+  }
+  std::span<const std::byte> rest() const { return rest_; }
+  bool empty() const { return rest_.empty(); }
+
+private:
+  std::span<const std::byte> rest_;
+};
+
+} // namespace fiber

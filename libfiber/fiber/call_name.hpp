@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+
+#include "fiber/callable.hpp"
+#include "fiber/value.hpp"
+
+namespace fiber::detail {
+
+/// The name of the function at `code`, mangled; where the program has no name for it, its
+/// place within this build.
+std::string code_name(const void* code);
+
+/// Whether a `T` refers to something that ends with the session, or that is found only in
+/// this build: a handle, a callable.
+template <class T>
+struct CarriesHandle;
+template <class T>
+inline constexpr bool carries_handle = CarriesHandle<T>::value;
+
+template <class T>
+consteval bool refers() {
+  if constexpr (SelfPacking<T>)
+    return true;
+  else if constexpr (requires { typename T::value_type; } && !Flat<T>)
+    return !std::is_same_v<typename T::value_type, T> &&
+           carries_handle<typename T::value_type>;
+  else
+    return false;
+}
+template <class T>
+struct CarriesHandle : std::bool_constant<refers<T>()> {};
+template <class... Parts>
+struct CarriesHandle<std::tuple<Parts...>>
+  : std::bool_constant<(carries_handle<Parts> || ...)> {};
+template <class... Parts>
+struct CarriesHandle<std::variant<Parts...>>
+  : std::bool_constant<(carries_handle<Parts> || ...)> {};
+template <class A, class B>
+struct CarriesHandle<std::pair<A, B>>
+  : std::bool_constant<carries_handle<A> || carries_handle<B>> {};
+
+/// By what a journal knows a call again, in another run of the program and in another
+/// build. Types are named as typeid does.
+struct CallName {
+  std::string function; ///< Of a plain function its own name, else the callable's type.
+  Bytes bound;          ///< What the callable holds, to be compared.
+  std::string argument, result;
+  std::size_t result_size = 0; ///< A struct that has changed has often another size.
+  bool spread = false;         ///< Called with the parts of its argument.
+  bool handles = false;        ///< In results, which then can't be kept.
+
+  template <class R, class Argument, bool spread_parts, class F>
+  static CallName of(const F& f) {
+    CallName name;
+    if constexpr (is_function<F>)
+      name.function = code_name(reinterpret_cast<const void*>(f));
+    else
+      name.function = typeid(F).name();
+    auto writer = Writer::comparing(name.bound);
+    pack_callable(writer, f);
+    name.argument = typeid(Argument).name();
+    name.result = typeid(R).name();
+    name.spread = spread_parts;
+    if constexpr (!std::is_void_v<R>) {
+      name.result_size = sizeof(R);
+      name.handles = carries_handle<R>;
+    }
+    return name;
+  }
+};
+
+} // namespace fiber::detail
