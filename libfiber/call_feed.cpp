@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "libfiber/digest.hpp"
 #include "libfiber/feed_target.hpp"
 
 namespace fiber::detail {
@@ -27,6 +28,11 @@ std::int64_t coarse_now() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::size_t window_of(std::size_t bytes, std::size_t tasks) {
+  auto average = std::max<std::size_t>(1, bytes / std::max<std::size_t>(1, tasks));
+  return std::clamp<std::size_t>(window_bytes / average, 4, window_tasks);
 }
 
 } // namespace
@@ -63,12 +69,39 @@ void CallFeed::expect(std::size_t tasks) {
   target_->results->expect(tasks);
 }
 
+bool CallFeed::journalled() const {
+  return target_->journal != nullptr;
+}
+
+std::optional<bool> CallFeed::restore() {
+  auto& target = *target_;
+  target.compared = digest_of(compared_);
+  auto value = target.journal->find(added_, target.compared);
+  if (!value)
+    return std::nullopt;
+  if (!ends_.empty())
+    flush();
+  if (target.restored.empty())
+    target.oldest = coarse_now();
+  target.restored_now += value->size();
+  target.restored.push_back({added_++, {std::move(*value), nullptr}});
+  if (target.restored.size() < batch_tasks && target.restored_now < batch_bytes &&
+      coarse_now() - target.oldest <= batch_ns)
+    return false;
+  target.restore();
+  return true;
+}
+
 bool CallFeed::end_task(KeepScope& scope) {
   actors::check_size(bytes_.size() - (ends_.empty() ? 0 : ends_.back()),
                      target_->most_bytes);
-  if (ends_.empty())
+  if (ends_.empty()) {
+    target_->restore(); // Indices go up.
     target_->oldest = coarse_now();
+  }
   ends_.push_back(bytes_.size());
+  if (journalled())
+    target_->digests.push_back(target_->compared);
   for (auto& object : scope.take())
     kept_.push_back(std::move(object));
   ++added_;
@@ -80,13 +113,17 @@ bool CallFeed::end_task(KeepScope& scope) {
 }
 
 void CallFeed::flush() {
+  target_->restore();
   if (ends_.empty())
     return;
-  added_bytes_ += bytes_.size();
+  sent_ += ends_.size();
+  sent_bytes_ += bytes_.size();
   auto next = reuse(bytes_.size());
   next.clear();
   target_->send(std::exchange(bytes_, std::move(next)), std::exchange(ends_, {}),
                 std::exchange(kept_, {}));
+  if (journalled())
+    target_->journal->wait_room();
   if (!limited_)
     return;
   auto window = this->window();
@@ -100,11 +137,9 @@ void CallFeed::finish() {
 }
 
 std::size_t CallFeed::window() const {
-  if (added_bytes_ == 0)
-    return window_tasks;
-  auto average = std::max<std::size_t>(
-    1, added_bytes_ / std::max<std::size_t>(1, added_ - ends_.size()));
-  return std::clamp<std::size_t>(window_bytes / average, 4, window_tasks);
+  // Results from the journal are there at once, in full.
+  return std::min(window_of(sent_bytes_, sent_),
+                  window_of(target_->restored_bytes, target_->restored_tasks));
 }
 
 bool CallFeed::wants(std::size_t taken) const {

@@ -21,7 +21,7 @@ namespace fiber::detail {
 
 /// Where the pool's actor and the user's threads meet: takes outcomes, wakes who waits
 /// for them.
-class CallResults final : public Results, public actors::ResultSink {
+class CallResults : public Results, public actors::ResultSink {
 public:
   /// `cancel` tells the pool; the others are WaitPoint's.
   CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel,
@@ -41,7 +41,7 @@ public:
   void deliver(std::vector<actors::Completion> completions) override;
   void add_submitted(std::size_t n);
   /// Ends every task that has not ended: the pool is gone.
-  void fail_missing(const std::exception_ptr& error);
+  virtual void fail_missing(const std::exception_ptr& error);
 
   std::size_t submitted() const override { return submitted_; }
   std::size_t done() const override { return done_; }

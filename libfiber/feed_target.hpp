@@ -8,6 +8,7 @@
 
 #include "actors/node_protocol.hpp"
 #include "fiber/call_feed.hpp"
+#include "libfiber/journalled_results.hpp"
 #include "libfiber/pool_core.hpp"
 
 namespace fiber::detail {
@@ -16,9 +17,10 @@ namespace fiber::detail {
 class CallFeed::Target {
 public:
   Target(std::shared_ptr<PoolCore> core, std::shared_ptr<const actors::Call> call,
-         std::shared_ptr<CallResults> of, std::size_t most = actors::most_value_bytes)
-    : results(std::move(of)), most_bytes(most), core_(std::move(core)),
-      call_(std::move(call)) {
+         std::shared_ptr<CallResults> of, std::shared_ptr<JournalledResults> with = {},
+         std::size_t most = actors::most_value_bytes)
+    : results(std::move(of)), journal(std::move(with)), most_bytes(most),
+      core_(std::move(core)), call_(std::move(call)) {
     core_->call_begins();
   }
 
@@ -29,6 +31,8 @@ public:
     batch->ends = std::move(ends);
     batch->arguments = Payload(std::move(bytes));
     batch->kept = std::move(kept);
+    if (journal)
+      journal->expect(batch->first, std::exchange(digests, {}));
     results->add_submitted(batch->size());
     try {
       core_->tell(actors::Submit{batch});
@@ -38,11 +42,21 @@ public:
     }
     core_->check_gone(*results);
   }
+  /// Hands over what was taken from the journal.
+  void restore() {
+    if (restored.empty())
+      return;
+    restored_tasks += restored.size();
+    restored_bytes += std::exchange(restored_now, 0);
+    journal->restore(std::exchange(restored, {}));
+  }
   /// Says that no more will come; once.
   void end() {
     if (std::exchange(ended_, true))
       return;
     results->all_submitted();
+    if (journal)
+      journal->fed();
     try {
       core_->tell(actors::EndCall{call_->id});
       core_->call_fed();
@@ -53,8 +67,14 @@ public:
   bool ended() const { return ended_; }
 
   std::shared_ptr<CallResults> results;
+  const std::shared_ptr<JournalledResults> journal; ///< These results; null without one.
   const std::size_t most_bytes; ///< That one task's arguments may have.
   std::int64_t oldest = 0;      ///< When the first task that was not handed over came.
+  Digest compared{};            ///< Of the arguments of the task that is being added.
+  std::vector<Digest> digests;  ///< Of the arguments that were not handed over.
+  std::vector<actors::Completion> restored;           ///< Not handed over yet.
+  std::size_t restored_now = 0;                       ///< Bytes in it.
+  std::size_t restored_tasks = 0, restored_bytes = 0; ///< That were handed over.
 
 private:
   std::shared_ptr<PoolCore> core_;

@@ -37,8 +37,8 @@ Pool::~Pool() {
 }
 
 detail::CallFeed Pool::begin(AnyCallable callable, MapOptions options, detail::Keep keep,
-                             bool single) {
-  return check(core_).begin(std::move(callable), options, keep, single);
+                             bool single, const detail::CallName* name) {
+  return check(core_).begin(std::move(callable), std::move(options), keep, single, name);
 }
 
 bool Pool::wait_workers(detail::Results::Clock::time_point limit) {

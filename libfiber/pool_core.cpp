@@ -142,8 +142,8 @@ void PoolCore::check_resources(const AnyCallable& callable) {
     job_->resources = {has.cpu, has.memory_mb, has.gpu};
 }
 
-CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep,
-                         bool single) {
+CallFeed PoolCore::begin(AnyCallable callable, const MapOptions& options, Keep keep,
+                         bool single, const CallName* name) {
   check_resources(callable);
   actors::check_size(callable.state().size());
   Bytes ignored;
@@ -163,8 +163,15 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep,
     } catch (const Closed&) { // Then there is nothing left to cancel.
     }
   };
-  auto results = std::make_shared<CallResults>(keep, std::move(run_one),
-                                               std::move(cancel), runtime_->leadership());
+  std::shared_ptr<JournalledResults> journal;
+  std::shared_ptr<CallResults> results;
+  if (name != nullptr)
+    results = journal = std::make_shared<JournalledResults>(
+      JournalFile(options.journal, *name), runtime_->journals(), keep, std::move(run_one),
+      std::move(cancel), runtime_->leadership());
+  else
+    results = std::make_shared<CallResults>(keep, std::move(run_one), std::move(cancel),
+                                            runtime_->leadership());
   if (options.progress)
     results->show(
       runtime_->progress().add(name_ + "/" + std::to_string(id), weak_from_this()));
@@ -175,8 +182,8 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep,
   call->chunksize = std::min(options.chunksize, most_chunk);
   call->single = single;
   call->sink = results;
-  return CallFeed(std::make_unique<CallFeed::Target>(shared_from_this(), std::move(call),
-                                                     std::move(results)));
+  return CallFeed(std::make_unique<CallFeed::Target>(
+    shared_from_this(), std::move(call), std::move(results), std::move(journal)));
 }
 
 template <class T>

@@ -252,6 +252,7 @@ void Runtime::close() {
   await_down(root_);
   caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
   await_down(backend_); // Its backend ends what is left.
+  journals_->end();
   progress_->close();
   continuations_.end(); // Whatever they waited for has ended.
   if (inline_host_)

@@ -20,6 +20,7 @@
 #include "fiber/error.hpp"
 #include "libfiber/continuations.hpp"
 #include "libfiber/inline_host.hpp"
+#include "libfiber/journal_thread.hpp"
 #include "libfiber/progress.hpp"
 #include "libfiber/settings.hpp"
 #include "wire/listener.hpp"
@@ -80,6 +81,9 @@ public:
   /// Runs `f` on the thread that all continuations share; false if the session ends.
   bool run_later(std::function<void()> f);
 
+  /// Where results are written.
+  const std::shared_ptr<JournalThread>& journals() const { return journals_; }
+
   std::uint64_t next_pool() { return ++pools_; }
   Progress& progress() { return *progress_; }
 
@@ -112,6 +116,7 @@ private:
   std::mutex holders_mutex_;
   std::vector<std::weak_ptr<ActorHolder>> holders_;
   Continuations continuations_;
+  std::shared_ptr<JournalThread> journals_ = std::make_shared<JournalThread>();
   std::mutex anchor_mutex_;
   std::shared_ptr<wire::Link> anchor_link_; ///< Held: its end is the session's.
   std::unique_ptr<wire::SessionCa> ca_;

@@ -6,6 +6,7 @@
 #include "actors/share_cache.hpp"
 #include "actors/share_store.hpp"
 #include "actors/shared_memory.hpp"
+#include "libfiber/digest.hpp"
 #include "libfiber/runtime.hpp"
 
 namespace fiber::detail {
@@ -34,6 +35,10 @@ std::shared_ptr<SharedObject> share_array(std::span<const std::byte> bytes) {
 }
 
 void pack_shared(Writer& writer, const std::shared_ptr<SharedObject>& object) {
+  if (writer.compares()) {
+    writer.put(object->digest(digest_of));
+    return;
+  }
   KeepScope::keep(object);
   writer.put(object->id());
   object->pack_place(writer);

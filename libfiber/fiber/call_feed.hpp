@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,13 @@ public:
   /// throws; then nothing was added.
   template <class T>
   bool add(const T& arguments) {
+    if (journalled()) {
+      compared_.clear();
+      auto writer = Writer::comparing(compared_);
+      pack<T>(writer, arguments);
+      if (auto handed_over = restore())
+        return *handed_over;
+    }
     KeepScope scope;
     Writer writer(bytes_);
     try {
@@ -71,6 +79,10 @@ public:
   std::shared_ptr<Results> results() const;
 
 private:
+  bool journalled() const;
+  /// Takes the result of the next task, whose arguments are in compared_, from the
+  /// journal if it is there; then says what add() does.
+  std::optional<bool> restore();
   bool end_task(KeepScope& scope);
   std::size_t window() const;
 
@@ -79,7 +91,9 @@ private:
   std::vector<std::uint64_t> ends_;
   KeptObjects kept_;
   std::size_t added_ = 0; ///< Tasks, handed over or not.
-  std::size_t added_bytes_ = 0;
+  std::size_t sent_ = 0;  ///< So many of them went to the pool, with so many bytes.
+  std::size_t sent_bytes_ = 0;
+  Bytes compared_; ///< The arguments of one task as a journal compares them.
   bool limited_ = false;
 };
 

@@ -9,12 +9,14 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "fiber/call_feed.hpp"
+#include "fiber/call_name.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/future.hpp"
 #include "fiber/pool_stats.hpp"
@@ -45,6 +47,11 @@ struct MapOptions {
   /// runs again, failures. On a terminal a line that changes in place, else a plain line
   /// after 10 s, and now and then.
   bool progress = false;
+  /// A file that keeps the results, made if it is not there. The same call with the same
+  /// journal, of this program started again, runs only what is missing: see
+  /// docs/journal.md. Empty: none. Throws ConfigError if the file is of another call, or
+  /// in use; Error if it can't be read or written, and then what was written stays.
+  std::string journal = {};
 };
 
 namespace detail {
@@ -218,21 +225,26 @@ public:
 
 private:
   detail::CallFeed begin(AnyCallable callable, MapOptions options, detail::Keep keep,
-                         bool single);
+                         bool single, const detail::CallName* name = nullptr);
   bool wait_workers(detail::Results::Clock::time_point limit);
 
-  template <class Range>
-  static void tell_size(detail::CallFeed& feed, Range& items) {
+  template <class R, class Item, bool spread, class F, class Range>
+  detail::CallFeed begin_map(F& f, Range& items, const MapOptions& options,
+                             detail::Keep keep) {
+    detail::check_result<R>();
+    std::optional<detail::CallName> name;
+    if (!options.journal.empty())
+      name = detail::CallName::of<R, Item, spread>(f);
+    auto feed = begin(AnyCallable::of<Item, spread>(f), options, keep, false,
+                      name ? &*name : nullptr);
     if constexpr (std::ranges::sized_range<Range>)
       feed.expect(std::ranges::size(items));
+    return feed;
   }
 
   template <class R, class Item, bool spread, class F, class Range>
-  MapResult<R> feed_all(F& f, Range&& items, MapOptions options) {
-    detail::check_result<R>();
-    auto feed =
-      begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::all, false);
-    tell_size(feed, items);
+  MapResult<R> feed_all(F& f, Range&& items, const MapOptions& options) {
+    auto feed = begin_map<R, Item, spread>(f, items, options, detail::Keep::all);
     for (auto&& item : items)
       feed.template add_as<Item>(item);
     feed.finish();
@@ -240,15 +252,12 @@ private:
   }
 
   template <class R, class Item, bool spread, class F, class Range>
-  auto run(F& f, Range&& items, MapOptions options) {
-    detail::check_result<R>();
-    auto feed =
-      begin(AnyCallable::of<Item, spread>(f), options, detail::Keep::in_order, false);
+  auto run(F& f, Range&& items, const MapOptions& options) {
+    auto feed = begin_map<R, Item, spread>(f, items, options, detail::Keep::in_order);
     feed.limit_window();
     detail::Gatherer<R> results(*feed.results());
     if constexpr (std::ranges::sized_range<Range>)
       results.reserve(std::ranges::size(items));
-    tell_size(feed, items);
     for (auto&& item : items)
       if (feed.template add_as<Item>(item))
         results.take_ready();
@@ -257,14 +266,11 @@ private:
   }
 
   template <class F, class Range>
-  auto stream(F& f, Range&& items, MapOptions options, bool ordered) {
+  auto stream(F& f, Range&& items, const MapOptions& options, bool ordered) {
     using Item = detail::item_t<Range>;
     using R = detail::call_result_t<F, Item>;
-    detail::check_result<R>();
-    auto feed =
-      begin(AnyCallable::of<Item, false>(f), options,
-            ordered ? detail::Keep::in_order : detail::Keep::as_they_come, false);
-    tell_size(feed, items);
+    auto feed = begin_map<R, Item, false>(
+      f, items, options, ordered ? detail::Keep::in_order : detail::Keep::as_they_come);
     using Source = detail::RangeStream<Range, Item>;
     return ResultRange<R>(
       std::make_unique<Source>(std::forward<Range>(items), std::move(feed), ordered));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -41,9 +42,16 @@ public:
     std::call_once(once_, [&] { value_ = make(bytes()); });
     return value_.get();
   }
+  /// What tells the bytes from others in another session, made by `make` on first use.
+  template <class Make>
+  const Digest& digest(Make make) {
+    std::call_once(digest_once_, [&] { digest_ = make(bytes()); });
+    return digest_;
+  }
 
 private:
-  std::once_flag once_;
+  std::once_flag once_, digest_once_;
+  Digest digest_{};
   std::shared_ptr<const void> value_;
 };
 

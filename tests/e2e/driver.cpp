@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A driver that tests stop or kill; its argument says what it does.
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <span>
 #include <sstream>
@@ -33,6 +34,21 @@ int work() {
   return 0;
 }
 
+/// The same with a journal; notes each result that it has seen.
+int resume() {
+  Pool pool(2);
+  auto expected = undisturbed(200);
+  std::size_t next = 0;
+  auto path = std::string(std::getenv("E2E_FOLDER")) + "/journal";
+  for (auto value : pool.imap(work_a_while, indices(200), {.journal = path})) {
+    if (value != expected.at(next))
+      return 1;
+    note("seen", std::to_string(next++));
+  }
+  note("driver", std::to_string(next));
+  return 0;
+}
+
 std::size_t hold_on(const SharedArray<double>& numbers, std::size_t i) {
   if (numbers.size() != 100000)
     return 0;
@@ -59,6 +75,7 @@ int hold() {
 int main(int argc, char** argv) {
   auto session = fiber::init(argc, argv);
   const std::map<std::string, int (*)()> programs{{"work", fiber::e2e::work},
+                                                  {"resume", fiber::e2e::resume},
                                                   {"hold", fiber::e2e::hold}};
   auto program = programs.find(argc > 1 ? argv[1] : "");
   return program == programs.end() ? 2 : program->second();

@@ -43,6 +43,31 @@ TEST_P(StoppedDriver, loses_nothing_within_the_lease) {
 INSTANTIATE_TEST_SUITE_P(On, StoppedDriver, testing::Values("auto", "tls"),
                          [](auto& link) { return std::string(link.param); });
 
+TEST(KilledDriverWith, a_journal_goes_on_where_it_was) {
+  Scratch scratch;
+  std::size_t before = 0;
+  for (std::size_t seen : {20, 60, 90}) {
+    Driver driver("resume");
+    // What the journal has is seen again.
+    ASSERT_TRUE(wait_until([&] { return notes("seen").size() >= before + seen; }));
+    kill(driver.pid(), SIGKILL);
+    EXPECT_EQ(driver.wait(), -SIGKILL);
+    before = notes("seen").size();
+  }
+  auto seen = runs("seen", 200);
+  Driver driver("resume");
+  EXPECT_EQ(driver.wait(), 0);
+  EXPECT_EQ(notes("driver"), std::vector<std::string>{"200"});
+  auto counts = runs("runs", 200);
+  for (std::size_t i = 0; i < 200; ++i) {
+    EXPECT_GE(counts[i], 1U) << i;
+    if (seen[i] > 0) {
+      EXPECT_EQ(counts[i], 1U) << i;
+    }
+  }
+  EXPECT_TRUE(wait_until([&] { return marked(scratch.mark()).empty(); }));
+}
+
 struct Held {
   const char* name;
   std::vector<std::string> settings;

@@ -12,8 +12,9 @@ namespace fiber::e2e {
 class Driver {
 public:
   /// Starts the program: "work" maps 0 .. 199 and notes in "driver" what came of it;
-  /// "hold" keeps four workers busy, each with a child of its own, for good. `settings`
-  /// are added to this environment.
+  /// "resume" does so by imap with a journal, and notes each result in "seen"; "hold"
+  /// keeps four workers busy, each with a child of its own, for good. `settings` are
+  /// added to this environment.
   explicit Driver(const std::string& program,
                   const std::vector<std::string>& settings = {});
   /// Kills it if it still runs.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ protected:
   /// Ends it, and checks that no process of it is left.
   void close();
   const std::string& mark() const { return scratch_.mark(); }
+  const std::filesystem::path& folder() const { return scratch_.folder(); }
 
   /// The pool still does its work, with all of its workers.
   static void expect_works(Pool& pool, std::size_t workers);

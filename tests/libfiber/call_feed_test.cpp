@@ -40,7 +40,7 @@ TEST_F(CallFeedTest, arguments_that_are_too_large_to_be_sent_are_not_added) {
   call->id = 1;
   call->callable = callable();
   call->sink = results;
-  CallFeed feed(std::make_unique<CallFeed::Target>(core_, call, results, 100));
+  CallFeed feed(std::make_unique<CallFeed::Target>(core_, call, results, nullptr, 100));
   feed.add(std::string("first"));
   EXPECT_THROW(feed.add(std::string(200, 'x')), Error);
   feed.add(std::string("second"));

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "fiber/byte_stream.hpp"
+
+namespace fiber::detail {
+
+/// The first half of their SHA-256.
+Digest digest_of(std::span<const std::byte> bytes);
+
+} // namespace fiber::detail
