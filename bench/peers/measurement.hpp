@@ -28,6 +28,11 @@ inline void report(const std::string& name, double value, const char* unit) {
   std::fflush(stdout);
 }
 
+/// Prints, for the report, what was measured: a name and a version.
+inline void report_version(const std::string& version) {
+  std::printf("{\"version\": \"%s\"}\n", version.c_str());
+}
+
 /// The seconds in the last part of a row's name: overhead_batch_100ms is 0.1.
 inline double duration_of(const std::string& row) {
   const auto text = row.substr(row.rfind('_') + 1);

@@ -168,6 +168,9 @@ int main(int argc, char** argv) {
       << "usage: zeromq_farm IN_FLIGHT|unlimited, tasks in flight for each worker\n";
     return 2;
   }
+  const auto [major, minor, patch] = zmq::version();
+  peers::report_version("ZeroMQ " + std::to_string(major) + "." + std::to_string(minor) +
+                        "." + std::to_string(patch));
   Farm farm;
   std::size_t count = 2'000'000;
   const peers::Stopwatch watch;
