@@ -65,6 +65,8 @@ def markdown(tables, results, about):
     missed = 0
     lines = [f"Machine: {about['machine']}. Commit {about['commit']}, {about['date']}. "
              f"Median (least .. most) of {about['runs']} runs, alternating with the peers.", ""]
+    if about["versions"]:
+        lines += [f"Peers: {', '.join(about['versions'])}.", ""]
     for title, rows in tables.items():
         lines += [f"### {title}", "", "| | Fiber | peers | goal |", "|---|---|---|---|"]
         for row in rows:
@@ -76,6 +78,9 @@ def markdown(tables, results, about):
             ours = cell(results.values.get((row.name, "Fiber")), row.unit)
             lines.append(f"| {row.title} | {ours} | {peers} | {goals} |")
         lines.append("")
+    if about["missing"]:
+        lines += ["Missing:", ""]
+        lines += [f"- {label}: {reason}" for label, reason in about["missing"].items()] + [""]
     if results.failures:
         lines += ["Not measured:", ""]
         lines += [f"- `{failure}`" for failure in results.failures] + [""]

@@ -2,7 +2,8 @@
 """What is measured, against whom, and the goals: the table that run.py works through.
 
 A program is named with the arguments it is called with; {row} stands for the row's name. Each
-prints one JSON line a measurement: {"name": ROW, "value": NUMBER, "unit": UNIT}.
+prints one JSON line a measurement: {"name": ROW, "value": NUMBER, "unit": UNIT}, and may print one
+that says what was measured: {"version": TEXT}.
 """
 
 from dataclasses import dataclass
@@ -13,8 +14,23 @@ MULTIPROCESSING = ("peers/multiprocessing_peer.py", "{row}")
 SOCKET_PAIR = ("peers/ping_pong", "{row}")
 
 
+IPYPARALLEL = ("peers/ipyparallel_peer.py", "{row}")
+
+# In a virtual environment (peers/install.py), and only measured with --peers=all.
+FRAMEWORKS = {
+    "Fiber for Python": ("peers/python_fiber_peer.py", "{row}"),
+    "Ray": ("peers/ray_peer.py", "{row}"),
+    "Dask": ("peers/dask_peer.py", "{row}"),
+    "Spark": ("peers/spark_peer.py", "{row}"),
+}
+
+
 def zeromq(in_flight):
     return ("peers/zeromq_farm", str(in_flight))
+
+
+def openmpi(transport, in_flight):
+    return ("peers/openmpi_farm", transport, str(in_flight), "{row}")
 
 
 @dataclass(frozen=True)
@@ -40,7 +56,10 @@ class Row:
 
 def _overhead(kind, duration, unit, goals):
     title = f"{'batch' if kind == 'batch' else 'rounds of 5'}, {duration} sleep"
-    peers = (("threads", THREADS), ("multiprocessing", MULTIPROCESSING))
+    peers = (("threads", THREADS), ("multiprocessing", MULTIPROCESSING),
+             ("OpenMPI", openmpi("shm", 2)), ("OpenMPI, TCP", openmpi("tcp", 2)))
+    if duration != "100us":  # Which the paper has not: some would take minutes for it.
+        peers += (("IPyParallel", IPYPARALLEL), *FRAMEWORKS.items())
     return Row(f"overhead_{kind}_{duration}", title, unit, peers, goals)
 
 
@@ -66,7 +85,9 @@ TABLES = {
         Row("noop_local", "no-op tasks, 4 workers, chunksize 1", "tasks/s",
             (("multiprocessing", MULTIPROCESSING), ("ZeroMQ, 1 in flight", zeromq(1)),
              ("ZeroMQ, 8", zeromq(8)), ("ZeroMQ, 64", zeromq(64)),
-             ("ZeroMQ, unlimited", zeromq("unlimited"))),
+             ("ZeroMQ, unlimited", zeromq("unlimited")),
+             ("OpenMPI, 1 in flight", openmpi("shm", 1)), ("OpenMPI, 64", openmpi("shm", 64)),
+             ("OpenMPI, TCP, 1", openmpi("tcp", 1)), ("OpenMPI, TCP, 64", openmpi("tcp", 64))),
             (Goal(">=", 1e6), Goal(">=", 1.0, "ZeroMQ, 64"))),
         Row("noop_tls", "the same over TLS", "tasks/s", (),
             (Goal(">=", 0.7, "noop_local"),)),

@@ -12,15 +12,16 @@ import json
 import os
 import platform
 import re
-import signal
 import statistics
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # The source tree stays as it is.
+import offspring  # noqa: E402
 import report  # noqa: E402
-from rows import TABLES  # noqa: E402
+from rows import FRAMEWORKS, TABLES  # noqa: E402
 
 SOURCE = Path(__file__).resolve().parent
 
@@ -33,14 +34,20 @@ def arguments():
     parser.add_argument("--out", type=Path, default=SOURCE.parent / "out/bench")
     parser.add_argument("--runs", type=int, default=7, help="runs of each [default: 7]")
     parser.add_argument("--rows", default="", metavar="REGEX", help="only rows whose name matches")
-    parser.add_argument("--timeout", type=float, default=120, help="seconds a program may take")
+    parser.add_argument("--peers", choices=("default", "all"), default="default",
+                        help="all: with the frameworks that ./dev bench --peers=all installs")
+    parser.add_argument("--frameworks", type=Path, metavar="FOLDER",
+                        default=SOURCE.parent / "build/frameworks",
+                        help="where they are [default: build/frameworks]")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds a program may take")
     parser.add_argument("--strict", action="store_true", help="a missed goal is a failure")
     return parser.parse_args()
 
 
-def selected(pattern):
+def selected(pattern, left_out):
     for title, rows in TABLES.items():
-        chosen = [row for row in rows if re.search(pattern, row.name)]
+        chosen = [replace(row, peers=tuple(peer for peer in row.peers if peer[0] not in left_out))
+                  for row in rows if re.search(pattern, row.name)]
         if chosen:
             yield title, chosen
 
@@ -79,22 +86,39 @@ def commit():
     return name + (" with changes" if git("status", "--porcelain", "-uno") else "")
 
 
-def measure(build, command, timeout):
-    """What one run of a program prints: {name: (value, unit)}."""
-    program = build / "bench" / command[0]
+def measure(options, command):
+    """What one run of a program prints: {name: (value, unit)}, and the version it states."""
+    program = options.build.resolve() / "bench" / command[0]
     if not program.exists():
         raise FileNotFoundError(f"{program} is not built")
-    with subprocess.Popen((program, *command[1:]), stdout=subprocess.PIPE, text=True,
-                          stderr=subprocess.PIPE, start_new_session=True) as running:
-        try:
-            output, errors = running.communicate(timeout=timeout)
-        except BaseException:
-            os.killpg(running.pid, signal.SIGKILL)  # Its workers as well.
-            raise
-    if running.returncode != 0:
-        raise RuntimeError(f"ended with {running.returncode}: {errors.strip()[-400:]}")
+    interpreter = ()
+    if command[0] in {framework[0] for framework in FRAMEWORKS.values()}:
+        interpreter = (options.frameworks.absolute() / "bin/python",)
+    output = offspring.run((*interpreter, program, *command[1:]), options.timeout)
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    return {line["name"]: (float(line["value"]), line["unit"]) for line in lines}
+    version = "".join(line["version"] for line in lines if "version" in line)
+    return {line["name"]: (float(line["value"]), line["unit"])
+            for line in lines if "name" in line}, version
+
+
+def missing_frameworks(options, tables):
+    """Those of these tables that cannot be measured: {label: reason}. Starts the others once."""
+    wanted = {label for rows in tables.values() for row in rows for label, _ in row.peers}
+    try:
+        missing = json.loads((options.frameworks / "missing.json").read_text())
+    except OSError:
+        return dict.fromkeys(FRAMEWORKS, "not installed; ./dev bench --peers=all does it")
+    for label, program in FRAMEWORKS.items():
+        if label in missing or label not in wanted:
+            continue
+        print(f"does {label} start?", file=sys.stderr)
+        try:
+            measure(options, tuple(part.format(row="overhead_batch_100ms") for part in program))
+        except (OSError, RuntimeError, ValueError) as error:
+            missing[label] = f"does not start: {error}"
+    for label, reason in missing.items():
+        print(f"missing: {label}: {reason}", file=sys.stderr)
+    return missing
 
 
 class Results:
@@ -103,6 +127,7 @@ class Results:
     def __init__(self):
         self.values = {}
         self.failures = []
+        self.versions = set()
 
     def add(self, row, label, value):
         self.values.setdefault((row, label), []).append(value)
@@ -125,13 +150,13 @@ def run_once(options, rows, turn, results):
         if any(failure.startswith(" ".join(command) + ":") for failure in results.failures):
             continue
         try:
-            printed = measure(options.build, command, options.timeout)
-        except (OSError, RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
-            if isinstance(error, subprocess.TimeoutExpired):
-                error = f"not done after {options.timeout:g} s"
+            printed, version = measure(options, command)
+        except (OSError, RuntimeError, ValueError) as error:
             results.failures.append(f"{' '.join(command)}: {error}")
             print(f"  failed: {results.failures[-1]}", file=sys.stderr)
             continue
+        if version:
+            results.versions.add(version)
         for row in rows:
             if row.name not in names:
                 continue
@@ -152,10 +177,15 @@ def run_once(options, rows, turn, results):
 
 def main():
     options = arguments()
-    tables = dict(selected(options.rows))
+    tables = dict(selected(options.rows, () if options.peers == "all" else FRAMEWORKS))
     if not tables:
         print("no row matches", options.rows, file=sys.stderr)
         return 2
+    offspring.become_reaper()
+    missing = {}
+    if options.peers == "all":
+        missing = missing_frameworks(options, tables)
+        tables = dict(selected(options.rows, missing))
     results = Results()
     for turn in range(options.runs):
         print(f"run {turn + 1} of {options.runs}", file=sys.stderr)
@@ -165,7 +195,8 @@ def main():
 
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"machine": str(Machine()), "commit": commit(), "runs": options.runs,
-             "date": datetime.date.today().isoformat()}
+             "date": datetime.date.today().isoformat(), "versions": sorted(results.versions),
+             "missing": missing}
     document, missed = report.markdown(tables, results, about)
     (options.out / "bench.md").write_text(document)
     (options.out / "bench.json").write_text(json.dumps({
