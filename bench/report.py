@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and plots of what run.py measured."""
+"""Tables of what run.py measured."""
 
-import shutil
 import statistics
-import subprocess
-
-COLOURS = ("#2a6ebb", "#e08a3c", "#6a9f58", "#967bb6", "#b5aca4", "#c75d5d")
 
 
 def number(value):
@@ -85,73 +81,3 @@ def markdown(tables, results, about):
         lines += ["Not measured:", ""]
         lines += [f"- `{failure}`" for failure in results.failures] + [""]
     return "\n".join(lines), missed
-
-
-def labels_of(rows, results):
-    found = []
-    for row in rows:
-        for label in ("Fiber", *(label for label, _ in row.peers)):
-            if label not in found and (row.name, label) in results.values:
-                found.append(label)
-    return found
-
-
-def colour_of(label, labels):
-    """Fiber's is the same in every plot."""
-    if label == "Fiber":
-        return COLOURS[0]
-    others = [other for other in labels if other != "Fiber"]
-    return COLOURS[1 + others.index(label) % (len(COLOURS) - 1)]
-
-
-def plot(title, rows, results, path):
-    """Bars, a group a row; on a logarithmic axis, since peers lie far apart."""
-    labels = labels_of(rows, results)
-    lines = []
-    for row in rows:
-        cells = []
-        for label in labels:
-            values = results.values.get((row.name, label))
-            cells += [f"{statistics.median(values):.9g} {min(values):.9g} {max(values):.9g}"
-                      if values else "NaN NaN NaN"]
-        lines.append(f'"{row.title}" ' + " ".join(cells))
-    data = "\n".join(lines)
-    series = ", ".join(
-        f"$data using {3 * i + 2}:{3 * i + 3}:{3 * i + 4}:xtic(1) title '{label}' "
-        f"linecolor '{colour_of(label, labels)}'" for i, label in enumerate(labels))
-    script = f"""set terminal pngcairo size 1200,640 font 'DejaVu Sans,13' background '#ffffff'
-set output '{path}'
-set title '{title}' font ',17' noenhanced
-set ylabel '{rows[0].unit}'
-set style data histograms
-set style histogram errorbars gap 1.5 linewidth 1.2
-set style fill solid 0.9 border -1
-set boxwidth 0.9
-set logscale y
-set format y '%.0s%c'
-set border 3 linecolor '#555555'
-set tics nomirror out noenhanced
-set grid ytics linetype 1 linecolor '#e6e6e6'
-set key outside bottom center horizontal noenhanced
-$data << EOD
-{data}
-EOD
-plot {series}
-"""
-    if subprocess.run(["gnuplot"], input=script, text=True, check=False).returncode != 0:
-        print(f"gnuplot could not draw {path}")
-
-
-def plots(tables, results, out):
-    """One plot for each unit of each table that has something to compare."""
-    if not shutil.which("gnuplot"):
-        print("no plots: gnuplot is not installed")
-        return
-    for title, rows in tables.items():
-        for unit in dict.fromkeys(row.unit for row in rows):
-            shown = [row for row in rows if row.unit == unit and row.peers
-                     and any((row.name, label) in results.values for label, _ in row.peers)]
-            if not shown:
-                continue
-            path = out / f"{shown[0].name.rsplit('_', 1)[0]}.png"
-            plot(title, shown, results, path)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures Fiber and its peers in the same run, alternating, and says which goals are met.
 
-Writes OUT/bench.md (tables), OUT/bench.json (every value) and OUT/*.png (plots, with gnuplot).
+Writes OUT/bench.md (tables), OUT/bench.json (every value), OUT/*.png and OUT/*.svg (plots, with
+gnuplot).
 Ends with 1 if a program fails; with --strict also if a goal is missed.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # The source tree stays as it is.
 import offspring  # noqa: E402
+import plots  # noqa: E402
 import report  # noqa: E402
 from rows import FRAMEWORKS, TABLES  # noqa: E402
 
@@ -204,7 +206,7 @@ def main():
         "values": [{"row": row, "of": label, "values": values}
                    for (row, label), values in results.values.items()],
         "failures": results.failures}, indent=1) + "\n")
-    report.plots(tables, results, options.out)
+    plots.draw(tables, results, options.out)
     print(document)
     print(f"written to {options.out}", file=sys.stderr)
     return 1 if results.failures or (options.strict and missed) else 0
