@@ -7,6 +7,7 @@ which are missing, and why; FOLDER/NAME.log has what pip said.
 """
 
 import json
+import re
 import subprocess
 import sys
 import venv
@@ -28,9 +29,9 @@ FRAMEWORKS = {
 
 
 def reason_of(log):
-    """The line in which pip says what is wrong; else the last one."""
+    """The last line that says in words what is wrong; pip ends with slugs, "error: some-failure"."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if line.lower().startswith("error:")]
+    errors = [line for line in lines if re.search(r"error: \S+ \S", line, re.IGNORECASE)]
     return (errors or lines or ["pip said nothing"])[-1]
 
 
@@ -54,7 +55,7 @@ def main():
         return 2
     folder = Path(sys.argv[1]).resolve()
     if not (folder / "bin/python").exists():
-        venv.create(folder, with_pip=True)
+        venv.create(folder, symlinks=True, with_pip=True)
     missing = {}
     for name, calls in FRAMEWORKS.items():
         print(f"{name}: ", end="", flush=True)
