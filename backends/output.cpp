@@ -128,8 +128,8 @@ bool Output::write(Key key, std::string_view text) {
 
 void Output::close(Key key) {
   loop_.post([this, stream = find(key)] {
-    if (stream && !stream->partial.empty()) {
-      forward(*stream, "\n");
+    if (stream) {
+      forward_end(*stream);
       flush();
     }
   });
@@ -148,8 +148,7 @@ void Output::close(const StreamPtr& stream) {
     return;
   loop_.unwatch(stream->pipe.get());
   stream->pipe.reset();
-  if (!stream->partial.empty())
-    forward(*stream, "\n");
+  forward_end(*stream);
   flush();
   if (stream->done) {
     loop_.cancel(stream->timer);
@@ -157,10 +156,20 @@ void Output::close(const StreamPtr& stream) {
   }
 }
 
-/// Queues the whole lines.
 void Output::forward(Stream& stream, std::string_view text) {
-  if (!forward_)
-    return;
+  if (forward_)
+    stream.filter.pass(text, [&](std::string_view part) { queue_lines(stream, part); });
+}
+
+/// Ends a line that has no end.
+void Output::forward_end(Stream& stream) {
+  stream.filter.end([&](std::string_view part) { queue_lines(stream, part); });
+  if (!stream.partial.empty())
+    queue_lines(stream, "\n");
+}
+
+/// Queues the whole lines.
+void Output::queue_lines(Stream& stream, std::string_view text) {
   while (!text.empty()) {
     auto end = text.find('\n');
     auto room = longest_line - stream.partial.size();

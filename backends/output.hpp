@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "backends/crash_line.hpp"
 #include "backends/loop.hpp"
 #include "backends/status_lines.hpp"
 #include "wire/unique_fd.hpp"
@@ -16,7 +17,7 @@
 namespace fiber::backends {
 
 /// Reads what jobs write, keeps the last of it and forwards it line by line to stderr,
-/// all on one thread of its own.
+/// without crash lines, all on one thread of its own.
 ///
 /// If stderr does not take what is forwarded (a stopped terminal, a pipe nobody reads),
 /// up to 1 MiB waits here; then the pipes are left unread, so that jobs that go on
@@ -58,7 +59,8 @@ private:
   struct Stream {
     std::string prefix;
     UniqueFd pipe;
-    std::string kept;    // Guarded by mutex_; at most twice kept_bytes.
+    std::string kept; // Guarded by mutex_; at most twice kept_bytes.
+    CrashLineFilter filter;
     std::string partial; // The line that has no end yet.
     std::function<void()> done;
     Loop::Timer timer;
@@ -71,6 +73,8 @@ private:
   void read(const StreamPtr& stream, std::size_t most);
   void close(const StreamPtr& stream);
   void forward(Stream& stream, std::string_view text);
+  void forward_end(Stream& stream);
+  void queue_lines(Stream& stream, std::string_view text);
   void flush();
   void pause(bool on);
 
