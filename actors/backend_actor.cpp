@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/backend_actor.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
@@ -88,6 +89,8 @@ struct BackendState {
     auto job = jobs.find(event.job);
     if (job == jobs.end())
       return;
+    if (event.kind == backends::JobEvent::Kind::ended)
+      tell_output(event.job, job->second.owner);
     self->send(job->second.owner, event);
     if (event.kind == backends::JobEvent::Kind::started)
       return;
@@ -95,6 +98,15 @@ struct BackendState {
     jobs.erase(job);
     backend->forget(event.job);
     create();
+  }
+
+  /// It is dropped with the job.
+  void tell_output(const backends::JobId& job, const caf::actor& owner) {
+    constexpr std::size_t most = 64 * 1024; // A crash line may be followed by others.
+    auto text = backend->logs(job);
+    text.erase(0, text.size() - std::min(text.size(), most));
+    if (!text.empty())
+      self->send(owner, JobOutput{std::move(text)});
   }
 
   struct Known {

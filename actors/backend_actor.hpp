@@ -43,6 +43,11 @@ struct WatchJob {
   caf::actor owner;
 };
 
+/// To a job's owner, before the event that it has ended: the end of what it wrote.
+struct JobOutput {
+  std::string text;
+};
+
 /// The one actor that makes jobs. At most `window` of them are starting at a time, so
 /// that a thousand do not knock at once. It runs on a thread of its own since an engine
 /// may take its time.
@@ -58,4 +63,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobSettled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::WatchJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobOutput)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::backends::JobEvent)

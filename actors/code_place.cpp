@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "actors/build_note.hpp"
 #include "actors/code_symbol.hpp"
 #include "fiber/call_name.hpp"
 #include "fiber/callable.hpp"
@@ -33,23 +35,8 @@ struct Object {
   }
 };
 
-std::string find_build_id(const std::byte* notes, std::size_t size) {
-  auto aligned = [](std::size_t n) { return (n + 3) & ~std::size_t{3}; };
-  while (size >= sizeof(ElfW(Nhdr))) {
-    ElfW(Nhdr) header;
-    std::memcpy(&header, notes, sizeof header);
-    auto name_at = sizeof header;
-    auto text_at = name_at + aligned(header.n_namesz);
-    auto end = text_at + aligned(header.n_descsz);
-    if (end > size)
-      break;
-    if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
-        std::memcmp(notes + name_at, "GNU", 4) == 0)
-      return {reinterpret_cast<const char*>(notes + text_at), header.n_descsz};
-    notes += end;
-    size -= end;
-  }
-  return {};
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 int add_object(dl_phdr_info* info, std::size_t, void* list) {
@@ -63,8 +50,8 @@ int add_object(dl_phdr_info* info, std::size_t, void* list) {
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
       object.code.emplace_back(begin, begin + segment.p_memsz);
     if (segment.p_type == PT_NOTE && object.build.empty())
-      object.build =
-        find_build_id(reinterpret_cast<const std::byte*>(begin), segment.p_memsz);
+      object.build = text_of(actors::find_build_id(
+        {reinterpret_cast<const std::byte*>(begin), segment.p_memsz}));
   }
   objects.push_back(std::move(object));
   return 0;
@@ -167,6 +154,11 @@ std::string actors::build_id() {
   if (executable.build.empty())
     throw Error("the executable has no build id; link it with -Wl,--build-id");
   return hex(executable.build);
+}
+
+std::optional<std::uintptr_t> actors::loaded_at(const std::string& build) {
+  auto object = objects().find([&](const Object& o) { return hex(o.build) == build; });
+  return object.code.empty() ? std::nullopt : std::optional(object.base);
 }
 
 } // namespace fiber

@@ -18,18 +18,12 @@
 #include <utility>
 #include <variant>
 
+#include "actors/demangle.hpp"
 #include "fiber/remote_error.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber {
 namespace {
-
-std::string demangle(const char* name) {
-  int status = 0;
-  std::unique_ptr<char, decltype(&std::free)> text(
-    abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
-  return status == 0 ? text.get() : name;
-}
 
 /// Types that programs named as rethrow_original<E>().
 struct Throwables {
@@ -114,7 +108,7 @@ Failure actors::capture_failure() {
   Failure failure;
   auto* type = abi::__cxa_current_exception_type();
   if (type != nullptr)
-    failure.type = demangle(type->name());
+    failure.type = actors::demangle(type->name());
   describe(failure);
   if (type == nullptr)
     return failure;

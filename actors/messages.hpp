@@ -12,6 +12,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 
 #include "actors/call.hpp"
+#include "actors/crash_report.hpp"
 #include "actors/node_protocol.hpp"
 #include "actors/pool_stats.hpp"
 #include "actors/signal.hpp"
@@ -109,6 +110,7 @@ struct NodeLost {
   std::string reason;
   LossCause cause = LossCause::ended;
   int status = 0; ///< refused: errno or HTTP status, 0 if there is none.
+  LastOutput last = {};
 };
 
 // -- to a node's link --

@@ -62,6 +62,7 @@ struct NodeLinkState {
           at.link->send(task_stream, std::move(frame.head), std::move(frame.body));
       },
       [this](KillNode) { end_job(std::chrono::milliseconds(0)); },
+      [this](JobOutput& output) { this->output = std::move(output.text); },
       [this](const backends::JobEvent& event) { job_event(event); },
       [this](LinkSilent) {
         if (up) // Before that a program may do in main what it likes, up to the deadline.
@@ -253,11 +254,18 @@ struct NodeLinkState {
       lease_over = true;
       return;
     case Op::log:
-      return log_for_job(job_name, read_log(reader));
+      return logged(read_log(reader));
     default:
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
                   " is not for a driver");
     }
+  }
+
+  void logged(const LogRecord& record) {
+    log_for_job(job_name, record);
+    logs += record.text + "\n";
+    if (logs.size() > 2 * most_last_bytes)
+      logs = last_lines(logs, most_last_lines, most_last_bytes) + "\n";
   }
 
   /// The link lives as long as the process; this asks for the actors behind it.
@@ -288,15 +296,27 @@ struct NodeLinkState {
       cause = LossCause::refused;
       status = event.status;
     }
+    last = read_last_output(std::exchange(output, {}));
+    check_crash();
     if (!up)
       explain_exit();
     if (problem.empty())
-      problem = event.detail;
+      problem = event.detail + (last.crash ? in_brackets(last.crash->detail()) : "");
     else if (event.kind == backends::JobEvent::Kind::failed && !event.detail.empty())
       problem += ": " + event.detail; // What it waited for.
     if (at.link && !at.link_gone)
       self->delayed_send(self, link_lingers, LingerTick{0});
     end_if_gone();
+  }
+
+  /// A report of another end is of something else that wrote to the job's output.
+  void check_crash() {
+    if (last.crash && exit_code.value_or(-last.crash->signal) != -last.crash->signal)
+      last.crash.reset();
+  }
+
+  static std::string in_brackets(const std::string& text) {
+    return text.empty() ? "" : " (" + text + ")";
   }
 
   /// A job that could not become a node says why by its exit code.
@@ -385,6 +405,7 @@ struct NodeLinkState {
     services->arrivals->forget(at.incarnation);
     settled();
     auto text = job_name + ": " + (problem.empty() ? "ended" : problem);
+    last.lines = last_lines(logs + last.lines, most_last_lines, most_last_bytes);
     self
       ->request(pool, caf::infinite,
                 NodeLost{.incarnation = at.incarnation,
@@ -395,7 +416,8 @@ struct NodeLinkState {
                          .confirmed = confirmed,
                          .reason = problem,
                          .cause = cause,
-                         .status = status})
+                         .status = status,
+                         .last = std::move(last)})
       .then([this, text](std::uint8_t kind) { quit(static_cast<ExitKind>(kind), text); },
             [this, text](caf::error&) { quit(ExitKind::planned, text); });
   }
@@ -415,6 +437,9 @@ struct NodeLinkState {
   std::string job_name;
   std::string dialled; ///< Where the job dials.
   std::string problem;
+  std::string output; ///< The end of it, when the job has ended.
+  std::string logs;   ///< The last that it logged.
+  LastOutput last;
   LossCause cause = LossCause::ended;
   int status = 0; ///< Of a refusal.
   std::optional<int> exit_code;

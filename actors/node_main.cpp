@@ -18,6 +18,7 @@
 #include "actors/borrowed_thread.hpp"
 #include "actors/chaos.hpp"
 #include "actors/code_place.hpp"
+#include "actors/crash_handler.hpp"
 #include "actors/failure.hpp"
 #include "actors/job_log.hpp"
 #include "actors/node_actor.hpp"
@@ -160,6 +161,7 @@ chaos_of(const NodeBoot& boot, const std::shared_ptr<wire::Link>& link) {
 /// `initializer` is not valid if there is none.
 void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slot,
               std::shared_future<CallCode> initializer) {
+  CrashHandlerStack for_crashes;
   if (initializer.valid()) {
     try {
       slot.initialize(initializer.get());
@@ -182,6 +184,7 @@ void run_node(backends::JobEntry entry) {
     log().set_level(spdlog::level::from_str(boot.log_level));
     if (boot.slots == 0)
       run_anchor(entry, boot);
+    report_crashes();
     // Never destroyed: the process ends while they are at work.
     auto& reactor = *new wire::Reactor; // NOLINT(cppcoreguidelines-owning-memory)
     auto& config = *new SystemConfig;   // NOLINT(cppcoreguidelines-owning-memory)

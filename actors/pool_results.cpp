@@ -5,6 +5,7 @@
 
 #include <caf/all.hpp>
 
+#include "actors/crash_stack.hpp"
 #include "actors/pool_state.hpp"
 
 // How tasks end, or come back.
@@ -138,7 +139,10 @@ void PoolState::come_back(TaskRange tasks) {
 void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged) {
   std::vector<TaskRange> back;
   for (std::size_t i = 0; i < node.slots.size(); ++i) {
-    auto announced = node.started(i);
+    auto* crash =
+      lost.last.crash && lost.last.crash->slot == i ? &*lost.last.crash : nullptr;
+    auto known = node.page || crash != nullptr;
+    auto announced = crash != nullptr ? crash->seq : node.started(i);
     auto first = true;
     for (auto& [tasks, first_seq] : node.slots[i].lose()) {
       auto seq = first_seq;
@@ -153,12 +157,14 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
         // its node. Of unannounced tasks that is all: results of the first ones may have
         // been under way. So it is on a node that may go on.
         auto once = settings.max_retries == 0;
-        auto ran =
-          node.page ? seq <= announced || (once && !lost.confirmed) : first || once;
-        auto guilty = node.page ? seq == announced : first;
+        auto ran = known ? seq <= announced || (once && !lost.confirmed) : first || once;
+        auto guilty = known ? seq == announced : first;
         if ((blame && guilty) || (ran && once)) {
           charged = true;
-          charge(std::move(task), lost);
+          // Another slot's crash is not its. A thread without slot may be anybody's.
+          auto its_crash = lost.last.crash && guilty &&
+                           (crash != nullptr || !lost.last.crash->slot.has_value());
+          charge(std::move(task), lost, its_crash);
         } else {
           task.attempt += ran ? 1 : 0;
           back.push_back(std::move(task));
@@ -172,7 +178,7 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
     come_back(std::move(*task));
 }
 
-void PoolState::charge(TaskRange task, const NodeLost& lost) {
+void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
   auto exits = task.exits ? *task.exits : std::vector<int>{};
   exits.push_back(lost.exit_code.value_or(WorkerLost::exit_unknown));
   ++task.charges;
@@ -180,10 +186,13 @@ void PoolState::charge(TaskRange task, const NodeLost& lost) {
                  task.charges <= static_cast<std::uint32_t>(settings.max_retries);
   if (!allowed) {
     auto index = task.batch->first + task.from;
-    finish(task,
-           {{},
-            std::make_exception_ptr(WorkerLost(index, static_cast<int>(task.attempt),
-                                               std::move(exits), lost.reason))});
+    LastWords last{.log = lost.last.lines};
+    if (crashed)
+      last.stack = std::make_shared<detail::CrashStack>(lost.last.crash->frames);
+    finish(task, {{},
+                  std::make_exception_ptr(
+                    WorkerLost(index, static_cast<int>(task.attempt), std::move(exits),
+                               lost.reason, std::move(last)))});
     return;
   }
   task.exits = std::make_shared<const std::vector<int>>(std::move(exits));

@@ -127,7 +127,7 @@ struct PoolState {
   void come_back(TaskRange tasks);
   std::exception_ptr too_long(const TaskRange& task) const;
   void lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
-  void charge(TaskRange task, const NodeLost& lost);
+  void charge(TaskRange task, const NodeLost& lost, bool crashed);
   void deliver();
   void drop_call_if_over(std::uint64_t call);
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "actors/crash_handler.hpp"
 #include "actors/failure.hpp"
 #include "actors/node_table.hpp"
 #include "fiber/share.hpp"
@@ -111,6 +112,7 @@ std::optional<SlotWorker::Task> SlotWorker::take() {
 void SlotWorker::run_task(const Task& task) {
   if (settings_.page)
     SlotProgress::announce(settings_.page->data(), settings_.slot, task.seq);
+  CrashTask crash(settings_.slot, task.seq, __builtin_frame_address(0));
   if (settings_.before_task)
     settings_.before_task(task.code->call, task.context);
   auto begin = Clock::now();

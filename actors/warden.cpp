@@ -46,6 +46,7 @@ struct WardenState {
         }
       },
       [](LinkSilent) {},
+      [](const JobOutput&) {},
       [this](const LinkClosed&) {
         at.link_gone = true;
         end();

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actors/crash_stack.hpp"
 #include "actors/failure.hpp"
 
 namespace fiber {
@@ -45,9 +46,23 @@ void RemoteError::rethrow_original() const {
 }
 
 WorkerLost::WorkerLost(std::size_t index, int attempts, std::vector<int> exits,
-                       std::string reason)
+                       std::string reason, LastWords last)
   : Error(lost_text(index, attempts, exits, reason)), index_(index), attempts_(attempts),
-    exits_(std::move(exits)), reason_(std::move(reason)) {}
+    exits_(std::move(exits)), reason_(std::move(reason)), last_(std::move(last)) {}
+
+const char* WorkerLost::what() const noexcept {
+  if (last_.stack)
+    try {
+      return last_.stack->below(Error::what()).c_str();
+    } catch (...) { // The sentence alone, then.
+    }
+  return Error::what();
+}
+
+const std::string& WorkerLost::stack() const {
+  static const std::string unknown;
+  return last_.stack ? last_.stack->text() : unknown;
+}
 
 BackendError::BackendError(std::string operation, int status, std::string detail)
   : Error(operation + ": " + detail), operation_(std::move(operation)), status_(status),

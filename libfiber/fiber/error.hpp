@@ -61,10 +61,23 @@ private:
   std::string job_;
 };
 
+namespace detail {
+class CrashStack;
+}
+
+/// What a lost worker left behind.
+struct LastWords {
+  std::string log = {}; ///< The last lines that it wrote.
+  std::shared_ptr<const detail::CrashStack> stack = nullptr; ///< Null: not known.
+};
+
 /// A task lost its worker more often than PoolOptions::max_retries allows.
 class WorkerLost : public Error {
 public:
-  WorkerLost(std::size_t index, int attempts, std::vector<int> exits, std::string reason);
+  WorkerLost(std::size_t index, int attempts, std::vector<int> exits, std::string reason,
+             LastWords last = {});
+  /// One sentence; where the stack is known, its first frames follow, a line each.
+  const char* what() const noexcept override;
   /// Which task of its call, from 0.
   std::size_t index() const { return index_; }
   /// How many times it was run.
@@ -72,14 +85,23 @@ public:
   static constexpr int exit_unknown = 256;
   /// How each worker ended: an exit code, -N for signal N, or exit_unknown.
   const std::vector<int>& exits() const { return exits_; }
-  /// The last end in words: "killed by SIGSEGV".
+  /// The last end in words: "killed by SIGSEGV (null pointer)", "OOMKilled, limit 512
+  /// MB".
   const std::string& reason() const { return reason_; }
+  /// Where the task was when its last worker crashed, the innermost call first, one a
+  /// line: "simulate(int) at sim.cpp:12". Empty if that is not known, as after SIGKILL.
+  /// The first call looks the names up, which may take a while.
+  const std::string& stack() const;
+  /// The last lines that its last worker wrote to stdout, stderr and its log, at most 20
+  /// lines and 4 kB.
+  const std::string& last_log() const { return last_.log; }
 
 private:
   std::size_t index_;
   int attempts_;
   std::vector<int> exits_;
   std::string reason_;
+  LastWords last_;
 };
 
 /// A time limit passed.

@@ -14,6 +14,7 @@
 #include "actors/backend_actor.hpp"
 #include "actors/exit.hpp"
 #include "actors/link_to_actor.hpp"
+#include "backends/crash_line.hpp"
 #include "tests/actors/fake_link.hpp"
 #include "wire/log.hpp"
 
@@ -137,6 +138,10 @@ protected:
             .exit_code = code,
             .detail = "it ended"};
   }
+  void job_wrote(const std::string& text) {
+    caf::anon_send(node_, JobOutput{text});
+    run();
+  }
   void link_closes() {
     link->handler->on_closed("closed");
     run();
@@ -186,6 +191,38 @@ TEST_F(NodeLinkTest, counts_the_start_deadline_from_the_jobs_creation) {
   ASSERT_EQ(heard->lost.size(), 1u);
   EXPECT_EQ(heard->lost[0].reason, "not ready after 60.00 s (start_deadline)");
   EXPECT_TRUE(heard->lost[0].confirmed);
+}
+
+/// A crash line with this signal.
+std::string crash_line(const std::string& signal) {
+  return std::string(backends::crash_mark) + "signal=" + signal +
+         " address=10 sp=0 slot=1 seq=5 uncaught= objects= frames=-+1234 end\n";
+}
+
+TEST_F(NodeLinkTest, tells_how_a_job_crashed_and_what_it_had_to_say) {
+  start();
+  LogRecord record;
+  record.level = static_cast<std::uint8_t>(spdlog::level::warn);
+  record.text = "low on fuel";
+  link->say(record);
+  job_wrote("first\n" + crash_line("7") + "last\n");
+  link_closes();
+  job_ends(-7);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "it ended (address 0x10)");
+  EXPECT_EQ(heard->lost[0].last.lines, "low on fuel\nfirst\nlast");
+  ASSERT_TRUE(heard->lost[0].last.crash);
+  EXPECT_EQ(heard->lost[0].last.crash->slot, 1u);
+}
+
+TEST_F(NodeLinkTest, does_not_believe_a_report_of_a_crash_that_did_not_end_the_job) {
+  start();
+  job_wrote(crash_line("7"));
+  link_closes();
+  job_ends(-9);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "it ended");
+  EXPECT_FALSE(heard->lost[0].last.crash);
 }
 
 TEST_F(NodeLinkTest, does_not_count_the_time_in_which_the_driver_stood_still) {

@@ -84,6 +84,36 @@ TEST_F(PoolTest, gives_a_task_up_after_its_retries_with_all_exits) {
   }
 }
 
+TEST_F(PoolTest, charges_the_task_that_a_crash_report_names) {
+  settings.max_retries = 0;
+  submit(4, 4);
+  up(1); // No page: without the report, the first one.
+  NodeLost lost{.incarnation = 1,
+                .name = "pool.w0",
+                .exit_code = -11,
+                .confirmed = true,
+                .reason = "killed by SIGSEGV"};
+  lost.last.crash = CrashReport{.signal = 11,
+                                .address = {},
+                                .slot = 0,
+                                .seq = 2,
+                                .uncaught = {},
+                                .frames = {{"", "", 0x1234}}};
+  lost.last.lines = "last words";
+  end_job(lose(lost));
+  ASSERT_EQ(results->outcomes.size(), 2u); // The result of the first is lost with it.
+  for (std::size_t i = 0; i < 2; ++i)
+    try {
+      std::rethrow_exception(failure(i));
+    } catch (const WorkerLost& error) {
+      EXPECT_EQ(error.last_log(), "last words");
+      EXPECT_EQ(error.stack(), i == 1 ? "0x1234" : "");
+    }
+  auto& next = up(2);
+  ASSERT_EQ(next.runs.size(), 2u);
+  EXPECT_EQ(next.runs[0].first_index, 2u);
+}
+
 TEST_F(PoolTest, charges_nobody_when_a_node_drains) {
   submit(3, 3);
   auto& node = up(1);

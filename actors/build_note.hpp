@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace fiber::actors {
+
+/// The build id in a note segment of an object file; empty if there is none. Safe to call
+/// in a signal handler.
+std::span<const std::byte> find_build_id(std::span<const std::byte> notes);
+
+} // namespace fiber::actors
