@@ -54,7 +54,10 @@ protected:
       throw std::runtime_error("mkdtemp");
     path_ = folder_ + "/journal";
   }
-  ~JournalFileTest() override { std::filesystem::remove_all(folder_); }
+  ~JournalFileTest() override {
+    log().set_level(level_);
+    std::filesystem::remove_all(folder_);
+  }
 
   JournalFile open() const { return {path_, name_of(twice)}; }
 
@@ -103,6 +106,7 @@ protected:
              static_cast<std::streamsize>(bytes.size()));
   }
 
+  const spdlog::level::level_enum level_ = log().level();
   std::string folder_, path_;
 };
 

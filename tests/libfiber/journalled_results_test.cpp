@@ -44,7 +44,10 @@ protected:
     if (::mkdtemp(folder_.data()) == nullptr)
       throw std::runtime_error("mkdtemp");
   }
-  ~JournalledResultsTest() override { std::filesystem::remove_all(folder_); }
+  ~JournalledResultsTest() override {
+    log().set_level(level_);
+    std::filesystem::remove_all(folder_);
+  }
 
   std::string path() const { return folder_ + "/journal"; }
   JournalFile file(const std::string& of) const {
@@ -69,6 +72,7 @@ protected:
     return file(copy).find(index, digest(index)).has_value();
   }
 
+  const spdlog::level::level_enum level_ = log().level();
   std::string folder_;
   std::shared_ptr<JournalThread> thread_ = std::make_shared<JournalThread>();
   std::atomic<int> cancels_{0};
