@@ -22,7 +22,7 @@ public:
 };
 
 /// Writes the journals of a session, so that nobody else waits for a disk. Starts with
-/// the first of them.
+/// the first of them. Its owner must end() it: what it works on may hold it, too.
 class JournalThread {
 public:
   JournalThread() = default;

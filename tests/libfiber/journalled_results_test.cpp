@@ -45,6 +45,7 @@ protected:
       throw std::runtime_error("mkdtemp");
   }
   ~JournalledResultsTest() override {
+    thread_->end();
     log().set_level(level_);
     std::filesystem::remove_all(folder_);
   }
