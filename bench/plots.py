@@ -96,6 +96,7 @@ def overhead(tables, results, path):
             series.append(f"${kind}{i} using 1:2 with linespoints notitle pointtype {4 + i % 10} "
                           f"pointsize 1.1 linewidth {3.5 if label == 'Fiber' else 1.8} "
                           f"linecolor '{colour_of(label, labels)}'")
+        series.append(series.pop(0))  # Fiber, if it was measured, is on top of what is equal.
         left = 0.07 + side * 0.5
         panels.append(f"""set lmargin at screen {left}
 set rmargin at screen {left + 0.41}
@@ -185,7 +186,7 @@ def overhead_bars(tables, results, path):
                                  f"{int(FIBER[1:], 16) if label == 'Fiber' else int('b9bec4', 16)}"
                                  for i, (above, label) in enumerate(bars))
         low = 10 ** math.floor(math.log10(bars[0][0] / 2))
-        high = bars[-1][0] * 8  # Room for the value.
+        high = bars[-1][0] * (bars[-1][0] / low) ** 0.3  # Room for the value.
         left = 0.13 + side * 0.5
         script.append(f"""${name} << EOD
 {rows_of_data}
