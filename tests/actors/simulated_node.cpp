@@ -203,7 +203,7 @@ struct NodeState {
     auto& slot = slots.at(tasks.slot);
     if (retired)
       ledger->complain("tasks for a node that was told to end");
-    if (calls.count(tasks.call) == 0)
+    if (!calls.contains(tasks.call))
       return ledger->complain("tasks of a call that is not open");
     if (tasks.first_seq != slot.next_seq)
       ledger->complain("sequence numbers are not in a row");
@@ -474,9 +474,8 @@ struct NodeState {
   std::shared_ptr<backends::SharedPage> page;
   std::deque<NodeResults> duplicates;
   std::optional<int> exit_code;
-  bool up = false, dead = false, draining = false, retired = false, finishing = false;
-  bool stopping = false, hangs = false;
-  bool lease = false, poisoned = false;
+  bool up = false, dead = false, draining = false, retired = false, finishing = false,
+       stopping = false, hangs = false, lease = false, poisoned = false;
 };
 
 } // namespace
