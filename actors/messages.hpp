@@ -86,7 +86,7 @@ struct NodeOverdue {
 struct NodeDraining {
   std::uint64_t incarnation = 0;
 };
-/// A shared value went to the node.
+/// A shared value, or the initializer, went to the node.
 struct NodeShare {
   std::uint64_t bytes = 0;
 };

@@ -175,6 +175,7 @@ struct NodeLinkState {
       Bytes head;
       Writer writer(head);
       write(writer, OpenCall{initializer_call, false, code.open, {}, code.state});
+      self->send(pool, NodeShare{head.size() + code.state.size()});
       at.link->send(task_stream, std::move(head), code.state);
     }
   }

@@ -91,6 +91,7 @@ void write(Writer& writer, const TaskResults& op) {
   writer.put(op.slot);
   writer.put(op.first_seq);
   writer.put(op.busy_ns);
+  writer.put(op.longest_ns);
   writer.put(static_cast<std::uint32_t>(op.results.size()));
   std::uint64_t bytes = 0;
   for (auto& result : op.results) {
@@ -159,6 +160,7 @@ TaskResults read_results(Reader& reader, const Payload& whole) {
   op.slot = reader.get<std::uint32_t>();
   op.first_seq = reader.get<std::uint64_t>();
   op.busy_ns = reader.get<std::uint64_t>();
+  op.longest_ns = reader.get<std::uint64_t>();
   auto count = reader.get<std::uint32_t>();
   if (count == 0)
     throw Error("results without a result");

@@ -105,7 +105,8 @@ struct TaskResult {
 struct TaskResults {
   std::uint32_t slot = 0;
   std::uint64_t first_seq = 0;
-  std::uint64_t busy_ns = 0; ///< Time spent in the tasks.
+  std::uint64_t busy_ns = 0;    ///< Time spent in the tasks.
+  std::uint64_t longest_ns = 0; ///< Time spent in the longest of them.
   std::vector<TaskResult> results;
   std::vector<std::uint64_t> shared; ///< Ids of the shared values in `bytes`.
   Payload bytes;

@@ -21,6 +21,7 @@ constexpr double most_weight = 64;
 
 void PoolState::results(NodeResults& news) {
   auto& frame = news.results;
+  totals.bytes_received += frame.bytes.size();
   auto found = nodes.find(news.incarnation);
   if (found == nodes.end() || frame.slot >= found->second.slots.size()) {
     totals.late += frame.results.size();
@@ -30,7 +31,6 @@ void PoolState::results(NodeResults& news) {
   auto& slot = node.slots[frame.slot];
   auto n = static_cast<double>(frame.results.size());
   auto seq = frame.first_seq;
-  totals.bytes_received += frame.bytes.size();
   if (slot.outstanding() > 0) {
     auto& known = pace(slot.call());
     auto busy = static_cast<double>(frame.busy_ns);
@@ -38,8 +38,7 @@ void PoolState::results(NodeResults& news) {
                       ? (known.mean_ns * known.weight + busy) / (known.weight + n)
                       : busy / n;
     known.weight = std::min(most_weight, known.weight + n);
-    durations.add(frame.busy_ns / std::max<std::size_t>(1, frame.results.size()),
-                  frame.results.size());
+    durations.add(frame.busy_ns, frame.longest_ns, frame.results.size());
   }
   slot.progress = self->clock().now();
   for (auto& result : frame.results) {
@@ -64,7 +63,7 @@ void PoolState::results(NodeResults& news) {
                      task->attempt <= static_cast<std::uint32_t>(settings.max_retries);
     if (settings.retry_exceptions && runs_left) {
       ++task->attempt;
-      come_back(*task);
+      come_back(*task, true);
       continue;
     }
     Reader reader(bytes.bytes());
@@ -103,7 +102,7 @@ void PoolState::handed_back(const NodeHandedBack& news) {
   for (auto tasks = back.rbegin(); tasks != back.rend(); ++tasks) {
     if (node.left != SIZE_MAX)
       node.left += tasks->size();
-    come_back(std::move(*tasks));
+    come_back(std::move(*tasks), false);
   }
   deliver();
   if (node.reserved && node.idle())
@@ -116,14 +115,14 @@ void PoolState::handed_back(const NodeHandedBack& news) {
 }
 
 /// Tasks that were handed out and have not ended wait again, if anybody still wants them.
-void PoolState::come_back(TaskRange tasks) {
+void PoolState::come_back(TaskRange tasks, bool again) {
   if (tasks.ended)
     return;
   if (calls[tasks.call()].cancelled || ending) {
     fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));
     return;
   }
-  if (tasks.attempt > 1) {
+  if (again) {
     totals.retries += tasks.size();
     if (settings.chaos_counts)
       settings.chaos_counts->reruns += tasks.size();
@@ -137,7 +136,7 @@ void PoolState::come_back(TaskRange tasks) {
 /// Every task of a lost node waits again or ends. In each slot one is charged: the one it
 /// last announced as started, else the first it had not answered.
 void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged) {
-  std::vector<TaskRange> back;
+  std::vector<std::pair<TaskRange, bool>> back; // And whether it ran.
   for (std::size_t i = 0; i < node.slots.size(); ++i) {
     auto* crash =
       lost.last.crash && lost.last.crash->slot == i ? &*lost.last.crash : nullptr;
@@ -167,7 +166,7 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
           charge(std::move(task), lost, its_crash);
         } else {
           task.attempt += ran ? 1 : 0;
-          back.push_back(std::move(task));
+          back.emplace_back(std::move(task), ran);
         }
         first = false;
         ++seq;
@@ -175,7 +174,7 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
     }
   }
   for (auto task = back.rbegin(); task != back.rend(); ++task)
-    come_back(std::move(*task));
+    come_back(std::move(task->first), task->second);
 }
 
 void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
@@ -197,7 +196,7 @@ void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
   }
   task.exits = std::make_shared<const std::vector<int>>(std::move(exits));
   ++task.attempt;
-  come_back(std::move(task));
+  come_back(std::move(task), true);
 }
 
 std::exception_ptr PoolState::too_long(const TaskRange& task) const {

@@ -124,7 +124,8 @@ struct PoolState {
   void finish(const TaskRange& task, detail::RawOutcome outcome);
   void fail(const TaskRange& tasks, const std::exception_ptr& error);
   void fail_all(const std::exception_ptr& error);
-  void come_back(TaskRange tasks);
+  /// `again`: they ran, and do so once more.
+  void come_back(TaskRange tasks, bool again);
   std::exception_ptr too_long(const TaskRange& task) const;
   void lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
   void charge(TaskRange task, const NodeLost& lost, bool crashed);

@@ -188,7 +188,9 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
   }
   results.push_back({status, size, 0});
   tail_ = std::move(tail);
-  pending_.busy_ns += static_cast<std::uint64_t>(busy.count());
+  auto busy_ns = static_cast<std::uint64_t>(busy.count());
+  pending_.busy_ns += busy_ns;
+  pending_.longest_ns = std::max(pending_.longest_ns, busy_ns);
   if (values_.empty() && value.size() >= own_message_bytes) {
     auto next = fiber::detail::reuse(value.size());
     values_ = std::exchange(value, std::move(next));
@@ -230,7 +232,7 @@ void SlotWorker::flush_locked() {
   values_.clear();
   pending_.results.clear();
   pending_.shared.clear();
-  pending_.busy_ns = 0;
+  pending_.busy_ns = pending_.longest_ns = 0;
   settings_.link->send(task_stream, std::move(head), std::move(tail));
   kept_.clear(); // Not before: the driver must read of them before it reads of their end.
 }

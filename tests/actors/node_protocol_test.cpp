@@ -42,6 +42,7 @@ TaskResults some_results() {
   results.slot = 2;
   results.first_seq = 41;
   results.busy_ns = 123;
+  results.longest_ns = 100;
   Bytes bytes(3);
   Writer writer(bytes);
   write(writer, Failure{"T", "what", "1T", {}});
@@ -75,6 +76,7 @@ TEST(NodeProtocol, carries_results_and_says_where_each_begins) {
   EXPECT_EQ(results.slot, 2u);
   EXPECT_EQ(results.first_seq, 41u);
   EXPECT_EQ(results.busy_ns, 123u);
+  EXPECT_EQ(results.longest_ns, 100u);
   ASSERT_EQ(results.results.size(), 2u);
   EXPECT_EQ(results.results[0].status, TaskResult::Status::value);
   EXPECT_EQ(results.results[1].status, TaskResult::Status::failure);

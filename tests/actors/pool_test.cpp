@@ -112,6 +112,55 @@ TEST_F(PoolTest, charges_the_task_that_a_crash_report_names) {
   auto& next = up(2);
   ASSERT_EQ(next.runs.size(), 2u);
   EXPECT_EQ(next.runs[0].first_index, 2u);
+// It ran twice, however often it was taken back before it began.
+TEST_F(PoolTest, counts_a_retry_once_even_if_the_task_is_handed_back) {
+  submit(1);
+  up(1);
+  end_job(lose(1));
+  up(2);
+  EXPECT_EQ(stats().retries, 1u);
+  tell(NodeDraining{2});
+  tell(NodeHandedBack{2, {0, 1, 2}});
+  EXPECT_EQ(stats().queued, 1u);
+  EXPECT_EQ(stats().retries, 1u);
+}
+
+TEST_F(PoolTest, counts_the_bytes_of_results_that_came_too_late) {
+  submit(1);
+  up(1);
+  end_job(lose(1));
+  auto before = stats();
+  answer(1, 1);
+  EXPECT_EQ(stats().late, before.late + 1);
+  EXPECT_EQ(stats().bytes_received, before.bytes_received + 4);
+}
+
+TEST_F(PoolTest, percentiles_know_the_longest_task_of_a_frame) {
+  submit(4, 4);
+  up(1);
+  NodeResults news{1, {}};
+  news.results.first_seq = 1;
+  news.results.busy_ns = 10'000'000 + 3 * 100'000;
+  news.results.longest_ns = 10'000'000;
+  for (std::size_t i = 0; i < 4; ++i)
+    news.results.results.push_back({TaskResult::Status::value, 4, 4 * i});
+  news.results.bytes = Payload(Bytes(16));
+  tell(std::move(news));
+  auto us = [](auto time) { return static_cast<double>(time.count()); };
+  EXPECT_NEAR(us(stats().p50), 100, 13);
+  EXPECT_NEAR(us(stats().p99), 10'000, 1300);
+}
+
+TEST(DurationCounts, tells_how_many_were_shorter_than_a_power_of_two) {
+  DurationCounts counts;
+  for (std::uint64_t ns : {0, 1, 3, 4, 1023, 1024, 5000})
+    counts.add(ns, 1);
+  EXPECT_EQ(counts.below(0), 1u);
+  EXPECT_EQ(counts.below(2), 3u);
+  EXPECT_EQ(counts.below(10), 5u);
+  EXPECT_EQ(counts.below(12), 6u);
+  EXPECT_EQ(counts.below(13), 7u);
+  EXPECT_EQ(counts.sum_ns(), 7055u);
 }
 
 TEST_F(PoolTest, charges_nobody_when_a_node_drains) {

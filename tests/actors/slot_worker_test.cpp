@@ -124,6 +124,21 @@ TEST(SlotWorker, sends_the_result_of_a_long_task_as_it_ends) {
   EXPECT_EQ(bench.flushes_requested, 0);
 }
 
+int sleeps_us(int us) {
+  std::this_thread::sleep_for(std::chrono::microseconds(us));
+  return us;
+}
+
+TEST(SlotWorker, tells_the_longest_task_of_a_frame_from_the_others) {
+  auto frames = run(&sleeps_us, {0, 0, 0, 20'000}, most_value_bytes);
+  std::uint64_t longest = 0;
+  for (auto& frame : frames) {
+    EXPECT_LE(frame.longest_ns, frame.busy_ns);
+    longest = std::max(longest, frame.longest_ns);
+  }
+  EXPECT_GE(longest, 20'000'000U);
+}
+
 /// Returns what the task was told before it had asked, and after it was told to stop.
 int asks_late(int) {
   auto* host = TaskContext::current()->host;
