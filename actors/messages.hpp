@@ -104,8 +104,9 @@ struct NodeLost {
   std::uint64_t incarnation = 0;
   std::string name;
   std::optional<int> exit_code;
-  bool lease = false;     ///< It ended since it had not heard from us.
-  bool planned = false;   ///< It was asked to end, and said so.
+  bool lease = false;         ///< It ended since it had not heard from us.
+  bool declared_dead = false; ///< It may still run, and will not be believed.
+  bool planned = false;       ///< It was asked to end, and said so.
   bool confirmed = false; ///< The engine says that it has ended; else it may still run.
   std::string reason;
   LossCause cause = LossCause::ended;

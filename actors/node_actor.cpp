@@ -108,7 +108,7 @@ struct NodeState {
         slot->finish();
       return;
     case Op::probe:
-      return send(Op::probed);
+      return answer_probe();
     case Op::shared:
       reader.raw(share_padding);
       return ShareCache::instance().arrived(reader, whole);
@@ -118,6 +118,15 @@ struct NodeState {
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
                   " is not for a node");
     }
+  }
+
+  void answer_probe() {
+    std::chrono::nanoseconds clock = SlotWorker::Clock::now().time_since_epoch();
+    Bytes head;
+    Writer writer(head);
+    writer.put(Op::probed);
+    writer.put(std::int64_t{clock.count()});
+    parts.link->send(task_stream, std::move(head));
   }
 
   SlotWorker& slot(std::uint32_t i) {

@@ -21,6 +21,7 @@ Bytes NodeBoot::pack() const {
   writer.put(task_timeout.count());
   writer.text(chaos);
   writer.put(max_retries);
+  writer.put(trace);
   writer.put(initializer);
   return bytes;
 }
@@ -43,6 +44,7 @@ NodeBoot NodeBoot::unpack(const Bytes& bytes) {
   boot.task_timeout = Nanoseconds(reader.get<Nanoseconds::rep>());
   boot.chaos = reader.text();
   boot.max_retries = reader.get<int>();
+  boot.trace = reader.get<bool>();
   boot.initializer = reader.get<bool>();
   return boot;
 }

@@ -25,6 +25,7 @@ struct NodeBoot {
   std::chrono::nanoseconds task_timeout{0}; ///< 0: no limit.
   std::string chaos;                        ///< Chaos::parse().
   int max_retries = 3;                      ///< As the pool has it.
+  bool trace = false;                       ///< Whether it reports when its tasks ran.
   bool initializer = false; ///< Whether its slots wait for one to come over the link.
   // Where to dial; an empty host means that the link is inherited.
   std::string host;

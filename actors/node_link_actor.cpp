@@ -7,9 +7,11 @@
 #include <caf/all.hpp>
 
 #include "actors/backend_actor.hpp"
+#include "actors/clock_offset.hpp"
 #include "actors/exit.hpp"
 #include "actors/job_log.hpp"
 #include "actors/node_table.hpp"
+#include "actors/pool_trace.hpp"
 #include "actors/warden.hpp"
 #include "wire/log.hpp"
 #include "wire/silence.hpp"
@@ -99,6 +101,7 @@ struct NodeLinkState {
     boot.chaos = services->chaos;
     boot.max_retries = job_template->max_retries;
     boot.task_timeout = job_template->task_timeout;
+    boot.trace = job_template->trace != nullptr;
     boot.initializer = job_template->initializer.open != nullptr;
     auto spec = std::make_shared<backends::JobSpec>();
     if (services->address)
@@ -220,9 +223,9 @@ struct NodeLinkState {
     case Op::ready:
       return node_ready(read_ready(reader));
     case Op::results:
-      return self->send(
-        pool,
-        NodeResults{at.incarnation, services->shares->keep(read_results(reader, whole))});
+      return use_results(read_results(reader, whole));
+    case Op::timed_results:
+      return use_results(read_results(reader, whole, true));
     case Op::handed_back:
       return self->send(pool, NodeHandedBack{at.incarnation, read_handed_back(reader)});
     case Op::overdue:
@@ -238,6 +241,8 @@ struct NodeLinkState {
     }
     case Op::probed:
       answered = true;
+      clock.answered(std::chrono::nanoseconds(read_clock(reader)),
+                     std::chrono::steady_clock::now());
       return;
     case Op::fetch:
       return self->send(
@@ -248,9 +253,7 @@ struct NodeLinkState {
     case Op::release:
       return services->shares->release(reader.get<std::uint64_t>(), at.incarnation);
     case Op::chaos:
-      ++(reader.get<Chaos::Fate>() == Chaos::Fate::kill ? services->chaos_counts->kills
-                                                        : services->chaos_counts->stalls);
-      return;
+      return note_chaos(reader.get<ChaosNote>());
     case Op::lease_over:
       lease_over = true;
       return;
@@ -267,6 +270,18 @@ struct NodeLinkState {
     logs += record.text + "\n";
     if (logs.size() > 2 * most_last_bytes)
       logs = last_lines(logs, most_last_lines, most_last_bytes) + "\n";
+  void use_results(TaskResults results) {
+    for (auto& time : results.times)
+      time.began_ns -= clock.value().count();
+    self->send(pool,
+               NodeResults{at.incarnation, services->shares->keep(std::move(results))});
+  }
+
+  void note_chaos(const ChaosNote& note) {
+    auto& counts = *services->chaos_counts;
+    ++(note.fate == Chaos::Fate::kill ? counts.kills : counts.stalls);
+    if (job_template->trace)
+      job_template->trace->chaos(note.worker, note.fate);
   }
 
   /// The link lives as long as the process; this asks for the actors behind it.
@@ -278,6 +293,7 @@ struct NodeLinkState {
     Bytes head;
     Writer writer(head);
     write(writer, Op::probe);
+    clock.asked(std::chrono::steady_clock::now());
     at.link->send(task_stream, std::move(head));
     self->delayed_send(self, probe_interval(), ProbeTick{});
   }
@@ -385,6 +401,7 @@ struct NodeLinkState {
     if (std::exchange(ended, true))
       return;
     problem = why;
+    declared_dead = true;
     auto warden = spawn_warden(self, at, services->shares, pool);
     if (at.job)
       self->send(services->backend, WatchJob{at.job->id, warden});
@@ -413,6 +430,7 @@ struct NodeLinkState {
                          .name = order.name,
                          .exit_code = exit_code,
                          .lease = lease_over,
+                         .declared_dead = declared_dead,
                          .planned = draining || disrupted,
                          .confirmed = confirmed,
                          .reason = problem,
@@ -445,9 +463,10 @@ struct NodeLinkState {
   int status = 0; ///< Of a refusal.
   std::optional<int> exit_code;
   wire::Silence starting{{}, {}}, probes{{}, {}};
+  ClockOffset clock;
   bool runs = false, up = false, answered = false, is_settled = false, stopping = false,
        draining = false, lease_over = false, confirmed = false, disrupted = false,
-       ended = false;
+       declared_dead = false, ended = false;
 };
 
 } // namespace

@@ -23,6 +23,9 @@ class Reactor;
 
 namespace fiber::actors {
 
+class PoolTrace;
+class Trace;
+
 /// What the nodes of a session share.
 struct NodeServices {
   caf::actor backend;
@@ -35,7 +38,8 @@ struct NodeServices {
   std::string log_level = "warn";
   std::string chaos; ///< Chaos::parse().
   std::shared_ptr<ChaosCounts> chaos_counts = std::make_shared<ChaosCounts>();
-  std::string build; ///< Build id that a node must have.
+  std::shared_ptr<Trace> trace; ///< Null: there is none.
+  std::string build;            ///< Build id that a node must have.
   /// Fills in where a job dials, if it must, and returns what it shows there:
   /// wire::Identity::pack().
   std::function<Bytes(NodeBoot&)> address;
@@ -48,6 +52,7 @@ struct NodeTemplate {
   CallCode initializer;
   std::chrono::nanoseconds task_timeout{0}; ///< 0: no limit.
   int max_retries = 3;
+  std::shared_ptr<PoolTrace> trace = nullptr; ///< As the pool has it.
 };
 
 /// One incarnation of a node, seen from the driver: asks the job backend for the job,

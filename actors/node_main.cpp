@@ -148,7 +148,7 @@ chaos_of(const NodeBoot& boot, const std::shared_ptr<wire::Link>& link) {
     Bytes told;
     Writer writer(told);
     writer.put(Op::chaos);
-    writer.put(fate);
+    writer.put(ChaosNote{fate, task.rank});
     link->send(task_stream, std::move(told));
     link->flush(last_words);
     if (fate == Chaos::Fate::kill)
@@ -182,6 +182,8 @@ void run_node(backends::JobEntry entry) {
   try {
     auto boot = NodeBoot::unpack(entry.boot);
     log().set_level(spdlog::level::from_str(boot.log_level));
+    // The driver's alone: what a task starts must not write to the same file.
+    unsetenv("FIBER_TRACE");
     if (boot.slots == 0)
       run_anchor(entry, boot);
     report_crashes();
@@ -201,7 +203,7 @@ void run_node(backends::JobEntry entry) {
         [&reactor, &slots, i] {
           reactor.after(flush_after, [&slots, i] { slots[i]->flush_results(); });
         },
-        reactor.leadership(), boot.task_timeout, chaos_of(boot, link)});
+        reactor.leadership(), boot.task_timeout, chaos_of(boot, link), boot.trace});
     }
     auto abort = [link](int code) {
       link->flush(last_words);

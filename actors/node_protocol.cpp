@@ -87,7 +87,7 @@ void write(Writer& writer, Op op, std::uint64_t id) {
 }
 
 void write(Writer& writer, const TaskResults& op) {
-  writer.put(Op::results);
+  writer.put(op.times.empty() ? Op::results : Op::timed_results);
   writer.put(op.slot);
   writer.put(op.first_seq);
   writer.put(op.busy_ns);
@@ -99,6 +99,8 @@ void write(Writer& writer, const TaskResults& op) {
     writer.put(result.length);
     bytes += result.length;
   }
+  for (auto& time : op.times)
+    writer.put(time);
   pack(writer, op.shared);
   writer.size(bytes);
 }
@@ -155,7 +157,7 @@ Ready read_ready(Reader& reader) {
   return op;
 }
 
-TaskResults read_results(Reader& reader, const Payload& whole) {
+TaskResults read_results(Reader& reader, const Payload& whole, bool timed) {
   TaskResults op;
   op.slot = reader.get<std::uint32_t>();
   op.first_seq = reader.get<std::uint64_t>();
@@ -165,6 +167,14 @@ TaskResults read_results(Reader& reader, const Payload& whole) {
   if (count == 0)
     throw Error("results without a result");
   Reader entries(reader.raw(std::size_t{count} * 9));
+  if (timed) {
+    Reader times(reader.raw(count * sizeof(TaskTime)));
+    op.times.reserve(count);
+    while (op.times.size() < count) {
+      auto began_ns = read_clock(times);
+      op.times.push_back({began_ns, read_clock(times)});
+    }
+  }
   op.shared = unpack<std::vector<std::uint64_t>>(reader);
   auto size = reader.size();
   op.bytes = part(reader, whole, size);
@@ -186,6 +196,14 @@ TaskResults read_results(Reader& reader, const Payload& whole) {
     at += length;
   }
   return op;
+}
+
+std::int64_t read_clock(Reader& reader) {
+  constexpr auto most = std::int64_t{1} << 61; // 73 years.
+  auto ns = reader.get<std::int64_t>();
+  if (ns < -most || ns > most)
+    throw Error("a clock is at " + std::to_string(ns) + " ns");
+  return ns;
 }
 
 HandedBack read_handed_back(Reader& reader) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/chaos.hpp"
 #include "fiber/bytes.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/error.hpp"
@@ -34,19 +35,20 @@ enum class Op : std::uint8_t {
   shared, ///< padding, id, whether there is one, size and bytes of a shared value
   freed,  ///< id of a shared value that nobody holds any more
   // node to driver
-  ready,       ///< Ready
-  results,     ///< TaskResults
-  handed_back, ///< HandedBack
-  overdue,     ///< Overdue
-  draining,    ///< somebody asked the job to end: send no more, then retire
-  init_failed, ///< Failure of the initializer; the job ends
-  probed,
-  fetch,      ///< id of a shared value: send it
-  retain,     ///< id of a shared value: this job holds it
-  release,    ///< id of a shared value: this job has dropped it
-  chaos,      ///< Chaos::Fate: what the job is about to do to itself
-  lease_over, ///< nothing was heard from the driver for too long: the job ends
-  log         ///< LogRecord
+  ready,         ///< Ready
+  results,       ///< TaskResults
+  timed_results, ///< TaskResults with times
+  handed_back,   ///< HandedBack
+  overdue,       ///< Overdue
+  draining,      ///< somebody asked the job to end: send no more, then retire
+  init_failed,   ///< Failure of the initializer; the job ends
+  probed,        ///< the node's clock, in ns: the answer to a probe
+  fetch,         ///< id of a shared value: send it
+  retain,        ///< id of a shared value: this job holds it
+  release,       ///< id of a shared value: this job has dropped it
+  chaos,         ///< ChaosNote: what the job is about to do to itself
+  lease_over,    ///< nothing was heard from the driver for too long: the job ends
+  log            ///< LogRecord
 };
 
 /// So that a shared value begins at a multiple of 64 bytes of its message, and an array
@@ -101,6 +103,12 @@ struct TaskResult {
   std::uint64_t offset = 0; ///< Within TaskResults::bytes; set by the reader.
 };
 
+/// When a task ran, by its job's clock.
+struct TaskTime {
+  std::int64_t began_ns = 0;
+  std::int64_t ran_ns = 0;
+};
+
 /// Results of consecutive tasks of one slot, in order.
 struct TaskResults {
   std::uint32_t slot = 0;
@@ -108,6 +116,7 @@ struct TaskResults {
   std::uint64_t busy_ns = 0;    ///< Time spent in the tasks.
   std::uint64_t longest_ns = 0; ///< Time spent in the longest of them.
   std::vector<TaskResult> results;
+  std::vector<TaskTime> times;       ///< Of each, if the pool has a trace; else empty.
   std::vector<std::uint64_t> shared; ///< Ids of the shared values in `bytes`.
   Payload bytes;
 };
@@ -124,6 +133,12 @@ struct HandedBack {
 struct Overdue {
   std::uint32_t slot = 0;
   std::uint64_t seq = 0;
+};
+
+/// A task of this worker is about to do that to its job.
+struct ChaosNote {
+  Chaos::Fate fate = Chaos::Fate::none;
+  std::uint64_t worker = 0; ///< Its rank.
 };
 
 /// What a job's logger was told.
@@ -168,7 +183,10 @@ OpenCall read_open(Reader& reader, const Payload& whole);
 RunTasks read_run(Reader& reader, const Payload& whole);
 Recall read_recall(Reader& reader);
 Ready read_ready(Reader& reader);
-TaskResults read_results(Reader& reader, const Payload& whole);
+/// `timed`: behind Op::timed_results.
+TaskResults read_results(Reader& reader, const Payload& whole, bool timed = false);
+/// A job's clock or a time by it, in ns: so small that there is room to compute with it.
+std::int64_t read_clock(Reader& reader);
 HandedBack read_handed_back(Reader& reader);
 Overdue read_overdue(Reader& reader);
 Failure read_failure(Reader& reader);

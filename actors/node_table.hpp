@@ -72,6 +72,7 @@ struct Node {
   std::uint64_t incarnation = 0;
   std::string name; ///< Its name as the supervisor's child; a replacement has the same.
   std::string job;
+  std::size_t first_rank = 0; ///< Of its first slot within the pool.
   caf::actor link;
   std::shared_ptr<backends::SharedPage> page;
   std::vector<Slot> slots;

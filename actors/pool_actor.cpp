@@ -7,6 +7,7 @@
 #include <caf/all.hpp>
 
 #include "actors/pool_state.hpp"
+#include "actors/pool_trace.hpp"
 #include "wire/log.hpp"
 
 namespace fiber::actors {
@@ -104,6 +105,8 @@ void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
     return;
   }
   auto was_waiting = !queue.empty();
+  if (settings.trace)
+    PoolTrace::queue(tasks);
   queue.add(std::move(tasks));
   start_workers();
   if (!was_waiting)
@@ -198,15 +201,15 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
     lose_tasks(node, lost, !planned && !lost.lease, charged);
     deliver();
   }
-  auto child = std::find_if(children.begin(), children.end(), [&](auto& entry) {
-    return entry.second.stopping &&
-           settings.name + ".w" + std::to_string(entry.first) == lost.name;
-  });
-  if (child != children.end()) { // Its supervisor would replace it.
-    planned = true;
+  auto child = child_of(lost.name);
+  if (child != children.end() && child->second.stopping) {
+    planned = true; // Its supervisor would replace it.
     if (was_up)
       stop_child(child->first);
   }
+  if (settings.trace && child != children.end())
+    settings.trace->worker_lost(child->first * settings.workers_per_job,
+                                child->second.slots, lost, planned);
   if (!planned) {
     ++totals.workers_lost;
     last_cause = lost.cause;

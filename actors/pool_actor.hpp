@@ -16,6 +16,8 @@
 
 namespace fiber::actors {
 
+class PoolTrace;
+
 /// A worker job for the pool to start: what its node needs to know.
 struct NodeOrder {
   std::string name;           ///< Also of its replacements.
@@ -40,6 +42,7 @@ struct PoolSettings {
                            const NodeOrder& order)>
     start_node;
   std::shared_ptr<ChaosCounts> chaos_counts = nullptr; ///< Null: they are not counted.
+  std::shared_ptr<PoolTrace> trace = nullptr;          ///< Null: nobody asked for one.
   Backoff backoff = {};
   std::uint64_t seed = 0; ///< Of the back-off's jitter; 0: a random one.
 };

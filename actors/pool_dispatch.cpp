@@ -7,6 +7,7 @@
 #include <caf/all.hpp>
 
 #include "actors/pool_state.hpp"
+#include "actors/pool_trace.hpp"
 
 // Who gets which task, and when. Slots pull: each has as many tasks as keep it busy until
 // the next ones arrive, and gets more as it answers. What waits behind a slow task is
@@ -171,6 +172,8 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   target.progress = self->clock().now();
   if (node.left != SIZE_MAX)
     node.left -= tasks.size();
+  if (settings.trace)
+    settings.trace->send(node.first_rank + slot, tasks);
   run.first_seq = target.assign(std::move(tasks));
   Writer again(frame.head);
   write(again, run);

@@ -7,6 +7,7 @@
 
 #include "actors/crash_stack.hpp"
 #include "actors/pool_state.hpp"
+#include "actors/pool_trace.hpp"
 
 // How tasks end, or come back.
 
@@ -41,13 +42,16 @@ void PoolState::results(NodeResults& news) {
     durations.add(frame.busy_ns, frame.longest_ns, frame.results.size());
   }
   slot.progress = self->clock().now();
-  for (auto& result : frame.results) {
+  for (std::size_t i = 0; i < frame.results.size(); ++i) {
+    auto& result = frame.results[i];
     auto task = settings.nested ? slot.finish_nested(seq) : slot.finish(seq);
     ++seq;
     if (!task) {
       ++totals.late;
       continue;
     }
+    if (settings.trace)
+      settings.trace->take(node.first_rank + frame.slot, *task, frame, i);
     if (task->ended)
       continue;
     if (result.status == TaskResult::Status::overdue) {
@@ -122,6 +126,8 @@ void PoolState::come_back(TaskRange tasks, bool again) {
     fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));
     return;
   }
+  if (settings.trace)
+    PoolTrace::queue(tasks);
   if (again) {
     totals.retries += tasks.size();
     if (settings.chaos_counts)
@@ -143,7 +149,10 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
     auto known = node.page || crash != nullptr;
     auto announced = crash != nullptr ? crash->seq : node.started(i);
     auto first = true;
-    for (auto& [tasks, first_seq] : node.slots[i].lose()) {
+    auto left = node.slots[i].lose();
+    if (settings.trace)
+      settings.trace->drop(node, i, left, TraceSpan::Outcome::lost);
+    for (auto& [tasks, first_seq] : left) {
       auto seq = first_seq;
       while (tasks.size() > 0) {
         auto task = tasks.split(1);
@@ -228,9 +237,13 @@ void PoolState::fail_all(const std::exception_ptr& error) {
   for (auto& tasks : queue.remove(std::nullopt))
     fail(tasks, error);
   for (auto& [incarnation, node] : nodes)
-    for (auto& slot : node.slots)
-      for (auto& range : slot.lose())
+    for (std::size_t i = 0; i < node.slots.size(); ++i) {
+      auto left = node.slots[i].lose();
+      if (settings.trace)
+        settings.trace->drop(node, i, left, TraceSpan::Outcome::cancelled);
+      for (auto& range : left)
         fail(range.tasks, error);
+    }
   deliver();
 }
 

@@ -99,6 +99,7 @@ struct PoolState {
   void shrink();
   void tick_scale();
   void node_up(NodeUp& up);
+  std::map<std::size_t, Child>::iterator child_of(const std::string& node_name);
   void leave(Node& node);
   void retire_if_empty(Node& node);
   std::size_t workers_up() const;

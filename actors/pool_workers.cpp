@@ -6,6 +6,7 @@
 #include <caf/all.hpp>
 
 #include "actors/pool_state.hpp"
+#include "actors/pool_trace.hpp"
 
 // How many workers there are: started, resized, scaled, retired.
 
@@ -176,16 +177,25 @@ void PoolState::node_up(NodeUp& up) {
   ever_up = true;
   if (unforgiven)
     self->delayed_send(self, proven_after, ProvenTick{up.incarnation});
-  auto ordinal = std::find_if(children.begin(), children.end(), [&](auto& child) {
-    return settings.name + ".w" + std::to_string(child.first) == up.name;
-  });
-  if (ending || ordinal == children.end() || ordinal->second.stopping) {
+  auto child = child_of(up.name);
+  if (child != children.end())
+    node.first_rank = child->first * settings.workers_per_job;
+  if (settings.trace)
+    settings.trace->worker_up(node);
+  if (ending || child == children.end() || child->second.stopping) {
     leave(node);
     return;
   }
   for (std::size_t i = 0; i < node.slots.size(); ++i)
     note_idle(node, i);
   dispatch();
+}
+
+std::map<std::size_t, PoolState::Child>::iterator
+PoolState::child_of(const std::string& node_name) {
+  return std::find_if(children.begin(), children.end(), [&](auto& child) {
+    return settings.name + ".w" + std::to_string(child.first) == node_name;
+  });
 }
 
 /// Gives the node no more tasks and takes back what it has not started.

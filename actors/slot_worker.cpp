@@ -143,7 +143,7 @@ void SlotWorker::run_task(const Task& task) {
     value.clear();
     tail = {};
   }
-  add_result(task, status, value, std::move(tail), handles.take(), Clock::now() - begin);
+  add_result(task, status, value, std::move(tail), handles.take(), begin);
   scratch_ = std::move(value);
   for (auto call : task.closed)
     bodies_.erase(call);
@@ -174,7 +174,9 @@ detail::Body& SlotWorker::body(const CallCode& code) {
 
 void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& value,
                             Payload tail, detail::KeptObjects kept,
-                            std::chrono::nanoseconds busy) {
+                            Clock::time_point begin) {
+  using std::chrono::nanoseconds;
+  nanoseconds busy = Clock::now() - begin;
   auto size = value.size() + tail.size();
   std::unique_lock lock(results_mutex_);
   auto& results = pending_.results;
@@ -191,6 +193,9 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
   auto busy_ns = static_cast<std::uint64_t>(busy.count());
   pending_.busy_ns += busy_ns;
   pending_.longest_ns = std::max(pending_.longest_ns, busy_ns);
+  if (settings_.timed)
+    pending_.times.push_back(
+      {nanoseconds(begin.time_since_epoch()).count(), busy.count()});
   if (values_.empty() && value.size() >= own_message_bytes) {
     auto next = fiber::detail::reuse(value.size());
     values_ = std::exchange(value, std::move(next));
@@ -232,6 +237,7 @@ void SlotWorker::flush_locked() {
   values_.clear();
   pending_.results.clear();
   pending_.shared.clear();
+  pending_.times.clear();
   pending_.busy_ns = pending_.longest_ns = 0;
   settings_.link->send(task_stream, std::move(head), std::move(tail));
   kept_.clear(); // Not before: the driver must read of them before it reads of their end.

@@ -52,6 +52,7 @@ public:
     /// Called as a task starts; empty: nothing is.
     std::function<void(std::uint64_t call, const TaskContext& task)> before_task =
       nullptr;
+    bool timed = false; ///< Results say when their tasks ran.
     std::size_t most_result_bytes = most_value_bytes; ///< Of one task.
   };
   explicit SlotWorker(Settings settings);
@@ -115,7 +116,7 @@ private:
   static std::unique_ptr<detail::Body> open(const CallCode& code);
   detail::Body& body(const CallCode& code);
   void add_result(const Task& task, TaskResult::Status status, Bytes& value, Payload tail,
-                  detail::KeptObjects kept, std::chrono::nanoseconds busy);
+                  detail::KeptObjects kept, Clock::time_point begin);
   void flush_locked();
 
   Settings settings_;

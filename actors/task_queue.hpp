@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -21,6 +22,9 @@ struct TaskRange {
   bool ended = false;        ///< The caller has its answer; a worker may still be at it.
   std::uint32_t charges = 0; ///< Lost workers these tasks were charged with.
   std::shared_ptr<const std::vector<int>> exits; ///< How those workers ended.
+  // For the trace, if there is one.
+  std::chrono::steady_clock::time_point queued_at = {}; ///< Began to wait.
+  std::chrono::steady_clock::time_point sent_at = {};   ///< Went to a worker.
 
   std::size_t size() const { return to - from; }
   std::uint64_t call() const { return batch->call->id; }

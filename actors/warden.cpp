@@ -36,9 +36,10 @@ struct WardenState {
         try {
           Reader reader(from.message.bytes());
           auto op = read_op(reader);
-          if (op == Op::results)
-            self->send(pool,
-                       NodeResults{at.incarnation, read_results(reader, from.message)});
+          if (op == Op::results || op == Op::timed_results)
+            self->send(
+              pool, NodeResults{at.incarnation, read_results(reader, from.message,
+                                                             op == Op::timed_results)});
           else if (op == Op::log)
             log_for_job(at.name, read_log(reader));
         } catch (const Error&) { // It is refused in any case.

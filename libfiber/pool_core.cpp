@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/pool_trace.hpp"
 #include "fiber/session.hpp"
 #include "libfiber/feed_target.hpp"
 
@@ -59,7 +60,8 @@ PoolCore::PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options)
           " ms can't be used");
   check(options_.cancel_grace >= 0ms, "cancel_grace", "0 or more",
         std::to_string(options_.cancel_grace.count()) + " ms can't be used");
-  name_ = "pool" + std::to_string(runtime_->next_pool());
+  number_ = static_cast<std::uint32_t>(runtime_->next_pool());
+  name_ = "pool" + std::to_string(number_);
   auto& init = options_.initializer;
   job_->max_retries = options_.max_retries;
   job_->task_timeout = options_.task_timeout.value_or(0ms);
@@ -68,6 +70,9 @@ PoolCore::PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options)
 
 void PoolCore::spawn() {
   auto services = runtime_->services();
+  if (services->trace)
+    job_->trace = std::make_shared<actors::PoolTrace>(services->trace, number_, name_,
+                                                      runtime_->is_inline());
   auto job = std::shared_ptr<const actors::NodeTemplate>(job_);
   actor_ = runtime_->spawn_pool(
     {.name = name_,
@@ -84,7 +89,8 @@ void PoolCore::spawn() {
                        const actors::NodeOrder& order) {
          return actors::spawn_node_link(parent, services, job, pool, order);
        },
-     .chaos_counts = services->chaos_counts});
+     .chaos_counts = services->chaos_counts,
+     .trace = job_->trace});
   actor_->attach_functor(
     [aftermath = aftermath_](const caf::error&) { aftermath->actor_gone(); });
 }

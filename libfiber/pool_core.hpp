@@ -64,6 +64,7 @@ private:
 
   std::shared_ptr<Runtime> runtime_;
   PoolOptions options_;
+  std::uint32_t number_ = 0; ///< In the session.
   std::string name_;
   const std::size_t workers_; ///< At the start.
   std::shared_ptr<actors::NodeTemplate> job_ = std::make_shared<actors::NodeTemplate>();

@@ -10,6 +10,7 @@
 #include "actors/code_place.hpp"
 #include "actors/share_cache.hpp"
 #include "actors/supervisor_actor.hpp"
+#include "actors/trace.hpp"
 #include "backends/inline/inline_backend.hpp"
 #include "libfiber/backend_choice.hpp"
 #include "wire/error.hpp"
@@ -95,6 +96,8 @@ Runtime::Runtime(Settings settings)
   }
   std::shared_ptr<backends::Backend> backend;
   services_ = std::make_shared<actors::NodeServices>();
+  open_trace();
+  std::shared_ptr<backends::Backend> backend;
   services_->shares = shares_;
   if (settings_.backend == "inline") {
     inline_host_ = std::make_shared<InlineHost>(*system_, services_->arrivals);
@@ -131,6 +134,21 @@ Runtime::Runtime(Settings settings)
 
 Runtime::~Runtime() {
   close();
+}
+
+void Runtime::open_trace() {
+  if (settings_.trace.empty())
+    return;
+  try {
+    services_->trace = std::make_shared<actors::Trace>(settings_.trace);
+  } catch (const actors::TraceTaken& taken) {
+    // Likely the one above it: a program that a task has started.
+    log().warn("{}: this one has no trace", taken.what());
+  } catch (const std::system_error& error) {
+    throw ConfigError("trace", settings_.places["trace"],
+                      "the path of a file that can be written",
+                      "'" + settings_.trace + "': " + error.code().message());
+  }
 }
 
 /// Listens where jobs reach this process: at `host`, or everywhere if that is an address
@@ -267,6 +285,8 @@ void Runtime::close() {
     if (auto known = holder.lock())
       known->release();
   report_chaos();
+  if (services_->trace)
+    services_->trace->close();
   services_->address = nullptr;
   services_->backend = nullptr;
   root_ = nullptr;

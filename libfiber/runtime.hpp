@@ -92,6 +92,7 @@ private:
 
   void check_open() const;
   void report_chaos() const;
+  void open_trace();
   void listen(const std::string& host);
   void set_anchor(backends::Backend& backend);
 

@@ -112,21 +112,19 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
-bool set_address(const std::string& text, Settings& settings) {
+/// HOST:PORT, [IPV6]:PORT or no more than the host; then `port` is 0.
+bool read_address(const std::string& text, std::string& host, std::uint16_t& port) {
   auto bracket = text.find(']');
   auto colon = text.find(':', bracket == text.npos ? 0 : bracket);
-  auto host = text.substr(0, colon);
+  host = text.substr(0, colon);
   if (bracket != text.npos && host.starts_with('['))
     host = host.substr(1, bracket - 1);
-  settings.advertise_host = host;
-  settings.advertise_port = 0;
+  port = 0;
   if (colon == text.npos)
     return !host.empty();
   auto end = text.data() + text.size();
-  auto [rest, error] =
-    std::from_chars(text.data() + colon + 1, end, settings.advertise_port);
-  return error == std::errc() && rest == end && settings.advertise_port > 0 &&
-         !host.empty();
+  auto [rest, error] = std::from_chars(text.data() + colon + 1, end, port);
+  return error == std::errc() && rest == end && port > 0 && !host.empty();
 }
 
 bool set_environment(const std::string& text, Settings& settings) {
@@ -186,7 +184,15 @@ const std::vector<Key>& keys() {
        settings.chaos = text;
        return actors::Chaos::parse(text).has_value();
      }},
-    {"advertise_address", "HOST, HOST:PORT or [IPV6]:PORT", set_address},
+    {"trace", "the path of a file that can be written",
+     [](const std::string& text, Settings& settings) {
+       settings.trace = text;
+       return !text.empty();
+     }},
+    {"advertise_address", "HOST, HOST:PORT or [IPV6]:PORT",
+     [](const std::string& text, Settings& settings) {
+       return read_address(text, settings.advertise_host, settings.advertise_port);
+     }},
     text("image", &Settings::image, "the name of an image"),
     {"environment", "NAME=VALUE or NAME, separated by commas", set_environment},
     text("docker_host", &Settings::docker_host, "unix:///PATH or tcp://HOST:PORT"),
@@ -237,6 +243,7 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("log_level", code.log_level);
   put("zygote", code.zygote);
   put("chaos", code.chaos);
+  put("trace", code.trace);
   put("advertise_address", code.advertise_address);
   put("image", code.image);
   put("environment", code.environment);
@@ -364,7 +371,7 @@ Settings resolve(const Config& code, const std::string& directory) {
   const std::map<std::string, Given> sources[] = {from_code(code), from_environment(),
                                                   from_file(name)};
   Settings settings;
-  std::map<std::string, std::string> places;
+  auto& places = settings.places;
   for (auto& key : keys()) {
     for (auto& source : sources) {
       auto given = source.find(key.name);

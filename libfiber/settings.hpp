@@ -35,6 +35,8 @@ struct Settings {
   std::string log_level = "warn";
   std::string zygote = "auto";
   std::string chaos;
+  std::string trace;                         ///< A path; empty: none.
+  std::map<std::string, std::string> places; ///< Where each key that is set stands.
 };
 
 /// Code before environment before .fiberconfig in `directory` before defaults. Throws

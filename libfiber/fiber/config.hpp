@@ -39,6 +39,9 @@ struct Config {
   /// heartbeat_timeouts, with these probabilities; never in the last run that a task is
   /// allowed. Has no effect on the inline backend. Default none.
   std::optional<std::string> chaos = {};
+  /// A file for a trace of every task, worker and retry; see docs/looking-inside.md.
+  /// Default none.
+  std::optional<std::string> trace = {};
   /// "HOST" or "HOST:PORT" by which jobs reach the driver. Default: as the backend finds.
   std::optional<std::string> advertise_address = {};
   /// The image that jobs run in. Default: that of the driver's own container.

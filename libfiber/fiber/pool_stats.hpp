@@ -7,7 +7,7 @@
 
 namespace fiber {
 
-/// What a pool has done so far.
+/// What a pool has done so far. docs/looking-inside.md says more of each number.
 struct PoolStats {
   std::size_t workers = 0; ///< Up and taking tasks.
   std::size_t queued = 0;  ///< Tasks that wait in the driver.

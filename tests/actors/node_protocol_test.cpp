@@ -77,11 +77,37 @@ TEST(NodeProtocol, carries_results_and_says_where_each_begins) {
   EXPECT_EQ(results.first_seq, 41u);
   EXPECT_EQ(results.busy_ns, 123u);
   EXPECT_EQ(results.longest_ns, 100u);
+  EXPECT_TRUE(results.times.empty());
   ASSERT_EQ(results.results.size(), 2u);
   EXPECT_EQ(results.results[0].status, TaskResult::Status::value);
   EXPECT_EQ(results.results[1].status, TaskResult::Status::failure);
   EXPECT_EQ(results.results[1].offset, 3u);
   EXPECT_EQ(results.bytes.size(), sent.bytes.size());
+}
+
+TEST(NodeProtocol, carries_when_tasks_ran_if_that_is_known) {
+  auto sent = some_results();
+  sent.times = {{1000, 100}, {-5, 23}};
+  auto whole = message(sent, sent.bytes);
+  Reader reader(whole.bytes());
+  ASSERT_EQ(read_op(reader), Op::timed_results);
+  auto results = read_results(reader, whole, true);
+  ASSERT_EQ(results.times.size(), 2u);
+  EXPECT_EQ(results.times[0].ran_ns, 100);
+  EXPECT_EQ(results.times[1].began_ns, -5);
+  EXPECT_EQ(results.bytes.size(), sent.bytes.size());
+  EXPECT_TRUE(reader.empty());
+  sent.times[1].began_ns = INT64_MIN; // There is no reckoning with that.
+  auto absurd = message(sent, sent.bytes);
+  Reader other(absurd.bytes());
+  read_op(other);
+  EXPECT_THROW(read_results(other, absurd, true), Error);
+  for (std::size_t n = 1; n < whole.size(); ++n) {
+    auto cut = whole.slice(0, n);
+    Reader early(cut.bytes());
+    read_op(early);
+    EXPECT_THROW(read_results(early, cut, true), Error) << n;
+  }
 }
 
 TEST(NodeProtocol, carries_small_operations_one_behind_the_other) {

@@ -28,8 +28,9 @@ public:
   void on_message(wire::StreamId, Bytes message) override {
     Payload whole(std::move(message));
     Reader reader(whole.bytes());
-    ASSERT_EQ(read_op(reader), Op::results);
-    frames.push_back(read_results(reader, whole));
+    auto op = read_op(reader);
+    ASSERT_TRUE(op == Op::results || op == Op::timed_results);
+    frames.push_back(read_results(reader, whole, op == Op::timed_results));
   }
   void on_silence() override {}
   void on_closed(const std::string&) override {}
@@ -40,13 +41,14 @@ public:
 class Bench {
 public:
   explicit Bench(std::size_t most = most_value_bytes,
-                 std::chrono::nanoseconds task_timeout = {})
+                 std::chrono::nanoseconds task_timeout = {}, bool timed = false)
     : slot({.slot = 0,
             .rank = 0,
             .link = links_.first,
             .page = nullptr,
             .request_flush = [this] { ++flushes_requested; },
             .task_timeout = task_timeout,
+            .timed = timed,
             .most_result_bytes = most}) {
     links_.second->start(driver);
   }
@@ -134,9 +136,33 @@ TEST(SlotWorker, tells_the_longest_task_of_a_frame_from_the_others) {
   std::uint64_t longest = 0;
   for (auto& frame : frames) {
     EXPECT_LE(frame.longest_ns, frame.busy_ns);
+    EXPECT_TRUE(frame.times.empty()) << "nobody asked for them";
     longest = std::max(longest, frame.longest_ns);
   }
   EXPECT_GE(longest, 20'000'000U);
+}
+
+TEST(SlotWorker, says_when_its_tasks_ran_if_it_is_asked) {
+  Bench bench(most_value_bytes, {}, true);
+  auto now = [] {
+    return std::chrono::nanoseconds(SlotWorker::Clock::now().time_since_epoch()).count();
+  };
+  auto last = now();
+  bench.push(&sleeps_us, {100, 100, 100});
+  bench.slot.finish();
+  bench.slot.run();
+  std::size_t seen = 0;
+  for (auto& frame : bench.driver->frames) {
+    ASSERT_EQ(frame.times.size(), frame.results.size());
+    for (auto& [began, ran] : frame.times) {
+      EXPECT_GE(began, last);
+      EXPECT_GE(ran, 100'000);
+      last = began + ran;
+      ++seen;
+    }
+  }
+  EXPECT_EQ(seen, 3U);
+  EXPECT_LE(last, now());
 }
 
 /// Returns what the task was told before it had asked, and after it was told to stop.
