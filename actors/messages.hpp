@@ -58,6 +58,10 @@ struct AskStats {
   std::shared_ptr<StatsReply> reply;
 };
 
+struct AskReport {
+  std::shared_ptr<ReportReply> reply;
+};
+
 // -- to a pool, from its nodes --
 
 /// A node is ready for tasks. `link` takes NodeFrames.
@@ -136,6 +140,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ClosePool)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::TerminatePool)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AwaitWorkers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskStats)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeResults)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeHandedBack)

@@ -270,6 +270,8 @@ struct NodeLinkState {
     logs += record.text + "\n";
     if (logs.size() > 2 * most_last_bytes)
       logs = last_lines(logs, most_last_lines, most_last_bytes) + "\n";
+  }
+
   void use_results(TaskResults results) {
     for (auto& time : results.times)
       time.began_ns -= clock.value().count();

@@ -183,7 +183,8 @@ void run_node(backends::JobEntry entry) {
     auto boot = NodeBoot::unpack(entry.boot);
     log().set_level(spdlog::level::from_str(boot.log_level));
     // The driver's alone: what a task starts must not write to the same file.
-    unsetenv("FIBER_TRACE");
+    for (auto* variable : {"FIBER_TRACE", "FIBER_METRICS"})
+      unsetenv(variable);
     if (boot.slots == 0)
       run_anchor(entry, boot);
     report_crashes();

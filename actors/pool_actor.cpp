@@ -58,6 +58,9 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](TerminatePool) { terminate(); },
     [this](AwaitWorkers& message) { await_workers(message.up); },
     [this](AskStats& message) { message.reply->set(stats()); },
+    [this](AskReport& message) {
+      message.reply->set({stats(), durations});
+    },
     [this](NodeUp& message) { node_up(message); },
     [this](NodeResults& message) { results(message); },
     [this](NodeHandedBack& message) { handed_back(message); },

@@ -73,4 +73,11 @@ private:
   std::uint64_t sum_ns_ = 0;
 };
 
+/// All that a pool can tell in numbers.
+struct PoolReport {
+  PoolStats stats;
+  DurationCounts durations; ///< Of its tasks.
+};
+using ReportReply = Reply<PoolReport>;
+
 } // namespace fiber::actors

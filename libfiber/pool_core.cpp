@@ -39,6 +39,7 @@ std::shared_ptr<PoolCore> PoolCore::make(PoolOptions options) {
     std::shared_ptr<PoolCore>(new PoolCore(Runtime::require(), std::move(options)));
   core->spawn();
   core->runtime_->enlist(core);
+  core->runtime_->measure(core);
   return core;
 }
 
@@ -309,6 +310,23 @@ PoolStats PoolCore::stats() {
   while (!reply->wait_until(Results::Clock::now() + std::chrono::milliseconds(20)))
     if (aftermath_->signal.is_set())
       throw Closed("the pool has ended");
+  return reply->value();
+}
+
+std::optional<actors::PoolReport> PoolCore::report(Results::Clock::time_point limit) {
+  auto reply = std::make_shared<actors::ReportReply>();
+  try {
+    runtime_->post(actor_, actors::AskReport{reply});
+  } catch (const Closed&) {
+    return std::nullopt;
+  }
+  auto wait = [&] {
+    return reply->wait_until(
+      std::min(limit, Results::Clock::now() + std::chrono::milliseconds(20)));
+  };
+  while (!wait())
+    if (aftermath_->signal.is_set() || Results::Clock::now() >= limit)
+      return std::nullopt;
   return reply->value();
 }
 

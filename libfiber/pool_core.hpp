@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <caf/all.hpp>
@@ -47,6 +48,9 @@ public:
   PoolStats stats();
   /// Not yet set when it is returned. Throws Closed.
   std::shared_ptr<actors::StatsReply> ask_stats();
+  const std::string& name() const { return name_; }
+  /// Whatever its thread is at: nothing if there is no answer by then.
+  std::optional<actors::PoolReport> report(Results::Clock::time_point limit);
 
   void release() override { actor_ = nullptr; }
   /// Runs a task of an inline session on this thread.

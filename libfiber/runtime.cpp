@@ -13,6 +13,7 @@
 #include "actors/trace.hpp"
 #include "backends/inline/inline_backend.hpp"
 #include "libfiber/backend_choice.hpp"
+#include "libfiber/metrics.hpp"
 #include "wire/error.hpp"
 #include "wire/log.hpp"
 
@@ -90,13 +91,9 @@ Runtime::Runtime(Settings settings)
     reactor_(std::make_unique<wire::Reactor>()), leadership_(reactor_->leadership()),
     system_(std::make_unique<caf::actor_system>(*config_)) {
   log().set_level(spdlog::level::from_str(settings_.log_level));
-  if (terminal_->live()) {
-    sinks_ = log().sinks();
-    log().sinks() = {backends::log_above(terminal_, sinks_)};
-  }
-  std::shared_ptr<backends::Backend> backend;
   services_ = std::make_shared<actors::NodeServices>();
   open_trace();
+  open_metrics();
   std::shared_ptr<backends::Backend> backend;
   services_->shares = shares_;
   if (settings_.backend == "inline") {
@@ -130,6 +127,10 @@ Runtime::Runtime(Settings settings)
                                        settings_.workers_start_window);
   services_->backend = backend_;
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
+  if (terminal_->live()) {
+    sinks_ = log().sinks();
+    log().sinks() = {backends::log_above(terminal_, sinks_)};
+  }
 }
 
 Runtime::~Runtime() {
@@ -149,6 +150,26 @@ void Runtime::open_trace() {
                       "the path of a file that can be written",
                       "'" + settings_.trace + "': " + error.code().message());
   }
+}
+
+void Runtime::open_metrics() {
+  auto& host = settings_.metrics_host;
+  if (host.empty())
+    return;
+  try {
+    metrics_ = std::make_unique<Metrics>(host, settings_.metrics_port);
+  } catch (const std::runtime_error& error) {
+    throw ConfigError("metrics", settings_.places["metrics"],
+                      "HOST:PORT or [IPV6]:PORT, an address of this machine that is free",
+                      "'" + host + ":" + std::to_string(settings_.metrics_port) +
+                        "': " + error.what());
+  }
+}
+
+void Runtime::measure(const std::shared_ptr<PoolCore>& pool) {
+  std::lock_guard lock(holders_mutex_);
+  if (metrics_)
+    metrics_->add(pool);
 }
 
 /// Listens where jobs reach this process: at `host`, or everywhere if that is an address
@@ -266,6 +287,12 @@ void Runtime::close() {
     return;
   // Calls that are under way finish; later ones see that it is closed.
   static_cast<void>(std::unique_lock(gate_));
+  std::unique_ptr<Metrics> metrics;
+  {
+    std::lock_guard lock(holders_mutex_);
+    metrics = std::move(metrics_);
+  }
+  metrics.reset(); // Not under a lock, as somebody may just be asking.
   caf::anon_send(root_, actors::stop{});
   await_down(root_);
   caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);

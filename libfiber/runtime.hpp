@@ -29,6 +29,9 @@
 
 namespace fiber::detail {
 
+class Metrics;
+class PoolCore;
+
 /// Something that holds actors of the session and must let go of them before it ends.
 class ActorHolder {
 public:
@@ -63,10 +66,19 @@ public:
     check_open();
     actors::deliver(*system_, actor, std::move(message));
   }
+  /// The same, without the thread's help: what is asked by the way must not wait.
+  template <class Message>
+  void post(const caf::actor& actor, Message message) {
+    std::shared_lock lock(gate_);
+    check_open();
+    caf::anon_send(actor, std::move(message));
+  }
   /// Spawns a pool under the root supervisor. Throws Closed.
   caf::actor spawn_pool(actors::PoolSettings settings);
   /// Calls release() when the session ends.
   void enlist(std::weak_ptr<ActorHolder> holder);
+  /// Tells of the pool what its metrics are, if anybody may ask for them.
+  void measure(const std::shared_ptr<PoolCore>& pool);
   /// For the nodes of a pool. Throws Closed.
   std::shared_ptr<const actors::NodeServices> services();
   actors::ShareStore& shares() { return *shares_; }
@@ -93,6 +105,7 @@ private:
   void check_open() const;
   void report_chaos() const;
   void open_trace();
+  void open_metrics();
   void listen(const std::string& host);
   void set_anchor(backends::Backend& backend);
 
@@ -116,6 +129,7 @@ private:
   caf::actor backend_;
   std::mutex holders_mutex_;
   std::vector<std::weak_ptr<ActorHolder>> holders_;
+  std::unique_ptr<Metrics> metrics_; ///< Under the lock of the holders.
   Continuations continuations_;
   std::shared_ptr<JournalThread> journals_ = std::make_shared<JournalThread>();
   std::mutex anchor_mutex_;

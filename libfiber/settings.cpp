@@ -189,6 +189,11 @@ const std::vector<Key>& keys() {
        settings.trace = text;
        return !text.empty();
      }},
+    {"metrics", "HOST:PORT or [IPV6]:PORT, an address of this machine that is free",
+     [](const std::string& text, Settings& settings) {
+       return read_address(text, settings.metrics_host, settings.metrics_port) &&
+              settings.metrics_port > 0;
+     }},
     {"advertise_address", "HOST, HOST:PORT or [IPV6]:PORT",
      [](const std::string& text, Settings& settings) {
        return read_address(text, settings.advertise_host, settings.advertise_port);
@@ -244,6 +249,7 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("zygote", code.zygote);
   put("chaos", code.chaos);
   put("trace", code.trace);
+  put("metrics", code.metrics);
   put("advertise_address", code.advertise_address);
   put("image", code.image);
   put("environment", code.environment);

@@ -35,7 +35,9 @@ struct Settings {
   std::string log_level = "warn";
   std::string zygote = "auto";
   std::string chaos;
-  std::string trace;                         ///< A path; empty: none.
+  std::string trace;        ///< A path; empty: none.
+  std::string metrics_host; ///< Empty: nothing is told.
+  std::uint16_t metrics_port = 0;
   std::map<std::string, std::string> places; ///< Where each key that is set stands.
 };
 

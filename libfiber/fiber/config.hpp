@@ -42,6 +42,8 @@ struct Config {
   /// A file for a trace of every task, worker and retry; see docs/looking-inside.md.
   /// Default none.
   std::optional<std::string> trace = {};
+  /// "HOST:PORT" where the driver tells Prometheus about its pools. Default none.
+  std::optional<std::string> metrics = {};
   /// "HOST" or "HOST:PORT" by which jobs reach the driver. Default: as the backend finds.
   std::optional<std::string> advertise_address = {};
   /// The image that jobs run in. Default: that of the driver's own container.

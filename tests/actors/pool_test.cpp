@@ -112,6 +112,8 @@ TEST_F(PoolTest, charges_the_task_that_a_crash_report_names) {
   auto& next = up(2);
   ASSERT_EQ(next.runs.size(), 2u);
   EXPECT_EQ(next.runs[0].first_index, 2u);
+}
+
 // It ran twice, however often it was taken back before it began.
 TEST_F(PoolTest, counts_a_retry_once_even_if_the_task_is_handed_back) {
   submit(1);

@@ -181,7 +181,8 @@ TEST_F(Traced, a_worker_that_is_declared_dead_is_called_so) {
 }
 
 std::size_t settings_seen(std::size_t) {
-  return std::getenv("FIBER_TRACE") != nullptr ? 1 : 0;
+  return (std::getenv("FIBER_TRACE") != nullptr ? 1 : 0) +
+         (std::getenv("FIBER_METRICS") != nullptr ? 1 : 0);
 }
 
 TEST_F(Traced, programs_that_tasks_start_do_not_write_to_it) {
