@@ -326,6 +326,9 @@ TEST_F(JournalFileTest, says_what_keeps_it_from_being_written) {
 }
 
 TEST(Comparing, sees_no_padding) {
+#if !__has_builtin(__builtin_clear_padding)
+  GTEST_SKIP() << "this compiler can't tell what is padding: docs/journal.md";
+#endif
   struct Padded {
     char c;
     double d;
