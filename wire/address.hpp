@@ -29,7 +29,7 @@ UniqueFd listen_on(const std::string& host, std::uint16_t port);
 std::uint16_t port_of(int fd);
 
 /// Small messages leave at once; a peer whose machine is gone is noticed by the kernel
-/// too.
+/// too; a connection is soon back after its network was away.
 void set_tcp_options(int fd);
 
 /// Waits until `fd` can be read (or written). False if `until` came first.
