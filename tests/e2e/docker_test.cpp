@@ -209,6 +209,30 @@ TEST_F(DockerPool, a_task_that_needs_too_much_memory_is_told_so_and_the_others_e
   expect_works(pool, 2);
 }
 
+[[gnu::noinline]] int gives_up(int i) {
+  if (i >= 0)
+    std::abort();
+  return i;
+}
+
+TEST_F(DockerPool, a_task_that_crashes_is_told_where) {
+  open(config());
+  Pool pool(PoolOptions{.workers = 1, .max_retries = 0});
+  try {
+    pool.apply(
+      [](int i) {
+        std::fprintf(stderr, "last words");
+        return gives_up(i);
+      },
+      7);
+    ADD_FAILURE() << "it went on";
+  } catch (const WorkerLost& error) {
+    EXPECT_EQ(error.reason(), "killed by SIGABRT");
+    EXPECT_NE(error.stack().find("gives_up(int)"), std::string::npos) << error.what();
+    EXPECT_EQ(error.last_log(), "last words");
+  }
+}
+
 TEST_F(DockerPool, a_job_sees_its_share_of_the_machine) {
   open(config());
   Pool pool(PoolOptions{.workers = 1, .resources = {.cpu = 0.5, .memory_mb = 96}});
