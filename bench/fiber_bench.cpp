@@ -287,6 +287,75 @@ void recovery(std::string_view row) {
   print(row, *middle, "s");
 }
 
+// -- what a pool can be asked for
+// --------------------------------------------------------------------
+
+std::string scratch_file() {
+  return "/tmp/fiber_bench." + std::to_string(getpid());
+}
+
+char compute(int us) {
+  auto end = Clock::now() + std::chrono::microseconds(us);
+  while (Clock::now() < end)
+    continue;
+  return 0;
+}
+
+/// As many workers as cores, so that whatever the driver does costs them time.
+void busy(std::string_view row) {
+  constexpr std::size_t workers = 2, tasks = 30000;
+  std::vector<int> items(tasks, 100);
+  fiber::Pool pool(workers);
+  wait_for(pool);
+  pool.map(compute, std::vector<int>(tasks / 10, 100));
+  print(row, seconds([&] { pool.map(compute, items); }), "s");
+}
+
+std::array<char, 1000> kilobyte(int i) {
+  std::array<char, 1000> result;
+  result.fill(static_cast<char>(i));
+  return result;
+}
+
+void results(std::string_view row) {
+  constexpr int tasks = 300000;
+  auto items = numbers(tasks);
+  fiber::Pool pool(4);
+  wait_for(pool);
+  auto journal = row == "journal_1k" ? scratch_file() : "";
+  pool.map(kilobyte, numbers(tasks / 10));
+  print(row, tasks / seconds([&] { pool.map(kilobyte, items, {.journal = journal}); }),
+        "tasks/s");
+  if (!journal.empty())
+    std::remove(journal.c_str());
+}
+
+void thousand(std::string_view row) {
+  fiber::Pool pool(1024);
+  print(row, seconds([&] { wait_for(pool); }), "s");
+  std::vector<int> tasks(100000, 1000);
+  pool.map(nap, std::vector<int>(10000, 1000));
+  print("naps_1024", seconds([&] { pool.map(nap, tasks); }), "s");
+}
+
+void autoscale(std::string_view row) {
+  constexpr auto idle = std::chrono::milliseconds(500);
+  constexpr std::size_t most = 64;
+  fiber::Pool pool(1);
+  pool.autoscale(0, most, idle);
+  auto reach = [&](std::size_t workers) {
+    while (pool.stats().workers != workers)
+      nap(1000);
+  };
+  auto begin = Clock::now();
+  auto tasks = pool.map_async(nap, std::vector<int>(4 * most, 500000));
+  reach(most);
+  print(row, seconds_since(begin), "s");
+  tasks.get();
+  auto back = seconds([&] { reach(0); });
+  print("autoscale_64_back", back - std::chrono::duration<double>(idle).count(), "s");
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -300,12 +369,20 @@ int main(int argc, char** argv) {
     {"bound_10mb", bound},
     {"start_256", start},
     {"queued_1m", queued},
-    {"recovery", recovery}};
+    {"recovery", recovery},
+    {"busy_100us", busy},
+    {"busy_100us_traced", busy},
+    {"results_1k", results},
+    {"journal_1k", results},
+    {"start_1024", thousand},
+    {"autoscale_64", autoscale}};
   std::string_view row = argc == 2 ? argv[1] : "";
   auto tls = row.ends_with("_tls");
   fiber::Config config;
   if (tls)
     config.link = "tls";
+  if (row.ends_with("_traced"))
+    config.trace = scratch_file();
   auto session = fiber::init(argc, argv, config);
   auto name = tls                       ? row.substr(0, row.size() - 4)
               : row.ends_with("_local") ? row.substr(0, row.size() - 6)
@@ -325,4 +402,6 @@ int main(int argc, char** argv) {
     std::cerr << row << ": " << error.what() << '\n';
     return 1;
   }
+  if (config.trace)
+    std::remove(config.trace->c_str());
 }

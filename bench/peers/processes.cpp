@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 256 processes and nothing else: forked, or forked and executed anew.
+// Processes and nothing else: 256 or more forked, or forked and executed anew; or 1,024
+// that share 100,000 sleeps of 1 ms.
 
 #include <cerrno>
 #include <cstring>
@@ -17,8 +18,6 @@
 #include "peers/measurement.hpp"
 
 namespace {
-
-constexpr int count = 256;
 
 void check(bool good, const char* what) {
   if (!good)
@@ -63,16 +62,17 @@ pid_t start(bool exec, int out) {
   return pid;
 }
 
-void measure(const std::string& row, bool exec) {
+void measure(int count, bool exec) {
+  const auto row = "start_" + std::to_string(count);
   int ends[2] = {};
   check(::pipe(ends) == 0, "pipe");
   std::vector<pid_t> children;
   const peers::Stopwatch watch;
   for (int i = 0; i < count; ++i)
     children.push_back(start(exec, ends[1]));
-  char buffer[count];
+  std::vector<char> buffer(static_cast<std::size_t>(count));
   for (ssize_t up = 0; up < count;) {
-    const auto got = ::read(ends[0], buffer, sizeof buffer);
+    const auto got = ::read(ends[0], buffer.data(), buffer.size());
     check(got > 0, "read");
     up += got;
   }
@@ -87,15 +87,46 @@ void measure(const std::string& row, bool exec) {
     ::waitpid(child, nullptr, 0);
 }
 
+// All wait for the end of a pipe, then sleep, each its share, and end.
+void sleep_together() {
+  constexpr int count = 1024, sleeps = 100000;
+  int gate[2] = {};
+  check(::pipe(gate) == 0, "pipe");
+  std::vector<pid_t> children;
+  for (int i = 0; i < count; ++i) {
+    const pid_t pid = ::fork();
+    check(pid >= 0, "fork");
+    if (pid == 0) {
+      ::close(gate[1]);
+      char nothing = 0;
+      if (::read(gate[0], &nothing, 1) != 0)
+        ::_exit(1);
+      for (int k = i; k < sleeps; k += count)
+        ::usleep(1000);
+      ::_exit(0);
+    }
+    children.push_back(pid);
+  }
+  const peers::Stopwatch watch;
+  ::close(gate[1]);
+  for (pid_t child : children)
+    ::waitpid(child, nullptr, 0);
+  peers::report("naps_1024", watch.seconds(), "s");
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   if (argc == 3 && mode == "child")
     be_a_child(std::stoi(argv[2]));
-  if (argc != 2 || (mode != "fork" && mode != "exec")) {
-    std::cerr << "usage: processes fork|exec\n";
+  if (argc == 2 && mode == "sleepers") {
+    sleep_together();
+    return 0;
+  }
+  if (argc > 3 || (mode != "fork" && mode != "exec")) {
+    std::cerr << "usage: processes fork|exec [COUNT] | sleepers\n";
     return 2;
   }
-  measure("start_256", mode == "exec");
+  measure(argc == 3 ? std::stoi(argv[2]) : 256, mode == "exec");
 }
