@@ -20,17 +20,8 @@ using std::chrono::microseconds;
 
 /// To a node itself.
 struct NodeAlarm {
-  enum Kind {
-    up,
-    done,
-    overdue,
-    flush,
-    fate,
-    poisoned,
-    gone,
-    limit,
-    duplicate
-  } kind = up;
+  enum Kind { up, done, overdue, flush, fate, poisoned, gone, limit, duplicate };
+  Kind kind = up;
   std::size_t slot = 0;
 };
 
