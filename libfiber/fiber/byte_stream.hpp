@@ -41,10 +41,15 @@ public:
     return writer;
   }
   bool compares() const { return compares_; }
+#pragma GCC diagnostic push
+#if defined(__GNUC__) && !defined(__clang__) // g++ 12 at -O3: it moves what is not there.
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
   void raw(const void* data, std::size_t size) {
     auto first = static_cast<const std::byte*>(data);
     out_->insert(out_->end(), first, first + size);
   }
+#pragma GCC diagnostic pop
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void put(const T& value) {
