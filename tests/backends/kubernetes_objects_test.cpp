@@ -74,7 +74,7 @@ TEST_F(Objects, names_are_names_of_hosts) {
       auto made = pod_name(plan_, spec_, serial);
       EXPECT_TRUE(is_label(made)) << made;
       EXPECT_TRUE(made.starts_with("fiber-0123456789-")) << made;
-      EXPECT_TRUE(made.ends_with("-" + std::to_string(serial))) << made;
+      EXPECT_TRUE(made.ends_with('-' + std::to_string(serial))) << made;
       EXPECT_EQ(made, pod_name(plan_, spec_, serial));
     }
   }
