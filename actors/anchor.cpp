@@ -6,6 +6,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "actors/code_place.hpp"
 #include "wire/error.hpp"
@@ -32,7 +33,26 @@ private:
   }
 };
 
+/// An anchor has nothing to say, and another one takes its place if it goes.
+class AnchorLink final : public wire::LinkHandler {
+public:
+  void on_message(wire::StreamId, Bytes) override {}
+  void on_silence() override {}
+  void on_closed(const std::string&) override {}
+};
+
 } // namespace
+
+void AnchorLinks::add(std::shared_ptr<wire::Link> link) {
+  link->start(std::make_shared<AnchorLink>());
+  std::lock_guard lock(mutex_);
+  links_.push_back(std::move(link));
+}
+
+void AnchorLinks::close() {
+  std::lock_guard lock(mutex_);
+  links_.clear();
+}
 
 void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot) {
   wire::Reactor reactor;

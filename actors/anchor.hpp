@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include "actors/node_boot.hpp"
 #include "backends/job_entry.hpp"
+#include "wire/link.hpp"
 
 namespace fiber::actors {
 
@@ -15,5 +19,19 @@ inline constexpr std::uint64_t anchor_incarnation = UINT64_MAX;
 /// end with code 0 when the driver is gone, and with another one when it is asked to end,
 /// so that whoever made it makes it again.
 [[noreturn]] void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot);
+
+/// A driver's links to its anchors. They are held until the session ends, as an anchor
+/// takes the end of its link for that: one that is asked to end may live on while the
+/// next one is there already. Thread-safe.
+class AnchorLinks {
+public:
+  void add(std::shared_ptr<wire::Link> link);
+  /// The session has ended.
+  void close();
+
+private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<wire::Link>> links_;
+};
 
 } // namespace fiber::actors

@@ -26,14 +26,6 @@ std::weak_ptr<Runtime> current_runtime; // NOLINT(bugprone-throwing-static-initi
 
 constexpr std::chrono::seconds pool_stop_limit{20};
 
-/// An anchor has nothing to say, and another one takes its place if it goes.
-class AnchorLink final : public wire::LinkHandler {
-public:
-  void on_message(wire::StreamId, Bytes) override {}
-  void on_silence() override {}
-  void on_closed(const std::string&) override {}
-};
-
 /// Blocks until the actor is down.
 void await_down(const caf::actor& actor) {
   if (!actor)
@@ -186,13 +178,10 @@ void Runtime::listen(const std::string& host) {
     return std::make_unique<wire::Listener>(
       *reactor_, ca_->issue("driver"), wire::Hello{session, services_->build, 0}, options,
       [this](const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
-        if (hello.incarnation != actors::anchor_incarnation) {
+        if (hello.incarnation == actors::anchor_incarnation)
+          anchors_.add(std::move(link));
+        else
           services_->arrivals->arrived(*system_, hello.incarnation, std::move(link));
-          return;
-        }
-        link->start(std::make_shared<AnchorLink>());
-        std::lock_guard lock(anchor_mutex_);
-        anchor_link_ = std::move(link);
       });
   };
   try {
@@ -319,7 +308,7 @@ void Runtime::close() {
   root_ = nullptr;
   backend_ = nullptr;
   listener_.reset();
-  anchor_link_.reset();
+  anchors_.close();
   reactor_.reset(); // Links are closed; their handlers may still write to actors.
   inline_host_.reset();
   system_.reset();

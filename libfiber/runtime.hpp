@@ -13,6 +13,7 @@
 
 #include <caf/all.hpp>
 
+#include "actors/anchor.hpp"
 #include "actors/borrowed_thread.hpp"
 #include "actors/node_link_actor.hpp"
 #include "actors/share_store.hpp"
@@ -132,8 +133,7 @@ private:
   std::unique_ptr<Metrics> metrics_; ///< Under the lock of the holders.
   Continuations continuations_;
   std::shared_ptr<JournalThread> journals_ = std::make_shared<JournalThread>();
-  std::mutex anchor_mutex_;
-  std::shared_ptr<wire::Link> anchor_link_; ///< Held: its end is the session's.
+  actors::AnchorLinks anchors_;
   std::unique_ptr<wire::SessionCa> ca_;
   std::unique_ptr<wire::Listener> listener_;
 };

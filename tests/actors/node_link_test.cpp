@@ -2,6 +2,7 @@
 // The promise: what the driver makes of what a job, its link and its engine say, and of
 // what they do not say in time.
 
+#include "actors/anchor.hpp"
 #include "actors/node_link_actor.hpp"
 
 #include <optional>
@@ -263,6 +264,18 @@ TEST_F(NodeLinkTest, reports_who_drained_as_planned_even_before_it_was_ready) {
   link_closes();
   ASSERT_EQ(heard->lost.size(), 1u);
   EXPECT_TRUE(heard->lost[0].planned);
+}
+
+/// It takes that for the end of the session, and its Job would take all pods along.
+TEST(AnchorLinks, of_an_anchor_stays_when_the_next_one_comes) {
+  auto first = std::make_shared<FakeLink>(), second = std::make_shared<FakeLink>();
+  AnchorLinks links;
+  links.add(first);
+  links.add(second);
+  EXPECT_EQ(first.use_count(), 2);
+  links.close();
+  EXPECT_EQ(first.use_count(), 1);
+  EXPECT_EQ(second.use_count(), 1);
 }
 
 /// Its pool may be gone.
