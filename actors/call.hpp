@@ -39,6 +39,7 @@ struct Batch {
   std::vector<std::uint64_t> ends; ///< Where each task's arguments end in `arguments`.
   Payload arguments;
   detail::KeptObjects kept; ///< What packed handles refer to.
+  std::size_t to_come = 0;  ///< About how many tasks will follow soon; 0: unknown.
 
   std::size_t size() const { return ends.size(); }
   std::uint64_t begin_of(std::size_t i) const { return i == 0 ? 0 : ends[i - 1]; }

@@ -34,7 +34,6 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::milliseconds flush_after{1};
 constexpr std::chrono::seconds last_words{2}; ///< To get results out before the job ends.
 constexpr std::chrono::milliseconds flush_limit{500}; ///< The same for open streams.
 constexpr std::chrono::seconds dial_limit{30};
@@ -201,8 +200,8 @@ void run_node(backends::JobEntry entry) {
       auto& slot = slots.emplace_back();
       slot = std::make_shared<SlotWorker>(SlotWorker::Settings{
         i, boot.first_rank + i, link, entry.page,
-        [&reactor, &slots, i] {
-          reactor.after(flush_after, [&slots, i] { slots[i]->flush_results(); });
+        [&reactor, &slots, i](std::chrono::milliseconds after) {
+          reactor.after(after, [&slots, i] { slots[i]->flush_results(); });
         },
         reactor.leadership(), boot.task_timeout, chaos_of(boot, link), boot.trace});
     }

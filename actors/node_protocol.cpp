@@ -36,6 +36,7 @@ void write(Writer& writer, const RunTasks& op) {
   writer.put(op.call);
   writer.put(op.first_index);
   writer.put(op.attempt);
+  writer.put(op.hold_us);
   pack(writer, op.lengths);
 }
 
@@ -133,6 +134,7 @@ RunTasks read_run(Reader& reader, const Payload& whole) {
   op.call = reader.get<std::uint64_t>();
   op.first_index = reader.get<std::uint64_t>();
   op.attempt = reader.get<std::uint32_t>();
+  op.hold_us = reader.get<std::uint32_t>();
   op.lengths = unpack<std::vector<std::uint64_t>>(reader);
   std::uint64_t total = 0;
   for (auto length : op.lengths) {

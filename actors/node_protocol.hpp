@@ -74,6 +74,7 @@ struct RunTasks {
   std::uint64_t call = 0;
   std::uint64_t first_index = 0;
   std::uint32_t attempt = 1;
+  std::uint32_t hold_us = 0; ///< For so long a result may wait for others.
   std::vector<std::uint64_t>
     lengths; ///< Of each task's arguments, which stand one behind the other.
   Payload arguments;

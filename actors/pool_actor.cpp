@@ -93,6 +93,7 @@ void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
   auto& record = calls[batch->call->id];
   record.call = batch->call;
   record.submitted += batch->size();
+  record.to_come = batch->to_come;
   TaskRange tasks{.batch = batch,
                   .from = 0,
                   .to = static_cast<std::uint32_t>(batch->size()),
@@ -120,6 +121,7 @@ void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
 void PoolState::end_call(std::uint64_t call) {
   if (auto record = calls.find(call); record != calls.end()) {
     record->second.fed = true;
+    record->second.to_come = 0;
     drop_call_if_over(call);
   }
 }

@@ -19,7 +19,9 @@ namespace {
 /// Tasks that a slot has in hand should last for so long: many times the 50 to 100 us
 /// that results and new tasks take on their way, and short enough that nothing is far
 /// from done.
-constexpr double horizon_ns = 2e6;
+constexpr std::chrono::microseconds least_horizon{2000};
+/// And for so long a worker, as the driver answers one after the other.
+constexpr std::chrono::microseconds horizon_a_worker{100};
 constexpr std::size_t most_credit = 1024;
 constexpr std::size_t bytes_in_hand = 1024 * 1024;
 /// Less waiting work than this is not worth taking back.
@@ -41,6 +43,11 @@ void PoolState::note_idle(Node& node, std::size_t slot) {
   idle.push_back({node.incarnation, slot});
 }
 
+/// For how long slots have work in hand.
+std::chrono::microseconds PoolState::horizon() const {
+  return std::max(least_horizon, std::chrono::microseconds(horizon_a_worker * hands()));
+}
+
 /// How many tasks of this call a slot may have.
 std::size_t PoolState::credit(const Call& call, std::size_t bytes) {
   if (settings.nested)
@@ -50,7 +57,8 @@ std::size_t PoolState::credit(const Call& call, std::size_t bytes) {
   // With no retry at all nothing is sent ahead: what may have started must not run again.
   if (settings.max_retries == 0 || mean < 0)
     return chunk;
-  auto tasks = 1 + static_cast<std::size_t>(std::ceil(horizon_ns / std::max(mean, 1.0)));
+  auto tasks = 1 + static_cast<std::size_t>(std::ceil(
+                     1e3 * static_cast<double>(horizon().count()) / std::max(mean, 1.0)));
   tasks = std::min(tasks, bytes_in_hand / std::max<std::size_t>(1, bytes));
   tasks = std::clamp<std::size_t>(tasks, 2, most_credit);
   return (tasks + chunk - 1) / chunk * chunk; // Chunks stay together.
@@ -91,10 +99,11 @@ void PoolState::fill(Node& node, std::size_t slot) {
   if (has >= may_have || (has > may_have / 2 && !settings.nested))
     return;
   auto most = may_have - has;
-  // The end of a queue is shared out: half of an even share each.
+  // The end of a call is shared out: half of an even share each.
   auto least = std::min(most, std::max<std::size_t>(1, call.chunksize));
   if (!settings.nested)
-    most = std::clamp<std::size_t>(queue.size() / (2 * workers_up()), least, most);
+    most =
+      std::clamp((queue.size() + calls[call.id].to_come) / (2 * hands()), least, most);
   NodeFrame frame;
   while (most > 0 && !queue.empty() && usable(node)) {
     auto limit = std::max(bytes_in_hand / 4, bytes_a_task(queue.next()));
@@ -163,6 +172,7 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   run.call = call.id;
   run.first_index = batch.first + tasks.from;
   run.attempt = tasks.attempt;
+  run.hold_us = static_cast<std::uint32_t>(horizon().count() / 4);
   run.lengths.reserve(tasks.size());
   auto begin = batch.begin_of(tasks.from);
   for (auto i = tasks.from; i < tasks.to; ++i)

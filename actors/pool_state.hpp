@@ -54,8 +54,9 @@ struct PoolState {
   struct CallRecord {
     std::shared_ptr<const Call> call;
     std::size_t submitted = 0, ended = 0;
-    bool fed = false;       ///< No more tasks will come.
-    bool cancelled = false; ///< Tasks that come back end as Cancelled.
+    std::size_t to_come = 0; ///< About how many tasks will follow soon.
+    bool fed = false;        ///< No more tasks will come.
+    bool cancelled = false;  ///< Tasks that come back end as Cancelled.
   };
   /// How long the tasks of one callable run, over all of its calls.
   struct Pace {
@@ -113,7 +114,10 @@ struct PoolState {
   void append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFrame& frame);
   void flush(Node& node, NodeFrame& frame);
   Pace& pace(const Call& call) { return paces[call.callable.open()]; }
+  std::chrono::microseconds horizon() const;
   std::size_t credit(const Call& call, std::size_t bytes_a_task);
+  /// About how many slots there are.
+  std::size_t hands() const { return nodes.size() * settings.workers_per_job; }
   void note_idle(Node& node, std::size_t slot);
   void recall(Node& node, std::size_t slot, std::size_t most);
   void steal();

@@ -14,10 +14,10 @@
 namespace fiber::actors {
 namespace {
 
-/// Results are gathered until one of these is reached, or nothing is left to run.
+/// Results are gathered until one of these is reached, the first one's time is over, or
+/// nothing is left to run.
 constexpr std::size_t most_results = 128;
 constexpr std::size_t most_result_bytes = 32 * 1024;
-constexpr std::chrono::microseconds longest_hold{500}; ///< From the first one's start.
 
 thread_local const TaskContext* current_task = nullptr;
 
@@ -98,6 +98,7 @@ std::optional<SlotWorker::Task> SlotWorker::take() {
             run.tasks.first_seq + run.next,
             {static_cast<std::size_t>(run.tasks.first_index + run.next),
              static_cast<int>(run.tasks.attempt), settings_.rank, this},
+            std::chrono::microseconds(run.tasks.hold_us),
             run.tasks.arguments.slice(run.begin, length)};
   auto limited = settings_.task_timeout.count() > 0;
   running_ = {run.tasks.call, task.seq, limited ? Clock::now() : Clock::time_point{}};
@@ -176,7 +177,8 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
                             Payload tail, detail::KeptObjects kept,
                             Clock::time_point begin) {
   using std::chrono::nanoseconds;
-  nanoseconds busy = Clock::now() - begin;
+  auto end = Clock::now();
+  nanoseconds busy = end - begin;
   auto size = value.size() + tail.size();
   std::unique_lock lock(results_mutex_);
   auto& results = pending_.results;
@@ -186,7 +188,7 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
     flush_locked();
   if (results.empty()) {
     pending_.first_seq = task.seq;
-    oldest_ = Clock::now() - busy;
+    oldest_ = begin;
   }
   results.push_back({status, size, 0});
   tail_ = std::move(tail);
@@ -204,13 +206,13 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
   std::move(kept.begin(), kept.end(), std::back_inserter(kept_));
   // Whoever waits for the last ones waits no longer than needed.
   if (task.last || results.size() >= most_results || size >= most_result_bytes ||
-      values_.size() >= most_result_bytes || Clock::now() - oldest_ >= longest_hold) {
+      values_.size() >= most_result_bytes || end - oldest_ >= task.hold) {
     flush_locked();
     return;
   }
   if (!std::exchange(flush_requested_, true)) {
     lock.unlock(); // The next task may be a long one.
-    settings_.request_flush();
+    settings_.request_flush(std::chrono::ceil<std::chrono::milliseconds>(2 * task.hold));
   }
 }
 

@@ -44,8 +44,8 @@ public:
     std::size_t rank = 0;
     std::shared_ptr<wire::Link> link;
     std::shared_ptr<backends::SharedPage> page; ///< Null: starts are not announced.
-    /// Asks for flush_results() in a millisecond. Called at most once until that happens.
-    std::function<void()> request_flush;
+    /// Asks for flush_results() in so long. Called at most once until that happens.
+    std::function<void(std::chrono::milliseconds)> request_flush;
     /// Of the link's reactor, for a thread that waits for tasks; null: none.
     std::shared_ptr<wire::Leadership> leadership = nullptr;
     std::chrono::nanoseconds task_timeout{0}; ///< How long a task may run; 0: no limit.
@@ -97,6 +97,7 @@ private:
     std::shared_ptr<const CallCode> code;
     std::uint64_t seq = 0;
     TaskContext context;
+    std::chrono::microseconds hold; ///< Its result may wait for so long.
     Payload arguments;
     bool last = false;                      ///< Nothing else was waiting.
     std::vector<std::uint64_t> closed = {}; ///< Calls to forget by the way.

@@ -17,8 +17,7 @@ namespace {
 constexpr std::size_t batch_tasks = 256;
 constexpr std::size_t batch_bytes = 64 * 1024;
 constexpr std::int64_t batch_ns = 2'000'000;
-/// Unfinished tasks, and bytes of their arguments, that a call with a window has at most.
-constexpr std::size_t window_tasks = 16 * 1024;
+/// Bytes of arguments of unfinished tasks that a call with a window has at most.
 constexpr std::size_t window_bytes = 64 * 1024 * 1024;
 
 thread_local KeepScope* innermost = nullptr;
@@ -30,9 +29,9 @@ std::int64_t coarse_now() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-std::size_t window_of(std::size_t bytes, std::size_t tasks) {
+std::size_t window_of(std::size_t bytes, std::size_t tasks, std::size_t most) {
   auto average = std::max<std::size_t>(1, bytes / std::max<std::size_t>(1, tasks));
-  return std::clamp<std::size_t>(window_bytes / average, 4, window_tasks);
+  return std::clamp<std::size_t>(window_bytes / average, 4, most);
 }
 
 } // namespace
@@ -66,6 +65,7 @@ std::shared_ptr<Results> CallFeed::results() const {
 }
 
 void CallFeed::expect(std::size_t tasks) {
+  expected_ = tasks;
   target_->results->expect(tasks);
 }
 
@@ -121,7 +121,7 @@ void CallFeed::flush() {
   auto next = reuse(bytes_.size());
   next.clear();
   target_->send(std::exchange(bytes_, std::move(next)), std::exchange(ends_, {}),
-                std::exchange(kept_, {}));
+                std::exchange(kept_, {}), to_come());
   if (journalled())
     target_->journal->wait_room();
   if (!limited_)
@@ -136,10 +136,17 @@ void CallFeed::finish() {
   target_->end();
 }
 
+/// About: a range that came with a size may hold less, and one with a window waits.
+std::size_t CallFeed::to_come() const {
+  auto left = expected_ - std::min(expected_, added_);
+  return limited_ ? std::min(left, window()) : left;
+}
+
 std::size_t CallFeed::window() const {
+  auto most = target_->window_tasks;
   // Results from the journal are there at once, in full.
-  return std::min(window_of(sent_bytes_, sent_),
-                  window_of(target_->restored_bytes, target_->restored_tasks));
+  return std::min(window_of(sent_bytes_, sent_, most),
+                  window_of(target_->restored_bytes, target_->restored_tasks, most));
 }
 
 bool CallFeed::wants(std::size_t taken) const {

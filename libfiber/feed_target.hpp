@@ -19,18 +19,21 @@ public:
   Target(std::shared_ptr<PoolCore> core, std::shared_ptr<const actors::Call> call,
          std::shared_ptr<CallResults> of, std::shared_ptr<JournalledResults> with = {},
          std::size_t most = actors::most_value_bytes)
-    : results(std::move(of)), journal(std::move(with)), most_bytes(most),
-      core_(std::move(core)), call_(std::move(call)) {
+    : results(std::move(of)), journal(std::move(with)),
+      window_tasks(core->window_tasks()), most_bytes(most), core_(std::move(core)),
+      call_(std::move(call)) {
     core_->call_begins();
   }
 
-  void send(Bytes bytes, std::vector<std::uint64_t> ends, KeptObjects kept) {
+  void send(Bytes bytes, std::vector<std::uint64_t> ends, KeptObjects kept,
+            std::size_t to_come) {
     auto batch = std::make_shared<actors::Batch>();
     batch->call = call_;
     batch->first = results->submitted();
     batch->ends = std::move(ends);
     batch->arguments = Payload(std::move(bytes));
     batch->kept = std::move(kept);
+    batch->to_come = to_come;
     if (journal)
       journal->expect(batch->first, std::exchange(digests, {}));
     results->add_submitted(batch->size());
@@ -68,10 +71,11 @@ public:
 
   std::shared_ptr<CallResults> results;
   const std::shared_ptr<JournalledResults> journal; ///< These results; null without one.
-  const std::size_t most_bytes; ///< That one task's arguments may have.
-  std::int64_t oldest = 0;      ///< When the first task that was not handed over came.
-  Digest compared{};            ///< Of the arguments of the task that is being added.
-  std::vector<Digest> digests;  ///< Of the arguments that were not handed over.
+  const std::size_t window_tasks; ///< Unfinished ones that a call with a window has.
+  const std::size_t most_bytes;   ///< That one task's arguments may have.
+  std::int64_t oldest = 0;        ///< When the first task that was not handed over came.
+  Digest compared{};              ///< Of the arguments of the task that is being added.
+  std::vector<Digest> digests;    ///< Of the arguments that were not handed over.
   std::vector<actors::Completion> restored;           ///< Not handed over yet.
   std::size_t restored_now = 0;                       ///< Bytes in it.
   std::size_t restored_tasks = 0, restored_bytes = 0; ///< That were handed over.

@@ -39,7 +39,7 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
   for (std::uint32_t i = 0; i < node->boot.slots; ++i)
     node->slots.push_back(std::make_shared<actors::SlotWorker>(
       actors::SlotWorker::Settings{i, node->boot.first_rank + i, node->link, nullptr,
-                                   [] {}, nullptr, node->boot.task_timeout, nullptr,
+                                   [](auto) {}, nullptr, node->boot.task_timeout, nullptr,
                                    node->boot.trace}));
   std::weak_ptr<Node> weak = node;
   auto stop = [this, weak](int code, const std::string& why) {

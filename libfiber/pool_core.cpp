@@ -15,6 +15,10 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t most_workers = 100000;
+/// Unfinished tasks of a call with a window: enough to share out without going round to
+/// each worker for each task.
+constexpr std::size_t least_window = 16 * 1024;
+constexpr std::size_t window_a_worker = 128;
 /// More than any call has; what is computed with it stays far from overflow.
 constexpr std::size_t most_chunk = std::size_t{1} << 40;
 
@@ -204,6 +208,10 @@ bool PoolCore::await(const actors::Reply<T>& reply, Results::Clock::time_point l
       reply.wait_until(Results::Clock::now() + std::chrono::milliseconds(1));
   }
   return true;
+}
+
+std::size_t PoolCore::window_tasks() const {
+  return std::max(least_window, window_a_worker * workers_);
 }
 
 void PoolCore::start_workers() {

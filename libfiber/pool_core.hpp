@@ -36,6 +36,8 @@ public:
   /// A call will hand over tasks, until call_fed(). Throws Closed.
   void call_begins();
   void call_fed();
+  /// Unfinished tasks that a call with a window has at most.
+  std::size_t window_tasks() const;
   void start_workers();
   bool wait_workers(Results::Clock::time_point limit);
   void resize(std::size_t workers);

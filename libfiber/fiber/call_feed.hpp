@@ -62,7 +62,7 @@ public:
     else
       return add<T>(T(arguments));
   }
-  /// How many tasks there will be, for who watches.
+  /// How many tasks there will be.
   void expect(std::size_t tasks);
   /// Hands over what has gathered.
   void flush();
@@ -84,14 +84,16 @@ private:
   /// journal if it is there; then says what add() does.
   std::optional<bool> restore();
   bool end_task(KeepScope& scope);
+  std::size_t to_come() const;
   std::size_t window() const;
 
   std::unique_ptr<Target> target_;
   Bytes bytes_;
   std::vector<std::uint64_t> ends_;
   KeptObjects kept_;
-  std::size_t added_ = 0; ///< Tasks, handed over or not.
-  std::size_t sent_ = 0;  ///< So many of them went to the pool, with so many bytes.
+  std::size_t expected_ = 0; ///< Tasks, in all; 0: unknown.
+  std::size_t added_ = 0;    ///< Handed over or not.
+  std::size_t sent_ = 0;     ///< So many of them went to the pool, with so many bytes.
   std::size_t sent_bytes_ = 0;
   Bytes compared_; ///< The arguments of one task as a journal compares them.
   bool limited_ = false;

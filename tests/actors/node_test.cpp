@@ -52,7 +52,7 @@ protected:
 
   std::shared_ptr<FakeLink> link = std::make_shared<FakeLink>();
   std::shared_ptr<SlotWorker> slot =
-    std::make_shared<SlotWorker>(SlotWorker::Settings{0, 0, link, nullptr, [] {}});
+    std::make_shared<SlotWorker>(SlotWorker::Settings{0, 0, link, nullptr, [](auto) {}});
 
 private:
   void run() {
@@ -97,7 +97,7 @@ struct Counted {
 
 TEST(Slot, forgets_a_call_that_is_over_without_another_task) {
   auto link = std::make_shared<FakeLink>();
-  SlotWorker slot({0, 0, link, nullptr, [] {}});
+  SlotWorker slot({0, 0, link, nullptr, [](auto) {}});
   std::thread thread([&] { slot.run(); });
   auto callable = AnyCallable::of<int, false>(Counted());
   RunTasks tasks;

@@ -90,7 +90,8 @@ protected:
     run();
   }
 
-  void submit(std::size_t tasks, std::size_t chunksize = 1) {
+  /// With tasks to come the call is not over.
+  void submit(std::size_t tasks, std::size_t chunksize = 1, std::size_t to_come = 0) {
     pool_ = spawn_pool(*system_, settings);
     auto call = std::make_shared<Call>();
     call->id = 1;
@@ -100,10 +101,12 @@ protected:
     auto batch = std::make_shared<Batch>();
     batch->call = call;
     batch->arguments = Payload(Bytes(4 * tasks));
+    batch->to_come = to_come;
     for (std::size_t i = 1; i <= tasks; ++i)
       batch->ends.push_back(4 * i);
     tell(Submit{batch});
-    tell(EndCall{1});
+    if (to_come == 0)
+      tell(EndCall{1});
   }
 
   /// The newest job that the pool ordered becomes ready as this incarnation.
@@ -150,10 +153,11 @@ protected:
       }
   }
 
-  void answer(std::uint64_t incarnation, std::uint64_t seq, std::size_t n = 1) {
+  void answer(std::uint64_t incarnation, std::uint64_t seq, std::size_t n = 1,
+              std::chrono::nanoseconds busy = std::chrono::milliseconds(100)) {
     NodeResults news{incarnation, {}};
     news.results.first_seq = seq;
-    news.results.busy_ns = n * 100'000'000;
+    news.results.busy_ns = n * static_cast<std::uint64_t>(busy.count());
     for (std::size_t i = 0; i < n; ++i)
       news.results.results.push_back({TaskResult::Status::value, 4, 4 * i});
     news.results.bytes = Payload(Bytes(4 * n));

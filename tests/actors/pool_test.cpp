@@ -21,6 +21,35 @@ TEST_F(PoolTest, sends_a_callable_once_and_tasks_as_they_are_answered) {
   EXPECT_TRUE(has_value(0) && has_value(1) && has_value(2));
 }
 
+// The driver answers one worker after the other: many must not need it too often.
+TEST_F(PoolTest, gives_the_more_at_a_time_the_more_workers_there_are) {
+  std::size_t given = 0, held_us = 0;
+  for (std::size_t slots : {1, 64}) {
+    settings.workers_per_job = slots;
+    submit(10000, 0);
+    auto& node = up(1);
+    ASSERT_EQ(node.runs.size(), slots);
+    answer(1, 1, 1, std::chrono::milliseconds(1));
+    auto& more = node.runs.back();
+    EXPECT_EQ(more.slot, 0u);
+    EXPECT_GT(more.lengths.size(), given);
+    EXPECT_GT(more.hold_us, held_us);
+    given = more.lengths.size();
+    held_us = more.hold_us;
+  }
+}
+
+// Else whoever hands in a long call would have the first of it dealt out one by one.
+TEST_F(PoolTest, shares_out_what_is_to_come_as_well) {
+  for (std::size_t to_come : {0, 10000}) {
+    settings.workers_per_job = 64;
+    submit(64 + 8, 0, to_come);
+    auto& node = up(1);
+    answer(1, 1, 1, std::chrono::milliseconds(1));
+    EXPECT_EQ(node.runs.back().lengths.size(), to_come > 0 ? 8u : 1u);
+  }
+}
+
 TEST_F(PoolTest, refuses_a_result_that_comes_twice_and_one_of_a_lost_node) {
   submit(2);
   up(1);

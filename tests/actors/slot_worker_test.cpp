@@ -46,7 +46,7 @@ public:
             .rank = 0,
             .link = links_.first,
             .page = nullptr,
-            .request_flush = [this] { ++flushes_requested; },
+            .request_flush = [this](auto) { ++flushes_requested; },
             .task_timeout = task_timeout,
             .timed = timed,
             .most_result_bytes = most}) {
@@ -55,7 +55,8 @@ public:
 
   /// Gives the slot one task for each of `arguments`.
   template <class R>
-  void push(R (*f)(int), const std::vector<int>& arguments) {
+  void push(R (*f)(int), const std::vector<int>& arguments,
+            std::chrono::microseconds hold = std::chrono::microseconds(500)) {
     auto callable = AnyCallable::of<int, false>(f);
     Bytes packed;
     Writer writer(packed);
@@ -66,6 +67,7 @@ public:
                .call = 1,
                .first_index = 0,
                .attempt = 1,
+               .hold_us = static_cast<std::uint32_t>(hold.count()),
                .lengths = std::vector<std::uint64_t>(arguments.size(), sizeof(int)),
                .arguments = Payload(std::move(packed))},
               std::make_shared<CallCode>(
@@ -129,6 +131,15 @@ TEST(SlotWorker, sends_the_result_of_a_long_task_as_it_ends) {
 int sleeps_us(int us) {
   std::this_thread::sleep_for(std::chrono::microseconds(us));
   return us;
+}
+
+TEST(SlotWorker, gathers_the_results_of_longer_ones_if_it_is_told_to) {
+  Bench bench;
+  bench.push(&sleeps_us, {1000, 1000, 1000}, std::chrono::hours(1));
+  bench.slot.finish();
+  bench.slot.run();
+  EXPECT_EQ(bench.driver->frames.size(), 1U);
+  EXPECT_EQ(bench.flushes_requested, 1) << "the next one might have been very long";
 }
 
 TEST(SlotWorker, tells_the_longest_task_of_a_frame_from_the_others) {
