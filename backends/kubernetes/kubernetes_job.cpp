@@ -25,7 +25,8 @@ constexpr milliseconds shortest_grace{1000};
 bool is_of_the_runtime(std::string_view text) {
   return text.starts_with("rpc error: code = NotFound desc = an error occurred when try "
                           "to find container") ||
-         text.starts_with("unable to retrieve container logs for ");
+         text.starts_with("unable to retrieve container logs for ") ||
+         text.starts_with("failed to try resolving symlinks in path ");
 }
 
 } // namespace

@@ -328,7 +328,9 @@ INSTANTIATE_TEST_SUITE_P(
   Of, WordsOfARuntime,
   testing::Values("rpc error: code = NotFound desc = an error occurred when try to find "
                   "container",
-                  "unable to retrieve container logs for containerd://0123456789abcdef"));
+                  "unable to retrieve container logs for containerd://0123456789abcdef",
+                  "failed to try resolving symlinks in path \"/var/log/pods/a_b/0.log\": "
+                  "lstat /var/log/pods/a_b/0.log: no such file or directory"));
 
 TEST_F(ScriptedKubernetes, a_log_that_is_forbidden_is_told_once) {
   start();
