@@ -48,13 +48,13 @@ std::shared_ptr<Link> dial(Reactor& reactor, const std::string& host, std::uint1
     if (progress == Greeting::Progress::done)
       return link_over(reactor, greeting.take_transport(), options);
     if (progress == Greeting::Progress::failed) {
-      auto problem = "no link to " + where + ": it " + greeting.error();
+      auto problem = "no link to " + where + ": " + greeting.error();
       if (greeting.other_build())
         throw OtherBuild(problem);
       throw WireError(problem);
     }
     if (!wait_for(greeting.fd(), progress == Greeting::Progress::want_write, until))
-      throw WireError("no link to " + where + ": it " + greeting.unfinished());
+      throw WireError("no link to " + where + ": " + greeting.unfinished());
   }
 }
 

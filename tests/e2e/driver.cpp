@@ -2,6 +2,7 @@
 // A driver that tests stop or kill; its argument says what it does.
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <span>
 #include <sstream>
@@ -19,6 +20,7 @@ namespace {
 
 std::size_t work_a_while(std::size_t i) {
   note("runs", std::to_string(i));
+  note("clock", std::to_string(std::time(nullptr)));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   return f(i);
 }

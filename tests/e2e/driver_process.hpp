@@ -11,7 +11,8 @@ namespace fiber::e2e {
 /// A driver of its own, so that a test can stop or kill it: fault_driver, see driver.cpp.
 class Driver {
 public:
-  /// Starts the program: "work" maps 0 .. 199 and notes in "driver" what came of it;
+  /// Starts the program: "work" maps 0 .. 199, each noted in "runs" as it starts and its
+  /// wall clock in "clock", and notes in "driver" what came of it;
   /// "resume" does so by imap with a journal, and notes each result in "seen"; "hold"
   /// keeps four workers busy, each with a child of its own, for good. `settings` are
   /// added to this environment.
