@@ -103,6 +103,10 @@ struct NodeState {
         slot->stop(call);
       return;
     }
+    case Op::stop_task: {
+      auto stop = read_stop_task(reader);
+      return slot(stop.slot).stop_task(stop.seq);
+    }
     case Op::retire:
       for (auto& slot : parts.slots)
         slot->finish();

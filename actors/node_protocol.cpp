@@ -45,6 +45,11 @@ void write(Writer& writer, const Recall& op) {
   writer.put(op);
 }
 
+void write(Writer& writer, const StopTask& op) {
+  writer.put(Op::stop_task);
+  writer.put(op);
+}
+
 void write(Writer& writer, const Ready& op) {
   writer.put(Op::ready);
   writer.put(op.incarnation);
@@ -148,6 +153,10 @@ RunTasks read_run(Reader& reader, const Payload& whole) {
 
 Recall read_recall(Reader& reader) {
   return reader.get<Recall>();
+}
+
+StopTask read_stop_task(Reader& reader) {
+  return reader.get<StopTask>();
 }
 
 Ready read_ready(Reader& reader) {

@@ -25,15 +25,16 @@ inline constexpr wire::StreamId share_stream = 2;
 
 enum class Op : std::uint8_t {
   // driver to node
-  open,   ///< OpenCall
-  run,    ///< RunTasks
-  close,  ///< call id: its callable is needed no more
-  recall, ///< Recall
-  stop,   ///< call id: tell its running tasks to stop
-  retire, ///< finish what you have, then end
-  probe,  ///< answer with probed
-  shared, ///< padding, id, whether there is one, size and bytes of a shared value
-  freed,  ///< id of a shared value that nobody holds any more
+  open,      ///< OpenCall
+  run,       ///< RunTasks
+  close,     ///< call id: its callable is needed no more
+  recall,    ///< Recall
+  stop,      ///< call id: tell its running tasks to stop
+  stop_task, ///< StopTask
+  retire,    ///< finish what you have, then end
+  probe,     ///< answer with probed
+  shared,    ///< padding, id, whether there is one, size and bytes of a shared value
+  freed,     ///< id of a shared value that nobody holds any more
   // node to driver
   ready,         ///< Ready
   results,       ///< TaskResults
@@ -84,6 +85,12 @@ struct RunTasks {
 struct Recall {
   std::uint32_t slot = 0;
   std::uint32_t most = 0;
+};
+
+/// Tell this task to stop, if it runs.
+struct StopTask {
+  std::uint32_t slot = 0;
+  std::uint64_t seq = 0;
 };
 
 struct Ready {
@@ -169,6 +176,7 @@ void write(Writer& writer,
 void write(Writer& writer,
            const TaskResults& op); ///< All but `bytes`, which must follow.
 void write(Writer& writer, const Recall& op);
+void write(Writer& writer, const StopTask& op);
 void write(Writer& writer, const Ready& op);
 void write(Writer& writer, const HandedBack& op);
 void write(Writer& writer, const Overdue& op);
@@ -183,6 +191,7 @@ Op read_op(Reader& reader); ///< Throws Error on a value that is none.
 OpenCall read_open(Reader& reader, const Payload& whole);
 RunTasks read_run(Reader& reader, const Payload& whole);
 Recall read_recall(Reader& reader);
+StopTask read_stop_task(Reader& reader);
 Ready read_ready(Reader& reader);
 /// `timed`: behind Op::timed_results.
 TaskResults read_results(Reader& reader, const Payload& whole, bool timed = false);

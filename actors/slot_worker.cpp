@@ -107,6 +107,10 @@ std::optional<SlotWorker::Task> SlotWorker::take() {
     queue_.pop_front();
   task.last = queue_.empty();
   task.closed.swap(closed_);
+  if (!unwanted_.empty()) {
+    task.unwanted = std::ranges::count(unwanted_, task.seq) > 0;
+    std::erase_if(unwanted_, [&](auto seq) { return seq <= task.seq; });
+  }
   return task;
 }
 
@@ -125,6 +129,8 @@ void SlotWorker::run_task(const Task& task) {
   detail::KeepScope handles;
   try {
     TaskScope scope(task.context);
+    if (task.unwanted)
+      throw Cancelled("it was told to stop before it began");
     Reader arguments(task.arguments.bytes());
     Writer result(value, &tail);
     if (task.code->single)
@@ -274,10 +280,27 @@ HandedBack SlotWorker::recall(std::size_t most) {
 }
 
 void SlotWorker::stop(std::uint64_t call) {
+  stop_if([&](const Running& running) { return running.call == call; });
+}
+
+void SlotWorker::stop_task(std::uint64_t seq) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!queue_.empty() && seq < next_seq_ &&
+        seq >= queue_.front().tasks.first_seq + queue_.front().next) {
+      unwanted_.push_back(seq);
+      return;
+    }
+  }
+  stop_if([&](const Running& running) { return running.seq == seq; });
+}
+
+template <class Which>
+void SlotWorker::stop_if(Which is_meant) {
   std::stop_source stop(std::nostopstate);
   {
     std::lock_guard lock(mutex_);
-    if (!running_ || running_->call != call)
+    if (!running_ || !is_meant(*running_))
       return;
     running_->stopped = true;
     stop = stop_;

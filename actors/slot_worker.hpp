@@ -69,6 +69,8 @@ public:
   HandedBack recall(std::size_t most);
   /// Tells the running task to stop, if it is of this call.
   void stop(std::uint64_t call);
+  /// Tells the task with this number to stop; one that waits does not run at all.
+  void stop_task(std::uint64_t seq);
   /// Whether the running task has come to its limit, told once and to itself as well; and
   /// when to ask again, which is no use as long as there is nothing to run.
   struct DeadlineCheck {
@@ -100,6 +102,7 @@ private:
     std::chrono::microseconds hold; ///< Its result may wait for so long.
     Payload arguments;
     bool last = false;                      ///< Nothing else was waiting.
+    bool unwanted = false;                  ///< It was told to stop before it began.
     std::vector<std::uint64_t> closed = {}; ///< Calls to forget by the way.
   };
 
@@ -110,6 +113,8 @@ private:
     bool overdue = false;
   };
 
+  template <class Which>
+  void stop_if(Which is_meant);
   std::optional<Task> take();
   std::optional<Task> wait_for_task();
   void run_task(const Task& task);
@@ -132,6 +137,7 @@ private:
   std::optional<Running> running_;
   std::stop_source stop_{std::nostopstate}; ///< Of the running task, if it has asked.
   std::uint64_t next_seq_ = 1;              ///< Behind the last task it got.
+  std::vector<std::uint64_t> unwanted_;     ///< Tasks that wait and need not run.
   bool finishing_ = false;
   // Results that are held back.
   std::mutex results_mutex_;

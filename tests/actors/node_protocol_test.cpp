@@ -115,6 +115,7 @@ TEST(NodeProtocol, carries_small_operations_one_behind_the_other) {
   Writer writer(bytes);
   write(writer, Op::probe);
   write(writer, Recall{4, 9});
+  write(writer, StopTask{3, 1ull << 40});
   write(writer, HandedBack{4, 17, 21});
   write(writer, Op::close, 33);
   write(writer, Ready{8, 2, 77, "build"});
@@ -123,6 +124,10 @@ TEST(NodeProtocol, carries_small_operations_one_behind_the_other) {
   EXPECT_EQ(read_op(reader), Op::probe);
   ASSERT_EQ(read_op(reader), Op::recall);
   EXPECT_EQ(read_recall(reader).most, 9u);
+  ASSERT_EQ(read_op(reader), Op::stop_task);
+  auto stop = read_stop_task(reader);
+  EXPECT_EQ(stop.slot, 3u);
+  EXPECT_EQ(stop.seq, 1ull << 40);
   ASSERT_EQ(read_op(reader), Op::handed_back);
   auto back = read_handed_back(reader);
   EXPECT_EQ(back.slot, 4u);

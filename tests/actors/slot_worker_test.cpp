@@ -198,6 +198,35 @@ TEST(SlotWorker, tells_a_task_to_stop_and_not_the_next_one) {
   EXPECT_EQ(unpack<int>(reader), 11) << "it was not told before";
 }
 
+/// The first stops the second, which waits, and itself. Returns what it was told.
+int stops_two(int i) {
+  auto* host = TaskContext::current()->host;
+  auto& slot = *static_cast<SlotWorker*>(host);
+  auto stop = host->stop_token();
+  if (i > 1)
+    return i * 1000 + (stop.stop_requested() ? 1 : 0);
+  slot.stop_task(2);
+  slot.stop_task(4); // Nobody has it yet.
+  auto before = stop.stop_requested();
+  slot.stop_task(1);
+  return (before ? 100 : 0) + (stop.stop_requested() ? 10 : 0);
+}
+
+TEST(SlotWorker, stops_one_task_and_does_not_begin_it_if_it_waits) {
+  Bench bench;
+  bench.push(&stops_two, {1, 2, 3});
+  bench.slot.finish();
+  bench.slot.run();
+  ASSERT_EQ(bench.driver->frames.size(), 1U);
+  auto& frame = bench.driver->frames[0];
+  ASSERT_EQ(frame.results.size(), 3U);
+  Reader first(frame.bytes.bytes());
+  EXPECT_EQ(unpack<int>(first), 10);
+  ASSERT_EQ(frame.results[1].status, TaskResult::Status::failure);
+  EXPECT_NE(read_failure(first).what.find("before it began"), std::string::npos);
+  EXPECT_EQ(unpack<int>(first), 3000) << "it is told nothing";
+}
+
 int outlasts_the_limit(int) {
   auto* host = TaskContext::current()->host;
   auto& slot = *static_cast<SlotWorker*>(host);
