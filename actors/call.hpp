@@ -28,6 +28,9 @@ struct Call {
   std::uint64_t id = 0; ///< Unique within the pool.
   AnyCallable callable;
   std::size_t chunksize = 0; ///< Tasks handed to a worker at a time; 0: as many as suit.
+  /// A task that runs for longer than so many times the median gets a second copy on an
+  /// idle worker; 0: none does.
+  double speculate = 0;
   bool single = false; ///< Exactly one task: workers need not remember the callable.
   std::shared_ptr<ResultSink> sink;
 };

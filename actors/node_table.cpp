@@ -21,7 +21,7 @@ std::optional<TaskRange> Slot::finish(std::uint64_t seq) {
   return finish_nested(seq);
 }
 
-std::deque<RunningRange>::iterator Slot::find(std::uint64_t seq) {
+Slot::Place Slot::find(std::uint64_t seq) {
   return std::find_if(running_.begin(), running_.end(), [&](const RunningRange& range) {
     return seq >= range.first_seq && seq < range.first_seq + range.tasks.size();
   });
@@ -67,21 +67,31 @@ std::vector<TaskRange> Slot::hand_back(std::uint64_t from_seq, std::uint64_t to_
   return back;
 }
 
+Slot::Place Slot::single_out(Place range, std::uint64_t seq) {
+  RunningRange before{range->tasks.split(seq - range->first_seq), range->first_seq};
+  RunningRange task{range->tasks.split(1), seq};
+  range->first_seq = seq + 1;
+  if (range->tasks.size() == 0)
+    range = running_.erase(range);
+  range = running_.insert(range, std::move(task));
+  return before.tasks.size() > 0 ? running_.insert(range, std::move(before)) + 1 : range;
+}
+
 std::optional<TaskRange> Slot::abandon(std::uint64_t seq) {
   auto found = find(seq);
   if (found == running_.end() || found->tasks.ended)
     return std::nullopt;
-  RunningRange before{found->tasks.split(seq - found->first_seq), found->first_seq};
-  RunningRange task{found->tasks.split(1), seq};
-  found->first_seq = seq + 1;
-  if (found->tasks.size() == 0)
-    found = running_.erase(found);
-  auto open = task.tasks;
-  task.tasks.ended = true;
-  found = running_.insert(found, std::move(task));
-  if (before.tasks.size() > 0)
-    running_.insert(found, std::move(before));
+  found = single_out(found, seq);
+  auto open = found->tasks;
+  found->tasks.ended = true;
   return open;
+}
+
+bool Slot::overtake(std::uint64_t seq) {
+  if (!abandon(seq))
+    return false;
+  find(seq)->tasks.overtaken = true;
+  return true;
 }
 
 std::vector<TaskRange> Slot::abandon_call(std::uint64_t call) {
@@ -98,6 +108,13 @@ bool Slot::has_abandoned(std::uint64_t seq) const {
   return std::any_of(running_.begin(), running_.end(), [&](auto& range) {
     return range.tasks.ended && range.first_seq <= seq;
   });
+}
+
+RunningRange* Slot::uncopied() {
+  auto found = std::find_if(running_.begin(), running_.end(), [](auto& range) {
+    return !range.tasks.ended && !range.tasks.twin;
+  });
+  return found != running_.end() ? &*single_out(found, found->first_seq) : nullptr;
 }
 
 std::deque<RunningRange> Slot::lose() {

@@ -45,6 +45,13 @@ public:
   std::vector<TaskRange> abandon_call(std::uint64_t call);
   /// Whether a task with this number or a lower one was abandoned and is still here.
   bool has_abandoned(std::uint64_t seq) const;
+  /// The same for a task that another copy of it has ended.
+  bool overtake(std::uint64_t seq);
+  /// The oldest task that has neither ended nor a second copy, in a range of its own;
+  /// null if there is none.
+  RunningRange* uncopied();
+  /// Whether this is the oldest one.
+  bool is_oldest(const RunningRange& range) const { return &range == &running_.front(); }
   /// Takes out everything; the first number comes with each range.
   std::deque<RunningRange> lose();
   std::size_t outstanding() const { return outstanding_; }
@@ -60,7 +67,11 @@ public:
     progress; ///< Last time it got or answered something.
 
 private:
-  std::deque<RunningRange>::iterator find(std::uint64_t seq);
+  using Place = std::deque<RunningRange>::iterator;
+
+  Place find(std::uint64_t seq);
+  /// In a range of its own.
+  Place single_out(Place range, std::uint64_t seq);
 
   std::deque<RunningRange> running_;
   std::uint64_t next_seq_ = 1;

@@ -78,6 +78,10 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
       ticking = false;
       steal();
     },
+    [this](SpeculateTick) {
+      looking = false;
+      speculate();
+    },
     [this](ProvenTick message) {
       if (unforgiven && nodes.count(message.incarnation) > 0) {
         unforgiven = false;
@@ -91,6 +95,8 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
 
 void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
   auto& record = calls[batch->call->id];
+  if (!record.call && batch->call->speculate > 0)
+    ++speculating;
   record.call = batch->call;
   record.submitted += batch->size();
   record.to_come = batch->to_come;
@@ -162,7 +168,8 @@ void PoolState::overdue(const NodeOverdue& news) {
     return;
   auto& node = found->second;
   if (auto task = node.slots[news.what.slot].abandon(news.what.seq)) {
-    finish(*task, {{}, too_long(*task)});
+    if (!is_left_to_copy(*task))
+      finish(*task, {{}, too_long(*task)});
     deliver();
     end_later(node, news.what.slot, news.what.seq);
   }

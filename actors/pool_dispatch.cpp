@@ -253,6 +253,7 @@ void PoolState::steal() {
     ticking = true;
     self->delayed_send(self, steal_tick, StealTick{});
   }
+  speculate();
 }
 
 } // namespace fiber::actors

@@ -40,6 +40,8 @@ void PoolState::results(NodeResults& news) {
                       : busy / n;
     known.weight = std::min(most_weight, known.weight + n);
     durations.add(frame.busy_ns, frame.longest_ns, frame.results.size());
+    if (slot.call().speculate > 0)
+      known.remember(frame);
   }
   slot.progress = self->clock().now();
   for (std::size_t i = 0; i < frame.results.size(); ++i) {
@@ -52,10 +54,13 @@ void PoolState::results(NodeResults& news) {
     }
     if (settings.trace)
       settings.trace->take(node.first_rank + frame.slot, *task, frame, i);
-    if (task->ended)
+    if (task->ended) {
+      totals.late += task->overtaken ? 1 : 0;
       continue;
+    }
     if (result.status == TaskResult::Status::overdue) {
-      finish(*task, {{}, too_long(*task)});
+      if (!is_left_to_copy(*task))
+        finish(*task, {{}, too_long(*task)});
       continue;
     }
     auto bytes = frame.bytes.slice(result.offset, result.length);
@@ -65,8 +70,7 @@ void PoolState::results(NodeResults& news) {
     }
     auto runs_left = settings.max_retries < 0 ||
                      task->attempt <= static_cast<std::uint32_t>(settings.max_retries);
-    if (settings.retry_exceptions && runs_left) {
-      ++task->attempt;
+    if (settings.retry_exceptions && (runs_left || has_copy(*task))) {
       come_back(*task, true);
       continue;
     }
@@ -119,8 +123,10 @@ void PoolState::handed_back(const NodeHandedBack& news) {
 }
 
 /// Tasks that were handed out and have not ended wait again, if anybody still wants them.
+/// One that another copy is left of does not, and forgets its charge: a bystander that is
+/// lost twice at a time would fail.
 void PoolState::come_back(TaskRange tasks, bool again) {
-  if (tasks.ended)
+  if (tasks.ended || is_left_to_copy(tasks))
     return;
   if (calls[tasks.call()].cancelled || ending) {
     fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));
@@ -129,6 +135,7 @@ void PoolState::come_back(TaskRange tasks, bool again) {
   if (settings.trace)
     PoolTrace::queue(tasks);
   if (again) {
+    ++tasks.attempt;
     totals.retries += tasks.size();
     if (settings.chaos_counts)
       settings.chaos_counts->reruns += tasks.size();
@@ -174,7 +181,6 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
                            (crash != nullptr || !lost.last.crash->slot.has_value());
           charge(std::move(task), lost, its_crash);
         } else {
-          task.attempt += ran ? 1 : 0;
           back.emplace_back(std::move(task), ran);
         }
         first = false;
@@ -204,7 +210,6 @@ void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
     return;
   }
   task.exits = std::make_shared<const std::vector<int>>(std::move(exits));
-  ++task.attempt;
   come_back(std::move(task), true);
 }
 
@@ -219,6 +224,12 @@ std::exception_ptr PoolState::too_long(const TaskRange& task) const {
 void PoolState::finish(const TaskRange& task, detail::RawOutcome outcome) {
   if (task.ended)
     return;
+  if (task.twin) {
+    if (std::exchange(task.twin->ended, true))
+      return;
+    if (!calls[task.call()].cancelled) // Else they are all stopped.
+      stop_copies(*task.twin);
+  }
   if (completing != task.batch->call) {
     deliver();
     completing = task.batch->call;
@@ -234,16 +245,17 @@ void PoolState::fail(const TaskRange& tasks, const std::exception_ptr& error) {
 }
 
 void PoolState::fail_all(const std::exception_ptr& error) {
-  for (auto& tasks : queue.remove(std::nullopt))
-    fail(tasks, error);
+  auto all = queue.remove(std::nullopt);
   for (auto& [incarnation, node] : nodes)
     for (std::size_t i = 0; i < node.slots.size(); ++i) {
       auto left = node.slots[i].lose();
       if (settings.trace)
         settings.trace->drop(node, i, left, TraceSpan::Outcome::cancelled);
       for (auto& range : left)
-        fail(range.tasks, error);
+        all.push_back(std::move(range.tasks));
     }
+  for (auto& tasks : all) // Now that no copy is left that would have to be stopped.
+    fail(tasks, error);
   deliver();
 }
 
@@ -270,6 +282,8 @@ void PoolState::drop_call_if_over(std::uint64_t id) {
       write(writer, Op::close, id);
       flush(node, frame);
     }
+  if (record->second.call && record->second.call->speculate > 0)
+    --speculating;
   calls.erase(record);
   stop_if_closed();
 }

@@ -26,6 +26,8 @@ namespace fiber::actors {
 
 /// To the pool itself: time to look for tasks that wait behind a slow one.
 struct StealTick {};
+/// To the pool itself: time to look for tasks that run for long.
+struct SpeculateTick {};
 /// To the pool itself: this node has been ready for long enough to say that starting
 /// works.
 struct ProvenTick {
@@ -43,7 +45,7 @@ struct GraceOver {
 
 /// A pool's own knowledge and what it does with it. Handlers, calls and the end are in
 /// pool_actor.cpp, workers in pool_workers.cpp, who gets which task in pool_dispatch.cpp,
-/// how tasks end in pool_results.cpp.
+/// copies of slow tasks in pool_copies.cpp, how tasks end in pool_results.cpp.
 struct PoolState {
   static constexpr const char* name = "fiber.pool";
 
@@ -62,6 +64,10 @@ struct PoolState {
   struct Pace {
     double mean_ns = -1; ///< Negative if unknown.
     double weight = 0;   ///< Tasks behind mean_ns, up to a limit.
+    /// Of each of them; only if a call of it gives slow tasks a copy.
+    std::unique_ptr<DurationCounts> durations = {};
+
+    void remember(const TaskResults& results);
   };
   struct SlotRef {
     std::uint64_t incarnation = 0;
@@ -123,6 +129,15 @@ struct PoolState {
   void steal();
   bool usable(const Node& node) const;
 
+  // pool_copies.cpp
+  void speculate();
+  bool copy(Node& node, std::size_t slot);
+  std::optional<std::chrono::nanoseconds> slow_after(const Call& call);
+  std::deque<SlotRef>::iterator idle_elsewhere(const Node& node);
+  static bool is_left_to_copy(TaskRange& task);
+  static bool has_copy(const TaskRange& task);
+  void stop_copies(const Twin& twin);
+
   // pool_results.cpp
   void results(NodeResults& news);
   void handed_back(const NodeHandedBack& news);
@@ -156,7 +171,9 @@ struct PoolState {
   LossCause last_cause = LossCause::ended; ///< Of the last loss, as is
   int last_status = 0;                     ///< this.
   bool saturated = false;                  ///< Every slot has what it may have.
-  bool ticking = false;
+  bool ticking = false;                    ///< A StealTick is under way.
+  bool looking = false;                    ///< A SpeculateTick is under way.
+  std::size_t speculating = 0;             ///< Calls whose slow tasks get copies.
   std::optional<Autoscale> scale;
   bool scaling = false; ///< A ScaleTick is under way.
   std::optional<std::chrono::steady_clock::time_point> warned; ///< Of a lost worker.
@@ -168,6 +185,7 @@ struct PoolState {
 } // namespace fiber::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StealTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::SpeculateTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProvenTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ScaleTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::GraceOver)

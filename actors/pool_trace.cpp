@@ -12,11 +12,15 @@ namespace {
 using Kind = TraceSpan::Kind;
 using Outcome = TraceSpan::Outcome;
 
+Outcome outcome_of_ended(const TaskRange& task) {
+  return task.overtaken ? Outcome::overtaken : Outcome::cancelled;
+}
+
 Outcome outcome_of(const TaskRange& task, TaskResult::Status status) {
   if (status == TaskResult::Status::overdue)
     return Outcome::overdue;
   if (task.ended)
-    return Outcome::cancelled;
+    return outcome_of_ended(task);
   return status == TaskResult::Status::failure ? Outcome::failed : Outcome::value;
 }
 
@@ -47,6 +51,7 @@ TraceSpan PoolTrace::span(Kind kind, std::size_t worker, const TaskRange& tasks)
   span.pool = pool_;
   span.worker = static_cast<std::uint32_t>(worker);
   span.attempt = tasks.attempt;
+  span.copied = tasks.twin && tasks.attempt < tasks.twin->attempt;
   span.call = tasks.call();
   span.first = tasks.batch->first + tasks.from;
   span.tasks = tasks.size();
@@ -134,13 +139,21 @@ void PoolTrace::drop(const Node& node, std::size_t slot,
       run.queued_at = task.queued_at;
       run.sent_at = task.sent_at;
       run.returned_at = now;
-      run.outcome = task.ended ? Outcome::cancelled : outcome;
+      run.outcome = task.ended ? outcome_of_ended(task) : outcome;
       run.from = std::max(task.sent_at, at.free_since);
       run.to = now;
       trace_->add(run);
       at.free_since = now;
     }
   }
+}
+
+void PoolTrace::copy(std::size_t worker, std::size_t first, const TaskRange& task) {
+  trace_->add_instant(pool_, static_cast<std::uint32_t>(worker), "second copy",
+                      {{"call", task.call()},
+                       {"index", task.batch->first + task.from},
+                       {"attempt", task.attempt},
+                       {"of_worker", first}});
 }
 
 void PoolTrace::worker_up(const Node& node) {

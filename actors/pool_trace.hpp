@@ -40,6 +40,9 @@ public:
   void drop(const Node& node, std::size_t slot, const std::deque<RunningRange>& tasks,
             TraceSpan::Outcome outcome);
 
+  /// A worker gets a second copy of a task that another one is at.
+  void copy(std::size_t worker, std::size_t first, const TaskRange& task);
+
   void worker_up(const Node& node);
   void worker_lost(std::size_t first_worker, std::size_t workers, const NodeLost& lost,
                    bool planned);

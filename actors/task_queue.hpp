@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +15,30 @@
 
 namespace fiber::actors {
 
+/// One task that two workers have. The first to end it ends it; what becomes of the other
+/// copy concerns nobody.
+struct Twin {
+  struct Place {
+    std::uint64_t incarnation = 0;
+    std::size_t slot = 0;
+    std::uint64_t seq = 0;
+  };
+  std::array<Place, 2> places; ///< Where the copies were sent.
+  std::uint32_t left = 2;      ///< Copies that workers still have.
+  bool ended = false;          ///< The caller has its answer.
+  std::uint32_t attempt = 1;   ///< Of the later copy.
+};
+
 /// Consecutive tasks of a batch that share a history.
 struct TaskRange {
   std::shared_ptr<const Batch> batch;
   std::uint32_t from = 0, to = 0; ///< Within the batch; `to` is not one of them.
   std::uint32_t attempt = 1;      ///< Number of the next run, or of the run going on.
   bool ended = false;        ///< The caller has its answer; a worker may still be at it.
+  bool overtaken = false;    ///< The answer was another copy's.
   std::uint32_t charges = 0; ///< Lost workers these tasks were charged with.
   std::shared_ptr<const std::vector<int>> exits; ///< How those workers ended.
+  std::shared_ptr<Twin> twin = {}; ///< Of a single task that has, or had, two copies.
   // For the trace, if there is one.
   std::chrono::steady_clock::time_point queued_at = {}; ///< Began to wait.
   std::chrono::steady_clock::time_point sent_at = {};   ///< Went to a worker.

@@ -81,6 +81,8 @@ constexpr std::string_view name_of(TraceSpan::Outcome outcome) {
     return "overdue";
   case TraceSpan::Outcome::cancelled:
     return "cancelled";
+  case TraceSpan::Outcome::overtaken:
+    return "overtaken";
   case TraceSpan::Outcome::lost:
     return "lost";
   }
@@ -119,7 +121,7 @@ public:
     put(FMT_COMPILE(R"(,"cat":"task","name":"task {}",)"), span.first);
     // Readers draw an arrow from run to run of a task.
     auto again = span.attempt > 1;
-    auto unfinished = span.outcome == TraceSpan::Outcome::lost ||
+    auto unfinished = span.copied || span.outcome == TraceSpan::Outcome::lost ||
                       span.outcome == TraceSpan::Outcome::failed;
     if (again || unfinished)
       put(FMT_COMPILE(R"("bind_id":"{:#x}",{}{})"), identity_of(span),

@@ -27,10 +27,18 @@ struct TraceSpan {
     run,      ///< One task, at work.
     returning ///< From the end of the last of them until the driver had the results.
   };
-  enum class Outcome : std::uint8_t { value, failed, overdue, cancelled, lost };
+  enum class Outcome : std::uint8_t {
+    value,
+    failed,
+    overdue,
+    cancelled,
+    overtaken, ///< Another copy had ended the task.
+    lost
+  };
 
   Kind kind = Kind::queued;
   Outcome outcome = Outcome::value; ///< Of a run.
+  bool copied = false;              ///< A second copy began while it ran.
   std::uint32_t pool = 0, worker = 0;
   std::uint32_t attempt = 1;
   std::uint64_t call = 0;

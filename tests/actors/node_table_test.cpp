@@ -59,6 +59,38 @@ TEST(Slot, keeps_what_was_abandoned_until_it_leaves) {
   EXPECT_FALSE(slot.finish(4)->ended);
 }
 
+TEST(Slot, finds_what_has_no_copy_yet) {
+  Slot slot;
+  EXPECT_EQ(slot.uncopied(), nullptr);
+  slot.assign(tasks_of(1, {8, 8, 8}));
+  auto* first = slot.uncopied();
+  ASSERT_NE(first, nullptr);
+  EXPECT_TRUE(slot.is_oldest(*first));
+  EXPECT_EQ(first->tasks.size(), 1u);
+  first->tasks.twin = std::make_shared<Twin>();
+  EXPECT_TRUE(slot.abandon(2));
+  auto* third = slot.uncopied();
+  ASSERT_NE(third, nullptr);
+  EXPECT_FALSE(slot.is_oldest(*third));
+  EXPECT_EQ(third->first_seq, 3u);
+  third->tasks.twin = std::make_shared<Twin>();
+  EXPECT_EQ(slot.uncopied(), nullptr);
+  EXPECT_EQ(slot.outstanding(), 3u);
+}
+
+TEST(Slot, tells_what_another_copy_has_ended_from_what_was_abandoned) {
+  Slot slot;
+  slot.assign(tasks_of(1, {8, 8, 8}));
+  EXPECT_TRUE(slot.overtake(2));
+  EXPECT_FALSE(slot.overtake(2)) << "a second time";
+  EXPECT_TRUE(slot.abandon(3));
+  EXPECT_FALSE(slot.overtake(3)) << "it had ended otherwise";
+  EXPECT_FALSE(slot.finish(1)->overtaken);
+  auto second = slot.finish(2);
+  EXPECT_TRUE(second->ended && second->overtaken);
+  EXPECT_FALSE(slot.finish(3)->overtaken);
+}
+
 TEST(Slot, takes_back_a_part_of_what_it_has) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8, 8}));

@@ -30,6 +30,7 @@ struct Inbox {
   std::vector<RunTasks> runs;
   std::vector<Recall> recalls;
   std::vector<std::uint64_t> stopped; ///< Calls.
+  std::vector<std::uint64_t> stopped_tasks;
   std::size_t opened = 0;
   bool retired = false, killed = false;
 };
@@ -97,6 +98,7 @@ protected:
     call->id = 1;
     call->callable = AnyCallable::of<int, false>(&same);
     call->chunksize = chunksize;
+    call->speculate = speculate;
     call->sink = results;
     auto batch = std::make_shared<Batch>();
     batch->call = call;
@@ -145,6 +147,9 @@ protected:
       case Op::retire:
         box.retired = true;
         break;
+      case Op::stop_task:
+        box.stopped_tasks.push_back(read_stop_task(reader).seq);
+        break;
       case Op::stop:
         box.stopped.push_back(reader.get<std::uint64_t>());
         break;
@@ -154,13 +159,26 @@ protected:
   }
 
   void answer(std::uint64_t incarnation, std::uint64_t seq, std::size_t n = 1,
+              std::uint32_t slot = 0,
               std::chrono::nanoseconds busy = std::chrono::milliseconds(100)) {
     NodeResults news{incarnation, {}};
+    news.results.slot = slot;
     news.results.first_seq = seq;
     news.results.busy_ns = n * static_cast<std::uint64_t>(busy.count());
     for (std::size_t i = 0; i < n; ++i)
       news.results.results.push_back({TaskResult::Status::value, 4, 4 * i});
     news.results.bytes = Payload(Bytes(4 * n));
+    tell(std::move(news));
+  }
+
+  void throws(std::uint64_t incarnation, std::uint64_t seq) {
+    NodeResults news{incarnation, {}};
+    news.results.first_seq = seq;
+    Bytes failure;
+    Writer writer(failure);
+    write(writer, Failure{"Mine", "on purpose", "", {}});
+    news.results.results.push_back({TaskResult::Status::failure, failure.size(), 0});
+    news.results.bytes = Payload(std::move(failure));
     tell(std::move(news));
   }
 
@@ -238,6 +256,7 @@ protected:
   }
 
   PoolSettings settings;
+  double speculate = 0;
   std::shared_ptr<Results> results = std::make_shared<Results>();
 
 private:

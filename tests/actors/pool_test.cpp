@@ -29,7 +29,7 @@ TEST_F(PoolTest, gives_the_more_at_a_time_the_more_workers_there_are) {
     submit(10000, 0);
     auto& node = up(1);
     ASSERT_EQ(node.runs.size(), slots);
-    answer(1, 1, 1, std::chrono::milliseconds(1));
+    answer(1, 1, 1, 0, std::chrono::milliseconds(1));
     auto& more = node.runs.back();
     EXPECT_EQ(more.slot, 0u);
     EXPECT_GT(more.lengths.size(), given);
@@ -45,7 +45,7 @@ TEST_F(PoolTest, shares_out_what_is_to_come_as_well) {
     settings.workers_per_job = 64;
     submit(64 + 8, 0, to_come);
     auto& node = up(1);
-    answer(1, 1, 1, std::chrono::milliseconds(1));
+    answer(1, 1, 1, 0, std::chrono::milliseconds(1));
     EXPECT_EQ(node.runs.back().lengths.size(), to_come > 0 ? 8u : 1u);
   }
 }

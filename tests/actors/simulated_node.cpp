@@ -182,6 +182,9 @@ struct NodeState {
     case Op::stop:
       reader.get<std::uint64_t>(); // Its tasks end when they do, or are ended.
       return;
+    case Op::stop_task:
+      read_stop_task(reader);
+      return;
     case Op::retire:
       retired = true;
       return finish();
@@ -205,8 +208,8 @@ struct NodeState {
       begin += tasks.lengths[i];
       auto& story = ledger->story(item.call, item.index);
       auto attempt = static_cast<int>(tasks.attempt);
-      if (attempt < story.last_attempt &&
-          !dead) // Else it is a later run that has overtaken.
+      if (attempt < story.last_attempt && !dead &&
+          !plan().speculate) // Else it is a later run that has overtaken.
         ledger->complain("an attempt's number goes back");
       story.last_attempt = std::max(story.last_attempt, attempt);
       ledger->tell("  node %llu.%u gets %llu.%llu as %llu, attempt %u\n", number(),
@@ -266,7 +269,8 @@ struct NodeState {
     if (++story.starts > 1 && plan().max_retries == 0)
       ledger->complain(Ledger::name(task.call, task.index) +
                        " starts again in spite of max_retries = 0");
-    if (story.delivered > 0 && !ledger->terminated &&
+    // A copy may be on its way when the other one ends.
+    if (story.delivered > 0 && !ledger->terminated && !plan().speculate &&
         !ledger->calls.at(task.call).cancelled)
       ledger->complain(Ledger::name(task.call, task.index) + " starts after it ended");
     auto kills = story.kills < 0 || story.starts <= story.kills;

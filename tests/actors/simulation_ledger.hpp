@@ -38,8 +38,9 @@ struct Plan {
   bool poison = false, throwing = false, duplicates = false, slow = false, hangs = false;
   bool limits = false; ///< Tasks may run for longer than they may.
   bool failing_starts = false, pages = false, padded = false;
-  bool storm = false;  ///< Nodes may be lost without a limit: the pool may give up.
-  int losses_left = 4; ///< Else this many, which is below any supervisor's intensity.
+  bool speculate = false; ///< Slow tasks get copies.
+  bool storm = false;     ///< Nodes may be lost without a limit: the pool may give up.
+  int losses_left = 4;    ///< Else this many, which is below any supervisor's intensity.
 };
 
 /// What is to happen to a task, and what has.
