@@ -82,11 +82,14 @@ void Families::pool(const std::string& name, const actors::PoolReport& report) {
   counter("fiber_pool_retries_total",
           "Tasks that ran and were to run again, after a loss or an exception.", pool,
           number(stats.retries));
+  counter("fiber_pool_speculated_total", "Second copies of slow tasks.", pool,
+          number(stats.speculated));
   counter("fiber_pool_workers_lost_total", "Jobs of workers that ended unasked.", pool,
           number(stats.workers_lost));
   counter("fiber_pool_late_results_total",
-          "Results refused, since their worker had been declared dead.", pool,
-          number(stats.late));
+          "Results refused, since their worker had been declared dead or another copy "
+          "of the task had ended it.",
+          pool, number(stats.late));
   constexpr auto bytes = "Bytes of tasks and shared values sent to workers, and of "
                          "results received from them.";
   counter("fiber_pool_bytes_total", bytes, with("direction", "sent"),

@@ -21,6 +21,7 @@ constexpr std::size_t least_window = 16 * 1024;
 constexpr std::size_t window_a_worker = 128;
 /// More than any call has; what is computed with it stays far from overflow.
 constexpr std::size_t most_chunk = std::size_t{1} << 40;
+constexpr double most_speculate = 1e6;
 
 void check(bool good, const char* key, const char* valid, const std::string& problem) {
   if (!good)
@@ -153,8 +154,22 @@ void PoolCore::check_resources(const AnyCallable& callable) {
     job_->resources = {has.cpu, has.memory_mb, has.gpu};
 }
 
+void PoolCore::check_speculation(double factor) const {
+  if (factor == 0)
+    return;
+  if (!(factor >= 1 && factor <= most_speculate))
+    throw ConfigError("speculate", "MapOptions", "0 (off), or from 1 to 1000000",
+                      std::to_string(factor) + " can't be used");
+  if (options_.max_retries == 0)
+    throw ConfigError("speculate", "MapOptions",
+                      "0 (off), or a pool with another max_retries than 0",
+                      "a second copy of a task is against the pool's max_retries = 0, "
+                      "which means at most once");
+}
+
 CallFeed PoolCore::begin(AnyCallable callable, const MapOptions& options, Keep keep,
                          bool single, const CallName* name) {
+  check_speculation(options.speculate);
   check_resources(callable);
   actors::check_size(callable.state().size());
   Bytes ignored;
@@ -191,6 +206,7 @@ CallFeed PoolCore::begin(AnyCallable callable, const MapOptions& options, Keep k
   call->id = id;
   call->callable = std::move(callable);
   call->chunksize = std::min(options.chunksize, most_chunk);
+  call->speculate = options.speculate;
   call->single = single;
   call->sink = results;
   return CallFeed(std::make_unique<CallFeed::Target>(

@@ -66,6 +66,7 @@ private:
   template <class T>
   bool await(const actors::Reply<T>& reply, Results::Clock::time_point limit);
   void check_resources(const AnyCallable& callable);
+  void check_speculation(double factor) const;
   void check_open() const; ///< Under the lock.
 
   std::shared_ptr<Runtime> runtime_;

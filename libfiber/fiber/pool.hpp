@@ -52,6 +52,11 @@ struct MapOptions {
   /// docs/journal.md. Empty: none. Throws ConfigError if the file is of another call, or
   /// in use; Error if it can't be read or written, and then what was written stays.
   std::string journal = {};
+  /// A task that runs for longer than so many times the median of its callable's tasks
+  /// gets a second copy if a worker of another job is idle: the first to end counts, and
+  /// the other is told to stop, as by cancel(). At least 1; 0: off; docs/stragglers.md.
+  /// Throws ConfigError in a pool with max_retries = 0, which means at most once.
+  double speculate = 0;
 };
 
 namespace detail {

@@ -113,6 +113,7 @@ TEST_F(Measured, values_are_those_of_stats) {
   EXPECT_EQ(value("fiber_pool_tasks_total{pool=\"pool1\",outcome=\"done\"}"), 309);
   EXPECT_EQ(value("fiber_pool_tasks_total{pool=\"pool1\",outcome=\"failed\"}"), 1);
   EXPECT_EQ(value("fiber_pool_retries_total{pool=\"pool1\"}"), 0);
+  EXPECT_EQ(value("fiber_pool_speculated_total{pool=\"pool1\"}"), 0);
   EXPECT_EQ(value("fiber_pool_workers_lost_total{pool=\"pool1\"}"), 0);
   EXPECT_EQ(value("fiber_pool_late_results_total{pool=\"pool1\"}"), 0);
   EXPECT_EQ(value("fiber_pool_bytes_total{pool=\"pool1\",direction=\"sent\"}"),

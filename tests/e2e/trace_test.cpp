@@ -95,6 +95,41 @@ std::size_t blocks_once(std::size_t i) {
   return f(i);
 }
 
+std::size_t waits_to_be_stopped(std::size_t i) {
+  auto stop = this_task::stop_token();
+  while (i == 7 && this_task::attempt() == 1 && !stop.stop_requested())
+    std::this_thread::sleep_for(1ms);
+  return f(i);
+}
+
+TEST_F(Traced, a_slow_task_has_a_run_for_each_of_its_copies) {
+  open_traced();
+  {
+    Pool pool(2);
+    EXPECT_EQ(pool.map(waits_to_be_stopped, indices(40), {.speculate = 2}),
+              undisturbed(40));
+    EXPECT_TRUE(wait_until([&] { return pool.stats().running == 0; }));
+  }
+  auto file = trace();
+  expect_in_order(file);
+  auto both = file.runs_of(7);
+  ASSERT_EQ(both.size(), 2u);
+  if (both[0].attempt > both[1].attempt) // The copy's result is there first.
+    std::swap(both[0], both[1]);
+  auto& first = both[0];
+  auto& copy = both[1];
+  EXPECT_EQ(first.outcome, "overtaken");
+  EXPECT_EQ(copy.outcome, "value");
+  EXPECT_EQ(copy.attempt, 2);
+  EXPECT_NE(first.tid, copy.tid);
+  EXPECT_LT(first.began, copy.began);
+  EXPECT_TRUE(first.is_followed && copy.follows);
+  auto begun = file.instants("second copy");
+  std::erase_if(begun, [](auto& at) { return at.at("args").at("index") != 7; });
+  ASSERT_EQ(begun.size(), 1u);
+  EXPECT_EQ(begun[0].at("tid"), copy.tid);
+}
+
 TEST_P(TracedOn, a_task_whose_worker_was_killed_has_two_runs) {
   if (GetParam().config.backend == "inline")
     return; // Nobody is killed there.
