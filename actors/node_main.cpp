@@ -193,8 +193,8 @@ void run_node(backends::JobEntry entry) {
     auto& system =
       *new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
     auto link = open_link(reactor, entry, boot);
-    job_log = std::make_shared<JobLog>(link, log().sinks());
-    log().sinks() = {job_log};
+    job_log = std::make_shared<JobLog>(link, log_sinks());
+    redirect_log(job_log);
     std::vector<std::shared_ptr<SlotWorker>> slots;
     for (std::uint32_t i = 0; i < boot.slots; ++i) {
       auto& slot = slots.emplace_back();
