@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <limits>
+#include <thread>
 #include <vector>
 
 namespace fiber::backends {
@@ -28,14 +29,19 @@ Output::~Output() {
   loop_.stop();
   auto end = Loop::Clock::now() + std::chrono::milliseconds(500);
   while (!pending_.empty()) {
-    pending_.erase(0, terminal_->write(writer_, pending_).value_or(0));
+    auto written = terminal_->write(writer_, pending_);
+    pending_.erase(0, written.value_or(0));
     auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(end - Loop::Clock::now());
     if (pending_.empty() || left.count() <= 0)
-      return;
+      break;
     pollfd ready{writer_.fd(), POLLOUT, 0};
-    ::poll(&ready, 1, static_cast<int>(left.count()));
+    if (written)
+      ::poll(&ready, 1, static_cast<int>(left.count()));
+    else
+      std::this_thread::sleep_for(busy_pause);
   }
+  terminal_->end_line();
 }
 
 void Output::add(Key key, const std::string& name, UniqueFd pipe) {

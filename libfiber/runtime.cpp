@@ -12,6 +12,7 @@
 #include "actors/supervisor_actor.hpp"
 #include "actors/trace.hpp"
 #include "backends/inline/inline_backend.hpp"
+#include "backends/log_above.hpp"
 #include "libfiber/backend_choice.hpp"
 #include "libfiber/metrics.hpp"
 #include "wire/error.hpp"
@@ -119,10 +120,8 @@ Runtime::Runtime(Settings settings)
                                        settings_.workers_start_window);
   services_->backend = backend_;
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
-  if (terminal_->live()) {
-    sinks_ = log().sinks();
-    log().sinks() = {backends::log_above(terminal_, sinks_)};
-  }
+  if (terminal_->live())
+    redirect_log(backends::log_above(terminal_));
 }
 
 Runtime::~Runtime() {
@@ -313,8 +312,7 @@ void Runtime::close() {
   inline_host_.reset();
   system_.reset();
   services_->next_incarnation = nullptr;
-  if (!sinks_.empty())
-    log().sinks() = std::exchange(sinks_, {});
+  redirect_log(nullptr);
 }
 
 } // namespace fiber::detail

@@ -114,8 +114,7 @@ private:
   std::shared_ptr<backends::StatusLines> terminal_ =
     std::make_shared<backends::StatusLines>();
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>(terminal_);
-  std::vector<spdlog::sink_ptr> sinks_; ///< The logger's own, if others replace them.
-  std::shared_mutex gate_;              ///< Held exclusively while the system goes away.
+  std::shared_mutex gate_; ///< Held exclusively while the system goes away.
   std::atomic<bool> open_{true};
   std::atomic<std::uint64_t> pools_{0};
   std::atomic<std::uint64_t> incarnations_{0};

@@ -4,12 +4,16 @@
 
 #include "backends/status_lines.hpp"
 
-#include <fcntl.h>
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include <termios.h>
 
 #include <spdlog/logger.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include "backends/log_above.hpp"
 #include "tests/backends/terminal.hpp"
 #include "tests/wire/wire_fixture.hpp"
 
@@ -70,8 +74,8 @@ TEST(StatusLines, stand_below_what_is_logged) {
   terminal.look();
   auto status = std::make_shared<StatusLines>();
   auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  spdlog::logger logger("test", log_above(status, {sink}));
-  logger.set_pattern("%v");
+  sink->set_pattern("%v");
+  spdlog::logger logger("test", write_above(status, {sink}));
   status->show({"status"});
   logger.warn("careful");
   EXPECT_TRUE(eventually([&] { return terminal.lines() == Lines{"careful", "status"}; }));
@@ -105,6 +109,108 @@ TEST(StatusLines, keep_nobody_waiting_for_a_terminal_that_stands_still) {
   auto lines = terminal.lines();
   for (std::size_t i = 0; i < 20'000; ++i)
     ASSERT_EQ(lines[i], "line " + std::to_string(i));
+}
+
+TEST(StatusLines, tell_what_is_logged_in_its_colours) {
+  Terminal terminal;
+  terminal.look();
+  auto status = std::make_shared<StatusLines>();
+  auto sink = print_above(status);
+  sink->set_pattern("%^%l%$: %v");
+  spdlog::logger logger("test", sink);
+  status->show({"status"});
+  logger.warn("careful");
+  logger.error("");
+  EXPECT_TRUE(eventually([&] {
+    return terminal.lines() == Lines{"warning: careful", "error: ", "status"};
+  }));
+  EXPECT_NE(terminal.text().find("\x1b[33m\x1b[1mwarning\x1b[m"), std::string::npos);
+}
+
+TEST(StatusLines, keep_nobody_waiting_while_a_logger_waits) {
+  Terminal terminal;
+  terminal.look();
+  auto status = std::make_shared<StatusLines>();
+  spdlog::logger ours("ours", print_above(status));
+  auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  sink->set_pattern("%v");
+  spdlog::logger theirs("theirs", write_above(status, {sink}));
+  status->show({"status 1"});
+  EXPECT_TRUE(eventually([&] { return terminal.shows("status 1"); }));
+  ASSERT_EQ(::tcflow(STDERR_FILENO, TCOOFF), 0); // ^S
+  std::atomic<int> waiting{0}, done{0};
+  std::vector<std::thread> loggers;
+  for (int i = 0; i < 2; ++i)
+    loggers.emplace_back([&] {
+      ++waiting;
+      theirs.warn("theirs");
+      ++done;
+    });
+  EXPECT_TRUE(eventually([&] { return waiting == 2; }));
+  std::thread others([&] {
+    StderrWriter writer;
+    for (int i = 0; i < 100; ++i) {
+      status->show({"status 2"});
+      status->print("printed");
+      status->write(writer, "[job] hello\n");
+      ours.warn("ours");
+    }
+    ++done;
+  });
+  EXPECT_TRUE(eventually([&] { return done > 0; }));
+  EXPECT_EQ(done, 1);
+  ASSERT_EQ(::tcflow(STDERR_FILENO, TCOON), 0);
+  others.join();
+  for (auto& logger : loggers)
+    logger.join();
+  // Nobody asks for it: it comes all the same.
+  EXPECT_TRUE(eventually([&] {
+    auto lines = terminal.lines();
+    return std::count(lines.begin(), lines.end(), "theirs") == 2 &&
+           std::count(lines.begin(), lines.end(), "printed") == 100 &&
+           lines.back() == "status 2";
+  }));
+}
+
+TEST(StatusLines, tell_in_the_end_what_a_terminal_did_not_take_before) {
+  Terminal terminal;
+  auto status = std::make_unique<StatusLines>();
+  StderrWriter writer;
+  while (status->write(writer, std::string(79, 'x') + "\n") == 80u) {
+  }
+  auto half = status->write(writer, "a line without an end").value_or(0);
+  EXPECT_LT(half, 21u);
+  status->print("the last line");
+  std::thread end([&] { status = nullptr; });
+  terminal.look();
+  end.join();
+  EXPECT_TRUE(eventually(
+    [&] { return terminal.lines().back() == "" && terminal.shows("the last line"); }));
+}
+
+TEST(StatusLines, wait_for_no_line_that_nobody_ends) {
+  Terminal terminal;
+  terminal.look();
+  StatusLines status;
+  StderrWriter writer;
+  status.write(writer, "[job] hel");
+  status.print("printed");
+  status.show({"status"});
+  status.end_line();
+  EXPECT_TRUE(eventually([&] {
+    return terminal.lines() == Lines{"[job] hel", "printed", "status"};
+  }));
+}
+
+TEST(StatusLines, keep_no_more_than_a_mebibyte_that_nobody_reads) {
+  Terminal terminal;
+  StatusLines status;
+  const std::string line(1023, '.');
+  for (int i = 0; i < 4096; ++i)
+    status.print(line);
+  terminal.look();
+  EXPECT_TRUE(eventually([&] { return terminal.shows(" lines were left out here)"); }));
+  EXPECT_LT(terminal.lines().size(), 2000u); // The kernel keeps some, too.
 }
 
 TEST(StatusLines, are_not_shown_where_they_cannot_change) {

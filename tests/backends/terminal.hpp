@@ -24,10 +24,12 @@ namespace fiber::backends {
 class Screen {
 public:
   void write(std::string_view text) {
+    text_ += text;
     for (char c : text)
       put(c);
   }
   const std::vector<std::string>& lines() const { return lines_; }
+  const std::string& text() const { return text_; }
 
 private:
   void put(char c) {
@@ -55,6 +57,7 @@ private:
       --row_;
   }
 
+  std::string text_;
   std::vector<std::string> lines_{""};
   std::size_t row_ = 0, column_ = 0;
   std::string escape_;
@@ -95,6 +98,11 @@ public:
   std::vector<std::string> lines() {
     std::lock_guard lock(mutex_);
     return screen_.lines();
+  }
+  /// All that came, as it came.
+  std::string text() {
+    std::lock_guard lock(mutex_);
+    return screen_.text();
   }
   bool shows(const std::string& text) {
     for (auto& line : lines())
