@@ -113,6 +113,7 @@ void Progress::close() {
   changed_.notify_all();
   if (thread_.joinable())
     thread_.join();
+  terminal_->show({});
 }
 
 std::shared_ptr<Progress::Line> Progress::add(std::string name,
@@ -154,8 +155,9 @@ void Progress::run() {
 
 /// What is new, without waiting for the pool: it answers by the next time.
 void Progress::look(Line& line, Clock::time_point now) {
+  std::optional<PoolStats> stats;
   if (line.asked_ && line.asked_->is_set()) {
-    line.stats_ = line.asked_->value();
+    stats = line.asked_->value();
     line.asked_ = nullptr;
   }
   if (!line.asked_) {
@@ -166,18 +168,12 @@ void Progress::look(Line& line, Clock::time_point now) {
       }
     }
   }
-  auto done = line.done_.load();
-  auto passed = std::chrono::duration<double>(now - line.seen_at_).count();
-  auto lived = std::chrono::duration<double>(now - line.begin_).count();
-  auto fresh = static_cast<double>(done - line.seen_) / std::max(passed, 1e-9);
-  auto weight = 1 - std::exp(-passed / std::min(rate_memory_s, std::max(lived, passed)));
-  line.rate_ = line.seen_ == 0 ? fresh : line.rate_ + weight * (fresh - line.rate_);
-  line.seen_ = done;
-  line.seen_at_ = now;
-  auto view = line.view(now);
   auto columns = terminal_->columns();
   std::unique_lock lock(mutex_);
-  line.text_ = live_text(view, columns - 1);
+  if (stats)
+    line.stats_ = stats;
+  line.count(now);
+  line.text_ = live_text(line.view(now), columns - 1);
   auto pause = now - line.begin_ < told_later ? told_at_first : told_later;
   if (terminal_->live() || now - line.told_at_ < pause)
     return;
@@ -185,6 +181,18 @@ void Progress::look(Line& line, Clock::time_point now) {
   auto text = line.text_;
   lock.unlock();
   terminal_->print(text);
+}
+
+/// How fast it is now.
+void Progress::Line::count(Clock::time_point now) {
+  auto done = done_.load();
+  auto passed = std::chrono::duration<double>(now - seen_at_).count();
+  auto lived = std::chrono::duration<double>(now - begin_).count();
+  auto fresh = static_cast<double>(done - seen_) / std::max(passed, 1e-9);
+  auto weight = 1 - std::exp(-passed / std::min(rate_memory_s, std::max(lived, passed)));
+  rate_ = seen_ == 0 ? fresh : rate_ + weight * (fresh - rate_);
+  seen_ = done;
+  seen_at_ = now;
 }
 
 /// Under the mutex.

@@ -83,6 +83,7 @@ private:
   friend class Progress;
   Line(std::shared_ptr<Progress> progress, std::string name, std::weak_ptr<PoolCore> pool)
     : progress_(std::move(progress)), name_(std::move(name)), pool_(std::move(pool)) {}
+  void count(Clock::time_point now);
   ProgressView view(Clock::time_point now) const;
 
   const std::shared_ptr<Progress> progress_;
@@ -91,13 +92,13 @@ private:
   const Clock::time_point begin_ = Clock::now();
   std::atomic<std::size_t> expected_{0}, submitted_{0}, done_{0}, failed_{0};
   std::atomic<bool> all_submitted_{false};
-  // Of the progress' thread:
-  std::shared_ptr<actors::StatsReply> asked_;
+  std::shared_ptr<actors::StatsReply> asked_; ///< Of the progress' thread.
+  // Under the mutex:
   std::optional<PoolStats> stats_;
   double rate_ = 0; ///< Tasks a second, of late.
   std::size_t seen_ = 0;
   Clock::time_point seen_at_ = begin_, told_at_ = begin_;
-  std::string text_; // Under the mutex.
+  std::string text_;
 };
 
 } // namespace fiber::detail
