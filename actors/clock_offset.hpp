@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 
 namespace fiber::actors {
 
@@ -13,19 +14,25 @@ class ClockOffset {
 public:
   using Time = std::chrono::steady_clock::time_point;
 
-  void asked(Time now) { asked_ = now; }
+  /// One more question is under way.
+  void asked(Time now) { asked_.push_back(now); }
+  /// The next answer: they come in the order of the questions, perhaps behind later ones.
   void answered(std::chrono::nanoseconds clock, Time now) {
-    auto trip = now - asked_;
+    if (asked_.empty()) // Nobody asked.
+      return;
+    auto asked = asked_.front();
+    asked_.pop_front();
+    auto trip = now - asked;
     if (trip > trip_)
       return;
     trip_ = trip;
-    auto ahead = clock - (asked_ + trip / 2).time_since_epoch();
+    auto ahead = clock - (asked + trip / 2).time_since_epoch();
     value_ = ahead > trip / 2 || ahead < -trip / 2 ? ahead : std::chrono::nanoseconds(0);
   }
   std::chrono::nanoseconds value() const { return value_; }
 
 private:
-  Time asked_;
+  std::deque<Time> asked_; ///< Who does not answer is declared dead after a few.
   std::chrono::nanoseconds trip_ = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds value_{0};
 };

@@ -189,6 +189,18 @@ TEST(ClockOffset, is_known_to_within_half_of_the_quickest_round_trip) {
   EXPECT_EQ(offset.value(), 4h - 10us);
 }
 
+TEST(ClockOffset, is_not_spoilt_by_an_answer_that_came_behind_the_next_question) {
+  ClockOffset offset;
+  ClockOffset::Time start(1h);
+  offset.asked(start);
+  offset.asked(start + 10s);
+  offset.answered(5h + 9s, start + 10s + 1us); // To the first.
+  offset.answered(5h + 10s + 40us, start + 10s + 100us);
+  EXPECT_EQ(offset.value(), 4h - 10us);
+  offset.answered(9h, start + 10s + 101us); // To none.
+  EXPECT_EQ(offset.value(), 4h - 10us);
+}
+
 TEST(ClockOffset, is_none_on_one_machine) {
   ClockOffset offset;
   ClockOffset::Time start(1h);
