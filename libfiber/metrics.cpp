@@ -151,11 +151,15 @@ public:
     Families families;
     families.gauge("fiber_build_info", "The program that is the driver.",
                    {{"version", FIBER_VERSION}, {"build", actors::build_id()}}, 1);
-    for (auto& pool : pools()) {
-      auto core = pool->core.lock();
-      if (!core)
-        continue;
-      auto report = core->report(limit);
+    // All at once: a busy one must not use up the time of the others.
+    std::vector<Asked> asked;
+    for (auto& pool : pools())
+      if (auto core = pool->core.lock()) {
+        auto reply = core->ask_report();
+        asked.push_back({pool, std::move(core), std::move(reply)});
+      }
+    for (auto& [pool, core, reply] : asked) {
+      auto report = reply ? core->report(*reply, limit) : std::nullopt;
       std::lock_guard lock(mutex_);
       if (report)
         pool->last = *report;
@@ -169,6 +173,11 @@ private:
     std::weak_ptr<PoolCore> core;
     std::string name;
     actors::PoolReport last; ///< Under the lock.
+  };
+  struct Asked {
+    std::shared_ptr<Pool> pool;
+    std::shared_ptr<PoolCore> core;
+    std::shared_ptr<actors::ReportReply> reply; ///< Null: there will be none.
   };
 
   std::vector<std::shared_ptr<Pool>> pools() const {

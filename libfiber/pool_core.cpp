@@ -337,21 +337,26 @@ PoolStats PoolCore::stats() {
   return reply->value();
 }
 
-std::optional<actors::PoolReport> PoolCore::report(Results::Clock::time_point limit) {
+std::shared_ptr<actors::ReportReply> PoolCore::ask_report() {
   auto reply = std::make_shared<actors::ReportReply>();
   try {
     runtime_->post(actor_, actors::AskReport{reply});
   } catch (const Closed&) {
-    return std::nullopt;
+    return nullptr;
   }
+  return reply;
+}
+
+std::optional<actors::PoolReport> PoolCore::report(const actors::ReportReply& reply,
+                                                   Results::Clock::time_point limit) {
   auto wait = [&] {
-    return reply->wait_until(
+    return reply.wait_until(
       std::min(limit, Results::Clock::now() + std::chrono::milliseconds(20)));
   };
   while (!wait())
     if (aftermath_->signal.is_set() || Results::Clock::now() >= limit)
       return std::nullopt;
-  return reply->value();
+  return reply.value();
 }
 
 } // namespace fiber::detail

@@ -51,8 +51,11 @@ public:
   /// Not yet set when it is returned. Throws Closed.
   std::shared_ptr<actors::StatsReply> ask_stats();
   const std::string& name() const { return name_; }
-  /// Whatever its thread is at: nothing if there is no answer by then.
-  std::optional<actors::PoolReport> report(Results::Clock::time_point limit);
+  /// Whatever its thread is at; null after the session.
+  std::shared_ptr<actors::ReportReply> ask_report();
+  /// The answer; nothing if there is none by then.
+  std::optional<actors::PoolReport> report(const actors::ReportReply& reply,
+                                           Results::Clock::time_point limit);
 
   void release() override { actor_ = nullptr; }
   /// Runs a task of an inline session on this thread.
