@@ -79,6 +79,8 @@ void CallResults::tell_end(std::unique_lock<std::mutex>& lock) {
 void CallResults::store(std::size_t index, RawOutcome outcome) {
   auto well = !outcome.error;
   if (keep_ == Keep::as_they_come) {
+    if (done_ == submitted_) // All have failed, since the pool was gone.
+      return;
     arrived_.emplace_back(index, std::move(outcome));
   } else {
     if (has(index))

@@ -86,5 +86,20 @@ TEST(CallResults, nobody_waits_for_a_pool_that_is_gone) {
   }
 }
 
+TEST(CallResults, what_comes_after_the_end_of_the_pool_counts_no_more) {
+  for (auto keep : {Keep::all, Keep::in_order, Keep::as_they_come}) {
+    auto results = make(keep);
+    results->add_submitted(2);
+    results->fail_missing(std::make_exception_ptr(Closed("gone")));
+    results->deliver({value(0, 1), value(1, 2)}); // As out of a journal.
+    EXPECT_EQ(results->done(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto error = keep == Keep::as_they_come ? results->take_any()->second.error
+                                              : results->take(i).error;
+      EXPECT_THROW(std::rethrow_exception(error), Closed);
+    }
+  }
+}
+
 } // namespace
 } // namespace fiber::detail
