@@ -26,9 +26,8 @@ bool is_cancelled(const std::exception_ptr& error) {
 
 } // namespace
 
-JournalledResults::JournalledResults(JournalFile file,
-                                     std::shared_ptr<JournalThread> thread, Keep keep,
-                                     std::function<bool()> run_one,
+JournalledResults::JournalledResults(JournalFile file, std::shared_ptr<WorkThread> thread,
+                                     Keep keep, std::function<bool()> run_one,
                                      std::function<void()> cancel,
                                      std::shared_ptr<wire::Leadership> leadership)
   : CallResults(keep, std::move(run_one), std::move(cancel), std::move(leadership)),
@@ -97,8 +96,8 @@ void JournalledResults::push(Arrival arrival, std::size_t bytes) {
     if (arrived_.size() > 1)
       return; // Whoever takes the first takes this one, too.
   }
-  if (auto self = shared_from_this(); !thread_->wake(self))
-    step(true);
+  if (!thread_->add([self = shared_from_this()] { self->step(); }))
+    step();
 }
 
 void JournalledResults::cancel() {
@@ -108,7 +107,7 @@ void JournalledResults::cancel() {
 
 // -- the journals' thread --
 
-std::optional<JournalledResults::Clock::time_point> JournalledResults::step(bool last) {
+void JournalledResults::step() {
   std::lock_guard turn(turn_);
   std::vector<Arrival> arrived;
   {
@@ -127,7 +126,7 @@ std::optional<JournalledResults::Clock::time_point> JournalledResults::step(bool
     write(completions);
     CallResults::deliver(std::move(completions));
   }
-  auto again = sync(last ? Clock::time_point::min() : synced_ + sync_interval);
+  sync_soon();
   auto failed = false;
   {
     std::lock_guard lock(mutex_);
@@ -135,7 +134,6 @@ std::optional<JournalledResults::Clock::time_point> JournalledResults::step(bool
   }
   if (failed)
     CallResults::cancel();
-  return again;
 }
 
 void JournalledResults::write(std::vector<actors::Completion>& completions) {
@@ -174,14 +172,10 @@ void JournalledResults::append(const std::vector<JournalFile::Addition>& additio
   }
 }
 
-/// Syncs the file if it is time; when it will be, if that is later.
-std::optional<JournalledResults::Clock::time_point>
-JournalledResults::sync(Clock::time_point due) {
+void JournalledResults::sync() {
   std::lock_guard lock(file_mutex_);
   if (!file_ || !dirty_)
-    return std::nullopt;
-  if (due > Clock::now())
-    return due;
+    return;
   try {
     file_->sync();
   } catch (...) {
@@ -189,11 +183,36 @@ JournalledResults::sync(Clock::time_point due) {
   }
   dirty_ = false;
   synced_ = Clock::now();
-  return std::nullopt;
+}
+
+/// Syncs what was written a second after the last time, or now if there is no later.
+void JournalledResults::sync_soon() {
+  auto due = Clock::time_point::max();
+  {
+    std::lock_guard lock(file_mutex_);
+    if (file_ && dirty_)
+      due = synced_ + sync_interval;
+  }
+  if (due == Clock::time_point::max())
+    return;
+  {
+    std::lock_guard lock(mutex_);
+    if (due > Clock::now() && std::exchange(sync_due_, true))
+      return;
+  }
+  auto later = [self = shared_from_this()] {
+    {
+      std::lock_guard lock(self->mutex_);
+      self->sync_due_ = false;
+    }
+    self->step();
+  };
+  if (due <= Clock::now() || !thread_->add(std::move(later), due))
+    sync();
 }
 
 void JournalledResults::close() {
-  sync(Clock::time_point::min());
+  sync();
   std::lock_guard lock(file_mutex_);
   file_.reset();
 }

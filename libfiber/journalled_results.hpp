@@ -12,7 +12,7 @@
 
 #include "libfiber/call_results.hpp"
 #include "libfiber/journal_file.hpp"
-#include "libfiber/journal_thread.hpp"
+#include "libfiber/work_thread.hpp"
 
 namespace fiber::detail {
 
@@ -22,12 +22,11 @@ namespace fiber::detail {
 /// Should the disk fail, the call fails: what has not ended ends with that error. Results
 /// that are there already are passed on all the same.
 class JournalledResults final : public CallResults,
-                                public JournalWork,
                                 public std::enable_shared_from_this<JournalledResults> {
 public:
   using Clock = Results::Clock;
 
-  JournalledResults(JournalFile file, std::shared_ptr<JournalThread> thread, Keep keep,
+  JournalledResults(JournalFile file, std::shared_ptr<WorkThread> thread, Keep keep,
                     std::function<bool()> run_one, std::function<void()> cancel,
                     std::shared_ptr<wire::Leadership> leadership);
 
@@ -48,20 +47,20 @@ public:
   /// What ends from now on is not written.
   void cancel() override;
 
-  std::optional<Clock::time_point> step(bool last) override;
-
 private:
   /// Results, or why there will be no others.
   using Arrival = std::variant<std::vector<actors::Completion>, std::exception_ptr>;
 
   void push(Arrival arrival, std::size_t bytes);
+  void step();
   void write(std::vector<actors::Completion>& completions);
   void append(const std::vector<JournalFile::Addition>& additions);
-  std::optional<Clock::time_point> sync(Clock::time_point due);
+  void sync();
+  void sync_soon();
   void close();
   void fail(std::exception_ptr why);
 
-  const std::shared_ptr<JournalThread> thread_;
+  const std::shared_ptr<WorkThread> thread_;
   std::mutex turn_; ///< One step at a time.
 
   std::mutex mutex_; ///< Guards what follows.
@@ -73,6 +72,7 @@ private:
   bool fed_ = false;
   std::exception_ptr failure_; ///< Of the file.
   bool failed_now_ = false;    ///< The pool does not know of it yet.
+  bool sync_due_ = false;      ///< The thread will see to it.
 
   std::mutex file_mutex_; ///< Guards what follows; taken before mutex_ if both are.
   std::optional<JournalFile> file_; ///< While it is open.

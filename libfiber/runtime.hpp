@@ -19,11 +19,10 @@
 #include "actors/share_store.hpp"
 #include "backends/backend.hpp"
 #include "fiber/error.hpp"
-#include "libfiber/continuations.hpp"
 #include "libfiber/inline_host.hpp"
-#include "libfiber/journal_thread.hpp"
 #include "libfiber/progress.hpp"
 #include "libfiber/settings.hpp"
+#include "libfiber/work_thread.hpp"
 #include "wire/listener.hpp"
 #include "wire/reactor.hpp"
 #include "wire/tls.hpp"
@@ -95,7 +94,7 @@ public:
   bool run_later(std::function<void()> f);
 
   /// Where results are written.
-  const std::shared_ptr<JournalThread>& journals() const { return journals_; }
+  const std::shared_ptr<WorkThread>& journals() const { return journals_; }
 
   std::uint64_t next_pool() { return ++pools_; }
   Progress& progress() { return *progress_; }
@@ -130,8 +129,8 @@ private:
   std::mutex holders_mutex_;
   std::vector<std::weak_ptr<ActorHolder>> holders_;
   std::unique_ptr<Metrics> metrics_; ///< Under the lock of the holders.
-  Continuations continuations_;
-  std::shared_ptr<JournalThread> journals_ = std::make_shared<JournalThread>();
+  WorkThread continuations_;
+  std::shared_ptr<WorkThread> journals_ = std::make_shared<WorkThread>();
   actors::AnchorLinks anchors_;
   std::unique_ptr<wire::SessionCa> ca_;
   std::unique_ptr<wire::Listener> listener_;

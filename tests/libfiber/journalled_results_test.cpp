@@ -75,7 +75,7 @@ protected:
 
   const spdlog::level::level_enum level_ = log().level();
   std::string folder_;
-  std::shared_ptr<JournalThread> thread_ = std::make_shared<JournalThread>();
+  std::shared_ptr<WorkThread> thread_ = std::make_shared<WorkThread>();
   std::atomic<int> cancels_{0};
 };
 

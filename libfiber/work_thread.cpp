@@ -1,29 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libfiber/continuations.hpp"
+#include "libfiber/work_thread.hpp"
 
 #include <utility>
 
 namespace fiber::detail {
 
-bool Continuations::add(std::function<void()> f) {
+bool WorkThread::add(std::function<void()> f, Clock::time_point due) {
   std::lock_guard lock(mutex_);
   if (ended_)
     return false;
-  waiting_.push_back(std::move(f));
+  due_.emplace(due, std::move(f));
   if (!thread_.joinable())
     thread_ = std::thread([this] { run(); });
   changed_.notify_one();
   return true;
 }
 
-void Continuations::run() {
+void WorkThread::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
-    if (waiting_.empty())
-      return;
-    auto f = std::move(waiting_.front());
-    waiting_.pop_front();
+    if (due_.empty()) {
+      if (ended_)
+        return;
+      changed_.wait(lock);
+      continue;
+    }
+    auto next = due_.begin();
+    if (!ended_ && next->first > Clock::now()) {
+      changed_.wait_until(lock, Clock::time_point(next->first));
+      continue;
+    }
+    auto f = std::move(due_.extract(next).mapped());
     lock.unlock();
     f();
     f = nullptr; // What it holds may end a task, which may add another.
@@ -31,7 +38,7 @@ void Continuations::run() {
   }
 }
 
-void Continuations::end() {
+void WorkThread::end() {
   {
     std::lock_guard lock(mutex_);
     ended_ = true;
