@@ -181,8 +181,10 @@ struct NodeState {
     send(Op::draining);
     for (auto& slot : parts.slots)
       send(slot->recall(SIZE_MAX));
-    // More tasks may be under way: the driver says when there are none, by Op::retire. Of
-    // a node that is not ready it knows nothing.
+    // More tasks may be under way: the driver says when there are none, by Op::retire.
+    // One that stands still is waited for, so that nothing is lost: until whoever asked
+    // the job to end, or the lease, does not wait any longer. Of a node that is not ready
+    // it knows nothing.
     if (ready < parts.slots.size())
       for (auto& slot : parts.slots)
         slot->finish();
