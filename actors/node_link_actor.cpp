@@ -2,6 +2,7 @@
 #include "actors/node_link_actor.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include <caf/all.hpp>
@@ -328,9 +329,11 @@ struct NodeLinkState {
     end_if_gone();
   }
 
-  /// A report of another end is of something else that wrote to the job's output.
+  /// A report of another end is of something else that wrote to the job's output. What
+  /// reports may hang itself, in what has crashed: then its alarm ends the job.
   void check_crash() {
-    if (last.crash && exit_code.value_or(-last.crash->signal) != -last.crash->signal)
+    if (last.crash && exit_code && *exit_code != -last.crash->signal &&
+        *exit_code != -SIGALRM)
       last.crash.reset();
   }
 
@@ -342,9 +345,8 @@ struct NodeLinkState {
   void explain_exit() {
     if (exit_code == exit_other_build) {
       cause = LossCause::other_build;
-      problem =
-        "the job runs another build than this program, which is build " +
-        services->build + "; make its image anew from this program";
+      problem = "the job runs another build than this program, which is build " +
+                services->build + "; make its image anew from this program";
     } else if (exit_code == exit_unreachable) {
       cause = LossCause::unreachable;
       problem = "jobs cannot reach " + dialled +

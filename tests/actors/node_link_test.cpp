@@ -216,6 +216,16 @@ TEST_F(NodeLinkTest, tells_how_a_job_crashed_and_what_it_had_to_say) {
   EXPECT_EQ(heard->lost[0].last.crash->slot, 1u);
 }
 
+TEST_F(NodeLinkTest, believes_a_report_that_hung_until_its_alarm) {
+  start();
+  job_wrote(crash_line("11"));
+  job_ends(-14);
+  link_closes();
+  ASSERT_EQ(heard->lost.size(), 1u);
+  ASSERT_TRUE(heard->lost[0].last.crash);
+  EXPECT_EQ(heard->lost[0].last.crash->signal, 11);
+}
+
 TEST_F(NodeLinkTest, does_not_believe_a_report_of_a_crash_that_did_not_end_the_job) {
   start();
   job_wrote(crash_line("7"));
