@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/anchor.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <future>
@@ -33,20 +34,24 @@ private:
   }
 };
 
+} // namespace
+
 /// An anchor has nothing to say, and another one takes its place if it goes.
-class AnchorLink final : public wire::LinkHandler {
+class AnchorLinks::Handler final : public wire::LinkHandler {
 public:
   void on_message(wire::StreamId, Bytes) override {}
   void on_silence() override {}
-  void on_closed(const std::string&) override {}
+  void on_closed(const std::string&) override { closed = true; }
+
+  std::atomic<bool> closed{false};
 };
 
-} // namespace
-
 void AnchorLinks::add(std::shared_ptr<wire::Link> link) {
-  link->start(std::make_shared<AnchorLink>());
+  auto handler = std::make_shared<Handler>();
+  link->start(handler);
   std::lock_guard lock(mutex_);
-  links_.push_back(std::move(link));
+  std::erase_if(links_, [](auto& known) { return known.handler->closed.load(); });
+  links_.push_back({std::move(link), std::move(handler)});
 }
 
 void AnchorLinks::close() {

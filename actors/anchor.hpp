@@ -20,9 +20,9 @@ inline constexpr std::uint64_t anchor_incarnation = UINT64_MAX;
 /// so that whoever made it makes it again.
 [[noreturn]] void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot);
 
-/// A driver's links to its anchors. They are held until the session ends, as an anchor
-/// takes the end of its link for that: one that is asked to end may live on while the
-/// next one is there already. Thread-safe.
+/// A driver's links to its anchors. Each is held until the anchor or the session ends, as
+/// an anchor takes the end of its link for that: one that is asked to end may live on
+/// while the next one is there already. Thread-safe.
 class AnchorLinks {
 public:
   void add(std::shared_ptr<wire::Link> link);
@@ -30,8 +30,14 @@ public:
   void close();
 
 private:
+  class Handler;
+  struct Held {
+    std::shared_ptr<wire::Link> link;
+    std::shared_ptr<Handler> handler;
+  };
+
   std::mutex mutex_;
-  std::vector<std::shared_ptr<wire::Link>> links_;
+  std::vector<Held> links_; ///< Those that have closed go when the next one comes.
 };
 
 } // namespace fiber::actors

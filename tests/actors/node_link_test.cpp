@@ -288,6 +288,17 @@ TEST(AnchorLinks, of_an_anchor_stays_when_the_next_one_comes) {
   EXPECT_EQ(second.use_count(), 1);
 }
 
+/// A long session has many.
+TEST(AnchorLinks, of_an_anchor_that_is_gone_goes_when_the_next_one_comes) {
+  auto first = std::make_shared<FakeLink>(), second = std::make_shared<FakeLink>();
+  AnchorLinks links;
+  links.add(first);
+  first->handler->on_closed("it has ended");
+  links.add(second);
+  EXPECT_EQ(first.use_count(), 1);
+  EXPECT_EQ(second.use_count(), 2);
+}
+
 /// Its pool may be gone.
 TEST_F(NodeLinkTest, tells_who_drains_to_end_when_its_supervisor_asks) {
   start();
