@@ -165,7 +165,8 @@ void JournalFile::put_owner() {
 
 // -- the head --
 
-void JournalFile::write_head(const Head& head) {
+/// How the file begins.
+Bytes JournalFile::image(const Head& head) {
   auto description = head.pack();
   Start start;
   start.size = static_cast<std::uint32_t>(description.size());
@@ -174,6 +175,33 @@ void JournalFile::write_head(const Head& head) {
   writer.put(start);
   writer.raw(description.data(), description.size());
   writer.put(checksum(version, description));
+  return all;
+}
+
+/// A program that was killed while it made the file left a part of the head, or nothing.
+bool JournalFile::is_torn(Head own, std::uint64_t size) const {
+  auto all = image(own);
+  if (size >= all.size())
+    return false;
+  Bytes there(size);
+  there.resize(read(0, there));
+  // Each file's salt is another one, and its owner.
+  constexpr auto owner_at = offsetof(Start, owner), salt_at = sizeof(Start),
+                 rest_at = salt_at + sizeof own.salt;
+  if (there.size() >= rest_at) {
+    own.salt = Reader(std::span(there).subspan(salt_at)).get<std::uint32_t>();
+    all = image(own);
+  }
+  auto same = [&](std::size_t from, std::size_t to) {
+    to = std::min(to, there.size());
+    return from >= to ||
+           std::memcmp(there.data() + from, all.data() + from, to - from) == 0;
+  };
+  return same(0, owner_at) && same(rest_at, there.size());
+}
+
+void JournalFile::write_head(const Head& head) {
+  auto all = image(head);
   std::span<const std::byte> bytes(all);
   write(0, std::span(&bytes, 1));
   salt_ = head.salt;
@@ -188,19 +216,15 @@ void JournalFile::write_head(const Head& head) {
 }
 
 void JournalFile::check_head(const Head& own, std::uint64_t size) {
-  Start start;
-  auto there = read(0, std::as_writable_bytes(std::span(&start, 1)));
-  auto known = std::min(there, magic.size());
-  if (std::memcmp(&start, magic.data(), known) != 0)
-    refuse(path_ + " is no journal of Fiber", other_file);
-  // A program that was killed while it made the file left a part of the head.
-  if (there < sizeof start ||
-      (start.version == version && size < sizeof start + start.size + 4 &&
-       size < sizeof start + own.pack().size() + 4)) {
+  if (is_torn(own, size)) {
     cut_off(0);
     write_head(own);
     return;
   }
+  Start start;
+  auto there = read(0, std::as_writable_bytes(std::span(&start, 1)));
+  if (there < sizeof start || start.magic != magic)
+    refuse(path_ + " is no journal of Fiber", other_file);
   if (start.version != version)
     refuse(path_ + " has format " + std::to_string(start.version) +
              ", this program knows format " + std::to_string(version),

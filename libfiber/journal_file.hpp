@@ -47,6 +47,8 @@ private:
   struct Head;
 
   void lock();
+  static Bytes image(const Head& head);
+  bool is_torn(Head own, std::uint64_t size) const;
   void write_head(const Head& head);
   void check_head(const Head& own, std::uint64_t size);
   void read_records(std::uint64_t size);

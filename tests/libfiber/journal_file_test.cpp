@@ -268,6 +268,22 @@ TEST_F(JournalFileTest, that_is_no_journal_is_left_alone) {
   EXPECT_NE(what_of(name_of(twice)).find("No such file"), std::string::npos);
 }
 
+TEST_F(JournalFileTest, only_begins_anew_what_may_be_a_head_of_its_own) {
+  fill({});
+  const auto head = content();
+  // Whatever is not as this call would have begun it is somebody else's.
+  for (std::size_t changed : {0U, 15U, 16U, 20U, 140U})
+    for (auto size : {changed + 1, head.size() - 1}) {
+      Bytes bytes(head.begin(), head.begin() + static_cast<long>(size));
+      bytes[changed] ^= std::byte{4};
+      put(bytes);
+      EXPECT_NE(what_of(name_of(twice)), "it was taken") << changed << " of " << size;
+      EXPECT_EQ(content(), bytes);
+    }
+  put({head.begin(), head.end() - 10});
+  EXPECT_NE(what_of(name_of(thrice)), "it was taken");
+}
+
 TEST_F(JournalFileTest, of_another_format_is_refused) {
   fill({1});
   auto bytes = content();
