@@ -165,7 +165,9 @@ void StatusLines::draw() {
     return; // Whoever began that line comes again.
   unsent_ = std::exchange(printed_, {});
   if (auto lines = std::exchange(left_out_, 0); lines > 0)
-    unsent_ += "(" + std::to_string(lines) + " lines were left out here)\n";
+    unsent_.append("(")
+      .append(std::to_string(lines))
+      .append(" lines were left out here)\n");
   if (live_) {
     auto most = columns() - 1; // A line that wraps would be two.
     for (auto& line : lines_)
