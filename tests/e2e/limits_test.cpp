@@ -78,7 +78,8 @@ TEST_F(Limits, of_memory_kill_a_worker_and_no_other_task) {
   expect_works(pool, 2);
 }
 
-#ifndef __SANITIZE_ADDRESS__ // Which takes all of it for itself.
+#if !defined(__SANITIZE_ADDRESS__) &&                                                    \
+  !defined(__SANITIZE_THREAD__) // Which take all of it.
 TEST_F(Limits, of_address_space_are_an_exception_of_the_task) {
   open();
   auto limit = [] {
