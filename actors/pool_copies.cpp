@@ -70,8 +70,9 @@ std::optional<nanoseconds> PoolState::slow_after(const Call& call) {
     return std::nullopt;
   constexpr double most = 1e18; // Within nanoseconds.
   auto ns = call.speculate * static_cast<double>(known->percentile_ns(0.5));
-  return std::max<nanoseconds>(nanoseconds(static_cast<std::int64_t>(std::min(ns, most))),
-                               least_slow);
+  // Results are held back for a quarter of the horizon, and for twice that at times.
+  return std::max<nanoseconds>({nanoseconds(static_cast<std::int64_t>(std::min(ns, most))),
+                                least_slow, horizon()});
 }
 
 /// Has an idle slot of another node run what this one is at; false if that can't be. What

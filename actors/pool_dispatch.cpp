@@ -48,6 +48,11 @@ std::chrono::microseconds PoolState::horizon() const {
   return std::max(least_horizon, std::chrono::microseconds(horizon_a_worker * hands()));
 }
 
+/// Less work than this is not worth a message of its own. Nothing, with few workers.
+double PoolState::grain_ns() const {
+  return 1e3 * static_cast<double>((horizon() - least_horizon).count()) / 8;
+}
+
 /// How many tasks of this call a slot may have.
 std::size_t PoolState::credit(const Call& call, std::size_t bytes) {
   if (settings.nested)
@@ -99,11 +104,17 @@ void PoolState::fill(Node& node, std::size_t slot) {
   if (has >= may_have || (has > may_have / 2 && !settings.nested))
     return;
   auto most = may_have - has;
-  // The end of a call is shared out: half of an even share each.
-  auto least = std::min(most, std::max<std::size_t>(1, call.chunksize));
-  if (!settings.nested)
-    most =
-      std::clamp((queue.size() + calls[call.id].to_come) / (2 * hands()), least, most);
+  if (!settings.nested) {
+    // The end of a call is shared out: half of an even share each, or all of one that is
+    // hardly worth a message. Nor is it worth one for a slot that is not about to run
+    // dry.
+    auto share = (queue.size() + calls[call.id].to_come) / hands();
+    auto worth = static_cast<std::size_t>(grain_ns() / std::max(pace(call).mean_ns, 1.0));
+    if (share / 2 < worth && has > worth)
+      return;
+    auto least = std::min(most, std::max<std::size_t>(1, call.chunksize));
+    most = std::clamp(std::max(share / 2, std::min(share, worth)), least, most);
+  }
   NodeFrame frame;
   while (most > 0 && !queue.empty() && usable(node)) {
     auto limit = std::max(bytes_in_hand / 4, bytes_a_task(queue.next()));
@@ -242,8 +253,8 @@ void PoolState::steal() {
       later = true;
       auto mean = pace(slot.call()).mean_ns;
       auto ahead = static_cast<double>(slot.outstanding() - 1) * std::max(mean, 0.0);
-      if (hands > 0 &&
-          (ahead > steal_ns || now - slot.progress > std::chrono::milliseconds(1))) {
+      if (hands > 0 && (ahead > std::max(steal_ns, grain_ns()) ||
+                        now - slot.progress > horizon() / 2)) {
         recall(node, i, slot.outstanding() / 2);
         --hands;
       }

@@ -121,6 +121,7 @@ struct PoolState {
   void flush(Node& node, NodeFrame& frame);
   Pace& pace(const Call& call) { return paces[call.callable.open()]; }
   std::chrono::microseconds horizon() const;
+  double grain_ns() const;
   std::size_t credit(const Call& call, std::size_t bytes_a_task);
   /// About how many slots there are.
   std::size_t hands() const { return nodes.size() * settings.workers_per_job; }
