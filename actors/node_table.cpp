@@ -110,7 +110,7 @@ bool Slot::has_abandoned(std::uint64_t seq) const {
   });
 }
 
-RunningRange* Slot::uncopied() {
+RunningRange* Slot::single_out_uncopied() {
   auto found = std::find_if(running_.begin(), running_.end(), [](auto& range) {
     return !range.tasks.ended && !range.tasks.twin;
   });

@@ -43,13 +43,13 @@ public:
   /// They stay until they are answered, handed back or lost.
   std::optional<TaskRange> abandon(std::uint64_t seq);
   std::vector<TaskRange> abandon_call(std::uint64_t call);
-  /// Whether a task with this number or a lower one was abandoned and is still here.
-  bool has_abandoned(std::uint64_t seq) const;
-  /// The same for a task that another copy of it has ended.
+  /// The same for a task that another copy of it has ended; false if it had ended.
   bool overtake(std::uint64_t seq);
-  /// The oldest task that has neither ended nor a second copy, in a range of its own;
+  /// Whether a task with this number or a lower one was so marked and is still here.
+  bool has_abandoned(std::uint64_t seq) const;
+  /// Gives the oldest task that has neither ended nor a second copy a range of its own;
   /// null if there is none.
-  RunningRange* uncopied();
+  RunningRange* single_out_uncopied();
   /// Whether this is the oldest one.
   bool is_oldest(const RunningRange& range) const { return &range == &running_.front(); }
   /// Takes out everything; the first number comes with each range.

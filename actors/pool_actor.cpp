@@ -168,7 +168,7 @@ void PoolState::overdue(const NodeOverdue& news) {
     return;
   auto& node = found->second;
   if (auto task = node.slots[news.what.slot].abandon(news.what.seq)) {
-    if (!is_left_to_copy(*task))
+    if (!leave_to_copy(*task))
       finish(*task, {{}, too_long(*task)});
     deliver();
     end_later(node, news.what.slot, news.what.seq);
@@ -208,6 +208,7 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
   auto was_up = found != nodes.end();
   if (was_up) {
     auto node = std::move(found->second);
+    slots_up -= node.slots.size();
     nodes.erase(found);
     planned = planned || node.leaving;
     lose_tasks(node, lost, !planned && !lost.lease, charged);
@@ -339,6 +340,7 @@ void PoolState::supervisor_down(const caf::error& reason) {
                     BackendError("start workers", last_status, exit_text(reason)));
   fail_all(failure); // Nodes that had to be killed have not said what they had.
   nodes.clear();
+  slots_up = 0;
   answer_waiting();
 }
 

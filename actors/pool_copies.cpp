@@ -71,8 +71,8 @@ std::optional<nanoseconds> PoolState::slow_after(const Call& call) {
   constexpr double most = 1e18; // Within nanoseconds.
   auto ns = call.speculate * static_cast<double>(known->percentile_ns(0.5));
   // Results are held back for a quarter of the horizon, and for twice that at times.
-  return std::max<nanoseconds>({nanoseconds(static_cast<std::int64_t>(std::min(ns, most))),
-                                least_slow, horizon()});
+  return std::max<nanoseconds>(
+    {nanoseconds(static_cast<std::int64_t>(std::min(ns, most))), least_slow, horizon()});
 }
 
 /// Has an idle slot of another node run what this one is at; false if that can't be. What
@@ -82,7 +82,7 @@ bool PoolState::copy(Node& node, std::size_t slot) {
   auto free = idle_elsewhere(node);
   if (free == idle.end())
     return false;
-  auto* first = node.slots[slot].uncopied();
+  auto* first = node.slots[slot].single_out_uncopied();
   if (first == nullptr || first->tasks.batch->call->speculate <= 0 ||
       first->tasks.charges > 0 || calls[first->tasks.call()].cancelled)
     return false;
@@ -121,7 +121,7 @@ std::deque<PoolState::SlotRef>::iterator PoolState::idle_elsewhere(const Node& n
 
 /// A worker no longer has this task. Whether another one has it, which then decides; if
 /// none has, it is a task as any other again.
-bool PoolState::is_left_to_copy(TaskRange& task) {
+bool PoolState::leave_to_copy(TaskRange& task) {
   auto twin = task.twin;
   if (!twin)
     return false;

@@ -45,7 +45,7 @@ void PoolState::note_idle(Node& node, std::size_t slot) {
 
 /// For how long slots have work in hand.
 std::chrono::microseconds PoolState::horizon() const {
-  return std::max(least_horizon, std::chrono::microseconds(horizon_a_worker * hands()));
+  return std::max(least_horizon, std::chrono::microseconds(horizon_a_worker * slots_up));
 }
 
 /// Less work than this is not worth a message of its own. Nothing, with few workers.
@@ -108,7 +108,7 @@ void PoolState::fill(Node& node, std::size_t slot) {
     // The end of a call is shared out: half of an even share each, or all of one that is
     // hardly worth a message. Nor is it worth one for a slot that is not about to run
     // dry.
-    auto share = (queue.size() + calls[call.id].to_come) / hands();
+    auto share = (queue.size() + calls[call.id].to_come) / slots_up;
     auto worth = static_cast<std::size_t>(grain_ns() / std::max(pace(call).mean_ns, 1.0));
     if (share / 2 < worth && has > worth)
       return;
@@ -158,6 +158,16 @@ void PoolState::place_suspects() {
       if (node.slots[i].outstanding() > 1)
         recall(node, i, UINT32_MAX);
   }
+}
+
+/// No suspect is left there: its slots take what there is, all of them.
+void PoolState::free_reserved(Node& node) {
+  if (!node.reserved || !node.idle())
+    return;
+  node.reserved = false;
+  saturated = false;
+  for (std::size_t i = 0; i < node.slots.size(); ++i)
+    note_idle(node, i);
 }
 
 void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
@@ -240,23 +250,23 @@ void PoolState::steal() {
   });
   if (idle.empty())
     return;
-  auto hands = idle.size();
+  auto takers = idle.size();
   auto later = false;
   auto now = self->clock().now();
   for (auto& [incarnation, node] : nodes) {
     for (std::size_t i = 0; i < node.slots.size(); ++i) {
       auto& slot = node.slots[i];
-      if (slot.recalled && hands > 0)
-        --hands;
+      if (slot.recalled && takers > 0)
+        --takers;
       if (slot.recalled || slot.outstanding() < 2)
         continue;
       later = true;
       auto mean = pace(slot.call()).mean_ns;
       auto ahead = static_cast<double>(slot.outstanding() - 1) * std::max(mean, 0.0);
-      if (hands > 0 && (ahead > std::max(steal_ns, grain_ns()) ||
-                        now - slot.progress > horizon() / 2)) {
+      if (takers > 0 && (ahead > std::max(steal_ns, grain_ns()) ||
+                         now - slot.progress > horizon() / 2)) {
         recall(node, i, slot.outstanding() / 2);
-        --hands;
+        --takers;
       }
     }
   }

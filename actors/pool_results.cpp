@@ -59,7 +59,7 @@ void PoolState::results(NodeResults& news) {
       continue;
     }
     if (result.status == TaskResult::Status::overdue) {
-      if (!is_left_to_copy(*task))
+      if (!leave_to_copy(*task))
         finish(*task, {{}, too_long(*task)});
       continue;
     }
@@ -68,8 +68,9 @@ void PoolState::results(NodeResults& news) {
       finish(*task, {std::move(bytes), nullptr});
       continue;
     }
+    auto runs = task->twin ? std::max(task->attempt, task->twin->attempt) : task->attempt;
     auto runs_left = settings.max_retries < 0 ||
-                     task->attempt <= static_cast<std::uint32_t>(settings.max_retries);
+                     runs <= static_cast<std::uint32_t>(settings.max_retries);
     if (settings.retry_exceptions && (runs_left || has_copy(*task))) {
       come_back(*task, true);
       continue;
@@ -78,14 +79,13 @@ void PoolState::results(NodeResults& news) {
     finish(*task, {{},
                    std::make_exception_ptr(
                      RemoteError(read_failure(reader), task->batch->first + task->from,
-                                 static_cast<int>(task->attempt), node.job))});
+                                 static_cast<int>(runs), node.job))});
   }
   if (unforgiven && !frame.results.empty()) {
     unforgiven = false;
     caf::anon_send(supervisor, forgive{});
   }
-  if (node.reserved && node.idle())
-    node.reserved = false;
+  free_reserved(node);
   // New tasks go out before results are handed on: the worker waits, nobody else may.
   if (usable(node) && queue.suspects() == 0)
     fill(node, frame.slot);
@@ -113,8 +113,7 @@ void PoolState::handed_back(const NodeHandedBack& news) {
     come_back(std::move(*tasks), false);
   }
   deliver();
-  if (node.reserved && node.idle())
-    node.reserved = false;
+  free_reserved(node);
   if (slot.outstanding() == 0)
     note_idle(node, news.what.slot);
   retire_if_empty(node);
@@ -126,7 +125,7 @@ void PoolState::handed_back(const NodeHandedBack& news) {
 /// One that another copy is left of does not, and forgets its charge: a bystander that is
 /// lost twice at a time would fail.
 void PoolState::come_back(TaskRange tasks, bool again) {
-  if (tasks.ended || is_left_to_copy(tasks))
+  if (tasks.ended || leave_to_copy(tasks))
     return;
   if (calls[tasks.call()].cancelled || ending) {
     fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));

@@ -116,6 +116,7 @@ struct PoolState {
   // pool_dispatch.cpp
   void dispatch();
   void place_suspects();
+  void free_reserved(Node& node);
   void fill(Node& node, std::size_t slot);
   void append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFrame& frame);
   void flush(Node& node, NodeFrame& frame);
@@ -123,8 +124,6 @@ struct PoolState {
   std::chrono::microseconds horizon() const;
   double grain_ns() const;
   std::size_t credit(const Call& call, std::size_t bytes_a_task);
-  /// About how many slots there are.
-  std::size_t hands() const { return nodes.size() * settings.workers_per_job; }
   void note_idle(Node& node, std::size_t slot);
   void recall(Node& node, std::size_t slot, std::size_t most);
   void steal();
@@ -135,7 +134,7 @@ struct PoolState {
   bool copy(Node& node, std::size_t slot);
   std::optional<std::chrono::nanoseconds> slow_after(const Call& call);
   std::deque<SlotRef>::iterator idle_elsewhere(const Node& node);
-  static bool is_left_to_copy(TaskRange& task);
+  static bool leave_to_copy(TaskRange& task);
   static bool has_copy(const TaskRange& task);
   void stop_copies(const Twin& twin);
 
@@ -160,6 +159,7 @@ struct PoolState {
   std::unordered_map<std::uint64_t, CallRecord> calls;
   std::unordered_map<detail::Open, Pace> paces;
   std::map<std::uint64_t, Node> nodes;   ///< Those that are up, by incarnation.
+  std::size_t slots_up = 0;              ///< Theirs.
   std::map<std::size_t, Child> children; ///< Those that the supervisor has, by ordinal.
   std::deque<SlotRef> idle;              ///< May hold some that are not any more.
   std::vector<std::shared_ptr<WorkersReply>> awaiting_workers;
@@ -171,10 +171,10 @@ struct PoolState {
   bool unforgiven = false; ///< A loss counts against the supervisor's intensity.
   LossCause last_cause = LossCause::ended; ///< Of the last loss, as is
   int last_status = 0;                     ///< this.
-  bool saturated = false;                  ///< Every slot has what it may have.
-  bool ticking = false;                    ///< A StealTick is under way.
-  bool looking = false;                    ///< A SpeculateTick is under way.
-  std::size_t speculating = 0;             ///< Calls whose slow tasks get copies.
+  bool saturated = false;      ///< Every slot was asked; each is again when it answers.
+  bool ticking = false;        ///< A StealTick is under way.
+  bool looking = false;        ///< A SpeculateTick is under way.
+  std::size_t speculating = 0; ///< Calls whose slow tasks get copies.
   std::optional<Autoscale> scale;
   bool scaling = false; ///< A ScaleTick is under way.
   std::optional<std::chrono::steady_clock::time_point> warned; ///< Of a lost worker.

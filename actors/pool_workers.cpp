@@ -171,6 +171,7 @@ void PoolState::node_up(NodeUp& up) {
   node.page = up.page;
   node.since = self->clock().now();
   node.slots.resize(up.slots);
+  slots_up += up.slots;
   if (settings.max_tasks_per_worker > 0)
     node.left = settings.max_tasks_per_worker * up.slots;
   answer_waiting();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 namespace fiber::backends {
@@ -118,8 +119,13 @@ void StatusLines::refresh() {
 void StatusLines::catch_up() {
   if (!is_behind())
     return;
-  if (!thread_.joinable())
-    thread_ = std::thread([this] { run(); });
+  try {
+    if (!thread_.joinable())
+      thread_ = std::thread([this] { run(); });
+  } catch (
+    const std::system_error&) { // No thread is left: whoever writes next tries again.
+    return;
+  }
   changed_.notify_one();
 }
 

@@ -116,12 +116,13 @@ void CallFeed::flush() {
   target_->restore();
   if (ends_.empty())
     return;
+  auto more = to_come();
   sent_ += ends_.size();
   sent_bytes_ += bytes_.size();
   auto next = reuse(bytes_.size());
   next.clear();
   target_->send(std::exchange(bytes_, std::move(next)), std::exchange(ends_, {}),
-                std::exchange(kept_, {}), to_come());
+                std::exchange(kept_, {}), more);
   if (journalled())
     target_->journal->wait_room();
   if (!limited_)
@@ -136,10 +137,14 @@ void CallFeed::finish() {
   target_->end();
 }
 
-/// About: a range that came with a size may hold less, and one with a window waits.
+/// After a batch that time has ended nothing is said: the next tasks may be long in
+/// coming.
 std::size_t CallFeed::to_come() const {
+  if (ends_.size() < batch_tasks && bytes_.size() < batch_bytes)
+    return 0;
   auto left = expected_ - std::min(expected_, added_);
-  return limited_ ? std::min(left, window()) : left;
+  auto unfinished = added_ - std::min(added_, target_->results->done());
+  return std::min(left, window() - std::min(window(), unfinished));
 }
 
 std::size_t CallFeed::window() const {

@@ -195,9 +195,11 @@ void JournalledResults::sync_soon() {
   }
   if (due == Clock::time_point::max())
     return;
+  if (due <= Clock::now())
+    return sync();
   {
     std::lock_guard lock(mutex_);
-    if (due > Clock::now() && std::exchange(sync_due_, true))
+    if (std::exchange(sync_due_, true))
       return;
   }
   auto later = [self = shared_from_this()] {
@@ -207,8 +209,13 @@ void JournalledResults::sync_soon() {
     }
     self->step();
   };
-  if (due <= Clock::now() || !thread_->add(std::move(later), due))
-    sync();
+  if (thread_->add(std::move(later), due))
+    return;
+  {
+    std::lock_guard lock(mutex_);
+    sync_due_ = false;
+  }
+  sync();
 }
 
 void JournalledResults::close() {

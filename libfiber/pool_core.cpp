@@ -227,7 +227,7 @@ bool PoolCore::await(const actors::Reply<T>& reply, Results::Clock::time_point l
 }
 
 std::size_t PoolCore::window_tasks() const {
-  return std::max(least_window, window_a_worker * workers_);
+  return std::max(least_window, window_a_worker * most_workers_);
 }
 
 void PoolCore::start_workers() {
@@ -253,6 +253,7 @@ void PoolCore::resize(std::size_t workers) {
     std::lock_guard lock(mutex_);
     check_open();
   }
+  most_workers_ = std::max(most_workers_.load(), workers);
   tell(actors::Resize{workers});
 }
 
@@ -267,6 +268,7 @@ void PoolCore::autoscale(std::size_t min, std::size_t max,
     std::lock_guard lock(mutex_);
     check_open();
   }
+  most_workers_ = std::max(most_workers_.load(), max);
   tell(actors::Autoscale{min, max, idle});
 }
 

@@ -76,7 +76,8 @@ private:
   PoolOptions options_;
   std::uint32_t number_ = 0; ///< In the session.
   std::string name_;
-  const std::size_t workers_; ///< At the start.
+  const std::size_t workers_;                       ///< At the start.
+  std::atomic<std::size_t> most_workers_{workers_}; ///< That there may have been.
   std::shared_ptr<actors::NodeTemplate> job_ = std::make_shared<actors::NodeTemplate>();
   std::mutex mutex_; ///< Of what decides about resources and the end.
   bool started_ = false, closed_ = false;

@@ -312,7 +312,8 @@ void Runtime::close() {
   inline_host_.reset();
   system_.reset();
   services_->next_incarnation = nullptr;
-  redirect_log(nullptr);
+  if (terminal_->live())
+    redirect_log(nullptr);
 }
 
 } // namespace fiber::detail

@@ -62,7 +62,7 @@ public:
     else
       return add<T>(T(arguments));
   }
-  /// How many tasks there will be.
+  /// How many tasks there will be, at most: a hint for the pool and for who watches.
   void expect(std::size_t tasks);
   /// Hands over what has gathered.
   void flush();

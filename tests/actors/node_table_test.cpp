@@ -61,20 +61,20 @@ TEST(Slot, keeps_what_was_abandoned_until_it_leaves) {
 
 TEST(Slot, finds_what_has_no_copy_yet) {
   Slot slot;
-  EXPECT_EQ(slot.uncopied(), nullptr);
+  EXPECT_EQ(slot.single_out_uncopied(), nullptr);
   slot.assign(tasks_of(1, {8, 8, 8}));
-  auto* first = slot.uncopied();
+  auto* first = slot.single_out_uncopied();
   ASSERT_NE(first, nullptr);
   EXPECT_TRUE(slot.is_oldest(*first));
   EXPECT_EQ(first->tasks.size(), 1u);
   first->tasks.twin = std::make_shared<Twin>();
   EXPECT_TRUE(slot.abandon(2));
-  auto* third = slot.uncopied();
+  auto* third = slot.single_out_uncopied();
   ASSERT_NE(third, nullptr);
   EXPECT_FALSE(slot.is_oldest(*third));
   EXPECT_EQ(third->first_seq, 3u);
   third->tasks.twin = std::make_shared<Twin>();
-  EXPECT_EQ(slot.uncopied(), nullptr);
+  EXPECT_EQ(slot.single_out_uncopied(), nullptr);
   EXPECT_EQ(slot.outstanding(), 3u);
 }
 

@@ -176,6 +176,16 @@ TEST_F(SpeculatingPool, retries_an_exception_by_the_copy_that_is_left) {
   EXPECT_TRUE(has_value(1));
 }
 
+TEST_F(SpeculatingPool, runs_a_task_no_more_often_if_both_copies_throw) {
+  settings.retry_exceptions = true;
+  settings.max_retries = 1; // Two runs: the copies.
+  copy();
+  throws(1, 4);
+  throws(2, 1);
+  EXPECT_THROW(std::rethrow_exception(failure(1)), RemoteError);
+  EXPECT_EQ(stats().retries, 0u);
+}
+
 TEST_F(SpeculatingPool, copies_nothing_that_may_run_once_at_most) {
   settings.max_retries = 0;
   begin();

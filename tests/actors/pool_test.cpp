@@ -90,6 +90,20 @@ TEST_F(PoolTest, charges_the_task_that_was_announced) {
   EXPECT_EQ(next.runs[0].first_index, 2u);
 }
 
+TEST_F(PoolTest, gives_all_slots_work_again_when_a_suspect_has_ended) {
+  settings.workers_per_job = 2;
+  submit(100);
+  up(1);
+  end_job(lose(1)); // The first task of each slot is charged.
+  auto& next = up(2);
+  ASSERT_EQ(next.runs.size(), 1u) << "it runs alone";
+  answer(2, 1);
+  ASSERT_EQ(next.runs.size(), 2u) << "so does the other one";
+  answer(2, 2);
+  ASSERT_GE(next.runs.size(), 4u);
+  EXPECT_EQ(next.runs[2].slot + next.runs[3].slot, 1u) << "one slot has nothing";
+}
+
 TEST_F(PoolTest, charges_nobody_for_a_worker_that_was_idle) {
   submit(1);
   up(1);
