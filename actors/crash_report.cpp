@@ -150,13 +150,16 @@ LastOutput read_last_output(std::string_view output) {
     if (auto end = line.find('\n'); end != line.npos)
       last.crash = CrashReport::parse(line.substr(0, end));
   }
-  std::string plain;
-  backends::CrashLineFilter filter;
-  auto add = [&plain](std::string_view part) { plain += part; };
-  filter.pass(output, add);
-  filter.end(add);
-  last.lines = last_lines(plain, most_last_lines, most_last_bytes);
+  last.lines =
+    last_lines(backends::without_crash_lines(output), most_last_lines, most_last_bytes);
   return last;
+}
+
+void drop_other_crash(LastOutput& last, std::optional<int> exit_code) {
+  // What reports may hang itself, in what has crashed: then its alarm ends the job.
+  if (last.crash && exit_code && *exit_code != -last.crash->signal &&
+      *exit_code != -SIGALRM)
+    last.crash.reset();
 }
 
 std::string last_lines(std::string_view text, std::size_t most_lines,

@@ -47,6 +47,10 @@ constexpr std::size_t most_last_lines = 20, most_last_bytes = 4096;
 /// The last whole report in `output`, and the last lines that are none.
 LastOutput read_last_output(std::string_view output);
 
+/// Drops a report of another end than this one: it is of something else that wrote to the
+/// job's output.
+void drop_other_crash(LastOutput& last, std::optional<int> exit_code);
+
 /// The last lines of `text`, within the limits; a longer line loses its beginning.
 std::string last_lines(std::string_view text, std::size_t most_lines,
                        std::size_t most_bytes);

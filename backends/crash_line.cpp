@@ -44,4 +44,13 @@ void CrashLineFilter::end(const std::function<void(std::string_view)>& f) {
   length_ = 0;
 }
 
+std::string without_crash_lines(std::string_view output) {
+  std::string plain;
+  CrashLineFilter filter;
+  auto add = [&plain](std::string_view part) { plain += part; };
+  filter.pass(output, add);
+  filter.end(add);
+  return plain;
+}
+
 } // namespace fiber::backends

@@ -32,4 +32,7 @@ private:
   std::size_t length_ = 0;  // Of the line that is being left out; 0: none is.
 };
 
+/// What a job wrote itself.
+std::string without_crash_lines(std::string_view output);
+
 } // namespace fiber::backends

@@ -7,6 +7,7 @@
 #include "actors/pool_trace.hpp"
 #include "fiber/session.hpp"
 #include "libfiber/feed_target.hpp"
+#include "libfiber/resource_check.hpp"
 
 namespace fiber::detail {
 
@@ -26,11 +27,6 @@ constexpr double most_speculate = 1e6;
 void check(bool good, const char* key, const char* valid, const std::string& problem) {
   if (!good)
     throw ConfigError(key, "PoolOptions", valid, problem);
-}
-
-std::string text(const Resources& resources) {
-  return "cpu " + std::to_string(resources.cpu) + ", memory_mb " +
-         std::to_string(resources.memory_mb) + ", gpu " + std::to_string(resources.gpu);
 }
 
 std::exception_ptr pool_ended() {
@@ -59,8 +55,7 @@ PoolCore::PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options)
   check(options_.max_retries >= -1, "max_retries",
         "-1 (no limit), 0 (at most once) or more",
         std::to_string(options_.max_retries) + " can't be used");
-  check(options_.resources.cpu > 0 && options_.resources.gpu >= 0, "resources",
-        "cpu more than 0, gpu 0 or more", text(options_.resources) + " can't be used");
+  fiber::detail::check_resources(options_.resources, "PoolOptions");
   check(options_.task_timeout.value_or(1ms) > 0ms, "task_timeout", "more than 0",
         std::to_string(options_.task_timeout.value_or(0ms).count()) +
           " ms can't be used");
@@ -145,11 +140,8 @@ void PoolCore::check_resources(const AnyCallable& callable) {
   auto& has = options_.resources;
   if (asked && !started_ && has == Resources{})
     has = *asked;
-  if (asked && (asked->cpu > has.cpu || asked->gpu > has.gpu ||
-                (has.memory_mb > 0 && asked->memory_mb > has.memory_mb)))
-    throw ConfigError("resources", "meta()",
-                      "at most what the pool has (" + text(has) + ")",
-                      "the function asks for " + text(*asked));
+  if (asked)
+    check_grant(has, *asked, "the pool");
   if (!std::exchange(started_, true))
     job_->resources = {has.cpu, has.memory_mb, has.gpu};
 }
