@@ -62,6 +62,9 @@ struct BackendState {
                                         .exit_code = {},
                                         .detail = "ended before"});
       },
+      [this](const AskOutput& ask) {
+        return JobOutput{jobs.count(ask.job) > 0 ? backend->logs(ask.job) : ""};
+      },
       [this](const backends::JobEvent& event) { report(event); },
     };
   }
@@ -74,7 +77,7 @@ struct BackendState {
       try {
         auto job =
           std::make_shared<backends::Job>(backend->create(std::move(*next.order.spec)));
-        jobs[job->id] = {name, next.order.owner};
+        jobs[job->id] = {name, next.order.owner, next.order.all_output};
         starting.insert(name);
         next.promise.deliver(JobCreated{std::move(job), {}});
       } catch (const backends::EngineError& error) {
@@ -90,7 +93,7 @@ struct BackendState {
     if (job == jobs.end())
       return;
     if (event.kind == backends::JobEvent::Kind::ended)
-      tell_output(event.job, job->second.owner);
+      tell_output(event.job, job->second);
     self->send(job->second.owner, event);
     if (event.kind == backends::JobEvent::Kind::started)
       return;
@@ -100,19 +103,22 @@ struct BackendState {
     create();
   }
 
-  /// It is dropped with the job.
-  void tell_output(const backends::JobId& job, const caf::actor& owner) {
-    constexpr std::size_t most = 64 * 1024; // A crash line may be followed by others.
-    auto text = backend->logs(job);
-    text.erase(0, text.size() - std::min(text.size(), most));
-    if (!text.empty())
-      self->send(owner, JobOutput{std::move(text)});
-  }
-
   struct Known {
     std::string name;
     caf::actor owner;
+    bool all_output = false;
   };
+
+  /// It is dropped with the job.
+  void tell_output(const backends::JobId& id, const Known& job) {
+    constexpr std::size_t most = 64 * 1024; // A crash line may be followed by others.
+    auto text = backend->logs(id);
+    if (!job.all_output)
+      text.erase(0, text.size() - std::min(text.size(), most));
+    if (!text.empty())
+      self->send(job.owner, JobOutput{std::move(text)});
+  }
+
   caf::event_based_actor* self;
   std::shared_ptr<backends::Backend> backend;
   std::size_t window = 1;

@@ -18,6 +18,7 @@ namespace fiber::actors {
 struct CreateJob {
   std::shared_ptr<backends::JobSpec> spec;
   caf::actor owner;
+  bool all_output = false; ///< JobOutput has all that the backend keeps.
 };
 struct JobCreated {
   std::shared_ptr<backends::Job> job; ///< Null if it was refused.
@@ -43,6 +44,11 @@ struct WatchJob {
   caf::actor owner;
 };
 
+/// Answered with JobOutput: what is kept of it now; nothing of a job that is gone.
+struct AskOutput {
+  backends::JobId job;
+};
+
 /// To a job's owner, before the event that it has ended: the end of what it wrote.
 struct JobOutput {
   std::string text;
@@ -63,5 +69,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobSettled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::WatchJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskOutput)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobOutput)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::backends::JobEvent)

@@ -64,6 +64,11 @@ struct AskReport {
 
 // -- to a pool, from its nodes --
 
+/// The engine has accepted a node's job. Pools are not told.
+struct NodeCreated {
+  std::uint64_t incarnation = 0;
+  backends::JobId job;
+};
 /// A node is ready for tasks. `link` takes NodeFrames.
 struct NodeUp {
   std::uint64_t incarnation = 0;
@@ -72,7 +77,8 @@ struct NodeUp {
   std::size_t slots = 1;
   caf::actor link;
   std::shared_ptr<backends::SharedPage>
-    page; ///< What each slot has started, if it can be shared.
+    page;      ///< What each slot has started, if it can be shared.
+  int pid = 0; ///< Of its process, as that sees it.
 };
 struct NodeResults {
   std::uint64_t incarnation = 0;
@@ -116,6 +122,7 @@ struct NodeLost {
   LossCause cause = LossCause::ended;
   int status = 0; ///< refused: errno or HTTP status, 0 if there is none.
   LastOutput last = {};
+  std::string output = {}; ///< What it wrote, if its template keeps that.
 };
 
 // -- to a node's link --
@@ -127,6 +134,10 @@ struct NodeFrame {
 };
 /// End the job at once.
 struct KillNode {};
+/// The same for a job that may not be there yet, with time to end by itself.
+struct EndNode {
+  std::chrono::milliseconds grace{0};
+};
 
 } // namespace fiber::actors
 
@@ -141,6 +152,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::TerminatePool)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AwaitWorkers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskStats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskReport)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeCreated)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeResults)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeHandedBack)
@@ -150,3 +162,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeShare)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeLost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeFrame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::KillNode)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndNode)

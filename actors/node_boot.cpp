@@ -23,6 +23,7 @@ Bytes NodeBoot::pack() const {
   writer.put(max_retries);
   writer.put(trace);
   writer.put(initializer);
+  writer.put(use);
   return bytes;
 }
 
@@ -46,6 +47,7 @@ NodeBoot NodeBoot::unpack(const Bytes& bytes) {
   boot.max_retries = reader.get<int>();
   boot.trace = reader.get<bool>();
   boot.initializer = reader.get<bool>();
+  boot.use = reader.get<NodeUse>();
   return boot;
 }
 

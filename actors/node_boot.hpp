@@ -13,6 +13,13 @@ namespace fiber::actors {
 /// answers runs another build.
 inline constexpr int exit_unreachable = 74, exit_other_build = 75;
 
+/// What a node is for.
+enum class NodeUse : std::uint8_t {
+  pool,    ///< Any number of tasks, until the driver has no more.
+  process, ///< One task, whose result is the code that the job exits with.
+  future   ///< One task, whose result is of use to the driver alone.
+};
+
 /// What a job is told at its start. No secrets: a cluster may show it.
 struct NodeBoot {
   std::uint64_t incarnation = 0;
@@ -26,6 +33,7 @@ struct NodeBoot {
   std::string chaos;                        ///< Chaos::parse().
   int max_retries = 3;                      ///< As the pool has it.
   bool trace = false;                       ///< Whether it reports when its tasks ran.
+  NodeUse use = NodeUse::pool;
   bool initializer = false; ///< Whether its slots wait for one to come over the link.
   // Where to dial; an empty host means that the link is inherited.
   std::string host;

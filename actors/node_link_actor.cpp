@@ -2,7 +2,6 @@
 #include "actors/node_link_actor.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include <caf/all.hpp>
@@ -14,6 +13,7 @@
 #include "actors/node_table.hpp"
 #include "actors/pool_trace.hpp"
 #include "actors/warden.hpp"
+#include "backends/crash_line.hpp"
 #include "wire/log.hpp"
 #include "wire/silence.hpp"
 #include "wire/stream_link.hpp"
@@ -51,6 +51,7 @@ struct NodeLinkState {
     job_template = std::move(like);
     pool = std::move(of);
     order = std::move(with_order);
+    for_process = job_template->use != NodeUse::pool;
     starting = {start_interval(), services->start_deadline};
     probes = {probe_interval(), services->lease};
     at.name = order.name;
@@ -65,6 +66,7 @@ struct NodeLinkState {
           at.link->send(task_stream, std::move(frame.head), std::move(frame.body));
       },
       [this](KillNode) { end_job(std::chrono::milliseconds(0)); },
+      [this](EndNode end) { end_node(end.grace); },
       [this](JobOutput& output) { this->output = std::move(output.text); },
       [this](const backends::JobEvent& event) { job_event(event); },
       [this](LinkSilent) {
@@ -103,6 +105,7 @@ struct NodeLinkState {
     boot.max_retries = job_template->max_retries;
     boot.task_timeout = job_template->task_timeout;
     boot.trace = job_template->trace != nullptr;
+    boot.use = job_template->use;
     boot.initializer = job_template->initializer.open != nullptr;
     auto spec = std::make_shared<backends::JobSpec>();
     if (services->address)
@@ -112,11 +115,14 @@ struct NodeLinkState {
     spec->link = boot.host.empty();
     spec->page_bytes = order.slots * SlotProgress::stride;
     spec->resources = job_template->resources;
+    spec->image = job_template->image;
     spec->boot = boot.pack();
     job_name = spec->name;
     auto me = caf::actor_cast<caf::actor>(self);
     services->arrivals->expect(at.incarnation, me);
-    self->request(services->backend, caf::infinite, CreateJob{std::move(spec), me})
+    self
+      ->request(services->backend, caf::infinite,
+                CreateJob{std::move(spec), me, for_process})
       .then([this](JobCreated& created) { job_created(created); },
             [this](caf::error&) { never_created("the job backend has ended"); });
   }
@@ -135,6 +141,8 @@ struct NodeLinkState {
       return;
     }
     at.job = std::move(created.job);
+    if (for_process)
+      self->send(pool, NodeCreated{at.incarnation, at.job->id});
     check_start();
     if (at.job->link)
       use_link(wire::adopt(*services->reactor, std::move(at.job->link), link_options()));
@@ -199,7 +207,7 @@ struct NodeLinkState {
     probe();
     self->send(pool, NodeUp{at.incarnation, order.name, job_name, ready.slots,
                             caf::actor_cast<caf::actor>(self),
-                            at.job ? at.job->page : nullptr});
+                            at.job ? at.job->page : nullptr, ready.pid});
   }
 
   void settled() {
@@ -316,8 +324,9 @@ struct NodeLinkState {
       cause = LossCause::refused;
       status = event.status;
     }
-    last = read_last_output(std::exchange(output, {}));
-    check_crash();
+    last = read_last_output(output);
+    output = for_process ? backends::without_crash_lines(output) : "";
+    drop_other_crash(last, exit_code);
     if (!up)
       explain_exit();
     if (problem.empty())
@@ -327,14 +336,6 @@ struct NodeLinkState {
     if (at.link && !at.link_gone)
       self->delayed_send(self, link_lingers, LingerTick{0});
     end_if_gone();
-  }
-
-  /// A report of another end is of something else that wrote to the job's output. What
-  /// reports may hang itself, in what has crashed: then its alarm ends the job.
-  void check_crash() {
-    if (last.crash && exit_code && *exit_code != -last.crash->signal &&
-        *exit_code != -SIGALRM)
-      last.crash.reset();
   }
 
   static std::string in_brackets(const std::string& text) {
@@ -381,14 +382,18 @@ struct NodeLinkState {
   }
 
   void stop(const caf::error& reason) {
-    if (reason == caf::exit_reason::kill || std::exchange(stopping, true)) {
-      end_job(std::chrono::milliseconds(0));
-      return;
-    }
+    auto at_once = reason == caf::exit_reason::kill || stopping || !up;
+    end_node(at_once ? std::chrono::milliseconds(0) : polite);
+    if (!at_once)
+      retire_if_stopping();
+  }
+
+  /// A job that is under way is ended as soon as it is there.
+  void end_node(std::chrono::milliseconds grace) {
+    stopping = true;
     if (!at.job && !at.job_gone)
       self->send(services->backend, CancelJob{job_name});
-    end_job(up ? polite : std::chrono::milliseconds(0));
-    retire_if_stopping();
+    end_job(grace);
   }
 
   /// Otherwise the pool says so, when nothing is under way.
@@ -440,7 +445,8 @@ struct NodeLinkState {
                          .reason = problem,
                          .cause = cause,
                          .status = status,
-                         .last = std::move(last)})
+                         .last = std::move(last),
+                         .output = std::move(output)})
       .then([this, text](std::uint8_t kind) { quit(static_cast<ExitKind>(kind), text); },
             [this, text](caf::error&) { quit(ExitKind::planned, text); });
   }
@@ -468,9 +474,9 @@ struct NodeLinkState {
   std::optional<int> exit_code;
   wire::Silence starting{{}, {}}, probes{{}, {}};
   ClockOffset clock;
-  bool runs = false, up = false, answered = false, is_settled = false, stopping = false,
-       draining = false, lease_over = false, confirmed = false, disrupted = false,
-       declared_dead = false, ended = false;
+  bool for_process = false, runs = false, up = false, answered = false,
+       is_settled = false, stopping = false, draining = false, lease_over = false,
+       confirmed = false, disrupted = false, declared_dead = false, ended = false;
 };
 
 } // namespace

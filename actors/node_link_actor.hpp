@@ -46,18 +46,23 @@ struct NodeServices {
   std::function<std::uint64_t()> next_incarnation;
 };
 
-/// What a pool wants its jobs to be.
+/// What a pool wants its jobs to be, or a process its one.
 struct NodeTemplate {
   backends::JobResources resources;
   CallCode initializer;
   std::chrono::nanoseconds task_timeout{0}; ///< 0: no limit.
   int max_retries = 3;
   std::shared_ptr<PoolTrace> trace = nullptr; ///< As the pool has it.
+  NodeUse use = NodeUse::pool;
+  std::string image = {}; ///< Empty: the session's.
 };
 
 /// One incarnation of a node, seen from the driver: asks the job backend for the job,
 /// turns what the link says into messages for the pool and the pool's frames into
 /// messages on the link. It ends with the job, for a reason its supervisor can judge.
+///
+/// A process plays the part of the pool for its one node. It is also told of the job as
+/// soon as there is one, and in the end what it wrote.
 ///
 /// A job that falls silent is declared dead: this actor ends at once, so that it is
 /// replaced, and leaves its link to a warden that goes on handing results to the pool,

@@ -23,6 +23,7 @@
 #include "actors/job_log.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/node_boot.hpp"
+#include "actors/process_exit.hpp"
 #include "actors/share_cache.hpp"
 #include "wire/error.hpp"
 #include "wire/leadership.hpp"
@@ -195,15 +196,28 @@ void run_node(backends::JobEntry entry) {
     auto link = open_link(reactor, entry, boot);
     job_log = std::make_shared<JobLog>(link, log_sinks());
     redirect_log(job_log);
+    auto exit_code = EXIT_SUCCESS;
     std::vector<std::shared_ptr<SlotWorker>> slots;
     for (std::uint32_t i = 0; i < boot.slots; ++i) {
       auto& slot = slots.emplace_back();
-      slot = std::make_shared<SlotWorker>(SlotWorker::Settings{
-        i, boot.first_rank + i, link, entry.page,
+      SlotWorker::Settings settings{
+        i,
+        boot.first_rank + i,
+        link,
+        entry.page,
         [&reactor, &slots, i](std::chrono::milliseconds after) {
           reactor.after(after, [&slots, i] { slots[i]->flush_results(); });
         },
-        reactor.leadership(), boot.task_timeout, chaos_of(boot, link), boot.trace});
+        reactor.leadership(),
+        boot.task_timeout,
+        chaos_of(boot, link),
+        boot.trace};
+      if (boot.use != NodeUse::pool)
+        settings.after_task = [&, i](TaskResult::Status status, const Bytes& result) {
+          exit_code = process_exit_code(boot, status, result);
+          slots[i]->finish();
+        };
+      slot = std::make_shared<SlotWorker>(std::move(settings));
     }
     auto abort = [link](int code) {
       link->flush(last_words);
@@ -218,7 +232,8 @@ void run_node(backends::JobEntry entry) {
                           [&told](CallCode code) { told.set_value(std::move(code)); },
                           abort, boot.task_timeout});
     ShareCache::instance().connect(link, [&reactor] { reactor.leadership()->summon(); });
-    reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
+    if (boot.use == NodeUse::pool) // A process ends by it, unless its function says else.
+      reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
     link->start(std::make_shared<DriverLink>(system, node, link, job_log));
     std::vector<std::thread> threads;
     for (std::uint32_t i = 1; i < boot.slots; ++i)
@@ -227,7 +242,7 @@ void run_node(backends::JobEntry entry) {
     for (auto& thread : threads)
       thread.join();
     link->flush(last_words);
-    leave(EXIT_SUCCESS);
+    leave(exit_code);
   } catch (const wire::Unreachable& error) {
     refuse(error, exit_unreachable);
   } catch (const wire::OtherBuild& error) {

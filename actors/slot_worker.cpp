@@ -150,6 +150,8 @@ void SlotWorker::run_task(const Task& task) {
     value.clear();
     tail = {};
   }
+  if (settings_.after_task)
+    settings_.after_task(status, value);
   add_result(task, status, value, std::move(tail), handles.take(), begin);
   scratch_ = std::move(value);
   for (auto call : task.closed)

@@ -54,6 +54,10 @@ public:
       nullptr;
     bool timed = false; ///< Results say when their tasks ran.
     std::size_t most_result_bytes = most_value_bytes; ///< Of one task.
+    /// Called with what a task left as it has ended, before anybody hears of that; empty:
+    /// nothing is.
+    std::function<void(TaskResult::Status status, const Bytes& result)> after_task =
+      nullptr;
   };
   explicit SlotWorker(Settings settings);
 

@@ -28,6 +28,9 @@ namespace {
 /// What a node's link has told the others.
 struct Heard {
   std::optional<caf::response_promise> creating;
+  bool all_output = false;
+  std::string image;
+  std::vector<std::string> cancelled, created;
   std::vector<EndJob> ended;
   std::vector<WatchJob> watched;
   std::vector<NodeUp> up;
@@ -63,18 +66,21 @@ protected:
 
   static caf::behavior engine(caf::event_based_actor* self,
                               const std::shared_ptr<Heard>& to) {
-    return {[self, to](CreateJob&) {
+    return {[self, to](const CreateJob& order) {
+              to->all_output = order.all_output;
+              to->image = order.spec->image;
               to->creating = self->make_response_promise();
               return *to->creating;
             },
             [to](const JobCreated& created) { to->creating->deliver(created); },
             [](const JobSettled&) {},
-            [](const CancelJob&) {},
+            [to](const CancelJob& cancel) { to->cancelled.push_back(cancel.name); },
             [to](const EndJob& end) { to->ended.push_back(end); },
             [to](const WatchJob& watch) { to->watched.push_back(watch); }};
   }
   static caf::behavior pool(caf::event_based_actor*, const std::shared_ptr<Heard>& to) {
     return {[to](const NodeUp& up) { to->up.push_back(up); }, [](const NodeDraining&) {},
+            [to](const NodeCreated& created) { to->created.push_back(created.job); },
             [to](const NodeLost& lost) {
               to->lost.push_back(lost);
               return static_cast<std::uint8_t>(ExitKind::lost);
@@ -103,12 +109,14 @@ protected:
   void order() {
     supervisor_ = system_->spawn(
       [](caf::event_based_actor* self, const std::shared_ptr<const NodeServices>& with,
-         const caf::actor& of, caf::actor* node) -> caf::behavior {
-        *node = spawn_node_link(self, with, std::make_shared<NodeTemplate>(), of,
+         const caf::actor& of, const std::shared_ptr<const NodeTemplate>& like,
+         caf::actor* node) -> caf::behavior {
+        *node = spawn_node_link(self, with, like, of,
                                 {.name = "w0", .first_rank = 0, .slots = 2});
         return {[](int) {}};
       },
-      std::shared_ptr<const NodeServices>(services), pool_, &node_);
+      std::shared_ptr<const NodeServices>(services), pool_,
+      std::shared_ptr<const NodeTemplate>(job), &node_);
     run();
   }
   void create() {
@@ -143,6 +151,10 @@ protected:
     caf::anon_send(node_, JobOutput{text});
     run();
   }
+  void end_node(std::chrono::milliseconds grace) {
+    caf::anon_send(node_, EndNode{grace});
+    run();
+  }
   void link_closes() {
     link->handler->on_closed("closed");
     run();
@@ -157,6 +169,7 @@ protected:
   }
 
   std::shared_ptr<NodeServices> services = std::make_shared<NodeServices>();
+  std::shared_ptr<NodeTemplate> job = std::make_shared<NodeTemplate>();
   std::shared_ptr<Heard> heard = std::make_shared<Heard>();
   std::shared_ptr<FakeLink> link = std::make_shared<FakeLink>();
 
@@ -274,6 +287,57 @@ TEST_F(NodeLinkTest, reports_who_drained_as_planned_even_before_it_was_ready) {
   link_closes();
   ASSERT_EQ(heard->lost.size(), 1u);
   EXPECT_TRUE(heard->lost[0].planned);
+}
+
+TEST_F(NodeLinkTest, tells_a_process_of_its_job_and_of_all_that_it_wrote) {
+  job->use = NodeUse::process;
+  job->image = "another";
+  order();
+  EXPECT_TRUE(heard->all_output);
+  EXPECT_EQ(heard->image, "another");
+  create();
+  EXPECT_EQ(heard->created, std::vector<std::string>{"7"});
+  ready();
+  ASSERT_EQ(heard->up.size(), 1u);
+  EXPECT_EQ(heard->up[0].pid, 77);
+  job_wrote("first\n" + crash_line("7") + "last");
+  link_closes();
+  job_ends(-7);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].output, "first\nlast");
+}
+
+TEST_F(NodeLinkTest, does_not_bother_a_pool_with_that) {
+  start();
+  EXPECT_FALSE(heard->all_output);
+  EXPECT_TRUE(heard->created.empty());
+  job_wrote("first\n");
+  link_closes();
+  job_ends(0);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].output, "");
+}
+
+TEST_F(NodeLinkTest, ends_a_job_with_the_grace_that_is_asked_for) {
+  start();
+  end_node(7s);
+  ASSERT_EQ(heard->ended.size(), 1u);
+  EXPECT_EQ(heard->ended[0].grace, 7s);
+  link_closes();
+  job_ends(-15);
+  EXPECT_EQ(heard->lost.size(), 1u);
+}
+
+TEST_F(NodeLinkTest, ends_a_job_that_is_not_there_yet) {
+  order();
+  end_node(7s);
+  EXPECT_EQ(heard->cancelled.size(), 1u);
+  EXPECT_TRUE(heard->ended.empty());
+  create(); // It was too late.
+  EXPECT_EQ(heard->ended.size(), 1u);
+  link_closes();
+  job_ends(-9);
+  EXPECT_EQ(heard->lost.size(), 1u);
 }
 
 /// It takes that for the end of the session, and its Job would take all pods along.

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: a process runs its one task at most once, and whatever becomes of its job,
+// those who ask learn how it ended, once.
+
+#include "actors/process_actor.hpp"
+
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <gtest/gtest.h>
+
+#include "actors/backend_actor.hpp"
+#include "actors/exit.hpp"
+#include "backends/crash_line.hpp"
+#include "wire/log.hpp"
+
+using namespace fiber;
+using namespace fiber::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+int same(int x) {
+  return x;
+}
+
+/// What a process has told its node.
+struct Told {
+  std::vector<EndNode> ends;
+  std::vector<std::string> opened; ///< States.
+  std::vector<RunTasks> runs;
+  std::vector<std::uint64_t> stopped;
+};
+
+class Sink final : public ResultSink {
+public:
+  void deliver(std::vector<Completion> completions) override {
+    for (auto& completion : completions)
+      outcomes.push_back(completion.outcome);
+  }
+  std::vector<detail::RawOutcome> outcomes;
+};
+
+/// A process on CAF's test scheduler, whose node and backend are played by hand.
+class ProcessTest : public testing::Test {
+protected:
+  ProcessTest() {
+    log().set_level(spdlog::level::off);
+    config_.set("scheduler.policy", caf::atom("testing"));
+    system_ = std::make_unique<caf::actor_system>(config_);
+    settings.name = "my trainer";
+    settings.news = news;
+    settings.ended = [this] { ++ended; };
+    settings.backend = system_->spawn(
+      [](caf::event_based_actor*,
+         const std::shared_ptr<std::string>& text) -> caf::behavior {
+        return {[text](const AskOutput& ask) {
+          EXPECT_EQ(ask.job, "engine-7");
+          return JobOutput{*text};
+        }};
+      },
+      written);
+    settings.start_node = [this](caf::event_based_actor* parent, const caf::actor&,
+                                 const NodeOrder& order) {
+      ordered = order;
+      node = parent->spawn(
+        [](caf::event_based_actor* self,
+           const std::shared_ptr<Told>& to) -> caf::behavior {
+          return {[to](EndNode end) { to->ends.push_back(end); },
+                  [to](const NodeFrame& frame) { receive(*to, frame); },
+                  [self](const caf::error& why) { self->quit(why); }};
+        },
+        told);
+      return node;
+    };
+  }
+  ~ProcessTest() override {
+    caf::anon_send_exit(process_, caf::exit_reason::kill);
+    caf::anon_send_exit(node, caf::exit_reason::kill);
+    caf::anon_send_exit(settings.backend, caf::exit_reason::kill);
+    process_ = node = settings.backend = nullptr;
+    settings.start_node = nullptr;
+    do {
+      run();
+    } while (scheduler().trigger_timeouts() > 0 || scheduler().has_job());
+  }
+
+  caf::scheduler::test_coordinator& scheduler() {
+    return static_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
+  }
+  void run() { scheduler().run(); }
+  void pass(std::chrono::milliseconds time) {
+    scheduler().advance_time(time);
+    run();
+  }
+
+  static void receive(Told& to, const NodeFrame& frame) {
+    Bytes bytes = frame.head;
+    bytes.insert(bytes.end(), frame.body.bytes().begin(), frame.body.bytes().end());
+    Payload whole(std::move(bytes));
+    Reader reader(whole.bytes());
+    while (!reader.empty())
+      switch (read_op(reader)) {
+      case Op::open: {
+        auto state = read_open(reader, whole).state;
+        to.opened.emplace_back(reinterpret_cast<const char*>(state.bytes().data()),
+                               state.size());
+        break;
+      }
+      case Op::run:
+        to.runs.push_back(read_run(reader, whole));
+        break;
+      case Op::stop_task:
+        to.stopped.push_back(read_stop_task(reader).seq);
+        break;
+      default:
+        FAIL() << "a node of a process is told nothing else";
+      }
+  }
+
+  void start(std::size_t argument_bytes = 4) {
+    auto call = std::make_shared<Call>();
+    call->callable = AnyCallable::of<int, false>(&same);
+    call->single = true;
+    call->sink = sink;
+    auto task = std::make_shared<Batch>();
+    task->call = std::move(call);
+    task->ends = {argument_bytes};
+    task->arguments = Payload(Bytes(argument_bytes));
+    settings.task = std::move(task);
+    process_ = spawn_process(*system_, settings);
+    run();
+  }
+  template <class Message>
+  void tell(Message message) {
+    caf::anon_send(process_, std::move(message));
+    run();
+  }
+  void created() { tell(NodeCreated{1, "engine-7"}); }
+  void up() {
+    created();
+    tell(NodeUp{1, ordered.name, "my-trainer-1", 1, node, nullptr, 77});
+  }
+  void answers(int value) {
+    NodeResults news{1, {}};
+    news.results.first_seq = 1;
+    news.results.results.push_back({TaskResult::Status::value, sizeof value, 0});
+    Bytes bytes;
+    Writer writer(bytes);
+    writer.put(value);
+    news.results.bytes = Payload(std::move(bytes));
+    tell(std::move(news));
+  }
+  void throws() {
+    NodeResults news{1, {}};
+    news.results.first_seq = 1;
+    Bytes failure;
+    Writer writer(failure);
+    write(writer, Failure{"Mine", "on purpose", "", {}});
+    news.results.results.push_back({TaskResult::Status::failure, failure.size(), 0});
+    news.results.bytes = Payload(std::move(failure));
+    tell(std::move(news));
+  }
+  static NodeLost exits(std::optional<int> code) {
+    return {.incarnation = 1,
+            .name = "my-trainer",
+            .exit_code = code,
+            .confirmed = true,
+            .reason = "it ended"};
+  }
+  void lose(const NodeLost& lost) {
+    auto answer = std::make_shared<int>(-1);
+    system_->spawn(
+      [](caf::event_based_actor* self, const caf::actor& process, const NodeLost& what,
+         const std::shared_ptr<int>& to) {
+        self->request(process, caf::infinite, what).then([to](std::uint8_t kind) {
+          *to = kind;
+        });
+      },
+      process_, lost, answer);
+    run();
+    EXPECT_EQ(*answer, static_cast<int>(ExitKind::planned));
+  }
+  /// How it ended; it must have, and have said so once.
+  const ProcessEnd& end() {
+    static const ProcessEnd none;
+    EXPECT_EQ(ended, 1);
+    if (!news->end.is_set()) {
+      ADD_FAILURE() << "nobody was told of its end";
+      return none;
+    }
+    end_ = news->end.value();
+    return *end_;
+  }
+  template <class E>
+  void expect_result_throws() {
+    ASSERT_EQ(sink->outcomes.size(), 1u);
+    EXPECT_THROW(std::rethrow_exception(sink->outcomes[0].error), E);
+  }
+
+  ProcessSettings settings;
+  std::shared_ptr<ProcessNews> news = std::make_shared<ProcessNews>();
+  std::shared_ptr<Told> told = std::make_shared<Told>();
+  std::shared_ptr<Sink> sink;
+  std::shared_ptr<std::string> written = std::make_shared<std::string>();
+  NodeOrder ordered;
+  caf::actor node;
+  int ended = 0;
+
+  void kill_actor() {
+    caf::anon_send_exit(process_, caf::exit_reason::kill);
+    run();
+  }
+  void session_ends() {
+    caf::anon_send_exit(process_, caf::exit_reason::user_shutdown);
+    run();
+  }
+
+private:
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  std::shared_ptr<const ProcessEnd> end_;
+  caf::actor process_;
+};
+
+/// The same with a result that somebody waits for.
+class FutureProcessTest : public ProcessTest {
+protected:
+  FutureProcessTest() { sink = std::make_shared<Sink>(); }
+};
+
+TEST_F(ProcessTest, has_a_job_whose_name_every_engine_takes) {
+  start();
+  EXPECT_EQ(ordered.name, "my-trainer");
+  EXPECT_EQ(ordered.slots, 1u);
+}
+
+TEST_F(ProcessTest, runs_its_task_once_its_node_is_up) {
+  start();
+  created();
+  EXPECT_EQ(news->job.value(), "engine-7");
+  EXPECT_TRUE(told->runs.empty());
+  up();
+  EXPECT_EQ(news->pid.value(), 77);
+  ASSERT_EQ(told->runs.size(), 1u);
+  EXPECT_EQ(told->opened.size(), 1u);
+  EXPECT_EQ(told->runs[0].lengths, std::vector<std::uint64_t>{4});
+  EXPECT_EQ(told->runs[0].attempt, 1u);
+}
+
+TEST_F(ProcessTest, sends_large_arguments_as_they_are) {
+  start(own_message_bytes);
+  up();
+  ASSERT_EQ(told->runs.size(), 1u);
+  EXPECT_EQ(told->runs[0].arguments.size(), own_message_bytes);
+}
+
+TEST_F(ProcessTest, ends_with_the_code_of_its_job) {
+  start();
+  up();
+  answers(3);
+  EXPECT_FALSE(news->end.is_set()); // It may still write.
+  auto lost = exits(3);
+  lost.output = "all of it";
+  lose(lost);
+  EXPECT_EQ(end().exit_code, 3);
+  EXPECT_EQ(end().output, "all of it");
+  EXPECT_FALSE(end().problem);
+}
+
+TEST_F(ProcessTest, killed_by_a_signal_ends_with_its_number) {
+  start();
+  up();
+  lose(exits(-SIGSEGV));
+  EXPECT_EQ(end().exit_code, -SIGSEGV);
+  EXPECT_FALSE(end().problem);
+}
+
+TEST_F(ProcessTest, has_the_code_of_its_function_if_no_engine_knows_it) {
+  start();
+  up();
+  answers(7);
+  lose(exits(std::nullopt));
+  EXPECT_EQ(end().exit_code, 7);
+}
+
+TEST_F(ProcessTest, is_not_taken_for_killed_by_an_engine_that_cant_tell) {
+  start();
+  up();
+  answers(137);
+  lose(exits(-SIGKILL));
+  EXPECT_EQ(end().exit_code, 137);
+}
+
+TEST_F(ProcessTest, whose_exit_nobody_knows_has_not_ended_well) {
+  start();
+  up();
+  lose(exits(std::nullopt));
+  EXPECT_EQ(end().exit_code, ProcessEnd::exit_unknown);
+}
+
+TEST_F(ProcessTest, that_never_ran_tells_why) {
+  start();
+  auto lost = exits(0); // A program that does not reach fiber::init.
+  lost.status = 5;
+  lose(lost);
+  try {
+    std::rethrow_exception(end().problem);
+  } catch (const BackendError& error) {
+    EXPECT_EQ(error.status(), 5);
+    EXPECT_NE(error.detail().find("my trainer: it ended"), std::string::npos);
+  }
+  EXPECT_EQ(news->pid.value(), 0);
+  EXPECT_EQ(news->job.value(), "");
+}
+
+TEST_F(ProcessTest, that_was_late_or_of_another_build_says_so) {
+  start();
+  auto lost = exits(-SIGKILL);
+  lost.exit_code = {};
+  lost.cause = LossCause::late;
+  lose(lost);
+  EXPECT_THROW(std::rethrow_exception(end().problem), TimeoutError);
+}
+
+TEST_F(ProcessTest, asked_to_end_before_it_is_up_never_runs) {
+  start();
+  tell(EndProcess{10s});
+  ASSERT_EQ(told->ends.size(), 1u);
+  EXPECT_EQ(told->ends[0].grace, 10s);
+  up();
+  EXPECT_TRUE(told->runs.empty());
+  lose(exits(std::nullopt));
+  EXPECT_EQ(end().exit_code, -SIGTERM);
+  EXPECT_FALSE(end().problem);
+}
+
+TEST_F(ProcessTest, that_was_killed_and_whose_exit_nobody_knows_was_killed) {
+  start();
+  up();
+  tell(EndProcess{});
+  ASSERT_EQ(told->ends.size(), 1u);
+  EXPECT_EQ(told->ends[0].grace, 0ms);
+  lose(exits(std::nullopt));
+  EXPECT_EQ(end().exit_code, -SIGKILL);
+}
+
+TEST_F(ProcessTest, declared_dead_keeps_what_it_wrote) {
+  start();
+  up();
+  *written = "last words";
+  auto lost = exits(std::nullopt);
+  lost.declared_dead = true;
+  lose(lost);
+  EXPECT_EQ(end().output, "last words");
+}
+
+TEST_F(ProcessTest, tells_what_it_has_written_but_no_crash_lines) {
+  start();
+  up();
+  *written = "mine\n" + std::string(backends::crash_mark) + "signal=11 end\nmine, too\n";
+  auto reply = std::make_shared<Reply<std::string>>();
+  tell(AskProcessLogs{reply});
+  ASSERT_TRUE(reply->is_set());
+  EXPECT_EQ(reply->value(), "mine\nmine, too\n");
+}
+
+TEST_F(ProcessTest, ends_with_the_session) {
+  start();
+  up();
+  session_ends();
+  ASSERT_EQ(told->ends.size(), 1u);
+  EXPECT_GT(told->ends[0].grace, 0ms);
+  lose(exits(-SIGTERM));
+  EXPECT_EQ(end().exit_code, -SIGTERM);
+}
+
+TEST_F(ProcessTest, leaves_nobody_waiting_if_its_actor_is_killed) {
+  start();
+  up();
+  kill_actor();
+  EXPECT_TRUE(end().problem);
+}
+
+TEST_F(ProcessTest, leaves_nobody_waiting_if_the_actor_of_its_job_is_killed) {
+  start();
+  up();
+  caf::anon_send_exit(node, caf::exit_reason::kill);
+  run();
+  EXPECT_EQ(end().exit_code, ProcessEnd::exit_unknown);
+}
+
+TEST_F(FutureProcessTest, gives_its_result_before_it_has_ended) {
+  start();
+  up();
+  answers(7);
+  ASSERT_EQ(sink->outcomes.size(), 1u);
+  EXPECT_EQ(sink->outcomes[0].value.size(), sizeof(int));
+  EXPECT_FALSE(sink->outcomes[0].error);
+  lose(exits(0));
+  EXPECT_EQ(end().exit_code, 0);
+  EXPECT_EQ(sink->outcomes.size(), 1u);
+}
+
+TEST_F(FutureProcessTest, gives_what_its_task_threw) {
+  start();
+  up();
+  throws();
+  expect_result_throws<RemoteError>();
+  lose(exits(1));
+  EXPECT_EQ(end().exit_code, 1);
+  EXPECT_EQ(sink->outcomes.size(), 1u);
+}
+
+TEST_F(FutureProcessTest, that_is_lost_is_not_run_again) {
+  start();
+  up();
+  lose(exits(-SIGKILL));
+  expect_result_throws<WorkerLost>();
+  EXPECT_EQ(told->runs.size(), 1u);
+}
+
+TEST_F(FutureProcessTest, that_never_ran_gives_the_reason) {
+  start();
+  lose(exits(74));
+  expect_result_throws<BackendError>();
+}
+
+TEST_F(FutureProcessTest, that_is_cancelled_is_told_to_stop_and_then_killed) {
+  start();
+  up();
+  tell(CancelProcess{});
+  expect_result_throws<Cancelled>();
+  EXPECT_EQ(told->stopped, std::vector<std::uint64_t>{1});
+  EXPECT_TRUE(told->ends.empty());
+  pass(2s);
+  ASSERT_EQ(told->ends.size(), 1u);
+  EXPECT_EQ(told->ends[0].grace, 0ms);
+  lose(exits(-SIGKILL));
+  EXPECT_EQ(sink->outcomes.size(), 1u);
+}
+
+TEST_F(FutureProcessTest, that_is_cancelled_before_it_runs_never_does) {
+  start();
+  tell(CancelProcess{});
+  expect_result_throws<Cancelled>();
+  EXPECT_EQ(told->ends.size(), 1u);
+  up();
+  EXPECT_TRUE(told->runs.empty());
+}
+
+TEST_F(FutureProcessTest, that_has_its_result_is_not_cancelled) {
+  start();
+  up();
+  answers(7);
+  tell(CancelProcess{});
+  pass(5s);
+  EXPECT_TRUE(told->ends.empty());
+  ASSERT_EQ(sink->outcomes.size(), 1u);
+  EXPECT_FALSE(sink->outcomes[0].error);
+}
+
+TEST_F(FutureProcessTest, ends_as_cancelled_with_the_session) {
+  start();
+  up();
+  session_ends();
+  lose(exits(-SIGTERM));
+  expect_result_throws<Cancelled>();
+}
+
+} // namespace
