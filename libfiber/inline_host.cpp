@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/inline_host.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "actors/failure.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/node_boot.hpp"
+#include "actors/process_exit.hpp"
 #include "wire/stream_link.hpp"
 
 namespace fiber::detail {
@@ -20,6 +22,7 @@ struct InlineHost::Node {
   caf::actor actor; ///< Null when it is over. Under the host's lock.
   std::optional<actors::CallCode> initializer; ///< Once it has come. Under the lock.
   std::size_t initialized = 0;
+  int exit_code = 0;
   std::function<void(int, std::string)> ended;
 };
 
@@ -36,11 +39,17 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
   node->ended = std::move(ended);
   auto [ours, drivers] = wire::loopback();
   node->link = ours;
-  for (std::uint32_t i = 0; i < node->boot.slots; ++i)
-    node->slots.push_back(std::make_shared<actors::SlotWorker>(
-      actors::SlotWorker::Settings{i, node->boot.first_rank + i, node->link, nullptr,
-                                   [](auto) {}, nullptr, node->boot.task_timeout, nullptr,
-                                   node->boot.trace}));
+  for (std::uint32_t i = 0; i < node->boot.slots; ++i) {
+    actors::SlotWorker::Settings settings{
+      i,       node->boot.first_rank + i, node->link, nullptr,         [](auto) {},
+      nullptr, node->boot.task_timeout,   nullptr,    node->boot.trace};
+    if (node->boot.use != actors::NodeUse::pool) // The slots go with the node.
+      settings.after_task = [of = node.get(), i](auto status, auto& result) {
+        of->exit_code = actors::process_exit_code(of->boot, status, result);
+        of->slots[i]->finish();
+      };
+    node->slots.push_back(std::make_shared<actors::SlotWorker>(std::move(settings)));
+  }
   std::weak_ptr<Node> weak = node;
   auto stop = [this, weak](int code, const std::string& why) {
     if (auto known = weak.lock())
@@ -133,14 +142,12 @@ bool InlineHost::run_one() {
     initialize(*node);
     if (!actor_of(*node))
       continue;
-    auto finished = true;
-    for (auto& slot : node->slots) {
-      if (slot->step())
-        return true;
-      finished = finished && slot->finished();
-    }
-    if (finished)
-      end(node, 0, "");
+    auto stepped =
+      std::ranges::any_of(node->slots, [](auto& slot) { return slot->step(); });
+    if (std::ranges::all_of(node->slots, [](auto& slot) { return slot->finished(); }))
+      end(node, node->exit_code, "");
+    if (stepped)
+      return true;
   }
   return false;
 }

@@ -15,6 +15,7 @@
 #include "backends/log_above.hpp"
 #include "libfiber/backend_choice.hpp"
 #include "libfiber/metrics.hpp"
+#include "libfiber/process_table.hpp"
 #include "wire/error.hpp"
 #include "wire/log.hpp"
 
@@ -25,7 +26,7 @@ namespace {
 std::mutex current_mutex;
 std::weak_ptr<Runtime> current_runtime; // NOLINT(bugprone-throwing-static-initialization)
 
-constexpr std::chrono::seconds pool_stop_limit{20};
+constexpr std::chrono::seconds stop_limit{20}; ///< Of a pool, and of a process.
 
 /// Blocks until the actor is down.
 void await_down(const caf::actor& actor) {
@@ -65,7 +66,8 @@ std::shared_ptr<Runtime> Runtime::require() {
   if (auto runtime = current())
     return runtime;
   if (actors::ShareCache::instance().connected())
-    throw Closed("a task has no session of its own yet: pools can't be nested");
+    throw Closed("a task has no session of its own yet: pools and processes can't be "
+                 "nested");
   throw Closed(
     "there is no session; call fiber::init first in main and keep what it returns");
 }
@@ -82,7 +84,8 @@ std::shared_ptr<Runtime> Runtime::open(Settings settings) {
 Runtime::Runtime(Settings settings)
   : settings_(std::move(settings)), config_(std::make_unique<SystemConfig>()),
     reactor_(std::make_unique<wire::Reactor>()), leadership_(reactor_->leadership()),
-    system_(std::make_unique<caf::actor_system>(*config_)) {
+    system_(std::make_unique<caf::actor_system>(*config_)),
+    processes_(std::make_unique<ProcessTable>()) {
   log().set_level(spdlog::level::from_str(settings_.log_level));
   services_ = std::make_shared<actors::NodeServices>();
   open_trace();
@@ -229,12 +232,25 @@ caf::actor Runtime::spawn_pool(actors::PoolSettings settings) {
   std::shared_lock lock(gate_);
   check_open();
   auto pool = actors::spawn_pool(*system_, std::move(settings));
-  caf::anon_send(
-    root_, actors::start_child{{.name = "pool" + std::to_string(pool.id()),
-                                .restart = Restart::temporary,
-                                .start = [pool](caf::event_based_actor*) { return pool; },
-                                .stop_limit = pool_stop_limit}});
+  supervise("pool" + std::to_string(pool.id()), pool);
   return pool;
+}
+
+void Runtime::spawn_process(actors::ProcessSettings settings, caf::actor& actor) {
+  std::shared_lock lock(gate_);
+  check_open();
+  actor = actors::spawn_process(*system_, std::move(settings));
+  supervise("process" + std::to_string(actor.id()), actor);
+}
+
+/// What is lost of it, only its users can mend.
+void Runtime::supervise(std::string name, caf::actor actor) {
+  caf::anon_send(
+    root_, actors::start_child{{.name = std::move(name),
+                                .restart = Restart::temporary,
+                                .start = [actor = std::move(actor)](
+                                           caf::event_based_actor*) { return actor; },
+                                .stop_limit = stop_limit}});
 }
 
 std::shared_ptr<const actors::NodeServices> Runtime::services() {
@@ -271,6 +287,8 @@ bool Runtime::run_later(std::function<void()> f) {
 }
 
 void Runtime::close() {
+  if (open_)
+    processes_->join(); // They may use the session for as long as they run.
   if (!open_.exchange(false))
     return;
   // Calls that are under way finish; later ones see that it is closed.
@@ -280,7 +298,8 @@ void Runtime::close() {
     std::lock_guard lock(holders_mutex_);
     metrics = std::move(metrics_);
   }
-  metrics.reset(); // Not under a lock, as somebody may just be asking.
+  metrics.reset();   // Not under a lock, as somebody may just be asking.
+  processes_->end(); // Together: the root ends its children one after the other.
   caf::anon_send(root_, actors::stop{});
   await_down(root_);
   caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);

@@ -16,6 +16,7 @@
 #include "actors/anchor.hpp"
 #include "actors/borrowed_thread.hpp"
 #include "actors/node_link_actor.hpp"
+#include "actors/process_actor.hpp"
 #include "actors/share_store.hpp"
 #include "backends/backend.hpp"
 #include "fiber/error.hpp"
@@ -31,6 +32,7 @@ namespace fiber::detail {
 
 class Metrics;
 class PoolCore;
+class ProcessTable;
 
 /// Something that holds actors of the session and must let go of them before it ends.
 class ActorHolder {
@@ -73,8 +75,13 @@ public:
     check_open();
     caf::anon_send(actor, std::move(message));
   }
+  /// Throws Closed after close().
+  void check_open() const;
   /// Spawns a pool under the root supervisor. Throws Closed.
   caf::actor spawn_pool(actors::PoolSettings settings);
+  /// Spawns a process there, into `actor`, which is released when the session ends.
+  /// Throws Closed.
+  void spawn_process(actors::ProcessSettings settings, caf::actor& actor);
   /// Calls release() when the session ends.
   void enlist(std::weak_ptr<ActorHolder> holder);
   /// Tells of the pool what its metrics are, if anybody may ask for them.
@@ -97,12 +104,15 @@ public:
   const std::shared_ptr<WorkThread>& journals() const { return journals_; }
 
   std::uint64_t next_pool() { return ++pools_; }
+  std::uint64_t next_process() { return ++process_numbers_; }
+  /// Those that have been started and have not ended.
+  ProcessTable& processes() { return *processes_; }
   Progress& progress() { return *progress_; }
 
 private:
   struct SystemConfig;
 
-  void check_open() const;
+  void supervise(std::string name, caf::actor actor);
   void report_chaos() const;
   void open_trace();
   void open_metrics();
@@ -116,6 +126,7 @@ private:
   std::shared_mutex gate_; ///< Held exclusively while the system goes away.
   std::atomic<bool> open_{true};
   std::atomic<std::uint64_t> pools_{0};
+  std::atomic<std::uint64_t> process_numbers_{0};
   std::atomic<std::uint64_t> incarnations_{0};
   std::unique_ptr<SystemConfig> config_;
   std::unique_ptr<wire::Reactor> reactor_;
@@ -128,6 +139,7 @@ private:
   caf::actor backend_;
   std::mutex holders_mutex_;
   std::vector<std::weak_ptr<ActorHolder>> holders_;
+  const std::unique_ptr<ProcessTable> processes_;
   std::unique_ptr<Metrics> metrics_; ///< Under the lock of the holders.
   WorkThread continuations_;
   std::shared_ptr<WorkThread> journals_ = std::make_shared<WorkThread>();

@@ -8,6 +8,7 @@
 #include "fiber/future.hpp"
 #include "fiber/pool.hpp"
 #include "fiber/pool_stats.hpp"
+#include "fiber/process.hpp"
 #include "fiber/remote_error.hpp"
 #include "fiber/session.hpp"
 #include "fiber/share.hpp"

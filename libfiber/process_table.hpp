@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace fiber::detail {
+
+class ProcessCore;
+
+/// The processes of a session that run: they stay even if nobody holds them. Thread-safe.
+class ProcessTable {
+public:
+  void add(std::uint64_t number, std::shared_ptr<ProcessCore> process);
+  void remove(std::uint64_t number);
+  /// In the order of their numbers.
+  std::vector<std::shared_ptr<ProcessCore>> running() const;
+
+  /// Waits until there are none but daemons.
+  void join() const;
+  /// Tells all to end.
+  void end() const;
+
+private:
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::shared_ptr<ProcessCore>> running_;
+};
+
+} // namespace fiber::detail
