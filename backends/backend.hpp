@@ -128,7 +128,8 @@ public:
   /// Call once, before the first create(). The watcher must not block.
   virtual void watch(Watcher watcher) = 0;
   /// Asks for one job. Returns when the engine has accepted it, which may be before it
-  /// runs; throws EngineError if it refuses. The same spec.name twice is refused.
+  /// runs; throws EngineError if it refuses. A spec.name is for one job; the same twice is
+  /// refused, as long as the first is not forgotten.
   virtual Job create(JobSpec spec) = 0;
   /// Ends a job: asks it to (SIGTERM or the like), forces it after `grace` (0: at once),
   /// along with every process it started. Returns at once; ended follows. Unknown or
@@ -137,7 +138,7 @@ public:
   /// The last stdout and stderr of a job, in order, at most 1 MiB; kept after its end
   /// until forget().
   virtual std::string logs(const JobId& job) = 0;
-  /// Drops what is kept of an ended job.
+  /// Drops what is kept of an ended job, its name as well.
   virtual void forget(const JobId& job) = 0;
   /// Jobs of this session that exist, running or not yet.
   virtual std::vector<JobId> list() = 0;

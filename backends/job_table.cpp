@@ -7,17 +7,15 @@ namespace fiber::backends {
 
 JobTable::Serial JobTable::admit(const JobId& id) {
   std::lock_guard lock(mutex_);
-  if (!names_.insert(id).second)
+  if (!serials_.try_emplace(id, last_ + 1).second)
     throw EngineError("create job", EEXIST,
                       "this session already had a job named \"" + id + "\"");
-  serials_[id] = ++last_;
-  alive_[last_] = id;
+  alive_[++last_] = id;
   return last_;
 }
 
 void JobTable::discard(const JobId& id) {
   std::lock_guard lock(mutex_);
-  names_.erase(id);
   if (auto known = serials_.extract(id))
     alive_.erase(known.mapped());
 }

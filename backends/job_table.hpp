@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "backends/backend.hpp"
@@ -22,7 +21,7 @@ class JobTable {
 public:
   using Serial = std::uint64_t;
 
-  /// Throws EngineError if there was a job of that name before.
+  /// Throws EngineError if there is a job of that name, or was and is not forgotten.
   Serial admit(const JobId& id);
   /// The job never was; its name may be asked for again.
   void discard(const JobId& id);
@@ -41,7 +40,6 @@ public:
 private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::set<JobId> names_; // Ever used.
   std::map<JobId, Serial> serials_;
   std::map<Serial, JobId> alive_;
   Serial last_ = 0;

@@ -122,7 +122,11 @@ std::string InlineBackend::logs(const JobId&) {
   return {};
 }
 
-void InlineBackend::forget(const JobId&) {}
+void InlineBackend::forget(const JobId& job) {
+  std::lock_guard lock(state_->mutex);
+  if (!state_->alive.contains(job) && !state_->starting.contains(job))
+    state_->names.erase(job);
+}
 
 std::vector<JobId> InlineBackend::list() {
   std::lock_guard lock(state_->mutex);

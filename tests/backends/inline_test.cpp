@@ -66,6 +66,18 @@ TEST(InlineBackend, what_the_start_throws_is_the_refusal) {
   EXPECT_TRUE(test.backend->list().empty());
 }
 
+TEST(InlineBackend, nothing_of_a_forgotten_job_is_kept) {
+  BackendTest test(std::make_unique<InlineBackend>(play_here));
+  for (auto i = 0; i < 3; ++i) {
+    test.create("one", "exit 0");
+    EXPECT_THROW(test.create("one", "exit 0"), EngineError);
+    test.backend->forget("one");
+  }
+  test.create("two", "wait");
+  test.backend->forget("two"); // It exists.
+  EXPECT_THROW(test.create("two", "exit 0"), EngineError);
+}
+
 TEST(InlineBackend, a_watcher_may_create_and_terminate) {
   std::vector<std::string> seen;
   InlineBackend backend(play_here);

@@ -107,6 +107,18 @@ TEST(LocalBackend, forwards_whole_lines_with_the_name_of_the_job) {
             "[alice] one\n[alice] two\n[alice] three\n[bob] four\n");
 }
 
+TEST(LocalBackend, nothing_of_a_forgotten_job_is_kept) {
+  BackendTest test(quiet());
+  for (std::size_t i = 1; i <= 3; ++i) {
+    test.create("one", "print again");
+    ASSERT_TRUE(test.events.wait_for(Kind::ended, i));
+    EXPECT_EQ(test.backend->logs("one"), "again\n");
+    EXPECT_THROW(test.create("one", "exit 0"), EngineError);
+    test.backend->forget("one");
+    EXPECT_EQ(test.backend->logs("one"), "");
+  }
+}
+
 TEST(LocalBackend, says_once_that_it_enforces_no_resources) {
   BackendTest test(quiet());
   LogCapture logged;
