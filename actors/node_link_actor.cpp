@@ -10,10 +10,9 @@
 #include "actors/clock_offset.hpp"
 #include "actors/exit.hpp"
 #include "actors/job_log.hpp"
-#include "actors/node_table.hpp"
+#include "actors/node_job.hpp"
 #include "actors/pool_trace.hpp"
 #include "actors/warden.hpp"
-#include "backends/crash_line.hpp"
 #include "wire/log.hpp"
 #include "wire/silence.hpp"
 #include "wire/stream_link.hpp"
@@ -54,8 +53,8 @@ struct NodeLinkState {
     for_process = job_template->use != NodeUse::pool;
     starting = {start_interval(), services->start_deadline};
     probes = {probe_interval(), services->lease};
-    at.name = order.name;
-    at.incarnation = services->next_incarnation();
+    at.name = lost.name = order.name;
+    at.incarnation = lost.incarnation = services->next_incarnation();
     self->set_exit_handler([this](caf::exit_msg& message) { stop(message.reason); });
     create();
     return {
@@ -67,10 +66,10 @@ struct NodeLinkState {
       },
       [this](KillNode) { end_job(std::chrono::milliseconds(0)); },
       [this](EndNode end) { end_node(end.grace); },
-      [this](JobOutput& output) { this->output = std::move(output.text); },
+      [this](JobOutput& output) { lost.output = std::move(output.text); },
       [this](const backends::JobEvent& event) { job_event(event); },
       [this](LinkSilent) {
-        if (up) // Before that a program may do in main what it likes, up to the deadline.
+        if (way.up) // Before that a program may do in main what it likes, up to the deadline.
           declare_dead("silent for " + seconds(services->heartbeat_timeout));
       },
       [this](const LinkClosed& closed) {
@@ -93,50 +92,29 @@ struct NodeLinkState {
   // -- start --
 
   void create() {
-    NodeBoot boot;
-    boot.incarnation = at.incarnation;
-    boot.name = at.name;
-    boot.first_rank = order.first_rank;
-    boot.slots = order.slots;
-    boot.heartbeat_interval = services->heartbeat_timeout / 4;
-    boot.lease = services->lease;
-    boot.log_level = services->log_level;
-    boot.chaos = services->chaos;
-    boot.max_retries = job_template->max_retries;
-    boot.task_timeout = job_template->task_timeout;
-    boot.trace = job_template->trace != nullptr;
-    boot.use = job_template->use;
-    boot.initializer = job_template->initializer.open != nullptr;
-    auto spec = std::make_shared<backends::JobSpec>();
-    if (services->address)
-      spec->keys = services->address(boot);
-    dialled = boot.host + ":" + std::to_string(boot.port);
-    spec->name = at.name + "-" + std::to_string(at.incarnation);
-    spec->link = boot.host.empty();
-    spec->page_bytes = order.slots * SlotProgress::stride;
-    spec->resources = job_template->resources;
-    spec->image = job_template->image;
-    spec->boot = boot.pack();
-    job_name = spec->name;
+    auto job = job_of_node(*services, *job_template, order, at.incarnation);
+    job_name = job.spec.name;
+    way = {.build = services->build, .dialled = std::move(job.dialled)};
     auto me = caf::actor_cast<caf::actor>(self);
     services->arrivals->expect(at.incarnation, me);
     self
-      ->request(services->backend, caf::infinite,
-                CreateJob{std::move(spec), me, for_process})
+      ->request(
+        services->backend, caf::infinite,
+        CreateJob{std::make_shared<backends::JobSpec>(std::move(job.spec)), me, for_process})
       .then([this](JobCreated& created) { job_created(created); },
             [this](caf::error&) { never_created("the job backend has ended"); });
   }
 
   void never_created(std::string why) {
-    problem = std::move(why);
+    lost.reason = std::move(why);
     at.job_gone = true;
     end_if_gone();
   }
 
   void job_created(JobCreated& created) {
     if (!created.job) {
-      cause = LossCause::refused;
-      status = created.status;
+      lost.cause = LossCause::refused;
+      lost.status = created.status;
       never_created(created.problem);
       return;
     }
@@ -151,16 +129,21 @@ struct NodeLinkState {
   }
 
   void check_start() {
-    if (up || !problem.empty())
+    if (way.up || ended || !lost.reason.empty())
       return;
     if (starting.tick(self->clock().now(), false)) {
-      problem =
-        "not ready after " + seconds(services->start_deadline) + " (start_deadline)";
-      cause = LossCause::late;
-      end_job(std::chrono::milliseconds(0));
+      give_up(LossCause::late, "not ready after " + seconds(services->start_deadline) +
+                                 " (start_deadline)");
       return;
     }
     self->delayed_send(self, start_interval(), StartTick{});
+  }
+
+  /// It will never be a node.
+  void give_up(LossCause cause, std::string why) {
+    lost.cause = cause;
+    lost.reason = std::move(why);
+    end_job(std::chrono::milliseconds(0));
   }
 
   // While this process stands still, nobody is late: so time is counted in ticks.
@@ -194,15 +177,13 @@ struct NodeLinkState {
 
   void node_ready(const Ready& ready) {
     if (ready.incarnation != at.incarnation || ready.build != services->build) {
-      problem = "the job runs build " + ready.build + ", this program is build " +
-                services->build;
-      cause = LossCause::other_build;
-      end_job(std::chrono::milliseconds(0));
+      give_up(LossCause::other_build, "the job runs build " + ready.build +
+                                        ", this program is build " + services->build);
       return;
     }
-    if (ready.slots != order.slots || up)
+    if (ready.slots != order.slots || way.up)
       throw Error("it is ready with " + std::to_string(ready.slots) + " slots");
-    up = true;
+    way.up = true;
     settled();
     probe();
     self->send(pool, NodeUp{at.incarnation, order.name, job_name, ready.slots,
@@ -245,7 +226,7 @@ struct NodeLinkState {
       return retire_if_stopping();
     case Op::init_failed: {
       auto failure = read_failure(reader);
-      problem = "the initializer threw " + failure.type + ": " + failure.what;
+      lost.reason = "the initializer threw " + failure.type + ": " + failure.what;
       return;
     }
     case Op::probed:
@@ -264,7 +245,7 @@ struct NodeLinkState {
     case Op::chaos:
       return note_chaos(reader.get<ChaosNote>());
     case Op::lease_over:
-      lease_over = true;
+      lost.lease = true;
       return;
     case Op::log:
       return logged(read_log(reader));
@@ -313,52 +294,16 @@ struct NodeLinkState {
 
   void job_event(const backends::JobEvent& event) {
     if (event.kind == backends::JobEvent::Kind::started) {
-      runs = true;
+      way.runs = true;
       return;
     }
     at.job_gone = true;
-    confirmed = event.confirmed;
     disrupted = event.disrupted;
-    exit_code = event.exit_code;
-    if (event.kind == backends::JobEvent::Kind::failed && cause == LossCause::ended) {
-      cause = LossCause::refused;
-      status = event.status;
-    }
-    last = read_last_output(output);
-    output = for_process ? backends::without_crash_lines(output) : "";
-    drop_other_crash(last, exit_code);
-    if (!up)
-      explain_exit();
-    if (problem.empty())
-      problem = event.detail + (last.crash ? in_brackets(last.crash->detail()) : "");
-    else if (event.kind == backends::JobEvent::Kind::failed && !event.detail.empty())
-      problem += ": " + event.detail; // What it waited for.
+    way.linked = at.link != nullptr;
+    judge_end(lost, event, way, for_process);
     if (at.link && !at.link_gone)
       self->delayed_send(self, link_lingers, LingerTick{0});
     end_if_gone();
-  }
-
-  static std::string in_brackets(const std::string& text) {
-    return text.empty() ? "" : " (" + text + ")";
-  }
-
-  /// A job that could not become a node says why by its exit code.
-  void explain_exit() {
-    if (exit_code == exit_other_build) {
-      cause = LossCause::other_build;
-      problem = "the job runs another build than this program, which is build " +
-                services->build + "; make its image anew from this program";
-    } else if (exit_code == exit_unreachable) {
-      cause = LossCause::unreachable;
-      problem = "jobs cannot reach " + dialled +
-                "; set advertise_address, or run the driver where the jobs are";
-    } else if (cause == LossCause::late && runs && !at.link) {
-      problem += ": it runs, but has not reached fiber::init; does the image run this "
-                 "program?";
-    } else if (exit_code == 0 && !at.link) {
-      problem = "it ended with exit code 0 before it reached fiber::init; does the image "
-                "run this program?";
-    }
   }
 
   void linger(int stage) {
@@ -371,7 +316,7 @@ struct NodeLinkState {
         return;
       }
       at.job_gone = true;
-      problem = "exit unknown (no word from the engine)";
+      lost.reason = "exit unknown (no word from the engine)";
       end_if_gone();
     }
   }
@@ -382,7 +327,7 @@ struct NodeLinkState {
   }
 
   void stop(const caf::error& reason) {
-    auto at_once = reason == caf::exit_reason::kill || stopping || !up;
+    auto at_once = reason == caf::exit_reason::kill || stopping || !way.up;
     end_node(at_once ? std::chrono::milliseconds(0) : polite);
     if (!at_once)
       retire_if_stopping();
@@ -409,8 +354,8 @@ struct NodeLinkState {
   void declare_dead(const std::string& why) {
     if (std::exchange(ended, true))
       return;
-    problem = why;
-    declared_dead = true;
+    lost.reason = why;
+    lost.declared_dead = true;
     auto warden = spawn_warden(self, at, services->shares, pool);
     if (at.job)
       self->send(services->backend, WatchJob{at.job->id, warden});
@@ -431,22 +376,11 @@ struct NodeLinkState {
   void report() {
     services->arrivals->forget(at.incarnation);
     settled();
-    auto text = job_name + ": " + (problem.empty() ? "ended" : problem);
-    last.lines = last_lines(logs + last.lines, most_last_lines, most_last_bytes);
-    self
-      ->request(pool, caf::infinite,
-                NodeLost{.incarnation = at.incarnation,
-                         .name = order.name,
-                         .exit_code = exit_code,
-                         .lease = lease_over,
-                         .declared_dead = declared_dead,
-                         .planned = draining || disrupted,
-                         .confirmed = confirmed,
-                         .reason = problem,
-                         .cause = cause,
-                         .status = status,
-                         .last = std::move(last),
-                         .output = std::move(output)})
+    auto text = job_name + ": " + (lost.reason.empty() ? "ended" : lost.reason);
+    auto& lines = lost.last.lines;
+    lines = last_lines(logs + lines, most_last_lines, most_last_bytes);
+    lost.planned = draining || disrupted;
+    self->request(pool, caf::infinite, std::move(lost))
       .then([this, text](std::uint8_t kind) { quit(static_cast<ExitKind>(kind), text); },
             [this, text](caf::error&) { quit(ExitKind::planned, text); });
   }
@@ -464,19 +398,13 @@ struct NodeLinkState {
   NodeOrder order;
   JobLink at;
   std::string job_name;
-  std::string dialled; ///< Where the job dials.
-  std::string problem;
-  std::string output; ///< The end of it, when the job has ended.
-  std::string logs;   ///< The last that it logged.
-  LastOutput last;
-  LossCause cause = LossCause::ended;
-  int status = 0; ///< Of a refusal.
-  std::optional<int> exit_code;
+  NodeStart way;
+  NodeLost lost;    ///< What will be reported, as far as it is known.
+  std::string logs; ///< The last that it logged.
   wire::Silence starting{{}, {}}, probes{{}, {}};
   ClockOffset clock;
-  bool for_process = false, runs = false, up = false, answered = false,
-       is_settled = false, stopping = false, draining = false, lease_over = false,
-       confirmed = false, disrupted = false, declared_dead = false, ended = false;
+  bool for_process = false, answered = false, is_settled = false, stopping = false,
+       draining = false, disrupted = false, ended = false;
 };
 
 } // namespace
