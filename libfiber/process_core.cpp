@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/node_protocol.hpp"
+#include "libfiber/inline_patience.hpp"
 #include "libfiber/process_table.hpp"
 #include "libfiber/resource_check.hpp"
 
@@ -133,9 +134,28 @@ std::shared_ptr<const actors::ProcessEnd> ProcessCore::ended_well() const {
   return end;
 }
 
+/// On an inline session a process of async() runs while somebody waits.
+template <class T>
+bool ProcessCore::await(const actors::Reply<T>& reply, Clock::time_point limit) const {
+  if (!runtime_->is_inline())
+    return reply.wait_until(limit);
+  InlinePatience patience;
+  while (!reply.is_set()) {
+    if (Clock::now() >= limit)
+      return false;
+    if (runtime_->run_one()) {
+      patience.renew();
+      continue;
+    }
+    patience.check();
+    reply.wait_until(Clock::now() + 1ms);
+  }
+  return true;
+}
+
 bool ProcessCore::join(Clock::time_point limit) {
   require_started("join");
-  if (!news_->end.wait_until(limit))
+  if (!await(news_->end, limit))
     return false;
   ended_well();
   return true;
@@ -173,14 +193,14 @@ std::optional<int> ProcessCore::exit_code() const {
 std::string ProcessCore::job_id() const {
   if (!started())
     return {};
-  news_->job.wait_until(Results::forever);
+  await(news_->job, Results::forever);
   return news_->job.value();
 }
 
 int ProcessCore::pid() const {
   if (!started())
     return 0;
-  news_->pid.wait_until(Results::forever);
+  await(news_->pid, Results::forever);
   return news_->pid.value();
 }
 

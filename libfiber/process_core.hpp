@@ -51,6 +51,8 @@ private:
   void start_once();
   bool started() const; ///< Throws Closed.
   void require_started(const char* what) const;
+  template <class T>
+  bool await(const actors::Reply<T>& reply, Clock::time_point limit) const;
   bool has_ended() const { return news_->end.is_set(); }
   /// Only of one that has ended. Throws why it could not be started.
   std::shared_ptr<const actors::ProcessEnd> ended_well() const;

@@ -4,17 +4,9 @@
 #include <chrono>
 #include <utility>
 
-#include "actors/task_context.hpp"
-#include "fiber/error.hpp"
+#include "libfiber/inline_patience.hpp"
 
 namespace fiber::detail {
-namespace {
-
-/// On an inline session a task that waits for so long without anything to run waits for
-/// ever.
-constexpr std::chrono::seconds inline_patience{2};
-
-} // namespace
 
 WaitPoint::WaitPoint(std::function<bool()> run_one,
                      std::shared_ptr<wire::Leadership> leadership)
@@ -43,7 +35,7 @@ bool WaitPoint::wait(const std::function<bool()>& fulfilled, Clock::time_point l
 
 bool WaitPoint::wait_inline(const std::function<bool()>& fulfilled,
                             Clock::time_point limit) {
-  auto idle_since = Clock::now();
+  InlinePatience patience;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -53,13 +45,10 @@ bool WaitPoint::wait_inline(const std::function<bool()>& fulfilled,
     if (Clock::now() >= limit)
       return false;
     if (run_one_()) {
-      idle_since = Clock::now();
+      patience.renew();
       continue;
     }
-    if (actors::TaskContext::current() != nullptr &&
-        Clock::now() - idle_since > inline_patience)
-      throw Error("inline runs on one thread: this task waits for one that can't run "
-                  "before it ends");
+    patience.check();
     std::unique_lock lock(mutex_);
     Waiting waiting{fulfilled, wire::Waiter()};
     waiting_.push_back(&waiting);

@@ -397,6 +397,20 @@ TEST_F(InlineProcess, cant_be_killed) {
   }
 }
 
+TEST_F(InlineProcess, cant_wait_for_itself) {
+  open({.backend = "inline"});
+  auto process = run(Process([] {
+    try {
+      active_children().front().join();
+    } catch (const Error& error) {
+      note("refused", error.what());
+    }
+  }));
+  EXPECT_EQ(process.exit_code(), 0);
+  ASSERT_EQ(notes("refused").size(), 1u);
+  EXPECT_NE(notes("refused")[0].find("inline runs on one thread"), std::string::npos);
+}
+
 TEST_F(InlineProcess, may_start_another_and_use_a_pool) {
   open({.backend = "inline"});
   auto process = run(Process([] {
