@@ -92,8 +92,8 @@ void ProcessCore::start_once() {
   task->kept = call_.kept;
   auto& table = runtime_->processes();
   table.add(number_, shared_from_this());
-  runtime_->enlist(weak_from_this());
   try {
+    runtime_->enlist(weak_from_this());
     runtime_->spawn_process(
       {.name = name(),
        .task = std::move(task),

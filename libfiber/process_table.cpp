@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "fiber/error.hpp"
 #include "libfiber/process_core.hpp"
 
 namespace fiber::detail {
 
 void ProcessTable::add(std::uint64_t number, std::shared_ptr<ProcessCore> process) {
   std::lock_guard lock(mutex_);
+  if (closed_)
+    throw Closed("the session is ending");
   running_.emplace(number, std::move(process));
 }
 
@@ -29,14 +32,17 @@ std::vector<std::shared_ptr<ProcessCore>> ProcessTable::running() const {
   return all;
 }
 
-void ProcessTable::join() const {
+void ProcessTable::close() {
+  auto is_child = [](auto& known) { return !known.second->daemon(); };
   for (;;) { // Others may start some meanwhile.
-    auto all = running();
-    auto child =
-      std::ranges::find_if(all, [](auto& process) { return !process->daemon(); });
-    if (child == all.end())
+    for (auto& process : running())
+      if (!process->daemon())
+        process->await_end();
+    std::lock_guard lock(mutex_);
+    if (std::ranges::none_of(running_, is_child)) {
+      closed_ = true;
       return;
-    (*child)->await_end();
+    }
   }
 }
 

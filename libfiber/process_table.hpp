@@ -14,18 +14,20 @@ class ProcessCore;
 /// The processes of a session that run: they stay even if nobody holds them. Thread-safe.
 class ProcessTable {
 public:
+  /// Throws Closed after close().
   void add(std::uint64_t number, std::shared_ptr<ProcessCore> process);
   void remove(std::uint64_t number);
   /// In the order of their numbers.
   std::vector<std::shared_ptr<ProcessCore>> running() const;
 
-  /// Waits until there are none but daemons.
-  void join() const;
+  /// Waits until there are none but daemons. Nothing starts after that.
+  void close();
   /// Tells all to end.
   void end() const;
 
 private:
   mutable std::mutex mutex_;
+  bool closed_ = false;
   std::map<std::uint64_t, std::shared_ptr<ProcessCore>> running_;
 };
 

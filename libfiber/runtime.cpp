@@ -288,7 +288,7 @@ bool Runtime::run_later(std::function<void()> f) {
 
 void Runtime::close() {
   if (open_)
-    processes_->join(); // They may use the session for as long as they run.
+    processes_->close(); // The session is there for as long as they run.
   if (!open_.exchange(false))
     return;
   // Calls that are under way finish; later ones see that it is closed.
