@@ -192,11 +192,12 @@ struct ProcessState {
 
   void node_lost(NodeLost lost) {
     node = nullptr;
-    if (!lost.declared_dead) {
+    auto told = lost.confirmed && !lost.declared_dead;
+    if (told || job.empty() || !lost.output.empty()) {
       conclude(lost);
       return;
     }
-    // Its output goes where nobody reads it: here is the last chance.
+    // Its output will go where nobody reads it: here is the last chance.
     auto known = std::make_shared<NodeLost>(std::move(lost));
     self->request(settings.backend, caf::infinite, AskOutput{job})
       .then(
@@ -208,8 +209,7 @@ struct ProcessState {
   }
 
   void conclude(NodeLost& lost) {
-    auto never_ran = !up && !asked && lost.exit_code.value_or(0) >= 0;
-    ProcessEnd end{exit_code(lost), never_ran ? why_not(lost) : nullptr,
+    ProcessEnd end{exit_code(lost), never_ran(lost) ? why_not(lost) : nullptr,
                    std::move(lost.output)};
     auto crashed = end.exit_code < 0 || lost.declared_dead || lost.lease;
     if (end.problem)
@@ -219,6 +219,13 @@ struct ProcessState {
     auto error = end.problem ? end.problem : why_no_result(lost);
     finish(std::move(end), error);
     self->quit();
+  }
+
+  /// One that a signal ended on its way has that to tell. The signal by which we end what
+  /// we have given up says nothing.
+  bool never_ran(const NodeLost& lost) const {
+    auto given_up = lost.cause != LossCause::ended;
+    return !up && !asked && (given_up || lost.exit_code.value_or(0) >= 0);
   }
 
   int exit_code(const NodeLost& lost) const {

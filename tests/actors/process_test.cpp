@@ -319,13 +319,28 @@ TEST_F(ProcessTest, that_never_ran_tells_why) {
   EXPECT_EQ(news->job.value(), "");
 }
 
-TEST_F(ProcessTest, that_was_late_or_of_another_build_says_so) {
+TEST_F(ProcessTest, that_was_late_says_so) {
   start();
-  auto lost = exits(-SIGKILL);
-  lost.exit_code = {};
+  auto lost = exits(-SIGKILL); // By which we ended it.
   lost.cause = LossCause::late;
   lose(lost);
   EXPECT_THROW(std::rethrow_exception(end().problem), TimeoutError);
+}
+
+TEST_F(ProcessTest, of_another_build_says_so) {
+  start();
+  auto lost = exits(-SIGKILL);
+  lost.cause = LossCause::other_build;
+  lose(lost);
+  EXPECT_THROW(std::rethrow_exception(end().problem), VersionMismatch);
+}
+
+TEST_F(ProcessTest, killed_on_its_way_ends_with_the_number_of_the_signal) {
+  start();
+  created();
+  lose(exits(-SIGSEGV));
+  EXPECT_EQ(end().exit_code, -SIGSEGV);
+  EXPECT_FALSE(end().problem);
 }
 
 TEST_F(ProcessTest, asked_to_end_before_it_is_up_never_runs) {
@@ -356,6 +371,16 @@ TEST_F(ProcessTest, declared_dead_keeps_what_it_wrote) {
   *written = "last words";
   auto lost = exits(std::nullopt);
   lost.declared_dead = true;
+  lose(lost);
+  EXPECT_EQ(end().output, "last words");
+}
+
+TEST_F(ProcessTest, of_whose_end_no_engine_tells_keeps_what_it_wrote) {
+  start();
+  up();
+  *written = "last words";
+  auto lost = exits(std::nullopt);
+  lost.confirmed = false;
   lose(lost);
   EXPECT_EQ(end().output, "last words");
 }

@@ -374,6 +374,29 @@ std::vector<Mode> real_modes() {
 }
 INSTANTIATE_TEST_SUITE_P(On, RealProcess, testing::ValuesIn(real_modes()), mode_name);
 
+class LateProcess : public SessionTest {};
+
+/// Jobs do not come to fiber::init then.
+const bool comes_late = [] {
+  auto late = std::getenv("E2E_COMES_LATE") != nullptr;
+  if (late)
+    pause();
+  return late;
+}();
+
+TEST_F(LateProcess, says_that_it_was_not_ready_in_time) {
+  setenv("E2E_COMES_LATE", "yes", 1);
+  open({.backend = "local", .start_deadline = 1s, .zygote = "never"});
+  Process process(nothing);
+  process.start();
+  EXPECT_THROW(process.join(), TimeoutError);
+  EXPECT_THROW(process.exit_code(), TimeoutError);
+  EXPECT_EQ(process.pid(), 0);
+  EXPECT_FALSE(process.is_alive());
+  EXPECT_THROW(async(nothing).get(), TimeoutError);
+  unsetenv("E2E_COMES_LATE");
+}
+
 class InlineProcess : public SessionTest {};
 
 TEST_F(InlineProcess, runs_to_its_end_within_start) {
