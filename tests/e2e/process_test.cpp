@@ -291,6 +291,14 @@ TEST_P(RealProcess, keeps_what_it_wrote_without_what_tells_of_its_crash) {
   EXPECT_EQ(process.logs(), "on stdout\non stderr\n");
 }
 
+TEST_P(RealProcess, keeps_what_it_wrote_and_did_not_flush) {
+  auto process = run(Process([] {
+    std::ios::sync_with_stdio(false);
+    std::cout << "on stdout";
+  }));
+  EXPECT_EQ(process.logs(), "on stdout");
+}
+
 TEST_P(RealProcess, tells_what_it_has_written_so_far) {
   auto process = running(Process([] {
     std::cout << "so far" << std::endl;
