@@ -212,10 +212,9 @@ void run_node(backends::JobEntry entry) {
         boot.task_timeout,
         chaos_of(boot, link),
         boot.trace};
-      if (boot.use != NodeUse::pool)
-        settings.after_task = [&, i](TaskResult::Status status, const Bytes& result) {
+      if (boot.use != NodeUse::pool) // It goes when the driver has the result.
+        settings.after_task = [&](TaskResult::Status status, const Bytes& result) {
           exit_code = process_exit_code(boot, status, result);
-          slots[i]->finish();
         };
       slot = std::make_shared<SlotWorker>(std::move(settings));
     }

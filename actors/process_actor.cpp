@@ -120,8 +120,10 @@ struct ProcessState {
   }
 
   void result(const TaskResults& results) {
-    if (!running || results.results.empty() || results.first_seq != only_seq ||
-        std::exchange(answered, true))
+    if (!node || !running || std::exchange(answered, true))
+      return;
+    retire();
+    if (results.results.empty() || results.first_seq != only_seq)
       return;
     auto& first = results.results.front();
     auto bytes = results.bytes.slice(first.offset, first.length);
@@ -138,6 +140,15 @@ struct ProcessState {
     } else if (first.length == sizeof(int)) {
       code = unpack<int>(reader) & 0xff;
     }
+  }
+
+  /// The job stays until its result is here: what it had sent could be lost with the
+  /// connection that its end closes.
+  void retire() {
+    NodeFrame frame;
+    Writer writer(frame.head);
+    write(writer, Op::retire);
+    flush(frame);
   }
 
   /// Once.

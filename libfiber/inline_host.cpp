@@ -43,7 +43,8 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
     actors::SlotWorker::Settings settings{
       i,       node->boot.first_rank + i, node->link, nullptr,         [](auto) {},
       nullptr, node->boot.task_timeout,   nullptr,    node->boot.trace};
-    if (node->boot.use != actors::NodeUse::pool) // The slots go with the node.
+    // No result is lost on the way, and nobody may be there to run it to its end later.
+    if (node->boot.use != actors::NodeUse::pool)
       settings.after_task = [of = node.get(), i](auto status, auto& result) {
         of->exit_code = actors::process_exit_code(of->boot, status, result);
         of->slots[i]->finish();

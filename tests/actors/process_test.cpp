@@ -35,6 +35,7 @@ struct Told {
   std::vector<std::string> opened; ///< States.
   std::vector<RunTasks> runs;
   std::vector<std::uint64_t> stopped;
+  int retired = 0;
 };
 
 class Sink final : public ResultSink {
@@ -117,6 +118,9 @@ protected:
         break;
       case Op::stop_task:
         to.stopped.push_back(read_stop_task(reader).seq);
+        break;
+      case Op::retire:
+        ++to.retired;
         break;
       default:
         FAIL() << "a node of a process is told nothing else";
@@ -271,6 +275,26 @@ TEST_F(ProcessTest, ends_with_the_code_of_its_job) {
   EXPECT_EQ(end().exit_code, 3);
   EXPECT_EQ(end().output, "all of it");
   EXPECT_FALSE(end().problem);
+}
+
+TEST_F(ProcessTest, lets_its_job_go_when_it_has_what_its_function_left) {
+  start();
+  up();
+  EXPECT_EQ(told->retired, 0);
+  answers(3);
+  EXPECT_EQ(told->retired, 1);
+}
+
+TEST_F(ProcessTest, lets_a_job_go_that_answers_what_nobody_asked) {
+  start();
+  up();
+  NodeResults news{1, {}};
+  news.results.first_seq = 5;
+  news.results.results.push_back({TaskResult::Status::value, 0, 0});
+  tell(std::move(news));
+  EXPECT_EQ(told->retired, 1);
+  lose(exits(0));
+  EXPECT_EQ(end().exit_code, 0);
 }
 
 TEST_F(ProcessTest, killed_by_a_signal_ends_with_its_number) {

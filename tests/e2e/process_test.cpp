@@ -180,6 +180,43 @@ TEST_P(EveryProcess, gives_its_result_to_a_future) {
   EXPECT_EQ(sum.then([](int x) { return x + 1; }).get(), 43);
 }
 
+TEST_P(EveryProcess, gives_a_large_result_to_a_future) {
+  constexpr std::size_t size = 48 << 20;
+  auto text = async([](std::size_t n) { return std::string(n, 'x'); }, size);
+  EXPECT_EQ(text.get(), std::string(size, 'x'));
+}
+
+TEST_P(EveryProcess, of_a_future_is_a_process_like_any_other) {
+  auto sum = async(add, 1, 2);
+  for (auto& process : active_children()) { // It may have ended by now.
+    EXPECT_GT(process.pid(), 0);
+    EXPECT_FALSE(process.job_id().empty());
+    process.join();
+    EXPECT_EQ(process.exit_code(), 0);
+  }
+  EXPECT_TRUE(active_children().empty());
+  EXPECT_EQ(sum.get(), 3);
+}
+
+TEST_P(EveryProcess, that_has_started_is_not_cut_off_by_the_end_of_the_session) {
+  std::size_t started = 0;
+  std::thread another([&] {
+    try {
+      while (started < 30) {
+        Process process([] { note("ran", "here"); });
+        process.start();
+        ++started;
+        note("started", "here");
+      }
+    } catch (const Closed&) {
+    }
+  });
+  await_note("started");
+  close();
+  another.join();
+  EXPECT_EQ(notes("ran").size(), started);
+}
+
 TEST_P(EveryProcess, and_a_pool_get_along) {
   Pool pool(2);
   auto results = pool.map_async(f, indices(50));
@@ -278,6 +315,7 @@ TEST_P(RealProcess, that_is_killed_as_it_starts_never_runs) {
 
 TEST_P(RealProcess, may_exit_where_it_likes) {
   EXPECT_EQ(run(Process([] { std::_Exit(5); })).exit_code(), 5);
+  EXPECT_EQ(run(Process([] { std::exit(6); })).exit_code(), 6);
   EXPECT_EQ(run(Process([] { std::abort(); })).exit_code(), -SIGABRT);
 }
 
