@@ -86,6 +86,8 @@ struct ProcessState {
   void node_up(const NodeUp& message) {
     up = true;
     settings.news->pid.set(message.pid);
+    if (settings.trace)
+      settings.trace->up(job, message.pid);
     if (asked)
       return; // It is about to end.
     running = true;
@@ -228,6 +230,8 @@ struct ProcessState {
     else if (crashed && !asked)
       log().warn("{} is lost: {}", settings.name, lost.reason);
     auto error = end.problem ? end.problem : why_no_result(lost);
+    if (settings.trace)
+      settings.trace->ended(end.exit_code, lost.reason);
     finish(std::move(end), error);
     self->quit();
   }

@@ -13,6 +13,7 @@
 
 #include "actors/call.hpp"
 #include "actors/pool_actor.hpp"
+#include "actors/process_trace.hpp"
 #include "actors/signal.hpp"
 
 namespace fiber::actors {
@@ -46,6 +47,7 @@ struct ProcessSettings {
     start_node;
   caf::actor backend; ///< Is asked for what the job has written.
   std::shared_ptr<ProcessNews> news = std::make_shared<ProcessNews>();
+  std::shared_ptr<ProcessTrace> trace = nullptr; ///< Null: nobody asked for one.
   /// Called once when it has ended, before its news tell.
   std::function<void()> ended = nullptr;
 };

@@ -247,19 +247,36 @@ void Trace::add_instant(std::uint32_t pool, std::uint32_t worker, const std::str
                     {"args", details}}));
 }
 
+void Trace::add_slice(std::uint32_t pool, std::uint32_t worker, const std::string& what,
+                      TraceSpan::Time from, TraceSpan::Time to,
+                      const nlohmann::json& details) {
+  using Micro = std::chrono::duration<double, std::micro>;
+  add_line(text_of({{"ph", "X"},
+                    {"pid", pool},
+                    {"tid", row_of(worker)},
+                    {"ts", Micro(from - start_).count()},
+                    {"dur", Micro(to - from).count()},
+                    {"cat", "process"},
+                    {"name", what},
+                    {"args", details}}));
+}
+
 void Trace::name_pool(std::uint32_t pool, const std::string& name) {
   add_line(text_of(
     {{"ph", "M"}, {"pid", pool}, {"name", "process_name"}, {"args", {{"name", name}}}}));
 }
 
 void Trace::name_worker(std::uint32_t pool, std::uint32_t worker) {
-  auto name = "worker " + std::to_string(worker);
+  name_row(pool, worker, "worker " + std::to_string(worker));
+}
+
+void Trace::name_row(std::uint32_t pool, std::uint32_t row, const std::string& name) {
   for (auto& [what, args] :
        {std::pair{"thread_name", nlohmann::json{{"name", name}}},
-        {"thread_sort_index", nlohmann::json{{"sort_index", row_of(worker)}}}})
+        {"thread_sort_index", nlohmann::json{{"sort_index", row_of(row)}}}})
     add_line(text_of({{"ph", "M"},
                       {"pid", pool},
-                      {"tid", row_of(worker)},
+                      {"tid", row_of(row)},
                       {"name", what},
                       {"args", args}}));
 }

@@ -78,8 +78,13 @@ public:
   /// Something at one moment on a worker's row.
   void add_instant(std::uint32_t pool, std::uint32_t worker, const std::string& what,
                    const nlohmann::json& details);
+  /// Something seldom that lasted.
+  void add_slice(std::uint32_t pool, std::uint32_t worker, const std::string& what,
+                 TraceSpan::Time from, TraceSpan::Time to, const nlohmann::json& details);
   void name_pool(std::uint32_t pool, const std::string& name);
   void name_worker(std::uint32_t pool, std::uint32_t worker);
+  /// The same for a row that is no worker's.
+  void name_row(std::uint32_t pool, std::uint32_t row, const std::string& name);
   /// Writes what there is and the end. What comes later is left out.
   void close();
 

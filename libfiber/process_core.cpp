@@ -90,6 +90,9 @@ void ProcessCore::start_once() {
   task->ends = {call_.arguments.size()};
   task->arguments = call_.arguments;
   task->kept = call_.kept;
+  std::shared_ptr<actors::ProcessTrace> trace;
+  if (services->trace)
+    trace = std::make_shared<actors::ProcessTrace>(services->trace, number_, name());
   auto& table = runtime_->processes();
   table.add(number_, shared_from_this());
   try {
@@ -105,6 +108,7 @@ void ProcessCore::start_once() {
          },
        .backend = services->backend,
        .news = news_,
+       .trace = std::move(trace),
        .ended = [&table, number = number_] { table.remove(number); }},
       actor_);
   } catch (...) {

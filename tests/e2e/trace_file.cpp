@@ -42,6 +42,8 @@ void TraceFile::read(const nlohmann::json& event) {
     processes_[pid] = args.at("name");
   else if (name == "thread_name")
     threads_[{pid, tid}] = args.at("name");
+  else if (kind == "X" && event.at("cat") == "process")
+    slices_.push_back(event);
   else if (kind == "X")
     runs_.push_back({pid, tid, args.at("call"), args.at("index"), args.at("attempt"),
                      args.at("outcome"), event.value("bind_id", ""),

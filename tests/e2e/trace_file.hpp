@@ -36,6 +36,8 @@ public:
   /// All runs of a task, in order.
   std::vector<TracedRun> runs_of(std::uint64_t index) const;
   std::vector<TracedPhase> phases(const std::string& name) const;
+  /// What lasted and is no run of a task, in the order of its end.
+  const std::vector<nlohmann::json>& slices() const { return slices_; }
   /// Instants of that name.
   std::vector<nlohmann::json> instants(const std::string& name) const;
   const std::string& process(std::uint64_t pid) const { return processes_.at(pid); }
@@ -49,6 +51,7 @@ private:
 
   nlohmann::json events_;
   std::vector<TracedRun> runs_;
+  std::vector<nlohmann::json> slices_;
   std::map<std::pair<std::string, std::string>, TracedPhase> phases_; ///< Name and id.
   std::map<std::uint64_t, std::string> processes_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> threads_;

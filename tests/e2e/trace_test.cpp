@@ -89,6 +89,30 @@ TEST_P(TracedOn, each_task_has_its_spans_on_the_row_of_its_worker) {
   EXPECT_EQ(file.instants("worker up").size(), 3u);
 }
 
+TEST_P(TracedOn, each_process_has_a_row) {
+  auto config = GetParam().config;
+  open_traced(config);
+  Process process({.name = "trainer"}, [] { return 3; });
+  process.start();
+  process.join();
+  async([] {}).get();
+  auto job = process.job_id();
+  auto pid = process.pid();
+  auto file = trace();
+  ASSERT_GE(file.slices().size(), 2u);
+  auto& start = file.slices()[0];
+  auto& run = file.slices()[1];
+  EXPECT_EQ(start.at("name"), "start");
+  EXPECT_EQ(run.at("name"), "trainer");
+  EXPECT_EQ(run.at("args").at("exit_code"), 3);
+  EXPECT_EQ(run.at("args").at("job"), job);
+  EXPECT_EQ(run.at("args").at("pid"), pid);
+  EXPECT_NEAR(start.at("ts").get<double>() + start.at("dur").get<double>(), run.at("ts"),
+              1);
+  EXPECT_EQ(file.process(run.at("pid")), "processes");
+  EXPECT_EQ(file.thread(run.at("pid"), run.at("tid")), "trainer");
+}
+
 std::size_t blocks_once(std::size_t i) {
   if (i == 7 && this_task::attempt() == 1)
     note_and_wait("victims");
