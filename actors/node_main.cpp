@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <future>
+#include <iostream>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -70,8 +71,20 @@ void end_process_within(std::chrono::milliseconds limit, int code, Children chil
 
 [[noreturn]] void leave(int code) {
   end_process_within(flush_limit, code, Children::stay);
+  try {
+    std::cout.flush(); // A program may have cut it off from stdio.
+  } catch (const std::ios::failure&) { // As it asked for.
+  }
   std::fflush(nullptr);
   end_process(code, Children::stay);
+}
+
+/// A task that calls exit() ends the job as any end does: static objects stay, as other
+/// threads use them.
+void leave_at_exit() {
+#ifdef __GLIBC__
+  on_exit([](int code, void*) { leave(code); }, nullptr);
+#endif
 }
 
 /// Nobody is there to end what the tasks have started: this job and its children end
@@ -188,6 +201,7 @@ void run_node(backends::JobEntry entry) {
     if (boot.slots == 0)
       run_anchor(entry, boot);
     report_crashes();
+    leave_at_exit();
     // Never destroyed: the process ends while they are at work.
     auto& reactor = *new wire::Reactor; // NOLINT(cppcoreguidelines-owning-memory)
     auto& config = *new SystemConfig;   // NOLINT(cppcoreguidelines-owning-memory)

@@ -3,14 +3,12 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 
 namespace fiber::actors {
 
 int process_exit_code(const NodeBoot& boot, TaskResult::Status status,
                       const Bytes& result) {
   Reader reader(result);
-  std::cout.flush(); // It may not be that of stdio, and nothing else flushes it.
   if (status == TaskResult::Status::value)
     // What an operating system keeps of it, with and without one.
     return boot.use == NodeUse::process ? unpack<int>(reader) & 0xff : EXIT_SUCCESS;
