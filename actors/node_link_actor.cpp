@@ -69,7 +69,8 @@ struct NodeLinkState {
       [this](JobOutput& output) { lost.output = std::move(output.text); },
       [this](const backends::JobEvent& event) { job_event(event); },
       [this](LinkSilent) {
-        if (way.up) // Before that a program may do in main what it likes, up to the deadline.
+        if (way.up) // Before that a program may do in main what it likes, up to the
+                    // deadline.
           declare_dead("silent for " + seconds(services->heartbeat_timeout));
       },
       [this](const LinkClosed& closed) {
@@ -98,9 +99,9 @@ struct NodeLinkState {
     auto me = caf::actor_cast<caf::actor>(self);
     services->arrivals->expect(at.incarnation, me);
     self
-      ->request(
-        services->backend, caf::infinite,
-        CreateJob{std::make_shared<backends::JobSpec>(std::move(job.spec)), me, for_process})
+      ->request(services->backend, caf::infinite,
+                CreateJob{std::make_shared<backends::JobSpec>(std::move(job.spec)), me,
+                          for_process})
       .then([this](JobCreated& created) { job_created(created); },
             [this](caf::error&) { never_created("the job backend has ended"); });
   }

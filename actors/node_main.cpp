@@ -72,7 +72,7 @@ void end_process_within(std::chrono::milliseconds limit, int code, Children chil
 [[noreturn]] void leave(int code) {
   end_process_within(flush_limit, code, Children::stay);
   try {
-    std::cout.flush(); // A program may have cut it off from stdio.
+    std::cout.flush();                 // A program may have cut it off from stdio.
   } catch (const std::ios::failure&) { // As it asked for.
   }
   std::fflush(nullptr);

@@ -128,8 +128,8 @@ public:
   /// Call once, before the first create(). The watcher must not block.
   virtual void watch(Watcher watcher) = 0;
   /// Asks for one job. Returns when the engine has accepted it, which may be before it
-  /// runs; throws EngineError if it refuses. A spec.name is for one job; the same twice is
-  /// refused, as long as the first is not forgotten.
+  /// runs; throws EngineError if it refuses. A spec.name is for one job; the same twice
+  /// is refused, as long as the first is not forgotten.
   virtual Job create(JobSpec spec) = 0;
   /// Ends a job: asks it to (SIGTERM or the like), forces it after `grace` (0: at once),
   /// along with every process it started. Returns at once; ended follows. Unknown or
