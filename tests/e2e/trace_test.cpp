@@ -92,7 +92,7 @@ TEST_P(TracedOn, each_task_has_its_spans_on_the_row_of_its_worker) {
 TEST_P(TracedOn, each_process_has_a_row) {
   auto config = GetParam().config;
   open_traced(config);
-  Process process({.name = "trainer"}, [] { return 3; });
+  fiber::Process process({.name = "trainer"}, [] { return 3; });
   process.start();
   process.join();
   async([] {}).get();
