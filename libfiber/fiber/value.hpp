@@ -26,6 +26,8 @@
 #include <boost/archive/binary_iarchive.hpp>
 #include <boost/archive/binary_oarchive.hpp>
 #include <boost/serialization/access.hpp>
+#include <boost/serialization/level.hpp>
+#include <boost/serialization/serialization.hpp>
 
 #include "fiber/byte_stream.hpp"
 
@@ -156,6 +158,35 @@ using value_t = std::conditional_t<
     std::is_same_v<std::remove_cv_t<std::remove_extent_t<std::remove_reference_t<T>>>,
                    char>,
   std::string, std::decay_t<T>>;
+
+/// As generic as Boost's own serialize(): where no better one is found, the call is
+/// ambiguous.
+namespace any_type {
+template <class Archive, class T>
+void serialize(Archive&, T&, unsigned);
+
+template <class T>
+concept BetterSerializable = requires(boost::archive::binary_oarchive& ar, T& t) {
+  serialize(ar, t, boost::serialization::version_type(0));
+};
+} // namespace any_type
+
+/// Whether Boost knows how. A final class may have a serialize() that can't be seen.
+template <class T>
+inline constexpr bool is_archivable =
+  !std::is_class_v<T> || std::is_final_v<T> || has_serialize_member<T>() ||
+  FreelySerializable<T> || any_type::BetterSerializable<T> ||
+  boost::serialization::implementation_level<T>::value ==
+    boost::serialization::primitive_type;
+
+template <class T>
+constexpr void check_archivable() {
+  static_assert(
+    is_archivable<T>,
+    "fiber: this type can't be sent to another process, as it is not trivially copyable "
+    "and has no serialize(); give it a member template <class Archive> void "
+    "serialize(Archive& archive, unsigned) { archive & each & of & its & members; }");
+}
 
 template <class T>
 constexpr void check_value() {
@@ -314,7 +345,9 @@ void pack(Writer& writer, const T& value) {
     for (const auto& item : value)
       pack<std::decay_t<decltype(item)>>(writer, item);
   } else {
-    detail::archive(writer, value);
+    detail::check_archivable<T>();
+    if constexpr (detail::is_archivable<T>)
+      detail::archive(writer, value);
   }
 }
 
@@ -424,7 +457,9 @@ T unpack(Reader& reader) {
       items.insert(items.end(), unpack<Item>(reader));
     return items;
   } else {
-    return detail::unarchive<T>(reader);
+    detail::check_archivable<T>();
+    if constexpr (detail::is_archivable<T>)
+      return detail::unarchive<T>(reader);
   }
 }
 

@@ -23,6 +23,19 @@ private:
   std::vector<double> factors_;
 };
 
+struct Label { // Boost.Serialization is told of it in its own namespace.
+  std::string text;
+};
+namespace boost::serialization {
+template <class Archive>
+void serialize(Archive& archive, Label& label, unsigned) {
+  archive& label.text;
+}
+} // namespace boost::serialization
+Label label(int) {
+  return {};
+}
+
 int add(int a, int b) {
   return a + b;
 }
@@ -44,6 +57,7 @@ void use(fiber::Pool& pool) {
   pool.map([](auto x) { return x + 1; }, items);
   pool.starmap(add, std::vector<std::pair<int, int>>{{1, 2}});
   pool.starmap_async(add, {std::tuple(1, 2)});
+  pool.apply(label, 1);
   pool.apply(length, "a literal");
   pool.apply_async(take, std::vector<double>(1000000)).cancel();
   for (auto sum : pool.imap(fiber::bind(add, 1), items))
