@@ -23,8 +23,8 @@ void explain_exit(NodeLost& lost, const NodeStart& start) {
     lost.reason = "jobs cannot reach " + start.dialled +
                   "; set advertise_address, or run the driver where the jobs are";
   } else if (lost.cause == LossCause::late && start.runs && !start.linked) {
-    lost.reason += ": it runs, but has not reached fiber::init; does the image run this "
-                   "program?";
+    lost.reason += ": it runs, but has not connected; does the image run this program? "
+                   "Can it reach this driver (advertise_address)?";
   } else if (lost.exit_code == 0 && !start.linked) {
     lost.reason = "it ended with exit code 0 before it reached fiber::init; does the "
                   "image run this program?";

@@ -44,6 +44,7 @@ public:
 #pragma GCC diagnostic push
 #if defined(__GNUC__) && !defined(__clang__) // g++ 12 at -O3: it moves what is not there.
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Warray-bounds"
 #endif
   void raw(const void* data, std::size_t size) {
     auto first = static_cast<const std::byte*>(data);
