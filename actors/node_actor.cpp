@@ -118,6 +118,12 @@ struct NodeState {
       return ShareCache::instance().arrived(reader, whole);
     case Op::freed:
       return ShareCache::instance().freed(reader.get<std::uint64_t>());
+    case Op::received:
+    case Op::object:
+    case Op::object_retain:
+    case Op::object_release:
+    case Op::process_gone:
+      return parts.objects->heard(0, op, reader, whole);
     default:
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
                   " is not for a node");

@@ -38,7 +38,8 @@ struct NodeParts {
   std::function<void(CallCode)> initialize;
   /// Called with the exit code when the node has to end at once.
   std::function<void(int code)> abort;
-  std::chrono::nanoseconds task_timeout{0}; ///< As the slots have it.
+  std::chrono::nanoseconds task_timeout{0};       ///< As the slots have it.
+  std::shared_ptr<ObjectSpace> objects = nullptr; ///< The same.
 };
 
 /// The node within its job: hands the driver's tasks to the slots and answers for them.

@@ -18,6 +18,7 @@ Bytes NodeBoot::pack() const {
   writer.text(host);
   writer.put(port);
   writer.text(session);
+  writer.put(session_tag);
   writer.put(task_timeout.count());
   writer.text(chaos);
   writer.put(max_retries);
@@ -41,6 +42,7 @@ NodeBoot NodeBoot::unpack(const Bytes& bytes) {
   boot.host = reader.text();
   boot.port = reader.get<std::uint16_t>();
   boot.session = reader.text();
+  boot.session_tag = reader.get<std::uint64_t>();
   using Nanoseconds = std::chrono::nanoseconds;
   boot.task_timeout = Nanoseconds(reader.get<Nanoseconds::rep>());
   boot.chaos = reader.text();

@@ -39,6 +39,7 @@ struct NodeBoot {
   std::string host;
   std::uint16_t port = 0;
   std::string session;
+  std::uint64_t session_tag = 0; ///< Tells handles of one session from those of another.
 
   Bytes pack() const;
   static NodeBoot unpack(const Bytes& bytes); ///< Throws Error on anything else.

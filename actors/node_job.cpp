@@ -48,6 +48,7 @@ NodeJob job_of_node(const NodeServices& services, const NodeTemplate& like,
   boot.task_timeout = like.task_timeout;
   boot.trace = like.trace != nullptr;
   boot.use = like.use;
+  boot.session_tag = services.session_tag;
   boot.initializer = like.initializer.open != nullptr;
   NodeJob job;
   if (services.address)

@@ -75,6 +75,7 @@ struct NodeLinkState {
       },
       [this](const LinkClosed& closed) {
         at.link_gone = true;
+        services->objects->disconnect(at.incarnation);
         if (!at.job_gone)
           self->delayed_send(self, job_lingers, LingerTick{0});
         log().debug("{}: link closed: {}", at.name, closed.reason);
@@ -164,6 +165,7 @@ struct NodeLinkState {
 
   void use_link(std::shared_ptr<wire::Link> link) {
     at.link = std::move(link);
+    services->objects->connect(at.incarnation, at.link);
     at.handler =
       std::make_shared<LinkToActor>(self->system(), caf::actor_cast<caf::actor>(self));
     at.link->start(at.handler);
@@ -250,6 +252,10 @@ struct NodeLinkState {
       return;
     case Op::log:
       return logged(read_log(reader));
+    case Op::object:
+    case Op::object_retain:
+    case Op::object_release:
+      return services->objects->heard(at.incarnation, op, reader, whole);
     default:
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
                   " is not for a driver");
@@ -266,8 +272,24 @@ struct NodeLinkState {
   void use_results(TaskResults results) {
     for (auto& time : results.times)
       time.began_ns -= clock.value().count();
-    self->send(pool,
-               NodeResults{at.incarnation, services->shares->keep(std::move(results))});
+    self->send(pool, NodeResults{at.incarnation, keep(std::move(results))});
+  }
+
+  /// Lets the bytes keep what handles in them stand for, until somebody has unpacked
+  /// them. Before the job's next message, which may release it.
+  TaskResults keep(TaskResults results) {
+    if (results.held.empty())
+      return results;
+    struct Kept {
+      Payload bytes;
+      detail::KeptObjects objects;
+    };
+    auto kept = std::make_shared<Kept>();
+    kept->bytes = std::move(results.bytes);
+    kept->objects =
+      services->objects->take_over(at.incarnation, results.held, results.parcel);
+    results.bytes = Payload(kept, kept->bytes.bytes());
+    return results;
   }
 
   void note_chaos(const ChaosNote& note) {
@@ -357,6 +379,7 @@ struct NodeLinkState {
       return;
     lost.reason = why;
     lost.declared_dead = true;
+    services->objects->disconnect(at.incarnation);
     auto warden = spawn_warden(self, at, services->shares, pool);
     if (at.job)
       self->send(services->backend, WatchJob{at.job->id, warden});

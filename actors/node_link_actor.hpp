@@ -13,6 +13,7 @@
 #include "actors/arrivals.hpp"
 #include "actors/chaos.hpp"
 #include "actors/node_boot.hpp"
+#include "actors/object_space.hpp"
 #include "actors/pool_actor.hpp"
 #include "actors/share_store.hpp"
 #include "actors/slot_worker.hpp"
@@ -32,6 +33,8 @@ struct NodeServices {
   wire::Reactor* reactor = nullptr; ///< Outlives every node.
   std::shared_ptr<Arrivals> arrivals = std::make_shared<Arrivals>();
   std::shared_ptr<ShareStore> shares = std::make_shared<ShareStore>();
+  std::shared_ptr<ObjectSpace> objects;
+  std::uint64_t session_tag = 0; ///< NodeBoot::session_tag.
   std::chrono::milliseconds heartbeat_timeout{10000};
   std::chrono::milliseconds lease{60000};
   std::chrono::milliseconds start_deadline{60000};

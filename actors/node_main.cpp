@@ -26,6 +26,7 @@
 #include "actors/node_boot.hpp"
 #include "actors/process_exit.hpp"
 #include "actors/share_cache.hpp"
+#include "actors/this_job.hpp"
 #include "wire/error.hpp"
 #include "wire/leadership.hpp"
 #include "wire/listener.hpp"
@@ -208,6 +209,12 @@ void run_node(backends::JobEntry entry) {
     auto& system =
       *new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
     auto link = open_link(reactor, entry, boot);
+    auto objects =
+      std::make_shared<ObjectSpace>(system, boot.incarnation, [](std::uint64_t id) {
+        return ShareCache::instance().hold(id);
+      });
+    objects->connect(0, link);
+    ThisJob::set({&system, objects, reactor.leadership(), boot.session_tag});
     job_log = std::make_shared<JobLog>(link, log_sinks());
     redirect_log(job_log);
     auto exit_code = EXIT_SUCCESS;
@@ -226,6 +233,7 @@ void run_node(backends::JobEntry entry) {
         boot.task_timeout,
         chaos_of(boot, link),
         boot.trace};
+      settings.objects = objects;
       if (boot.use != NodeUse::pool) // It goes when the driver has the result.
         settings.after_task = [&](TaskResult::Status status, const Bytes& result) {
           exit_code = process_exit_code(boot, status, result);
@@ -243,7 +251,7 @@ void run_node(backends::JobEntry entry) {
     auto node =
       spawn_node(system, {boot.incarnation, link, slots,
                           [&told](CallCode code) { told.set_value(std::move(code)); },
-                          abort, boot.task_timeout});
+                          abort, boot.task_timeout, objects});
     ShareCache::instance().connect(link, [&reactor] { reactor.leadership()->summon(); });
     if (boot.use == NodeUse::pool) // A process ends by it, unless its function says else.
       reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });

@@ -107,13 +107,14 @@ void write(Writer& writer, const TaskResults& op) {
   }
   for (auto& time : op.times)
     writer.put(time);
-  pack(writer, op.shared);
+  pack(writer, op.held);
+  writer.put(op.parcel);
   writer.size(bytes);
 }
 
 Op read_op(Reader& reader) {
   auto op = reader.get<std::uint8_t>();
-  if (op > static_cast<std::uint8_t>(Op::log))
+  if (op > static_cast<std::uint8_t>(Op::process_gone))
     throw Error("operation " + std::to_string(op) + " does not exist");
   return static_cast<Op>(op);
 }
@@ -186,7 +187,8 @@ TaskResults read_results(Reader& reader, const Payload& whole, bool timed) {
       op.times.push_back({began_ns, read_clock(times)});
     }
   }
-  op.shared = unpack<std::vector<std::uint64_t>>(reader);
+  op.held = unpack<std::vector<detail::HeldId>>(reader);
+  op.parcel = reader.get<std::uint64_t>();
   auto size = reader.size();
   op.bytes = part(reader, whole, size);
   op.results.reserve(count);

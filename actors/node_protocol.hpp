@@ -35,6 +35,7 @@ enum class Op : std::uint8_t {
   probe,     ///< answer with probed
   shared,    ///< padding, id, whether there is one, size and bytes of a shared value
   freed,     ///< id of a shared value that nobody holds any more
+  received,  ///< number of a parcel: what the handles in it stand for is held here now
   // node to driver
   ready,         ///< Ready
   results,       ///< TaskResults
@@ -49,7 +50,12 @@ enum class Op : std::uint8_t {
   release,       ///< id of a shared value: this job has dropped it
   chaos,         ///< ChaosNote: what the job is about to do to itself
   lease_over,    ///< nothing was heard from the driver for too long: the job ends
-  log            ///< LogRecord
+  log,           ///< LogRecord
+  // either way
+  object,         ///< ObjectMessage
+  object_retain,  ///< HeldId: this process holds it
+  object_release, ///< HeldId: this process has dropped it
+  process_gone    ///< incarnation: nothing of that process can be reached any more
 };
 
 /// So that a shared value begins at a multiple of 64 bytes of its message, and an array
@@ -124,8 +130,9 @@ struct TaskResults {
   std::uint64_t busy_ns = 0;    ///< Time spent in the tasks.
   std::uint64_t longest_ns = 0; ///< Time spent in the longest of them.
   std::vector<TaskResult> results;
-  std::vector<TaskTime> times;       ///< Of each, if the pool has a trace; else empty.
-  std::vector<std::uint64_t> shared; ///< Ids of the shared values in `bytes`.
+  std::vector<TaskTime> times;      ///< Of each, if the pool has a trace; else empty.
+  std::vector<detail::HeldId> held; ///< What handles in `bytes` stand for.
+  std::uint64_t parcel = 0; ///< Not 0: the sender keeps those until `received` has come.
   Payload bytes;
 };
 

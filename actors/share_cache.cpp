@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "actors/node_protocol.hpp"
-#include "actors/shared_memory.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -54,7 +53,16 @@ public:
     }
     changed_.notify_all();
   }
-  const SharedMemory::Place& place() const { return place_; }
+  SharedMemory::Place place() const {
+    std::lock_guard lock(mutex_);
+    return place_;
+  }
+  /// It came without a place before.
+  void offer(const SharedMemory::Place& place) {
+    std::lock_guard lock(mutex_);
+    if (!asked_ && place_.fd < 0)
+      place_ = place;
+  }
   wire::Link& link() const { return *link_; }
 
   std::weak_ptr<Handle> handle; ///< Guarded by the cache's lock.
@@ -64,7 +72,7 @@ private:
   std::shared_ptr<wire::Link> link_;
   std::function<void()> awaited_;
   SharedMemory::Place place_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool asked_ = false, there_ = false, missing_ = false;
   Payload fetched_;
@@ -107,11 +115,21 @@ bool ShareCache::connected() const {
 
 std::shared_ptr<detail::SharedObject> ShareCache::handle(std::uint64_t id,
                                                          Reader& reader) {
-  auto place = reader.get<SharedMemory::Place>();
+  return handle(id, reader.get<SharedMemory::Place>());
+}
+
+std::shared_ptr<detail::SharedObject> ShareCache::hold(std::uint64_t id) {
+  return handle(id, SharedMemory::Place{});
+}
+
+std::shared_ptr<detail::SharedObject>
+ShareCache::handle(std::uint64_t id, const SharedMemory::Place& place) {
   std::lock_guard lock(mutex_);
   auto& copy = copies_[id];
   if (!copy)
     copy = std::make_shared<Copy>(id, link_, awaited_, place);
+  else
+    copy->offer(place);
   auto handle = copy->handle.lock();
   if (!handle) {
     handle = std::make_shared<Handle>(id, copy);

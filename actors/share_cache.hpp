@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "actors/shared_memory.hpp"
 #include "fiber/share.hpp"
 #include "wire/link.hpp"
 
@@ -27,6 +28,8 @@ public:
   bool connected() const;
   /// A handle to the value `id`, which may stand at `reader`'s place as shared memory.
   std::shared_ptr<detail::SharedObject> handle(std::uint64_t id, Reader& reader);
+  /// The same of a value that is not looked at here.
+  std::shared_ptr<detail::SharedObject> hold(std::uint64_t id);
   /// Reads the answer to a fetch.
   void arrived(Reader& reader, const Payload& whole);
   void freed(std::uint64_t id);
@@ -34,6 +37,9 @@ public:
 private:
   class Copy;
   class Handle;
+
+  std::shared_ptr<detail::SharedObject> handle(std::uint64_t id,
+                                               const SharedMemory::Place& place);
 
   mutable std::mutex mutex_;
   std::shared_ptr<wire::Link> link_;

@@ -131,21 +131,6 @@ void ShareStore::job_gone(std::uint64_t incarnation) {
     entry.copies.erase(incarnation);
 }
 
-TaskResults ShareStore::keep(TaskResults results) {
-  if (results.shared.empty())
-    return results;
-  struct Kept {
-    Payload bytes;
-    std::vector<std::shared_ptr<detail::SharedObject>> objects;
-  };
-  auto kept = std::make_shared<Kept>();
-  kept->bytes = std::move(results.bytes);
-  for (auto id : results.shared)
-    kept->objects.push_back(find(id));
-  results.bytes = Payload(kept, kept->bytes.bytes());
-  return results;
-}
-
 void ShareStore::freed(std::uint64_t id) {
   std::map<std::uint64_t, std::weak_ptr<wire::Link>> copies;
   {

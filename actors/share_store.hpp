@@ -39,9 +39,6 @@ public:
               std::weak_ptr<wire::Link> link);
   void release(std::uint64_t id, std::uint64_t incarnation);
   void job_gone(std::uint64_t incarnation);
-  /// Lets the bytes of results keep the shared values whose handles are in them, until
-  /// somebody has unpacked them. Before the job's next message, which may release them.
-  TaskResults keep(TaskResults results);
 
 private:
   class Object;

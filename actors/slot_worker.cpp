@@ -9,7 +9,6 @@
 #include "actors/crash_handler.hpp"
 #include "actors/failure.hpp"
 #include "actors/node_table.hpp"
-#include "fiber/share.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -236,7 +235,8 @@ void SlotWorker::flush_locked() {
     return;
   auto tail = std::exchange(tail_, {});
   for (auto& object : kept_)
-    pending_.shared.push_back(object->id());
+    pending_.held.push_back(object->held_id());
+  pending_.parcel = settings_.objects ? settings_.objects->park(kept_) : 0;
   Bytes head;
   Writer writer(head);
   write(writer, pending_);
@@ -246,7 +246,7 @@ void SlotWorker::flush_locked() {
     writer.raw(values_.data(), values_.size());
   values_.clear();
   pending_.results.clear();
-  pending_.shared.clear();
+  pending_.held.clear();
   pending_.times.clear();
   pending_.busy_ns = pending_.longest_ns = 0;
   settings_.link->send(task_stream, std::move(head), std::move(tail));

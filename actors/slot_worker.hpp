@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/node_protocol.hpp"
+#include "actors/object_space.hpp"
 #include "actors/task_context.hpp"
 #include "backends/backend.hpp"
 #include "wire/leadership.hpp"
@@ -58,6 +59,8 @@ public:
     /// nothing is.
     std::function<void(TaskResult::Status status, const Bytes& result)> after_task =
       nullptr;
+    /// Keeps what handles in results stand for until the driver does; null: nothing does.
+    std::shared_ptr<ObjectSpace> objects = nullptr;
   };
   explicit SlotWorker(Settings settings);
 

@@ -45,7 +45,7 @@ KeepScope::~KeepScope() {
 KeptObjects KeepScope::take() {
   return std::exchange(kept_, {});
 }
-void KeepScope::keep(std::shared_ptr<const SharedObject> object) {
+void KeepScope::keep(std::shared_ptr<const Held> object) {
   if (innermost != nullptr)
     innermost->kept_.push_back(std::move(object));
 }

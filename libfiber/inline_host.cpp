@@ -27,8 +27,9 @@ struct InlineHost::Node {
 };
 
 InlineHost::InlineHost(caf::actor_system& system,
-                       std::shared_ptr<actors::Arrivals> arrivals)
-  : system_(system), arrivals_(std::move(arrivals)) {}
+                       std::shared_ptr<actors::Arrivals> arrivals,
+                       std::shared_ptr<actors::ObjectSpace> objects)
+  : system_(system), arrivals_(std::move(arrivals)), objects_(std::move(objects)) {}
 
 InlineHost::~InlineHost() = default;
 
@@ -43,6 +44,7 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
     actors::SlotWorker::Settings settings{
       i,       node->boot.first_rank + i, node->link, nullptr,         [](auto) {},
       nullptr, node->boot.task_timeout,   nullptr,    node->boot.trace};
+    settings.objects = objects_;
     // No result is lost on the way, and nobody may be there to run it to its end later.
     if (node->boot.use != actors::NodeUse::pool)
       settings.after_task = [of = node.get(), i](auto status, auto& result) {
@@ -56,14 +58,15 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
     if (auto known = weak.lock())
       end(known, code, why);
   };
-  node->actor = actors::spawn_node(
-    system_, {node->boot.incarnation, node->link, node->slots,
-              [this, weak](actors::CallCode code) {
-                std::lock_guard lock(mutex_);
-                if (auto known = weak.lock())
-                  known->initializer = std::move(code);
-              },
-              [stop](int code) { stop(code, "ended itself"); }, node->boot.task_timeout});
+  node->actor =
+    actors::spawn_node(system_, {node->boot.incarnation, node->link, node->slots,
+                                 [this, weak](actors::CallCode code) {
+                                   std::lock_guard lock(mutex_);
+                                   if (auto known = weak.lock())
+                                     known->initializer = std::move(code);
+                                 },
+                                 [stop](int code) { stop(code, "ended itself"); },
+                                 node->boot.task_timeout, objects_});
   node->link->start(std::make_shared<actors::LinkToActor>(system_, node->actor));
   {
     std::lock_guard lock(mutex_);

@@ -19,7 +19,8 @@ namespace fiber::detail {
 /// on a thread that waits for a result, one at a time.
 class InlineHost {
 public:
-  InlineHost(caf::actor_system& system, std::shared_ptr<actors::Arrivals> arrivals);
+  InlineHost(caf::actor_system& system, std::shared_ptr<actors::Arrivals> arrivals,
+             std::shared_ptr<actors::ObjectSpace> objects);
   ~InlineHost();
 
   /// Starts a node; returns what stops it. `ended` is called once, with its exit code.
@@ -40,6 +41,7 @@ private:
 
   caf::actor_system& system_;
   std::shared_ptr<actors::Arrivals> arrivals_;
+  std::shared_ptr<actors::ObjectSpace> objects_;
   std::recursive_mutex turn_; ///< Who runs tasks; a task that waits runs others.
   std::mutex mutex_;
   std::list<std::shared_ptr<Node>> nodes_; ///< Whose turn it is comes first.

@@ -37,6 +37,11 @@ void await_down(const caf::actor& actor) {
   down.get_future().wait();
 }
 
+std::uint64_t random_tag() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32) + random();
+}
+
 std::string random_name() {
   std::random_device random;
   std::string name;
@@ -85,15 +90,19 @@ Runtime::Runtime(Settings settings)
   : settings_(std::move(settings)), config_(std::make_unique<SystemConfig>()),
     reactor_(std::make_unique<wire::Reactor>()), leadership_(reactor_->leadership()),
     system_(std::make_unique<caf::actor_system>(*config_)),
-    processes_(std::make_unique<ProcessTable>()) {
+    objects_(std::make_shared<actors::ObjectSpace>(
+      *system_, 0, [shares = shares_](std::uint64_t id) { return shares->find(id); })),
+    session_tag_(random_tag()), processes_(std::make_unique<ProcessTable>()) {
   log().set_level(spdlog::level::from_str(settings_.log_level));
   services_ = std::make_shared<actors::NodeServices>();
   open_trace();
   open_metrics();
   std::shared_ptr<backends::Backend> backend;
   services_->shares = shares_;
+  services_->objects = objects_;
+  services_->session_tag = session_tag_;
   if (settings_.backend == "inline") {
-    inline_host_ = std::make_shared<InlineHost>(*system_, services_->arrivals);
+    inline_host_ = std::make_shared<InlineHost>(*system_, services_->arrivals, objects_);
     backend = std::make_shared<backends::InlineBackend>(
       [host = inline_host_](const backends::JobSpec& spec,
                             std::function<void(int, std::string)> ended) {
@@ -243,6 +252,13 @@ void Runtime::spawn_process(actors::ProcessSettings settings, caf::actor& actor)
   supervise("process" + std::to_string(actor.id()), actor);
 }
 
+std::vector<std::shared_ptr<actors::ObjectHandle>>
+Runtime::open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends) {
+  std::shared_lock lock(gate_);
+  check_open();
+  return actors::open_channel(*system_, objects_, limits, ends);
+}
+
 /// What is lost of it, only its users can mend.
 void Runtime::supervise(std::string name, caf::actor actor) {
   caf::anon_send(
@@ -299,6 +315,7 @@ void Runtime::close() {
     metrics = std::move(metrics_);
   }
   metrics.reset();   // Not under a lock, as somebody may just be asking.
+  objects_->close(); // Who waits for an item waits no longer.
   processes_->end(); // Together: the root ends its children one after the other.
   caf::anon_send(root_, actors::stop{});
   await_down(root_);
@@ -327,6 +344,7 @@ void Runtime::close() {
   backend_ = nullptr;
   listener_.reset();
   anchors_.close();
+  objects_->drop_links();
   reactor_.reset(); // Links are closed; their handlers may still write to actors.
   inline_host_.reset();
   system_.reset();

@@ -15,7 +15,9 @@
 
 #include "actors/anchor.hpp"
 #include "actors/borrowed_thread.hpp"
+#include "actors/channel_actor.hpp"
 #include "actors/node_link_actor.hpp"
+#include "actors/object_space.hpp"
 #include "actors/process_actor.hpp"
 #include "actors/share_store.hpp"
 #include "backends/backend.hpp"
@@ -89,6 +91,12 @@ public:
   /// For the nodes of a pool. Throws Closed.
   std::shared_ptr<const actors::NodeServices> services();
   actors::ShareStore& shares() { return *shares_; }
+  const std::shared_ptr<actors::ObjectSpace>& objects() const { return objects_; }
+  /// Tells its handles from those of other sessions.
+  std::uint64_t session_tag() const { return session_tag_; }
+  /// A queue or a pipe that lives here. Throws Closed.
+  std::vector<std::shared_ptr<actors::ObjectHandle>>
+  open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends);
   /// For those who wait for workers.
   const std::shared_ptr<wire::Leadership>& leadership() const { return leadership_; }
 
@@ -134,6 +142,8 @@ private:
   std::unique_ptr<caf::actor_system> system_;
   std::shared_ptr<InlineHost> inline_host_;
   std::shared_ptr<actors::ShareStore> shares_ = std::make_shared<actors::ShareStore>();
+  std::shared_ptr<actors::ObjectSpace> objects_;
+  const std::uint64_t session_tag_;
   std::shared_ptr<actors::NodeServices> services_;
   caf::actor root_;
   caf::actor backend_;

@@ -254,11 +254,29 @@ private:
   F f_;
 };
 
-class SharedObject;
-using KeptObjects = std::vector<std::shared_ptr<const SharedObject>>;
+/// Where something lives that handles stand for, and its number there.
+struct HeldId {
+  /// The home of shared values, which have numbers of their own.
+  static constexpr std::uint64_t shared_values = UINT64_MAX;
 
-/// Keeps what packed handles (Shared, SharedArray) refer to alive until the packed bytes
-/// were used. Handles find the innermost scope of their thread.
+  std::uint64_t home = shared_values; ///< A process: its incarnation, 0 the driver's.
+  std::uint64_t number = 0;
+  auto operator<=>(const HeldId&) const = default;
+};
+
+/// Something that handles stand for, as this process knows it: alive as long as this is.
+class Held {
+public:
+  Held() = default;
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  virtual ~Held() = default;
+  virtual HeldId held_id() const = 0;
+};
+using KeptObjects = std::vector<std::shared_ptr<const Held>>;
+
+/// Keeps what packed handles refer to alive until the packed bytes were used. Handles
+/// find the innermost scope of their thread.
 class KeepScope {
 public:
   KeepScope();
@@ -267,7 +285,7 @@ public:
   KeepScope& operator=(const KeepScope&) = delete;
   KeptObjects take();
   /// Adds to the innermost scope of this thread, if there is one.
-  static void keep(std::shared_ptr<const SharedObject> object);
+  static void keep(std::shared_ptr<const Held> object);
 
 private:
   KeptObjects kept_;

@@ -21,10 +21,10 @@ namespace fiber {
 namespace detail {
 
 /// What this process knows of one shared value.
-class SharedObject {
+class SharedObject : public Held {
 public:
-  virtual ~SharedObject() = default;
   virtual std::uint64_t id() const = 0;
+  HeldId held_id() const final { return {HeldId::shared_values, id()}; }
   /// The packed value or the array. In a job the first call fetches it and blocks; throws
   /// Error if the driver has it no more.
   virtual std::span<const std::byte> bytes() = 0;

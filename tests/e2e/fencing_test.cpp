@@ -99,6 +99,7 @@ public:
     services->reactor = &reactor_;
     services->heartbeat_timeout = 1s;
     services->log_level = "error";
+    services->objects = std::make_shared<actors::ObjectSpace>(system_, 0, nullptr);
     services->build = actors::build_id();
     services->next_incarnation = [last = std::uint64_t{0}]() mutable { return ++last; };
     auto job = std::make_shared<actors::NodeTemplate>();

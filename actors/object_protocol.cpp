@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/object_protocol.hpp"
+
+#include "actors/node_protocol.hpp"
+
+namespace fiber::actors {
+
+void write(Writer& writer, const ObjectMessage& message) {
+  writer.put(Op::object);
+  writer.put(message.to);
+  writer.put(message.from);
+  writer.put(message.object);
+  writer.put(message.request);
+  writer.put(message.what);
+  pack(writer, message.held);
+  writer.size(message.body.size());
+}
+
+ObjectMessage read_object_message(Reader& reader, const Payload& whole) {
+  ObjectMessage message;
+  message.to = reader.get<std::uint64_t>();
+  message.from = reader.get<std::uint64_t>();
+  message.object = reader.get<std::uint64_t>();
+  message.request = reader.get<std::uint64_t>();
+  message.what = reader.get<std::uint8_t>();
+  message.held = unpack<std::vector<detail::HeldId>>(reader);
+  auto most = message.object == 0 ? static_cast<std::uint8_t>(Answer::refused)
+                                  : static_cast<std::uint8_t>(ChannelAsk::took);
+  if (message.what > most)
+    throw Error("object " + std::to_string(message.object) + " is asked for " +
+                std::to_string(message.what) + ", which does not exist");
+  auto bytes = reader.raw(reader.size());
+  message.body = whole.slice(
+    static_cast<std::size_t>(bytes.data() - whole.bytes().data()), bytes.size());
+  return message;
+}
+
+} // namespace fiber::actors

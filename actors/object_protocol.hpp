@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <caf/allowed_unsafe_message_type.hpp>
+
+#include "fiber/bytes.hpp"
+#include "fiber/callable.hpp"
+#include "fiber/value.hpp"
+
+// What processes say to each other of objects: queues, pipes. Every such message goes by
+// way of the driver, on the one stream on which tasks, results and what is said of
+// holders go too. So whoever passes a handle on is heard to do so before it is heard to
+// drop its own.
+
+namespace fiber::actors {
+
+/// One request of one process.
+struct Asker {
+  std::uint64_t process = 0; ///< Its incarnation; 0 is the driver.
+  std::uint64_t request = 0;
+  auto operator<=>(const Asker&) const = default;
+};
+
+/// What is asked of a channel. The two that end a request name it by the Asker.
+enum class ChannelAsk : std::uint8_t {
+  put,       ///< body: an item
+  get,       ///< body: the name of the type that it must have, or nothing
+  poll,      ///< answered when there is an item to get
+  join,      ///< answered when every item was reported as done
+  task_done, ///< an item is done
+  size,      ///< how many items wait
+  close,     ///< this end is of no use any more
+  cancel,    ///< of a request: answer now
+  took       ///< of a request: what it was answered has been taken over
+};
+
+enum class Answer : std::uint8_t {
+  done,
+  value,      ///< body: as asked for
+  closed,     ///< there is nothing more to come, or nobody to do it
+  cancelled,  ///< it was still waiting
+  other_type, ///< body: the name of the type of the item that is first
+  refused     ///< body: a text that says why
+};
+
+/// What one process sends another about an object of one of them.
+struct ObjectMessage {
+  std::uint64_t to = 0, from = 0; ///< Processes.
+  std::uint64_t object = 0;       ///< By its number at its home; 0: this is an answer.
+  std::uint64_t request = 0;
+  std::uint8_t what = 0;            ///< A ChannelAsk or an Answer.
+  std::vector<detail::HeldId> held; ///< What handles in `body` stand for.
+  Payload body;
+};
+
+void write(Writer& writer,
+           const ObjectMessage& message); ///< All but `body`, which must follow.
+/// Throws Error on anything malformed.
+ObjectMessage read_object_message(Reader& reader, const Payload& whole);
+
+// -- to the actor of an object --
+
+struct ObjectAsk {
+  Asker who;
+  std::uint64_t number = 0; ///< Which of its objects, if it is more than one.
+  ChannelAsk what = ChannelAsk::put;
+  Payload body;
+  detail::KeptObjects kept; ///< What handles in `body` stand for.
+};
+/// Nobody holds this object of it any more.
+struct ObjectFreed {
+  std::uint64_t number = 0;
+};
+/// Nothing more will come from there.
+struct ProcessGone {
+  std::uint64_t process = 0;
+};
+
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ObjectAsk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ObjectFreed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProcessGone)

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/object_space.hpp"
+
+#include <chrono>
+#include <iterator>
+
+#include <caf/all.hpp>
+
+#include "actors/borrowed_thread.hpp"
+#include "actors/node_protocol.hpp"
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::uint64_t driver = 0;
+
+std::vector<detail::HeldId> ids_of(const detail::KeptObjects& kept) {
+  std::vector<detail::HeldId> ids;
+  for (auto& object : kept)
+    ids.push_back(object->held_id());
+  return ids;
+}
+
+void send_message(wire::Link& link, const ObjectMessage& message) {
+  Bytes head;
+  Writer writer(head);
+  write(writer, message);
+  link.send(task_stream, std::move(head), message.body);
+}
+
+template <class T>
+void send_op(wire::Link& link, Op op, const T& field) {
+  Bytes head;
+  Writer writer(head);
+  writer.put(op);
+  writer.put(field);
+  link.send(task_stream, std::move(head));
+}
+
+} // namespace
+
+ObjectHandle::~ObjectHandle() {
+  if (auto space = space_.lock())
+    space->dropped(id_);
+}
+
+// -- who holds what --
+
+std::shared_ptr<ObjectHandle> ObjectSpace::add(const caf::actor& actor) {
+  std::lock_guard lock(mutex_);
+  if (closed_)
+    throw Closed("the session has ended");
+  detail::HeldId id{self_, next_number_++};
+  auto handle = std::make_shared<ObjectHandle>(weak_from_this(), id);
+  homes_[id.number] = {actor, handle, {}};
+  return handle;
+}
+
+std::shared_ptr<const detail::Held> ObjectSpace::hold(const detail::HeldId& id) {
+  if (id.home == detail::HeldId::shared_values)
+    return shared_(id.number);
+  return handle(id);
+}
+
+std::shared_ptr<ObjectHandle> ObjectSpace::handle(const detail::HeldId& id) {
+  std::lock_guard lock(mutex_);
+  return handle_locked(id);
+}
+
+std::shared_ptr<ObjectHandle> ObjectSpace::handle_locked(const detail::HeldId& id) {
+  auto make = [&] { return std::make_shared<ObjectHandle>(weak_from_this(), id); };
+  if (closed_)
+    return nullptr;
+  if (id.home == self_) {
+    auto home = homes_.find(id.number);
+    if (home == homes_.end())
+      return nullptr;
+    auto handle = home->second.handle.lock();
+    if (!handle)
+      home->second.handle = handle = make();
+    return handle;
+  }
+  auto& known = others_[id];
+  auto handle = known.lock();
+  if (!handle) {
+    known = handle = make();
+    // Under the lock: whoever finds the handle may rely on it.
+    tell_holding_locked(Op::object_retain, id);
+  }
+  return handle;
+}
+
+void ObjectSpace::dropped(const detail::HeldId& id) {
+  std::lock_guard lock(mutex_);
+  if (closed_)
+    return;
+  if (id.home == self_) {
+    auto home = homes_.find(id.number);
+    if (home == homes_.end() || !home->second.handle.expired())
+      return;
+    caf::anon_send(home->second.actor, ObjectFreed{id.number});
+    homes_.erase(home);
+    return;
+  }
+  auto known = others_.find(id);
+  if (known != others_.end() && known->second.expired())
+    others_.erase(known);
+  tell_holding_locked(Op::object_release, id);
+}
+
+void ObjectSpace::tell_holding_locked(Op op, const detail::HeldId& id) {
+  auto link = links_.find(self_ == driver ? id.home : driver);
+  if (link != links_.end())
+    send_op(*link->second, op, id);
+}
+
+detail::KeptObjects ObjectSpace::take_over(std::uint64_t from,
+                                           const std::vector<detail::HeldId>& held,
+                                           std::uint64_t parcel) {
+  detail::KeptObjects kept;
+  for (auto& id : held)
+    if (auto object = hold(id))
+      kept.push_back(std::move(object));
+  if (parcel != 0)
+    if (auto link = link_to(from))
+      send_op(*link, Op::received, parcel);
+  return kept;
+}
+
+std::uint64_t ObjectSpace::park(detail::KeptObjects kept) {
+  std::erase_if(kept, [](auto& object) {
+    return object->held_id().home == detail::HeldId::shared_values;
+  });
+  if (kept.empty())
+    return 0;
+  std::lock_guard lock(mutex_);
+  auto parcel = next_parcel_++;
+  parcels_[parcel] = std::move(kept);
+  return parcel;
+}
+
+void ObjectSpace::received(std::uint64_t parcel) {
+  detail::KeptObjects last; // Their ends take the lock again.
+  std::lock_guard lock(mutex_);
+  if (auto known = parcels_.find(parcel); known != parcels_.end()) {
+    last = std::move(known->second);
+    parcels_.erase(known);
+  }
+}
+
+// -- requests and answers --
+
+std::uint64_t ObjectSpace::ask(const detail::HeldId& object, ChannelAsk what,
+                               Payload body, detail::KeptObjects kept, Done done) {
+  std::uint64_t request = 0;
+  ObjectMessage message{.to = object.home,
+                        .from = self_,
+                        .object = object.number,
+                        .request = 0,
+                        .what = static_cast<std::uint8_t>(what),
+                        .held = ids_of(kept),
+                        .body = body};
+  {
+    std::lock_guard lock(mutex_);
+    request = message.request = next_request_++;
+    if (!closed_)
+      pending_[request] = {object.home, kept, std::exchange(done, nullptr)};
+  }
+  if (done) {
+    done({});
+    return request;
+  }
+  if (object.home == self_)
+    ask_here({self_, request}, object.number, what, std::move(body), std::move(kept));
+  else
+    send(std::move(message));
+  return request;
+}
+
+void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request,
+                       ChannelAsk what) {
+  if (object.home == self_)
+    ask_here({self_, request}, object.number, what, {}, {});
+  else
+    send({.to = object.home,
+          .from = self_,
+          .object = object.number,
+          .request = request,
+          .what = static_cast<std::uint8_t>(what),
+          .held = {},
+          .body = {}});
+}
+
+void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, ChannelAsk what,
+                           Payload body, detail::KeptObjects kept) {
+  // A thread that is lent to actors already belongs to somebody who outlives them.
+  std::shared_lock<std::shared_mutex> gate(gate_, std::defer_lock);
+  caf::actor actor;
+  auto lent = BorrowedThread::current(system_) != nullptr;
+  if (!lent)
+    gate.lock();
+  {
+    std::lock_guard lock(mutex_);
+    auto home = homes_.find(number);
+    if (!closed_ && home != homes_.end()) {
+      actor = home->second.actor;
+      if (who.process != self_)
+        home->second.users.insert(who.process);
+    }
+  }
+  if (actor)
+    deliver(system_, actor,
+            ObjectAsk{who, number, what, std::move(body), std::move(kept)});
+  else
+    answer(who, {});
+}
+
+void ObjectSpace::answer(const Asker& who, ObjectAnswer answer) {
+  if (who.process == self_) {
+    finish(self_, who.request, std::move(answer));
+    return;
+  }
+  send({.to = who.process,
+        .from = self_,
+        .object = 0,
+        .request = who.request,
+        .what = static_cast<std::uint8_t>(answer.what),
+        .held = ids_of(answer.kept),
+        .body = std::move(answer.body)});
+}
+
+void ObjectSpace::finish(std::uint64_t from, std::uint64_t request, ObjectAnswer answer) {
+  Pending pending;
+  {
+    std::lock_guard lock(mutex_);
+    auto known = pending_.find(request);
+    if (known == pending_.end() || known->second.home != from)
+      return;
+    pending = std::move(known->second);
+    pending_.erase(known);
+  }
+  pending.done(std::move(answer));
+}
+
+void ObjectSpace::fail_requests_to(std::uint64_t process) {
+  std::vector<std::uint64_t> requests;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& [request, pending] : pending_)
+      if (pending.home == process)
+        requests.push_back(request);
+  }
+  for (auto request : requests)
+    finish(process, request, {});
+}
+
+std::shared_ptr<wire::Link> ObjectSpace::link_to(std::uint64_t process) {
+  std::lock_guard lock(mutex_);
+  auto link = links_.find(self_ == driver ? process : driver);
+  return link == links_.end() ? nullptr : link->second;
+}
+
+void ObjectSpace::send(ObjectMessage message) {
+  auto link = link_to(message.to);
+  if (!link) {
+    bounce(message);
+    return;
+  }
+  send_message(*link, message);
+}
+
+void ObjectSpace::bounce(const ObjectMessage& message) {
+  if (message.object == 0)
+    return;
+  if (message.from == self_)
+    fail_requests_to(message.to);
+  else if (auto link = link_to(message.from))
+    send_op(*link, Op::process_gone, message.to);
+}
+
+void ObjectSpace::flush() {
+  if (self_ == driver)
+    return; // With which all jobs end.
+  constexpr std::chrono::seconds at_a_time{10};
+  auto link = link_to(driver);
+  while (link && link->backlog() > 0) {
+    auto until = std::chrono::steady_clock::now() + at_a_time;
+    if (!link->flush(at_a_time) && std::chrono::steady_clock::now() < until)
+      return; // It is broken, or over.
+  }
+}
+
+bool ObjectSpace::on_lent_thread() const {
+  return BorrowedThread::current(system_) != nullptr;
+}
+
+// -- neighbours --
+
+void ObjectSpace::connect(std::uint64_t process, std::shared_ptr<wire::Link> link) {
+  std::lock_guard lock(mutex_);
+  if (!closed_)
+    links_[process] = std::move(link);
+}
+
+void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload& whole) {
+  switch (op) {
+  case Op::object: {
+    auto message = read_object_message(reader, whole);
+    if ((self_ == driver && message.from != from) || message.to == message.from)
+      throw Error("a message of process " + std::to_string(message.from) +
+                  " comes from process " + std::to_string(from));
+    if (!link_to(from))
+      return; // It was declared dead.
+    if (message.to == self_)
+      return arrived(std::move(message));
+    if (self_ != driver)
+      throw Error("a message for process " + std::to_string(message.to));
+    return relay(from, std::move(message));
+  }
+  case Op::object_retain: {
+    auto id = reader.get<detail::HeldId>();
+    std::shared_ptr<const detail::Held> handle = link_to(from) ? hold(id) : nullptr;
+    std::lock_guard lock(mutex_);
+    if (!handle || !links_.contains(from))
+      return;
+    auto& held = held_for_[from][id];
+    ++held.count;
+    held.handle = std::move(handle);
+    return;
+  }
+  case Op::object_release: {
+    auto id = reader.get<detail::HeldId>();
+    std::shared_ptr<const detail::Held> last; // Its end takes the lock again.
+    std::lock_guard lock(mutex_);
+    auto known = held_for_.find(from);
+    if (known == held_for_.end())
+      return;
+    auto held = known->second.find(id);
+    if (held == known->second.end() || --held->second.count > 0)
+      return;
+    last = std::move(held->second.handle);
+    known->second.erase(held);
+    return;
+  }
+  case Op::process_gone:
+    return disconnect(reader.get<std::uint64_t>());
+  case Op::received:
+    return received(reader.get<std::uint64_t>());
+  default:
+    throw Error("operation " + std::to_string(static_cast<int>(op)) +
+                " is not of objects");
+  }
+}
+
+void ObjectSpace::relay(std::uint64_t from, ObjectMessage message) {
+  auto is_answer = message.object == 0;
+  auto took = !is_answer && static_cast<ChannelAsk>(message.what) == ChannelAsk::took;
+  Asker who{is_answer ? message.to : message.from, message.request};
+  Relayed now{is_answer ? from : message.to, !is_answer,
+              take_over(from, message.held, 0)};
+  Relayed last; // Their ends take the lock again.
+  {
+    std::lock_guard lock(mutex_);
+    if (auto known = relayed_.find(who); known != relayed_.end() && (is_answer || took)) {
+      last = std::move(known->second);
+      relayed_.erase(known);
+    }
+    if (links_.contains(message.to)) {
+      contacts_[message.to].insert(from);
+      contacts_[from].insert(message.to);
+      if (!now.kept.empty())
+        std::swap(relayed_[who], now);
+    }
+  }
+  send(std::move(message));
+}
+
+void ObjectSpace::arrived(ObjectMessage message) {
+  auto kept = take_over(message.from, message.held, 0);
+  if (message.object == 0) {
+    finish(message.from, message.request,
+           {static_cast<Answer>(message.what), std::move(message.body), std::move(kept)});
+    return;
+  }
+  ask_here({message.from, message.request}, message.object,
+           static_cast<ChannelAsk>(message.what), std::move(message.body),
+           std::move(kept));
+}
+
+void ObjectSpace::disconnect(std::uint64_t process) {
+  std::map<detail::HeldId, HeldThere> held; // Their ends take the lock again.
+  std::vector<caf::actor> users;
+  std::vector<std::shared_ptr<wire::Link>> others;
+  std::shared_ptr<wire::Link> last;
+  std::vector<Relayed> relayed;
+  {
+    std::lock_guard lock(mutex_);
+    // A home that has answered a get before its end has nothing to do with it any more,
+    // nor a producer with what it has put.
+    for (auto at = relayed_.begin(); at != relayed_.end();) {
+      auto ends = at->second.put ? at->second.home : at->first.process;
+      if (ends == process)
+        relayed.push_back(std::move(at->second));
+      at = ends == process ? relayed_.erase(at) : std::next(at);
+    }
+    if (auto known = links_.find(process); known != links_.end()) {
+      last = std::move(known->second);
+      links_.erase(known);
+    }
+    if (auto known = held_for_.find(process); known != held_for_.end()) {
+      held = std::move(known->second);
+      held_for_.erase(known);
+    }
+    for (auto& [number, home] : homes_)
+      if (home.users.erase(process) > 0)
+        users.push_back(home.actor);
+    if (auto known = contacts_.find(process); known != contacts_.end()) {
+      for (auto other : known->second) {
+        contacts_[other].erase(process);
+        if (auto link = links_.find(other); link != links_.end())
+          others.push_back(link->second);
+      }
+      contacts_.erase(process);
+    }
+  }
+  for (auto& link : others)
+    send_op(*link, Op::process_gone, process);
+  for (auto& actor : users)
+    deliver(system_, actor, ProcessGone{process});
+  fail_requests_to(process);
+}
+
+void ObjectSpace::close() {
+  std::map<std::uint64_t, Home> homes;
+  std::map<std::uint64_t, Pending> pending;
+  std::map<std::uint64_t, std::map<detail::HeldId, HeldThere>> held;
+  std::map<std::uint64_t, detail::KeptObjects> parcels;
+  std::map<Asker, Relayed> relayed;
+  {
+    std::unique_lock gate(gate_);
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    homes.swap(homes_);
+    pending.swap(pending_);
+    held.swap(held_for_);
+    parcels.swap(parcels_);
+    relayed.swap(relayed_);
+  }
+  for (auto& [request, asked] : pending)
+    asked.done({});
+  for (auto& [number, home] : homes)
+    caf::anon_send_exit(home.actor, caf::exit_reason::user_shutdown);
+}
+
+void ObjectSpace::drop_links() {
+  std::map<std::uint64_t, std::shared_ptr<wire::Link>> links;
+  std::lock_guard lock(mutex_);
+  links.swap(links_);
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <utility>
+#include <vector>
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+
+#include "actors/object_protocol.hpp"
+#include "fiber/callable.hpp"
+#include "wire/link.hpp"
+
+namespace fiber::actors {
+
+enum class Op : std::uint8_t;
+class ObjectSpace;
+
+/// What came of a request. Who gets `value` tells the object so: ObjectSpace::tell() of
+/// ChannelAsk::took, once what `kept` lists is held here.
+struct ObjectAnswer {
+  Answer what = Answer::closed;
+  Payload body = {};
+  detail::KeptObjects kept = {}; ///< What handles in `body` stand for.
+};
+
+/// An object as this process knows it, wherever it lives. Made by an ObjectSpace, one at
+/// a time for each object; while it lives the object does.
+class ObjectHandle final : public detail::Held {
+public:
+  ObjectHandle(std::weak_ptr<ObjectSpace> space, detail::HeldId id)
+    : space_(std::move(space)), id_(id) {}
+  ~ObjectHandle() override;
+  detail::HeldId held_id() const override { return id_; }
+
+  /// What its users in this process share, made by `make` if nobody has it now.
+  template <class T, class Make>
+  std::shared_ptr<T> users(Make make) {
+    std::lock_guard lock(mutex_);
+    auto known = std::static_pointer_cast<T>(users_.lock());
+    if (!known)
+      users_ = known = make();
+    return known;
+  }
+
+private:
+  std::weak_ptr<ObjectSpace> space_;
+  detail::HeldId id_;
+  std::mutex mutex_;
+  std::weak_ptr<void> users_;
+};
+
+/// The objects of one process and its way to those of others: who lives here, who holds
+/// what, which requests wait for an answer. A job has one neighbour, its driver; that has
+/// every job, and passes on what is meant for another one.
+///
+/// Thread safety: any thread may call any member function.
+class ObjectSpace : public std::enable_shared_from_this<ObjectSpace> {
+public:
+  using Done = std::function<void(ObjectAnswer)>;
+
+  /// `self` is this process's incarnation, `shared` looks a shared value up.
+  ObjectSpace(caf::actor_system& system, std::uint64_t self,
+              std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared)
+    : system_(system), self_(self), shared_(std::move(shared)) {}
+
+  // -- of objects that live here --
+
+  /// A new object, which `actor` answers for. ObjectAsk and the like name it by its
+  /// number; ObjectFreed comes when nobody holds it any more, close() ends the actor.
+  std::shared_ptr<ObjectHandle> add(const caf::actor& actor);
+  void answer(const Asker& who, ObjectAnswer answer);
+
+  // -- of all objects --
+
+  /// What `id` names. Null if that is gone, as far as can be known here.
+  std::shared_ptr<const detail::Held> hold(const detail::HeldId& id);
+  /// The same of what is no shared value.
+  std::shared_ptr<ObjectHandle> handle(const detail::HeldId& id);
+  /// Sends a request; `done` is called once, by any thread, and must not block. Returns
+  /// the request's number.
+  std::uint64_t ask(const detail::HeldId& object, ChannelAsk what, Payload body,
+                    detail::KeptObjects kept, Done done);
+  /// Sends what is not answered. `request` is that of an earlier ask(), or 0.
+  void tell(const detail::HeldId& object, std::uint64_t request, ChannelAsk what);
+
+  /// In a job: waits until what was sent is out of this process.
+  void flush();
+  /// Whether this thread runs actors, or what links bring: it must not wait for either.
+  bool on_lent_thread() const;
+
+  // -- of neighbours --
+
+  void connect(std::uint64_t process, std::shared_ptr<wire::Link> link);
+  /// Nothing from there counts any more.
+  void disconnect(std::uint64_t process);
+  /// Reads what follows an Op that is of objects. Throws Error on anything malformed.
+  void heard(std::uint64_t from, Op op, Reader& reader, const Payload& whole);
+  /// What was just read from that neighbour had handles in it: holds what they stand for,
+  /// and then tells it so, if `parcel` is not 0.
+  detail::KeptObjects take_over(std::uint64_t from,
+                                const std::vector<detail::HeldId>& held,
+                                std::uint64_t parcel);
+  /// Keeps them until received() of that number; 0 if none of them needs it.
+  std::uint64_t park(detail::KeptObjects kept);
+  void received(std::uint64_t parcel);
+
+  /// Ends all objects that live here. What is asked from now on is answered at once.
+  void close();
+  /// Lets go of the links, when their jobs have ended.
+  void drop_links();
+
+private:
+  friend class ObjectHandle;
+  struct Home {
+    caf::actor actor;
+    std::weak_ptr<ObjectHandle> handle;
+    std::set<std::uint64_t> users; ///< Other processes that have asked it.
+  };
+  /// What handles in a message stand for that was passed on, until its receiver holds
+  /// that: both ends may be gone before.
+  struct Relayed {
+    std::uint64_t home = 0;
+    bool put = false; ///< Else it was the answer to a get.
+    detail::KeptObjects kept;
+  };
+  struct Pending {
+    std::uint64_t home = 0;
+    detail::KeptObjects kept; ///< Until the home has them.
+    Done done;
+  };
+  struct HeldThere {
+    std::size_t count = 0;
+    std::shared_ptr<const detail::Held> handle;
+  };
+
+  void dropped(const detail::HeldId& id);
+  void send(ObjectMessage message);
+  std::shared_ptr<ObjectHandle> handle_locked(const detail::HeldId& id);
+  void tell_holding_locked(Op op, const detail::HeldId& id);
+  /// To a process that can't be reached.
+  void bounce(const ObjectMessage& message);
+  void ask_here(const Asker& who, std::uint64_t number, ChannelAsk what, Payload body,
+                detail::KeptObjects kept);
+  /// `from` is who answers.
+  void finish(std::uint64_t from, std::uint64_t request, ObjectAnswer answer);
+  void relay(std::uint64_t from, ObjectMessage message);
+  void fail_requests_to(std::uint64_t process);
+  std::shared_ptr<wire::Link> link_to(std::uint64_t process);
+  void arrived(ObjectMessage message);
+
+  caf::actor_system& system_;
+  const std::uint64_t self_;
+  const std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared_;
+  std::shared_mutex gate_; ///< Held exclusively while close() makes it the last time.
+  std::mutex mutex_;
+  bool closed_ = false;
+  std::uint64_t next_number_ = 1, next_request_ = 1, next_parcel_ = 1;
+  std::map<std::uint64_t, Home> homes_;
+  std::map<detail::HeldId, std::weak_ptr<ObjectHandle>> others_;
+  std::map<std::uint64_t, Pending> pending_;
+  std::map<std::uint64_t, detail::KeptObjects> parcels_;
+  std::map<std::uint64_t, std::shared_ptr<wire::Link>> links_;
+  std::map<std::uint64_t, std::map<detail::HeldId, HeldThere>> held_for_; ///< Neighbours.
+  std::map<Asker, Relayed> relayed_;
+  std::map<std::uint64_t, std::set<std::uint64_t>>
+    contacts_; ///< Processes that a neighbour has exchanged messages with.
+};
+
+} // namespace fiber::actors

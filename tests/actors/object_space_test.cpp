@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: an object lives as long as anybody holds it, in whatever process, and no
+// longer; who asks something of a process that is gone is told so.
+#include "actors/object_space.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <caf/all.hpp>
+#include <gtest/gtest.h>
+
+#include "actors/channel_actor.hpp"
+#include "actors/node_protocol.hpp"
+
+namespace fiber::actors {
+namespace {
+
+using detail::HeldId;
+
+/// Hands every message to the space at the other end, when it is let to.
+class Wire final : public wire::Link {
+public:
+  void start(std::shared_ptr<wire::LinkHandler>) override {}
+  bool send(wire::StreamId, Bytes head, Payload body) override {
+    auto bytes = body.bytes();
+    head.insert(head.end(), bytes.begin(), bytes.end());
+    messages.push_back(std::move(head));
+    return true;
+  }
+  std::size_t backlog() const override { return 0; }
+  bool flush(std::chrono::milliseconds) override { return true; }
+  void close() override {}
+  wire::LinkStats stats() const override { return {}; }
+
+  std::vector<Bytes> messages;
+};
+
+/// A driver and its jobs 1, 2, 3, in one process.
+class ObjectSpaces : public testing::Test {
+protected:
+  ObjectSpaces() {
+    config_.set("scheduler.policy", caf::atom("testing"));
+    system_ = std::make_unique<caf::actor_system>(config_);
+    for (std::uint64_t process = 0; process < 4; ++process) {
+      spaces_.push_back(std::make_shared<ObjectSpace>(
+        *system_, process, [](std::uint64_t) { return nullptr; }));
+      up_.push_back(std::make_shared<Wire>());
+      down_.push_back(std::make_shared<Wire>());
+      if (process > 0) {
+        spaces_[process]->connect(0, up_[process]);
+        spaces_[0]->connect(process, down_[process]);
+      }
+    }
+  }
+  ~ObjectSpaces() override {
+    for (auto& space : spaces_)
+      space->close();
+    run();
+  }
+
+  ObjectSpace& at(std::uint64_t process) { return *spaces_[process]; }
+  /// Until nothing is under way.
+  void run() {
+    for (auto busy = true; busy;) {
+      run_actors();
+      busy = false;
+      for (std::uint64_t process = 1; process < spaces_.size(); ++process) {
+        busy = pass(*up_[process], *spaces_[0], process) || busy;
+        busy = pass(*down_[process], *spaces_[process], 0) || busy;
+      }
+    }
+  }
+  /// What that job has sent reaches the driver, and no further.
+  void pass_up(std::uint64_t process) {
+    pass(*up_[process], *spaces_[0], process);
+    run_actors();
+  }
+  void pass_down(std::uint64_t process) {
+    pass(*down_[process], *spaces_[process], 0);
+    run_actors();
+  }
+  /// As the driver sees it: nothing more comes from there.
+  void lose(std::uint64_t process) {
+    up_[process]->messages.clear();
+    spaces_[0]->disconnect(process);
+    run();
+  }
+  /// Another one, under the same number.
+  void reconnect(std::uint64_t process) {
+    spaces_[process]->close();
+    spaces_[process] = std::make_shared<ObjectSpace>(
+      *system_, process, [](std::uint64_t) { return nullptr; });
+    spaces_[process]->connect(0, up_[process]);
+    spaces_[0]->connect(process, down_[process]);
+    run();
+  }
+  std::vector<std::shared_ptr<ObjectHandle>> pipe_at(std::uint64_t process) {
+    return open_channel(*system_, spaces_[process], {}, ChannelEnds::both_ways);
+  }
+  std::shared_ptr<ObjectHandle> queue_at(std::uint64_t process) {
+    return open_channel(*system_, spaces_[process], {}, ChannelEnds::one).front();
+  }
+
+  /// What came of a request; nothing yet.
+  using Outcome = std::shared_ptr<std::optional<ObjectAnswer>>;
+  Outcome ask(std::uint64_t process, const HeldId& object, ChannelAsk what,
+              detail::KeptObjects kept = {}) {
+    Bytes bytes;
+    Writer(bytes).text("");
+    auto outcome = std::make_shared<std::optional<ObjectAnswer>>();
+    last_request =
+      at(process).ask(object, what, Payload(std::move(bytes)), std::move(kept),
+                      [outcome](ObjectAnswer answer) { *outcome = std::move(answer); });
+    run();
+    return outcome;
+  }
+  /// Whether it is there: the end of an object answers whoever asks.
+  bool lives(const HeldId& object) {
+    return (*ask(0, object, ChannelAsk::size))->what == Answer::value;
+  }
+
+  std::uint64_t last_request = 0;
+
+private:
+  void run_actors() {
+    static_cast<caf::scheduler::test_coordinator&>(system_->scheduler()).run();
+  }
+  static bool pass(Wire& wire, ObjectSpace& to, std::uint64_t from) {
+    auto messages = std::exchange(wire.messages, {});
+    for (auto& message : messages) {
+      Payload whole(std::move(message));
+      Reader reader(whole.bytes());
+      while (!reader.empty()) {
+        auto op = read_op(reader);
+        to.heard(from, op, reader, whole);
+      }
+    }
+    return !messages.empty();
+  }
+
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  std::vector<std::shared_ptr<ObjectSpace>> spaces_;
+  std::vector<std::shared_ptr<Wire>> up_, down_;
+};
+
+TEST_F(ObjectSpaces, end_an_object_with_its_last_handle) {
+  for (std::uint64_t home : {0, 1}) {
+    auto handle = queue_at(home);
+    auto id = handle->held_id();
+    auto elsewhere = at(2).hold(id);
+    run();
+    handle = nullptr;
+    run();
+    EXPECT_TRUE(lives(id));
+    auto copy = at(3).hold(id);
+    run();
+    elsewhere = nullptr;
+    run();
+    EXPECT_TRUE(lives(id));
+    copy = nullptr;
+    run();
+    EXPECT_FALSE(lives(id));
+  }
+}
+
+TEST_F(ObjectSpaces, count_those_who_die_as_holders_no_more) {
+  for (std::uint64_t home : {0, 1}) {
+    auto handle = queue_at(home);
+    auto id = handle->held_id();
+    auto elsewhere = at(2).hold(id);
+    run();
+    handle = nullptr;
+    run();
+    EXPECT_TRUE(lives(id));
+    lose(2);
+    EXPECT_FALSE(lives(id));
+    reconnect(2);
+  }
+}
+
+TEST_F(ObjectSpaces, keep_what_is_in_a_message_until_its_receiver_holds_it) {
+  // 1 sends a queue of its own, and drops it, through a queue that lives in 2.
+  auto way = queue_at(2);
+  auto from_1 = at(1).hold(way->held_id());
+  auto in_3 = at(3).hold(way->held_id());
+  run();
+  auto sent = queue_at(1);
+  auto id = sent->held_id();
+  auto put = ask(1, way->held_id(), ChannelAsk::put, {sent});
+  EXPECT_EQ((*put)->what, Answer::done);
+  sent = nullptr;
+  run();
+  EXPECT_TRUE(lives(id));
+  auto got = ask(3, way->held_id(), ChannelAsk::get);
+  auto request = last_request;
+  EXPECT_EQ((*got)->what, Answer::value);
+  run();
+  EXPECT_TRUE(lives(id));
+  auto received = at(3).hold(id);
+  at(3).tell(way->held_id(), request, ChannelAsk::took);
+  run();
+  EXPECT_TRUE(lives(id));
+  received = nullptr;
+  *got = {};
+  run();
+  EXPECT_FALSE(lives(id));
+}
+
+TEST_F(ObjectSpaces, keep_what_is_in_a_message_whose_sender_dies_on_its_way) {
+  auto way = queue_at(2), sent = queue_at(3);
+  auto id = sent->held_id();
+  auto from_1 = at(1).hold(way->held_id()), only = at(1).hold(id);
+  run();
+  sent = nullptr;
+  run();
+  Bytes bytes;
+  Writer(bytes).text("");
+  at(1).ask(way->held_id(), ChannelAsk::put, Payload(std::move(bytes)), {only},
+            [](auto) {});
+  pass_up(1);
+  lose(1);
+  EXPECT_TRUE(lives(id));
+  auto got = ask(3, way->held_id(), ChannelAsk::get);
+  EXPECT_EQ((*got)->what, Answer::value);
+  EXPECT_EQ((*got)->kept.size(), 1U);
+  at(3).tell(way->held_id(), last_request, ChannelAsk::took);
+  run();
+  EXPECT_TRUE(lives(id));
+  *got = {};
+  run();
+  EXPECT_FALSE(lives(id));
+}
+
+TEST_F(ObjectSpaces, keep_what_is_in_an_answer_whose_sender_dies_on_its_way) {
+  auto way = queue_at(2), sent = queue_at(3);
+  auto id = sent->held_id();
+  auto in_1 = at(1).hold(way->held_id());
+  run();
+  EXPECT_EQ((*ask(3, way->held_id(), ChannelAsk::put, {sent}))->what, Answer::done);
+  sent = nullptr;
+  run();
+  auto got = std::make_shared<std::optional<ObjectAnswer>>();
+  at(1).ask(way->held_id(), ChannelAsk::get, {}, {},
+            [got](ObjectAnswer answer) { *got = std::move(answer); });
+  pass_up(1);
+  pass_down(2);
+  pass_up(2);
+  lose(2);
+  ASSERT_TRUE(*got);
+  EXPECT_EQ((*got)->what, Answer::value);
+  EXPECT_TRUE(lives(id));
+}
+
+TEST_F(ObjectSpaces, keep_what_is_in_a_result_until_the_driver_holds_it) {
+  auto made = queue_at(1);
+  auto id = made->held_id();
+  auto parcel = at(1).park({made});
+  EXPECT_NE(parcel, 0U);
+  made = nullptr;
+  run();
+  auto kept = at(0).take_over(1, {id}, parcel);
+  run();
+  EXPECT_TRUE(lives(id));
+  kept.clear();
+  run();
+  EXPECT_FALSE(lives(id));
+}
+
+TEST_F(ObjectSpaces, answer_those_who_ask_a_process_that_is_gone) {
+  auto queue = queue_at(1);
+  auto id = queue->held_id();
+  auto in_0 = at(0).hold(id), in_2 = at(2).hold(id);
+  run();
+  auto of_0 = ask(0, id, ChannelAsk::get), of_2 = ask(2, id, ChannelAsk::get);
+  EXPECT_FALSE(*of_0);
+  EXPECT_FALSE(*of_2);
+  lose(1);
+  EXPECT_EQ((*of_0)->what, Answer::closed);
+  EXPECT_EQ((*of_2)->what, Answer::closed);
+  EXPECT_EQ((*ask(2, id, ChannelAsk::get))->what, Answer::closed);
+  EXPECT_EQ((*ask(0, id, ChannelAsk::get))->what, Answer::closed);
+}
+
+TEST_F(ObjectSpaces, give_back_what_a_dead_process_had_not_taken_over) {
+  for (std::uint64_t home : {0, 3}) {
+    auto queue = queue_at(home);
+    auto id = queue->held_id();
+    auto in_2 = at(2).hold(id);
+    run();
+    EXPECT_EQ((*ask(0, id, ChannelAsk::put))->what, Answer::done);
+    auto lost = ask(1, id, ChannelAsk::get);
+    EXPECT_EQ((*lost)->what, Answer::value);
+    auto next = ask(2, id, ChannelAsk::get);
+    EXPECT_FALSE(*next);
+    lose(1);
+    EXPECT_EQ((*next)->what, Answer::value);
+    reconnect(1);
+  }
+}
+
+TEST_F(ObjectSpaces, close_a_pipe_whose_other_end_nobody_holds) {
+  std::vector<std::shared_ptr<ObjectHandle>> ends;
+  {
+    auto first = queue_at(1); // Another object, so that numbers differ.
+    ends = pipe_at(1);
+  }
+  auto id = ends[0]->held_id();
+  auto waiting = ask(1, id, ChannelAsk::get);
+  EXPECT_FALSE(*waiting);
+  ends[1] = nullptr;
+  run();
+  EXPECT_EQ((*waiting)->what, Answer::closed);
+}
+
+TEST_F(ObjectSpaces, refuse_a_job_that_speaks_for_another_one) {
+  ObjectMessage message;
+  message.from = 2;
+  message.object = 1;
+  Bytes bytes;
+  Writer writer(bytes);
+  write(writer, message);
+  Payload whole(std::move(bytes));
+  Reader reader(whole.bytes());
+  auto op = read_op(reader);
+  EXPECT_THROW(at(0).heard(1, op, reader, whole), Error);
+}
+
+TEST_F(ObjectSpaces, refuse_a_message_of_a_job_to_itself) {
+  ObjectMessage message;
+  message.to = message.from = 1;
+  message.object = 1;
+  Bytes bytes;
+  Writer writer(bytes);
+  write(writer, message);
+  Payload whole(std::move(bytes));
+  Reader reader(whole.bytes());
+  auto op = read_op(reader);
+  EXPECT_THROW(at(0).heard(1, op, reader, whole), Error);
+}
+
+TEST_F(ObjectSpaces, take_an_answer_from_nobody_but_who_was_asked) {
+  auto queue = queue_at(1);
+  auto in_0 = at(0).hold(queue->held_id());
+  run();
+  auto waiting = ask(0, queue->held_id(), ChannelAsk::get);
+  at(2).answer({0, last_request}, {Answer::closed});
+  run();
+  EXPECT_FALSE(*waiting);
+}
+
+TEST_F(ObjectSpaces, hear_nothing_of_a_job_that_was_declared_dead) {
+  auto queue = queue_at(0);
+  auto in_1 = at(1).hold(queue->held_id());
+  run();
+  at(0).disconnect(1); // And what it has sent comes all the same.
+  auto size = [&] {
+    auto answer = ask(0, queue->held_id(), ChannelAsk::size);
+    return Reader((**answer).body.bytes()).get<std::uint64_t>();
+  };
+  auto late_put = ask(1, queue->held_id(), ChannelAsk::put);
+  EXPECT_EQ(size(), 0U);
+  EXPECT_EQ((*ask(0, queue->held_id(), ChannelAsk::put))->what, Answer::done);
+  auto late_get = ask(1, queue->held_id(), ChannelAsk::get);
+  EXPECT_EQ(size(), 1U);
+  EXPECT_FALSE(*late_put);
+  EXPECT_FALSE(*late_get);
+}
+
+TEST_F(ObjectSpaces, answer_at_once_when_they_are_closed) {
+  auto queue = queue_at(0);
+  auto waiting = ask(0, queue->held_id(), ChannelAsk::get);
+  at(0).close();
+  EXPECT_EQ((*waiting)->what, Answer::closed);
+  EXPECT_EQ((*ask(0, queue->held_id(), ChannelAsk::get))->what, Answer::closed);
+  EXPECT_EQ(at(0).hold(queue->held_id()), nullptr);
+}
+
+} // namespace
+} // namespace fiber::actors
