@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+#include "fiber/channel.hpp"
+#include "fiber/future.hpp"
+
+namespace fiber {
+
+class Connection;
+
+/// Two connected ends, as Python's multiprocessing.Pipe. If not duplex the first one only
+/// receives, the second one only sends. The pipe lives in this process and ends with it.
+/// Throws Closed without a session.
+std::pair<Connection, Connection> pipe(bool duplex = true);
+
+/// One end of a pipe: a handle that goes anywhere a value does. Values of any types
+/// travel, in order. An end that no process holds any more is closed.
+///
+/// Thread safety: any thread of any process may call any member function.
+class Connection {
+public:
+  /// Returns when the value is on its way; waits if more than 256 MiB wait for the other
+  /// end. Throws Error if this end only receives, Closed if it is closed, or if an
+  /// earlier send has found the other end closed.
+  template <class T>
+  void send(const T& value) {
+    using V = detail::value_t<const T&>;
+    if constexpr (std::is_same_v<V, T>)
+      end_.put(detail::PackedItem::of(typeid(V).name(), value), detail::Results::forever);
+    else
+      end_.put(detail::PackedItem::of(typeid(V).name(), V(value)),
+               detail::Results::forever);
+  }
+  /// Waits for a value. Throws Closed if the other end is closed and nothing is left,
+  /// Error if the next value is none of type T, which names both types and leaves it
+  /// there.
+  template <class T>
+  T recv() {
+    return end_.get(typeid(T).name(), detail::Results::forever)->template unpack_as<T>();
+  }
+  /// Nothing if none comes within `d`.
+  template <class T, class Rep, class Period>
+  std::optional<T> recv(std::chrono::duration<Rep, Period> d) {
+    auto item = end_.get(typeid(T).name(), detail::limit_of(d));
+    return item ? std::optional<T>(item->template unpack_as<T>()) : std::nullopt;
+  }
+  /// Whether recv() would not wait, for which this waits up to `d`. True as well if it
+  /// would throw Closed.
+  template <class Rep, class Period>
+  bool poll(std::chrono::duration<Rep, Period> d) {
+    return end_.poll(detail::limit_of(d));
+  }
+  bool poll() { return poll(std::chrono::seconds(0)); }
+  /// Closes this end for all who hold it. What it has sent can still be received.
+  void close() { end_.close(); }
+
+  /// Whether both stand for the same end.
+  bool operator==(const Connection&) const = default;
+  void fiber_pack(Writer& writer) const { end_.fiber_pack(writer); }
+  static Connection fiber_unpack(Reader& reader) {
+    return Connection(detail::ChannelEnd::fiber_unpack(reader));
+  }
+
+private:
+  friend std::pair<Connection, Connection> pipe(bool duplex);
+  explicit Connection(detail::ChannelEnd end) : end_(std::move(end)) {}
+
+  detail::ChannelEnd end_;
+};
+
+} // namespace fiber
