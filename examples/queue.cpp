@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that talk through queues: four of them square what comes, one adds it up.
+#include <cstdint>
+#include <fiber/fiber.hpp>
+#include <iostream>
+#include <vector>
+
+void square(fiber::Queue<std::int64_t> in, fiber::SimpleQueue<std::int64_t> out) {
+  try {
+    for (;;) {
+      auto x = in.get();
+      out.put(x * x);
+      in.task_done();
+    }
+  } catch (const fiber::Closed&) { // Nothing more will come.
+  }
+}
+
+std::int64_t add(fiber::SimpleQueue<std::int64_t> in, int count) {
+  std::int64_t sum = 0;
+  for (int i = 0; i < count; ++i)
+    sum += in.get();
+  return sum;
+}
+
+int main(int argc, char** argv) {
+  auto session = fiber::init(argc, argv); // In another process, this call never returns.
+  constexpr int count = 1000;
+  fiber::Queue<std::int64_t> numbers(100); // Room for 100: then put() waits.
+  fiber::SimpleQueue<std::int64_t> squares;
+  std::vector<fiber::Process> workers;
+  for (int i = 0; i < 4; ++i)
+    workers.emplace_back(square, numbers, squares).start();
+  auto sum = fiber::async(add, squares, count);
+  for (int i = 1; i <= count; ++i)
+    numbers.put(i);
+  numbers.join(); // Until task_done() was said of each.
+  numbers.close();
+  std::cout << "the squares of 1 to " << count << " add up to " << sum.get() << '\n';
+}
