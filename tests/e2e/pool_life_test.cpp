@@ -170,7 +170,7 @@ TEST_F(PoolLife, a_worker_ends_though_a_thread_of_its_own_holds_a_stream) {
   Pool pool(PoolOptions{.workers = 1, .max_tasks_per_worker = 1});
   auto read_for_ever = [](int) {
     std::array<int, 2> ends{};
-    if (pipe(ends.data()) != 0)
+    if (::pipe(ends.data()) != 0)
       throw std::runtime_error("no pipe");
     std::thread([from = fdopen(ends[0], "r")] {
       while (std::getc(from) == EOF) // Holds the stream's lock.
