@@ -107,41 +107,43 @@ struct ChannelState {
       return *end.in;
     };
     switch (ask.what) {
-    case ChannelAsk::put: {
+    case AskKind::put: {
       Reader reader(ask.body.bytes());
       Item item{reader.text(), {}, std::move(ask.kept)};
       auto rest = reader.rest().size();
       item.bytes = ask.body.slice(ask.body.size() - rest, rest);
       return reply(out().put(ask.who, std::move(item)));
     }
-    case ChannelAsk::get: {
+    case AskKind::get: {
       Reader reader(ask.body.bytes());
       return reply(in().get(ask.who, reader.empty() ? std::string() : reader.text()));
     }
-    case ChannelAsk::poll:
+    case AskKind::poll:
       return reply(in().poll(ask.who));
-    case ChannelAsk::join:
+    case AskKind::join:
       return reply(in().join(ask.who));
-    case ChannelAsk::task_done:
+    case AskKind::task_done:
       if (auto replies = in().task_done()) {
         reply(std::move(*replies));
         return space->answer(ask.who, {Answer::done});
       }
       return refuse(ask.who, "task_done() was called more often than there were items");
-    case ChannelAsk::size: {
+    case AskKind::size: {
       Bytes bytes;
       Writer writer(bytes);
       writer.size(in().size());
       return space->answer(ask.who, {Answer::value, Payload(std::move(bytes))});
     }
-    case ChannelAsk::close:
+    case AskKind::close:
       close(end);
       return space->answer(ask.who, {Answer::done});
-    case ChannelAsk::cancel:
+    case AskKind::call:
+      throw Error("a queue or a pipe can't be called");
+    case AskKind::cancel:
       for (auto& channel : channels)
         reply(channel.cancel(ask.who));
       return;
-    case ChannelAsk::took:
+    case AskKind::took:
       if (end.in != nullptr)
         reply(end.in->took(ask.who));
       return;

@@ -11,7 +11,8 @@
 #include "fiber/callable.hpp"
 #include "fiber/value.hpp"
 
-// What processes say to each other of objects: queues, pipes. Every such message goes by
+// What processes say to each other of objects: queues, pipes, locks, what a manager has.
+// Every such message goes by
 // way of the driver, on the one stream on which tasks, results and what is said of
 // holders go too. So whoever passes a handle on is heard to do so before it is heard to
 // drop its own.
@@ -25,8 +26,9 @@ struct Asker {
   auto operator<=>(const Asker&) const = default;
 };
 
-/// What is asked of a channel. The two that end a request name it by the Asker.
-enum class ChannelAsk : std::uint8_t {
+/// What is asked of an object. The two that end a request name it by the Asker.
+enum class AskKind : std::uint8_t {
+  // Of a channel.
   put,       ///< body: an item
   get,       ///< body: the name of the type that it must have, or nothing
   poll,      ///< answered when there is an item to get
@@ -34,8 +36,11 @@ enum class ChannelAsk : std::uint8_t {
   task_done, ///< an item is done
   size,      ///< how many items wait
   close,     ///< this end is of no use any more
-  cancel,    ///< of a request: answer now
-  took       ///< of a request: what it was answered has been taken over
+  // Of any other object.
+  call, ///< body: as the object reads it
+  // Of all.
+  cancel, ///< of a request: answer now
+  took    ///< of a request: what it was answered has been taken over
 };
 
 enum class Answer : std::uint8_t {
@@ -44,7 +49,9 @@ enum class Answer : std::uint8_t {
   closed,     ///< there is nothing more to come, or nobody to do it
   cancelled,  ///< it was still waiting
   other_type, ///< body: the name of the type of the item that is first
-  refused     ///< body: a text that says why
+  refused,    ///< body: a text that says why
+  failed,     ///< body: the Failure of what a call threw
+  lost        ///< body: a LostCall
 };
 
 /// What one process sends another about an object of one of them.
@@ -52,7 +59,7 @@ struct ObjectMessage {
   std::uint64_t to = 0, from = 0; ///< Processes.
   std::uint64_t object = 0;       ///< By its number at its home; 0: this is an answer.
   std::uint64_t request = 0;
-  std::uint8_t what = 0;            ///< A ChannelAsk or an Answer.
+  std::uint8_t what = 0;            ///< A AskKind or an Answer.
   std::vector<detail::HeldId> held; ///< What handles in `body` stand for.
   Payload body;
 };
@@ -67,7 +74,7 @@ ObjectMessage read_object_message(Reader& reader, const Payload& whole);
 struct ObjectAsk {
   Asker who;
   std::uint64_t number = 0; ///< Which of its objects, if it is more than one.
-  ChannelAsk what = ChannelAsk::put;
+  AskKind what = AskKind::put;
   Payload body;
   detail::KeptObjects kept; ///< What handles in `body` stand for.
 };

@@ -44,15 +44,57 @@ ObjectHandle::~ObjectHandle() {
     space->dropped(id_);
 }
 
+/// Lends the calling thread to an actor, as long as the system of actors is there.
+class ObjectSpace::ActorHome final : public ObjectHome {
+public:
+  ActorHome(ObjectSpace& space, caf::actor actor)
+    : space_(space), actor_(std::move(actor)) {}
+
+  void asked(ObjectAsk ask) override {
+    auto gate = enter();
+    if (space_.closed_)
+      space_.answer(ask.who, {});
+    else
+      deliver(space_.system_, actor_, std::move(ask));
+  }
+  void freed(std::uint64_t number) override {
+    auto gate = enter();
+    if (!space_.closed_) // Not lent, as handles are dropped anywhere.
+      caf::anon_send(actor_, ObjectFreed{number});
+  }
+  void gone(std::uint64_t process) override {
+    auto gate = enter();
+    if (!space_.closed_)
+      deliver(space_.system_, actor_, ProcessGone{process});
+  }
+  void close() override { caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown); }
+
+private:
+  std::shared_lock<std::shared_mutex> enter() {
+    // A thread that is lent to actors already belongs to somebody who outlives them.
+    std::shared_lock gate(space_.gate_, std::defer_lock);
+    if (!space_.on_lent_thread())
+      gate.lock();
+    return gate;
+  }
+
+  ObjectSpace& space_;
+  const caf::actor actor_;
+};
+
 // -- who holds what --
 
 std::shared_ptr<ObjectHandle> ObjectSpace::add(const caf::actor& actor) {
+  return add(std::make_shared<ActorHome>(*this, actor));
+}
+
+std::shared_ptr<ObjectHandle> ObjectSpace::add(std::shared_ptr<ObjectHome> home) {
   std::lock_guard lock(mutex_);
   if (closed_)
     throw Closed("the session has ended");
   detail::HeldId id{self_, next_number_++};
   auto handle = std::make_shared<ObjectHandle>(weak_from_this(), id);
-  homes_[id.number] = {actor, handle, {}};
+  homes_[id.number] = {std::move(home), handle, {}};
   return handle;
 }
 
@@ -91,15 +133,17 @@ std::shared_ptr<ObjectHandle> ObjectSpace::handle_locked(const detail::HeldId& i
 }
 
 void ObjectSpace::dropped(const detail::HeldId& id) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (closed_)
     return;
   if (id.home == self_) {
-    auto home = homes_.find(id.number);
-    if (home == homes_.end() || !home->second.handle.expired())
+    auto known = homes_.find(id.number);
+    if (known == homes_.end() || !known->second.handle.expired())
       return;
-    caf::anon_send(home->second.actor, ObjectFreed{id.number});
-    homes_.erase(home);
+    auto home = std::move(known->second.home);
+    homes_.erase(known);
+    lock.unlock();
+    home->freed(id.number);
     return;
   }
   auto known = others_.find(id);
@@ -150,8 +194,8 @@ void ObjectSpace::received(std::uint64_t parcel) {
 
 // -- requests and answers --
 
-std::uint64_t ObjectSpace::ask(const detail::HeldId& object, ChannelAsk what,
-                               Payload body, detail::KeptObjects kept, Done done) {
+std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Payload body,
+                               detail::KeptObjects kept, Done done) {
   std::uint64_t request = 0;
   ObjectMessage message{.to = object.home,
                         .from = self_,
@@ -178,7 +222,7 @@ std::uint64_t ObjectSpace::ask(const detail::HeldId& object, ChannelAsk what,
 }
 
 void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request,
-                       ChannelAsk what) {
+                       AskKind what) {
   if (object.home == self_)
     ask_here({self_, request}, object.number, what, {}, {});
   else
@@ -191,26 +235,20 @@ void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request,
           .body = {}});
 }
 
-void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, ChannelAsk what,
+void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, AskKind what,
                            Payload body, detail::KeptObjects kept) {
-  // A thread that is lent to actors already belongs to somebody who outlives them.
-  std::shared_lock<std::shared_mutex> gate(gate_, std::defer_lock);
-  caf::actor actor;
-  auto lent = BorrowedThread::current(system_) != nullptr;
-  if (!lent)
-    gate.lock();
+  std::shared_ptr<ObjectHome> home;
   {
     std::lock_guard lock(mutex_);
-    auto home = homes_.find(number);
-    if (!closed_ && home != homes_.end()) {
-      actor = home->second.actor;
+    auto known = homes_.find(number);
+    if (!closed_ && known != homes_.end()) {
+      home = known->second.home;
       if (who.process != self_)
-        home->second.users.insert(who.process);
+        known->second.users.insert(who.process);
     }
   }
-  if (actor)
-    deliver(system_, actor,
-            ObjectAsk{who, number, what, std::move(body), std::move(kept)});
+  if (home)
+    home->asked({who, number, what, std::move(body), std::move(kept)});
   else
     answer(who, {});
 }
@@ -354,7 +392,7 @@ void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload
 
 void ObjectSpace::relay(std::uint64_t from, ObjectMessage message) {
   auto is_answer = message.object == 0;
-  auto took = !is_answer && static_cast<ChannelAsk>(message.what) == ChannelAsk::took;
+  auto took = !is_answer && static_cast<AskKind>(message.what) == AskKind::took;
   Asker who{is_answer ? message.to : message.from, message.request};
   Relayed now{is_answer ? from : message.to, !is_answer,
               take_over(from, message.held, 0)};
@@ -383,13 +421,12 @@ void ObjectSpace::arrived(ObjectMessage message) {
     return;
   }
   ask_here({message.from, message.request}, message.object,
-           static_cast<ChannelAsk>(message.what), std::move(message.body),
-           std::move(kept));
+           static_cast<AskKind>(message.what), std::move(message.body), std::move(kept));
 }
 
 void ObjectSpace::disconnect(std::uint64_t process) {
   std::map<detail::HeldId, HeldThere> held; // Their ends take the lock again.
-  std::vector<caf::actor> users;
+  std::set<std::shared_ptr<ObjectHome>> users;
   std::vector<std::shared_ptr<wire::Link>> others;
   std::shared_ptr<wire::Link> last;
   std::vector<Relayed> relayed;
@@ -413,7 +450,7 @@ void ObjectSpace::disconnect(std::uint64_t process) {
     }
     for (auto& [number, home] : homes_)
       if (home.users.erase(process) > 0)
-        users.push_back(home.actor);
+        users.insert(home.home);
     if (auto known = contacts_.find(process); known != contacts_.end()) {
       for (auto other : known->second) {
         contacts_[other].erase(process);
@@ -425,8 +462,8 @@ void ObjectSpace::disconnect(std::uint64_t process) {
   }
   for (auto& link : others)
     send_op(*link, Op::process_gone, process);
-  for (auto& actor : users)
-    deliver(system_, actor, ProcessGone{process});
+  for (auto& home : users)
+    home->gone(process);
   fail_requests_to(process);
 }
 
@@ -449,7 +486,7 @@ void ObjectSpace::close() {
   for (auto& [request, asked] : pending)
     asked.done({});
   for (auto& [number, home] : homes)
-    caf::anon_send_exit(home.actor, caf::exit_reason::user_shutdown);
+    home.home->close();
 }
 
 void ObjectSpace::drop_links() {

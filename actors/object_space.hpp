@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,11 +26,25 @@ enum class Op : std::uint8_t;
 class ObjectSpace;
 
 /// What came of a request. Who gets `value` tells the object so: ObjectSpace::tell() of
-/// ChannelAsk::took, once what `kept` lists is held here.
+/// AskKind::took, once what `kept` lists is held here.
 struct ObjectAnswer {
   Answer what = Answer::closed;
   Payload body = {};
   detail::KeptObjects kept = {}; ///< What handles in `body` stand for.
+};
+
+/// Who answers for objects that live here, by ObjectSpace::answer(). Called by any
+/// thread, which it must not hold up, and under no lock of the space.
+class ObjectHome {
+public:
+  virtual ~ObjectHome() = default;
+  virtual void asked(ObjectAsk ask) = 0;
+  /// Nobody holds this object of it any more.
+  virtual void freed(std::uint64_t number) = 0;
+  /// Nothing more will come from there.
+  virtual void gone(std::uint64_t process) = 0;
+  /// The session ends.
+  virtual void close() = 0;
 };
 
 /// An object as this process knows it, wherever it lives. Made by an ObjectSpace, one at
@@ -74,8 +89,10 @@ public:
 
   // -- of objects that live here --
 
-  /// A new object, which `actor` answers for. ObjectAsk and the like name it by its
-  /// number; ObjectFreed comes when nobody holds it any more, close() ends the actor.
+  /// A new object, which `home` answers for.
+  std::shared_ptr<ObjectHandle> add(std::shared_ptr<ObjectHome> home);
+  /// The same with an actor, which gets ObjectAsk, ObjectFreed and ProcessGone; close()
+  /// ends it.
   std::shared_ptr<ObjectHandle> add(const caf::actor& actor);
   void answer(const Asker& who, ObjectAnswer answer);
 
@@ -87,10 +104,10 @@ public:
   std::shared_ptr<ObjectHandle> handle(const detail::HeldId& id);
   /// Sends a request; `done` is called once, by any thread, and must not block. Returns
   /// the request's number.
-  std::uint64_t ask(const detail::HeldId& object, ChannelAsk what, Payload body,
+  std::uint64_t ask(const detail::HeldId& object, AskKind what, Payload body,
                     detail::KeptObjects kept, Done done);
   /// Sends what is not answered. `request` is that of an earlier ask(), or 0.
-  void tell(const detail::HeldId& object, std::uint64_t request, ChannelAsk what);
+  void tell(const detail::HeldId& object, std::uint64_t request, AskKind what);
 
   /// In a job: waits until what was sent is out of this process.
   void flush();
@@ -120,8 +137,9 @@ public:
 
 private:
   friend class ObjectHandle;
+  class ActorHome;
   struct Home {
-    caf::actor actor;
+    std::shared_ptr<ObjectHome> home;
     std::weak_ptr<ObjectHandle> handle;
     std::set<std::uint64_t> users; ///< Other processes that have asked it.
   };
@@ -148,7 +166,7 @@ private:
   void tell_holding_locked(Op op, const detail::HeldId& id);
   /// To a process that can't be reached.
   void bounce(const ObjectMessage& message);
-  void ask_here(const Asker& who, std::uint64_t number, ChannelAsk what, Payload body,
+  void ask_here(const Asker& who, std::uint64_t number, AskKind what, Payload body,
                 detail::KeptObjects kept);
   /// `from` is who answers.
   void finish(std::uint64_t from, std::uint64_t request, ObjectAnswer answer);
@@ -162,7 +180,7 @@ private:
   const std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared_;
   std::shared_mutex gate_; ///< Held exclusively while close() makes it the last time.
   std::mutex mutex_;
-  bool closed_ = false;
+  std::atomic<bool> closed_ = false; ///< Set under both.
   std::uint64_t next_number_ = 1, next_request_ = 1, next_parcel_ = 1;
   std::map<std::uint64_t, Home> homes_;
   std::map<detail::HeldId, std::weak_ptr<ObjectHandle>> others_;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "fiber/callable.hpp"
+#include "fiber/packed_item.hpp"
 #include "fiber/results.hpp"
 #include "fiber/value.hpp"
 
@@ -20,24 +20,16 @@ namespace fiber::detail {
 
 class ChannelCore;
 
-/// A value on its way into a channel.
-struct PackedItem {
-  Bytes bytes;
-  KeptObjects kept; ///< What handles in it stand for.
-
-  /// `type`: what a receiver may ask for; empty where all items have the same.
-  template <class T>
-  static PackedItem of(std::string_view type, const T& value) {
-    check_value<T>();
-    PackedItem item;
-    KeepScope scope;
-    Writer writer(item.bytes);
+/// A value for a channel. `type`: what a receiver may ask for; empty where all items have
+/// the same.
+template <class T>
+PackedItem pack_item(std::string_view type, const T& value) {
+  check_value<T>();
+  return PackedItem::of([&](Writer& writer) {
     writer.text(type);
     pack(writer, value);
-    item.kept = scope.take();
-    return item;
-  }
-};
+  });
+}
 
 /// An item that was got: it goes back if this process dies before the end of this.
 class TakenItem {

@@ -32,10 +32,9 @@ public:
   void send(const T& value) {
     using V = detail::value_t<const T&>;
     if constexpr (std::is_same_v<V, T>)
-      end_.put(detail::PackedItem::of(typeid(V).name(), value), detail::Results::forever);
+      end_.put(detail::pack_item(typeid(V).name(), value), detail::Results::forever);
     else
-      end_.put(detail::PackedItem::of(typeid(V).name(), V(value)),
-               detail::Results::forever);
+      end_.put(detail::pack_item(typeid(V).name(), V(value)), detail::Results::forever);
   }
   /// Waits for a value. Throws Closed if the other end is closed and nothing is left,
   /// Error if the next value is none of type T, which names both types and leaves it

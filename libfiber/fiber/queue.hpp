@@ -32,7 +32,7 @@ public:
   SimpleQueue() : end_(detail::ChannelEnd::queue(std::nullopt)) {}
 
   void put(const T& value) {
-    end_.put(detail::PackedItem::of("", value), detail::Results::forever);
+    end_.put(detail::pack_item("", value), detail::Results::forever);
   }
   /// Waits for an item.
   T get() { return end_.get("", detail::Results::forever)->template unpack_as<T>(); }
@@ -68,12 +68,12 @@ public:
 
   /// Returns when the item stands in the queue. Throws Closed after close().
   void put(const T& value) {
-    end_.put(detail::PackedItem::of("", value), detail::Results::forever);
+    end_.put(detail::pack_item("", value), detail::Results::forever);
   }
   /// False if there is no room within `d`; then the item is not in the queue.
   template <class Rep, class Period>
   bool put(const T& value, std::chrono::duration<Rep, Period> d) {
-    return end_.put(detail::PackedItem::of("", value), detail::limit_of(d));
+    return end_.put(detail::pack_item("", value), detail::limit_of(d));
   }
   /// Waits for an item. Throws Closed when the queue is closed and empty.
   T get() { return end_.get("", detail::Results::forever)->template unpack_as<T>(); }

@@ -106,7 +106,7 @@ protected:
 
   /// What came of a request; nothing yet.
   using Outcome = std::shared_ptr<std::optional<ObjectAnswer>>;
-  Outcome ask(std::uint64_t process, const HeldId& object, ChannelAsk what,
+  Outcome ask(std::uint64_t process, const HeldId& object, AskKind what,
               detail::KeptObjects kept = {}) {
     Bytes bytes;
     Writer(bytes).text("");
@@ -119,7 +119,7 @@ protected:
   }
   /// Whether it is there: the end of an object answers whoever asks.
   bool lives(const HeldId& object) {
-    return (*ask(0, object, ChannelAsk::size))->what == Answer::value;
+    return (*ask(0, object, AskKind::size))->what == Answer::value;
   }
 
   std::uint64_t last_request = 0;
@@ -190,18 +190,18 @@ TEST_F(ObjectSpaces, keep_what_is_in_a_message_until_its_receiver_holds_it) {
   run();
   auto sent = queue_at(1);
   auto id = sent->held_id();
-  auto put = ask(1, way->held_id(), ChannelAsk::put, {sent});
+  auto put = ask(1, way->held_id(), AskKind::put, {sent});
   EXPECT_EQ((*put)->what, Answer::done);
   sent = nullptr;
   run();
   EXPECT_TRUE(lives(id));
-  auto got = ask(3, way->held_id(), ChannelAsk::get);
+  auto got = ask(3, way->held_id(), AskKind::get);
   auto request = last_request;
   EXPECT_EQ((*got)->what, Answer::value);
   run();
   EXPECT_TRUE(lives(id));
   auto received = at(3).hold(id);
-  at(3).tell(way->held_id(), request, ChannelAsk::took);
+  at(3).tell(way->held_id(), request, AskKind::took);
   run();
   EXPECT_TRUE(lives(id));
   received = nullptr;
@@ -219,15 +219,15 @@ TEST_F(ObjectSpaces, keep_what_is_in_a_message_whose_sender_dies_on_its_way) {
   run();
   Bytes bytes;
   Writer(bytes).text("");
-  at(1).ask(way->held_id(), ChannelAsk::put, Payload(std::move(bytes)), {only},
+  at(1).ask(way->held_id(), AskKind::put, Payload(std::move(bytes)), {only},
             [](auto) {});
   pass_up(1);
   lose(1);
   EXPECT_TRUE(lives(id));
-  auto got = ask(3, way->held_id(), ChannelAsk::get);
+  auto got = ask(3, way->held_id(), AskKind::get);
   EXPECT_EQ((*got)->what, Answer::value);
   EXPECT_EQ((*got)->kept.size(), 1U);
-  at(3).tell(way->held_id(), last_request, ChannelAsk::took);
+  at(3).tell(way->held_id(), last_request, AskKind::took);
   run();
   EXPECT_TRUE(lives(id));
   *got = {};
@@ -240,11 +240,11 @@ TEST_F(ObjectSpaces, keep_what_is_in_an_answer_whose_sender_dies_on_its_way) {
   auto id = sent->held_id();
   auto in_1 = at(1).hold(way->held_id());
   run();
-  EXPECT_EQ((*ask(3, way->held_id(), ChannelAsk::put, {sent}))->what, Answer::done);
+  EXPECT_EQ((*ask(3, way->held_id(), AskKind::put, {sent}))->what, Answer::done);
   sent = nullptr;
   run();
   auto got = std::make_shared<std::optional<ObjectAnswer>>();
-  at(1).ask(way->held_id(), ChannelAsk::get, {}, {},
+  at(1).ask(way->held_id(), AskKind::get, {}, {},
             [got](ObjectAnswer answer) { *got = std::move(answer); });
   pass_up(1);
   pass_down(2);
@@ -275,14 +275,14 @@ TEST_F(ObjectSpaces, answer_those_who_ask_a_process_that_is_gone) {
   auto id = queue->held_id();
   auto in_0 = at(0).hold(id), in_2 = at(2).hold(id);
   run();
-  auto of_0 = ask(0, id, ChannelAsk::get), of_2 = ask(2, id, ChannelAsk::get);
+  auto of_0 = ask(0, id, AskKind::get), of_2 = ask(2, id, AskKind::get);
   EXPECT_FALSE(*of_0);
   EXPECT_FALSE(*of_2);
   lose(1);
   EXPECT_EQ((*of_0)->what, Answer::closed);
   EXPECT_EQ((*of_2)->what, Answer::closed);
-  EXPECT_EQ((*ask(2, id, ChannelAsk::get))->what, Answer::closed);
-  EXPECT_EQ((*ask(0, id, ChannelAsk::get))->what, Answer::closed);
+  EXPECT_EQ((*ask(2, id, AskKind::get))->what, Answer::closed);
+  EXPECT_EQ((*ask(0, id, AskKind::get))->what, Answer::closed);
 }
 
 TEST_F(ObjectSpaces, give_back_what_a_dead_process_had_not_taken_over) {
@@ -291,10 +291,10 @@ TEST_F(ObjectSpaces, give_back_what_a_dead_process_had_not_taken_over) {
     auto id = queue->held_id();
     auto in_2 = at(2).hold(id);
     run();
-    EXPECT_EQ((*ask(0, id, ChannelAsk::put))->what, Answer::done);
-    auto lost = ask(1, id, ChannelAsk::get);
+    EXPECT_EQ((*ask(0, id, AskKind::put))->what, Answer::done);
+    auto lost = ask(1, id, AskKind::get);
     EXPECT_EQ((*lost)->what, Answer::value);
-    auto next = ask(2, id, ChannelAsk::get);
+    auto next = ask(2, id, AskKind::get);
     EXPECT_FALSE(*next);
     lose(1);
     EXPECT_EQ((*next)->what, Answer::value);
@@ -309,7 +309,7 @@ TEST_F(ObjectSpaces, close_a_pipe_whose_other_end_nobody_holds) {
     ends = pipe_at(1);
   }
   auto id = ends[0]->held_id();
-  auto waiting = ask(1, id, ChannelAsk::get);
+  auto waiting = ask(1, id, AskKind::get);
   EXPECT_FALSE(*waiting);
   ends[1] = nullptr;
   run();
@@ -346,7 +346,7 @@ TEST_F(ObjectSpaces, take_an_answer_from_nobody_but_who_was_asked) {
   auto queue = queue_at(1);
   auto in_0 = at(0).hold(queue->held_id());
   run();
-  auto waiting = ask(0, queue->held_id(), ChannelAsk::get);
+  auto waiting = ask(0, queue->held_id(), AskKind::get);
   at(2).answer({0, last_request}, {Answer::closed});
   run();
   EXPECT_FALSE(*waiting);
@@ -358,13 +358,13 @@ TEST_F(ObjectSpaces, hear_nothing_of_a_job_that_was_declared_dead) {
   run();
   at(0).disconnect(1); // And what it has sent comes all the same.
   auto size = [&] {
-    auto answer = ask(0, queue->held_id(), ChannelAsk::size);
+    auto answer = ask(0, queue->held_id(), AskKind::size);
     return Reader((**answer).body.bytes()).get<std::uint64_t>();
   };
-  auto late_put = ask(1, queue->held_id(), ChannelAsk::put);
+  auto late_put = ask(1, queue->held_id(), AskKind::put);
   EXPECT_EQ(size(), 0U);
-  EXPECT_EQ((*ask(0, queue->held_id(), ChannelAsk::put))->what, Answer::done);
-  auto late_get = ask(1, queue->held_id(), ChannelAsk::get);
+  EXPECT_EQ((*ask(0, queue->held_id(), AskKind::put))->what, Answer::done);
+  auto late_get = ask(1, queue->held_id(), AskKind::get);
   EXPECT_EQ(size(), 1U);
   EXPECT_FALSE(*late_put);
   EXPECT_FALSE(*late_get);
@@ -372,10 +372,10 @@ TEST_F(ObjectSpaces, hear_nothing_of_a_job_that_was_declared_dead) {
 
 TEST_F(ObjectSpaces, answer_at_once_when_they_are_closed) {
   auto queue = queue_at(0);
-  auto waiting = ask(0, queue->held_id(), ChannelAsk::get);
+  auto waiting = ask(0, queue->held_id(), AskKind::get);
   at(0).close();
   EXPECT_EQ((*waiting)->what, Answer::closed);
-  EXPECT_EQ((*ask(0, queue->held_id(), ChannelAsk::get))->what, Answer::closed);
+  EXPECT_EQ((*ask(0, queue->held_id(), AskKind::get))->what, Answer::closed);
   EXPECT_EQ(at(0).hold(queue->held_id()), nullptr);
 }
 
