@@ -35,4 +35,20 @@ ObjectMessage read_object_message(Reader& reader, const Payload& whole) {
   return message;
 }
 
+void write(Writer& writer, const LostCall& lost) {
+  writer.text(lost.text);
+  writer.put(std::int32_t{lost.exit});
+  writer.text(lost.reason);
+  writer.text(lost.log);
+}
+
+LostCall read_lost_call(Reader& reader) {
+  LostCall lost;
+  lost.text = reader.text();
+  lost.exit = reader.get<std::int32_t>();
+  lost.reason = reader.text();
+  lost.log = reader.text();
+  return lost;
+}
+
 } // namespace fiber::actors

@@ -69,6 +69,15 @@ void write(Writer& writer,
 /// Throws Error on anything malformed.
 ObjectMessage read_object_message(Reader& reader, const Payload& whole);
 
+/// Why a call has no answer: its job was lost.
+struct LostCall {
+  std::string text; ///< The whole sentence.
+  int exit = 0;     ///< WorkerLost::exits().
+  std::string reason, log;
+};
+void write(Writer& writer, const LostCall& lost);
+LostCall read_lost_call(Reader& reader);
+
 // -- to the actor of an object --
 
 struct ObjectAsk {

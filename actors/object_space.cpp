@@ -211,7 +211,7 @@ std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Paylo
       pending_[request] = {object.home, kept, std::exchange(done, nullptr)};
   }
   if (done) {
-    done({});
+    done(request, {});
     return request;
   }
   if (object.home == self_)
@@ -277,7 +277,7 @@ void ObjectSpace::finish(std::uint64_t from, std::uint64_t request, ObjectAnswer
     pending = std::move(known->second);
     pending_.erase(known);
   }
-  pending.done(std::move(answer));
+  pending.done(request, std::move(answer));
 }
 
 void ObjectSpace::fail_requests_to(std::uint64_t process) {
@@ -484,7 +484,7 @@ void ObjectSpace::close() {
     relayed.swap(relayed_);
   }
   for (auto& [request, asked] : pending)
-    asked.done({});
+    asked.done(request, {});
   for (auto& [number, home] : homes)
     home.home->close();
 }

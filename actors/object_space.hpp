@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,8 @@ struct ObjectAnswer {
   Answer what = Answer::closed;
   Payload body = {};
   detail::KeptObjects kept = {}; ///< What handles in `body` stand for.
+  /// For Answer::lost within this process, instead of `body`.
+  std::exception_ptr error = nullptr;
 };
 
 /// Who answers for objects that live here, by ObjectSpace::answer(). Called by any
@@ -80,12 +83,14 @@ private:
 /// Thread safety: any thread may call any member function.
 class ObjectSpace : public std::enable_shared_from_this<ObjectSpace> {
 public:
-  using Done = std::function<void(ObjectAnswer)>;
+  using Done = std::function<void(std::uint64_t request, ObjectAnswer)>;
 
   /// `self` is this process's incarnation, `shared` looks a shared value up.
   ObjectSpace(caf::actor_system& system, std::uint64_t self,
               std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared)
     : system_(system), self_(self), shared_(std::move(shared)) {}
+
+  std::uint64_t self() const { return self_; }
 
   // -- of objects that live here --
 

@@ -9,12 +9,16 @@
 namespace fiber {
 namespace {
 
+std::string thrown_text(const Failure& failure) {
+  return " threw " + failure.type +
+         (failure.type.empty() || failure.what.empty() ? "" : ": ") + failure.what;
+}
+
 std::string remote_text(const Failure& failure, std::size_t index, int attempt,
                         const std::string& job) {
   auto where = "task " + std::to_string(index) + " (attempt " + std::to_string(attempt) +
-               (job.empty() ? "" : ", job " + job) + ") threw ";
-  return where + failure.type +
-         (failure.type.empty() || failure.what.empty() ? "" : ": ") + failure.what;
+               (job.empty() ? "" : ", job " + job) + ")";
+  return where + thrown_text(failure);
 }
 
 std::string exit_text(int exit) {
@@ -40,6 +44,11 @@ RemoteError::RemoteError(Failure failure, std::size_t index, int attempt, std::s
     failure_(std::make_shared<const Failure>(std::move(failure))), index_(index),
     attempt_(attempt), job_(std::move(job)) {}
 
+RemoteError::RemoteError(Failure failure)
+  : Error("the call" + thrown_text(failure)),
+    failure_(std::make_shared<const Failure>(std::move(failure))), index_(0),
+    attempt_(1) {}
+
 void RemoteError::rethrow_original() const {
   actors::rethrow(*failure_);
   throw *this;
@@ -49,6 +58,11 @@ WorkerLost::WorkerLost(std::size_t index, int attempts, std::vector<int> exits,
                        std::string reason, LastWords last)
   : Error(lost_text(index, attempts, exits, reason)), index_(index), attempts_(attempts),
     exits_(std::move(exits)), reason_(std::move(reason)), last_(std::move(last)) {}
+
+WorkerLost::WorkerLost(const std::string& text, int exit, std::string reason,
+                       LastWords last)
+  : Error(text), index_(0), attempts_(1), exits_{exit}, reason_(std::move(reason)),
+    last_(std::move(last)) {}
 
 const char* WorkerLost::what() const noexcept {
   if (last_.stack)

@@ -129,16 +129,26 @@ void InlineHost::close() {
   std::lock_guard turn(turn_);
 }
 
+void InlineHost::add(std::weak_ptr<actors::ObjectHost> objects) {
+  std::lock_guard lock(mutex_);
+  hosts_.push_back(std::move(objects));
+}
+
 bool InlineHost::run_one() {
   std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn)
     return false;
   std::list<std::shared_ptr<Node>> nodes;
+  std::list<std::weak_ptr<actors::ObjectHost>> hosts;
   {
     std::lock_guard lock(mutex_);
     if (closed_)
       return false;
     nodes = nodes_;
+    hosts_.remove_if([](auto& host) { return host.expired(); });
+    hosts = hosts_;
+    if (!hosts_.empty())
+      hosts_.splice(hosts_.end(), hosts_, hosts_.begin());
     if (!nodes_.empty()) // The next one first, the next time.
       nodes_.splice(nodes_.end(), nodes_, nodes_.begin());
   }
@@ -153,6 +163,9 @@ bool InlineHost::run_one() {
     if (stepped)
       return true;
   }
+  for (auto& host : hosts)
+    if (auto known = host.lock(); known && known->step())
+      return true;
   return false;
 }
 

@@ -10,6 +10,7 @@
 #include <caf/all.hpp>
 
 #include "actors/node_link_actor.hpp"
+#include "actors/object_host.hpp"
 #include "actors/slot_worker.hpp"
 #include "backends/backend.hpp"
 
@@ -26,6 +27,8 @@ public:
   /// Starts a node; returns what stops it. `ended` is called once, with its exit code.
   std::function<void()> start(const backends::JobSpec& spec,
                               std::function<void(int, std::string)> ended);
+  /// From now on run_one() runs calls of its objects as well.
+  void add(std::weak_ptr<actors::ObjectHost> objects);
   /// Runs one task of any node. False if there is none, or another thread is at it.
   bool run_one();
   /// Waits until no other thread runs a task; none runs any from now on.
@@ -44,7 +47,8 @@ private:
   std::shared_ptr<actors::ObjectSpace> objects_;
   std::recursive_mutex turn_; ///< Who runs tasks; a task that waits runs others.
   std::mutex mutex_;
-  std::list<std::shared_ptr<Node>> nodes_; ///< Whose turn it is comes first.
+  std::list<std::shared_ptr<Node>> nodes_;             ///< Whose turn it is comes first.
+  std::list<std::weak_ptr<actors::ObjectHost>> hosts_; ///< The same.
   bool closed_ = false;
 };
 

@@ -114,7 +114,7 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
   call->point = place_.wait_point();
   auto request =
     place_.objects->ask(id(), what, Payload(std::move(body.bytes)), std::move(body.kept),
-                        [call](actors::ObjectAnswer answer) {
+                        [call](std::uint64_t, actors::ObjectAnswer answer) {
                           std::lock_guard lock(call->point->mutex());
                           call->answer = std::move(answer);
                           call->point->wake();
@@ -145,7 +145,8 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
   return Asked{request, std::move(*call->answer)};
 }
 
-bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point limit) {
+std::optional<std::uint64_t> ObjectCore::post(actors::AskKind what, PackedItem item,
+                                              Clock::time_point limit, Then then) {
   place_.check_open();
   place_.check_may_wait();
   actors::check_size(item.bytes.size());
@@ -155,7 +156,7 @@ bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point l
   };
   for (;;) {
     if (!place_.wait(*window_, may_go, limit))
-      return false;
+      return std::nullopt;
     std::lock_guard lock(window_->mutex());
     if (closed_)
       fail_closed();
@@ -164,16 +165,24 @@ bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point l
     in_flight_ += size;
     break;
   }
-  place_.objects->ask(id(), what, Payload(std::move(item.bytes)), std::move(item.kept),
-                      [known = shared_from_this(), size](const auto& answer) {
-                        std::lock_guard lock(known->window_->mutex());
-                        known->in_flight_ -= size;
-                        known->closed_ = known->closed_ ||
-                                         answer.what == actors::Answer::closed ||
-                                         answer.what == actors::Answer::lost;
-                        known->window_->wake();
-                      });
-  // Then it outlives this process.
+  return place_.objects->ask(
+    id(), what, Payload(std::move(item.bytes)), std::move(item.kept),
+    [known = shared_from_this(), size, then = std::move(then)](std::uint64_t request,
+                                                               auto answer) {
+      {
+        std::lock_guard lock(known->window_->mutex());
+        known->in_flight_ -= size;
+        known->closed_ = known->closed_ || answer.what == actors::Answer::closed;
+        known->window_->wake();
+      }
+      if (then)
+        then(request, std::move(answer));
+    });
+}
+
+bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point limit) {
+  if (!post(what, std::move(item), limit, nullptr))
+    return false;
   place_.objects->flush();
   std::lock_guard lock(window_->mutex());
   if (closed_)

@@ -252,6 +252,19 @@ void Runtime::spawn_process(actors::ProcessSettings settings, caf::actor& actor)
   supervise("process" + std::to_string(actor.id()), actor);
 }
 
+void Runtime::spawn_manager(actors::ManagerSettings settings, caf::actor& actor) {
+  std::shared_lock lock(gate_);
+  check_open();
+  actor = actors::spawn_manager(*system_, std::move(settings));
+  supervise("manager" + std::to_string(actor.id()), actor);
+}
+
+void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {
+  std::shared_lock lock(gate_);
+  check_open();
+  inline_host_->add(std::move(host));
+}
+
 std::vector<std::shared_ptr<actors::ObjectHandle>>
 Runtime::open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends) {
   std::shared_lock lock(gate_);

@@ -16,6 +16,7 @@
 #include "actors/anchor.hpp"
 #include "actors/borrowed_thread.hpp"
 #include "actors/channel_actor.hpp"
+#include "actors/manager_actor.hpp"
 #include "actors/node_link_actor.hpp"
 #include "actors/object_space.hpp"
 #include "actors/process_actor.hpp"
@@ -84,6 +85,10 @@ public:
   /// Spawns a process there, into `actor`, which is released when the session ends.
   /// Throws Closed.
   void spawn_process(actors::ProcessSettings settings, caf::actor& actor);
+  /// Spawns a manager there, in the same way.
+  void spawn_manager(actors::ManagerSettings settings, caf::actor& actor);
+  /// Of an inline session: who waits runs these calls too.
+  void run_calls_of(std::weak_ptr<actors::ObjectHost> host);
   /// Calls release() when the session ends.
   void enlist(std::weak_ptr<ActorHolder> holder);
   /// Tells of the pool what its metrics are, if anybody may ask for them.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/object_host.hpp"
 #include "libfiber/inline_patience.hpp"
 
 namespace fiber::detail {
@@ -22,6 +23,9 @@ bool WaitPoint::wait(const std::function<bool()>& fulfilled, Clock::time_point l
   std::unique_lock lock(mutex_);
   if (fulfilled())
     return true;
+  lock.unlock();
+  actors::ObjectHost::Pause pause;
+  lock.lock();
   Waiting waiting{fulfilled, wire::Waiter(leadership_)};
   waiting_.push_back(&waiting);
   for (auto in_time = true; in_time && !fulfilled();) {

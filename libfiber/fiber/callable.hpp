@@ -321,6 +321,13 @@ public:
     return callable;
   }
 
+  /// What needs no state to be opened.
+  static AnyCallable opened_by(detail::Open open) {
+    AnyCallable callable;
+    callable.open_ = open;
+    return callable;
+  }
+
   detail::Open open() const { return open_; }
   const Payload& state() const { return state_; }
   const std::optional<Resources>& resources() const { return resources_; }

@@ -31,11 +31,13 @@ struct Failure {
   Bytes state; ///< What rebuilds the original.
 };
 
-/// A task threw. The worker lives on and the task is not run again, unless
-/// PoolOptions::retry_exceptions says so.
+/// A task threw, or the call of an object. The worker lives on and a task is not run again,
+/// unless PoolOptions::retry_exceptions says so.
 class RemoteError : public Error {
 public:
   RemoteError(Failure failure, std::size_t index, int attempt, std::string job);
+  /// Of the call of an object.
+  explicit RemoteError(Failure failure);
   /// Demangled name of the type that was thrown, e.g. "std::out_of_range".
   const std::string& type() const { return failure_->type; }
   /// Which task of its call, from 0.
@@ -71,11 +73,14 @@ struct LastWords {
   std::shared_ptr<const detail::CrashStack> stack = nullptr; ///< Null: not known.
 };
 
-/// A task lost its worker more often than PoolOptions::max_retries allows.
+/// A task lost its worker more often than PoolOptions::max_retries allows, or the job of
+/// an object was lost while it was called.
 class WorkerLost : public Error {
 public:
   WorkerLost(std::size_t index, int attempts, std::vector<int> exits, std::string reason,
              LastWords last = {});
+  /// Of the call of an object, which may have run.
+  WorkerLost(const std::string& text, int exit, std::string reason, LastWords last);
   /// One sentence; where the stack is known, its first frames follow, a line each.
   const char* what() const noexcept override;
   /// Which task of its call, from 0.
@@ -95,6 +100,7 @@ public:
   /// The last lines that its last worker wrote to stdout, stderr and its log, at most 20
   /// lines and 4 kB.
   const std::string& last_log() const { return last_.log; }
+  const LastWords& last_words() const { return last_; }
 
 private:
   std::size_t index_;

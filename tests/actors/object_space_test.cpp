@@ -111,9 +111,9 @@ protected:
     Bytes bytes;
     Writer(bytes).text("");
     auto outcome = std::make_shared<std::optional<ObjectAnswer>>();
-    last_request =
-      at(process).ask(object, what, Payload(std::move(bytes)), std::move(kept),
-                      [outcome](ObjectAnswer answer) { *outcome = std::move(answer); });
+    last_request = at(process).ask(
+      object, what, Payload(std::move(bytes)), std::move(kept),
+      [outcome](std::uint64_t, ObjectAnswer answer) { *outcome = std::move(answer); });
     run();
     return outcome;
   }
@@ -220,7 +220,7 @@ TEST_F(ObjectSpaces, keep_what_is_in_a_message_whose_sender_dies_on_its_way) {
   Bytes bytes;
   Writer(bytes).text("");
   at(1).ask(way->held_id(), AskKind::put, Payload(std::move(bytes)), {only},
-            [](auto) {});
+            [](std::uint64_t, auto) {});
   pass_up(1);
   lose(1);
   EXPECT_TRUE(lives(id));
@@ -245,7 +245,7 @@ TEST_F(ObjectSpaces, keep_what_is_in_an_answer_whose_sender_dies_on_its_way) {
   run();
   auto got = std::make_shared<std::optional<ObjectAnswer>>();
   at(1).ask(way->held_id(), AskKind::get, {}, {},
-            [got](ObjectAnswer answer) { *got = std::move(answer); });
+            [got](std::uint64_t, ObjectAnswer answer) { *got = std::move(answer); });
   pass_up(1);
   pass_down(2);
   pass_up(2);

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "actors/object_space.hpp"
+#include "fiber/callable.hpp"
+#include "fiber/ref.hpp"
+
+namespace fiber::actors {
+
+/// The objects of one manager as the process knows them that made it. Handles stand for
+/// objects of this process, so they outlive the manager's job: this passes on what is
+/// asked of them to whichever host there is (object_host.hpp), keeps it while there is
+/// none, and makes the objects again in the next one.
+///
+/// Thread safety: any thread may call any member function. No actor, as each call would
+/// have to pass through it.
+class ManagedObjects final : public ObjectHome,
+                             public std::enable_shared_from_this<ManagedObjects> {
+public:
+  /// `again`: hosts may be replaced. `failed` is called once for each host that could not
+  /// be made as the one before was.
+  ManagedObjects(std::shared_ptr<ObjectSpace> space, bool again,
+                 std::function<void(std::exception_ptr)> failed);
+
+  /// What create() is asked of, and hosts say that they are ready.
+  std::shared_ptr<ObjectHandle> open();
+  void set_restore(AnyCallable restore);
+  /// There is a host, in the job or in this process.
+  void ready(std::shared_ptr<ObjectHandle> host);
+  /// The host is gone: what it had not answered may have run. `last`: so will be all that
+  /// is asked from now on.
+  void lost(const std::exception_ptr& why, bool last);
+  /// Everything is answered `closed` from now on. Asks the host to end; `asked` is called
+  /// when it has understood, or is gone.
+  void end(std::function<void()> asked);
+
+  void asked(ObjectAsk ask) override;
+  void freed(std::uint64_t number) override;
+  void gone(std::uint64_t process) override;
+  void close() override {}
+
+private:
+  enum class State : std::uint8_t {
+    waiting,   ///< For a host.
+    restoring, ///< What the host before had.
+    up,
+    lost, ///< For good.
+    ended
+  };
+  /// How an object is made.
+  struct Recipe {
+    Payload body;
+    detail::KeptObjects kept;
+  };
+  /// What was passed on: the request to the host, once it has a number.
+  struct PassedOn {
+    std::uint64_t request = 0;
+    std::uint64_t host = 0; ///< Which one, counted.
+  };
+
+  /// Now that there is a host for it.
+  void handle(ObjectAsk ask);
+  void create(const Asker& who, const Payload& body, detail::KeptObjects kept);
+  void pass_on(ObjectAsk ask);
+  void answered(const Asker& who, std::uint64_t host, std::uint64_t request,
+                ObjectAnswer answer);
+  void cancel(const Asker& who);
+  void remake();
+  void remade(std::uint64_t host, const ObjectAnswer& answer);
+  void restore();
+  void open_up();
+  void answer_lost(const Asker& who);
+  void refuse(const Asker& who, const char* why);
+  std::uint64_t ask_host(Payload body, detail::KeptObjects kept, ObjectSpace::Done done);
+
+  const std::shared_ptr<ObjectSpace> space_;
+  const bool again_;
+  const std::function<void(std::exception_ptr)> failed_;
+  std::mutex mutex_;
+  State state_ = State::waiting;
+  std::uint64_t control_ = 0;
+  std::uint64_t hosts_ = 0; ///< That there have been.
+  std::shared_ptr<ObjectHandle> host_;
+  std::map<std::uint64_t, Recipe> recipes_; ///< By number, as they were made.
+  std::size_t to_remake_ = 0;
+  AnyCallable restore_;
+  std::deque<ObjectAsk> waiting_;
+  std::map<Asker, PassedOn> passed_on_;
+  std::set<Asker> lost_; ///< Whose host was lost, we don't know how yet.
+  std::map<Asker, detail::KeptObjects> answers_; ///< Until who asked has them.
+  std::exception_ptr why_;                       ///< How the last host was lost.
+};
+
+} // namespace fiber::actors

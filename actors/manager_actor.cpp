@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/manager_actor.hpp"
+
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "actors/object_host.hpp"
+#include "actors/restart_policy.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::chrono::seconds end_grace{5}; ///< For the calls that run.
+constexpr std::chrono::seconds steady{10};   ///< Who lived for so long starts afresh.
+
+/// To itself.
+struct JobEnded {
+  std::uint64_t job = 0;
+  std::exception_ptr why;
+};
+struct StartJob {};
+
+} // namespace
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobEnded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartJob)
+
+namespace fiber::actors {
+namespace {
+
+/// Why a job ended: what its one task would have given.
+class JobSink final : public ResultSink {
+public:
+  void deliver(std::vector<Completion> completions) override {
+    if (!completions.empty())
+      why = completions.front().outcome.error;
+  }
+  std::exception_ptr why;
+};
+
+struct ManagerState {
+  static constexpr const char* name = "fiber.manager";
+
+  explicit ManagerState(caf::event_based_actor* self) : self(self) {}
+  ~ManagerState() {
+    if (settings.ended)
+      settings.ended->set(true);
+  }
+
+  caf::behavior make_behavior(ManagerSettings with) {
+    settings = std::move(with);
+    self->set_exit_handler([this](caf::exit_msg& message) {
+      ending = true;
+      if (!job)
+        return self->quit();
+      self->send_exit(job, message.reason);
+    });
+    self->set_down_handler([this](caf::down_msg& down) {
+      if (job && down.source == job.address()) {
+        job = nullptr;
+        if (ending)
+          self->quit();
+      }
+    });
+    start();
+    return {
+      [this](const JobEnded& end) {
+        if (end.job == jobs)
+          ended(end.why);
+      },
+      [this](StartJob) {
+        if (!ending)
+          start();
+      },
+      [this](const ManagerJobFailed& failed) {
+        if (!job || ending)
+          return;
+        problem = failed.why;
+        self->send(job, EndProcess{});
+      },
+      [this](EndManager) { end(); },
+    };
+  }
+
+  void start() {
+    problem = nullptr;
+    streak.started(Clock::now());
+    auto sink = std::make_shared<JobSink>();
+    auto call = std::make_shared<Call>();
+    call->callable =
+      AnyCallable::opened_by(&open_object_host); // Its arguments say the rest.
+    call->single = true;
+    call->sink = sink;
+    auto task = std::make_shared<Batch>();
+    auto arguments = pack_host_arguments(settings.threads, settings.control->held_id());
+    task->call = std::move(call);
+    task->ends = {arguments.size()};
+    task->arguments = Payload(std::move(arguments));
+    task->kept = {settings.control};
+    auto me = caf::actor_cast<caf::actor>(self);
+    job = settings.start_job(self, settings.name, std::move(task),
+                             [me, sink, number = ++jobs] {
+                               caf::anon_send(me, JobEnded{number, sink->why});
+                             });
+    self->monitor(job);
+  }
+
+  void ended(std::exception_ptr why) {
+    if (ending)
+      return; // Its end will be told by its actor.
+    if (problem)
+      why = problem;
+    if (!why) // Its task has returned, and nobody had asked for that.
+      why = std::make_exception_ptr(Closed(settings.name + " has ended by itself"));
+    auto now = Clock::now();
+    auto again = settings.restart != Restart::temporary && window.add(now);
+    settings.objects->lost(why, !again);
+    if (!again)
+      return;
+    auto wait = dice.wait(streak.failed(now, steady));
+    log().warn("{} starts again", settings.name);
+    self->delayed_send(self, wait, StartJob{});
+  }
+
+  void end() {
+    if (std::exchange(ending, true))
+      return;
+    auto me = caf::actor_cast<caf::actor>(self);
+    settings.objects->end([] {});
+    if (!job)
+      return self->quit();
+    self->delayed_send(job, end_grace, EndProcess{});
+  }
+
+  using Clock = std::chrono::steady_clock;
+
+  caf::event_based_actor* self;
+  ManagerSettings settings;
+  caf::actor job;         ///< Null while there is none.
+  std::uint64_t jobs = 0; ///< That there have been.
+  std::exception_ptr problem;
+  bool ending = false;
+  SupervisorOptions limits;
+  RestartWindow window{limits.intensity, limits.period};
+  FailureStreak streak;
+  BackoffDice dice{limits.backoff, std::random_device()()};
+};
+
+} // namespace
+
+caf::actor spawn_manager(caf::actor_system& system, ManagerSettings settings) {
+  return system.spawn(
+    [](caf::stateful_actor<ManagerState>* self, const ManagerSettings& with) {
+      return self->state.make_behavior(with);
+    },
+    std::move(settings));
+}
+
+} // namespace fiber::actors

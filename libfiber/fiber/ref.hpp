@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "fiber/future.hpp"
+#include "fiber/packed_item.hpp"
+#include "fiber/results.hpp"
+#include "fiber/value.hpp"
+
+// Handles to objects that live in a job. Made by Manager::create (fiber/manager.hpp).
+
+namespace fiber {
+namespace detail {
+
+/// An object within its job, whatever it is.
+class LivingObject {
+public:
+  LivingObject() = default;
+  LivingObject(const LivingObject&) = delete;
+  LivingObject& operator=(const LivingObject&) = delete;
+  virtual ~LivingObject() = default;
+};
+template <class C>
+class Living final : public LivingObject {
+public:
+  template <class... Args>
+  explicit Living(Args&&... args) : object(std::forward<Args>(args)...) {}
+  C object;
+};
+using MakeObject = std::unique_ptr<LivingObject> (*)(Reader& arguments);
+using CallObject = void (*)(LivingObject& object, Reader& arguments, Writer& result);
+
+template <class C, class... Args>
+std::unique_ptr<LivingObject> make_object(Reader& arguments) {
+  auto args = unpack<std::tuple<Args...>>(arguments);
+  return std::apply(
+    [](auto&... each) -> std::unique_ptr<LivingObject> {
+      return std::make_unique<Living<C>>(std::move(each)...);
+    },
+    args);
+}
+
+/// A member of a class as a callable that holds nothing.
+template <auto member>
+struct Member {
+  template <class C, class... Args>
+    requires std::is_invocable_v<decltype(member), C&, Args...>
+  decltype(auto) operator()(C& object, Args&&... args) const {
+    return std::invoke(member, object, std::forward<Args>(args)...);
+  }
+};
+
+template <class F, class C, class... Args>
+decltype(auto) call_on(F& f, C& object, Args&... args) {
+  if constexpr (std::is_invocable_v<F&, C&, Args&&...>)
+    return std::invoke(f, object, std::move(args)...);
+  else
+    return std::invoke(f, object, args...);
+}
+
+template <class F, class C, class... Args>
+concept TakesObject =
+  std::is_invocable_v<F&, C&, Args&&...> || std::is_invocable_v<F&, C&, Args&...>;
+
+template <class F, class C, class... Args>
+struct ObjectCallResult {
+  static_assert(TakesObject<F, C, Args...>,
+                "fiber: the object can't be called with these arguments");
+  using type = std::decay_t<decltype(call_on(std::declval<F&>(), std::declval<C&>(),
+                                             std::declval<Args&>()...))>;
+};
+/// What `F` returns for a `C` and `Args`, as a value.
+template <class F, class C, class... Args>
+using object_call_result_t = typename ObjectCallResult<F, C, Args...>::type;
+
+template <class C, class F, class... Args>
+void call_object(LivingObject& object, Reader& arguments, Writer& result) {
+  auto f = unpack_callable<F>(arguments);
+  auto args = unpack<std::tuple<Args...>>(arguments);
+  auto& target = static_cast<Living<C>&>(object).object;
+  std::apply(
+    [&](auto&... each) {
+      using R = object_call_result_t<F, C, Args...>;
+      if constexpr (std::is_void_v<R>)
+        call_on(f, target, each...);
+      else
+        pack<R>(result, call_on(f, target, each...));
+    },
+    args);
+}
+
+/// What a manager and its job say of an object, after its number.
+enum class ObjectOp : std::uint8_t {
+  create,  ///< the place of a MakeObject, arguments
+  call,    ///< the place of a CallObject, a callable, arguments
+  destroy, ///< nobody holds it any more
+  // Of all objects; their number is 0.
+  ready,   ///< from the job: it can have objects
+  restore, ///< the place of an Open, its state
+  stop     ///< destroy all and end
+};
+
+template <class F>
+const void* code_of(F* function) {
+  return reinterpret_cast<const void*>(function);
+}
+
+class RefCore;
+
+/// A handle without the type of what it stands for. Null if it was made from nothing.
+class ObjectRef {
+public:
+  ObjectRef() = default;
+  explicit ObjectRef(std::shared_ptr<RefCore> core) : core_(std::move(core)) {}
+
+  /// Waits; throws what came instead of a result.
+  RawOutcome call(PackedItem item) const;
+  std::shared_ptr<Results> async(PackedItem item) const;
+  void send(PackedItem item) const;
+
+  template <class C, class F, class... Args>
+  PackedItem pack_call(const F& f, Args&&... args) const {
+    (check_value<value_t<Args>>(), ...);
+    return PackedItem::of([&](Writer& writer) {
+      begin(writer);
+      pack_code(writer, code_of(&call_object<C, F, value_t<Args>...>));
+      pack_callable(writer, f);
+      using Tuple = std::tuple<value_t<Args>...>;
+      pack<Tuple>(writer, Tuple(std::forward<Args>(args)...));
+    });
+  }
+
+  bool operator==(const ObjectRef& other) const;
+  void fiber_pack(Writer& writer) const;
+  static ObjectRef fiber_unpack(Reader& reader);
+
+private:
+  /// Throws Error of one that stands for nothing.
+  const std::shared_ptr<RefCore>& core() const;
+  void begin(Writer& writer) const;
+
+  std::shared_ptr<RefCore> core_;
+};
+
+} // namespace detail
+
+/// A handle to a C that lives in a job: it goes anywhere a value does, in containers, as
+/// an argument, through queues. The object lives as long as a handle does, in any
+/// process, and its manager.
+///
+/// A call packs its arguments, runs in the object's job and brings what it returns, as
+/// the tasks of a Pool. Calls on one object run one at a time, those of one thread in
+/// their order; any number may be under way.
+///
+/// A call that throws is a RemoteError. One that was under way when the job was lost is a
+/// WorkerLost: it may have run. Closed: the manager, or the session, has ended.
+///
+/// In a template, as anywhere with a dependent type: ref.template call<&C::m>(...).
+///
+/// Thread safety: any thread of any process may call any member function.
+template <class C>
+class Ref {
+public:
+  /// Stands for nothing: all calls throw Error.
+  Ref() = default;
+
+  /// Calls a member function, or reads a data member, and waits for the result.
+  template <auto member, class... Args>
+    requires std::is_member_pointer_v<decltype(member)>
+  auto call(Args&&... args) const {
+    return call(detail::Member<member>{}, std::forward<Args>(args)...);
+  }
+  /// The result of f(C&, args...), which runs where the object is: for members with
+  /// overloads, and for several steps in one trip.
+  template <class F, class... Args>
+  auto call(F f, Args&&... args) const {
+    using R = Result<F, Args...>;
+    return detail::open_outcome<R>(object_.call(pack(f, std::forward<Args>(args)...)));
+  }
+
+  /// Does not wait: the Future has the result. Its cancel() takes a call back that has
+  /// not begun.
+  template <auto member, class... Args>
+    requires std::is_member_pointer_v<decltype(member)>
+  auto async(Args&&... args) const {
+    return async(detail::Member<member>{}, std::forward<Args>(args)...);
+  }
+  template <class F, class... Args>
+  auto async(F f, Args&&... args) const {
+    using R = Result<F, Args...>;
+    return Future<R>(object_.async(pack(f, std::forward<Args>(args)...)));
+  }
+
+  /// Nobody is told what comes of it: it runs at most once. Waits only while more than 1
+  /// MiB of this process's are on their way to this object.
+  template <auto member, class... Args>
+    requires std::is_member_pointer_v<decltype(member)>
+  void send(Args&&... args) const {
+    send(detail::Member<member>{}, std::forward<Args>(args)...);
+  }
+  template <class F, class... Args>
+  void send(F f, Args&&... args) const {
+    object_.send(pack(f, std::forward<Args>(args)...));
+  }
+
+  /// Whether both stand for the same object.
+  bool operator==(const Ref&) const = default;
+  void fiber_pack(Writer& writer) const { object_.fiber_pack(writer); }
+  static Ref fiber_unpack(Reader& reader) {
+    return Ref(detail::ObjectRef::fiber_unpack(reader));
+  }
+
+private:
+  friend class Manager;
+  explicit Ref(detail::ObjectRef object) : object_(std::move(object)) {}
+
+  template <class F, class... Args>
+  using Result = detail::object_call_result_t<F, C, detail::value_t<Args>...>;
+
+  template <class F, class... Args>
+  detail::PackedItem pack(const F& f, Args&&... args) const {
+    detail::check_callable<F>();
+    detail::check_result<Result<F, Args...>>();
+    return object_.pack_call<C>(f, std::forward<Args>(args)...);
+  }
+
+  detail::ObjectRef object_;
+};
+
+} // namespace fiber

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include <caf/all.hpp>
+
+#include "actors/managed_objects.hpp"
+#include "actors/signal.hpp"
+#include "fiber/manager.hpp"
+#include "libfiber/object_core.hpp"
+#include "libfiber/runtime.hpp"
+
+namespace fiber::detail {
+
+/// A manager as its program holds it: the way to its actor and to its objects.
+class ManagerCore final : public ObjectCore, public ActorHolder {
+public:
+  static std::shared_ptr<ManagerCore> make(const ManagerOptions& options);
+
+  /// A handle to a new object, made as `recipe` says. Throws what came instead.
+  ObjectRef create(PackedItem recipe);
+  void set_restore(AnyCallable restore);
+  void shutdown();
+  void release() override { actor_ = nullptr; }
+
+private:
+  ManagerCore(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> control,
+              std::shared_ptr<actors::ManagedObjects> objects)
+    : ObjectCore(std::move(place), std::move(control)), objects_(std::move(objects)) {}
+  void start(const ManagerOptions& options);
+  [[noreturn]] void fail_closed() const override;
+
+  const std::shared_ptr<actors::ManagedObjects> objects_;
+  const std::shared_ptr<actors::Signal> ended_ = std::make_shared<actors::Signal>();
+  caf::actor actor_; ///< None on an inline session.
+};
+
+} // namespace fiber::detail
