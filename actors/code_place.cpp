@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -72,21 +73,31 @@ unsigned long long object_changes() {
 /// The objects of this process; looked at again when one was loaded or unloaded.
 class Objects {
 public:
-  /// The first object that `match` holds for, copied; one without code if there is none.
+  /// The first object that `match` holds for; null if there is none.
   template <class Match>
-  Object find(Match match) {
-    std::lock_guard lock(mutex_);
-    if (auto changes = object_changes(); std::exchange(changes_, changes) != changes) {
-      objects_.clear();
-      dl_iterate_phdr(add_object, &objects_);
-    }
-    auto found = std::find_if(objects_.begin(), objects_.end(), match);
-    return found != objects_.end() ? *found : Object();
+  std::shared_ptr<const Object> find(Match match) {
+    auto all = current();
+    auto found = std::find_if(all->begin(), all->end(), match);
+    if (found == all->end())
+      return nullptr;
+    return {all, &*found};
   }
 
 private:
+  using All = std::vector<Object>;
+
+  std::shared_ptr<const All> current() {
+    std::lock_guard lock(mutex_);
+    if (auto changes = object_changes(); std::exchange(changes_, changes) != changes) {
+      auto all = std::make_shared<All>();
+      dl_iterate_phdr(add_object, all.get());
+      all_ = std::move(all);
+    }
+    return all_;
+  }
+
   std::mutex mutex_;
-  std::vector<Object> objects_;
+  std::shared_ptr<const All> all_ = std::make_shared<All>();
   unsigned long long changes_ = 0;
 };
 
@@ -113,14 +124,14 @@ void detail::pack_code(Writer& writer, const void* code) {
   }
   auto at = reinterpret_cast<std::uintptr_t>(code);
   auto object = objects().find([&](const Object& o) { return o.has_code(at); });
-  if (object.code.empty())
+  if (!object)
     throw Error("a callable is not in the program's code or that of a loaded library");
-  if (object.build.empty())
-    throw Error((object.path.empty() ? "the executable" : object.path) +
+  if (object->build.empty())
+    throw Error((object->path.empty() ? "the executable" : object->path) +
                 " has no build id; link it with -Wl,--build-id");
-  writer.text(object.path);
-  writer.text(object.build);
-  writer.put(static_cast<std::uint64_t>(at - object.base));
+  writer.text(object->path);
+  writer.text(object->build);
+  writer.put(static_cast<std::uint64_t>(at - object->base));
 }
 
 const void* detail::unpack_code(Reader& reader) {
@@ -129,11 +140,11 @@ const void* detail::unpack_code(Reader& reader) {
   auto offset = reader.get<std::uint64_t>();
   auto object = objects().find([&](const Object& o) { return o.build == build; });
   auto name = path.empty() ? "the executable" : path;
-  if (object.code.empty())
+  if (!object || object->code.empty())
     throw Error("a callable is in " + name + " (build " + hex(build) +
                 "), which is not loaded in this job; load it before fiber::init");
-  auto at = object.base + offset;
-  if (!object.has_code(at))
+  auto at = object->base + offset;
+  if (!object->has_code(at))
     throw Error("a callable's place in " + name + " is not code");
   return reinterpret_cast<const void*>(at);
 }
@@ -141,24 +152,26 @@ const void* detail::unpack_code(Reader& reader) {
 std::string detail::code_name(const void* code) {
   auto at = reinterpret_cast<std::uintptr_t>(code);
   auto object = objects().find([&](const Object& o) { return o.has_code(at); });
-  auto offset = at - object.base;
+  if (!object)
+    return "function " + std::to_string(at) + " of no loaded object";
+  auto offset = at - object->base;
   auto name =
-    actors::symbol_at(object.path.empty() ? "/proc/self/exe" : object.path, offset);
+    actors::symbol_at(object->path.empty() ? "/proc/self/exe" : object->path, offset);
   return name.empty()
-           ? "function " + std::to_string(offset) + " of build " + hex(object.build)
+           ? "function " + std::to_string(offset) + " of build " + hex(object->build)
            : name;
 }
 
 std::string actors::build_id() {
   auto executable = objects().find([](const Object& o) { return o.path.empty(); });
-  if (executable.build.empty())
+  if (!executable || executable->build.empty())
     throw Error("the executable has no build id; link it with -Wl,--build-id");
-  return hex(executable.build);
+  return hex(executable->build);
 }
 
 std::optional<std::uintptr_t> actors::loaded_at(const std::string& build) {
   auto object = objects().find([&](const Object& o) { return hex(o.build) == build; });
-  return object.code.empty() ? std::nullopt : std::optional(object.base);
+  return object ? std::optional(object->base) : std::nullopt;
 }
 
 } // namespace fiber

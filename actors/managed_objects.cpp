@@ -126,7 +126,8 @@ void ManagedObjects::asked(ObjectAsk ask) {
 
 void ManagedObjects::freed(std::uint64_t number) {
   ObjectAsk destruction{
-    nobody, number, AskKind::call, Payload(head_of(number, ObjectOp::destroy)), {}};
+    nobody, number,     AskKind::call, Payload(head_of(number, ObjectOp::destroy)),
+    {},     Haste::soon};
   {
     std::lock_guard lock(mutex_);
     if (number == control_ || state_ == State::lost || state_ == State::ended)
@@ -180,7 +181,7 @@ void ManagedObjects::cancel(const Asker& who) {
 // -- to the host --
 
 std::uint64_t ManagedObjects::ask_host(Payload body, detail::KeptObjects kept,
-                                       ObjectSpace::Done done) {
+                                       ObjectSpace::Done done, Haste haste) {
   std::shared_ptr<ObjectHandle> host;
   {
     std::lock_guard lock(mutex_);
@@ -188,7 +189,7 @@ std::uint64_t ManagedObjects::ask_host(Payload body, detail::KeptObjects kept,
   }
   if (host)
     return space_->ask(host->held_id(), AskKind::call, std::move(body), std::move(kept),
-                       std::move(done));
+                       std::move(done), haste);
   done(0, {});
   return 0;
 }
@@ -207,7 +208,8 @@ void ManagedObjects::handle(ObjectAsk ask) {
       recipes_.erase(known);
     }
   }
-  ask_host(std::move(ask.body), {}, [](std::uint64_t, const auto&) {});
+  ask_host(
+    std::move(ask.body), {}, [](std::uint64_t, const auto&) {}, ask.haste);
 }
 
 void ManagedObjects::create(const Asker& who, const Payload& body,
@@ -253,7 +255,8 @@ void ManagedObjects::pass_on(ObjectAsk ask) {
     std::move(ask.body), std::move(ask.kept),
     [self = shared_from_this(), who, host](std::uint64_t of, ObjectAnswer answer) {
       self->answered(who, host, of, std::move(answer));
-    });
+    },
+    ask.haste);
   std::lock_guard lock(mutex_);
   if (auto known = passed_on_.find(who); known != passed_on_.end())
     known->second.request = request;

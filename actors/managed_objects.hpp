@@ -81,7 +81,8 @@ private:
   void open_up();
   void answer_lost(const Asker& who);
   void refuse(const Asker& who, const char* why);
-  std::uint64_t ask_host(Payload body, detail::KeptObjects kept, ObjectSpace::Done done);
+  std::uint64_t ask_host(Payload body, detail::KeptObjects kept, ObjectSpace::Done done,
+                         Haste haste = Haste::now);
 
   const std::shared_ptr<ObjectSpace> space_;
   const bool again_;

@@ -249,7 +249,7 @@ void ObjectHost::create(Strand& strand, Reader& reader, const Request& request) 
   auto make =
     reinterpret_cast<detail::MakeObject>(const_cast<void*>(detail::unpack_code(reader)));
   strand.object = make(reader);
-  objects_->answer(request.who, {.what = Answer::done});
+  objects_->answer(request.who, {.what = Answer::done}, Haste::soon);
 }
 
 void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
@@ -268,7 +268,7 @@ void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
     std::lock_guard lock(mutex_);
     answered_[request.who] = answer.kept;
   }
-  objects_->answer(request.who, std::move(answer));
+  objects_->answer(request.who, std::move(answer), Haste::soon);
 }
 
 /// Tells of the exception that is being handled.

@@ -54,6 +54,9 @@ enum class Answer : std::uint8_t {
   lost        ///< body: a LostCall
 };
 
+/// Whether a message goes out at once or with others that follow: Link::send_soon().
+enum class Haste : std::uint8_t { now, soon };
+
 /// What one process sends another about an object of one of them.
 struct ObjectMessage {
   std::uint64_t to = 0, from = 0; ///< Processes.
@@ -86,6 +89,7 @@ struct ObjectAsk {
   AskKind what = AskKind::put;
   Payload body;
   detail::KeptObjects kept; ///< What handles in `body` stand for.
+  Haste haste = Haste::now; ///< Who asks from this process.
 };
 /// Nobody holds this object of it any more.
 struct ObjectFreed {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/object_space.hpp"
 
-#include <chrono>
 #include <iterator>
 
 #include <caf/all.hpp>
@@ -11,22 +10,6 @@
 
 namespace fiber::actors {
 namespace {
-
-constexpr std::uint64_t driver = 0;
-
-std::vector<detail::HeldId> ids_of(const detail::KeptObjects& kept) {
-  std::vector<detail::HeldId> ids;
-  for (auto& object : kept)
-    ids.push_back(object->held_id());
-  return ids;
-}
-
-void send_message(wire::Link& link, const ObjectMessage& message) {
-  Bytes head;
-  Writer writer(head);
-  write(writer, message);
-  link.send(task_stream, std::move(head), message.body);
-}
 
 template <class T>
 void send_op(wire::Link& link, Op op, const T& field) {
@@ -192,142 +175,6 @@ void ObjectSpace::received(std::uint64_t parcel) {
   }
 }
 
-// -- requests and answers --
-
-std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Payload body,
-                               detail::KeptObjects kept, Done done) {
-  std::uint64_t request = 0;
-  ObjectMessage message{.to = object.home,
-                        .from = self_,
-                        .object = object.number,
-                        .request = 0,
-                        .what = static_cast<std::uint8_t>(what),
-                        .held = ids_of(kept),
-                        .body = body};
-  {
-    std::lock_guard lock(mutex_);
-    request = message.request = next_request_++;
-    if (!closed_)
-      pending_[request] = {object.home, kept, std::exchange(done, nullptr)};
-  }
-  if (done) {
-    done(request, {});
-    return request;
-  }
-  if (object.home == self_)
-    ask_here({self_, request}, object.number, what, std::move(body), std::move(kept));
-  else
-    send(std::move(message));
-  return request;
-}
-
-void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request,
-                       AskKind what) {
-  if (object.home == self_)
-    ask_here({self_, request}, object.number, what, {}, {});
-  else
-    send({.to = object.home,
-          .from = self_,
-          .object = object.number,
-          .request = request,
-          .what = static_cast<std::uint8_t>(what),
-          .held = {},
-          .body = {}});
-}
-
-void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, AskKind what,
-                           Payload body, detail::KeptObjects kept) {
-  std::shared_ptr<ObjectHome> home;
-  {
-    std::lock_guard lock(mutex_);
-    auto known = homes_.find(number);
-    if (!closed_ && known != homes_.end()) {
-      home = known->second.home;
-      if (who.process != self_)
-        known->second.users.insert(who.process);
-    }
-  }
-  if (home)
-    home->asked({who, number, what, std::move(body), std::move(kept)});
-  else
-    answer(who, {});
-}
-
-void ObjectSpace::answer(const Asker& who, ObjectAnswer answer) {
-  if (who.process == self_) {
-    finish(self_, who.request, std::move(answer));
-    return;
-  }
-  send({.to = who.process,
-        .from = self_,
-        .object = 0,
-        .request = who.request,
-        .what = static_cast<std::uint8_t>(answer.what),
-        .held = ids_of(answer.kept),
-        .body = std::move(answer.body)});
-}
-
-void ObjectSpace::finish(std::uint64_t from, std::uint64_t request, ObjectAnswer answer) {
-  Pending pending;
-  {
-    std::lock_guard lock(mutex_);
-    auto known = pending_.find(request);
-    if (known == pending_.end() || known->second.home != from)
-      return;
-    pending = std::move(known->second);
-    pending_.erase(known);
-  }
-  pending.done(request, std::move(answer));
-}
-
-void ObjectSpace::fail_requests_to(std::uint64_t process) {
-  std::vector<std::uint64_t> requests;
-  {
-    std::lock_guard lock(mutex_);
-    for (auto& [request, pending] : pending_)
-      if (pending.home == process)
-        requests.push_back(request);
-  }
-  for (auto request : requests)
-    finish(process, request, {});
-}
-
-std::shared_ptr<wire::Link> ObjectSpace::link_to(std::uint64_t process) {
-  std::lock_guard lock(mutex_);
-  auto link = links_.find(self_ == driver ? process : driver);
-  return link == links_.end() ? nullptr : link->second;
-}
-
-void ObjectSpace::send(ObjectMessage message) {
-  auto link = link_to(message.to);
-  if (!link) {
-    bounce(message);
-    return;
-  }
-  send_message(*link, message);
-}
-
-void ObjectSpace::bounce(const ObjectMessage& message) {
-  if (message.object == 0)
-    return;
-  if (message.from == self_)
-    fail_requests_to(message.to);
-  else if (auto link = link_to(message.from))
-    send_op(*link, Op::process_gone, message.to);
-}
-
-void ObjectSpace::flush() {
-  if (self_ == driver)
-    return; // With which all jobs end.
-  constexpr std::chrono::seconds at_a_time{10};
-  auto link = link_to(driver);
-  while (link && link->backlog() > 0) {
-    auto until = std::chrono::steady_clock::now() + at_a_time;
-    if (!link->flush(at_a_time) && std::chrono::steady_clock::now() < until)
-      return; // It is broken, or over.
-  }
-}
-
 bool ObjectSpace::on_lent_thread() const {
   return BorrowedThread::current(system_) != nullptr;
 }
@@ -338,6 +185,15 @@ void ObjectSpace::connect(std::uint64_t process, std::shared_ptr<wire::Link> lin
   std::lock_guard lock(mutex_);
   if (!closed_)
     links_[process] = std::move(link);
+}
+
+void ObjectSpace::bounce(const ObjectMessage& message) {
+  if (message.object == 0)
+    return;
+  if (message.from == self_)
+    fail_requests_to(message.to);
+  else if (auto link = link_to(message.from))
+    send_op(*link, Op::process_gone, message.to);
 }
 
 void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload& whole) {

@@ -99,7 +99,7 @@ public:
   /// The same with an actor, which gets ObjectAsk, ObjectFreed and ProcessGone; close()
   /// ends it.
   std::shared_ptr<ObjectHandle> add(const caf::actor& actor);
-  void answer(const Asker& who, ObjectAnswer answer);
+  void answer(const Asker& who, ObjectAnswer answer, Haste haste = Haste::now);
 
   // -- of all objects --
 
@@ -110,7 +110,7 @@ public:
   /// Sends a request; `done` is called once, by any thread, and must not block. Returns
   /// the request's number.
   std::uint64_t ask(const detail::HeldId& object, AskKind what, Payload body,
-                    detail::KeptObjects kept, Done done);
+                    detail::KeptObjects kept, Done done, Haste haste = Haste::now);
   /// Sends what is not answered. `request` is that of an earlier ask(), or 0.
   void tell(const detail::HeldId& object, std::uint64_t request, AskKind what);
 
@@ -142,6 +142,7 @@ public:
 
 private:
   friend class ObjectHandle;
+  static constexpr std::uint64_t driver = 0;
   class ActorHome;
   struct Home {
     std::shared_ptr<ObjectHome> home;
@@ -166,13 +167,13 @@ private:
   };
 
   void dropped(const detail::HeldId& id);
-  void send(ObjectMessage message);
+  void send(ObjectMessage message, Haste haste = Haste::now);
   std::shared_ptr<ObjectHandle> handle_locked(const detail::HeldId& id);
   void tell_holding_locked(Op op, const detail::HeldId& id);
   /// To a process that can't be reached.
   void bounce(const ObjectMessage& message);
   void ask_here(const Asker& who, std::uint64_t number, AskKind what, Payload body,
-                detail::KeptObjects kept);
+                detail::KeptObjects kept, Haste haste = Haste::now);
   /// `from` is who answers.
   void finish(std::uint64_t from, std::uint64_t request, ObjectAnswer answer);
   void relay(std::uint64_t from, ObjectMessage message);

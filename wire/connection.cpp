@@ -18,6 +18,10 @@ constexpr int reads_in_a_row = 4;
 /// later than after so many messages.
 constexpr std::size_t corked_messages = 32;
 constexpr auto linger_time = 2s;
+/// Messages of send_soon() go out together if each comes within `burst` of the last
+/// write, until there are so many.
+constexpr auto burst = 50us;
+constexpr std::size_t most_held = 32, most_held_bytes = std::size_t{16} << 10;
 
 std::chrono::steady_clock::duration tick_of(const LinkOptions& options) {
   return std::clamp(std::min(options.heartbeat_interval / 4, options.silence_limit / 8),
@@ -67,13 +71,38 @@ void Connection::start(std::shared_ptr<LinkHandler> handler) {
 
 bool Connection::send(StreamId stream, Bytes head, Payload body) {
   Lock lock(mutex_);
+  if (!push(stream, std::move(head), std::move(body)))
+    return false;
+  // Between two messages of one read the queue can wait a little: one write for all.
+  if (dispatching_.load(std::memory_order_relaxed) != std::this_thread::get_id())
+    write(lock);
+  return true;
+}
+
+bool Connection::send_soon(StreamId stream, Bytes head, Payload body) {
+  Lock lock(mutex_);
+  if (!push(stream, std::move(head), std::move(body)))
+    return false;
+  if (dispatching_.load(std::memory_order_relaxed) == std::this_thread::get_id())
+    return true;
+  auto alone = held_ == 0 && std::chrono::steady_clock::now() - written_ > burst;
+  if (alone || held_ + 1 >= most_held || sender_.queued_bytes() >= most_held_bytes) {
+    write(lock);
+    return true;
+  }
+  if (held_++ == 0) // Nobody is woken for it: who leads next does it.
+    boost::asio::post(*context_, [self = shared_from_this()] {
+      Lock again(self->mutex_);
+      self->write(again);
+    });
+  return true;
+}
+
+bool Connection::push(StreamId stream, Bytes head, Payload body) {
   if (closed_ || broken_)
     return false;
   sender_.push(stream, {std::move(head), std::move(body)});
   ++messages_sent_;
-  // Between two messages of one read the queue can wait a little: one write for all.
-  if (dispatching_.load(std::memory_order_relaxed) != std::this_thread::get_id())
-    write(lock);
   return true;
 }
 
@@ -233,7 +262,9 @@ void Connection::write(Lock& lock) {
   if (batch_.empty() && sender_.idle() && !transport_->must_write())
     return;
   writing_ = true;
+  held_ = 0;
   write_queued(lock);
+  written_ = std::chrono::steady_clock::now();
   writing_ = false;
   if (closed_)
     say_goodbye();
@@ -420,6 +451,9 @@ public:
   }
   bool send(StreamId stream, Bytes head, Payload body) override {
     return connection_->send(stream, std::move(head), std::move(body));
+  }
+  bool send_soon(StreamId stream, Bytes head, Payload body) override {
+    return connection_->send_soon(stream, std::move(head), std::move(body));
   }
   std::size_t backlog() const override { return connection_->backlog(); }
   bool flush(std::chrono::milliseconds limit) override {

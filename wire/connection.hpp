@@ -48,6 +48,7 @@ public:
   void open(Reactor& reactor);
   void start(std::shared_ptr<LinkHandler> handler);
   bool send(StreamId stream, Bytes head, Payload body);
+  bool send_soon(StreamId stream, Bytes head, Payload body);
   std::size_t backlog() const;
   bool flush(std::chrono::milliseconds limit);
   void close();
@@ -77,6 +78,7 @@ private:
   void discard();
 
   // Under the mutex.
+  bool push(StreamId stream, Bytes head, Payload body);
   void write(Lock& lock);
   void write_queued(Lock& lock);
   void write_failed(const std::string& error);
@@ -120,6 +122,8 @@ private:
   std::size_t batch_bytes_ = 0; ///< batch_.bytes(), for those who are not writing.
   std::size_t flushing_ = 0;
   std::uint64_t bytes_sent_ = 0, messages_sent_ = 0;
+  std::chrono::steady_clock::time_point written_{}; ///< When we wrote last.
+  std::size_t held_ = 0;                            ///< Messages that wait for others.
   bool writing_ = false; ///< Some thread is writing and will look at the queue again.
   bool blocked_ = false; ///< The socket is full; the reactor goes on when it is not.
   bool broken_ = false;  ///< Writing has failed; what the peer had sent is still read.

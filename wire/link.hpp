@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "wire/bytes.hpp"
 
@@ -62,6 +63,11 @@ public:
   /// calling thread itself writes to the socket when it can. Returns false if the link is
   /// closed.
   virtual bool send(StreamId stream, Bytes head, Payload body = {}) = 0;
+  /// The same for one of many: it may wait for others, to go out together with them, until
+  /// somebody waits as a Waiter, for about 2 ms at most.
+  virtual bool send_soon(StreamId stream, Bytes head, Payload body = {}) {
+    return send(stream, std::move(head), std::move(body));
+  }
   /// Bytes accepted by send() and not yet taken by the operating system.
   virtual std::size_t backlog() const = 0;
   /// Blocks until the backlog is empty, the link is closed or the time is over. True if

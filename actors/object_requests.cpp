@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <utility>
+
+#include "actors/node_protocol.hpp"
+#include "actors/object_space.hpp"
+
+// What is asked of objects, and answered.
+
+namespace fiber::actors {
+namespace {
+
+std::vector<detail::HeldId> ids_of(const detail::KeptObjects& kept) {
+  std::vector<detail::HeldId> ids;
+  for (auto& object : kept)
+    ids.push_back(object->held_id());
+  return ids;
+}
+
+void send_message(wire::Link& link, const ObjectMessage& message, Haste haste) {
+  Bytes head;
+  Writer writer(head);
+  write(writer, message);
+  if (haste == Haste::soon)
+    link.send_soon(task_stream, std::move(head), message.body);
+  else
+    link.send(task_stream, std::move(head), message.body);
+}
+
+} // namespace
+
+std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Payload body,
+                               detail::KeptObjects kept, Done done, Haste haste) {
+  std::uint64_t request = 0;
+  ObjectMessage message{.to = object.home,
+                        .from = self_,
+                        .object = object.number,
+                        .request = 0,
+                        .what = static_cast<std::uint8_t>(what),
+                        .held = ids_of(kept),
+                        .body = body};
+  {
+    std::lock_guard lock(mutex_);
+    request = message.request = next_request_++;
+    if (!closed_)
+      pending_[request] = {object.home, kept, std::exchange(done, nullptr)};
+  }
+  if (done) {
+    done(request, {});
+    return request;
+  }
+  if (object.home == self_)
+    ask_here({self_, request}, object.number, what, std::move(body), std::move(kept),
+             haste);
+  else
+    send(std::move(message), haste);
+  return request;
+}
+
+void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request,
+                       AskKind what) {
+  if (object.home == self_)
+    ask_here({self_, request}, object.number, what, {}, {});
+  else
+    send({.to = object.home,
+          .from = self_,
+          .object = object.number,
+          .request = request,
+          .what = static_cast<std::uint8_t>(what),
+          .held = {},
+          .body = {}});
+}
+
+void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, AskKind what,
+                           Payload body, detail::KeptObjects kept, Haste haste) {
+  std::shared_ptr<ObjectHome> home;
+  {
+    std::lock_guard lock(mutex_);
+    auto known = homes_.find(number);
+    if (!closed_ && known != homes_.end()) {
+      home = known->second.home;
+      if (who.process != self_)
+        known->second.users.insert(who.process);
+    }
+  }
+  if (home)
+    home->asked({who, number, what, std::move(body), std::move(kept), haste});
+  else
+    answer(who, {});
+}
+
+void ObjectSpace::answer(const Asker& who, ObjectAnswer answer, Haste haste) {
+  if (who.process == self_) {
+    finish(self_, who.request, std::move(answer));
+    return;
+  }
+  send({.to = who.process,
+        .from = self_,
+        .object = 0,
+        .request = who.request,
+        .what = static_cast<std::uint8_t>(answer.what),
+        .held = ids_of(answer.kept),
+        .body = std::move(answer.body)},
+       haste);
+}
+
+void ObjectSpace::finish(std::uint64_t from, std::uint64_t request, ObjectAnswer answer) {
+  Pending pending;
+  {
+    std::lock_guard lock(mutex_);
+    auto known = pending_.find(request);
+    if (known == pending_.end() || known->second.home != from)
+      return;
+    pending = std::move(known->second);
+    pending_.erase(known);
+  }
+  pending.done(request, std::move(answer));
+}
+
+void ObjectSpace::fail_requests_to(std::uint64_t process) {
+  std::vector<std::uint64_t> requests;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& [request, pending] : pending_)
+      if (pending.home == process)
+        requests.push_back(request);
+  }
+  for (auto request : requests)
+    finish(process, request, {});
+}
+
+std::shared_ptr<wire::Link> ObjectSpace::link_to(std::uint64_t process) {
+  std::lock_guard lock(mutex_);
+  auto link = links_.find(self_ == driver ? process : driver);
+  return link == links_.end() ? nullptr : link->second;
+}
+
+void ObjectSpace::send(ObjectMessage message, Haste haste) {
+  auto link = link_to(message.to);
+  if (!link) {
+    bounce(message);
+    return;
+  }
+  send_message(*link, message, haste);
+}
+
+void ObjectSpace::flush() {
+  if (self_ == driver)
+    return; // With which all jobs end.
+  constexpr std::chrono::seconds at_a_time{10};
+  auto link = link_to(driver);
+  while (link && link->backlog() > 0) {
+    auto until = std::chrono::steady_clock::now() + at_a_time;
+    if (!link->flush(at_a_time) && std::chrono::steady_clock::now() < until)
+      return; // It is broken, or over.
+  }
+}
+
+} // namespace fiber::actors
