@@ -190,7 +190,7 @@ void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slo
 
 } // namespace
 
-void run_node(backends::JobEntry entry) {
+void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
   keep_freed_memory();
   std::shared_ptr<JobLog> job_log;
   try {
@@ -262,6 +262,7 @@ void run_node(backends::JobEntry entry) {
     run_slot(system, node, *slots[0], initializer);
     for (auto& thread : threads)
       thread.join();
+    at_end();
     link->flush(last_words);
     leave(exit_code);
   } catch (const wire::Unreachable& error) {

@@ -16,8 +16,7 @@ std::shared_ptr<ManagerCore> ManagerCore::make(const ManagerOptions& options) {
   check_resources(options.resources, "ManagerOptions");
   if (options.threads == 0)
     throw ConfigError("threads", "ManagerOptions", "1 or more", "0 threads run nothing");
-  Runtime::require(); // A job has none of its own.
-  auto place = ObjectPlace::here();
+  auto place = ObjectPlace::of(Runtime::require());
   // Both are told of each other: the objects are there first.
   auto actor = std::make_shared<caf::actor>();
   auto failed = [actor, weak = std::weak_ptr(place.runtime)](std::exception_ptr why) {

@@ -22,7 +22,10 @@ constexpr std::size_t window_bytes = std::size_t{1} << 20;
 ObjectPlace ObjectPlace::here() {
   if (auto* job = actors::ThisJob::get())
     return {.runtime = nullptr, .objects = job->objects, .session = job->session};
-  auto runtime = Runtime::require();
+  return of(Runtime::require());
+}
+
+ObjectPlace ObjectPlace::of(std::shared_ptr<Runtime> runtime) {
   return {
     .runtime = runtime, .objects = runtime->objects(), .session = runtime->session_tag()};
 }
@@ -85,6 +88,9 @@ ObjectPlace::unpack(Reader& reader, const char* what) {
   auto session = reader.get<std::uint64_t>();
   auto id = reader.get<HeldId>();
   auto place = here();
+  // A job may have a session of its own besides.
+  if (auto own = Runtime::current(); own && own->session_tag() == session)
+    place = of(std::move(own));
   if (session != place.session)
     throw Error(std::string(what) + " of another session can't be used in this one");
   auto held = place.objects->handle(id);
@@ -177,7 +183,8 @@ std::optional<std::uint64_t> ObjectCore::post(actors::AskKind what, PackedItem i
       }
       if (then)
         then(request, std::move(answer));
-    });
+    },
+    actors::Haste::soon);
 }
 
 bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point limit) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/runtime.hpp"
 
+#include <atomic>
 #include <future>
 #include <random>
 #include <utility>
@@ -8,8 +9,8 @@
 #include "actors/anchor.hpp"
 #include "actors/backend_actor.hpp"
 #include "actors/code_place.hpp"
-#include "actors/share_cache.hpp"
 #include "actors/supervisor_actor.hpp"
+#include "actors/this_job.hpp"
 #include "actors/trace.hpp"
 #include "backends/inline/inline_backend.hpp"
 #include "backends/log_above.hpp"
@@ -25,6 +26,14 @@ namespace {
 /// The one global: the session.
 std::mutex current_mutex;
 std::weak_ptr<Runtime> current_runtime; // NOLINT(bugprone-throwing-static-initialization)
+
+/// A job's own: never destroyed, as tasks run while the job ends.
+struct Nested {
+  std::function<Settings()> settings;
+  std::mutex mutex;
+  std::shared_ptr<Runtime> runtime;
+};
+std::atomic<Nested*> nested = nullptr;
 
 constexpr std::chrono::seconds stop_limit{20}; ///< Of a pool, and of a process.
 
@@ -70,11 +79,41 @@ std::shared_ptr<Runtime> Runtime::current() {
 std::shared_ptr<Runtime> Runtime::require() {
   if (auto runtime = current())
     return runtime;
-  if (actors::ShareCache::instance().connected())
-    throw Closed("a task has no session of its own yet: pools and processes can't be "
-                 "nested");
+  if (nested.load() != nullptr)
+    return open_nested();
   throw Closed(
     "there is no session; call fiber::init first in main and keep what it returns");
+}
+
+void Runtime::nest(std::function<Settings()> settings) {
+  auto* of = new Nested; // NOLINT(cppcoreguidelines-owning-memory)
+  of->settings = std::move(settings);
+  nested = of;
+}
+
+std::shared_ptr<Runtime> Runtime::open_nested() {
+  auto& of = *nested.load();
+  std::lock_guard lock(of.mutex);
+  if (!of.runtime) {
+    auto settings = of.settings();
+    // What a job starts runs beside it. The driver's files and addresses are the
+    // driver's.
+    settings.backend = "local";
+    settings.trace.clear();
+    settings.metrics_host.clear();
+    settings.advertise_host.clear();
+    settings.advertise_port = 0;
+    of.runtime = open(std::move(settings));
+  }
+  of.runtime->check_open();
+  return of.runtime;
+}
+
+void Runtime::close_nested() {
+  auto& of = *nested.load();
+  std::lock_guard lock(of.mutex);
+  if (of.runtime)
+    of.runtime->close();
 }
 
 std::shared_ptr<Runtime> Runtime::open(Settings settings) {

@@ -52,8 +52,13 @@ class Runtime : public std::enable_shared_from_this<Runtime> {
 public:
   /// The session's, as long as it lives; null otherwise.
   static std::shared_ptr<Runtime> current();
-  /// The same; throws Closed if there is none.
+  /// The same; throws Closed if there is none. A job opens one of its own when it is
+  /// first asked for.
   static std::shared_ptr<Runtime> require();
+  /// Says how a job opens its own one.
+  static void nest(std::function<Settings()> settings);
+  /// Ends that, if there is one.
+  static void close_nested();
   /// Makes it the current one. Throws Error if there is one.
   static std::shared_ptr<Runtime> open(Settings settings);
 
@@ -124,6 +129,8 @@ public:
 
 private:
   struct SystemConfig;
+
+  static std::shared_ptr<Runtime> open_nested();
 
   void supervise(std::string name, caf::actor actor);
   void report_chaos() const;

@@ -64,8 +64,10 @@ Session::~Session() {
 }
 
 Session init(int&, char**&, Config overrides) {
-  if (auto job = backends::enter_job())
-    actors::run_node(std::move(*job));
+  if (auto job = backends::enter_job()) {
+    detail::Runtime::nest([overrides] { return resolve(overrides); });
+    actors::run_node(std::move(*job), detail::Runtime::close_nested);
+  }
   return Session(open_runtime(resolve(overrides)));
 }
 

@@ -6,11 +6,18 @@
 #include "actors/share_cache.hpp"
 #include "actors/share_store.hpp"
 #include "actors/shared_memory.hpp"
+#include "actors/this_job.hpp"
 #include "libfiber/digest.hpp"
 #include "libfiber/runtime.hpp"
 
 namespace fiber::detail {
 namespace {
+
+/// Tells values of one session from those of another, which have the same numbers.
+std::uint64_t session_tag() {
+  auto* job = actors::ThisJob::get();
+  return job != nullptr ? job->session : Runtime::require()->session_tag();
+}
 
 actors::ShareStore& store() {
   if (actors::ShareCache::instance().connected())
@@ -40,11 +47,14 @@ void pack_shared(Writer& writer, const std::shared_ptr<SharedObject>& object) {
     return;
   }
   KeepScope::keep(object);
+  writer.put(session_tag());
   writer.put(object->id());
   object->pack_place(writer);
 }
 
 std::shared_ptr<SharedObject> unpack_shared(Reader& reader) {
+  if (reader.get<std::uint64_t>() != session_tag())
+    throw Error("a shared value of another session can't be used in this one");
   auto id = reader.get<std::uint64_t>();
   if (auto& cache = actors::ShareCache::instance(); cache.connected())
     return cache.handle(id, reader);

@@ -378,6 +378,7 @@ TEST_P(ManagerFault, drops_what_only_a_dead_process_held) {
   EXPECT_EQ(notes("gone").size(), 0U);
   ::kill(static_cast<pid_t>(noted("holds")), SIGKILL);
   await_note("gone");
+  EXPECT_EQ(notes("gone").size(), 1U);
   EXPECT_THROW(holder.get(), WorkerLost);
 }
 

@@ -112,18 +112,6 @@ TEST_F(PoolLife, a_pool_needs_a_session) {
   EXPECT_THROW(Pool(1), Closed);
 }
 
-TEST_F(PoolLife, a_pool_within_a_task_is_refused_with_the_reason) {
-  open();
-  Pool pool(1);
-  try {
-    pool.apply([] { Pool nested(1); });
-    FAIL() << "it was made";
-  } catch (const RemoteError& error) {
-    EXPECT_NE(std::string(error.what()).find("a task has no session"), std::string::npos)
-      << error.what();
-  }
-}
-
 TEST_F(PoolLife, workers_start_with_the_first_task) {
   open();
   Pool pool(2);
