@@ -3,7 +3,6 @@
 
 #include <sys/socket.h>
 
-#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include "backends/errors.hpp"
 #include "backends/job_table.hpp"
 #include "backends/local/descriptor_limit.hpp"
+#include "backends/local/gpu_table.hpp"
 #include "backends/local/local_jobs.hpp"
 #include "wire/log.hpp"
 
@@ -47,7 +47,7 @@ private:
   std::condition_variable changed_;
   DescriptorLimit limit_;
   bool zygote_there_ = false;
-  std::atomic<bool> warned_ = false; // Of resources.
+  GpuTable gpus_{GpuTable::here()};
 
   Output output_;
   Loop loop_;
@@ -79,7 +79,10 @@ LocalJobs::Handler LocalBackend::handler() {
     if (watcher_)
       watcher_(event);
   };
-  handler.closed = [this](std::uint64_t serial) { table_.close(serial); };
+  handler.closed = [this](std::uint64_t serial) {
+    gpus_.give_back(serial);
+    table_.close(serial);
+  };
   handler.zygote = [this](bool there) {
     std::lock_guard lock(mutex_);
     zygote_there_ = there;
@@ -89,9 +92,6 @@ LocalJobs::Handler LocalBackend::handler() {
 }
 
 Job LocalBackend::create(JobSpec spec) {
-  if ((spec.resources.memory_mb > 0 || spec.resources.gpu > 0) && !warned_.exchange(true))
-    log().warn("local: memory_mb {} and gpu {} were asked for but are not enforced here",
-               spec.resources.memory_mb, spec.resources.gpu);
   auto job = std::make_shared<LocalJob>();
   job->descriptors = limit_.usual();
   Job result{.id = spec.name, .link = {}, .page = nullptr};
@@ -101,14 +101,19 @@ Job LocalBackend::create(JobSpec spec) {
     limit_.make_room(table_.alive());
   }
   try {
+    if (spec.resources.gpu > 0)
+      spec.environment["CUDA_VISIBLE_DEVICES"] =
+        gpus_.take(job->serial, spec.resources.gpu);
     if (spec.link)
       std::tie(result.link, job->link) = make_socket_pair(SOCK_STREAM);
     if (spec.page_bytes > 0)
       result.page = job->page = SharedPage::create(spec.page_bytes);
   } catch (const EngineError& error) {
+    gpus_.give_back(job->serial);
     table_.discard(spec.name);
     throw EngineError("create job", error.status(), error.detail());
   } catch (const std::system_error& error) {
+    gpus_.give_back(job->serial);
     table_.discard(spec.name);
     throw engine_error("create job", error.code().value());
   }

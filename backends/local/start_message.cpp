@@ -16,7 +16,8 @@ namespace {
 
 // Layout: sizes, then NUL-terminated names and values, the boot bytes, the keys.
 struct Sizes {
-  std::uint64_t environment = 0, boot = 0, keys = 0, page = 0, descriptors = 0;
+  std::uint64_t environment = 0, boot = 0, keys = 0, page = 0, descriptors = 0,
+                memory_mb = 0;
 };
 
 void write_all(int fd, const void* data, std::size_t size) {
@@ -62,8 +63,8 @@ UniqueFd write_start(const JobSpec& spec, std::uint64_t descriptors) {
   std::string words;
   for (auto& [name, value] : spec.environment)
     words.append(name).append(1, '\0').append(value).append(1, '\0');
-  Sizes sizes{words.size(), spec.boot.size(), spec.keys.size(), spec.page_bytes,
-              descriptors};
+  Sizes sizes{words.size(),    spec.boot.size(), spec.keys.size(),
+              spec.page_bytes, descriptors,      spec.resources.memory_mb};
   write_all(fd.get(), &sizes, sizeof sizes);
   write_all(fd.get(), words.data(), words.size());
   write_all(fd.get(), spec.boot.data(), spec.boot.size());
@@ -90,6 +91,7 @@ Start read_start(UniqueFd fd) {
   }
   start.page_bytes = sizes.page;
   start.descriptors = sizes.descriptors;
+  start.memory_mb = sizes.memory_mb;
   start.boot.resize(sizes.boot);
   auto at = sizeof sizes + words.size();
   read_all(fd.get(), start.boot.data(), start.boot.size(), at);

@@ -15,6 +15,7 @@ struct Start {
   std::map<std::string, std::string> environment;
   std::size_t page_bytes = 0;
   std::uint64_t descriptors = 0;
+  std::uint64_t memory_mb = 0; ///< 0: no limit.
   Bytes boot, keys;
 };
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -82,6 +83,18 @@ UniqueFd take(Received& received, Carried what, std::size_t& next) {
   return std::move(received.fds[next++]);
 }
 
+/// Of what it allocates; not of address space, which shared memory and libraries take.
+void limit_memory(std::uint64_t mb) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  mb = 0; // Their shadow memory would count.
+#endif
+  if (mb == 0)
+    return;
+  const rlimit limit{mb << 20, mb << 20};
+  if (::setrlimit(RLIMIT_DATA, &limit) != 0)
+    throw engine_error("limit memory", errno);
+}
+
 /// From here on this process is a job and nothing else.
 JobEntry begin_job(Received received) {
   std::size_t next = 0;
@@ -95,6 +108,7 @@ JobEntry begin_job(Received received) {
   UniqueFd page = take(received, Carried::page, next);
   Start told = read_start(std::move(start));
   set_soft_limit(told.descriptors);
+  limit_memory(told.memory_mb);
   for (auto& [name, value] : told.environment)
     ::setenv(name.c_str(), value.c_str(), 1);
   if (page)

@@ -119,19 +119,33 @@ TEST(LocalBackend, nothing_of_a_forgotten_job_is_kept) {
   }
 }
 
-TEST(LocalBackend, says_once_that_it_enforces_no_resources) {
+TEST(LocalBackend, hands_out_each_gpu_once) {
+  ::setenv("CUDA_VISIBLE_DEVICES", "4,GPU-5,6", 1);
   BackendTest test(quiet());
-  LogCapture logged;
-  test.create("plain", "exit 0");
-  EXPECT_EQ(logged.count("not enforced"), 0U);
-  for (auto* name : {"a", "b"}) {
-    auto spec = BackendTest::spec(name, "exit 0");
-    spec.resources = {.cpu = 1, .memory_mb = 100, .gpu = 2};
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  auto create = [&](const char* name, const char* script, int gpus) {
+    auto spec = BackendTest::spec(name, script);
+    spec.resources.gpu = gpus;
     test.backend->create(std::move(spec));
+  };
+  create("two", "wait", 2);
+  create("one", "env CUDA_VISIBLE_DEVICES", 1);
+  try {
+    create("more", "exit 0", 2);
+    FAIL() << "there are no two left";
+  } catch (const EngineError& error) {
+    EXPECT_NE(std::string(error.what()).find("2 GPUs were asked for, and of the 3"),
+              std::string::npos)
+      << error.what();
   }
-  for (auto* name : {"plain", "a", "b"})
-    test.events.last(name);
-  EXPECT_EQ(logged.count("memory_mb 100 and gpu 2"), 1U);
+  test.events.last("one");
+  EXPECT_EQ(test.backend->logs("one"), "CUDA_VISIBLE_DEVICES=6\n");
+  test.backend->terminate("two", std::chrono::milliseconds(0));
+  test.events.last("two");
+  create("again", "env CUDA_VISIBLE_DEVICES", 3);
+  test.events.last("again");
+  EXPECT_EQ(test.backend->logs("again").size(),
+            std::string("CUDA_VISIBLE_DEVICES=4,GPU-5,6\n").size());
 }
 
 TEST(LocalBackend, cuts_very_long_lines_without_losing_a_byte) {
