@@ -12,7 +12,7 @@ FIBER = ("fiber_bench", "{row}")
 THREADS = ("peers/threads", "{row}")
 MULTIPROCESSING = ("peers/multiprocessing_peer.py", "{row}")
 SOCKET_PAIR = ("peers/ping_pong", "{row}")
-
+OBJECTS = ("object_bench", "{row}")
 
 IPYPARALLEL = ("peers/ipyparallel_peer.py", "{row}")
 
@@ -54,6 +54,10 @@ class Row:
     program: tuple = FIBER
 
 
+def multiprocessing_objects(*arguments):
+    return ("peers/multiprocessing_objects_peer.py", *arguments)
+
+
 def _overhead(kind, duration, unit, goals):
     title = f"{'batch' if kind == 'batch' else 'rounds of 5'}, {duration} sleep"
     peers = (("threads", THREADS), ("multiprocessing", MULTIPROCESSING),
@@ -61,6 +65,37 @@ def _overhead(kind, duration, unit, goals):
     if duration != "100us":  # Which the paper has not: some would take minutes for it.
         peers += (("IPyParallel", IPYPARALLEL), *FRAMEWORKS.items())
     return Row(f"overhead_{kind}_{duration}", title, unit, peers, goals)
+
+
+def _both(name, title, unit, local=((), ()), tls=((), ())):
+    """A row of object_bench, and the same over TLS: (peers, goals) of each."""
+    return (Row(f"{name}_local", title, unit, *local, program=OBJECTS),
+            Row(f"{name}_tls", "the same over TLS", unit, *tls, program=OBJECTS))
+
+
+def _simple_queue(zeromq_label):
+    peers = (("multiprocessing.SimpleQueue", multiprocessing_objects("simple_queue_local")),
+             ("ZeroMQ, ipc", ("peers/zeromq_stream", "ipc")),
+             ("ZeroMQ, TCP", ("peers/zeromq_stream", "tcp")))
+    return peers, (Goal(">=", 5.0, "multiprocessing.SimpleQueue"), Goal(">=", 0.5, zeromq_label))
+
+
+def _queue(size, pairs):
+    name, of = f"queue_{size.lower()}_{pairs}", "multiprocessing.Queue"
+    ends = ((of, multiprocessing_objects(f"{name}_local")),), (Goal(">=", 1.0, of),)
+    return _both(name, f"Queue, {size[0]} {size[1:]} items, {pairs} to {pairs}", "MB/s", ends, ends)
+
+
+def _call(raw_label, transport):
+    return ((raw_label, ("peers/ping_pong", f"pipe_{transport}")),
+            ("multiprocessing.Manager", multiprocessing_objects("call_local")))
+
+
+def _env(name, title):
+    peers = tuple((label, multiprocessing_objects(kind, f"{name}_local"))
+                  for label, kind in (("multiprocessing.Manager", "managers"),
+                                      ("pipes, as SubprocVecEnv", "pipes")))
+    return _both(name, title, "steps/s", (peers, ()))
 
 
 _EQUAL = (Goal("<=", 1.01, "multiprocessing"),)
@@ -142,6 +177,32 @@ TABLES = {
             (Goal("<=", 1.0),), also="autoscale_64"),
         Row("recovery", "kill -9 of a worker to its task running elsewhere", "s", (),
             (Goal("<=", 0.2),)),
+    ),
+    "Queues between jobs": (
+        *_both("simple_queue", "SimpleQueue, 64-byte items, 1 to 1", "items/s",
+               _simple_queue("ZeroMQ, ipc"), _simple_queue("ZeroMQ, TCP")),
+        *_queue("1kB", 1), *_queue("1kB", 4), *_queue("1MB", 1), *_queue("1MB", 4),
+    ),
+    "Pipes and objects: 16 bytes there and back": (
+        *_both("pipe", "pipe, driver and job", "round trips/s",
+               ((("raw socket pair", ("peers/ping_pong", "pipe_local")),
+                 ("multiprocessing.Pipe", multiprocessing_objects("pipe_local"))),
+                (Goal(">=", 0.6, "raw socket pair"),)),
+               ((("raw TLS", ("peers/ping_pong", "pipe_tls")),), (Goal(">=", 0.6, "raw TLS"),))),
+        *_both("call", "call of an object, 1 at a time", "round trips/s",
+               (_call("raw socket pair", "local"), (Goal(">=", 0.5, "raw socket pair"),)),
+               (_call("raw TLS", "tls"), (Goal(">=", 0.5, "raw TLS"),))),
+        *_both("call_async", "100 calls in flight", "round trips/s",
+               (_call("raw socket pair", "local"), (Goal(">=", 10.0, "multiprocessing.Manager"),)),
+               (_call("raw TLS", "tls"), (Goal(">=", 10.0, "multiprocessing.Manager"),))),
+        *_both("refs_10k", "10,000 objects made and called once", "s",
+               ((), (Goal("<=", 3.0),)), ((), (Goal("<=", 3.0),))),
+    ),
+    "Remote environments": (
+        *_env("env_10", "10 CartPoles, a call for each"),
+        *_env("env_100", "100 CartPoles, a call for each"),
+        *_env("env_batch_10", "10 CartPoles, a call for all"),
+        *_env("env_batch_100", "100 CartPoles, a call for 10"),
     ),
     "What is asked for": (
         Row("busy_100us", "30,000 tasks that compute for 100 us, 2 workers", "s"),
