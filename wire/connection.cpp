@@ -259,11 +259,12 @@ void Connection::wait_readable() {
 void Connection::write(Lock& lock) {
   if (writing_ || blocked_ || broken_ || closed_)
     return;
+  held_ = 0; // In any case: what was held may have gone with another write.
   if (batch_.empty() && sender_.idle() && !transport_->must_write())
     return;
   writing_ = true;
-  held_ = 0;
   write_queued(lock);
+  held_ = 0; // What came meanwhile went along.
   written_ = std::chrono::steady_clock::now();
   writing_ = false;
   if (closed_)

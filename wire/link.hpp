@@ -63,8 +63,8 @@ public:
   /// calling thread itself writes to the socket when it can. Returns false if the link is
   /// closed.
   virtual bool send(StreamId stream, Bytes head, Payload body = {}) = 0;
-  /// The same for one of many: it may wait for others, to go out together with them, until
-  /// somebody waits as a Waiter, for about 2 ms at most.
+  /// The same for one of many: it may wait for others, to go out together with them,
+  /// until somebody waits as a Waiter, for about 2 ms at most.
   virtual bool send_soon(StreamId stream, Bytes head, Payload body = {}) {
     return send(stream, std::move(head), std::move(body));
   }
