@@ -39,7 +39,7 @@ struct ChannelState {
   /// However it ends, nobody waits on.
   ~ChannelState() {
     for (auto& channel : channels)
-      reply(channel.drop());
+      reply(channel, channel.drop());
   }
 
   caf::behavior make_behavior(std::shared_ptr<ObjectSpace> of, Channel::Limits limits,
@@ -51,7 +51,7 @@ struct ChannelState {
       [this](ObjectAsk& ask) { asked(ask); },
       [this](ProcessGone gone) {
         for (auto& channel : channels)
-          reply(channel.gone(gone.process));
+          reply(channel, channel.gone(gone.process));
       },
       [this](ObjectFreed freed) {
         if (auto* end = find(freed.number)) {
@@ -112,19 +112,21 @@ struct ChannelState {
       Item item{reader.text(), {}, std::move(ask.kept)};
       auto rest = reader.rest().size();
       item.bytes = ask.body.slice(ask.body.size() - rest, rest);
-      return reply(out().put(ask.who, std::move(item)));
+      return reply(out(), out().put(ask.who, std::move(item)));
     }
     case AskKind::get: {
       Reader reader(ask.body.bytes());
-      return reply(in().get(ask.who, reader.empty() ? std::string() : reader.text()));
+      auto type = reader.empty() ? std::string() : reader.text();
+      auto most_ahead = reader.empty() ? 0 : reader.get<std::uint32_t>();
+      return reply(in(), in().get(ask.who, std::move(type), most_ahead));
     }
     case AskKind::poll:
-      return reply(in().poll(ask.who));
+      return reply(in(), in().poll(ask.who));
     case AskKind::join:
-      return reply(in().join(ask.who));
+      return reply(in(), in().join(ask.who));
     case AskKind::task_done:
       if (auto replies = in().task_done()) {
-        reply(std::move(*replies));
+        reply(in(), std::move(*replies));
         return space->answer(ask.who, {Answer::done});
       }
       return refuse(ask.who, "task_done() was called more often than there were items");
@@ -141,11 +143,17 @@ struct ChannelState {
       throw Error("a queue or a pipe can't be called");
     case AskKind::cancel:
       for (auto& channel : channels)
-        reply(channel.cancel(ask.who));
+        reply(channel, channel.cancel(ask.who));
       return;
     case AskKind::took:
       if (end.in != nullptr)
-        reply(end.in->took(ask.who));
+        reply(*end.in, end.in->took(ask.who, index_in(ask.body)));
+      return;
+    case AskKind::give_back:
+      if (end.in != nullptr)
+        reply(*end.in, end.in->give_back(ask.who, index_in(ask.body)));
+      return;
+    case AskKind::recall:
       return;
     }
   }
@@ -153,9 +161,9 @@ struct ChannelState {
   /// A queue can still be emptied; the end of a pipe is of no use any more.
   void close(End& end) {
     if (end.out != nullptr)
-      reply(end.out->close());
+      reply(*end.out, end.out->close());
     if (end.in != nullptr && end.in != end.out)
-      reply(end.in->drop());
+      reply(*end.in, end.in->drop());
   }
 
   void refuse(const Asker& who, const std::string& why) {
@@ -164,8 +172,17 @@ struct ChannelState {
     space->answer(who, {Answer::refused, Payload(std::move(bytes))});
   }
 
-  void reply(Channel::Replies replies) {
+  static std::size_t index_in(const Payload& body) {
+    Reader reader(body.bytes());
+    return reader.empty() ? 0 : reader.get<std::uint32_t>();
+  }
+
+  void reply(const Channel& of, Channel::Replies replies) {
     for (auto& each : replies) {
+      if (each.what == Answer::recalled) {
+        recall(of, each.to);
+        continue;
+      }
       ObjectAnswer answer{each.what, std::move(each.item.bytes),
                           std::move(each.item.kept)};
       if (each.what == Answer::other_type) {
@@ -173,8 +190,33 @@ struct ChannelState {
         Writer(type).text(each.item.type);
         answer.body = Payload(std::move(type));
       }
+      if (!each.ahead.empty()) {
+        answer.what = Answer::values;
+        answer.body = together(answer.body, each.ahead);
+      }
       space->answer(each.to, std::move(answer));
     }
+  }
+
+  static Payload together(const Payload& first, const std::vector<Item>& ahead) {
+    Bytes bytes;
+    Writer writer(bytes);
+    auto append = [&](const Payload& item) {
+      writer.size(item.size());
+      writer.raw(item.bytes().data(), item.size());
+    };
+    writer.size(1 + ahead.size());
+    append(first);
+    for (auto& item : ahead)
+      append(item.bytes);
+    return Payload(std::move(bytes));
+  }
+
+  void recall(const Channel& of, const Asker& who) {
+    auto end =
+      std::find_if(ends.begin(), ends.end(), [&](auto& each) { return each.in == &of; });
+    if (end != ends.end())
+      space->recall(end->number, who);
   }
 
   caf::event_based_actor* self;

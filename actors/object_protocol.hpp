@@ -30,7 +30,8 @@ struct Asker {
 enum class AskKind : std::uint8_t {
   // Of a channel.
   put,       ///< body: an item
-  get,       ///< body: the name of the type that it must have, or nothing
+  get,       ///< body: the name of the type that it must have, or nothing; how many
+             ///< others may come with it
   poll,      ///< answered when there is an item to get
   join,      ///< answered when every item was reported as done
   task_done, ///< an item is done
@@ -40,7 +41,10 @@ enum class AskKind : std::uint8_t {
   call, ///< body: as the object reads it
   // Of all.
   cancel, ///< of a request: answer now
-  took    ///< of a request: what it was answered has been taken over
+  took, ///< of a request: what it was answered has been taken over; body: which of them,
+        ///< nothing: the first
+  give_back, ///< of a request: which of them were not taken, from here on
+  recall     ///< to who asked: give back
 };
 
 enum class Answer : std::uint8_t {
@@ -51,7 +55,9 @@ enum class Answer : std::uint8_t {
   other_type, ///< body: the name of the type of the item that is first
   refused,    ///< body: a text that says why
   failed,     ///< body: the Failure of what a call threw
-  lost        ///< body: a LostCall
+  lost,       ///< body: a LostCall
+  values,     ///< body: how many, each with its size
+  recalled    ///< of one that was answered: AskKind::recall
 };
 
 /// Whether a message goes out at once or with others that follow: Link::send_soon().

@@ -57,10 +57,10 @@ std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Paylo
   return request;
 }
 
-void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request,
-                       AskKind what) {
+void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request, AskKind what,
+                       Payload body) {
   if (object.home == self_)
-    ask_here({self_, request}, object.number, what, {}, {});
+    ask_here({self_, request}, object.number, what, std::move(body), {});
   else
     send({.to = object.home,
           .from = self_,
@@ -68,7 +68,17 @@ void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request,
           .request = request,
           .what = static_cast<std::uint8_t>(what),
           .held = {},
-          .body = {}});
+          .body = std::move(body)});
+}
+
+void ObjectSpace::recall(std::uint64_t number, const Asker& who) {
+  send({.to = who.process,
+        .from = self_,
+        .object = number,
+        .request = who.request,
+        .what = static_cast<std::uint8_t>(AskKind::recall),
+        .held = {},
+        .body = {}});
 }
 
 void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, AskKind what,

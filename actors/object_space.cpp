@@ -276,6 +276,16 @@ void ObjectSpace::arrived(ObjectMessage message) {
            {static_cast<Answer>(message.what), std::move(message.body), std::move(kept)});
     return;
   }
+  if (static_cast<AskKind>(message.what) == AskKind::recall) {
+    std::shared_ptr<ObjectHandle> handle; // Its end takes the lock again.
+    std::unique_lock lock(mutex_);
+    if (auto known = others_.find({message.from, message.object}); known != others_.end())
+      handle = known->second.lock();
+    lock.unlock();
+    if (handle)
+      handle->recall(message.request);
+    return;
+  }
   ask_here({message.from, message.request}, message.object,
            static_cast<AskKind>(message.what), std::move(message.body), std::move(kept));
 }

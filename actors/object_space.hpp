@@ -69,11 +69,25 @@ public:
     return known;
   }
 
+  /// `f` is called with requests whose answer is asked back for; it must not block.
+  void on_recall(std::function<void(std::uint64_t request)> f) {
+    std::lock_guard lock(mutex_);
+    on_recall_ = std::move(f);
+  }
+  void recall(std::uint64_t request) {
+    std::unique_lock lock(mutex_);
+    auto f = on_recall_;
+    lock.unlock();
+    if (f)
+      f(request);
+  }
+
 private:
   std::weak_ptr<ObjectSpace> space_;
   detail::HeldId id_;
   std::mutex mutex_;
   std::weak_ptr<void> users_;
+  std::function<void(std::uint64_t request)> on_recall_;
 };
 
 /// The objects of one process and its way to those of others: who lives here, who holds
@@ -101,6 +115,9 @@ public:
   std::shared_ptr<ObjectHandle> add(const caf::actor& actor);
   void answer(const Asker& who, ObjectAnswer answer, Haste haste = Haste::now);
 
+  /// Asks for what was sent ahead with an answer.
+  void recall(std::uint64_t number, const Asker& who);
+
   // -- of all objects --
 
   /// What `id` names. Null if that is gone, as far as can be known here.
@@ -112,7 +129,8 @@ public:
   std::uint64_t ask(const detail::HeldId& object, AskKind what, Payload body,
                     detail::KeptObjects kept, Done done, Haste haste = Haste::now);
   /// Sends what is not answered. `request` is that of an earlier ask(), or 0.
-  void tell(const detail::HeldId& object, std::uint64_t request, AskKind what);
+  void tell(const detail::HeldId& object, std::uint64_t request, AskKind what,
+            Payload body = {});
 
   /// In a job: waits until what was sent is out of this process.
   void flush();

@@ -12,7 +12,7 @@ namespace detail {
 
 TakenItem::~TakenItem() {
   if (from_)
-    from_->took(request_);
+    from_->took(request_, index_);
 }
 
 ChannelEnd ChannelEnd::queue(std::optional<std::size_t> capacity) {

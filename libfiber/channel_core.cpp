@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/channel_core.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -11,6 +13,11 @@
 #include "libfiber/runtime.hpp"
 
 namespace fiber::detail {
+namespace {
+
+constexpr std::uint32_t most_ahead = 63;
+
+} // namespace
 // -- handles --
 
 std::uint8_t ChannelCore::Use::image() const {
@@ -24,8 +31,18 @@ ChannelCore::Use ChannelCore::Use::of(std::uint8_t image) {
 std::shared_ptr<ChannelCore>
 ChannelCore::of(const ObjectPlace& place,
                 const std::shared_ptr<actors::ObjectHandle>& held, Use use) {
-  return held->users<ChannelCore>(
+  auto core = held->users<ChannelCore>(
     [&] { return std::shared_ptr<ChannelCore>(new ChannelCore(place, held, use)); });
+  held->on_recall([weak = std::weak_ptr(core)](std::uint64_t request) {
+    if (auto known = weak.lock())
+      known->give_back(request);
+  });
+  return core;
+}
+
+ChannelCore::~ChannelCore() {
+  while (!ahead_.empty())
+    give_back(ahead_.front().request);
 }
 
 std::vector<std::shared_ptr<ChannelCore>>
@@ -85,22 +102,95 @@ bool ChannelCore::put(PackedItem item, Clock::time_point limit) {
 std::optional<TakenItem> ChannelCore::get(std::string_view type,
                                           Clock::time_point limit) {
   check_gets();
+  place_.check_open();
+  if (auto item = take_ahead(type))
+    return item;
   PackedItem body;
-  if (!type.empty())
-    Writer(body.bytes).text(type);
-  auto asked = ask(actors::AskKind::get, std::move(body), limit);
+  Writer writer(body.bytes);
+  writer.text(type);
+  writer.put(id().home == place_.objects->self() ? 0 : most_ahead);
+  auto asked = ask(actors::AskKind::get, std::move(body), limit,
+                   [self = std::static_pointer_cast<ChannelCore>(shared_from_this()),
+                    type](std::uint64_t request, auto& answer) {
+                     self->keep_ahead(request, type, answer);
+                   });
   if (!asked)
     return std::nullopt;
   auto& answer = asked->answer;
   if (answer.what == actors::Answer::value)
     return TakenItem(std::static_pointer_cast<ChannelCore>(shared_from_this()),
-                     asked->request, std::move(answer.body), std::move(answer.kept));
+                     asked->request, 0, std::move(answer.body), std::move(answer.kept));
   if (answer.what != actors::Answer::other_type)
     fail(answer);
-  throw Error("the next value is a " +
-              actors::demangle(Reader(answer.body.bytes()).text().c_str()) + ", and a " +
-              actors::demangle(std::string(type).c_str()) +
+  fail_type(Reader(answer.body.bytes()).text(), type);
+}
+
+void ChannelCore::fail_type(const std::string& is, std::string_view asked) {
+  throw Error("the next value is a " + actors::demangle(is.c_str()) + ", and a " +
+              actors::demangle(std::string(asked).c_str()) +
               " was asked for; it is still there");
+}
+
+// -- what was sent ahead --
+
+std::optional<TakenItem> ChannelCore::take_ahead(std::string_view type) {
+  std::lock_guard lock(mutex_);
+  if (ahead_.empty())
+    return std::nullopt;
+  if (type != ahead_type_)
+    fail_type(ahead_type_, type);
+  auto first = std::move(ahead_.front());
+  ahead_.pop_front();
+  return TakenItem(std::static_pointer_cast<ChannelCore>(shared_from_this()),
+                   first.request, first.index, std::move(first.bytes), {});
+}
+
+void ChannelCore::keep_ahead(std::uint64_t request, std::string_view type,
+                             actors::ObjectAnswer& answer) {
+  if (answer.what != actors::Answer::values)
+    return;
+  try {
+    Reader reader(answer.body.bytes());
+    std::vector<Payload> items;
+    for (auto n = reader.size(); n > 0; --n) {
+      auto bytes = reader.raw(reader.size());
+      items.push_back(answer.body.slice(
+        static_cast<std::size_t>(bytes.data() - answer.body.bytes().data()),
+        bytes.size()));
+    }
+    std::lock_guard lock(mutex_);
+    for (std::uint32_t i = 1; i < items.size(); ++i)
+      ahead_.push_back({request, i, std::move(items[i])});
+    ahead_type_ = type;
+    answer.what = actors::Answer::value;
+    answer.body = std::move(items.at(0));
+  } catch (const std::exception&) { // Its home is out of its mind.
+    answer.what = actors::Answer::closed;
+  }
+}
+
+void ChannelCore::give_back(std::uint64_t request) {
+  auto first = std::numeric_limits<std::uint32_t>::max();
+  std::deque<Ahead> last;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(ahead_, [&](auto& item) {
+      if (item.request != request)
+        return false;
+      first = std::min(first, item.index);
+      last.push_back(std::move(item));
+      return true;
+    });
+  }
+  tell(request, actors::AskKind::give_back, first);
+}
+
+void ChannelCore::tell(std::uint64_t request, actors::AskKind what,
+                       std::uint32_t index) const {
+  Bytes body;
+  if (index > 0)
+    Writer(body).put(index);
+  place_.objects->tell(id(), request, what, Payload(std::move(body)));
 }
 
 void ChannelCore::check_gets() const {
@@ -108,13 +198,19 @@ void ChannelCore::check_gets() const {
     throw Error("this end of the pipe only sends");
 }
 
-void ChannelCore::took(std::uint64_t request) {
-  place_.objects->tell(id(), request, actors::AskKind::took);
+void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
+  tell(request, actors::AskKind::took, index);
   place_.objects->flush();
 }
 
 bool ChannelCore::poll(Clock::time_point limit) {
   check_gets();
+  place_.check_open();
+  {
+    std::lock_guard lock(mutex_);
+    if (!ahead_.empty())
+      return true;
+  }
   return ask(actors::AskKind::poll, {}, limit).has_value();
 }
 
@@ -143,6 +239,10 @@ void ChannelCore::close() {
   place_.check_open();
   place_.objects->tell(id(), 0, actors::AskKind::close);
   refuse_sends();
+  std::deque<Ahead> last;
+  std::lock_guard lock(mutex_);
+  if (!ahead_type_.empty()) // The end of a pipe: nothing can be received any more.
+    last.swap(ahead_);
 }
 
 } // namespace fiber::detail

@@ -34,9 +34,10 @@ PackedItem pack_item(std::string_view type, const T& value) {
 /// An item that was got: it goes back if this process dies before the end of this.
 class TakenItem {
 public:
-  TakenItem(std::shared_ptr<ChannelCore> from, std::uint64_t request, Payload bytes,
-            KeptObjects kept)
-    : from_(std::move(from)), request_(request), bytes_(std::move(bytes)),
+  /// `index`: which of the items that answered the request.
+  TakenItem(std::shared_ptr<ChannelCore> from, std::uint64_t request, std::uint32_t index,
+            Payload bytes, KeptObjects kept)
+    : from_(std::move(from)), request_(request), index_(index), bytes_(std::move(bytes)),
       kept_(std::move(kept)) {}
   TakenItem(TakenItem&&) = default;
   TakenItem& operator=(TakenItem&&) = delete;
@@ -53,6 +54,7 @@ public:
 private:
   std::shared_ptr<ChannelCore> from_; ///< Null when moved from.
   std::uint64_t request_;
+  std::uint32_t index_;
   Payload bytes_;
   KeptObjects kept_; ///< What handles in it stand for.
 };

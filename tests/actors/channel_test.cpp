@@ -30,8 +30,8 @@ std::string text_of(const Item& item) {
 
 /// As "to.request:answer", those of values with the item.
 std::string told(const Channel::Replies& replies) {
-  constexpr std::array names{"done",      "value",      "closed",
-                             "cancelled", "other_type", "refused"};
+  constexpr std::array names{"done",    "value",  "closed", "cancelled", "other_type",
+                             "refused", "failed", "lost",   "values",    "recalled"};
   std::string all;
   for (auto& reply : replies) {
     all += (all.empty() ? "" : " ") + std::to_string(reply.to.process) + "." +
@@ -40,6 +40,8 @@ std::string told(const Channel::Replies& replies) {
            : reply.what == Answer::other_type
              ? "not " + reply.item.type
              : names.at(static_cast<std::size_t>(reply.what));
+    for (auto& item : reply.ahead)
+      all += "+" + text_of(item);
   }
   return all;
 }
@@ -201,13 +203,126 @@ TEST(Channel, joins_when_all_is_done) {
   EXPECT_FALSE(channel.task_done());
 }
 
+TEST(Channel, sends_items_ahead_while_nobody_else_waits) {
+  Channel channel({.alone = 0});
+  for (std::uint64_t i = 0; i < 4; ++i)
+    channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
+  EXPECT_EQ(told(channel.get(get1, {}, 2)), "2.1:a+b+c");
+  EXPECT_EQ(channel.size(), 3U); // What was not asked for can be got by others.
+}
+
+TEST(Channel, sends_nothing_ahead_to_who_was_alone_for_too_short_a_time) {
+  Channel channel({.alone = 2});
+  for (std::uint64_t i = 0; i < 6; ++i)
+    channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
+  EXPECT_EQ(told(channel.get({2, 1}, {}, 2)), "2.1:a");
+  EXPECT_EQ(told(channel.get({3, 2}, {}, 2)), "3.2:b");
+  EXPECT_EQ(told(channel.get({3, 3}, {}, 2)), "3.3:c");
+  EXPECT_EQ(told(channel.get({3, 4}, {}, 1)), "3.4:d+e");
+}
+
+TEST(Channel, gives_nobody_later_items_than_those_it_has_recalled) {
+  Channel channel({.alone = 0});
+  for (std::uint64_t i = 0; i < 4; ++i)
+    channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
+  EXPECT_EQ(told(channel.get(get1, {}, 2)), "2.1:a+b+c");
+  EXPECT_EQ(told(channel.get(get2, {}, 2)), "2.1:recalled"); // Though d is there.
+  EXPECT_EQ(told(channel.give_back(get1, 2)), "3.1:c");
+}
+
+TEST(Channel, recalls_what_it_has_sent_ahead_for_who_waits) {
+  Channel channel({.alone = 0});
+  for (auto [who, text] : {std::pair{put1, "a"}, {put2, "b"}, {put3, "c"}})
+    channel.put(who, item(text));
+  channel.get(get1, {}, 5);
+  channel.took(get1);
+  EXPECT_EQ(told(channel.get(get2, {})), "2.1:recalled");
+  EXPECT_EQ(told(channel.get({3, 2}, {})), ""); // Once.
+  channel.took(get1, 1);
+  EXPECT_EQ(told(channel.give_back(get1, 2)), "3.1:c");
+  EXPECT_EQ(channel.size(), 0U);
+}
+
+TEST(Channel, does_not_cancel_who_waits_for_what_was_recalled) {
+  Channel channel({.alone = 0});
+  channel.put(put1, item("a"));
+  channel.put(put2, item("b"));
+  channel.get(get1, {}, 5);
+  EXPECT_EQ(told(channel.get(get2, {})), "2.1:recalled");
+  EXPECT_EQ(told(channel.cancel(get2)), "");
+  EXPECT_EQ(told(channel.give_back(get1, 1)), "3.1:b");
+  channel.get({3, 2}, {});
+  EXPECT_EQ(told(channel.cancel({3, 2})), "3.2:cancelled");
+}
+
+TEST(Channel, cancels_when_nothing_has_come_back) {
+  Channel channel({.alone = 0});
+  channel.put(put1, item("a"));
+  channel.put(put2, item("b"));
+  channel.get(get1, {}, 5);
+  channel.get(get2, {});
+  EXPECT_EQ(told(channel.cancel(get2)), "");
+  EXPECT_EQ(told(channel.took(get1, 1)), "3.1:cancelled");
+  EXPECT_EQ(told(channel.give_back(get1, SIZE_MAX)), "");
+}
+
+TEST(Channel, recalls_for_who_asks_whether_there_is_anything) {
+  Channel channel({.alone = 0});
+  channel.put(put1, item("a"));
+  channel.put(put2, item("b"));
+  channel.get(get1, {}, 5);
+  EXPECT_EQ(told(channel.poll(get2)), "2.1:recalled");
+  EXPECT_EQ(told(channel.give_back(get1, 1)), "3.1:done");
+  EXPECT_EQ(told(channel.get(get2, {})), "3.1:b");
+}
+
+TEST(Channel, puts_back_what_a_dead_consumer_was_sent_ahead) {
+  Channel channel({.alone = 0});
+  for (auto [who, text] : {std::pair{put1, "a"}, {put2, "b"}, {put3, "c"}})
+    channel.put(who, item(text));
+  channel.get(get1, {}, 5);
+  channel.took(get1);
+  channel.took(get1, 1);
+  channel.gone(2);
+  EXPECT_EQ(told(channel.get(get2, {}, 5)), "3.1:c");
+}
+
+TEST(Channel, has_no_room_for_what_was_sent_ahead) {
+  Channel channel({.items = 2, .puts_wait = true, .alone = 0});
+  channel.put(put1, item("a"));
+  channel.put(put2, item("b"));
+  EXPECT_EQ(told(channel.get(get1, {}, 5)), "2.1:a+b");
+  EXPECT_EQ(told(channel.put(put3, item("c"))), "1.3:done");
+  EXPECT_EQ(told(channel.put({1, 4}, item("d"))), "");
+  EXPECT_EQ(told(channel.took(get1, 1)), "1.4:done");
+}
+
+TEST(Channel, sends_nothing_of_another_type_ahead) {
+  Channel channel({.alone = 0});
+  channel.put(put1, item("a", "int"));
+  channel.put(put2, item("b", "double"));
+  EXPECT_EQ(told(channel.get(get1, "int", 5)), "2.1:a");
+}
+
+TEST(Channel, waits_at_its_end_for_what_was_sent_ahead) {
+  Channel channel({.alone = 0});
+  channel.put(put1, item("a"));
+  channel.put(put2, item("b"));
+  channel.get(get1, {}, 5);
+  channel.took(get1);
+  EXPECT_EQ(told(channel.close()), "");
+  EXPECT_EQ(told(channel.get(get2, {})), "2.1:recalled");
+  EXPECT_EQ(told(channel.took(get1, 1)), "3.1:closed");
+}
+
 /// Producers and consumers that do anything at any time, and die.
 class History {
 public:
   explicit History(unsigned seed)
     : random_(seed), channel_({.items = draw(4) == 0 ? std::size_t{2} : SIZE_MAX,
                                .bytes = draw(3) == 0 ? std::size_t{40} : 100000,
-                               .puts_wait = draw(2) == 0}) {}
+                               .puts_wait = draw(2) == 0,
+                               .alone = draw(3)}) {}
 
   void run() {
     for (int step = 0; step < 300; ++step)
@@ -217,14 +332,18 @@ public:
       hear(channel_.gone(process));
     waiting_gets_.clear();
     taken_.clear();
+    ahead_.clear();
     hear(channel_.close());
     constexpr std::uint64_t last = 1000;
     std::uint64_t request = 0;
     while (!closed_for_.contains({last, request})) {
+      while (!ahead_.empty())
+        take_ahead(last);
       waiting_gets_.insert({last, ++request});
-      hear(channel_.get({last, request}, {}));
+      hear(channel_.get({last, request}, {}, draw(4)));
+      obey_recalls();
       ASSERT_FALSE(waiting_gets_.contains({last, request})) << "it hangs";
-      take({last, request});
+      take({{last, request}, 0});
     }
     check();
   }
@@ -232,7 +351,14 @@ public:
 private:
   unsigned draw(unsigned n) { return static_cast<unsigned>(random_() % n); }
 
+  void obey_recalls() {
+    for (auto& who : std::exchange(recalled_, {}))
+      give_back(who);
+  }
+
   void act() {
+    if (draw(3) == 0)
+      obey_recalls();
     auto process = consumers_.at(draw(3));
     switch (draw(8)) {
     case 0:
@@ -246,9 +372,11 @@ private:
     }
     case 3:
     case 4: {
+      if (take_ahead(process))
+        return;
       Asker who{process, ++requests_};
       waiting_gets_.insert(who);
-      return hear(channel_.get(who, {}));
+      return hear(channel_.get(who, {}, draw(2) * draw(5)));
     }
     case 5:
       if (!taken_.empty())
@@ -263,22 +391,49 @@ private:
         return;
       // Its successor has another number.
       std::erase_if(waiting_gets_, [&](auto& who) { return who.process == process; });
-      std::erase_if(taken_, [&](auto& each) { return each.first.process == process; });
+      auto is_its = [&](auto& each) { return each.first.first.process == process; };
+      std::erase_if(taken_, is_its);
+      std::erase_if(ahead_, is_its);
       *std::find(consumers_.begin(), consumers_.end(), process) = ++last_process_;
       hear(channel_.gone(process));
     }
   }
 
-  void take(const Asker& who) {
-    if (auto taken = taken_.find(who); taken != taken_.end()) {
+  using Handed = std::pair<Asker, std::size_t>;
+
+  void take(Handed as) {
+    if (auto taken = taken_.find(as); taken != taken_.end()) {
       got_.push_back(taken->second);
       taken_.erase(taken);
-      hear(channel_.took(who));
+      hear(channel_.took(as.first, as.second));
     }
+  }
+  /// Asks that process for nothing, as it has something. False if it has not.
+  bool take_ahead(std::uint64_t process) {
+    auto first = ahead_.lower_bound({{process, 0}, 0});
+    if (first == ahead_.end() || first->first.first.process != process)
+      return false;
+    auto as = first->first;
+    taken_.insert(*first);
+    ahead_.erase(first);
+    take(as);
+    return true;
+  }
+  /// As its process does, which may have begun to take some of them.
+  void give_back(const Asker& who) {
+    auto first = ahead_.lower_bound({who, 0});
+    auto any = first != ahead_.end() && first->first.first == who;
+    auto index = any ? first->first.second : SIZE_MAX;
+    std::erase_if(ahead_, [&](auto& each) { return each.first.first == who; });
+    hear(channel_.give_back(who, index));
   }
 
   void hear(const Channel::Replies& replies) {
     for (auto& reply : replies) {
+      if (reply.what == Answer::recalled) {
+        recalled_.push_back(reply.to);
+        continue;
+      }
       if (auto put = waiting_puts_.find(reply.to); put != waiting_puts_.end()) {
         if (reply.what == Answer::done)
           accepted_.insert(put->second);
@@ -286,9 +441,11 @@ private:
         continue;
       }
       ASSERT_EQ(waiting_gets_.erase(reply.to), 1U) << "answered twice";
-      if (reply.what == Answer::value)
-        check_is_first(taken_[reply.to] = text_of(reply.item));
-      else if (reply.what == Answer::closed)
+      if (reply.what == Answer::value) {
+        check_is_first(taken_[{reply.to, 0}] = text_of(reply.item));
+        for (auto& item : reply.ahead)
+          ahead_[{reply.to, ++last_ahead_[reply.to]}] = text_of(item);
+      } else if (reply.what == Answer::closed)
         closed_for_.insert(reply.to);
     }
   }
@@ -299,9 +456,10 @@ private:
     for (auto before = accepted_.lower_bound({process, 0});
          before != accepted_.lower_bound({process, number}); ++before) {
       auto name = std::to_string(process) + " " + std::to_string(before->second);
+      auto is_it = [&](auto& each) { return each.second == name; };
       EXPECT_TRUE(std::find(got_.begin(), got_.end(), name) != got_.end() ||
-                  std::any_of(taken_.begin(), taken_.end(),
-                              [&](auto& each) { return each.second == name; }))
+                  std::any_of(taken_.begin(), taken_.end(), is_it) ||
+                  std::any_of(ahead_.begin(), ahead_.end(), is_it))
         << text << " came before " << name;
     }
   }
@@ -322,7 +480,10 @@ private:
   std::map<std::uint64_t, std::uint64_t> put_;
   std::map<Asker, std::pair<std::uint64_t, std::uint64_t>> waiting_puts_;
   std::set<Asker> waiting_gets_, closed_for_;
-  std::map<Asker, std::string> taken_; ///< Answered, and not taken over.
+  std::map<Handed, std::string> taken_; ///< Answered, and not taken over.
+  std::map<Handed, std::string> ahead_; ///< The same, not asked for.
+  std::map<Asker, std::size_t> last_ahead_;
+  std::vector<Asker> recalled_; ///< And not heard of it yet.
   std::set<std::pair<std::uint64_t, std::uint64_t>> accepted_;
   std::vector<std::string> got_;
 };
