@@ -151,6 +151,7 @@ void ManagedObjects::gone(std::uint64_t process) {
     return true;
   });
   std::erase_if(lost_, [&](auto& who) { return who.process == process; });
+  std::erase_if(passed_on_, [&](auto& each) { return each.first.process == process; });
   for (auto at = answers_.lower_bound({process, 0});
        at != answers_.end() && at->first.process == process; at = answers_.erase(at))
     last.push_back(std::move(at->second));
@@ -268,7 +269,7 @@ void ManagedObjects::answered(const Asker& who, std::uint64_t host, std::uint64_
   auto state = State::up;
   {
     std::lock_guard lock(mutex_);
-    passed_on_.erase(who);
+    auto awaited = passed_on_.erase(who) > 0; // Else its process is gone.
     state = state_;
     from = host_;
     auto now = state == State::up || state == State::restoring;
@@ -276,7 +277,7 @@ void ManagedObjects::answered(const Asker& who, std::uint64_t host, std::uint64_
       lost_.insert(who); // How it was lost is not known yet.
       return;
     }
-    if (!answer.kept.empty())
+    if (!answer.kept.empty() && awaited)
       answers_[who] = answer.kept;
   }
   if (answer.what == Answer::closed && state != State::ended)
@@ -310,14 +311,22 @@ void ManagedObjects::refuse(const Asker& who, const char* why) {
 // -- hosts come and go --
 
 void ManagedObjects::ready(std::shared_ptr<ObjectHandle> host) {
-  auto first = false;
+  auto first = false, late = false;
   {
     std::lock_guard lock(mutex_);
-    if (state_ != State::waiting || !host)
+    late = state_ == State::ended;
+    if (state_ == State::waiting && host) {
+      host_ = host;
+      first = ++hosts_ == 1;
+      state_ = State::restoring;
+    } else if (!late || !host) {
       return;
-    host_ = std::move(host);
-    first = ++hosts_ == 1;
-    state_ = State::restoring;
+    }
+  }
+  if (late) {
+    space_->ask(host->held_id(), AskKind::call, Payload(head_of(0, ObjectOp::stop)), {},
+                [host](std::uint64_t, const auto&) {});
+    return;
   }
   if (first)
     open_up();
@@ -346,16 +355,19 @@ void ManagedObjects::remake() {
 }
 
 void ManagedObjects::remade(std::uint64_t host, const ObjectAnswer& answer) {
-  if (answer.what == Answer::failed) {
-    Reader reader(answer.body.bytes());
-    return failed_(std::make_exception_ptr(RemoteError(read_failure(reader))));
-  }
   {
     std::lock_guard lock(mutex_);
-    if (answer.what != Answer::done || host != hosts_ || --to_remake_ > 0)
+    if (host != hosts_ || state_ != State::restoring || to_remake_ == 0)
+      return;
+    auto failed = answer.what == Answer::failed;
+    to_remake_ = failed ? 0 : to_remake_ - (answer.what == Answer::done ? 1 : 0);
+    if (!failed && (answer.what != Answer::done || to_remake_ > 0))
       return;
   }
-  restore();
+  if (answer.what == Answer::done)
+    return restore();
+  Reader reader(answer.body.bytes());
+  failed_(std::make_exception_ptr(RemoteError(read_failure(reader))));
 }
 
 void ManagedObjects::restore() {

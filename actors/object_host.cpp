@@ -92,12 +92,31 @@ void ObjectHost::cancel(const Asker& who) {
 }
 
 void ObjectHost::stop() {
+  std::deque<Request> last; // Calls that run may wait for these.
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (auto& [number, strand] : strands_)
+      for (auto& request : std::exchange(strand->requests, {}))
+        last.push_back(std::move(request));
+    for (auto* waiter : idle_)
+      waiter->wake();
+    if (stopped_)
+      stopped_->wake();
+  }
+  for (auto& request : last)
+    objects_->answer(request.who, {});
+}
+
+bool ObjectHost::destroy_stopped() {
+  std::vector<std::unique_ptr<detail::LivingObject>> last;
   std::lock_guard lock(mutex_);
-  stopping_ = true;
-  for (auto* waiter : idle_)
-    waiter->wake();
-  if (stopped_)
-    stopped_->wake();
+  if (!stopping_)
+    return false;
+  for (auto& [number, strand] : strands_)
+    if (!strand->running)
+      last.push_back(std::move(strand->object));
+  return true;
 }
 
 // -- threads --
@@ -163,9 +182,11 @@ bool ObjectHost::step_locked(std::unique_lock<std::mutex>& lock) {
     return false;
   auto strand = std::move(ready_.front());
   ready_.pop_front();
+  strand->running = true;
   lock.unlock();
   run_strand(*strand);
   lock.lock();
+  strand->running = false;
   if (strand->requests.empty())
     strand->busy = false;
   else

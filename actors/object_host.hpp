@@ -36,6 +36,9 @@ public:
   /// Instead of run(), where there is one thread for all: runs one call on this one.
   /// False if there is none.
   bool step();
+  /// The same: destroys all objects but one whose call goes on, if it was told to stop.
+  /// Else false.
+  bool destroy_stopped();
 
   void asked(ObjectAsk ask) override;
   void freed(std::uint64_t) override {}
@@ -66,6 +69,7 @@ private:
     const std::uint64_t number;
     std::deque<Request> requests;
     bool busy = false; ///< It stands in ready_, or a thread is at it.
+    bool running = false;
     std::unique_ptr<detail::LivingObject> object;
   };
   using StrandPtr = std::shared_ptr<Strand>;

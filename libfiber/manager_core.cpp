@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "actors/manager_actor.hpp"
-#include "actors/object_host.hpp"
 #include "actors/process_trace.hpp"
 #include "libfiber/ref_core.hpp"
 #include "libfiber/resource_check.hpp"
@@ -31,19 +30,18 @@ std::shared_ptr<ManagerCore> ManagerCore::make(const ManagerOptions& options) {
   if (options.restore)
     objects->set_restore(options.restore);
   auto control = objects->open();
-  std::shared_ptr<ManagerCore> core(new ManagerCore(place, control, objects));
+  std::shared_ptr<ManagerCore> core(new ManagerCore(place, control, objects, actor));
   core->start(options);
-  *actor = core->actor_;
   return core;
 }
 
 void ManagerCore::start(const ManagerOptions& options) {
   auto& runtime = place_.runtime;
   if (runtime->is_inline()) {
-    auto host =
+    host_ =
       std::make_shared<actors::ObjectHost>(options.threads, place_.objects, nullptr);
-    runtime->run_calls_of(host);
-    objects_->ready(place_.objects->add(std::move(host)));
+    runtime->run_calls_of(host_);
+    objects_->ready(place_.objects->add(host_));
     return;
   }
   auto services = runtime->services();
@@ -81,7 +79,7 @@ void ManagerCore::start(const ManagerOptions& options) {
                           .control = held_,
                           .start_job = std::move(start_job),
                           .ended = ended_},
-                         actor_);
+                         *actor_);
 }
 
 void ManagerCore::fail_closed() const {
@@ -112,14 +110,26 @@ void ManagerCore::set_restore(AnyCallable restore) {
   objects_->set_restore(std::move(restore));
 }
 
+void ManagerCore::check_open() const {
+  if (over_)
+    fail_closed();
+  place_.check_open();
+}
+
 void ManagerCore::shutdown() {
-  if (place_.runtime->is_inline())
-    return objects_->end([] {});
+  over_ = true;
+  if (host_) {
+    objects_->end([] {});
+    while (!host_->destroy_stopped() && place_.runtime->run_one())
+      ;
+    return;
+  }
   try {
-    place_.runtime->tell(actor_, actors::EndManager{});
+    place_.runtime->tell(*actor_, actors::EndManager{});
   } catch (const Closed&) { // With which it ends.
     return;
   }
+  actors::ObjectHost::Pause pause;
   ended_->wait_until(Clock::time_point::max());
 }
 
@@ -149,6 +159,10 @@ Manager::~Manager() {
 
 detail::ObjectRef Manager::create_object(detail::PackedItem recipe) {
   return core_->create(std::move(recipe));
+}
+
+void Manager::check_open() const {
+  core_->check_open();
 }
 
 void Manager::set_restore(AnyCallable restore) {

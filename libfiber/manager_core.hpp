@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include <caf/all.hpp>
 
 #include "actors/managed_objects.hpp"
+#include "actors/object_host.hpp"
 #include "actors/signal.hpp"
 #include "fiber/manager.hpp"
 #include "libfiber/object_core.hpp"
@@ -20,20 +22,25 @@ public:
 
   /// A handle to a new object, made as `recipe` says. Throws what came instead.
   ObjectRef create(PackedItem recipe);
+  void check_open() const;
   void set_restore(AnyCallable restore);
   void shutdown();
-  void release() override { actor_ = nullptr; }
+  void release() override { *actor_ = nullptr; }
 
 private:
   ManagerCore(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> control,
-              std::shared_ptr<actors::ManagedObjects> objects)
-    : ObjectCore(std::move(place), std::move(control)), objects_(std::move(objects)) {}
+              std::shared_ptr<actors::ManagedObjects> objects,
+              std::shared_ptr<caf::actor> actor)
+    : ObjectCore(std::move(place), std::move(control)), objects_(std::move(objects)),
+      actor_(std::move(actor)) {}
   void start(const ManagerOptions& options);
   [[noreturn]] void fail_closed() const override;
 
   const std::shared_ptr<actors::ManagedObjects> objects_;
   const std::shared_ptr<actors::Signal> ended_ = std::make_shared<actors::Signal>();
-  caf::actor actor_; ///< None on an inline session.
+  std::atomic<bool> over_ = false;
+  const std::shared_ptr<caf::actor> actor_;  ///< None on an inline session.
+  std::shared_ptr<actors::ObjectHost> host_; ///< There only.
 };
 
 } // namespace fiber::detail

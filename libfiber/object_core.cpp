@@ -107,7 +107,8 @@ ObjectCore::ObjectCore(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> 
   : place_(std::move(place)), held_(std::move(held)), window_(place_.wait_point()) {}
 
 std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedItem body,
-                                                 Clock::time_point limit) {
+                                                 Clock::time_point limit,
+                                                 const Seen& seen) {
   place_.check_open();
   place_.check_may_wait();
   actors::check_size(body.bytes.size());
@@ -120,7 +121,9 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
   call->point = place_.wait_point();
   auto request =
     place_.objects->ask(id(), what, Payload(std::move(body.bytes)), std::move(body.kept),
-                        [call](std::uint64_t, actors::ObjectAnswer answer) {
+                        [call, seen](std::uint64_t of, actors::ObjectAnswer answer) {
+                          if (seen)
+                            seen(of, answer);
                           std::lock_guard lock(call->point->mutex());
                           call->answer = std::move(answer);
                           call->point->wake();
@@ -151,18 +154,25 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
   return Asked{request, std::move(*call->answer)};
 }
 
-std::optional<std::uint64_t> ObjectCore::post(actors::AskKind what, PackedItem item,
-                                              Clock::time_point limit, Then then) {
+std::uint64_t ObjectCore::post(actors::AskKind what, PackedItem item, Then then,
+                               actors::Haste haste) {
+  place_.check_open();
+  actors::check_size(item.bytes.size());
+  return place_.objects->ask(id(), what, Payload(std::move(item.bytes)),
+                             std::move(item.kept), std::move(then), haste);
+}
+
+bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point limit) {
   place_.check_open();
   place_.check_may_wait();
-  actors::check_size(item.bytes.size());
   auto size = item.bytes.size() + actors::Item::item_overhead;
   auto may_go = [&] {
     return closed_ || in_flight_ == 0 || in_flight_ + size <= window_bytes;
   };
+  actors::check_size(item.bytes.size());
   for (;;) {
     if (!place_.wait(*window_, may_go, limit))
-      return std::nullopt;
+      return false;
     std::lock_guard lock(window_->mutex());
     if (closed_)
       fail_closed();
@@ -171,25 +181,15 @@ std::optional<std::uint64_t> ObjectCore::post(actors::AskKind what, PackedItem i
     in_flight_ += size;
     break;
   }
-  return place_.objects->ask(
-    id(), what, Payload(std::move(item.bytes)), std::move(item.kept),
-    [known = shared_from_this(), size, then = std::move(then)](std::uint64_t request,
-                                                               auto answer) {
-      {
-        std::lock_guard lock(known->window_->mutex());
-        known->in_flight_ -= size;
-        known->closed_ = known->closed_ || answer.what == actors::Answer::closed;
-        known->window_->wake();
-      }
-      if (then)
-        then(request, std::move(answer));
-    },
-    actors::Haste::soon);
-}
-
-bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point limit) {
-  if (!post(what, std::move(item), limit, nullptr))
-    return false;
+  auto answered = [known = shared_from_this(), size](std::uint64_t, const auto& answer) {
+    std::lock_guard lock(known->window_->mutex());
+    known->in_flight_ -= size;
+    known->closed_ = known->closed_ || answer.what == actors::Answer::closed;
+    known->window_->wake();
+  };
+  // In a job each goes out by itself, so that it is gone when this returns.
+  auto haste = place_.runtime ? actors::Haste::soon : actors::Haste::now;
+  post(what, std::move(item), std::move(answered), haste);
   place_.objects->flush();
   std::lock_guard lock(window_->mutex());
   if (closed_)

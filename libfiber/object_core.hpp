@@ -65,15 +65,18 @@ protected:
   ObjectCore(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> held);
 
   /// Waits for the answer. Nothing if the limit passed, and then nothing has been done.
-  std::optional<Asked> ask(actors::AskKind what, PackedItem body,
-                           Clock::time_point limit);
+  /// `seen` sees it before what comes after it.
+  using Seen = std::function<void(std::uint64_t request, actors::ObjectAnswer& answer)>;
+  std::optional<Asked> ask(actors::AskKind what, PackedItem body, Clock::time_point limit,
+                           const Seen& seen = nullptr);
   using Then = std::function<void(std::uint64_t request, actors::ObjectAnswer answer)>;
-  /// Does not wait for the answer, of which it tells `then`, as long as not too much is
-  /// without one: nothing if that is so until the limit. Throws Closed if an earlier
-  /// answer was `closed`. Returns the request's number.
-  std::optional<std::uint64_t> post(actors::AskKind what, PackedItem item,
-                                    Clock::time_point limit, Then then);
-  /// The same for what nobody waits for and what is to outlive this process.
+  /// Does not wait for the answer, of which it tells `then`. Returns the request's
+  /// number.
+  std::uint64_t post(actors::AskKind what, PackedItem item, Then then,
+                     actors::Haste haste);
+  /// The same for what nobody waits for and what is to outlive this process. Waits while
+  /// too much of it has no answer: false if that is so until the limit. Throws Closed if
+  /// an earlier answer was `closed`.
   bool send(actors::AskKind what, PackedItem item, Clock::time_point limit);
   /// From now on send() throws.
   void refuse_sends();

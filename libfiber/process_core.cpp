@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/node_protocol.hpp"
+#include "actors/object_host.hpp"
 #include "libfiber/inline_patience.hpp"
 #include "libfiber/process_table.hpp"
 #include "libfiber/resource_check.hpp"
@@ -141,8 +142,10 @@ std::shared_ptr<const actors::ProcessEnd> ProcessCore::ended_well() const {
 /// On an inline session a process of async() runs while somebody waits.
 template <class T>
 bool ProcessCore::await(const actors::Reply<T>& reply, Clock::time_point limit) const {
-  if (!runtime_->is_inline())
+  if (!runtime_->is_inline()) {
+    actors::ObjectHost::Pause pause;
     return reply.wait_until(limit);
+  }
   InlinePatience patience;
   while (!reply.is_set()) {
     if (Clock::now() >= limit)

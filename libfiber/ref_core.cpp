@@ -58,6 +58,8 @@ RawOutcome outcome_of_call(actors::ObjectSpace& objects, const HeldId& object,
     return {{}, std::make_exception_ptr(Cancelled("cancelled before it began"))};
   case Answer::closed:
   case Answer::other_type:
+  case Answer::values:
+  case Answer::recalled:
     break;
   }
   return {{},
@@ -102,15 +104,15 @@ std::shared_ptr<Results> RefCore::async(PackedItem item) {
                                                std::move(cancel), place_.leadership());
   results->add_submitted(1);
   results->all_submitted();
-  auto number =
-    post(actors::AskKind::call, std::move(item), Results::forever,
-         [self, results](std::uint64_t of, actors::ObjectAnswer answer) {
-           std::vector<actors::Completion> completions;
-           completions.push_back({0, outcome_of_call(*self->place_.objects, self->id(),
-                                                     of, std::move(answer))});
-           results->deliver(std::move(completions));
-         });
-  *request = *number;
+  *request = post(
+    actors::AskKind::call, std::move(item),
+    [self, results](std::uint64_t of, actors::ObjectAnswer answer) {
+      std::vector<actors::Completion> completions;
+      completions.push_back(
+        {0, outcome_of_call(*self->place_.objects, self->id(), of, std::move(answer))});
+      results->deliver(std::move(completions));
+    },
+    actors::Haste::soon);
   return results;
 }
 

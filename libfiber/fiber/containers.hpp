@@ -131,13 +131,15 @@ private:
   Ref<Map> ref_;
 };
 
-/// A sequence, as Python's manager.list().
+namespace detail {
+
+/// What List and Array have in common.
 template <class T>
-class List {
+class Sequence {
 public:
   using Vector = std::vector<T>;
 
-  /// These throw RemoteError (std::out_of_range) if there is no element `i`.
+  /// Throws RemoteError (std::out_of_range) if there is no element `i`, as set() does.
   T at(std::size_t i) const {
     return ref_.call(
       [](const Vector& items, std::size_t at) -> T { return items.at(at); }, i);
@@ -146,13 +148,40 @@ public:
     ref_.call([](Vector& items, std::size_t at, T& v) { items.at(at) = std::move(v); }, i,
               value);
   }
+  /// Elements from `from` to before `to`, as far as they are there.
+  Vector slice(std::size_t from = 0, std::size_t to = SIZE_MAX) const {
+    return ref_.call([](const Vector& items, std::size_t first,
+                        std::size_t last) { return slice_of(items, first, last); },
+                     from, to);
+  }
+  std::size_t size() const {
+    return ref_.call([](const Vector& items) { return items.size(); });
+  }
+
+  const Ref<Vector>& ref() const { return ref_; }
+  bool operator==(const Sequence&) const = default;
+  void fiber_pack(Writer& writer) const { ref_.fiber_pack(writer); }
+
+protected:
+  explicit Sequence(Ref<Vector> ref) : ref_(std::move(ref)) {}
+  Ref<Vector> ref_;
+};
+
+} // namespace detail
+
+/// A sequence, as Python's manager.list().
+template <class T>
+class List : public detail::Sequence<T> {
+public:
+  using typename detail::Sequence<T>::Vector;
+
   void push_back(const T& value) const {
-    ref_.call([](Vector& items, T& v) { items.push_back(std::move(v)); }, value);
+    this->ref_.call([](Vector& items, T& v) { items.push_back(std::move(v)); }, value);
   }
   /// Removes the last element and returns it. RemoteError (std::out_of_range) if there is
   /// none.
   T pop_back() const {
-    return ref_.call([](Vector& items) {
+    return this->ref_.call([](Vector& items) {
       if (items.empty())
         throw std::out_of_range("pop_back() of an empty List");
       T last = std::move(items.back());
@@ -162,7 +191,7 @@ public:
   }
   /// Before element `i`; at the end if that is the size.
   void insert(std::size_t i, const T& value) const {
-    ref_.call(
+    this->ref_.call(
       [](Vector& items, std::size_t at, T& v) {
         if (at > items.size())
           detail::throw_out_of_range("List::insert", at, items.size());
@@ -171,7 +200,7 @@ public:
       i, value);
   }
   void erase(std::size_t i) const {
-    ref_.call(
+    this->ref_.call(
       [](Vector& items, std::size_t at) {
         if (at >= items.size())
           detail::throw_out_of_range("List::erase", at, items.size());
@@ -182,7 +211,7 @@ public:
   /// Appends all of a range at once.
   template <std::ranges::input_range Range>
   void extend(Range&& range) const {
-    ref_.call(
+    this->ref_.call(
       [](Vector& items, Vector& more) {
         items.insert(items.end(), std::make_move_iterator(more.begin()),
                      std::make_move_iterator(more.end()));
@@ -190,29 +219,13 @@ public:
       detail::collect<T>(std::forward<Range>(range)));
   }
   void extend(std::initializer_list<T> items) const { extend(Vector(items)); }
-  /// Elements from `from` to before `to`, as far as they are there.
-  Vector slice(std::size_t from = 0, std::size_t to = SIZE_MAX) const {
-    return ref_.call(
-      [](const Vector& items, std::size_t first, std::size_t last) {
-        return detail::slice_of(items, first, last);
-      },
-      from, to);
-  }
-  std::size_t size() const {
-    return ref_.call([](const Vector& items) { return items.size(); });
-  }
-
-  const Ref<Vector>& ref() const { return ref_; }
-  bool operator==(const List&) const = default;
-  void fiber_pack(Writer& writer) const { ref_.fiber_pack(writer); }
   static List fiber_unpack(Reader& reader) {
     return List(Ref<Vector>::fiber_unpack(reader));
   }
 
 private:
   friend class Manager;
-  explicit List(Ref<Vector> ref) : ref_(std::move(ref)) {}
-  Ref<Vector> ref_;
+  explicit List(Ref<Vector> ref) : detail::Sequence<T>(std::move(ref)) {}
 };
 
 namespace detail {
@@ -274,23 +287,14 @@ private:
 
 /// So many elements, as Python's manager.Array().
 template <class T>
-class Array {
+class Array : public detail::Sequence<T> {
 public:
-  using Vector = std::vector<T>;
+  using typename detail::Sequence<T>::Vector;
 
-  /// These throw RemoteError (std::out_of_range) if there is no element `i`.
-  T at(std::size_t i) const {
-    return ref_.call(
-      [](const Vector& items, std::size_t at) -> T { return items.at(at); }, i);
-  }
-  void set(std::size_t i, const T& value) const {
-    ref_.call([](Vector& items, std::size_t at, T& v) { items.at(at) = std::move(v); }, i,
-              value);
-  }
   /// Sets elements from `from` on, all or, if they do not fit, none.
   template <std::ranges::input_range Range>
   void assign(std::size_t from, Range&& range) const {
-    ref_.call(
+    this->ref_.call(
       [](Vector& items, std::size_t at, Vector& some) {
         if (at > items.size() || some.size() > items.size() - at)
           detail::throw_out_of_range("Array::assign", at + some.size(), items.size());
@@ -299,29 +303,13 @@ public:
       },
       from, detail::collect<T>(std::forward<Range>(range)));
   }
-  /// Elements from `from` to before `to`, as far as they are there.
-  Vector slice(std::size_t from = 0, std::size_t to = SIZE_MAX) const {
-    return ref_.call(
-      [](const Vector& items, std::size_t first, std::size_t last) {
-        return detail::slice_of(items, first, last);
-      },
-      from, to);
-  }
-  std::size_t size() const {
-    return ref_.call([](const Vector& items) { return items.size(); });
-  }
-
-  const Ref<Vector>& ref() const { return ref_; }
-  bool operator==(const Array&) const = default;
-  void fiber_pack(Writer& writer) const { ref_.fiber_pack(writer); }
   static Array fiber_unpack(Reader& reader) {
     return Array(Ref<Vector>::fiber_unpack(reader));
   }
 
 private:
   friend class Manager;
-  explicit Array(Ref<Vector> ref) : ref_(std::move(ref)) {}
-  Ref<Vector> ref_;
+  explicit Array(Ref<Vector> ref) : detail::Sequence<T>(std::move(ref)) {}
 };
 
 namespace detail {

@@ -198,7 +198,8 @@ public:
   }
 
   /// Nobody is told what comes of it: it runs at most once. Waits only while more than 1
-  /// MiB of this process's are on their way to this object.
+  /// MiB of this process's sends, or 4,096, have not run on this object: so a call must
+  /// not send its own object that many.
   template <auto member, class... Args>
     requires std::is_member_pointer_v<decltype(member)>
   void send(Args&&... args) const {
