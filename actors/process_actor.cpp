@@ -67,8 +67,17 @@ struct ProcessState {
       [this](NodeCreated& created) {
         job = created.job;
         settings.news->job.set(std::move(created.job));
+        if (node && ready_as)
+          node_up(*ready_as);
       },
-      [this](const NodeUp& message) { node_up(message); },
+      [this](const NodeUp& message) {
+        // A job may dial back before its engine has answered. What the process leaves,
+        // its errors and its trace, names the job: so it waits for that.
+        if (job.empty())
+          ready_as = message.pid;
+        else
+          node_up(message.pid);
+      },
       [this](const NodeResults& message) { result(message.results); },
       [this](NodeLost& lost) {
         node_lost(std::move(lost));
@@ -83,11 +92,11 @@ struct ProcessState {
 
   // -- its one task --
 
-  void node_up(const NodeUp& message) {
+  void node_up(int pid) {
     up = true;
-    settings.news->pid.set(message.pid);
+    settings.news->pid.set(pid);
     if (settings.trace)
-      settings.trace->up(job, message.pid);
+      settings.trace->up(job, pid);
     if (asked)
       return; // It is about to end.
     running = true;
@@ -296,9 +305,10 @@ struct ProcessState {
   caf::event_based_actor* self;
   ProcessSettings settings;
   caf::actor node;
-  std::string job;          ///< The engine's name; empty before there is one.
-  std::optional<int> asked; ///< To end, by this signal.
-  std::optional<int> code;  ///< What its function says that it is to exit with.
+  std::string job;             ///< The engine's name; empty before there is one.
+  std::optional<int> ready_as; ///< This pid, before the engine has answered.
+  std::optional<int> asked;    ///< To end, by this signal.
+  std::optional<int> code;     ///< What its function says that it is to exit with.
   bool up = false, running = false, answered = false, delivered = false,
        leaving = false, ///< The session ends.
     ended = false;

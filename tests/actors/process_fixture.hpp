@@ -139,9 +139,10 @@ protected:
     run();
   }
   void created() { tell(NodeCreated{1, "engine-7"}); }
+  void ready() { tell(NodeUp{1, ordered.name, "my-trainer-1", 1, node, nullptr, 77}); }
   void up() {
     created();
-    tell(NodeUp{1, ordered.name, "my-trainer-1", 1, node, nullptr, 77});
+    ready();
   }
   void answers(int value) {
     NodeResults news{1, {}};

@@ -52,6 +52,17 @@ TEST_F(ProcessTest, ends_with_the_code_of_its_job) {
   EXPECT_FALSE(end().problem);
 }
 
+TEST_F(ProcessTest, runs_when_it_knows_its_job) {
+  start();
+  ready(); // A job may dial back before its engine has answered.
+  EXPECT_TRUE(told->runs.empty());
+  EXPECT_FALSE(news->pid.is_set());
+  created();
+  EXPECT_EQ(told->runs.size(), 1U);
+  EXPECT_EQ(news->job.value(), "engine-7");
+  EXPECT_EQ(news->pid.value(), 77);
+}
+
 TEST_F(ProcessTest, lets_its_job_go_when_it_has_what_its_function_left) {
   start();
   up();
