@@ -211,8 +211,10 @@ bool begins_with_one_of(std::string_view text,
 
 /// What stands between a task and the signal when it ends itself.
 bool ends_program(std::string_view function) {
-  if (function.starts_with("__GI_")) // glibc's names for its own use.
-    function.remove_prefix(5);
+  // glibc's names for its own use, and what a sanitizer has put before them.
+  for (std::string_view prefix : {"__interceptor_", "__GI_"})
+    if (function.starts_with(prefix))
+      function.remove_prefix(prefix.size());
   return function == "abort" ||
          begins_with_one_of(function, {"std::terminate(", "__cxa_throw", "__cxa_rethrow",
                                        "__assert_fail"});
