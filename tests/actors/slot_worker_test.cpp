@@ -190,7 +190,7 @@ int asks_late(int) {
 
 TEST(SlotWorker, tells_a_task_to_stop_and_not_the_next_one) {
   Bench bench;
-  bench.push(&asks_late, {1, 2});
+  bench.push(&asks_late, {1, 2}, std::chrono::hours(1));
   bench.slot.finish();
   bench.slot.run();
   Reader reader(bench.driver->frames.at(0).bytes.bytes());
@@ -214,7 +214,7 @@ int stops_two(int i) {
 
 TEST(SlotWorker, stops_one_task_and_does_not_begin_it_if_it_waits) {
   Bench bench;
-  bench.push(&stops_two, {1, 2, 3});
+  bench.push(&stops_two, {1, 2, 3}, std::chrono::hours(1));
   bench.slot.finish();
   bench.slot.run();
   ASSERT_EQ(bench.driver->frames.size(), 1U);
