@@ -10,7 +10,7 @@
 #include "actors/backend_actor.hpp"
 #include "actors/code_place.hpp"
 #include "actors/supervisor_actor.hpp"
-#include "actors/this_job.hpp"
+#include "actors/sync_actor.hpp"
 #include "actors/trace.hpp"
 #include "backends/inline/inline_backend.hpp"
 #include "backends/log_above.hpp"
@@ -29,7 +29,8 @@ std::weak_ptr<Runtime> current_runtime; // NOLINT(bugprone-throwing-static-initi
 
 /// A job's own: never destroyed, as tasks run while the job ends.
 struct Nested {
-  std::function<Settings()> settings;
+  using OpenNested = Runtime::OpenNested;
+  OpenNested open;
   std::mutex mutex;
   std::shared_ptr<Runtime> runtime;
 };
@@ -85,35 +86,38 @@ std::shared_ptr<Runtime> Runtime::require() {
     "there is no session; call fiber::init first in main and keep what it returns");
 }
 
-void Runtime::nest(std::function<Settings()> settings) {
+void Runtime::nest(OpenNested open) {
   auto* of = new Nested; // NOLINT(cppcoreguidelines-owning-memory)
-  of->settings = std::move(settings);
+  of->open = std::move(open);
   nested = of;
 }
 
 std::shared_ptr<Runtime> Runtime::open_nested() {
   auto& of = *nested.load();
   std::lock_guard lock(of.mutex);
-  if (!of.runtime) {
-    auto settings = of.settings();
-    // What a job starts runs beside it. The driver's files and addresses are the
-    // driver's.
-    settings.backend = "local";
-    settings.trace.clear();
-    settings.metrics_host.clear();
-    settings.advertise_host.clear();
-    settings.advertise_port = 0;
-    of.runtime = open(std::move(settings));
-  }
+  if (!of.runtime)
+    of.runtime = of.open([](Settings& settings) {
+      // What a job starts runs beside it. The driver's files and addresses are the
+      // driver's.
+      settings.backend = "local";
+      settings.trace.clear();
+      settings.metrics_host.clear();
+      settings.advertise_host.clear();
+      settings.advertise_port = 0;
+    });
   of.runtime->check_open();
   return of.runtime;
 }
 
 void Runtime::close_nested() {
-  auto& of = *nested.load();
-  std::lock_guard lock(of.mutex);
-  if (of.runtime)
-    of.runtime->close();
+  std::shared_ptr<Runtime> last;
+  {
+    auto& of = *nested.load();
+    std::lock_guard lock(of.mutex);
+    last = of.runtime; // It stays there: who asks for it is told that it is closed.
+  }
+  if (last)
+    last->close();
 }
 
 std::shared_ptr<Runtime> Runtime::open(Settings settings) {
@@ -214,8 +218,8 @@ void Runtime::measure(const std::shared_ptr<PoolCore>& pool) {
     metrics_->add(pool);
 }
 
-/// Listens where jobs reach this process: at `host`, or everywhere if that is an address
-/// of something that passes it on.
+/// Listens where jobs reach this process: at `host`, or everywhere if that is an
+/// address of something that passes it on.
 void Runtime::listen(const std::string& host) {
   ca_ = std::make_unique<wire::SessionCa>();
   auto session = random_name();
@@ -309,6 +313,13 @@ Runtime::open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends) 
   std::shared_lock lock(gate_);
   check_open();
   return actors::open_channel(*system_, objects_, limits, ends);
+}
+
+std::shared_ptr<actors::ObjectHandle> Runtime::open_sync(actors::SyncKind kind,
+                                                         std::uint64_t n) {
+  std::shared_lock lock(gate_);
+  check_open();
+  return actors::open_sync(*system_, objects_, kind, n);
 }
 
 /// What is lost of it, only its users can mend.

@@ -21,6 +21,7 @@
 #include "actors/object_space.hpp"
 #include "actors/process_actor.hpp"
 #include "actors/share_store.hpp"
+#include "actors/sync_object.hpp"
 #include "backends/backend.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/inline_host.hpp"
@@ -56,7 +57,9 @@ public:
   /// first asked for.
   static std::shared_ptr<Runtime> require();
   /// Says how a job opens its own one.
-  static void nest(std::function<Settings()> settings);
+  using OpenNested =
+    std::function<std::shared_ptr<Runtime>(const std::function<void(Settings&)>& edit)>;
+  static void nest(OpenNested open);
   /// Ends that, if there is one.
   static void close_nested();
   /// Makes it the current one. Throws Error if there is one.
@@ -107,6 +110,8 @@ public:
   /// A queue or a pipe that lives here. Throws Closed.
   std::vector<std::shared_ptr<actors::ObjectHandle>>
   open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends);
+  /// A lock or one of its kin that lives here. Throws Closed.
+  std::shared_ptr<actors::ObjectHandle> open_sync(actors::SyncKind kind, std::uint64_t n);
   /// For those who wait for workers.
   const std::shared_ptr<wire::Leadership>& leadership() const { return leadership_; }
 

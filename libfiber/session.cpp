@@ -65,7 +65,11 @@ Session::~Session() {
 
 Session init(int&, char**&, Config overrides) {
   if (auto job = backends::enter_job()) {
-    detail::Runtime::nest([overrides] { return resolve(overrides); });
+    detail::Runtime::nest([overrides](const auto& edit) {
+      auto settings = resolve(overrides);
+      edit(settings);
+      return open_runtime(std::move(settings));
+    });
     actors::run_node(std::move(*job), detail::Runtime::close_nested);
   }
   return Session(open_runtime(resolve(overrides)));

@@ -31,8 +31,8 @@ struct Failure {
   Bytes state; ///< What rebuilds the original.
 };
 
-/// A task threw, or the call of an object. The worker lives on and a task is not run again,
-/// unless PoolOptions::retry_exceptions says so.
+/// A task threw, or the call of an object. The worker lives on and a task is not run
+/// again, unless PoolOptions::retry_exceptions says so.
 class RemoteError : public Error {
 public:
   RemoteError(Failure failure, std::size_t index, int attempt, std::string job);

@@ -2,11 +2,15 @@
 #pragma once
 
 #include "fiber/as_completed.hpp"
+#include "fiber/barrier.hpp"
 #include "fiber/callable.hpp"
+#include "fiber/condition.hpp"
 #include "fiber/config.hpp"
 #include "fiber/containers.hpp"
 #include "fiber/error.hpp"
+#include "fiber/event.hpp"
 #include "fiber/future.hpp"
+#include "fiber/lock.hpp"
 #include "fiber/manager.hpp"
 #include "fiber/pipe.hpp"
 #include "fiber/pool.hpp"
@@ -15,6 +19,7 @@
 #include "fiber/queue.hpp"
 #include "fiber/ref.hpp"
 #include "fiber/remote_error.hpp"
+#include "fiber/semaphore.hpp"
 #include "fiber/session.hpp"
 #include "fiber/share.hpp"
 #include "fiber/this_task.hpp"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -9,10 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "fiber/barrier.hpp"
 #include "fiber/callable.hpp"
+#include "fiber/condition.hpp"
 #include "fiber/containers.hpp"
+#include "fiber/event.hpp"
+#include "fiber/lock.hpp"
 #include "fiber/queue.hpp"
 #include "fiber/ref.hpp"
+#include "fiber/semaphore.hpp"
 #include "fiber/supervision.hpp"
 
 namespace fiber {
@@ -112,6 +118,10 @@ public:
   Array<T> array(const std::vector<T>& initial) {
     return Array<T>(create<std::vector<T>>(initial));
   }
+  template <class T>
+  Array<T> array(std::initializer_list<T> initial) {
+    return array<T>(std::vector<T>(initial));
+  }
   Namespace name_space() { return Namespace(create<detail::NamespaceMap>()); }
   /// A queue whose home is the manager's job. Throws ConfigError if `capacity` is 0.
   template <class T>
@@ -122,6 +132,16 @@ public:
     return create<detail::Maker>().template call<&detail::Maker::queue<T>>(capacity);
   }
 
+  // These live in this process, not in the job: see fiber/lock.hpp.
+  Lock lock() { return make<Lock>(); }
+  RLock rlock() { return make<RLock>(); }
+  Semaphore semaphore(std::size_t n) { return make<Semaphore>(n); }
+  BoundedSemaphore bounded_semaphore(std::size_t n) { return make<BoundedSemaphore>(n); }
+  Event event() { return make<Event>(); }
+  Condition condition() { return make<Condition>(); }
+  /// Throws ConfigError if `n` is 0.
+  Barrier barrier(std::size_t n) { return make<Barrier>(n); }
+
   /// Instead of ManagerOptions::restore, for what is bound to it is often a handle to
   /// what the manager has: bind(refill, dict, path). It may call the objects; if it
   /// throws the job is given up, as if lost.
@@ -131,6 +151,12 @@ public:
   void shutdown();
 
 private:
+  template <class S>
+  S make(std::size_t n = 0) {
+    check_open();
+    return detail::open_sync<S>(n, true);
+  }
+  void check_open() const;
   detail::ObjectRef create_object(detail::PackedItem recipe);
 
   std::shared_ptr<detail::ManagerCore> core_;

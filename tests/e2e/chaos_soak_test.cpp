@@ -2,11 +2,8 @@
 // The promise: for as long as FIBER_TEST_CHAOS says (seconds; two minutes by default),
 // workers are killed and stopped in maps of all kinds: no result is lost, none comes
 // twice, nothing hangs, and the driver's memory stays what it is.
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -18,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/e2e/fixture.hpp"
+#include "tests/e2e/memory.hpp"
 #include "tests/e2e/notes.hpp"
 #include "wire/log.hpp"
 
@@ -50,12 +48,7 @@ protected:
     auto* told = std::getenv("FIBER_TEST_CHAOS");
     return std::chrono::seconds(told ? std::atoi(told) : 120);
   }
-  static double resident_mb() {
-    std::ifstream file("/proc/self/statm");
-    double pages = 0, resident = 0;
-    file >> pages >> resident;
-    return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-  }
+  static double used_mb() { return static_cast<double>(used_bytes()) / 1e6; }
 
   /// Each kind of call once. How many tasks that were.
   static std::size_t play(Pool& pool) {
@@ -104,11 +97,11 @@ TEST_F(ChaosSoak, loses_nothing_doubles_nothing_and_never_hangs) {
     while (Clock::now() - begin < length() && !HasFailure()) {
       tasks += play(pool);
       if (settled_mb == 0 && Clock::now() - begin > length() / 10)
-        settled_mb = resident_mb();
+        settled_mb = used_mb();
     }
     stats = pool.stats();
   }
-  auto grown = resident_mb() - settled_mb;
+  auto grown = used_mb() - settled_mb;
   EXPECT_LT(grown, 32);
   EXPECT_EQ(stats.done + stats.failed, tasks);
   EXPECT_GT(stats.workers_lost, 0u);

@@ -17,17 +17,6 @@
 #include "tests/e2e/modes.hpp"
 #include "wire/log.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define E2E_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define E2E_ASAN 1
-#endif
-#endif
-#ifndef E2E_ASAN
-#define E2E_ASAN 0
-#endif
-
 namespace fiber::e2e {
 
 // Of external linkage and never inlined: the names to be found.
@@ -71,11 +60,6 @@ volatile Function no_function = nullptr;
 
 namespace {
 
-/// ASan's handler is there first, and is not replaced.
-#define SKIP_IF_ASAN_TAKES_THE_SIGNAL()                                                  \
-  if (E2E_ASAN)                                                                          \
-  GTEST_SKIP() << "ASan has a handler of its own for this signal"
-
 class CrashReport : public EveryMode {
 protected:
   /// What becomes of the task when it is run once, and no more.
@@ -108,7 +92,6 @@ void expect_not_in(const std::string& part, const std::string& text) {
 }
 
 TEST_P(CrashReport, names_the_functions_that_led_to_a_null_pointer) {
-  SKIP_IF_ASAN_TAKES_THE_SIGNAL();
   auto error = lost([](int i) { return calls_the_writer(i); });
   EXPECT_EQ(error.exits(), std::vector<int>{-SIGSEGV});
   EXPECT_EQ(error.reason(), "killed by SIGSEGV (null pointer)");
@@ -126,13 +109,11 @@ TEST_P(CrashReport, names_the_functions_that_led_to_a_null_pointer) {
 }
 
 TEST_P(CrashReport, is_the_one_of_the_slot_whose_task_crashed) {
-  SKIP_IF_ASAN_TAKES_THE_SIGNAL();
   auto error = lost([](int i) { return calls_the_writer(i); }, 3);
   expect_in("fiber::e2e::write_nowhere(int)", line(error.stack(), 0));
 }
 
 TEST_P(CrashReport, tells_a_stack_overflow) {
-  SKIP_IF_ASAN_TAKES_THE_SIGNAL();
   auto error = lost([](int) { return falls(nullptr); }, 2);
   EXPECT_EQ(error.reason(), "killed by SIGSEGV (stack overflow)");
   expect_in("fiber::e2e::falls(", line(error.stack(), 0));
@@ -140,7 +121,6 @@ TEST_P(CrashReport, tells_a_stack_overflow) {
 }
 
 TEST_P(CrashReport, names_who_called_a_null_function) {
-  SKIP_IF_ASAN_TAKES_THE_SIGNAL();
   auto error = lost([](int i) { return calls_nothing(i); });
   EXPECT_EQ(error.reason(), "killed by SIGSEGV (null pointer)");
   expect_in("fiber::e2e::calls_nothing(int)", line(error.stack(), 0));

@@ -117,6 +117,32 @@ TEST_P(EveryManager, has_queues) {
   EXPECT_THROW(manager.queue<int>(0), ConfigError);
 }
 
+TEST_P(EveryManager, has_locks_and_their_kin) {
+  Manager manager;
+  auto lock = manager.lock();
+  EXPECT_TRUE(lock.try_lock());
+  EXPECT_FALSE(manager.lock() == lock);
+  lock.unlock();
+  auto rlock = manager.rlock();
+  rlock.lock();
+  rlock.lock();
+  auto semaphore = manager.semaphore(1);
+  EXPECT_TRUE(semaphore.try_acquire());
+  EXPECT_FALSE(semaphore.try_acquire());
+  EXPECT_THROW(manager.bounded_semaphore(1).release(), Error);
+  auto event = manager.event();
+  event.set();
+  EXPECT_TRUE(event.wait(0s));
+  auto condition = manager.condition();
+  condition.lock();
+  EXPECT_FALSE(condition.wait(1ms));
+  condition.unlock();
+  EXPECT_EQ(manager.barrier(1).wait(), 0U);
+  EXPECT_THROW(manager.barrier(0), ConfigError);
+  manager.shutdown();
+  EXPECT_THROW(manager.lock(), Closed);
+}
+
 TEST_P(EveryManager, shares_what_it_has_with_all_processes) {
   Manager manager;
   auto dict = manager.dict<int, int>();
@@ -168,9 +194,7 @@ TEST_P(EveryManager, runs_destructors_at_its_end) {
   auto says = manager.create<Says>();
   says.call<&Says::pid>();
   manager.shutdown();
-  if (!in_process()) {
-    EXPECT_EQ(notes("end").size(), 1U);
-  }
+  EXPECT_EQ(notes("end").size(), 1U);
   EXPECT_THROW(says.call<&Says::pid>(), Closed);
   EXPECT_THROW(manager.value(1), Closed);
   manager.shutdown(); // Again: no effect.
@@ -331,6 +355,46 @@ TEST_P(ManagerFault, forgets_objects_that_nobody_holds) {
     }
   }));
   EXPECT_EQ(notes("made").size(), 1U);
+}
+
+TEST_P(ManagerFault, ends_before_its_job_is_up) {
+  for (int i = 0; i < 4; ++i)
+    Manager();
+}
+
+TEST_P(ManagerFault, ends_though_a_call_waits_for_one_that_has_not_begun) {
+  Manager manager;
+  struct Says : Worker {
+    ~Says() { note("end", ""); }
+    void through(Ref<Worker> other) {
+      note("in", "");
+      try {
+        other.call<&Worker::count>();
+      } catch (const Closed&) {
+        note("told", "");
+      }
+    }
+  };
+  auto busy = manager.create<Worker>();
+  auto says = manager.create<Says>();
+  SimpleQueue<int> gate;
+  auto held = busy.async(
+    [](Worker&, SimpleQueue<int> at) {
+      note("holds", "");
+      at.get();
+    },
+    gate);
+  await_note("holds");
+  auto waits = says.async<&Says::through>(busy);
+  await_note("in");
+  std::thread opens([&] {
+    await_note("told");
+    gate.put(1);
+  });
+  manager.shutdown();
+  opens.join();
+  EXPECT_EQ(notes("told").size(), 1U);
+  EXPECT_EQ(notes("end").size(), 1U);
 }
 
 TEST_P(ManagerFault, survives_the_death_of_a_holder) {

@@ -94,6 +94,28 @@ TEST_F(NestedJobs, end_with_a_killed_process) {
   EXPECT_TRUE(wait_until([] { return !lives(static_cast<pid_t>(noted("inner"))); }));
 }
 
+TEST_F(NestedJobs, end_though_something_follows_on_them) {
+  open();
+  Process process([] {
+    auto future = fiber::async(square, 2);
+    auto next = future.then([](int x) {
+      note_and_wait("follows");
+      try {
+        return fiber::async(square, x).get();
+      } catch (const Closed&) {
+        return 0;
+      }
+    });
+    future.get();
+    await_note("follows");
+  });
+  process.start();
+  await_note("follows");
+  note("go", "");
+  process.join();
+  EXPECT_EQ(process.exit_code(), 0);
+}
+
 /// What a task of a job's own pool says of that argument.
 template <class T>
 std::string pass_on(T value) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <fstream>
+
+#include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__ // g++ has no <sanitizer/allocator_interface.h>.
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes(); // NOLINT: its name.
+#endif
+
+namespace fiber::e2e {
+
+/// The memory of this process.
+inline std::size_t used_bytes() {
+#ifdef __SANITIZE_ADDRESS__ // Which keeps what was freed, to see who still uses it.
+  return __sanitizer_get_current_allocated_bytes();
+#else
+  std::ifstream file("/proc/self/statm");
+  std::size_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+#endif
+}
+
+} // namespace fiber::e2e
