@@ -23,8 +23,12 @@ std::vector<std::string> DockerView::list(const json& filters) {
 }
 
 std::vector<std::string> DockerView::containers(const std::string& session) {
-  return list(
-    {{"label", {session.empty() ? "fiber.session" : "fiber.session=" + session}}});
+  auto all =
+    list({{"label", {session.empty() ? "fiber.session" : "fiber.session=" + session}}});
+  // One that was just being removed when the engine started anew may be listed for good,
+  // as dead, though it is known by no other call.
+  std::erase_if(all, [&](auto& id) { return inspect(id).is_null(); });
+  return all;
 }
 
 std::vector<std::string> DockerView::running() {
