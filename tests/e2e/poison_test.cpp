@@ -51,8 +51,8 @@ void PrintTo(const Poison& poison, std::ostream* out) {
 }
 
 void segfault() {
-  int* volatile nowhere = nullptr; // Whatever the optimiser knows.
-  *nowhere = 1;                    // NOLINT: meant.
+  volatile int* volatile nowhere = nullptr; // Whatever the optimiser knows.
+  *nowhere = 1;                             // NOLINT: meant.
 }
 const Poison poisons[] = {
   {"abort", f_or<[] { std::abort(); }>, -SIGABRT},
