@@ -83,9 +83,9 @@ void ManagedObjects::asked(ObjectAsk ask) {
   if (ask.what == AskKind::cancel)
     return cancel(ask.who);
   if (ask.what == AskKind::took) {
-    decltype(answers_)::node_type last; // The ends of handles send messages.
+    detail::KeptObjects last;
     std::lock_guard lock(mutex_);
-    last = answers_.extract(ask.who);
+    last = answers_.took(ask.who);
     return;
   }
   if (ask.what != AskKind::call)
@@ -152,9 +152,7 @@ void ManagedObjects::gone(std::uint64_t process) {
   });
   std::erase_if(lost_, [&](auto& who) { return who.process == process; });
   std::erase_if(passed_on_, [&](auto& each) { return each.first.process == process; });
-  for (auto at = answers_.lower_bound({process, 0});
-       at != answers_.end() && at->first.process == process; at = answers_.erase(at))
-    last.push_back(std::move(at->second));
+  last = answers_.gone(process);
 }
 
 void ManagedObjects::cancel(const Asker& who) {
@@ -277,8 +275,8 @@ void ManagedObjects::answered(const Asker& who, std::uint64_t host, std::uint64_
       lost_.insert(who); // How it was lost is not known yet.
       return;
     }
-    if (!answer.kept.empty() && awaited)
-      answers_[who] = answer.kept;
+    if (awaited)
+      answers_.keep(who, answer.kept);
   }
   if (answer.what == Answer::closed && state != State::ended)
     return answer_lost(who);

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "actors/kept_answers.hpp"
 #include "actors/object_space.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/ref.hpp"
@@ -98,8 +99,8 @@ private:
   std::deque<ObjectAsk> waiting_;
   std::map<Asker, PassedOn> passed_on_;
   std::set<Asker> lost_; ///< Whose host was lost, we don't know how yet.
-  std::map<Asker, detail::KeptObjects> answers_; ///< Until who asked has them.
-  std::exception_ptr why_;                       ///< How the last host was lost.
+  KeptAnswers answers_;
+  std::exception_ptr why_; ///< How the last host was lost.
 };
 
 } // namespace fiber::actors

@@ -34,9 +34,9 @@ void ObjectHost::asked(ObjectAsk ask) {
   if (ask.what == AskKind::cancel)
     return cancel(ask.who);
   if (ask.what == AskKind::took) {
-    decltype(answered_)::node_type last; // The ends of handles send messages.
+    detail::KeptObjects last;
     std::lock_guard lock(mutex_);
-    last = answered_.extract(ask.who);
+    last = answers_.took(ask.who);
     return;
   }
   if (ask.what != AskKind::call || !enqueue(ask))
@@ -67,9 +67,7 @@ bool ObjectHost::enqueue(ObjectAsk& ask) {
 void ObjectHost::gone(std::uint64_t process) {
   std::vector<detail::KeptObjects> last;
   std::lock_guard lock(mutex_);
-  for (auto at = answered_.lower_bound({process, 0});
-       at != answered_.end() && at->first.process == process; at = answered_.erase(at))
-    last.push_back(std::move(at->second));
+  last = answers_.gone(process);
 }
 
 void ObjectHost::cancel(const Asker& who) {
@@ -287,7 +285,7 @@ void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
     .what = Answer::value, .body = Payload(std::move(value)), .kept = handles.take()};
   if (!answer.kept.empty()) {
     std::lock_guard lock(mutex_);
-    answered_[request.who] = answer.kept;
+    answers_.keep(request.who, answer.kept);
   }
   objects_->answer(request.who, std::move(answer), Haste::soon);
 }

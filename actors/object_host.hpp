@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/kept_answers.hpp"
 #include "actors/object_space.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/ref.hpp"
@@ -99,8 +100,8 @@ private:
   std::size_t running_ = 0; ///< Threads.
   std::size_t paused_ = 0;
   bool stopping_ = false;
-  std::unique_ptr<wire::Waiter> stopped_;         ///< Who is in run().
-  std::map<Asker, detail::KeptObjects> answered_; ///< Until who asked has it.
+  std::unique_ptr<wire::Waiter> stopped_; ///< Who is in run().
+  KeptAnswers answers_;
 };
 
 /// What a manager's job runs as its one task: a host, and says to the manager's control

@@ -316,30 +316,20 @@ TEST_F(ObjectSpaces, close_a_pipe_whose_other_end_nobody_holds) {
   EXPECT_EQ((*waiting)->what, Answer::closed);
 }
 
-TEST_F(ObjectSpaces, refuse_a_job_that_speaks_for_another_one) {
-  ObjectMessage message;
-  message.from = 2;
-  message.object = 1;
-  Bytes bytes;
-  Writer writer(bytes);
-  write(writer, message);
-  Payload whole(std::move(bytes));
-  Reader reader(whole.bytes());
-  auto op = read_op(reader);
-  EXPECT_THROW(at(0).heard(1, op, reader, whole), Error);
-}
-
-TEST_F(ObjectSpaces, refuse_a_message_of_a_job_to_itself) {
-  ObjectMessage message;
-  message.to = message.from = 1;
-  message.object = 1;
-  Bytes bytes;
-  Writer writer(bytes);
-  write(writer, message);
-  Payload whole(std::move(bytes));
-  Reader reader(whole.bytes());
-  auto op = read_op(reader);
-  EXPECT_THROW(at(0).heard(1, op, reader, whole), Error);
+TEST_F(ObjectSpaces, refuse_a_job_that_speaks_for_another_one_or_to_itself) {
+  for (auto [to, from] : {std::pair{0, 2}, {1, 1}}) {
+    ObjectMessage message;
+    message.to = static_cast<std::uint64_t>(to);
+    message.from = static_cast<std::uint64_t>(from);
+    message.object = 1;
+    Bytes bytes;
+    Writer writer(bytes);
+    write(writer, message);
+    Payload whole(std::move(bytes));
+    Reader reader(whole.bytes());
+    auto op = read_op(reader);
+    EXPECT_THROW(at(0).heard(1, op, reader, whole), Error) << to;
+  }
 }
 
 TEST_F(ObjectSpaces, take_an_answer_from_nobody_but_who_was_asked) {
