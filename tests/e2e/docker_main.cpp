@@ -4,6 +4,8 @@
 #include <fstream>
 #include <iostream>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -18,22 +20,29 @@ namespace fiber::e2e {
 namespace {
 
 /// What tells one container from another: each has its own temporary folder.
-std::string mark_of_container(std::size_t) {
+std::string mark_of_container() {
   constexpr auto path = "/tmp/mark";
   std::string mark;
   if (std::ifstream file(path); file >> mark)
     return mark;
   mark = std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
   std::ofstream(path) << mark << std::flush;
-  usleep(200000); // So that the other worker gets tasks, too.
   return mark;
+}
+
+/// Each task waits for the other, so they are in two jobs.
+std::string meet(std::vector<SimpleQueue<std::size_t>> queues, std::size_t i) {
+  queues[1 - i].put(i);
+  queues[i].get();
+  return mark_of_container();
 }
 
 int map() {
   Pool pool(2);
   if (!pool.wait_until_workers_up(std::chrono::minutes(1)))
     return 3;
-  auto marks = pool.map(mark_of_container, indices(20), {.chunksize = 1});
+  std::vector<SimpleQueue<std::size_t>> queues(2);
+  auto marks = pool.map(fiber::bind(meet, queues), indices(2), {.chunksize = 1});
   std::cout << "mapped in " << std::set<std::string>(marks.begin(), marks.end()).size()
             << " jobs" << std::endl;
   return 0;

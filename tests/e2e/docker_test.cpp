@@ -374,7 +374,8 @@ TEST_P(DockerDriver, in_a_container_starts_its_jobs_beside_it) {
   EXPECT_EQ(engine().order(id, "start"), 204);
   EXPECT_TRUE(wait_until([&] { return engine().state(id) == "exited"; }));
   auto logs = engine().ask("GET", "/containers/" + id + "/logs?stdout=1&stderr=1").body;
-  EXPECT_EQ(engine().inspect(id)["State"]["ExitCode"], 0) << logs;
+  auto state = engine().inspect(id)["State"];
+  EXPECT_EQ(state["ExitCode"], 0) << state << logs;
   EXPECT_NE(logs.find("mapped in 2 jobs"), std::string::npos) << logs;
   engine().remove(id);
 }
