@@ -15,6 +15,7 @@
 
 #include <caf/all.hpp>
 
+#include "actors/actor_port.hpp"
 #include "actors/anchor.hpp"
 #include "actors/borrowed_thread.hpp"
 #include "actors/chaos.hpp"
@@ -214,7 +215,9 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
         return ShareCache::instance().hold(id);
       });
     objects->connect(0, link);
-    ThisJob::set({&system, objects, reactor.leadership(), boot.session_tag});
+    ThisJob::set(
+      {&system, objects, reactor.leadership(), boot.session_tag,
+       ActorPort::open(objects, boot.session_tag, std::make_shared<ProgramActors>())});
     job_log = std::make_shared<JobLog>(link, log_sinks());
     redirect_log(job_log);
     auto exit_code = EXIT_SUCCESS;

@@ -11,13 +11,16 @@
 
 namespace fiber::actors {
 
+class ActorPort;
+
 /// What the tasks of a job use of its node. Set once, before the first one runs; all of
 /// it lives as long as the process.
 struct ThisJob {
   caf::actor_system* system = nullptr;
   std::shared_ptr<ObjectSpace> objects;
   std::shared_ptr<wire::Leadership> leadership;
-  std::uint64_t session = 0; ///< NodeBoot::session_tag.
+  std::uint64_t session = 0;         ///< NodeBoot::session_tag.
+  std::shared_ptr<ActorPort> actors; ///< Of the program's own actors.
 
   /// Null if this process is no job.
   static const ThisJob* get();

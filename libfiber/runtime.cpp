@@ -11,6 +11,7 @@
 #include "actors/code_place.hpp"
 #include "actors/supervisor_actor.hpp"
 #include "actors/sync_actor.hpp"
+#include "actors/this_job.hpp"
 #include "actors/trace.hpp"
 #include "backends/inline/inline_backend.hpp"
 #include "backends/log_above.hpp"
@@ -50,6 +51,13 @@ void await_down(const caf::actor& actor) {
 std::uint64_t random_tag() {
   std::random_device random;
   return (std::uint64_t{random()} << 32) + random();
+}
+
+/// Those of a job belong to the job.
+std::shared_ptr<actors::ProgramActors> program_actors() {
+  if (auto* job = actors::ThisJob::get())
+    return job->actors->actors();
+  return std::make_shared<actors::ProgramActors>();
 }
 
 std::string random_name() {
@@ -135,7 +143,9 @@ Runtime::Runtime(Settings settings)
     system_(std::make_unique<caf::actor_system>(*config_)),
     objects_(std::make_shared<actors::ObjectSpace>(
       *system_, 0, [shares = shares_](std::uint64_t id) { return shares->find(id); })),
-    session_tag_(random_tag()), processes_(std::make_unique<ProcessTable>()) {
+    session_tag_(random_tag()),
+    actor_port_(actors::ActorPort::open(objects_, session_tag_, program_actors())),
+    processes_(std::make_unique<ProcessTable>()) {
   log().set_level(spdlog::level::from_str(settings_.log_level));
   services_ = std::make_shared<actors::NodeServices>();
   open_trace();
@@ -384,6 +394,8 @@ void Runtime::close() {
   await_down(root_);
   caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
   await_down(backend_); // Its backend ends what is left.
+  if (actors::ThisJob::get() == nullptr)
+    actor_port_->actors()->await_end();
   journals_->end();
   progress_->close();
   continuations_.end(); // Whatever they waited for has ended.

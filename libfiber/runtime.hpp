@@ -13,6 +13,7 @@
 
 #include <caf/all.hpp>
 
+#include "actors/actor_port.hpp"
 #include "actors/anchor.hpp"
 #include "actors/borrowed_thread.hpp"
 #include "actors/channel_actor.hpp"
@@ -112,6 +113,8 @@ public:
   open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends);
   /// A lock or one of its kin that lives here. Throws Closed.
   std::shared_ptr<actors::ObjectHandle> open_sync(actors::SyncKind kind, std::uint64_t n);
+  /// Of the program's own CAF actors.
+  const std::shared_ptr<actors::ActorPort>& actor_port() const { return actor_port_; }
   /// For those who wait for workers.
   const std::shared_ptr<wire::Leadership>& leadership() const { return leadership_; }
 
@@ -161,6 +164,7 @@ private:
   std::shared_ptr<actors::ShareStore> shares_ = std::make_shared<actors::ShareStore>();
   std::shared_ptr<actors::ObjectSpace> objects_;
   const std::uint64_t session_tag_;
+  const std::shared_ptr<actors::ActorPort> actor_port_;
   std::shared_ptr<actors::NodeServices> services_;
   caf::actor root_;
   caf::actor backend_;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <string>
 
+#include "fiber/callable.hpp"
+
 namespace fiber {
 
 /// Which children start again when one of them ends and is to be restarted. Those that
@@ -37,6 +39,14 @@ struct SupervisorOptions {
   int intensity = 5; ///< Restarts allowed within `period`; one more, and it gives up.
   std::chrono::seconds period{10};
   Backoff backoff = {};
+};
+
+/// How something that lives in a job is started, and started again.
+struct SpawnOptions {
+  std::string name = {};    ///< Of a child: what find() knows it by; empty: none.
+  Resources resources = {}; ///< Of its job.
+  Restart restart = Restart::permanent;
+  bool detached = false; ///< It has a thread of its own.
 };
 
 /// What a supervisor knows of one child.

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/actor.hpp"
+
+#include <utility>
+
+#include "actors/this_job.hpp"
+#include "libfiber/resource_check.hpp"
+#include "libfiber/runtime.hpp"
+#include "libfiber/spawned_actor.hpp"
+
+namespace fiber {
+
+caf::actor_system& actor_system() {
+  if (auto* job = actors::ThisJob::get())
+    return job->actors->system();
+  return detail::Runtime::require()->actor_port()->system();
+}
+
+namespace detail {
+
+void check_spawn(const SpawnOptions& options) {
+  check_resources(options.resources, "SpawnOptions");
+}
+
+ManagerOptions manager_of(const SpawnOptions& options) {
+  return {.resources = options.resources,
+          .restart = options.restart == Restart::temporary ? Restart::temporary
+                                                           : Restart::permanent};
+}
+
+caf::strong_actor_ptr supervise(const SpawnOptions& options, Manager manager,
+                                CellCalls cell) {
+  return SpawnedActor::start(Runtime::require(), options, std::move(manager),
+                             std::move(cell));
+}
+
+} // namespace detail
+} // namespace fiber

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include <boost/serialization/split_free.hpp>
+#include <caf/all.hpp>
+
+#include "fiber/as_completed.hpp"
+#include "fiber/callable.hpp"
+#include "fiber/manager.hpp"
+#include "fiber/supervision.hpp"
+#include "fiber/value.hpp"
+
+// CAF actors in jobs: the only header that shows CAF. An actor moves to a job by one
+// line: system.spawn(behavior_fn, args...) becomes fiber::spawn<behavior_fn>({},
+// args...).
+//
+// What spawn() returns is a proxy in this process, an actor like any other: it can be
+// sent to, asked, linked, monitored, delegated to and put into messages, which it may
+// cross to any process of the session. Messages between two processes may hold what CAF
+// has numbers for (arithmetic types, strings, atoms, actors, errors, ...) and types that
+// FIBER_MESSAGE declares. A message that can't travel is answered with an error, or
+// logged and dropped if nobody waits for an answer.
+
+namespace fiber {
+
+/// The system that the program's actors live in: in the driver it ends with the session,
+/// which waits for its actors; in a job it is as old as the job. Its actors run on
+/// threads of their own, so they may take their time. Throws Closed without a session.
+caf::actor_system& actor_system();
+
+namespace detail {
+
+/// A type that messages between processes may hold.
+struct MessageType {
+  const std::type_info* type;
+  void (*pack)(Writer& writer, const void* value);
+  void (*append)(Reader& reader, caf::message_builder& message);
+};
+bool announce_message(MessageType type);
+
+template <class T>
+bool announce_message() {
+  check_value<T>();
+  return announce_message({&typeid(T),
+                           [](Writer& writer, const void* value) {
+                             pack<T>(writer, *static_cast<const T*>(value));
+                           },
+                           [](Reader& reader, caf::message_builder& message) {
+                             message.append(unpack<T>(reader));
+                           }});
+}
+
+/// The handle of an actor as bytes: which session, which process, which actor.
+void pack_actor(Writer& writer, const caf::strong_actor_ptr& actor);
+caf::strong_actor_ptr unpack_actor(Reader& reader);
+
+/// Where an actor lives, for who made it.
+struct ActorPlace {
+  caf::strong_actor_ptr actor = {};      ///< Where it lives.
+  std::shared_ptr<const Held> held = {}; ///< Elsewhere.
+
+  void fiber_pack(Writer& writer) const { pack_actor(writer, actor); }
+  static ActorPlace fiber_unpack(Reader& reader);
+};
+
+template <auto f>
+struct SpawnFunction {
+  template <caf::spawn_options options, class... Args>
+  static auto spawn(caf::actor_system& system, Args&&... args) {
+    if constexpr (sizeof...(Args) > 0)
+      return system.spawn<options>(f, std::forward<Args>(args)...);
+    else
+      return spawn_alone<options>(system,
+                                  static_cast<typename Traits::arg_types*>(nullptr));
+  }
+
+private:
+  using Traits =
+    typename caf::detail::get_callable_trait<std::remove_cv_t<decltype(f)>>::type;
+  using Result = typename Traits::result_type;
+
+  // CAF dereferences a null pointer to the arguments where there are none, at which a
+  // standard library with assertions aborts.
+  template <class Self>
+  static Result call_with_self(Self self, char) {
+    return f(self);
+  }
+  static Result call(char) { return f(); }
+  template <caf::spawn_options options, class Self>
+  static auto spawn_alone(caf::actor_system& system, caf::detail::type_list<Self>*) {
+    return system.spawn<options>(&call_with_self<Self>, '\0');
+  }
+  template <caf::spawn_options options>
+  static auto spawn_alone(caf::actor_system& system, caf::detail::type_list<>*) {
+    return system.spawn<options>(&call, '\0');
+  }
+};
+template <class C>
+struct SpawnClass {
+  template <caf::spawn_options options, class... Args>
+  static auto spawn(caf::actor_system& system, Args&&... args) {
+    return system.spawn<C, options>(std::forward<Args>(args)...);
+  }
+};
+
+template <class How, class... Args>
+using spawned_t = decltype(How::template spawn<caf::no_spawn_options>(
+  std::declval<caf::actor_system&>(), std::declval<Args&>()...));
+
+/// The object in the job that an actor belongs to.
+template <class How, class... Args>
+class ActorCell {
+public:
+  explicit ActorCell(bool detached, Args... args)
+    : detached_(detached), args_(std::move(args)...) {
+    spawn_again();
+  }
+  ActorCell(const ActorCell&) = delete;
+  ActorCell& operator=(const ActorCell&) = delete;
+  ~ActorCell() { caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown); }
+
+  ActorPlace place() const { return {actor_, nullptr}; }
+  /// After its end.
+  ActorPlace spawn_again() {
+    actor_ = std::apply(
+      [&](auto&... args) {
+        auto& system = actor_system();
+        return caf::actor_cast<caf::strong_actor_ptr>(
+          detached_ ? How::template spawn<caf::detached>(system, args...)
+                    : How::template spawn<caf::no_spawn_options>(system, args...));
+      },
+      args_);
+    return place();
+  }
+
+private:
+  const bool detached_;
+  std::tuple<Args...> args_;
+  caf::strong_actor_ptr actor_;
+};
+
+/// How to reach the cell, whatever is in it.
+struct CellCalls {
+  std::function<std::shared_ptr<Results>()> place, spawn_again; ///< Of an ActorPlace.
+};
+void check_spawn(const SpawnOptions& options);
+ManagerOptions manager_of(const SpawnOptions& options);
+/// The proxy, which keeps the manager.
+caf::strong_actor_ptr supervise(const SpawnOptions& options, Manager manager,
+                                CellCalls cell);
+
+template <class How, class... Args>
+auto spawn_in_job(const SpawnOptions& options, Args&&... args) {
+  using Cell = ActorCell<How, value_t<Args>...>;
+  check_spawn(options);
+  Manager manager(manager_of(options));
+  auto cell = manager.create<Cell>(options.detached, std::forward<Args>(args)...);
+  auto results = [](Future<ActorPlace> future) {
+    return results_of(std::vector{std::move(future)}).front();
+  };
+  CellCalls calls{[=] { return results(cell.template async<&Cell::place>()); },
+                  [=] { return results(cell.template async<&Cell::spawn_again>()); }};
+  return caf::actor_cast<spawned_t<How, value_t<Args>...>>(
+    supervise(options, std::move(manager), std::move(calls)));
+}
+
+} // namespace detail
+
+/// Spawns an actor in a job of its own and waits until it is there. `f` and `args` as of
+/// caf::actor_system::spawn: a function whose first parameter may be a pointer to the
+/// actor, which returns a behavior, dynamically or statically typed, or nothing. Returns
+/// a proxy: caf::actor, or the typed handle.
+///
+/// If the job is lost the proxy lives on, unless options.restart is temporary: `f` starts
+/// again in another job with copies of the same arguments, at most 6 times within 10 s.
+/// Requests under way are answered with sec::request_receiver_down, as they may have run;
+/// up to 4,096 messages that come in between wait. An actor that ends by itself starts
+/// again in the same job if options.restart says so for such an end; after
+/// exit_reason::user_shutdown or kill it does not. Monitors and links hear of the final
+/// end only. It and its job end with the last handle to the proxy and with the session.
+///
+/// Throws Closed without a session, ConfigError on options that can't be used,
+/// RemoteError if the
+/// constructor of a class throws, BackendError, TimeoutError or WorkerLost if there is no
+/// job.
+template <auto f, class... Args>
+auto spawn(const SpawnOptions& options, Args&&... args) {
+  return detail::spawn_in_job<detail::SpawnFunction<f>>(options,
+                                                        std::forward<Args>(args)...);
+}
+template <auto f>
+auto spawn() {
+  return spawn<f>(SpawnOptions{});
+}
+/// The same of an actor that is a class.
+template <class C, class... Args>
+auto spawn(const SpawnOptions& options, Args&&... args) {
+  return detail::spawn_in_job<detail::SpawnClass<C>>(options,
+                                                     std::forward<Args>(args)...);
+}
+template <class C>
+auto spawn() {
+  return spawn<C>(SpawnOptions{});
+}
+
+} // namespace fiber
+
+/// Lets messages between processes hold values of a type, which is a value as of
+/// fiber/value.hpp: FIBER_MESSAGE(my::Type), once before its first use, outside of all
+/// namespaces.
+#define FIBER_MESSAGE(...) FIBER_MESSAGE_AT(__COUNTER__, __VA_ARGS__)
+#define FIBER_MESSAGE_AT(n, ...) FIBER_MESSAGE_NAMED(n, __VA_ARGS__)
+#define FIBER_MESSAGE_NAMED(n, ...)                                                      \
+  template <>                                                                            \
+  struct caf::allowed_unsafe_message_type<__VA_ARGS__> : std::true_type {};              \
+  namespace {                                                                            \
+  [[maybe_unused]] const bool fiber_message_##n =                                        \
+    fiber::detail::announce_message<__VA_ARGS__>();                                      \
+  }
+
+// Actors in what is sent: in arguments, in declared types, anywhere.
+namespace boost::serialization {
+
+template <class Archive>
+void save(Archive& archive, const caf::strong_actor_ptr& actor, unsigned) {
+  fiber::Bytes bytes;
+  fiber::Writer writer(bytes);
+  fiber::detail::pack_actor(writer, actor);
+  auto size = bytes.size();
+  archive << size;
+  archive.save_binary(bytes.data(), size);
+}
+template <class Archive>
+void load(Archive& archive, caf::strong_actor_ptr& actor, unsigned) {
+  std::size_t size = 0;
+  archive >> size;
+  fiber::Bytes bytes(size);
+  archive.load_binary(bytes.data(), size);
+  fiber::Reader reader(bytes);
+  actor = fiber::detail::unpack_actor(reader);
+}
+template <class Archive>
+void serialize(Archive& archive, caf::strong_actor_ptr& actor, unsigned version) {
+  split_free(archive, actor, version);
+}
+template <class Archive, class Handle>
+  requires caf::is_actor_handle<Handle>::value
+void serialize(Archive& archive, Handle& handle, unsigned) {
+  auto actor = caf::actor_cast<caf::strong_actor_ptr>(handle);
+  archive& actor;
+  handle = caf::actor_cast<Handle>(actor);
+}
+
+} // namespace boost::serialization
