@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <boost/serialization/split_free.hpp>
 #include <caf/all.hpp>
 
+#include "fiber/archived_handle.hpp"
 #include "fiber/as_completed.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/manager.hpp"
@@ -230,26 +230,12 @@ auto spawn() {
 namespace boost::serialization {
 
 template <class Archive>
-void save(Archive& archive, const caf::strong_actor_ptr& actor, unsigned) {
-  fiber::Bytes bytes;
-  fiber::Writer writer(bytes);
-  fiber::detail::pack_actor(writer, actor);
-  auto size = bytes.size();
-  archive << size;
-  archive.save_binary(bytes.data(), size);
-}
-template <class Archive>
-void load(Archive& archive, caf::strong_actor_ptr& actor, unsigned) {
-  std::size_t size = 0;
-  archive >> size;
-  fiber::Bytes bytes(size);
-  archive.load_binary(bytes.data(), size);
-  fiber::Reader reader(bytes);
-  actor = fiber::detail::unpack_actor(reader);
-}
-template <class Archive>
-void serialize(Archive& archive, caf::strong_actor_ptr& actor, unsigned version) {
-  split_free(archive, actor, version);
+void serialize(Archive& archive, caf::strong_actor_ptr& actor, unsigned) {
+  using namespace fiber::detail;
+  if constexpr (Archive::is_saving::value)
+    save_block(archive, [&](auto& writer) { pack_actor(writer, actor); });
+  else
+    actor = load_block(archive, [](auto& reader) { return unpack_actor(reader); });
 }
 template <class Archive, class Handle>
   requires caf::is_actor_handle<Handle>::value

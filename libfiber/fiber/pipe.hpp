@@ -29,7 +29,7 @@ public:
   /// end. Throws Error if this end only receives, Closed if it is closed, or if an
   /// earlier send has found the other end closed.
   template <class T>
-  void send(const T& value) {
+  void send(const T& value) const {
     using V = detail::value_t<const T&>;
     if constexpr (std::is_same_v<V, T>)
       end_.put(detail::pack_item(typeid(V).name(), value), detail::Results::forever);
@@ -40,24 +40,24 @@ public:
   /// Error if the next value is none of type T, which names both types and leaves it
   /// there.
   template <class T>
-  T recv() {
+  T recv() const {
     return end_.get(typeid(T).name(), detail::Results::forever)->template unpack_as<T>();
   }
   /// Nothing if none comes within `d`.
   template <class T, class Rep, class Period>
-  std::optional<T> recv(std::chrono::duration<Rep, Period> d) {
+  std::optional<T> recv(std::chrono::duration<Rep, Period> d) const {
     auto item = end_.get(typeid(T).name(), detail::limit_of(d));
     return item ? std::optional<T>(item->template unpack_as<T>()) : std::nullopt;
   }
   /// Whether recv() would not wait, for which this waits up to `d`. True as well if it
   /// would throw Closed.
   template <class Rep, class Period>
-  bool poll(std::chrono::duration<Rep, Period> d) {
+  bool poll(std::chrono::duration<Rep, Period> d) const {
     return end_.poll(detail::limit_of(d));
   }
-  bool poll() { return poll(std::chrono::seconds(0)); }
+  bool poll() const { return poll(std::chrono::seconds(0)); }
   /// Closes this end for all who hold it. What it has sent can still be received.
-  void close() { end_.close(); }
+  void close() const { end_.close(); }
 
   /// Whether both stand for the same end.
   bool operator==(const Connection&) const = default;

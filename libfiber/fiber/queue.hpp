@@ -31,14 +31,16 @@ public:
   /// A new queue whose home is this process. Throws Closed without a session.
   SimpleQueue() : end_(detail::ChannelEnd::queue(std::nullopt)) {}
 
-  void put(const T& value) {
+  void put(const T& value) const {
     end_.put(detail::pack_item("", value), detail::Results::forever);
   }
   /// Waits for an item.
-  T get() { return end_.get("", detail::Results::forever)->template unpack_as<T>(); }
+  T get() const {
+    return end_.get("", detail::Results::forever)->template unpack_as<T>();
+  }
   /// Nothing if none comes within `d`.
   template <class Rep, class Period>
-  std::optional<T> get(std::chrono::duration<Rep, Period> d) {
+  std::optional<T> get(std::chrono::duration<Rep, Period> d) const {
     auto item = end_.get("", detail::limit_of(d));
     return item ? std::optional<T>(item->template unpack_as<T>()) : std::nullopt;
   }
@@ -67,19 +69,21 @@ public:
   explicit Queue(std::size_t capacity) : end_(detail::ChannelEnd::queue(capacity)) {}
 
   /// Returns when the item stands in the queue. Throws Closed after close().
-  void put(const T& value) {
+  void put(const T& value) const {
     end_.put(detail::pack_item("", value), detail::Results::forever);
   }
   /// False if there is no room within `d`; then the item is not in the queue.
   template <class Rep, class Period>
-  bool put(const T& value, std::chrono::duration<Rep, Period> d) {
+  bool put(const T& value, std::chrono::duration<Rep, Period> d) const {
     return end_.put(detail::pack_item("", value), detail::limit_of(d));
   }
   /// Waits for an item. Throws Closed when the queue is closed and empty.
-  T get() { return end_.get("", detail::Results::forever)->template unpack_as<T>(); }
+  T get() const {
+    return end_.get("", detail::Results::forever)->template unpack_as<T>();
+  }
   /// Nothing if none comes within `d`. Throws Closed likewise.
   template <class Rep, class Period>
-  std::optional<T> get(std::chrono::duration<Rep, Period> d) {
+  std::optional<T> get(std::chrono::duration<Rep, Period> d) const {
     auto item = end_.get("", detail::limit_of(d));
     return item ? std::optional<T>(item->template unpack_as<T>()) : std::nullopt;
   }
@@ -87,16 +91,16 @@ public:
   std::size_t size() const { return end_.size(); }
   /// No more items: puts throw Closed, those that wait included. What is there can still
   /// be got.
-  void close() { end_.close(); }
+  void close() const { end_.close(); }
 
   /// Says that the work that one item asked for is done. Throws Error if it was said of
   /// every item before.
-  void task_done() { end_.task_done(); }
+  void task_done() const { end_.task_done(); }
   /// Waits until task_done() was called as often as items were put.
-  void join() { end_.join(detail::Results::forever); }
+  void join() const { end_.join(detail::Results::forever); }
   /// The same for at most `d`; true if so.
   template <class Rep, class Period>
-  bool join(std::chrono::duration<Rep, Period> d) {
+  bool join(std::chrono::duration<Rep, Period> d) const {
     return end_.join(detail::limit_of(d));
   }
 

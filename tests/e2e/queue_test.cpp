@@ -109,6 +109,26 @@ TEST_P(EveryQueue, travels_bound_in_containers_and_in_results) {
   EXPECT_EQ(queues[1].get(), 7);
 }
 
+/// What a program's own class may hold.
+struct Mailboxes {
+  SimpleQueue<int> in;
+  std::vector<Queue<std::string>> out{Queue<std::string>(4)};
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& in& out.at(0);
+  }
+};
+
+TEST_P(EveryQueue, travels_as_a_member_of_a_class) {
+  Mailboxes boxes;
+  boxes.in.put(41);
+  async([](const Mailboxes& of) { of.out.at(0).put(std::to_string(of.in.get() + 1)); },
+        boxes)
+    .get();
+  EXPECT_EQ(boxes.out.at(0).get(), "42");
+}
+
 TEST_P(EveryQueue, lives_in_the_job_that_made_it) {
   Pool pool(1);
   auto queue = pool.apply([] {
