@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/own_address.hpp"
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "wire/address.hpp"
+#include "wire/error.hpp"
+#include "wire/unique_fd.hpp"
+
+namespace fiber::wire {
+namespace {
+
+constexpr std::uint16_t any_port = 9; // Nothing is sent there.
+
+bool is_loopback(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    constexpr std::uint32_t net = 127U << 24U, mask = 255U << 24U;
+    auto& in = reinterpret_cast<const sockaddr_in&>(address);
+    return (ntohl(in.sin_addr.s_addr) & mask) == net;
+  }
+  auto& in6 = reinterpret_cast<const sockaddr_in6&>(address);
+  return address.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+}
+
+} // namespace
+
+std::string own_address_towards(const std::string& host) {
+  auto problem = EADDRNOTAVAIL;
+  auto found = resolve(host, any_port, false);
+  for (auto* at = found.get(); at != nullptr; at = at->ai_next) {
+    // Connecting such a socket asks for the route, no more.
+    UniqueFd socket(::socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    auto* address = reinterpret_cast<sockaddr*>(&own);
+    if (!socket || ::connect(socket.get(), at->ai_addr, at->ai_addrlen) != 0 ||
+        ::getsockname(socket.get(), address, &size) != 0) {
+      problem = errno;
+      continue;
+    }
+    std::array<char, NI_MAXHOST> text{};
+    if (::getnameinfo(address, size, text.data(), text.size(), nullptr, 0,
+                      NI_NUMERICHOST) == 0)
+      return text.data();
+  }
+  throw WireError("no way from here to " + host + ": " +
+                  std::generic_category().message(problem));
+}
+
+bool is_loopback(const std::string& host) {
+  auto found = resolve(host, any_port, false);
+  for (auto* at = found.get(); at != nullptr; at = at->ai_next)
+    if (!is_loopback(*at->ai_addr))
+      return false;
+  return true;
+}
+
+} // namespace fiber::wire
