@@ -216,7 +216,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
       });
     objects->connect(0, link);
     ThisJob::set(
-      {&system, objects, reactor.leadership(), boot.session_tag,
+      {&system, objects, reactor.leadership(), boot.session_tag, boot.host,
        ActorPort::open(objects, boot.session_tag, std::make_shared<ProgramActors>())});
     job_log = std::make_shared<JobLog>(link, log_sinks());
     redirect_log(job_log);

@@ -107,6 +107,8 @@ struct ProcessState {
     RunTasks run;
     run.first_seq = only_seq;
     run.call = only_call;
+    run.first_index = settings.task->first;
+    run.attempt = static_cast<std::uint32_t>(settings.attempt);
     run.lengths = settings.task->ends;
     append(frame, run, settings.task->arguments);
     flush(frame);
@@ -145,7 +147,9 @@ struct ProcessState {
         deliver({std::move(bytes), nullptr});
       else
         deliver(
-          {{}, std::make_exception_ptr(RemoteError(read_failure(reader), 0, 1, job))});
+          {{},
+           std::make_exception_ptr(RemoteError(read_failure(reader), settings.task->first,
+                                               settings.attempt, job, settings.counts))});
     } else if (!well) {
       code = EXIT_FAILURE;
     } else if (first.length == sizeof(int)) {

@@ -40,6 +40,10 @@ struct ProcessSettings {
   /// Its one task. What is bound to it and its arguments are kept until it has ended.
   /// Without a sink the task's result is an int, the code that it exits with.
   std::shared_ptr<const Batch> task;
+  /// As the task itself sees it, and RemoteError tells: which run of it this is, and what
+  /// the task's index counts.
+  int attempt = 1;
+  const char* counts = "task";
   bool nested = false; ///< It runs on a thread of this process, and can't be ended.
   /// Starts the actor that stands for its job, as PoolSettings::start_node does.
   std::function<caf::actor(caf::event_based_actor* parent, const caf::actor& process,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <caf/fwd.hpp>
 
@@ -20,6 +21,7 @@ struct ThisJob {
   std::shared_ptr<ObjectSpace> objects;
   std::shared_ptr<wire::Leadership> leadership;
   std::uint64_t session = 0;         ///< NodeBoot::session_tag.
+  std::string driver_host = {};      ///< NodeBoot::host.
   std::shared_ptr<ActorPort> actors; ///< Of the program's own actors.
 
   /// Null if this process is no job.

@@ -15,9 +15,9 @@ std::string thrown_text(const Failure& failure) {
 }
 
 std::string remote_text(const Failure& failure, std::size_t index, int attempt,
-                        const std::string& job) {
-  auto where = "task " + std::to_string(index) + " (attempt " + std::to_string(attempt) +
-               (job.empty() ? "" : ", job " + job) + ")";
+                        const std::string& job, const std::string& what) {
+  auto where = what + " " + std::to_string(index) + " (attempt " +
+               std::to_string(attempt) + (job.empty() ? "" : ", job " + job) + ")";
   return where + thrown_text(failure);
 }
 
@@ -39,8 +39,9 @@ std::string lost_text(std::size_t index, int attempts, const std::vector<int>& e
 
 } // namespace
 
-RemoteError::RemoteError(Failure failure, std::size_t index, int attempt, std::string job)
-  : Error(remote_text(failure, index, attempt, job)),
+RemoteError::RemoteError(Failure failure, std::size_t index, int attempt, std::string job,
+                         const std::string& what)
+  : Error(remote_text(failure, index, attempt, job, what)),
     failure_(std::make_shared<const Failure>(std::move(failure))), index_(index),
     attempt_(attempt), job_(std::move(job)) {}
 
@@ -63,6 +64,11 @@ WorkerLost::WorkerLost(const std::string& text, int exit, std::string reason,
                        LastWords last)
   : Error(text), index_(0), attempts_(1), exits_{exit}, reason_(std::move(reason)),
     last_(std::move(last)) {}
+
+WorkerLost::WorkerLost(const std::string& text, std::size_t index, std::vector<int> exits,
+                       std::string reason, LastWords last)
+  : Error(text), index_(index), attempts_(static_cast<int>(exits.size())),
+    exits_(std::move(exits)), reason_(std::move(reason)), last_(std::move(last)) {}
 
 const char* WorkerLost::what() const noexcept {
   if (last_.stack)

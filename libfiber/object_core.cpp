@@ -86,7 +86,11 @@ void ObjectPlace::pack(Writer& writer, const std::shared_ptr<actors::ObjectHandl
 std::pair<ObjectPlace, std::shared_ptr<actors::ObjectHandle>>
 ObjectPlace::unpack(Reader& reader, const char* what) {
   auto session = reader.get<std::uint64_t>();
-  auto id = reader.get<HeldId>();
+  return find(session, reader.get<HeldId>(), what);
+}
+
+std::pair<ObjectPlace, std::shared_ptr<actors::ObjectHandle>>
+ObjectPlace::find(std::uint64_t session, const HeldId& id, const char* what) {
   auto place = here();
   // A job may have a session of its own besides.
   if (auto own = Runtime::current(); own && own->session_tag() == session)

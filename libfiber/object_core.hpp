@@ -46,6 +46,9 @@ struct ObjectPlace {
             const char* what) const;
   static std::pair<ObjectPlace, std::shared_ptr<actors::ObjectHandle>>
   unpack(Reader& reader, const char* what);
+  /// The same of a handle that was read already.
+  static std::pair<ObjectPlace, std::shared_ptr<actors::ObjectHandle>>
+  find(std::uint64_t session, const HeldId& id, const char* what);
 };
 
 /// An object as the handles of this process share it, and the way to ask it.

@@ -20,6 +20,7 @@
 #include "libfiber/process_table.hpp"
 #include "wire/error.hpp"
 #include "wire/log.hpp"
+#include "wire/own_address.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -178,6 +179,7 @@ Runtime::Runtime(Settings settings)
   services_->build = actors::build_id();
   services_->next_incarnation = [this] { return ++incarnations_; };
   if (!address.empty() && !is_inline()) {
+    jobs_dial_ = address;
     listen(address);
     set_anchor(*backend);
   }
@@ -310,6 +312,25 @@ void Runtime::spawn_manager(actors::ManagerSettings settings, caf::actor& actor)
   check_open();
   actor = actors::spawn_manager(*system_, std::move(settings));
   supervise("manager" + std::to_string(actor.id()), actor);
+}
+
+void Runtime::spawn_ring(actors::RingSettings settings, caf::actor& actor) {
+  std::shared_lock lock(gate_);
+  check_open();
+  actor = actors::spawn_ring(*system_, std::move(settings));
+  supervise("ring" + std::to_string(actor.id()), actor);
+}
+
+void Runtime::check_ring_network() const {
+  if (settings_.ring_plaintext || jobs_dial_.empty() || wire::is_loopback(jobs_dial_))
+    return;
+  auto place = settings_.places.find("ring_plaintext");
+  throw ConfigError(
+    "ring_plaintext", place == settings_.places.end() ? "the settings" : place->second,
+    "true (FIBER_RING_PLAINTEXT=1, or fiber::Config), if nobody else can listen there",
+    "the members of a ring would talk to each other over the network by Gloo, which does "
+    "not encrypt (jobs reach this process at " +
+      jobs_dial_ + ")");
 }
 
 void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {

@@ -21,6 +21,7 @@
 #include "actors/node_link_actor.hpp"
 #include "actors/object_space.hpp"
 #include "actors/process_actor.hpp"
+#include "actors/ring_actor.hpp"
 #include "actors/share_store.hpp"
 #include "actors/sync_object.hpp"
 #include "backends/backend.hpp"
@@ -96,6 +97,12 @@ public:
   void spawn_process(actors::ProcessSettings settings, caf::actor& actor);
   /// Spawns a manager there, in the same way.
   void spawn_manager(actors::ManagerSettings settings, caf::actor& actor);
+  /// Spawns a ring there, in the same way.
+  void spawn_ring(actors::RingSettings settings, caf::actor& actor);
+  /// Throws ConfigError if the members of a ring would talk to each other over a network,
+  /// which is not encrypted, and nobody has said that they may.
+  void check_ring_network() const;
+  bool ring_plaintext() const { return settings_.ring_plaintext; }
   /// Of an inline session: who waits runs these calls too.
   void run_calls_of(std::weak_ptr<actors::ObjectHost> host);
   /// Calls release() when the session ends.
@@ -148,6 +155,7 @@ private:
   void set_anchor(backends::Backend& backend);
 
   Settings settings_;
+  std::string jobs_dial_; ///< This host; empty: their links are inherited.
   std::shared_ptr<backends::StatusLines> terminal_ =
     std::make_shared<backends::StatusLines>();
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>(terminal_);

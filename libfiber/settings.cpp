@@ -95,6 +95,17 @@ Key text(std::string name, std::string Settings::*field, std::string valid) {
           }};
 }
 
+Key truth(std::string name, bool Settings::*field) {
+  return {std::move(name), "true, false, 1, 0, yes, no, on, off",
+          [field](const std::string& given, Settings& settings) {
+            auto is_one_of = [&](std::vector<std::string> words) {
+              return std::find(words.begin(), words.end(), given) != words.end();
+            };
+            settings.*field = is_one_of({"true", "1", "yes", "on"});
+            return settings.*field || is_one_of({"false", "0", "no", "off"});
+          }};
+}
+
 Key path(std::string name, std::string Settings::*field) {
   return {std::move(name), "the path of a file that can be read",
           [field](const std::string& given, Settings& settings) {
@@ -168,14 +179,7 @@ const std::vector<Key>& keys() {
     duration("lease", &Settings::lease),
     duration("start_deadline", &Settings::start_deadline),
     choice("link", &Settings::link, {"auto", "tls"}),
-    {"forward_output", "true, false, 1, 0, yes, no, on, off",
-     [](const std::string& text, Settings& settings) {
-       auto is_one_of = [&](std::vector<std::string> words) {
-         return std::find(words.begin(), words.end(), text) != words.end();
-       };
-       settings.forward_output = is_one_of({"true", "1", "yes", "on"});
-       return settings.forward_output || is_one_of({"false", "0", "no", "off"});
-     }},
+    truth("forward_output", &Settings::forward_output),
     choice("log_level", &Settings::log_level,
            {"trace", "debug", "info", "warn", "error", "off"}),
     choice("zygote", &Settings::zygote, {"auto", "never"}),
@@ -209,7 +213,8 @@ const std::vector<Key>& keys() {
     text("kubernetes_context", &Settings::kubernetes_context,
          "a context of the kubeconfig"),
     path("kubernetes_pod_template", &Settings::kubernetes_pod_template),
-    text("gpu_key", &Settings::gpu_key, "a resource such as nvidia.com/gpu")};
+    text("gpu_key", &Settings::gpu_key, "a resource such as nvidia.com/gpu"),
+    truth("ring_plaintext", &Settings::ring_plaintext)};
   return all;
 }
 
@@ -260,6 +265,7 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("kubernetes_context", code.kubernetes_context);
   put("kubernetes_pod_template", code.kubernetes_pod_template);
   put("gpu_key", code.gpu_key);
+  put("ring_plaintext", code.ring_plaintext);
   return given;
 }
 

@@ -32,6 +32,7 @@ struct Settings {
   std::string kubernetes_pod_template; ///< A path.
   std::string gpu_key = "nvidia.com/gpu";
   bool forward_output = true;
+  bool ring_plaintext = false;
   std::string log_level = "warn";
   std::string zygote = "auto";
   std::string chaos;

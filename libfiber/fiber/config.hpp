@@ -68,6 +68,9 @@ struct Config {
   std::optional<std::string> kubernetes_pod_template = {};
   /// What a GPU is called in the cluster. Default nvidia.com/gpu.
   std::optional<std::string> gpu_key = {};
+  /// Whether the members of a Ring may talk to each other unencrypted where that leaves
+  /// the machine: see docs/ring.md. Default false.
+  std::optional<bool> ring_plaintext = {};
 };
 
 } // namespace fiber

@@ -35,12 +35,14 @@ struct Failure {
 /// again, unless PoolOptions::retry_exceptions says so.
 class RemoteError : public Error {
 public:
-  RemoteError(Failure failure, std::size_t index, int attempt, std::string job);
+  /// `what` is what `index` counts.
+  RemoteError(Failure failure, std::size_t index, int attempt, std::string job,
+              const std::string& what = "task");
   /// Of the call of an object.
   explicit RemoteError(Failure failure);
   /// Demangled name of the type that was thrown, e.g. "std::out_of_range".
   const std::string& type() const { return failure_->type; }
-  /// Which task of its call, from 0.
+  /// Which task of its call, from 0; of a ring the rank.
   std::size_t index() const { return index_; }
   /// Which run of the task threw, from 1.
   int attempt() const { return attempt_; }
@@ -73,17 +75,21 @@ struct LastWords {
   std::shared_ptr<const detail::CrashStack> stack = nullptr; ///< Null: not known.
 };
 
-/// A task lost its worker more often than PoolOptions::max_retries allows, or the job of
-/// an object was lost while it was called.
+/// A task lost its worker more often than PoolOptions::max_retries allows, a ring its
+/// members more often than RingOptions::max_restarts does, or the job of an object was
+/// lost while it was called.
 class WorkerLost : public Error {
 public:
   WorkerLost(std::size_t index, int attempts, std::vector<int> exits, std::string reason,
              LastWords last = {});
   /// Of the call of an object, which may have run.
   WorkerLost(const std::string& text, int exit, std::string reason, LastWords last);
+  /// Of a ring: `index` is the rank that was lost last.
+  WorkerLost(const std::string& text, std::size_t index, std::vector<int> exits,
+             std::string reason, LastWords last);
   /// One sentence; where the stack is known, its first frames follow, a line each.
   const char* what() const noexcept override;
-  /// Which task of its call, from 0.
+  /// Which task of its call, from 0; of a ring the rank.
   std::size_t index() const { return index_; }
   /// How many times it was run.
   int attempts() const { return attempts_; }

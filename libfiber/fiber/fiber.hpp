@@ -19,6 +19,7 @@
 #include "fiber/queue.hpp"
 #include "fiber/ref.hpp"
 #include "fiber/remote_error.hpp"
+#include "fiber/ring.hpp"
 #include "fiber/semaphore.hpp"
 #include "fiber/session.hpp"
 #include "fiber/share.hpp"

@@ -85,6 +85,13 @@ TEST_F(SettingsTest, false_in_the_environment_is_false) {
   EXPECT_FALSE(resolve().forward_output);
 }
 
+TEST_F(SettingsTest, rings_talk_in_plain_text_only_if_somebody_says_so) {
+  EXPECT_FALSE(resolve().ring_plaintext);
+  EXPECT_TRUE(resolve({.ring_plaintext = true}).ring_plaintext);
+  setenv("FIBER_RING_PLAINTEXT", "1", 1);
+  EXPECT_TRUE(resolve().ring_plaintext);
+}
+
 TEST_F(SettingsTest, a_bad_value_is_named_with_its_place_and_what_is_valid) {
   setenv("FIBER_BACKEND", "locl", 1);
   auto error = refused();
