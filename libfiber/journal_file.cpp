@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "actors/code_place.hpp"
 #include "libfiber/digest.hpp"
 #include "libfiber/journal_record.hpp"
+#include "libfiber/sync_folder.hpp"
 #include "wire/log.hpp"
 
 namespace fiber::detail {
@@ -207,12 +207,7 @@ void JournalFile::write_head(const Head& head) {
   salt_ = head.salt;
   end_ = all.size();
   sync();
-  // So that the file is still there after a loss of power.
-  auto folder = std::filesystem::path(path_).parent_path();
-  UniqueFd directory(
-    ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory)
-    ::fsync(directory.get());
+  sync_folder_of(path_);
 }
 
 void JournalFile::check_head(const Head& own, std::uint64_t size) {

@@ -4,6 +4,7 @@
 #include "fiber/as_completed.hpp"
 #include "fiber/barrier.hpp"
 #include "fiber/callable.hpp"
+#include "fiber/checkpoint.hpp"
 #include "fiber/condition.hpp"
 #include "fiber/config.hpp"
 #include "fiber/containers.hpp"
