@@ -126,10 +126,10 @@ CheckpointCore::of(const ObjectPlace& place,
 }
 
 std::shared_ptr<CheckpointCore>
-CheckpointCore::open(const std::optional<std::string>& path) {
+CheckpointCore::open(const std::optional<std::string>& path, bool of_session) {
   if (path && path->empty())
     throw ConfigError("path", "Checkpoint", "the path of a file", "it is empty");
-  auto place = ObjectPlace::here();
+  auto place = of_session ? ObjectPlace::of(Runtime::require()) : ObjectPlace::here();
   std::function<bool(std::function<void()>)> later;
   if (!place.runtime)
     later = [](std::function<void()> f) {
@@ -195,8 +195,9 @@ void CheckpointCore::fail_closed() const {
 
 // -- handles --
 
-CheckpointHandle CheckpointHandle::open(const std::optional<std::string>& path) {
-  return CheckpointHandle(CheckpointCore::open(path));
+CheckpointHandle CheckpointHandle::open(const std::optional<std::string>& path,
+                                        bool of_session) {
+  return CheckpointHandle(CheckpointCore::open(path, of_session));
 }
 void CheckpointHandle::save(PackedItem value) const {
   core_->save(std::move(value));

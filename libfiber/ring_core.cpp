@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/ring_core.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "actors/node_protocol.hpp"
 #include "actors/object_host.hpp"
 #include "actors/process_trace.hpp"
+#include "fiber/packed_item.hpp"
 #include "fiber/session.hpp"
 #include "libfiber/inline_patience.hpp"
 #include "libfiber/resource_check.hpp"
 
 namespace fiber::detail {
 namespace {
+
+/// A new one, on its way to members.
+PackedItem open_checkpoint(const std::optional<std::string>& path) {
+  return PackedItem::of(
+    [&](Writer& writer) { CheckpointHandle::open(path, true).fiber_pack(writer); });
+}
 
 /// The ring's actor of one run, until the session ends.
 struct RingRun final : public ActorHolder {
@@ -42,6 +50,8 @@ RingCore::RingCore(const RingOptions& options, AnyCallable call)
                 "choose another backend");
   if (options_.size > 1)
     runtime_->check_ring_network();
+  if (!options_.checkpoint.empty())
+    checkpoint_ = open_checkpoint(options_.checkpoint);
   actors::check_size(call_.state().size());
   Bytes ignored;
   Writer place(ignored); // Here what can't be packed is the caller's error.
@@ -62,15 +72,16 @@ actors::RingSettings RingCore::settings() const {
   ring.max_restarts = options_.max_restarts;
   ring.objects = runtime_->objects();
   ring.patience = services->heartbeat_timeout;
+  auto checkpoint =
+    checkpoint_.bytes.empty() ? open_checkpoint(std::nullopt) : checkpoint_;
   ring.make_task =
     [call = call_, size = options_.size, session = runtime_->session_tag(),
-     plaintext = runtime_->ring_plaintext()](const actors::RingPlace& place,
-                                             std::shared_ptr<actors::ResultSink> sink) {
+     plaintext = runtime_->ring_plaintext(), checkpoint = std::move(checkpoint)](
+      const actors::RingPlace& place, std::shared_ptr<actors::ResultSink> sink) {
       auto of = std::make_shared<actors::Call>();
       of->callable = call;
       of->single = true;
       of->sink = std::move(sink);
-      auto task = std::make_shared<actors::Batch>();
       Bytes arguments;
       Writer writer(arguments);
       pack(writer, RingSeat{.rank = place.rank,
@@ -79,11 +90,14 @@ actors::RingSettings RingCore::settings() const {
                             .session = session,
                             .board = place.board->held_id(),
                             .plaintext = plaintext ? 1U : 0U});
+      writer.raw(checkpoint.bytes.data(), checkpoint.bytes.size());
+      auto task = std::make_shared<actors::Batch>();
       task->call = std::move(of);
       task->first = place.rank;
       task->ends = {arguments.size()};
       task->arguments = Payload(std::move(arguments));
-      task->kept = {place.board};
+      task->kept = checkpoint.kept;
+      task->kept.push_back(place.board);
       return task;
     };
   std::shared_ptr<actors::ProcessTrace> trace;

@@ -22,6 +22,7 @@ private:
   const std::shared_ptr<Runtime> runtime_;
   RingOptions options_;
   const AnyCallable call_;
+  PackedItem checkpoint_; ///< Of a file; else there is one for each run.
 };
 
 } // namespace fiber::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/ring_member.hpp"
 
+#include <utility>
+
 #include "libfiber/ring_link.hpp"
 #include "libfiber/ring_math.hpp"
 
@@ -10,9 +12,9 @@ using detail::RingOp;
 using detail::RingType;
 using detail::size_of;
 
-RingMember::RingMember(const detail::RingSeat& seat)
+RingMember::RingMember(const detail::RingSeat& seat, Checkpoint checkpoint)
   : rank_(seat.rank), size_(seat.size), attempt_(static_cast<int>(seat.attempt)),
-    link_(std::make_unique<detail::RingLink>(seat)) {}
+    checkpoint_(std::move(checkpoint)), link_(std::make_unique<detail::RingLink>(seat)) {}
 RingMember::~RingMember() = default;
 
 void RingMember::leave() {

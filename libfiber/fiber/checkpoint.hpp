@@ -27,8 +27,10 @@ public:
     KeptObjects kept;
   };
 
-  /// A new one whose home is this process; no path: in memory.
-  static CheckpointHandle open(const std::optional<std::string>& path);
+  /// A new one whose home is this process; no path: in memory. `of_session`: of the
+  /// session that a Ring made here belongs to, which in a job is its own.
+  static CheckpointHandle open(const std::optional<std::string>& path,
+                               bool of_session = false);
 
   /// `value`: what begin() wrote, and then the value.
   void save(PackedItem value) const;

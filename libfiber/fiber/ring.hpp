@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "fiber/callable.hpp"
+#include "fiber/checkpoint.hpp"
 #include "fiber/results.hpp"
 #include "fiber/ring_member.hpp"
 #include "fiber/value.hpp"
@@ -22,6 +24,9 @@ struct RingOptions {
   Resources resources = {}; ///< Of each member's job.
   /// How often the ring is formed anew after it has lost a member; -1: no limit.
   int max_restarts = 3;
+  /// The file of RingMember::checkpoint(), on this machine; empty: it is in memory, for
+  /// one run(). See fiber/checkpoint.hpp.
+  std::string checkpoint = {};
 };
 
 namespace detail {
@@ -53,8 +58,8 @@ class RingCall {
 public:
   explicit RingCall(F f) : f_(std::move(f)) {}
 
-  R operator()(const RingSeat& seat) {
-    RingMember member(seat);
+  R operator()(const RingSeat& seat, const Checkpoint& checkpoint) {
+    RingMember member(seat, checkpoint);
     try {
       if constexpr (std::is_void_v<R>) {
         std::invoke(f_, member);
@@ -157,7 +162,7 @@ private:
                   "fiber: the function does not return what this Ring is of");
     if constexpr (!std::is_void_v<R>)
       detail::check_value<R>();
-    return AnyCallable::of<std::tuple<detail::RingSeat>, true>(
+    return AnyCallable::of<std::tuple<detail::RingSeat, Checkpoint>, true>(
       detail::RingCall<R, F>(std::move(f)));
   }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fiber/callable.hpp"
+#include "fiber/checkpoint.hpp"
 
 namespace gloo {
 class Context;
@@ -170,6 +171,11 @@ public:
          detail::ring_type<detail::ring_value_t<Range>>(), from);
   }
 
+  /// One value that outlives the members' jobs: what the function saves there it finds
+  /// again in the next attempt, and with RingOptions::checkpoint in another run of the
+  /// program. It is one for the whole ring, so as a rule one member saves and all load.
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+
   /// For what Gloo can do besides (#include <gloo/...>, and link with it). Connected to
   /// all members; its slots from 0xf0 << 56 on are Fiber's.
   std::shared_ptr<gloo::Context> gloo();
@@ -178,7 +184,7 @@ private:
   template <class R, class F>
   friend class detail::RingCall;
 
-  explicit RingMember(const detail::RingSeat& seat);
+  RingMember(const detail::RingSeat& seat, Checkpoint checkpoint);
   /// Waits until all members are at the end of the function: none may go while another
   /// one could still hear from it.
   void leave();
@@ -197,6 +203,7 @@ private:
 
   const std::size_t rank_, size_;
   const int attempt_;
+  const Checkpoint checkpoint_;
   std::unique_ptr<detail::RingLink> link_;
 };
 
