@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <fiber/actor.hpp>
 #include <fiber/fiber.hpp>
 
 #include "bench/peers/measurement.hpp"
@@ -219,6 +220,23 @@ void call_async(const std::string& row) {
   peers::report(row, 1 / seconds_of(calls, 5000), "round trips/s");
 }
 
+caf::behavior echo_bytes(caf::event_based_actor*) {
+  return {[](std::vector<char>& bytes) { return std::move(bytes); }};
+}
+
+/// A CAF actor in a job, asked by one of this process.
+void actor(const std::string& row) {
+  auto echo = fiber::spawn<echo_bytes>();
+  caf::scoped_actor self{fiber::actor_system()};
+  auto requests = [&](std::size_t n) {
+    for (; n > 0; --n)
+      self->request(echo, std::chrono::minutes(1), std::vector<char>(16))
+        .receive([](const std::vector<char>&) {},
+                 [](const caf::error&) { throw std::runtime_error("no answer"); });
+  };
+  peers::report(row, 1 / seconds_of(requests, 1000), "round trips/s");
+}
+
 class Number {
 public:
   explicit Number(int value) : value_(value) {}
@@ -355,6 +373,7 @@ int main(int argc, char** argv) {
     {"pipe", pipe},
     {"call", call},
     {"call_async", call_async},
+    {"actor", actor},
     {"refs_10k", many_refs},
     {"env_10", env<10>},
     {"env_100", env<100>},
