@@ -216,8 +216,13 @@ caf::strong_actor_ptr ActorPort::spawned(std::shared_ptr<ObjectHandle> place) {
 }
 
 void ActorPort::forget_proxy(const detail::HeldId& id) {
+  caf::strong_actor_ptr successor; // Its end, if this is the last one, locks again.
   std::lock_guard lock(mutex_);
-  if (auto known = proxies_.find(id); known != proxies_.end() && !known->second.lock())
+  auto known = proxies_.find(id);
+  if (known == proxies_.end())
+    return;
+  successor = known->second.lock();
+  if (!successor)
     proxies_.erase(known);
 }
 
