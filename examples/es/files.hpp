@@ -44,10 +44,17 @@ SavedPolicy load_policy(const std::filesystem::path& path);
 /// Writes the learning curve as CSV with a header line.
 void save_curve(const std::filesystem::path& path, const std::vector<CurvePoint>& curve);
 
-/// Draws a curve saved at `csv` to `png` with gnuplot, through a script kept beside them.
-/// `mark` is the return at which the task is solved. False if gnuplot is missing or
-/// fails.
+/// A column of a CSV file as a line of a plot.
+struct PlottedColumn {
+  int column = 0; ///< From 1.
+  std::string title;
+};
+
+/// Draws columns of the file `csv` over its first one to `png` with gnuplot, through a
+/// script kept beside them. `mark` is the return at which the task is solved. False if
+/// gnuplot is missing or fails.
 bool plot_curve(const std::filesystem::path& csv, const std::filesystem::path& png,
-                const std::string& title, std::optional<double> mark);
+                const std::string& title, std::optional<double> mark,
+                const std::vector<PlottedColumn>& columns);
 
 } // namespace es

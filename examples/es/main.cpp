@@ -96,7 +96,9 @@ void save_result(const Settings& settings, const es::Training& training,
   const auto title = "Evolution strategies on " + options.environment + ", seed " +
                      std::to_string(options.seed);
   const auto mark = es::make_environment(options.environment)->solved_at();
-  if (es::plot_curve(csv, png, title, mark))
+  if (es::plot_curve(csv, png, title, mark,
+                     {{2, "candidates: mean of the population"},
+                      {4, "the policy: mean of fresh episodes"}}))
     progress.say("learning curve saved to " + csv.string() + " and " + png.string());
   else
     progress.say("learning curve saved to " + csv.string() +

@@ -22,7 +22,8 @@ std::string quoted(const std::string& text) {
 }
 
 std::string script(const fs::path& csv, const fs::path& png, const std::string& title,
-                   std::optional<double> mark) {
+                   std::optional<double> mark,
+                   const std::vector<PlottedColumn>& columns) {
   std::ostringstream out;
   out
     << "set terminal pngcairo size 1200,720 font 'DejaVu Sans,14' background '#ffffff'\n"
@@ -40,22 +41,24 @@ std::string script(const fs::path& csv, const fs::path& png, const std::string& 
         << "set label 1 'solved at " << *mark << "' at graph 0.015, first " << *mark
         << " left offset 0,-0.8 textcolor '#666666'\n"
         << "set key at graph 0.02, graph 0.88\n";
-  const auto data = quoted(csv.string());
-  out << "plot " << data
-      << " using 1:2 skip 1 with lines linewidth 2.5 linecolor '#e08a3c' "
-      << "title 'candidates: mean of the population', \\\n     " << data
-      << " using 1:4 skip 1 with lines linewidth 3.5 linecolor '#2a6ebb' "
-      << "title 'the policy: mean of fresh episodes'\n";
+  // The last one is what the plot is about.
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    out << (i == 0 ? "plot " : ", \\\n     ") << quoted(csv.string())
+        << " using 1:" << columns[i].column << " skip 1 with lines "
+        << (i + 1 == columns.size() ? "linewidth 3.5 linecolor '#2a6ebb' "
+                                    : "linewidth 2.5 linecolor '#e08a3c' ")
+        << "title " << quoted(columns[i].title);
+  out << '\n';
   return out.str();
 }
 
 } // namespace
 
 bool plot_curve(const fs::path& csv, const fs::path& png, const std::string& title,
-                std::optional<double> mark) {
+                std::optional<double> mark, const std::vector<PlottedColumn>& columns) {
   auto file = png;
   file.replace_extension(".gnuplot");
-  write_atomically(file, script(csv, png, title, mark));
+  write_atomically(file, script(csv, png, title, mark, columns));
 
   // No shell between: paths may hold any character.
   std::string program = "gnuplot";

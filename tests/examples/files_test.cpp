@@ -133,7 +133,8 @@ TEST_F(FilesTest, a_plot_is_drawn_whatever_the_path_is_called) {
   const auto odd = folder / "it's a $(folder)";
   fs::create_directories(odd);
   save_curve(odd / "curve.csv", some_state().curve);
-  ASSERT_TRUE(plot_curve(odd / "curve.csv", odd / "curve.png", "it's a title", 475.0));
+  ASSERT_TRUE(plot_curve(odd / "curve.csv", odd / "curve.png", "it's a title", 475.0,
+                         {{2, "it's a curve"}, {4, "another"}}));
   std::ifstream png(odd / "curve.png", std::ios::binary);
   std::string head(4, ' ');
   png.read(head.data(), 4);
