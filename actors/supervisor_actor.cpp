@@ -38,6 +38,8 @@ struct Child {
   caf::actor handle;            // Empty while it is down.
   bool asked_to_end = false;    // An exit message is on its way to `handle`.
   bool to_be_stopped = false;   // By the strategy, or since the supervisor ends.
+  bool starting = false;        // It is up and has not announced itself.
+  bool must_start = false;      // Its first start has not yet succeeded.
   std::uint64_t wait_alarm = 0; // Down and waiting for this alarm; 0: for nothing.
   std::uint64_t kill_alarm = 0;
   std::vector<caf::response_promise> removals; // If any: gone for good once it is down.
@@ -69,9 +71,10 @@ struct supervisor_state {
     self->set_down_handler([this](caf::down_msg& down) { child_down(down); });
     self->set_exit_handler([this](caf::exit_msg& exit) { asked_to_end(exit); });
     for (auto& spec : std::exchange(config.children, {}))
-      std::ignore = add(std::move(spec));
+      std::ignore = add({std::move(spec)});
     return {
-      [this](start_child& request) { return add(std::move(request.spec)); },
+      [this](start_child& request) { return add(std::move(request)); },
+      [this](child_started) { announced(); },
       [this](const stop_child& request) { return remove(request.name); },
       [this](forgive) { forgive_all(); },
       [this](limit_restarts limit) { window->allow(limit.intensity); },
@@ -83,13 +86,14 @@ struct supervisor_state {
 
   // -- requests --
 
-  caf::result<ChildInfo> add(ChildSpec spec) {
+  caf::result<ChildInfo> add(start_child request) {
     if (ending)
       return refusal("is stopping");
-    if (find(spec.name))
-      return refusal("has a child \"" + spec.name + "\" already");
+    if (find(request.spec.name))
+      return refusal("has a child \"" + request.spec.name + "\" already");
     auto child = std::make_shared<Child>();
-    child->spec = std::move(spec);
+    child->spec = std::move(request.spec);
+    child->must_start = request.must_start;
     table.push_back(child);
     settle();
     if (ending)
@@ -104,7 +108,7 @@ struct supervisor_state {
     if (!child)
       return refusal("has no child \"" + child_name + "\"");
     if (!child->handle) {
-      erase(child);
+      forget(child, {});
       settle(); // Others may have waited for this one's turn.
       return caf::unit;
     }
@@ -112,6 +116,14 @@ struct supervisor_state {
     child->removals.push_back(promise);
     ask_to_end(*child);
     return promise;
+  }
+
+  void announced() {
+    auto child = find(caf::actor_cast<caf::actor_addr>(self->current_sender()));
+    if (!child)
+      return; // An earlier incarnation.
+    child->starting = child->must_start = false;
+    settle();
   }
 
   void forgive_all() {
@@ -152,15 +164,15 @@ struct supervisor_state {
     child->handle = nullptr;
     child->kill_alarm = 0;
     auto stopped = std::exchange(child->to_be_stopped, false);
-    child->asked_to_end = false;
+    child->asked_to_end = child->starting = false;
     if (!child->removals.empty()) {
-      erase(child);
+      forget(child, down.reason);
       for (auto& removal : child->removals)
         removal.deliver(caf::unit);
       child->removals.clear();
     } else if (stopped) {
       if (ending || child->spec.restart == Restart::temporary)
-        erase(child);
+        forget(child, down.reason);
     } else {
       judge(child, down.reason, true);
     }
@@ -173,8 +185,8 @@ struct supervisor_state {
     auto kind = exit_kind(why);
     if (kind != ExitKind::planned)
       child->last_error = exit_text(why);
-    if (!starts_again(child->spec.restart, kind)) {
-      erase(child);
+    if (child->must_start || !starts_again(child->spec.restart, kind)) {
+      forget(child, why);
       return;
     }
     if (config.count_blameless || is_failure(kind)) {
@@ -298,7 +310,7 @@ struct supervisor_state {
     if (config.strategy == Strategy::one_for_all && std::ranges::any_of(table, waits))
       return true;
     for (auto& child : table) {
-      if (waits(child) && config.strategy == Strategy::rest_for_one)
+      if ((waits(child) || child->starting) && config.strategy != Strategy::one_for_one)
         return true; // What comes later needs this one.
       if (!child->handle && !waits(child) && !start(std::shared_ptr(child)))
         return false;
@@ -316,6 +328,8 @@ struct supervisor_state {
         throw std::runtime_error("it returned another child's actor");
       self->monitor(handle);
       child->handle = std::move(handle);
+      child->starting = child->spec.announces;
+      child->must_start = child->must_start && child->starting;
       child->streak.started(self->clock().now());
       ++child->starts;
       return true;
@@ -345,7 +359,11 @@ struct supervisor_state {
     return i == table.end() ? nullptr : *i;
   }
 
-  void erase(const std::shared_ptr<Child>& child) { std::erase(table, child); }
+  void forget(const std::shared_ptr<Child>& child, const caf::error& why) {
+    std::erase(table, child);
+    if (child->spec.forgotten && !ending)
+      child->spec.forgotten(why);
+  }
 
   static ChildInfo info(const Child& child) {
     return {.name = child.spec.name,

@@ -27,6 +27,11 @@ struct ChildSpec {
   std::function<caf::actor(caf::event_based_actor* supervisor)> start;
   /// From being asked to end until it is killed; 0: killed at once.
   std::chrono::milliseconds stop_limit{5000};
+  /// It says by child_started when it has started. Unless each child is on its own those
+  /// behind it start after that.
+  bool announces = false;
+  /// Called when it has ended for good while the supervisor goes on. `why` is its end.
+  std::function<void(const caf::error& why)> forgotten = {};
 };
 
 struct SupervisorConfig {
@@ -54,7 +59,11 @@ struct SupervisorConfig {
 /// can't be started. A first start that fails is otherwise like any loss.
 struct start_child {
   ChildSpec spec;
+  bool must_start = false; ///< If its first start fails, it is forgotten instead.
 };
+
+/// From a child that announces.
+struct child_started {};
 
 /// Stops a child and forgets it. Answered when it is down; with an error if it is
 /// unknown.
@@ -94,6 +103,7 @@ caf::actor spawn_supervisor(caf::actor_system& system, SupervisorConfig config);
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::ChildInfo)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<fiber::ChildInfo>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::start_child)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::child_started)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::stop_child)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::forgive)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::limit_restarts)

@@ -22,10 +22,15 @@ namespace fiber::actors {
 struct end_with {
   caf::error reason;
 };
+/// Tells one to say that it has started.
+struct announce_to {
+  caf::actor supervisor;
+};
 
 } // namespace fiber::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::end_with)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::announce_to)
 
 namespace fiber::actors {
 
@@ -40,7 +45,8 @@ struct Chronicle {
   std::map<std::string, int>
     failing_starts;               ///< The next so many starts of this child throw.
   std::set<std::string> stubborn; ///< These ignore that they are asked to end.
-  int most_alive = 0;             ///< Of any one name at a time.
+  std::map<std::string, std::string> forgotten; ///< How these have ended for good.
+  int most_alive = 0;                           ///< Of any one name at a time.
 };
 
 /// The answer to one request.
@@ -97,6 +103,21 @@ public:
                 return start(supervisor->home_system(), name, book);
               },
             .stop_limit = limit};
+  }
+
+  /// The same for one that says when it has started: announce() makes it do so.
+  ChildSpec announcing(const std::string& name, Restart restart = Restart::permanent) {
+    auto spec = child(name, restart);
+    spec.announces = true;
+    spec.forgotten = [=, book = chronicle](const caf::error& why) {
+      book->forgotten[name] = exit_text(why);
+    };
+    return spec;
+  }
+
+  void announce(const std::string& name) {
+    caf::anon_send(chronicle->newest.at(name), announce_to{supervisors_.back()});
+    run();
   }
 
   ChildSpec subtree(SupervisorConfig config, Restart restart = Restart::permanent) {
@@ -219,7 +240,8 @@ private:
         if (!book->stubborn.contains(name))
           self->quit(exit.reason);
       });
-      return {[=](const end_with& how) { self->quit(how.reason); }};
+      return {[=](const end_with& how) { self->quit(how.reason); },
+              [=](const announce_to& to) { self->send(to.supervisor, child_started{}); }};
     };
     auto actor = system.spawn(behaviour, name);
     book->events.push_back("+" + name);
