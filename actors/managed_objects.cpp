@@ -28,28 +28,6 @@ struct Head {
   }
 };
 
-Bytes head_of(std::uint64_t number, ObjectOp op) {
-  Bytes bytes;
-  Writer writer(bytes);
-  writer.put(number);
-  writer.put(op);
-  return bytes;
-}
-
-/// As the callers of its objects are told of it.
-std::exception_ptr as_lost_call(const std::exception_ptr& why) {
-  try {
-    std::rethrow_exception(why);
-  } catch (const WorkerLost& lost) {
-    auto exit = lost.exits().empty() ? WorkerLost::exit_unknown : lost.exits().front();
-    return std::make_exception_ptr(WorkerLost(
-      "the job of the object was lost, and the call may have run: " + lost.reason(), exit,
-      lost.reason(), lost.last_words()));
-  } catch (...) {
-    return why;
-  }
-}
-
 LostCall for_another_process(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
@@ -62,14 +40,38 @@ LostCall for_another_process(const std::exception_ptr& why) {
 
 } // namespace
 
-ManagedObjects::ManagedObjects(std::shared_ptr<ObjectSpace> space, bool again,
-                               std::function<void(std::exception_ptr)> failed)
-  : space_(std::move(space)), again_(again), failed_(std::move(failed)) {}
+ManagedObjects::ManagedObjects(std::shared_ptr<ObjectSpace> space, bool again)
+  : space_(std::move(space)), again_(again) {}
 
 std::shared_ptr<ObjectHandle> ManagedObjects::open() {
   auto control = space_->add(shared_from_this());
   control_ = control->held_id().number;
   return control;
+}
+
+Bytes ManagedObjects::head_of(std::uint64_t number, ObjectOp op) {
+  Bytes bytes;
+  Writer writer(bytes);
+  writer.put(number);
+  writer.put(op);
+  return bytes;
+}
+
+Payload ManagedObjects::recipe_of(std::uint64_t number, ObjectOp op,
+                                  const Payload& body) {
+  auto whole = head_of(number, op);
+  auto rest = body.bytes().subspan(Head(body).size);
+  whole.insert(whole.end(), rest.begin(), rest.end());
+  return Payload(std::move(whole));
+}
+
+std::shared_ptr<ObjectHandle> ManagedObjects::add(const Payload& body,
+                                                  detail::KeptObjects kept) {
+  auto handle = space_->add(shared_from_this());
+  auto number = handle->held_id().number;
+  std::lock_guard lock(mutex_);
+  recipes_[number] = {recipe_of(number, ObjectOp::create, body), std::move(kept)};
+  return handle;
 }
 
 void ManagedObjects::set_restore(AnyCallable restore) {
@@ -110,7 +112,8 @@ void ManagedObjects::asked(ObjectAsk ask) {
     std::unique_lock lock(mutex_);
     auto from_host = host_ && ask.who.process == host_->held_id().home &&
                      ask.who.process != space_->self();
-    if (state_ == State::waiting || (state_ == State::restoring && !from_host)) {
+    auto waits = state_ == State::restoring || state_ == State::stopping;
+    if (state_ == State::waiting || (waits && !from_host)) {
       waiting_.push_back(std::move(ask));
       return;
     }
@@ -118,7 +121,7 @@ void ManagedObjects::asked(ObjectAsk ask) {
     lock.unlock();
     if (state == State::lost)
       return answer_lost(ask.who);
-    if (state == State::ended)
+    if (state == State::ended || state == State::stopping)
       return space_->answer(ask.who, {});
   }
   handle(std::move(ask));
@@ -220,10 +223,7 @@ void ManagedObjects::create(const Asker& who, const Payload& body,
     return space_->answer(who, {});
   }
   auto number = handle->held_id().number;
-  auto whole = head_of(number, ObjectOp::create);
-  auto rest = body.bytes().subspan(Head(body).size);
-  whole.insert(whole.end(), rest.begin(), rest.end());
-  Payload recipe(std::move(whole));
+  auto recipe = recipe_of(number, ObjectOp::create, body);
   std::uint64_t host = 0;
   {
     std::lock_guard lock(mutex_);
@@ -304,152 +304,6 @@ void ManagedObjects::refuse(const Asker& who, const char* why) {
   Bytes bytes;
   Writer(bytes).text(why);
   space_->answer(who, {.what = Answer::refused, .body = Payload(std::move(bytes))});
-}
-
-// -- hosts come and go --
-
-void ManagedObjects::ready(std::shared_ptr<ObjectHandle> host) {
-  auto first = false, late = false;
-  {
-    std::lock_guard lock(mutex_);
-    late = state_ == State::ended;
-    if (state_ == State::waiting && host) {
-      host_ = host;
-      first = ++hosts_ == 1;
-      state_ = State::restoring;
-    } else if (!late || !host) {
-      return;
-    }
-  }
-  if (late) {
-    space_->ask(host->held_id(), AskKind::call, Payload(head_of(0, ObjectOp::stop)), {},
-                [host](std::uint64_t, const auto&) {});
-    return;
-  }
-  if (first)
-    open_up();
-  else
-    remake();
-}
-
-void ManagedObjects::remake() {
-  std::vector<Recipe> recipes;
-  std::uint64_t host = 0;
-  {
-    std::lock_guard lock(mutex_);
-    for (auto& [number, recipe] : recipes_)
-      recipes.push_back(recipe);
-    to_remake_ = recipes.size();
-    host = hosts_;
-  }
-  for (auto& recipe : recipes)
-    ask_host(
-      recipe.body, recipe.kept,
-      [self = shared_from_this(), host](std::uint64_t, const ObjectAnswer& answer) {
-        self->remade(host, answer);
-      });
-  if (recipes.empty())
-    restore();
-}
-
-void ManagedObjects::remade(std::uint64_t host, const ObjectAnswer& answer) {
-  {
-    std::lock_guard lock(mutex_);
-    if (host != hosts_ || state_ != State::restoring || to_remake_ == 0)
-      return;
-    auto failed = answer.what == Answer::failed;
-    to_remake_ = failed ? 0 : to_remake_ - (answer.what == Answer::done ? 1 : 0);
-    if (!failed && (answer.what != Answer::done || to_remake_ > 0))
-      return;
-  }
-  if (answer.what == Answer::done)
-    return restore();
-  Reader reader(answer.body.bytes());
-  failed_(std::make_exception_ptr(RemoteError(read_failure(reader))));
-}
-
-void ManagedObjects::restore() {
-  AnyCallable restore;
-  std::uint64_t host = 0;
-  {
-    std::lock_guard lock(mutex_);
-    restore = restore_;
-    host = hosts_;
-    to_remake_ = 1; // By the callable.
-  }
-  if (!restore)
-    return open_up();
-  auto body = head_of(0, ObjectOp::restore);
-  Writer writer(body);
-  detail::pack_code(writer, detail::code_of(restore.open()));
-  writer.raw(restore.state().bytes().data(), restore.state().size());
-  ask_host(Payload(std::move(body)), {},
-           [self = shared_from_this(), host](std::uint64_t, const ObjectAnswer& answer) {
-             if (answer.what != Answer::done)
-               return self->remade(host, answer);
-             self->open_up();
-           });
-}
-
-/// Passes on what waits. What comes meanwhile stands behind it.
-void ManagedObjects::open_up() {
-  for (;;) {
-    ObjectAsk first;
-    {
-      std::lock_guard lock(mutex_);
-      if (state_ != State::restoring)
-        return;
-      if (waiting_.empty()) {
-        state_ = State::up;
-        return;
-      }
-      first = std::move(waiting_.front());
-      waiting_.pop_front();
-    }
-    handle(std::move(first));
-  }
-}
-
-void ManagedObjects::lost(const std::exception_ptr& why, bool last) {
-  std::set<Asker> lost;
-  std::deque<ObjectAsk> waiting;
-  std::shared_ptr<ObjectHandle> host;
-  {
-    std::lock_guard lock(mutex_);
-    if (state_ == State::ended)
-      return;
-    why_ = as_lost_call(why);
-    lost.swap(lost_);
-    host.swap(host_);
-    state_ = last ? State::lost : State::waiting;
-    if (last)
-      waiting.swap(waiting_);
-  }
-  for (auto& who : lost)
-    answer_lost(who);
-  for (auto& ask : waiting)
-    answer_lost(ask.who);
-}
-
-void ManagedObjects::end(std::function<void()> asked) {
-  std::set<Asker> lost;
-  std::deque<ObjectAsk> waiting;
-  std::map<std::uint64_t, Recipe> recipes;
-  AnyCallable restore;
-  {
-    std::lock_guard lock(mutex_);
-    state_ = State::ended;
-    lost.swap(lost_);
-    waiting.swap(waiting_);
-    recipes.swap(recipes_);
-    std::swap(restore, restore_);
-  }
-  for (auto& who : lost)
-    space_->answer(who, {});
-  for (auto& ask : waiting)
-    space_->answer(ask.who, {});
-  ask_host(Payload(head_of(0, ObjectOp::stop)), {},
-           [asked = std::move(asked)](std::uint64_t, const auto&) { asked(); });
 }
 
 } // namespace fiber::actors

@@ -28,19 +28,37 @@ namespace fiber::actors {
 class ManagedObjects final : public ObjectHome,
                              public std::enable_shared_from_this<ManagedObjects> {
 public:
-  /// `again`: hosts may be replaced. `failed` is called once for each host that could not
-  /// be made as the one before was.
-  ManagedObjects(std::shared_ptr<ObjectSpace> space, bool again,
-                 std::function<void(std::exception_ptr)> failed);
+  /// `again`: hosts may be replaced.
+  ManagedObjects(std::shared_ptr<ObjectSpace> space, bool again);
+
+  /// Who is told of each host. Called by any thread, which it must not hold up.
+  struct Watcher {
+    std::function<void()> up; ///< It has all objects, and runs calls.
+    /// Once for each that could not be made as the one before was.
+    std::function<void(std::exception_ptr)> failed;
+  };
+  /// From now on instead of the one before.
+  std::uint64_t watch(Watcher watcher);
+  /// No more of that one.
+  void unwatch(std::uint64_t number);
+  bool is_up() const;
 
   /// What create() is asked of, and hosts say that they are ready.
   std::shared_ptr<ObjectHandle> open();
   void set_restore(AnyCallable restore);
+  /// A new object, made in every host, the first one included, as create() would be told
+  /// by `body`. Throws Closed.
+  std::shared_ptr<ObjectHandle> add(const Payload& body, detail::KeptObjects kept);
   /// There is a host, in the job or in this process.
   void ready(std::shared_ptr<ObjectHandle> host);
   /// The host is gone: what it had not answered may have run. `last`: so will be all that
   /// is asked from now on.
   void lost(const std::exception_ptr& why, bool last);
+  /// Asks the host to end, and tells `why` to calls that have not begun there; what is
+  /// asked from now on waits for the next one. False if there is none to ask.
+  bool stop(const std::exception_ptr& why);
+  /// There will be no host any more: from now on each call is told `why` as it is.
+  void give_up(const std::exception_ptr& why);
   /// Everything is answered `closed` from now on. Asks the host to end; `asked` is called
   /// when it has understood, or is gone.
   void end(std::function<void()> asked);
@@ -55,7 +73,8 @@ private:
     waiting,   ///< For a host.
     restoring, ///< What the host before had.
     up,
-    lost, ///< For good.
+    stopping, ///< To make place for the next one.
+    lost,     ///< For good.
     ended
   };
   /// How an object is made.
@@ -76,19 +95,34 @@ private:
   void answered(const Asker& who, std::uint64_t host, std::uint64_t request,
                 ObjectAnswer answer);
   void cancel(const Asker& who);
-  void remake();
+  static Bytes head_of(std::uint64_t number, detail::ObjectOp op);
+  /// How the object of that number is made; `body` says so of any.
+  static Payload recipe_of(std::uint64_t number, detail::ObjectOp op,
+                           const Payload& body);
+  void remake(bool first);
   void remade(std::uint64_t host, const ObjectAnswer& answer);
   void restore();
   void open_up();
+  void lose_host(const std::exception_ptr& why, bool last);
   void answer_lost(const Asker& who);
   void refuse(const Asker& who, const char* why);
   std::uint64_t ask_host(Payload body, detail::KeptObjects kept, ObjectSpace::Done done,
                          Haste haste = Haste::now);
 
+  template <class... Args>
+  void tell(std::function<void(Args...)> Watcher::*what, Args... args) {
+    std::unique_lock lock(mutex_);
+    auto f = watcher_.*what;
+    lock.unlock();
+    if (f)
+      f(std::move(args)...);
+  }
+
   const std::shared_ptr<ObjectSpace> space_;
   const bool again_;
-  const std::function<void(std::exception_ptr)> failed_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  Watcher watcher_;
+  std::uint64_t watchers_ = 0; ///< That there have been.
   State state_ = State::waiting;
   std::uint64_t control_ = 0;
   std::uint64_t hosts_ = 0; ///< That there have been.

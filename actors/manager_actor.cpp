@@ -3,11 +3,9 @@
 
 #include <random>
 #include <utility>
-#include <vector>
 
 #include <caf/all.hpp>
 
-#include "actors/object_host.hpp"
 #include "actors/restart_policy.hpp"
 #include "wire/log.hpp"
 
@@ -23,37 +21,39 @@ struct JobEnded {
   std::exception_ptr why;
 };
 struct StartJob {};
+/// Its job is of no use.
+struct JobFailed {
+  std::exception_ptr why;
+};
 
 } // namespace
 } // namespace fiber::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobEnded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobFailed)
 
 namespace fiber::actors {
 namespace {
-
-/// Why a job ended: what its one task would have given.
-class JobSink final : public ResultSink {
-public:
-  void deliver(std::vector<Completion> completions) override {
-    if (!completions.empty())
-      why = completions.front().outcome.error;
-  }
-  std::exception_ptr why;
-};
 
 struct ManagerState {
   static constexpr const char* name = "fiber.manager";
 
   explicit ManagerState(caf::event_based_actor* self) : self(self) {}
   ~ManagerState() {
+    if (objects)
+      objects->unwatch(watcher);
     if (settings.ended)
       settings.ended->set(true);
   }
 
   caf::behavior make_behavior(ManagerSettings with) {
     settings = std::move(with);
+    objects = settings.job.objects;
+    auto me = caf::actor_cast<caf::actor>(self);
+    watcher = objects->watch({.up = nullptr, .failed = [me](std::exception_ptr why) {
+                                caf::anon_send(me, JobFailed{std::move(why)});
+                              }});
     self->set_exit_handler([this](caf::exit_msg& message) {
       ending = true;
       if (!job)
@@ -77,7 +77,7 @@ struct ManagerState {
         if (!ending)
           start();
       },
-      [this](const ManagerJobFailed& failed) {
+      [this](const JobFailed& failed) {
         if (!job || ending)
           return;
         problem = failed.why;
@@ -90,23 +90,10 @@ struct ManagerState {
   void start() {
     problem = nullptr;
     streak.started(Clock::now());
-    auto sink = std::make_shared<JobSink>();
-    auto call = std::make_shared<Call>();
-    call->callable =
-      AnyCallable::opened_by(&open_object_host); // Its arguments say the rest.
-    call->single = true;
-    call->sink = sink;
-    auto task = std::make_shared<Batch>();
-    auto arguments = pack_host_arguments(settings.threads, settings.control->held_id());
-    task->call = std::move(call);
-    task->ends = {arguments.size()};
-    task->arguments = Payload(std::move(arguments));
-    task->kept = {settings.control};
     auto me = caf::actor_cast<caf::actor>(self);
-    job = settings.start_job(self, settings.name, std::move(task),
-                             [me, sink, number = ++jobs] {
-                               caf::anon_send(me, JobEnded{number, sink->why});
-                             });
+    job = start_object_job(self, settings.job, [me, number = ++jobs](auto why) {
+      caf::anon_send(me, JobEnded{number, std::move(why)});
+    });
     self->monitor(job);
   }
 
@@ -116,22 +103,21 @@ struct ManagerState {
     if (problem)
       why = problem;
     if (!why) // Its task has returned, and nobody had asked for that.
-      why = std::make_exception_ptr(Closed(settings.name + " has ended by itself"));
+      why = std::make_exception_ptr(Closed(settings.job.name + " has ended by itself"));
     auto now = Clock::now();
     auto again = settings.restart != Restart::temporary && window.add(now);
-    settings.objects->lost(why, !again);
+    objects->lost(why, !again);
     if (!again)
       return;
     auto wait = dice.wait(streak.failed(now, steady));
-    log().warn("{} starts again", settings.name);
+    log().warn("{} starts again", settings.job.name);
     self->delayed_send(self, wait, StartJob{});
   }
 
   void end() {
     if (std::exchange(ending, true))
       return;
-    auto me = caf::actor_cast<caf::actor>(self);
-    settings.objects->end([] {});
+    objects->end([] {});
     if (!job)
       return self->quit();
     self->delayed_send(job, end_grace, EndProcess{});
@@ -141,6 +127,8 @@ struct ManagerState {
 
   caf::event_based_actor* self;
   ManagerSettings settings;
+  std::shared_ptr<ManagedObjects> objects;
+  std::uint64_t watcher = 0;
   caf::actor job;         ///< Null while there is none.
   std::uint64_t jobs = 0; ///< That there have been.
   std::exception_ptr problem;

@@ -2,6 +2,7 @@
 #include "actors/object_host.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -107,14 +108,39 @@ void ObjectHost::stop() {
 }
 
 bool ObjectHost::destroy_stopped() {
-  std::vector<std::unique_ptr<detail::LivingObject>> last;
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!stopping_)
     return false;
-  for (auto& [number, strand] : strands_)
-    if (!strand->running)
-      last.push_back(std::move(strand->object));
+  auto last = take_idle_locked();
+  lock.unlock();
+  destroy(std::move(last));
   return true;
+}
+
+std::vector<ObjectHost::StrandPtr> ObjectHost::take_idle_locked() {
+  std::vector<StrandPtr> idle;
+  std::erase_if(strands_, [&](auto& each) {
+    auto found = !each.second->running;
+    if (found)
+      idle.push_back(std::move(each.second));
+    return found;
+  });
+  std::ranges::sort(idle, std::greater(), &Strand::made);
+  return idle;
+}
+
+void ObjectHost::destroy(std::vector<StrandPtr> strands) {
+  for (auto& strand : strands) {
+    if (planned_ && strand->object)
+      try {
+        strand->object->stopping();
+      } catch (const std::exception& error) {
+        log().warn("on_stop() of an object threw: {}", error.what());
+      } catch (...) {
+        log().warn("on_stop() of an object threw");
+      }
+    strand->object.reset();
+  }
 }
 
 // -- threads --
@@ -132,9 +158,10 @@ void ObjectHost::run() {
   };
   while (!over())
     stopped_->wait();
-  std::unordered_map<std::uint64_t, StrandPtr> last;
-  std::lock_guard lock(mutex_);
-  last.swap(strands_);
+  std::unique_lock lock(mutex_);
+  auto last = take_idle_locked();
+  lock.unlock();
+  destroy(std::move(last));
 }
 
 /// Threads start when there is something to do for them, and end when there are more than
@@ -181,8 +208,13 @@ bool ObjectHost::step_locked(std::unique_lock<std::mutex>& lock) {
   auto strand = std::move(ready_.front());
   ready_.pop_front();
   strand->running = true;
+  auto detached = strand->object && strand->object->detached();
   lock.unlock();
+  if (detached) // Its thread does not count.
+    pause(true);
   run_strand(*strand);
+  if (detached)
+    pause(false);
   lock.lock();
   strand->running = false;
   if (strand->requests.empty())
@@ -232,7 +264,9 @@ void ObjectHost::obey(Strand& strand, Request& request) {
     Reader reader(request.body.bytes());
     switch (reader.get<detail::ObjectOp>()) {
     case detail::ObjectOp::create:
-      return create(strand, reader, request);
+      return create(strand, reader, request, false);
+    case detail::ObjectOp::remake:
+      return create(strand, reader, request, true);
     case detail::ObjectOp::call:
       return call(strand, reader, request);
     case detail::ObjectOp::destroy: {
@@ -252,8 +286,12 @@ void ObjectHost::obey(Strand& strand, Request& request) {
       open(reader)->run(none, result);
       return objects_->answer(request.who, {.what = Answer::done});
     }
-    case detail::ObjectOp::stop:
+    case detail::ObjectOp::stop: {
+      std::unique_lock lock(mutex_);
+      planned_ = true;
+      lock.unlock();
       stop();
+    }
       return objects_->answer(request.who, {.what = Answer::done});
     case detail::ObjectOp::ready:
       break;
@@ -264,10 +302,18 @@ void ObjectHost::obey(Strand& strand, Request& request) {
   }
 }
 
-void ObjectHost::create(Strand& strand, Reader& reader, const Request& request) {
+void ObjectHost::create(Strand& strand, Reader& reader, const Request& request,
+                        bool again) {
   auto make =
     reinterpret_cast<detail::MakeObject>(const_cast<void*>(detail::unpack_code(reader)));
-  strand.object = make(reader);
+  auto object = make(reader);
+  if (again)
+    object->restarted();
+  {
+    std::lock_guard lock(mutex_);
+    strand.object = std::move(object);
+    strand.made = ++made_;
+  }
   objects_->answer(request.who, {.what = Answer::done}, Haste::soon);
 }
 
@@ -279,7 +325,7 @@ void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
   Bytes value;
   Writer writer(value);
   detail::KeepScope handles;
-  run(*strand.object, reader, writer);
+  strand.object->run(run, reader, writer);
   check_size(value.size());
   ObjectAnswer answer{
     .what = Answer::value, .body = Payload(std::move(value)), .kept = handles.take()};

@@ -126,10 +126,9 @@ CheckpointCore::of(const ObjectPlace& place,
 }
 
 std::shared_ptr<CheckpointCore>
-CheckpointCore::open(const std::optional<std::string>& path, bool of_session) {
+CheckpointCore::open(const ObjectPlace& place, const std::optional<std::string>& path) {
   if (path && path->empty())
     throw ConfigError("path", "Checkpoint", "the path of a file", "it is empty");
-  auto place = of_session ? ObjectPlace::of(Runtime::require()) : ObjectPlace::here();
   std::function<bool(std::function<void()>)> later;
   if (!place.runtime)
     later = [](std::function<void()> f) {
@@ -197,7 +196,8 @@ void CheckpointCore::fail_closed() const {
 
 CheckpointHandle CheckpointHandle::open(const std::optional<std::string>& path,
                                         bool of_session) {
-  return CheckpointHandle(CheckpointCore::open(path, of_session));
+  return CheckpointHandle(CheckpointCore::open(
+    of_session ? ObjectPlace::of(Runtime::require()) : ObjectPlace::here(), path));
 }
 void CheckpointHandle::save(PackedItem value) const {
   core_->save(std::move(value));

@@ -55,8 +55,8 @@ private:
 /// A checkpoint as the handles of this process share it.
 class CheckpointCore final : public ObjectCore {
 public:
-  static std::shared_ptr<CheckpointCore> open(const std::optional<std::string>& path,
-                                              bool of_session);
+  static std::shared_ptr<CheckpointCore> open(const ObjectPlace& place,
+                                              const std::optional<std::string>& path);
   static std::shared_ptr<CheckpointCore> unpack(Reader& reader);
   void pack(Writer& writer) const;
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "actors/manager_actor.hpp"
-#include "actors/process_trace.hpp"
+#include "libfiber/object_jobs.hpp"
 #include "libfiber/ref_core.hpp"
 #include "libfiber/resource_check.hpp"
 
@@ -16,21 +16,12 @@ std::shared_ptr<ManagerCore> ManagerCore::make(const ManagerOptions& options) {
   if (options.threads == 0)
     throw ConfigError("threads", "ManagerOptions", "1 or more", "0 threads run nothing");
   auto place = ObjectPlace::of(Runtime::require());
-  // Both are told of each other: the objects are there first.
-  auto actor = std::make_shared<caf::actor>();
-  auto failed = [actor, weak = std::weak_ptr(place.runtime)](std::exception_ptr why) {
-    if (auto runtime = weak.lock())
-      try {
-        runtime->post(*actor, actors::ManagerJobFailed{std::move(why)});
-      } catch (const Closed&) { // Then it ends anyhow.
-      }
-  };
   auto objects = std::make_shared<actors::ManagedObjects>(
-    place.objects, options.restart != Restart::temporary, std::move(failed));
+    place.objects, options.restart != Restart::temporary);
   if (options.restore)
     objects->set_restore(options.restore);
   auto control = objects->open();
-  std::shared_ptr<ManagerCore> core(new ManagerCore(place, control, objects, actor));
+  std::shared_ptr<ManagerCore> core(new ManagerCore(place, control, objects));
   core->start(options);
   return core;
 }
@@ -44,42 +35,18 @@ void ManagerCore::start(const ManagerOptions& options) {
     objects_->ready(place_.objects->add(host_));
     return;
   }
-  auto services = runtime->services();
-  auto job = std::make_shared<actors::NodeTemplate>();
-  auto& has = options.resources;
-  job->resources = {has.cpu, has.memory_mb, has.gpu};
-  job->use = actors::NodeUse::future;
-  job->max_retries = 0; // So chaos lets it live.
   auto number = runtime->next_process();
   auto name = "Manager-" + std::to_string(number);
-  std::shared_ptr<actors::ProcessTrace> trace;
-  if (services->trace)
-    trace = std::make_shared<actors::ProcessTrace>(services->trace, number, name);
-  auto start_job = [services, job, trace](caf::event_based_actor* manager, std::string of,
-                                          std::shared_ptr<const actors::Batch> task,
-                                          std::function<void()> ended) {
-    return actors::spawn_process(
-      manager->system(),
-      {.name = std::move(of),
-       .task = std::move(task),
-       .start_node =
-         [services, job](caf::event_based_actor* parent, const caf::actor& process,
-                         const actors::NodeOrder& order) {
-           return actors::spawn_node_link(parent, services, job, process, order);
-         },
-       .backend = services->backend,
-       .trace = trace,
-       .ended = std::move(ended)});
-  };
+  auto start = starter_of_object_jobs(*runtime, options.resources, number, name);
   runtime->enlist(std::static_pointer_cast<ManagerCore>(shared_from_this()));
-  runtime->spawn_manager({.name = std::move(name),
+  runtime->spawn_manager({.job = {.name = std::move(name),
+                                  .threads = options.threads,
+                                  .objects = objects_,
+                                  .control = held_,
+                                  .start = std::move(start)},
                           .restart = options.restart,
-                          .threads = options.threads,
-                          .objects = objects_,
-                          .control = held_,
-                          .start_job = std::move(start_job),
                           .ended = ended_},
-                         *actor_);
+                         actor_);
 }
 
 void ManagerCore::fail_closed() const {
@@ -87,22 +54,8 @@ void ManagerCore::fail_closed() const {
   throw Closed("the manager has ended");
 }
 
-ObjectRef ManagerCore::create(PackedItem recipe) {
-  auto asked = ask(actors::AskKind::call, std::move(recipe), Results::forever);
-  auto& answer = asked->answer;
-  if (answer.what == actors::Answer::closed)
-    fail_closed();
-  std::shared_ptr<actors::ObjectHandle> made;
-  if (answer.what == actors::Answer::value && !answer.kept.empty())
-    made = place_.objects->handle(answer.kept.front()->held_id());
-  if (made)
-    return ObjectRef(RefCore::of(place_, made));
-  answer.kept.clear();
-  auto outcome =
-    outcome_of_call(*place_.objects, id(), asked->request, std::move(answer));
-  if (outcome.error)
-    std::rethrow_exception(outcome.error);
-  fail_closed();
+ObjectRef ManagerCore::create_object(PackedItem recipe) {
+  return ObjectRef(RefCore::of(place_, create(std::move(recipe))));
 }
 
 void ManagerCore::set_restore(AnyCallable restore) {
@@ -125,7 +78,7 @@ void ManagerCore::shutdown() {
     return;
   }
   try {
-    place_.runtime->tell(*actor_, actors::EndManager{});
+    place_.runtime->tell(actor_, actors::EndManager{});
   } catch (const Closed&) { // With which it ends.
     return;
   }
@@ -158,7 +111,7 @@ Manager::~Manager() {
 }
 
 detail::ObjectRef Manager::create_object(detail::PackedItem recipe) {
-  return core_->create(std::move(recipe));
+  return core_->create_object(std::move(recipe));
 }
 
 void Manager::check_open() const {

@@ -10,36 +10,33 @@
 #include "actors/object_host.hpp"
 #include "actors/signal.hpp"
 #include "fiber/manager.hpp"
-#include "libfiber/object_core.hpp"
+#include "libfiber/control_core.hpp"
 #include "libfiber/runtime.hpp"
 
 namespace fiber::detail {
 
 /// A manager as its program holds it: the way to its actor and to its objects.
-class ManagerCore final : public ObjectCore, public ActorHolder {
+class ManagerCore final : public ControlCore, public ActorHolder {
 public:
   static std::shared_ptr<ManagerCore> make(const ManagerOptions& options);
 
-  /// A handle to a new object, made as `recipe` says. Throws what came instead.
-  ObjectRef create(PackedItem recipe);
+  ObjectRef create_object(PackedItem recipe);
   void check_open() const;
   void set_restore(AnyCallable restore);
   void shutdown();
-  void release() override { *actor_ = nullptr; }
+  void release() override { actor_ = nullptr; }
 
 private:
   ManagerCore(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> control,
-              std::shared_ptr<actors::ManagedObjects> objects,
-              std::shared_ptr<caf::actor> actor)
-    : ObjectCore(std::move(place), std::move(control)), objects_(std::move(objects)),
-      actor_(std::move(actor)) {}
+              std::shared_ptr<actors::ManagedObjects> objects)
+    : ControlCore(std::move(place), std::move(control)), objects_(std::move(objects)) {}
   void start(const ManagerOptions& options);
   [[noreturn]] void fail_closed() const override;
 
   const std::shared_ptr<actors::ManagedObjects> objects_;
   const std::shared_ptr<actors::Signal> ended_ = std::make_shared<actors::Signal>();
   std::atomic<bool> over_ = false;
-  const std::shared_ptr<caf::actor> actor_;  ///< None on an inline session.
+  caf::actor actor_;                         ///< None on an inline session.
   std::shared_ptr<actors::ObjectHost> host_; ///< There only.
 };
 

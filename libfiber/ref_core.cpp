@@ -63,8 +63,8 @@ RawOutcome outcome_of_call(actors::ObjectSpace& objects, const HeldId& object,
     break;
   }
   return {{},
-          std::make_exception_ptr(Closed("the manager of this object has ended, or the "
-                                         "session"))};
+          std::make_exception_ptr(Closed("the manager or supervisor of this object has "
+                                         "ended, or the session"))};
 }
 
 std::shared_ptr<RefCore> RefCore::of(const ObjectPlace& place,
@@ -84,7 +84,7 @@ std::shared_ptr<RefCore> RefCore::unpack(Reader& reader) {
 
 void RefCore::fail_closed() const {
   place_.check_open();
-  throw Closed("the manager of this object has ended");
+  throw Closed("the manager or supervisor of this object has ended");
 }
 
 RawOutcome RefCore::call(PackedItem item) {
@@ -124,7 +124,8 @@ void RefCore::send(PackedItem item) {
 
 const std::shared_ptr<RefCore>& ObjectRef::core() const {
   if (!core_)
-    throw Error("a Ref that stands for nothing was used; Manager::create makes one");
+    throw Error("a Ref that stands for nothing was used; Manager::create or "
+                "Supervisor::spawn makes one");
   return core_;
 }
 

@@ -23,6 +23,7 @@
 #include "actors/process_actor.hpp"
 #include "actors/ring_actor.hpp"
 #include "actors/share_store.hpp"
+#include "actors/supervisor_actor.hpp"
 #include "actors/sync_object.hpp"
 #include "backends/backend.hpp"
 #include "fiber/error.hpp"
@@ -38,6 +39,7 @@ namespace fiber::detail {
 
 class Metrics;
 class PoolCore;
+class NameTable;
 class ProcessTable;
 
 /// Something that holds actors of the session and must let go of them before it ends.
@@ -46,6 +48,8 @@ public:
   virtual ~ActorHolder() = default;
   /// Called while no tell() is under way; none will reach an actor after it.
   virtual void release() = 0;
+  /// Called before the session closes: end what takes its time in peace.
+  virtual void closing() {}
 };
 
 /// A session's machinery: the actor system with the root supervisor and the job backend's
@@ -103,6 +107,11 @@ public:
   /// which is not encrypted, and nobody has said that they may.
   void check_ring_network() const;
   bool ring_plaintext() const { return settings_.ring_plaintext; }
+  /// Spawns a user's supervisor there. `ended` is called when it has ended, by any
+  /// thread.
+  void spawn_supervisor(actors::SupervisorConfig config,
+                        std::function<void(const caf::error& why)> ended,
+                        caf::actor& actor);
   /// Of an inline session: who waits runs these calls too.
   void run_calls_of(std::weak_ptr<actors::ObjectHost> host);
   /// Calls release() when the session ends.
@@ -113,6 +122,7 @@ public:
   std::shared_ptr<const actors::NodeServices> services();
   actors::ShareStore& shares() { return *shares_; }
   const std::shared_ptr<actors::ObjectSpace>& objects() const { return objects_; }
+  NameTable& names() { return *names_; }
   /// Tells its handles from those of other sessions.
   std::uint64_t session_tag() const { return session_tag_; }
   /// A queue or a pipe that lives here. Throws Closed.
@@ -148,6 +158,7 @@ private:
   static std::shared_ptr<Runtime> open_nested();
 
   void supervise(std::string name, caf::actor actor);
+  std::vector<std::shared_ptr<ActorHolder>> holders();
   void report_chaos() const;
   void open_trace();
   void open_metrics();
@@ -171,6 +182,8 @@ private:
   std::shared_ptr<InlineHost> inline_host_;
   std::shared_ptr<actors::ShareStore> shares_ = std::make_shared<actors::ShareStore>();
   std::shared_ptr<actors::ObjectSpace> objects_;
+  std::shared_ptr<NameTable> names_;
+  std::shared_ptr<actors::ObjectHandle> names_held_; ///< While it lives jobs can ask.
   const std::uint64_t session_tag_;
   const std::shared_ptr<actors::ActorPort> actor_port_;
   std::shared_ptr<actors::NodeServices> services_;

@@ -14,6 +14,9 @@
 #include "fiber/value.hpp"
 
 namespace fiber {
+
+class Checkpoint;
+
 namespace detail {
 
 class CheckpointCore;
@@ -28,7 +31,7 @@ public:
   };
 
   /// A new one whose home is this process; no path: in memory. `of_session`: of the
-  /// session that a Ring made here belongs to, which in a job is its own.
+  /// session that a Ring or a Supervisor made here belongs to, which in a job is its own.
   static CheckpointHandle open(const std::optional<std::string>& path,
                                bool of_session = false);
 

@@ -24,5 +24,8 @@
 #include "fiber/semaphore.hpp"
 #include "fiber/session.hpp"
 #include "fiber/share.hpp"
+#include "fiber/supervision.hpp"
+#include "fiber/supervisor.hpp"
+#include "fiber/this_object.hpp"
 #include "fiber/this_task.hpp"
 #include "fiber/value.hpp"

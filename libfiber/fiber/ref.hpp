@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -18,6 +20,9 @@
 namespace fiber {
 namespace detail {
 
+class LivingObject;
+using CallObject = void (*)(LivingObject& object, Reader& arguments, Writer& result);
+
 /// An object within its job, whatever it is.
 class LivingObject {
 public:
@@ -25,16 +30,25 @@ public:
   LivingObject(const LivingObject&) = delete;
   LivingObject& operator=(const LivingObject&) = delete;
   virtual ~LivingObject() = default;
+
+  virtual void run(CallObject call, Reader& arguments, Writer& result) {
+    call(*this, arguments, result);
+  }
+  /// It was made in the place of one that was lost.
+  virtual void restarted() {}
+  /// It is about to be destroyed, as planned.
+  virtual void stopping() {}
+  /// Whether its calls have a thread of their own.
+  virtual bool detached() const { return false; }
 };
 template <class C>
-class Living final : public LivingObject {
+class Living : public LivingObject {
 public:
   template <class... Args>
   explicit Living(Args&&... args) : object(std::forward<Args>(args)...) {}
   C object;
 };
 using MakeObject = std::unique_ptr<LivingObject> (*)(Reader& arguments);
-using CallObject = void (*)(LivingObject& object, Reader& arguments, Writer& result);
 
 template <class C, class... Args>
 std::unique_ptr<LivingObject> make_object(Reader& arguments) {
@@ -98,12 +112,13 @@ void call_object(LivingObject& object, Reader& arguments, Writer& result) {
 /// What a manager and its job say of an object, after its number.
 enum class ObjectOp : std::uint8_t {
   create,  ///< the place of a MakeObject, arguments
+  remake,  ///< the same, in the place of one that was lost
   call,    ///< the place of a CallObject, a callable, arguments
   destroy, ///< nobody holds it any more
   // Of all objects; their number is 0.
   ready,   ///< from the job: it can have objects
   restore, ///< the place of an Open, its state
-  stop     ///< destroy all and end
+  stop     ///< say so to all, destroy them and end
 };
 
 template <class F>
@@ -150,16 +165,19 @@ private:
 
 } // namespace detail
 
+class Supervisor;
+
 /// A handle to a C that lives in a job: it goes anywhere a value does, in containers, as
 /// an argument, through queues. The object lives as long as a handle does, in any
-/// process, and its manager.
+/// process, and its manager; one that a Supervisor keeps alive does as long as that.
 ///
 /// A call packs its arguments, runs in the object's job and brings what it returns, as
 /// the tasks of a Pool. Calls on one object run one at a time, those of one thread in
 /// their order; any number may be under way.
 ///
 /// A call that throws is a RemoteError. One that was under way when the job was lost is a
-/// WorkerLost: it may have run. Closed: the manager, or the session, has ended.
+/// WorkerLost: it may have run. Closed: the manager or supervisor, or the session, has
+/// ended.
 ///
 /// In a template, as anywhere with a dependent type: ref.template call<&C::m>(...).
 ///
@@ -219,6 +237,9 @@ public:
 
 private:
   friend class Manager;
+  friend class Supervisor;
+  template <class D>
+  friend std::optional<Ref<D>> find(const std::string& name);
   explicit Ref(detail::ObjectRef object) : object_(std::move(object)) {}
 
   template <class F, class... Args>

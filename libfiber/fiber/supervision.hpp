@@ -41,12 +41,20 @@ struct SupervisorOptions {
   Backoff backoff = {};
 };
 
-/// How something that lives in a job is started, and started again.
+/// How something that lives in a job is kept alive: an object of a Supervisor, an actor.
 struct SpawnOptions {
-  std::string name = {};    ///< Of a child: what find() knows it by; empty: none.
-  Resources resources = {}; ///< Of its job.
+  /// What find() knows an object by: no other child of the session may have it. Empty:
+  /// nobody finds it, and the supervisor makes a name up for what it shows.
+  std::string name = {};
+  /// Of its job. Objects that ask for less than one cpu, and for neither memory nor a
+  /// GPU, share jobs with others of the same supervisor and `restart`, as many as fit
+  /// into one cpu; the loss of such a job is one failure, after which all start again
+  /// together.
+  Resources resources = {};
   Restart restart = Restart::permanent;
-  bool detached = false; ///< It has a thread of its own.
+  /// It has a thread of its own. Else of the objects that share a job one call runs at a
+  /// time; those that wait for something of Fiber's do not count.
+  bool detached = false;
 };
 
 /// What a supervisor knows of one child.

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "fiber/callable.hpp"
+#include "fiber/checkpoint.hpp"
+#include "fiber/ref.hpp"
+#include "fiber/supervision.hpp"
+#include "fiber/this_object.hpp"
+#include "fiber/value.hpp"
+
+namespace fiber {
+
+namespace detail {
+
+class SupervisorCore;
+
+/// A `C` that a supervisor keeps alive.
+template <class C>
+class Supervised final : public Living<C> {
+public:
+  template <class... Args>
+  Supervised(Checkpoint checkpoint, bool detached, Args&&... args)
+    : Living<C>(std::forward<Args>(args)...), checkpoint_(std::move(checkpoint)),
+      detached_(detached) {}
+
+  void run(CallObject call, Reader& arguments, Writer& result) override {
+    ObjectScope scope(checkpoint_);
+    call(*this, arguments, result);
+  }
+  void restarted() override {
+    if constexpr (requires { this->object.on_restart(checkpoint_); }) {
+      ObjectScope scope(checkpoint_);
+      this->object.on_restart(checkpoint_);
+    }
+  }
+  void stopping() override {
+    if constexpr (requires { this->object.on_stop(); }) {
+      ObjectScope scope(checkpoint_);
+      this->object.on_stop();
+    }
+  }
+  bool detached() const override { return detached_; }
+
+private:
+  Checkpoint checkpoint_;
+  const bool detached_;
+};
+
+template <class C, class... Args>
+std::unique_ptr<LivingObject> make_supervised(Reader& arguments) {
+  auto checkpoint = unpack<Checkpoint>(arguments);
+  auto detached = unpack<bool>(arguments);
+  auto args = unpack<std::tuple<Args...>>(arguments);
+  ObjectScope scope(checkpoint);
+  return std::apply(
+    [&](auto&... each) -> std::unique_ptr<LivingObject> {
+      return std::make_unique<Supervised<C>>(checkpoint, detached, std::move(each)...);
+    },
+    args);
+}
+
+/// Starts what Supervisor::spawn asks for.
+void begin_spawn(Writer& writer);
+/// The object of that name, if it is a `type`.
+std::optional<ObjectRef> find_object(const std::string& name, const std::type_info& type);
+
+} // namespace detail
+
+/// Keeps objects alive that live in jobs, as OTP's supervisors do: a child whose job ends
+/// starts again, and others with it as the strategy says, from the arguments that it was
+/// spawned with. Refs go on: calls made meanwhile wait.
+///
+/// A child that is made again has its constructor run, and then, if it has that member,
+/// `void on_restart(Checkpoint&)`, before any call; an exception of either is one more
+/// failure. One that ends as planned has `void on_stop()` called, if it has that: when it
+/// or its supervisor is stopped, or when the strategy restarts it with others. Nothing is
+/// called when it is lost.
+///
+/// More than `intensity` failures within `period`: the supervisor gives up. It stops its
+/// children in reverse order and fails itself, as a permanent child of the one above;
+/// when the uppermost one has, all calls of its children's Refs, and spawn(), throw
+/// WorkerLost, which names the causes from the top down.
+///
+/// The first one is ended by its destructor, as by stop(); those that supervisor() has
+/// made are ended by the one above.
+///
+/// With backend = inline objects live in this process, and nothing is ever restarted.
+///
+/// Thread safety: any thread may call any member function. All throw Closed after stop()
+/// and after the end of the session.
+class Supervisor {
+public:
+  Supervisor() : Supervisor(SupervisorOptions{}) {}
+  /// Throws Closed without a session, ConfigError on options that can't be used.
+  explicit Supervisor(SupervisorOptions options);
+  Supervisor(Supervisor&&) noexcept;
+  Supervisor& operator=(Supervisor&&) noexcept;
+  ~Supervisor();
+
+  /// Starts a child and waits until its object is made: C(args...), whose arguments are
+  /// kept for restarts. If that fails there is no such child, and this throws why: a
+  /// RemoteError if the constructor threw, BackendError, TimeoutError or VersionMismatch
+  /// if the job could not be started, WorkerLost if it was lost. ConfigError if the name
+  /// is taken.
+  template <class C, class... Args>
+  Ref<C> spawn(SpawnOptions options, Args&&... args) {
+    static_assert(std::is_constructible_v<C, detail::value_t<Args>&&...>,
+                  "fiber: the object can't be made from these arguments, as values");
+    (detail::check_value<detail::value_t<Args>>(), ...);
+    auto recipe = detail::PackedItem::of([&](Writer& writer) {
+      detail::begin_spawn(writer);
+      detail::pack_code(
+        writer, detail::code_of(&detail::make_supervised<C, detail::value_t<Args>...>));
+      pack<detail::CheckpointHandle>(writer, new_checkpoint());
+      pack<bool>(writer, options.detached);
+      using Tuple = std::tuple<detail::value_t<Args>...>;
+      pack<Tuple>(writer, Tuple(std::forward<Args>(args)...));
+    });
+    return Ref<C>(spawn_object(std::move(options), typeid(C), std::move(recipe)));
+  }
+  template <class C>
+  Ref<C> spawn() {
+    return spawn<C>(SpawnOptions{});
+  }
+
+  /// A supervisor as a child, permanent. It restarts with all of its children.
+  Supervisor supervisor(SupervisorOptions options = {});
+
+  /// Stops the children in reverse order of their start, each after the calls that run
+  /// and its on_stop(), for which it has 5 s, and ends their jobs. The second call has no
+  /// effect.
+  void stop();
+
+  /// After each restart of that child of this supervisor `f` runs in this process, on the
+  /// thread that all continuations share: f(Ref<C>) or f(). Throws Error if it is no
+  /// child.
+  template <class C, class F>
+  void on_restart(Ref<C> child, F f) {
+    if constexpr (std::is_invocable_v<F&, Ref<C>>)
+      tell_restarts(child.object_, [child, f = std::move(f)]() mutable { f(child); });
+    else
+      tell_restarts(child.object_, [f = std::move(f)]() mutable { f(); });
+  }
+
+  /// In order of their start; supervisors among them without a job. Empty after stop().
+  std::vector<ChildInfo> children() const;
+
+private:
+  explicit Supervisor(std::shared_ptr<detail::SupervisorCore> core);
+  const std::shared_ptr<detail::SupervisorCore>& core() const;
+  detail::CheckpointHandle new_checkpoint() const;
+  detail::ObjectRef spawn_object(SpawnOptions options, const std::type_info& type,
+                                 detail::PackedItem recipe);
+  void tell_restarts(const detail::ObjectRef& child, std::function<void()> f);
+
+  std::shared_ptr<detail::SupervisorCore> core_;
+};
+
+/// The child of that SpawnOptions::name of any supervisor in this session; nothing if
+/// there is none, or if it has ended for good. In a job too. Throws Error that names both
+/// types if it is no `C`, Closed without a session.
+template <class C>
+std::optional<Ref<C>> find(const std::string& name) {
+  auto found = detail::find_object(name, typeid(C));
+  return found ? std::optional(Ref<C>(std::move(*found))) : std::nullopt;
+}
+
+} // namespace fiber
