@@ -333,139 +333,139 @@ void Runtime::check_ring_network() const {
     "the members of a ring would talk to each other over the network by Gloo, which does "
     "not encrypt (jobs reach this process at " +
       jobs_dial_ + ")");
+}
 
-  void Runtime::spawn_supervisor(actors::SupervisorConfig config,
-                                 std::function<void(const caf::error& why)> ended,
-                                 caf::actor & actor) {
+void Runtime::spawn_supervisor(actors::SupervisorConfig config,
+                               std::function<void(const caf::error& why)> ended,
+                               caf::actor& actor) {
+  std::shared_lock lock(gate_);
+  check_open();
+  auto name = config.name;
+  actor = actors::spawn_supervisor(*system_, std::move(config));
+  actor->attach_functor(std::move(ended));
+  supervise(std::move(name), actor);
+}
+
+void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {
+  std::shared_lock lock(gate_);
+  check_open();
+  inline_host_->add(std::move(host));
+}
+
+std::vector<std::shared_ptr<actors::ObjectHandle>>
+Runtime::open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends) {
+  std::shared_lock lock(gate_);
+  check_open();
+  return actors::open_channel(*system_, objects_, limits, ends);
+}
+
+std::shared_ptr<actors::ObjectHandle> Runtime::open_sync(actors::SyncKind kind,
+                                                         std::uint64_t n) {
+  std::shared_lock lock(gate_);
+  check_open();
+  return actors::open_sync(*system_, objects_, kind, n);
+}
+
+/// What is lost of it, only its users can mend.
+void Runtime::supervise(std::string name, caf::actor actor) {
+  caf::anon_send(
+    root_, actors::start_child{{.name = std::move(name),
+                                .restart = Restart::temporary,
+                                .start = [actor = std::move(actor)](
+                                           caf::event_based_actor*) { return actor; },
+                                .stop_limit = stop_limit}});
+}
+
+std::shared_ptr<const actors::NodeServices> Runtime::services() {
+  std::shared_lock lock(gate_);
+  check_open();
+  return services_;
+}
+
+void Runtime::enlist(std::weak_ptr<ActorHolder> holder) {
+  std::lock_guard lock(holders_mutex_);
+  std::erase_if(holders_, [](auto& known) { return known.expired(); });
+  holders_.push_back(std::move(holder));
+}
+
+std::vector<std::shared_ptr<ActorHolder>> Runtime::holders() {
+  std::vector<std::shared_ptr<ActorHolder>> living;
+  std::lock_guard lock(holders_mutex_);
+  for (auto& each : holders_)
+    if (auto holder = each.lock())
+      living.push_back(std::move(holder));
+  return living;
+}
+
+bool Runtime::run_one() {
+  std::shared_ptr<InlineHost> host;
+  {
     std::shared_lock lock(gate_);
-    check_open();
-    auto name = config.name;
-    actor = actors::spawn_supervisor(*system_, std::move(config));
-    actor->attach_functor(std::move(ended));
-    supervise(std::move(name), actor);
+    host = inline_host_;
   }
+  return host && host->run_one();
+}
 
-  void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {
-    std::shared_lock lock(gate_);
-    check_open();
-    inline_host_->add(std::move(host));
-  }
+void Runtime::report_chaos() const {
+  auto chaos = actors::Chaos::parse(settings_.chaos).value_or(actors::Chaos{});
+  auto& counts = *services_->chaos_counts;
+  if (chaos.on())
+    log().warn("chaos: {} kills, {} stalls, {} runs again; seed {}", counts.kills.load(),
+               counts.stalls.load(), counts.reruns.load(), chaos.seed);
+}
 
-  std::vector<std::shared_ptr<actors::ObjectHandle>> Runtime::open_channel(
-    actors::Channel::Limits limits, actors::ChannelEnds ends) {
-    std::shared_lock lock(gate_);
-    check_open();
-    return actors::open_channel(*system_, objects_, limits, ends);
-  }
+bool Runtime::run_later(std::function<void()> f) {
+  return continuations_.add(std::move(f));
+}
 
-  std::shared_ptr<actors::ObjectHandle> Runtime::open_sync(actors::SyncKind kind,
-                                                           std::uint64_t n) {
-    std::shared_lock lock(gate_);
-    check_open();
-    return actors::open_sync(*system_, objects_, kind, n);
-  }
-
-  /// What is lost of it, only its users can mend.
-  void Runtime::supervise(std::string name, caf::actor actor) {
-    caf::anon_send(
-      root_, actors::start_child{{.name = std::move(name),
-                                  .restart = Restart::temporary,
-                                  .start = [actor = std::move(actor)](
-                                             caf::event_based_actor*) { return actor; },
-                                  .stop_limit = stop_limit}});
-  }
-
-  std::shared_ptr<const actors::NodeServices> Runtime::services() {
-    std::shared_lock lock(gate_);
-    check_open();
-    return services_;
-  }
-
-  void Runtime::enlist(std::weak_ptr<ActorHolder> holder) {
-    std::lock_guard lock(holders_mutex_);
-    std::erase_if(holders_, [](auto& known) { return known.expired(); });
-    holders_.push_back(std::move(holder));
-  }
-
-  std::vector<std::shared_ptr<ActorHolder>> Runtime::holders() {
-    std::vector<std::shared_ptr<ActorHolder>> living;
-    std::lock_guard lock(holders_mutex_);
-    for (auto& each : holders_)
-      if (auto holder = each.lock())
-        living.push_back(std::move(holder));
-    return living;
-  }
-
-  bool Runtime::run_one() {
-    std::shared_ptr<InlineHost> host;
-    {
-      std::shared_lock lock(gate_);
-      host = inline_host_;
-    }
-    return host && host->run_one();
-  }
-
-  void Runtime::report_chaos() const {
-    auto chaos = actors::Chaos::parse(settings_.chaos).value_or(actors::Chaos{});
-    auto& counts = *services_->chaos_counts;
-    if (chaos.on())
-      log().warn("chaos: {} kills, {} stalls, {} runs again; seed {}",
-                 counts.kills.load(), counts.stalls.load(), counts.reruns.load(),
-                 chaos.seed);
-  }
-
-  bool Runtime::run_later(std::function<void()> f) {
-    return continuations_.add(std::move(f));
-  }
-
-  void Runtime::close() {
-    if (open_)
-      processes_->close(); // The session is there for as long as they run.
-    if (open_)
-      for (auto& holder : holders())
-        holder->closing();
-    if (!open_.exchange(false))
-      return;
-    // Calls that are under way finish; later ones see that it is closed.
-    static_cast<void>(std::unique_lock(gate_));
-    std::unique_ptr<Metrics> metrics;
-    {
-      std::lock_guard lock(holders_mutex_);
-      metrics = std::move(metrics_);
-    }
-    metrics.reset();   // Not under a lock, as somebody may just be asking.
-    objects_->close(); // Who waits for an item waits no longer.
-    processes_->end(); // Together: the root ends its children one after the other.
-    caf::anon_send(root_, actors::stop{});
-    await_down(root_);
-    caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
-    await_down(backend_); // Its backend ends what is left.
-    if (actors::ThisJob::get() == nullptr)
-      actor_port_->actors()->await_end();
-    journals_->end();
-    progress_->close();
-    continuations_.end(); // Whatever they waited for has ended.
-    if (inline_host_)
-      inline_host_->close(); // Not under the gate, as a task may be at it.
-    std::unique_lock lock(gate_);
+void Runtime::close() {
+  if (open_)
+    processes_->close(); // The session is there for as long as they run.
+  if (open_)
     for (auto& holder : holders())
-      holder->release();
-    report_chaos();
-    if (services_->trace)
-      services_->trace->close();
-    services_->address = nullptr;
-    services_->backend = nullptr;
-    root_ = nullptr;
-    backend_ = nullptr;
-    listener_.reset();
-    anchors_.close();
-    objects_->drop_links();
-    reactor_.reset(); // Links are closed; their handlers may still write to actors.
-    inline_host_.reset();
-    system_.reset();
-    services_->next_incarnation = nullptr;
-    if (terminal_->live())
-      redirect_log(nullptr);
+      holder->closing();
+  if (!open_.exchange(false))
+    return;
+  // Calls that are under way finish; later ones see that it is closed.
+  static_cast<void>(std::unique_lock(gate_));
+  std::unique_ptr<Metrics> metrics;
+  {
+    std::lock_guard lock(holders_mutex_);
+    metrics = std::move(metrics_);
   }
+  metrics.reset();   // Not under a lock, as somebody may just be asking.
+  objects_->close(); // Who waits for an item waits no longer.
+  processes_->end(); // Together: the root ends its children one after the other.
+  caf::anon_send(root_, actors::stop{});
+  await_down(root_);
+  caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
+  await_down(backend_); // Its backend ends what is left.
+  if (actors::ThisJob::get() == nullptr)
+    actor_port_->actors()->await_end();
+  journals_->end();
+  progress_->close();
+  continuations_.end(); // Whatever they waited for has ended.
+  if (inline_host_)
+    inline_host_->close(); // Not under the gate, as a task may be at it.
+  std::unique_lock lock(gate_);
+  for (auto& holder : holders())
+    holder->release();
+  report_chaos();
+  if (services_->trace)
+    services_->trace->close();
+  services_->address = nullptr;
+  services_->backend = nullptr;
+  root_ = nullptr;
+  backend_ = nullptr;
+  listener_.reset();
+  anchors_.close();
+  objects_->drop_links();
+  reactor_.reset(); // Links are closed; their handlers may still write to actors.
+  inline_host_.reset();
+  system_.reset();
+  services_->next_incarnation = nullptr;
+  if (terminal_->live())
+    redirect_log(nullptr);
+}
 
 } // namespace fiber::detail

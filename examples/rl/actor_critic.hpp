@@ -48,11 +48,11 @@ struct Trajectory {
   };
   std::vector<Step> steps;
   std::vector<float> returns; ///< Of the episodes that ended.
-  std::uint64_t version = 0;  ///< Of the parameters.
+  std::uint64_t order = 0;    ///< Whose answer it is.
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& returns& version;
+    archive& returns& order;
     auto n = steps.size();
     archive& n;
     steps.resize(n);

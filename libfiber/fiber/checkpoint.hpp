@@ -15,8 +15,6 @@
 
 namespace fiber {
 
-class Checkpoint;
-
 namespace detail {
 
 class CheckpointCore;
