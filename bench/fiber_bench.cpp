@@ -21,6 +21,8 @@
 
 #include <fiber/fiber.hpp>
 
+#include "allreduce.hpp"
+
 // One row of the tables in docs/performance.md: fiber_bench ROW. See bench/README.md.
 
 namespace {
@@ -356,6 +358,24 @@ void autoscale(std::string_view row) {
   print("autoscale_64_back", back - std::chrono::duration<double>(idle).count(), "s");
 }
 
+// -- rings
+// ----------------------------------------------------------------------------------------
+
+double allreduces(std::size_t n, fiber::RingMember& member) {
+  std::vector<float> values(n);
+  return bench::calls_per_second([&] { member.allreduce(values); },
+                                 [&](int calls) {
+                                   std::array<int, 1> agreed{calls};
+                                   member.broadcast(agreed, 0);
+                                   return agreed[0];
+                                 });
+}
+
+void ring(std::string_view row) {
+  fiber::Ring ring(bench::ring_members, fiber::bind(allreduces, bench::floats_of(row)));
+  print(row, ring.run().front(), "calls/s");
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -375,7 +395,10 @@ int main(int argc, char** argv) {
     {"results_1k", results},
     {"journal_1k", results},
     {"start_1024", thousand},
-    {"autoscale_64", autoscale}};
+    {"autoscale_64", autoscale},
+    {"ring_allreduce_4k", ring},
+    {"ring_allreduce_1m", ring},
+    {"ring_allreduce_64m", ring}};
   std::string_view row = argc == 2 ? argv[1] : "";
   auto tls = row.ends_with("_tls");
   fiber::Config config;

@@ -98,6 +98,14 @@ def _env(name, title):
     return _both(name, title, "steps/s", (peers, ()))
 
 
+def _ring(size, title):
+    peers = (("Gloo called directly", ("peers/gloo_allreduce", "{row}")),
+             ("OpenMPI", ("peers/openmpi_allreduce", "shm", "{row}")),
+             ("OpenMPI, TCP", ("peers/openmpi_allreduce", "tcp", "{row}")))
+    return Row(f"ring_allreduce_{size}", title, "calls/s", peers,
+               (Goal(">=", 0.95, "Gloo called directly"),))
+
+
 _EQUAL = (Goal("<=", 1.01, "multiprocessing"),)
 _AHEAD = (Goal("<=", 1.0, "multiprocessing"),)
 
@@ -206,6 +214,9 @@ TABLES = {
         *_env("env_100", "100 CartPoles, a call for each"),
         *_env("env_batch_10", "10 CartPoles, a call for all"),
         *_env("env_batch_100", "100 CartPoles, a call for 10"),
+    ),
+    "Rings: allreduce of floats by 4 members": (
+        _ring("4k", "4 kB"), _ring("1m", "1 MB"), _ring("64m", "64 MB"),
     ),
     "What is asked for": (
         Row("busy_100us", "30,000 tasks that compute for 100 us, 2 workers", "s"),

@@ -3,23 +3,17 @@
 // answers. Started plainly, it starts itself with mpirun, over shared memory or over TCP.
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <string>
-#include <system_error>
 #include <thread>
-#include <vector>
-
-#include <unistd.h>
 
 #include <mpi.h>
 
 #include "peers/measurement.hpp"
+#include "peers/mpirun.hpp"
 
 namespace {
 
@@ -107,33 +101,6 @@ void measure(const std::string& row, int workers, std::size_t in_flight) {
   peers::report(row, watch.seconds() / static_cast<double>(rounds) * 1e6, "us");
 }
 
-/// Replaces this process by mpirun of `ranks` of it.
-[[noreturn]] void start(const std::string& transport, int ranks, char** argv) {
-  // As root OpenMPI asks twice whether it is meant.
-  ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-  ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-  const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
-  std::vector<std::string> words = {"mpirun",          "-n",        std::to_string(ranks),
-                                    "--oversubscribe", "--bind-to", "none"};
-  auto set = [&words](const char* name, const std::string& value) {
-    words.insert(words.end(), {"--mca", name, value});
-  };
-  set("plm", "isolated"); // No ssh.
-  set("pml", "ob1");      // The one that heeds btl.
-  set("btl", transport == "tcp" ? "self,tcp" : "self,vader");
-  set("btl_tcp_if_include", "lo");
-  set("mpi_yield_when_idle", "1");
-  words.push_back(self);
-  std::vector<char*> arguments;
-  for (auto& word : words)
-    arguments.push_back(word.data());
-  for (++argv; *argv != nullptr; ++argv)
-    arguments.push_back(*argv);
-  arguments.push_back(nullptr);
-  ::execvp(arguments[0], arguments.data());
-  throw std::system_error(errno, std::generic_category(), "mpirun");
-}
-
 int usage() {
   std::cerr << "usage: openmpi_farm shm|tcp IN_FLIGHT ROW\n"
                "  IN_FLIGHT: tasks in flight for each worker\n"
@@ -154,8 +121,8 @@ int main(int argc, char** argv) {
   if ((transport != "shm" && transport != "tcp") || in_flight == 0 ||
       (!sleeps && row != "noop_local"))
     return usage();
-  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr)
-    start(transport, 1 + (sleeps ? 5 : 4), argv);
+  if (!peers::is_rank())
+    peers::mpirun(transport, 1 + (sleeps ? 5 : 4), argv);
 
   MPI_Init(&argc, &argv);
   int rank = 0;
@@ -163,12 +130,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (rank == 0) {
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version = {};
-    int length = 0;
-    MPI_Get_library_version(version.data(), &length);
-    // "Open MPI v4.1.4, package: ..."
-    peers::report_version(
-      std::string(version.data()).substr(0, std::strcspn(version.data(), ",")));
+    peers::report_mpi_version();
     measure(row, size - 1, in_flight);
   } else {
     work();
