@@ -118,14 +118,14 @@ struct RingState {
     }
     auto me = caf::actor_cast<caf::actor>(self);
     for (std::size_t rank = 0; rank < settings.size; ++rank) {
-      auto task = settings.make_task({rank, number, board},
-                                     std::make_shared<MemberSink>(me, number, rank));
+      RingPlace place{rank, number, board};
+      auto task =
+        settings.make_task(place, std::make_shared<MemberSink>(me, number, rank));
       ++running;
       jobs[rank] =
-        settings.start_job(self, settings.name + "." + std::to_string(rank), number,
-                           std::move(task), [me, attempt = number, rank] {
-                             caf::anon_send(me, MemberEnded{attempt, rank});
-                           });
+        settings.start_job(self, place, std::move(task), [me, attempt = number, rank] {
+          caf::anon_send(me, MemberEnded{attempt, rank});
+        });
     }
   }
 

@@ -42,7 +42,7 @@ struct RingSettings {
     make_task;
   /// Starts a process for it (process_actor.hpp); `ended` is to be called when that has
   /// ended.
-  std::function<caf::actor(caf::event_based_actor* ring, std::string name, int attempt,
+  std::function<caf::actor(caf::event_based_actor* ring, const RingPlace& place,
                            std::shared_ptr<const Batch> task,
                            std::function<void()> ended)>
     start_job;

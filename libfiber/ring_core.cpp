@@ -100,18 +100,24 @@ actors::RingSettings RingCore::settings() const {
       task->kept.push_back(place.board);
       return task;
     };
-  std::shared_ptr<actors::ProcessTrace> trace;
-  if (services->trace)
-    trace = std::make_shared<actors::ProcessTrace>(services->trace, number, ring.name);
-  ring.start_job = [services, job, trace, nested = runtime_->is_inline()](
-                     caf::event_based_actor* self, std::string name, int attempt,
+  std::vector<std::uint64_t> rows; // Of a trace: each member has its own.
+  for (std::size_t rank = 0; services->trace && rank < options_.size; ++rank)
+    rows.push_back(runtime_->next_process());
+  ring.start_job = [services, job, rows = std::move(rows), ring_name = ring.name,
+                    nested = runtime_->is_inline()](
+                     caf::event_based_actor* self, const actors::RingPlace& place,
                      std::shared_ptr<const actors::Batch> task,
                      std::function<void()> ended) {
+    auto name = ring_name + "." + std::to_string(place.rank);
+    std::shared_ptr<actors::ProcessTrace> trace;
+    if (services->trace)
+      trace = std::make_shared<actors::ProcessTrace>(services->trace, rows.at(place.rank),
+                                                     name);
     return actors::spawn_process(
       self->system(),
-      {.name = std::move(name),
+      {.name = name,
        .task = std::move(task),
-       .attempt = attempt,
+       .attempt = place.attempt,
        .counts = "rank",
        .nested = nested,
        .start_node =

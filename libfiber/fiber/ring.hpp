@@ -34,14 +34,6 @@ namespace detail {
 class RingCore;
 
 template <class F>
-constexpr void check_ring_function() {
-  check_callable<F>();
-  static_assert(std::is_invocable_v<F&, RingMember&>,
-                "fiber: the function of a ring is called with a RingMember&; what else "
-                "it needs can be bound: bind(f, a, b) is called with (a, b, member)");
-}
-
-template <class F>
 struct RingResult {
   static_assert(std::is_invocable_v<F&, RingMember&>,
                 "fiber: the function of a ring is called with a RingMember&; what else "
@@ -157,7 +149,7 @@ public:
 private:
   template <class F>
   static AnyCallable pack(F f) {
-    detail::check_ring_function<F>();
+    detail::check_callable<F>();
     static_assert(std::is_void_v<R> || std::is_convertible_v<detail::ring_result_t<F>, R>,
                   "fiber: the function does not return what this Ring is of");
     if constexpr (!std::is_void_v<R>)

@@ -128,6 +128,21 @@ TEST_F(RingLoses, a_member_before_it_has_joined) {
   begins_again(trapped, Trap{{3}}, 2);
 }
 
+TEST_F(RingLoses, a_member_while_others_would_never_notice) {
+  Ring ring(size, [](RingMember& member) {
+    auto list = "busy" + std::to_string(member.attempt());
+    note(list, "");
+    if (member.attempt() == 1 && member.rank() == 0) {
+      wait_until([&] { return notes(list).size() == member.size(); });
+      std::raise(SIGKILL);
+    }
+    while (member.attempt() == 1)
+      pause();
+    return member.attempt();
+  });
+  EXPECT_EQ(ring.run(), std::vector<int>(size, 2));
+}
+
 TEST_F(RingLoses, a_member_twice_in_a_row) {
   begins_again(barrier, Death{1, 2}, 3);
 }

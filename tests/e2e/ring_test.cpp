@@ -19,6 +19,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
+#include <unistd.h>
 
 #include <fiber/fiber.hpp>
 #include <gtest/gtest.h>
@@ -313,6 +314,24 @@ TEST_F(RingOn, local_runs_beside_another) {
   other.join();
   EXPECT_EQ(first, std::vector<int>(3, 3));
   EXPECT_EQ(second, std::vector<int>(3, 30));
+}
+
+TEST_F(RingOn, local_lets_nobody_go_before_others_have_heard_from_it) {
+  open();
+  Ring ring(2, [](RingMember& member) {
+    std::vector<int> values(100000, 7);
+    if (member.rank() == 0) {
+      note("sender", std::to_string(getpid()));
+      member.send(values, 1);
+      return true;
+    }
+    auto sender = static_cast<pid_t>(noted("sender"));
+    wait_until([&] { return !lives(sender); }, std::chrono::milliseconds(300));
+    std::vector<int> heard(values.size());
+    member.recv(heard, 0);
+    return heard == values;
+  });
+  EXPECT_EQ(ring.run(), std::vector<bool>(2, true));
 }
 
 TEST_F(RingOn, local_can_be_made_in_a_task) {
