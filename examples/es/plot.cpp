@@ -33,14 +33,13 @@ std::string script(const fs::path& csv, const fs::path& png, const std::string& 
     << "set xlabel 'iteration'\nset ylabel 'return of an episode'\n"
     << "set border 3 linecolor '#555555'\nset tics nomirror out\n"
     << "set grid ytics linetype 1 linecolor '#e6e6e6' linewidth 1\n"
-    << "set key top left Left reverse samplen 2 spacing 1.3\n"
+    << "set key bottom right Left reverse samplen 2 spacing 1.3\n"
     << "set offsets graph 0, graph 0.02, graph 0.04, graph 0.02\nset xrange [1:*]\n";
   if (mark)
     out << "set arrow 1 from graph 0, first " << *mark << " to graph 1, first " << *mark
         << " nohead linetype 1 dashtype '-' linecolor '#888888' linewidth 1.5\n"
-        << "set label 1 'solved at " << *mark << "' at graph 0.015, first " << *mark
-        << " left offset 0,-0.8 textcolor '#666666'\n"
-        << "set key at graph 0.02, graph 0.88\n";
+        << "set label 1 'solved at " << *mark << "' at graph 0.985, first " << *mark
+        << " right offset 0,-0.8 textcolor '#666666'\n";
   // The last one is what the plot is about.
   for (std::size_t i = 0; i < columns.size(); ++i)
     out << (i == 0 ? "plot " : ", \\\n     ") << quoted(csv.string())
