@@ -310,10 +310,10 @@ struct supervisor_state {
     if (config.strategy == Strategy::one_for_all && std::ranges::any_of(table, waits))
       return true;
     for (auto& child : table) {
-      if ((waits(child) || child->starting) && config.strategy != Strategy::one_for_one)
-        return true; // What comes later needs this one.
       if (!child->handle && !waits(child) && !start(std::shared_ptr(child)))
         return false;
+      if ((waits(child) || child->starting) && config.strategy != Strategy::one_for_one)
+        return true; // What comes later needs this one.
     }
     return true;
   }
