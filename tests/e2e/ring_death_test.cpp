@@ -158,6 +158,10 @@ TEST_F(RingLoses, a_member_and_what_others_throw_for_that_is_no_failure) {
       << text;
 }
 
+TEST_F(RingLoses, members_as_often_as_it_likes_without_a_limit) {
+  begins_again(barrier, Death{1, 5}, 6, -1);
+}
+
 TEST_F(RingLoses, members_more_often_than_it_may) {
   Ring ring({.size = size, .max_restarts = 2}, fiber::bind(barrier, Death{3, 100}));
   try {
@@ -273,6 +277,16 @@ TEST_F(RingIn, a_stall_beyond_the_timeout_begins_again) {
     return member.attempt();
   });
   EXPECT_EQ(ring.run(), std::vector<int>(size, 2));
+}
+
+TEST_F(RingIn, one_process_has_gloo_too) {
+  open({.backend = "inline"});
+  Ring ring(1, [](RingMember& member) {
+    gloo::BarrierOptions options(member.gloo());
+    gloo::barrier(options);
+    return member.gloo()->size;
+  });
+  EXPECT_EQ(ring.run(), std::vector<int>{1});
 }
 
 TEST_F(RingIn, chaos_computes_the_same) {
