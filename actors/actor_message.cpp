@@ -12,7 +12,7 @@
 #include <caf/all.hpp>
 
 #include "actors/demangle.hpp"
-#include "fiber/actor.hpp"
+#include "fiber/actor_message.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber {

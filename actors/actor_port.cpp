@@ -10,7 +10,7 @@
 #include "actors/actor_message.hpp"
 #include "actors/node_protocol.hpp"
 #include "actors/remote_actor.hpp"
-#include "fiber/actor.hpp"
+#include "fiber/actor_message.hpp"
 #include "wire/log.hpp"
 
 namespace fiber {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what a supervisor has spawned is there again when its job has died, and who
-// holds a Ref to it need not know.
+// The promise: what a supervisor has spawned is there again when its job has died, and
+// who holds a Ref to it need not know.
 #include <csignal>
 #include <cstdlib>
 #include <optional>
@@ -44,7 +44,8 @@ TEST_P(EverySupervisor, spawns_objects_and_ends_them) {
     EXPECT_EQ(child.job.empty(), in_process());
   }
   supervisor.stop();
-  EXPECT_EQ(notes("events"), (std::vector<std::string>{"+a", "+b", "+", "-", "-b", "-a"}));
+  EXPECT_EQ(notes("events"),
+            (std::vector<std::string>{"+a", "+b", "+", "-", "-b", "-a"}));
   EXPECT_TRUE(supervisor.children().empty());
   EXPECT_THROW(first.call<&Counter::count>(), Closed);
   EXPECT_THROW(supervisor.spawn<Counter>(), Closed);
@@ -169,15 +170,13 @@ TEST_P(SupervisorFault, restarts_what_was_killed_and_its_refs_go_on) {
     ::kill(pid, SIGKILL);
     EXPECT_TRUE(wait_until([&] { return supervisor.children()[0].restarts == i + 1; }));
     EXPECT_NE(counter.call<&Counter::pid>(), pid);
-    EXPECT_EQ(pool.apply([](Ref<Counter> of) { return of.call<&Counter::count>(); },
-                         counter),
-              1);
+    EXPECT_EQ(
+      pool.apply([](Ref<Counter> of) { return of.call<&Counter::count>(); }, counter), 1);
   }
   EXPECT_EQ(supervisor.children()[0].last_error, "killed by SIGKILL");
   supervisor.stop();
   // on_stop() belongs to planned ends.
-  EXPECT_EQ(notes("events"),
-            (std::vector<std::string>{"+a", "+a", "+a", "+a", "-a"}));
+  EXPECT_EQ(notes("events"), (std::vector<std::string>{"+a", "+a", "+a", "+a", "-a"}));
 }
 
 TEST_P(SupervisorFault, has_no_child_whose_job_was_lost_before_it_was_made) {
@@ -228,9 +227,8 @@ TEST_P(SupervisorFault, tells_this_process_of_restarts) {
   auto counter = supervisor.spawn<Counter>({}, "a");
   auto other = supervisor.spawn<Counter>({}, "b");
   SimpleQueue<int> queue;
-  supervisor.on_restart(counter, [queue](Ref<Counter> of) mutable {
-    queue.put(of.call<&Counter::count>());
-  });
+  supervisor.on_restart(
+    counter, [queue](Ref<Counter> of) mutable { queue.put(of.call<&Counter::count>()); });
   supervisor.on_restart(counter, [queue]() mutable { queue.put(getpid()); });
   kill_and_await(supervisor, 1, other);
   kill_and_await(supervisor, 0, counter);
@@ -248,8 +246,7 @@ TEST_P(SupervisorFault, tries_again_when_a_constructor_throws_at_a_restart) {
   EXPECT_NE(fragile.call<&FailsAgain::pid>(), pid);
   auto child = supervisor.children()[0];
   EXPECT_EQ(child.restarts, 3);
-  EXPECT_NE(child.last_error.find("threw std::runtime_error: not now"),
-            std::string::npos)
+  EXPECT_NE(child.last_error.find("threw std::runtime_error: not now"), std::string::npos)
     << child.last_error;
 }
 
@@ -278,18 +275,18 @@ TEST_P(SupervisorFault, gives_up_level_by_level) {
   auto steady = inner.spawn<Counter>({.name = "steady"}, "s");
   auto counter = inner.spawn<Counter>({.name = "counter"}, "c");
   for (int lives = 1; lives <= 4; ++lives) {
-    EXPECT_TRUE(wait_until([&] {
-      return notes("pids c").size() == static_cast<std::size_t>(lives);
-    })) << lives;
+    EXPECT_TRUE(wait_until(
+      [&] { return notes("pids c").size() == static_cast<std::size_t>(lives); }))
+      << lives;
     ::kill(static_cast<pid_t>(noted("pids c", static_cast<std::size_t>(lives) - 1)),
            SIGKILL);
   }
   EXPECT_TRUE(wait_until([&] { return supervisor_ended(supervisor); }));
   auto told = why([&] { counter.call<&Counter::count>(); });
-  auto chain = std::vector<std::string>{"the supervisor has given up: child \"Supervisor#",
-                                        "failed; 2 failures within 10000 ms, last:",
-                                        "child \"counter\" of Supervisor#",
-                                        "failed; 2 failures", "killed by SIGKILL"};
+  auto chain = std::vector<std::string>{
+    "the supervisor has given up: child \"Supervisor#",
+    "failed; 2 failures within 10000 ms, last:", "child \"counter\" of Supervisor#",
+    "failed; 2 failures", "killed by SIGKILL"};
   std::size_t at = 0;
   for (auto& link : chain) {
     at = told.find(link, at);
@@ -302,8 +299,8 @@ TEST_P(SupervisorFault, gives_up_level_by_level) {
 
 TEST_P(SupervisorFault, restarts_as_each_child_wants) {
   Supervisor supervisor;
-  auto temporary = supervisor.spawn<Counter>(
-    {.name = "temporary", .restart = Restart::temporary}, "t");
+  auto temporary =
+    supervisor.spawn<Counter>({.name = "temporary", .restart = Restart::temporary}, "t");
   auto transient =
     supervisor.spawn<Counter>({.name = "transient", .restart = Restart::transient}, "n");
   auto permanent = supervisor.spawn<Counter>({.name = "permanent"}, "p");
@@ -314,11 +311,13 @@ TEST_P(SupervisorFault, restarts_as_each_child_wants) {
   EXPECT_TRUE(wait_until([&] { return supervisor.children().size() == 1; }));
   EXPECT_EQ(permanent.call<&Counter::count>(), 1);
   EXPECT_EQ(supervisor.children()[0].name, "permanent");
-  EXPECT_NE(why([&] { transient.call<&Counter::count>(); })
-              .find("\"transient\" is gone for good: its job has ended normally"),
+  EXPECT_NE(why([&] {
+              transient.call<&Counter::count>();
+            }).find("\"transient\" is gone for good: its job has ended normally"),
             std::string::npos);
-  EXPECT_NE(why([&] { temporary.call<&Counter::count>(); })
-              .find("\"temporary\" is gone for good: killed by SIGKILL"),
+  EXPECT_NE(why([&] {
+              temporary.call<&Counter::count>();
+            }).find("\"temporary\" is gone for good: killed by SIGKILL"),
             std::string::npos);
   EXPECT_FALSE(find<Counter>("temporary"));
   supervisor.spawn<Counter>({.name = "temporary"});
