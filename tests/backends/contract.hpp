@@ -41,7 +41,7 @@ inline void PrintTo(const BackendTraits& traits, std::ostream* out) {
 class Events {
 public:
   using Kind = JobEvent::Kind;
-  static constexpr std::chrono::seconds patience{60};
+  static constexpr std::chrono::seconds patience{180};
 
   void add(const JobEvent& event);
   /// Events of one job.
