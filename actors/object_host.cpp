@@ -125,7 +125,7 @@ std::vector<ObjectHost::StrandPtr> ObjectHost::take_idle_locked() {
       idle.push_back(std::move(each.second));
     return found;
   });
-  std::ranges::sort(idle, std::greater(), &Strand::made);
+  std::ranges::sort(idle, std::greater(), &Strand::number);
   return idle;
 }
 
@@ -312,7 +312,6 @@ void ObjectHost::create(Strand& strand, Reader& reader, const Request& request,
   {
     std::lock_guard lock(mutex_);
     strand.object = std::move(object);
-    strand.made = ++made_;
   }
   objects_->answer(request.who, {.what = Answer::done}, Haste::soon);
 }

@@ -32,7 +32,7 @@ public:
   ~ObjectHost() override;
 
   /// Runs calls on threads of its own until a call says that it is to stop, or the
-  /// session ends; then destroys all objects, those made last first.
+  /// session ends; then destroys all objects, those first asked for last.
   void run();
   /// Instead of run(), where there is one thread for all: runs one call on this one.
   /// False if there is none.
@@ -72,7 +72,6 @@ private:
     bool busy = false; ///< It stands in ready_, or a thread is at it.
     bool running = false;
     std::unique_ptr<detail::LivingObject> object;
-    std::uint64_t made = 0; ///< The how many-th object that is.
   };
   using StrandPtr = std::shared_ptr<Strand>;
 
@@ -87,7 +86,7 @@ private:
   void fail(const Asker& who);
   void cancel(const Asker& who);
   void stop();
-  /// Those made last first.
+  /// Those asked for last first: numbers go up, and outlive hosts.
   std::vector<StrandPtr> take_idle_locked();
   void destroy(std::vector<StrandPtr> strands);
   /// There is something to do: somebody must see to it.
@@ -104,8 +103,7 @@ private:
   std::size_t running_ = 0; ///< Threads.
   std::size_t paused_ = 0;
   bool stopping_ = false;
-  bool planned_ = false; ///< It was told to stop.
-  std::uint64_t made_ = 0;
+  bool planned_ = false;                  ///< It was told to stop.
   std::unique_ptr<wire::Waiter> stopped_; ///< Who is in run().
   KeptAnswers answers_;
 };
