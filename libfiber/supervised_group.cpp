@@ -90,12 +90,15 @@ caf::actor SupervisedGroup::start(caf::event_based_actor* supervisor) {
     news_ = news;
   }
   auto self = std::static_pointer_cast<SupervisedGroup>(shared_from_this());
-  return actors::spawn_supervised_job(
-    supervisor,
-    {.job = {.name = name_, .objects = objects_, .control = held_, .start = starter_},
-     .news = std::move(news),
-     .up = [self] { self->up(); },
-     .down = [self](const std::exception_ptr& why) { self->down(why); }});
+  actors::SupervisedJobSettings life; // Not in braces: g++ 12 warns of those at -O3.
+  life.job.name = name_;
+  life.job.objects = objects_;
+  life.job.control = held_;
+  life.job.start = starter_;
+  life.news = std::move(news);
+  life.up = [self] { self->up(); };
+  life.down = [self](const std::exception_ptr& why) { self->down(why); };
+  return actors::spawn_supervised_job(supervisor, std::move(life));
 }
 
 void SupervisedGroup::start_here() {
