@@ -91,7 +91,7 @@ struct ChannelState {
     try {
       obey(*end, ask);
     } catch (const std::exception& error) {
-      refuse(ask.who, std::string("it can't be read: ") + error.what());
+      space->refuse(ask.who, std::string("it can't be read: ") + error.what());
     }
   }
 
@@ -129,7 +129,8 @@ struct ChannelState {
         reply(in(), std::move(*replies));
         return space->answer(ask.who, {Answer::done});
       }
-      return refuse(ask.who, "task_done() was called more often than there were items");
+      return space->refuse(ask.who,
+                           "task_done() was called more often than there were items");
     case AskKind::size: {
       Bytes bytes;
       Writer writer(bytes);
@@ -164,12 +165,6 @@ struct ChannelState {
       reply(*end.out, end.out->close());
     if (end.in != nullptr && end.in != end.out)
       reply(*end.in, end.in->drop());
-  }
-
-  void refuse(const Asker& who, const std::string& why) {
-    Bytes bytes;
-    Writer(bytes).text(why);
-    space->answer(who, {Answer::refused, Payload(std::move(bytes))});
   }
 
   static std::size_t index_in(const Payload& body) {

@@ -91,7 +91,7 @@ void ManagedObjects::asked(ObjectAsk ask) {
     return;
   }
   if (ask.what != AskKind::call)
-    return refuse(ask.who, "an object of a manager can only be called");
+    return space_->refuse(ask.who, "an object of a manager can only be called");
   try {
     Head head(ask.body);
     auto is_control = ask.number == control_;
@@ -104,9 +104,9 @@ void ManagedObjects::asked(ObjectAsk ask) {
                     ? head.op == ObjectOp::create && ask.who.process == space_->self()
                     : head.op == ObjectOp::call && head.number == ask.number;
     if (!may_be)
-      return refuse(ask.who, "the object can't do that");
+      return space_->refuse(ask.who, "the object can't do that");
   } catch (const std::exception& error) {
-    return refuse(ask.who, error.what());
+    return space_->refuse(ask.who, error.what());
   }
   {
     std::unique_lock lock(mutex_);
@@ -298,12 +298,6 @@ void ManagedObjects::answer_lost(const Asker& who) {
     answer.body = Payload(std::move(bytes));
   }
   space_->answer(who, std::move(answer));
-}
-
-void ManagedObjects::refuse(const Asker& who, const char* why) {
-  Bytes bytes;
-  Writer(bytes).text(why);
-  space_->answer(who, {.what = Answer::refused, .body = Payload(std::move(bytes))});
 }
 
 } // namespace fiber::actors

@@ -105,7 +105,6 @@ private:
   void open_up();
   void lose_host(const std::exception_ptr& why, bool last);
   void answer_lost(const Asker& who);
-  void refuse(const Asker& who, const char* why);
   std::uint64_t ask_host(Payload body, detail::KeptObjects kept, ObjectSpace::Done done,
                          Haste haste = Haste::now);
 

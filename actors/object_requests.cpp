@@ -114,6 +114,12 @@ void ObjectSpace::answer(const Asker& who, ObjectAnswer answer, Haste haste) {
        haste);
 }
 
+void ObjectSpace::refuse(const Asker& who, std::string_view why) {
+  Bytes body;
+  Writer(body).text(why);
+  answer(who, {.what = Answer::refused, .body = Payload(std::move(body))});
+}
+
 void ObjectSpace::finish(std::uint64_t from, std::uint64_t request, ObjectAnswer answer) {
   Pending pending;
   {

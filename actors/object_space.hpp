@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -114,6 +115,8 @@ public:
   /// ends it.
   std::shared_ptr<ObjectHandle> add(const caf::actor& actor);
   void answer(const Asker& who, ObjectAnswer answer, Haste haste = Haste::now);
+  /// Answers `refused`.
+  void refuse(const Asker& who, std::string_view why);
 
   /// Asks for what was sent ahead with an answer.
   void recall(std::uint64_t number, const Asker& who);

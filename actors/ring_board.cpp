@@ -123,14 +123,10 @@ private:
     if (!space)
       return;
     for (auto& each : replies) {
-      auto body = each.value;
-      if (each.what == Answer::refused) {
-        Bytes text;
-        Writer writer(text);
-        writer.text(each.why);
-        body = Payload(std::move(text));
-      }
-      space->answer(each.to, {.what = each.what, .body = std::move(body)});
+      if (each.what == Answer::refused)
+        space->refuse(each.to, each.why);
+      else
+        space->answer(each.to, {.what = each.what, .body = each.value});
     }
   }
 

@@ -59,10 +59,7 @@ void CheckpointHome::run(const actors::ObjectAsk& ask) {
   try {
     obey(ask);
   } catch (const std::exception& error) {
-    Bytes bytes;
-    Writer(bytes).text(error.what());
-    space_->answer(ask.who,
-                   {.what = actors::Answer::refused, .body = Payload(std::move(bytes))});
+    space_->refuse(ask.who, error.what());
   }
 }
 

@@ -56,16 +56,14 @@ void NameTable::asked(actors::ObjectAsk ask) {
   if (ask.what != actors::AskKind::call)
     return; // It will be answered anyhow.
   std::optional<Entry> found;
-  Bytes body;
   try {
     found = find(Reader(ask.body.bytes()).text());
   } catch (const std::exception& error) {
-    Writer(body).text(error.what());
-    return space_->answer(ask.who,
-                          {.what = Answer::refused, .body = Payload(std::move(body))});
+    return space_->refuse(ask.who, error.what());
   }
   if (!found)
     return space_->answer(ask.who, {.what = Answer::done});
+  Bytes body;
   Writer(body).text(found->type);
   KeptObjects kept{found->object};
   {
