@@ -11,36 +11,23 @@
 
 #include <caf/all.hpp>
 
+#include "actors/actor_port.hpp"
 #include "actors/demangle.hpp"
-#include "fiber/actor_message.hpp"
 #include "fiber/value.hpp"
 
-namespace fiber {
+namespace fiber::actors {
 namespace {
 
 /// The types that the program has declared; libraries opened later add theirs.
 struct MessageTypes {
   std::shared_mutex mutex;
-  std::map<std::type_index, detail::MessageType> by_type;
-  std::map<std::string, detail::MessageType, std::less<>> by_name;
+  std::map<std::type_index, MessageType> by_type;
+  std::map<std::string, MessageType, std::less<>> by_name;
 };
 MessageTypes& message_types() {
   static MessageTypes types;
   return types;
 }
-
-} // namespace
-
-bool detail::announce_message(MessageType type) {
-  auto& types = message_types();
-  std::lock_guard lock(types.mutex);
-  types.by_type.insert_or_assign(*type.type, type);
-  types.by_name.insert_or_assign(type.type->name(), type);
-  return true;
-}
-
-namespace actors {
-namespace {
 
 using caf::type_nr;
 
@@ -60,14 +47,14 @@ const T& as(const void* value) {
 }
 
 void pack_address(Writer& writer, const caf::actor_addr& address) {
-  detail::pack_actor(writer, caf::actor_cast<caf::strong_actor_ptr>(address));
+  ActorPort::pack_here(writer, caf::actor_cast<caf::strong_actor_ptr>(address));
 }
 caf::actor_addr unpack_address(Reader& reader) {
-  return caf::actor_cast<caf::actor_addr>(detail::unpack_actor(reader));
+  return caf::actor_cast<caf::actor_addr>(ActorPort::unpack(reader));
 }
 
 void pack_value(Writer& writer, const caf::actor& actor) {
-  detail::pack_actor(writer, caf::actor_cast<caf::strong_actor_ptr>(actor));
+  ActorPort::pack_here(writer, caf::actor_cast<caf::strong_actor_ptr>(actor));
 }
 void pack_value(Writer& writer, const std::vector<caf::actor>& list) {
   writer.size(list.size());
@@ -83,10 +70,10 @@ void pack_value(Writer& writer, const caf::actor_addr& address) {
   pack_address(writer, address);
 }
 void pack_value(Writer& writer, const caf::strong_actor_ptr& actor) {
-  detail::pack_actor(writer, actor);
+  ActorPort::pack_here(writer, actor);
 }
 void pack_value(Writer& writer, const caf::weak_actor_ptr& actor) {
-  detail::pack_actor(writer, actor.lock());
+  ActorPort::pack_here(writer, actor.lock());
 }
 void pack_value(Writer& writer, const caf::error& error) {
   pack_error(writer, error);
@@ -114,12 +101,12 @@ struct Unpack {
 };
 template <>
 struct Unpack<caf::strong_actor_ptr> {
-  static auto from(Reader& reader) { return detail::unpack_actor(reader); }
+  static auto from(Reader& reader) { return ActorPort::unpack(reader); }
 };
 template <>
 struct Unpack<caf::actor> {
   static auto from(Reader& reader) {
-    return caf::actor_cast<caf::actor>(detail::unpack_actor(reader));
+    return caf::actor_cast<caf::actor>(ActorPort::unpack(reader));
   }
 };
 template <>
@@ -129,7 +116,7 @@ struct Unpack<caf::actor_addr> {
 template <>
 struct Unpack<caf::weak_actor_ptr> {
   static auto from(Reader& reader) {
-    return caf::weak_actor_ptr(detail::unpack_actor(reader).get());
+    return caf::weak_actor_ptr(ActorPort::unpack(reader).get());
   }
 };
 template <class T>
@@ -204,6 +191,13 @@ const std::map<std::uint16_t, Numbered>& numbered_types() {
 }
 
 } // namespace
+
+void declare_message(const MessageType& type) {
+  auto& types = message_types();
+  std::lock_guard lock(types.mutex);
+  types.by_type.insert_or_assign(*type.type, type);
+  types.by_name.insert_or_assign(type.type->name(), type);
+}
 
 void pack_message(Writer& writer, const caf::type_erased_tuple& message) {
   writer.size(message.size());
@@ -280,5 +274,4 @@ caf::error unpack_error(Reader& reader) {
   return {code, category, unpack_message(reader)};
 }
 
-} // namespace actors
-} // namespace fiber
+} // namespace fiber::actors

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <typeinfo>
+
 #include <caf/message.hpp>
+#include <caf/message_builder.hpp>
 
 #include "fiber/byte_stream.hpp"
 
@@ -10,6 +13,14 @@
 // system.
 
 namespace fiber::actors {
+
+/// A type that CAF has no number for, as the program has declared it.
+struct MessageType {
+  const std::type_info* type;
+  void (*pack)(Writer& writer, const void* value);
+  void (*append)(Reader& reader, caf::message_builder& message);
+};
+void declare_message(const MessageType& type);
 
 /// Throws Error if a value in it is of a type that nobody has declared.
 void pack_message(Writer& writer, const caf::type_erased_tuple& message);

@@ -10,11 +10,10 @@
 #include "actors/actor_message.hpp"
 #include "actors/node_protocol.hpp"
 #include "actors/remote_actor.hpp"
-#include "fiber/actor_message.hpp"
+#include "fiber/error.hpp"
 #include "wire/log.hpp"
 
-namespace fiber {
-namespace actors {
+namespace fiber::actors {
 namespace {
 
 /// What is asked of an actor.
@@ -226,6 +225,17 @@ void ActorPort::forget_proxy(const detail::HeldId& id) {
     proxies_.erase(known);
 }
 
+void ActorPort::pack_here(Writer& writer, const caf::strong_actor_ptr& actor) {
+  if (auto* port = scoped)
+    return port->pack(writer, actor);
+  auto port = first();
+  if (auto* remote = actor ? as_remote(actor) : nullptr; remote != nullptr)
+    port = remote->port();
+  if (!port)
+    throw Closed("there is no session that an actor could be known in");
+  port->pack(writer, actor);
+}
+
 void ActorPort::pack(Writer& writer, const caf::strong_actor_ptr& actor) {
   writer.put(actor != nullptr);
   if (!actor)
@@ -364,9 +374,7 @@ void ActorPort::asked(const caf::strong_actor_ptr& actor, ObjectAsk& ask) {
       log().error("a message from another process was dropped: {}", error.what());
       return;
     }
-    Bytes why;
-    Writer(why).text(error.what());
-    objects_->answer(ask.who, {Answer::refused, Payload(std::move(why))});
+    objects_->refuse(ask.who, error.what());
   }
 }
 
@@ -395,9 +403,7 @@ void ActorPort::answer(const Asker& who, const caf::type_erased_tuple& message) 
                   pack_message(writer, message);
                 }));
   } catch (const std::exception& error) {
-    Bytes why;
-    Writer(why).text(error.what());
-    objects_->answer(who, {Answer::refused, Payload(std::move(why))});
+    objects_->refuse(who, error.what());
   }
 }
 
@@ -410,25 +416,4 @@ void ActorPort::send_answer(const Asker& who, detail::PackedItem item) {
                    {Answer::value, Payload(std::move(item.bytes)), std::move(item.kept)});
 }
 
-} // namespace actors
-
-void detail::pack_actor(Writer& writer, const caf::strong_actor_ptr& actor) {
-  if (auto* port = actors::scoped)
-    return port->pack(writer, actor);
-  auto port = actors::ActorPort::first();
-  if (auto* remote = actor ? actors::as_remote(actor) : nullptr; remote != nullptr)
-    port = remote->port();
-  if (!port)
-    throw Closed("there is no session that an actor could be known in");
-  port->pack(writer, actor);
-}
-
-caf::strong_actor_ptr detail::unpack_actor(Reader& reader) {
-  return actors::ActorPort::unpack(reader);
-}
-
-detail::ActorPlace detail::ActorPlace::fiber_unpack(Reader& reader) {
-  return {nullptr, actors::ActorPort::unpack_place(reader)};
-}
-
-} // namespace fiber
+} // namespace fiber::actors

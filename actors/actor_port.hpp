@@ -69,6 +69,8 @@ public:
   caf::strong_actor_ptr spawned(std::shared_ptr<ObjectHandle> place);
 
   void pack(Writer& writer, const caf::strong_actor_ptr& actor);
+  /// The same by the port that it is packed for: see Scope.
+  static void pack_here(Writer& writer, const caf::strong_actor_ptr& actor);
   /// Null if there is no actor any more, or was none.
   static caf::strong_actor_ptr unpack(Reader& reader);
   static std::shared_ptr<ObjectHandle> unpack_place(Reader& reader);

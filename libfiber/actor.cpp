@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actors/actor_message.hpp"
 #include "actors/this_job.hpp"
 #include "libfiber/resource_check.hpp"
 #include "libfiber/runtime.hpp"
@@ -17,6 +18,25 @@ caf::actor_system& actor_system() {
 }
 
 namespace detail {
+
+bool announce_message(const std::type_info& type,
+                      void (*pack)(Writer& writer, const void* value),
+                      void (*append)(Reader& reader, caf::message_builder& message)) {
+  actors::declare_message({&type, pack, append});
+  return true;
+}
+
+void pack_actor(Writer& writer, const caf::strong_actor_ptr& actor) {
+  actors::ActorPort::pack_here(writer, actor);
+}
+
+caf::strong_actor_ptr unpack_actor(Reader& reader) {
+  return actors::ActorPort::unpack(reader);
+}
+
+ActorPlace ActorPlace::fiber_unpack(Reader& reader) {
+  return {nullptr, actors::ActorPort::unpack_place(reader)};
+}
 
 void check_spawn(const SpawnOptions& options) {
   check_resources(options.resources, "SpawnOptions");
