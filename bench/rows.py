@@ -13,6 +13,8 @@ THREADS = ("peers/threads", "{row}")
 MULTIPROCESSING = ("peers/multiprocessing_peer.py", "{row}")
 SOCKET_PAIR = ("peers/ping_pong", "{row}")
 OBJECTS = ("object_bench", "{row}")
+SUPERVISOR = ("supervisor_bench", "{row}")
+ACTOR_LEARNER = ("actor_learner.py", "{row}")
 
 IPYPARALLEL = ("peers/ipyparallel_peer.py", "{row}")
 
@@ -104,6 +106,13 @@ def _ring(size, title):
              ("OpenMPI, TCP", ("peers/openmpi_allreduce", "tcp", "{row}")))
     return Row(f"ring_allreduce_{size}", title, "calls/s", peers,
                (Goal(">=", 0.95, "Gloo called directly"),))
+
+
+def _actor_learner(rollouts):
+    name = f"actor_learner_{rollouts}"
+    return (Row(name, f"{rollouts} rollout actors", "steps/s", program=ACTOR_LEARNER),
+            Row(f"{name}_idle", "the same: time that the learner does not learn", "%",
+                also=name, program=ACTOR_LEARNER))
 
 
 _EQUAL = (Goal("<=", 1.01, "multiprocessing"),)
@@ -214,6 +223,19 @@ TABLES = {
         *_env("env_100", "100 CartPoles, a call for each"),
         *_env("env_batch_10", "10 CartPoles, a call for all"),
         *_env("env_batch_100", "100 CartPoles, a call for 10"),
+    ),
+    "Supervised objects": (
+        Row("restart", "kill -9 of a child's job until a call of it returns", "s", (),
+            (Goal("<=", 0.3),), program=SUPERVISOR),
+        Row("restart_again", "the same of a child that was just killed", "s", (),
+            (Goal("<=", 0.3),), also="restart", program=SUPERVISOR),
+        Row("supervised_1k", "1,000 objects in 16 jobs, spawned and called once", "s", (),
+            (Goal("<=", 2.0),), program=SUPERVISOR),
+        Row("supervised_1k_again", "one of these jobs killed until all of its 63 are called again",
+            "s", (), (Goal("<=", 1.0),), also="supervised_1k", program=SUPERVISOR),
+    ),
+    "An actor-learner: 2,048 steps of CartPole an update": (
+        *_actor_learner(2), *_actor_learner(4), *_actor_learner(8), *_actor_learner(64),
     ),
     "Rings: allreduce of floats by 4 members": (
         _ring("4k", "4 kB"), _ring("1m", "1 MB"), _ring("64m", "64 MB"),

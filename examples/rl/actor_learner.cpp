@@ -80,7 +80,8 @@ struct Progress {
 struct Report {
   std::uint64_t updates = 0, steps = 0;
   double mean_return = 0;
-  double waited = 0; ///< Seconds, for trajectories.
+  double waited = 0;  ///< Seconds, for trajectories, since the last report.
+  double learned = 0; ///< And seconds of learning and saving.
 };
 
 class Learner {
@@ -110,15 +111,20 @@ public:
       if (trajectory->order == order) // Else of a learner that is no more.
         batch_.push_back(std::move(*trajectory));
     }
+    auto begin = Clock::now();
     improve();
+    learned_ += Clock::now() - begin;
     batch_.clear();
     return 0;
   }
 
   Report report() {
+    auto seconds = [](Clock::duration& time) {
+      return std::chrono::duration<double>(std::exchange(time, {})).count();
+    };
     return {progress_.learner.updates, progress_.steps,
-            progress_.curve.empty() ? 0 : progress_.curve.back(),
-            std::chrono::duration<double>(std::exchange(waited_, {})).count()};
+            progress_.curve.empty() ? 0 : progress_.curve.back(), seconds(waited_),
+            seconds(learned_)};
   }
   /// The mean return of fresh episodes.
   double evaluate(std::uint64_t episodes) const {
@@ -152,7 +158,7 @@ private:
   Progress progress_;
   std::uint64_t order_ = 0;
   std::vector<rl::Trajectory> batch_;
-  Clock::duration waited_{};
+  Clock::duration waited_{}, learned_{};
 };
 
 /// What comes of a call; again, if it was lost with the learner's job.
@@ -180,6 +186,28 @@ void train_once(const fiber::Ref<Learner>& learner, Orders orders, const Setup& 
     std::cout << "the learner is lost, and goes on from its checkpoint" << std::endl;
   }
 }
+
+/// Where the time of a training went.
+struct Account {
+  double seconds = 0, steps = 0, learned = 0, waited = 0;
+
+  void add(double time, double done, const Report& report) {
+    seconds += time;
+    steps += done;
+    learned += report.learned;
+    waited += report.waited;
+  }
+  /// Nothing, if the training was over before.
+  void print() const {
+    if (seconds == 0)
+      return;
+    auto percent = [&](double part) { return 100 * part / seconds; };
+    std::cout << std::setprecision(0) << steps / seconds
+              << " steps/s; the learner learned for " << percent(learned)
+              << " % of the time, waited for trajectories for " << percent(waited)
+              << " %, for orders for " << percent(seconds - learned - waited) << " %\n";
+  }
+};
 
 void save_curve(const std::filesystem::path& out, const std::vector<double>& curve) {
   std::ostringstream csv;
@@ -231,6 +259,7 @@ int main(int argc, char** argv) {
     std::cout << "going on from update " << report.updates << " of " << file.string()
               << '\n';
   std::cout << "updates    steps  mean return  steps/s  learner waits\n";
+  Account account;
   while (report.updates < setup.updates) {
     auto begin = Clock::now();
     auto before = report;
@@ -238,11 +267,13 @@ int main(int argc, char** argv) {
       train_once(learner, orders, setup);
     report = insist([&] { return learner.call<&Learner::report>(); });
     auto seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    auto steps = static_cast<double>(report.steps) - static_cast<double>(before.steps);
+    auto steps = std::max(
+      static_cast<double>(report.steps) - static_cast<double>(before.steps), 0.0);
+    account.add(seconds, steps, report);
     std::cout << std::setw(7) << report.updates << std::setw(9) << report.steps
               << std::fixed << std::setprecision(1) << std::setw(13) << report.mean_return
-              << std::setprecision(0) << std::setw(9) << std::max(steps, 0.0) / seconds
-              << std::setw(13) << 100 * report.waited / seconds << " %" << std::endl;
+              << std::setprecision(0) << std::setw(9) << steps / seconds << std::setw(13)
+              << 100 * report.waited / seconds << " %" << std::endl;
   }
   auto score = insist([&] { return learner.call<&Learner::evaluate>(100U); });
   save_curve(out, insist([&] { return learner.call<&Learner::curve>(); }));
@@ -253,6 +284,7 @@ int main(int argc, char** argv) {
   supervisor.stop();
   std::filesystem::remove(file);
   std::filesystem::remove(file.string() + ".previous");
+  account.print();
   std::cout << "mean return of 100 fresh episodes: " << std::setprecision(1) << score
             << ", " << restarts << " restarts" << std::endl;
   return score >= 475 ? 0 : 1;
