@@ -38,6 +38,7 @@ protected:
             std::to_string(updates), "--seed",     "1", "--out",
             folder_.string()};
   }
+  bool has_checkpoint() const { return fs::exists(folder_ / "checkpoint"); }
   std::vector<pid_t> jobs() const { return fiber::e2e::jobs(mark_); }
   static bool is_report(const std::string& line) {
     return std::regex_search(line, std::regex("^ +[0-9]+ +[0-9]+ .* %$"));
@@ -87,6 +88,7 @@ TEST_F(ActorLearner, goes_on_where_it_was_interrupted) {
     }
     program.kill(SIGINT);
     EXPECT_EQ(program.wait(), -SIGINT);
+    EXPECT_TRUE(has_checkpoint());
   }
   Program program(command(100));
   const auto output = program.rest();

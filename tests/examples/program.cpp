@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-Program::Program(std::vector<std::string> command) {
+Program::Program(std::vector<std::string> command, bool leads) {
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     throw std::system_error(errno, std::generic_category(), "pipe");
@@ -25,8 +25,18 @@ Program::Program(std::vector<std::string> command) {
   ::posix_spawn_file_actions_init(&actions);
   for (int fd : {STDOUT_FILENO, STDERR_FILENO})
     ::posix_spawn_file_actions_adddup2(&actions, ends[1], fd);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t interrupt; // Which is ignored in what a script runs in the background.
+  ::sigemptyset(&interrupt);
+  ::sigaddset(&interrupt, SIGINT);
+  ::posix_spawnattr_setsigdefault(&attributes, &interrupt);
+  ::posix_spawnattr_setflags(
+    &attributes,
+    static_cast<short>(POSIX_SPAWN_SETSIGDEF | (leads ? POSIX_SPAWN_SETPGROUP : 0)));
   const int error =
-    ::posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
+    ::posix_spawn(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   if (error != 0)
@@ -67,6 +77,16 @@ std::string Program::rest() {
 
 void Program::kill(int signal) {
   ::kill(pid_, signal);
+}
+
+void Program::kill_group(int signal) {
+  ::kill(-pid_, signal);
+}
+
+bool Program::has_ended() const {
+  siginfo_t info = {};
+  ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+  return info.si_pid == pid_;
 }
 
 int Program::wait() {

@@ -10,7 +10,8 @@
 /// A program under test, started with its output on a pipe. Killed with this object.
 class Program {
 public:
-  explicit Program(std::vector<std::string> command);
+  /// `leads`: it leads a process group, as what a shell starts in a terminal does.
+  explicit Program(std::vector<std::string> command, bool leads = false);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -21,7 +22,13 @@ public:
   /// All that is left of its output.
   std::string rest();
 
+  pid_t pid() const { return pid_; }
   void kill(int signal);
+  /// As a terminal does it. For one that leads its process group.
+  void kill_group(int signal);
+
+  /// Without waiting. Then wait() says how.
+  bool has_ended() const;
 
   /// Its exit code, or -N if signal N ended it.
   int wait();
