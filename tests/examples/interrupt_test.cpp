@@ -114,19 +114,23 @@ TEST_P(Interrupt, of_a_terminal_ends_an_example_and_its_jobs) {
 }
 
 std::vector<Example> examples() {
-  return {{"hello", 2},
-          {"pi", 4},
-          {"parzen_estimation", 4},
-          {"line_count", 4, {EXAMPLES_SOURCES, ".cpp"}},
-          {"queue", 5},
-          {"ring", 4},
-          {"shared_data", 3},
-          {"rl/caf_actor", 1},
-          {"rl/remote_env_manager", 10},
-          {"rl/ring_sgd", 4},
-          {"rl/supervision", 3},
-          {"rl/actor_learner", 4, {"--rollouts", "3", "--out", "OUT"}},
-          {"es/es_train", 2, {"--workers", "2", "--out", "OUT"}}};
+  std::vector<Example> all{{"hello", 2},
+                           {"pi", 4},
+                           {"parzen_estimation", 4},
+                           {"line_count", 4, {EXAMPLES_SOURCES, ".cpp"}},
+                           {"queue", 5},
+                           {"ring", 4},
+                           {"shared_data", 3},
+                           {"rl/caf_actor", 1},
+                           {"rl/remote_env_manager", 10},
+                           {"rl/ring_sgd", 4},
+                           {"rl/supervision", 3},
+                           {"rl/actor_learner", 4, {"--rollouts", "3", "--out", "OUT"}},
+                           {"es/es_train", 2, {"--workers", "2", "--out", "OUT"}}};
+#ifdef RING_DDP
+  all.push_back({"rl/ring_ddp", 4});
+#endif
+  return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, Interrupt, testing::ValuesIn(examples()), name_of);
