@@ -18,7 +18,8 @@ namespace fiber::wire {
 struct Outgoing {
   Bytes head;
   Payload body;
-  std::size_t sent = 0; ///< Bytes of it already cut into pieces.
+  std::size_t sent = 0;  ///< Bytes of it already cut into pieces.
+  std::size_t grows = 0; ///< Not 0: what is appended must begin with so much of `head`.
   std::size_t size() const { return head.size() + body.size(); }
 };
 

@@ -22,6 +22,8 @@ constexpr auto linger_time = 2s;
 /// write, until there are so many.
 constexpr auto burst = 50us;
 constexpr std::size_t most_held = 32, most_held_bytes = std::size_t{16} << 10;
+/// The same of appended parts, which cost less each.
+constexpr std::size_t most_appended_bytes = std::size_t{32} << 10;
 
 std::chrono::steady_clock::duration tick_of(const LinkOptions& options) {
   return std::clamp(std::min(options.heartbeat_interval / 4, options.silence_limit / 8),
@@ -83,19 +85,33 @@ bool Connection::send_soon(StreamId stream, Bytes head, Payload body) {
   Lock lock(mutex_);
   if (!push(stream, std::move(head), std::move(body)))
     return false;
+  write_soon(lock, 1, most_held_bytes);
+  return true;
+}
+
+bool Connection::append(StreamId stream, std::span<const std::byte> head,
+                        std::span<const std::byte> part) {
+  Lock lock(mutex_);
+  if (closed_ || broken_)
+    return false;
+  auto joined = sender_.append(stream, head, part);
+  messages_sent_ += joined ? 0 : 1;
+  write_soon(lock, joined ? 0 : 1, most_appended_bytes);
+  return true;
+}
+
+void Connection::write_soon(Lock& lock, std::size_t messages, std::size_t most_bytes) {
   if (dispatching_.load(std::memory_order_relaxed) == std::this_thread::get_id())
-    return true;
+    return;
   auto alone = held_ == 0 && std::chrono::steady_clock::now() - written_ > burst;
-  if (alone || held_ + 1 >= most_held || sender_.queued_bytes() >= most_held_bytes) {
-    write(lock);
-    return true;
-  }
-  if (held_++ == 0) // Nobody is woken for it: who leads next does it.
+  if (alone || held_ + messages >= most_held || sender_.queued_bytes() >= most_bytes)
+    return write(lock);
+  if (held_ == 0) // Nobody is woken for it: who leads next does it.
     boost::asio::post(*context_, [self = shared_from_this()] {
       Lock again(self->mutex_);
       self->write(again);
     });
-  return true;
+  held_ += std::max<std::size_t>(messages, held_ == 0 ? 1 : 0);
 }
 
 bool Connection::push(StreamId stream, Bytes head, Payload body) {
@@ -455,6 +471,10 @@ public:
   }
   bool send_soon(StreamId stream, Bytes head, Payload body) override {
     return connection_->send_soon(stream, std::move(head), std::move(body));
+  }
+  bool append(StreamId stream, std::span<const std::byte> head,
+              std::span<const std::byte> part) override {
+    return connection_->append(stream, head, part);
   }
   std::size_t backlog() const override { return connection_->backlog(); }
   bool flush(std::chrono::milliseconds limit) override {

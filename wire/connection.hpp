@@ -49,6 +49,8 @@ public:
   void start(std::shared_ptr<LinkHandler> handler);
   bool send(StreamId stream, Bytes head, Payload body);
   bool send_soon(StreamId stream, Bytes head, Payload body);
+  bool append(StreamId stream, std::span<const std::byte> head,
+              std::span<const std::byte> part);
   std::size_t backlog() const;
   bool flush(std::chrono::milliseconds limit);
   void close();
@@ -79,6 +81,8 @@ private:
 
   // Under the mutex.
   bool push(StreamId stream, Bytes head, Payload body);
+  /// Writes now or with what follows; `messages`: how many have been queued.
+  void write_soon(Lock& lock, std::size_t messages, std::size_t most_bytes);
   void write(Lock& lock);
   void write_queued(Lock& lock);
   void write_failed(const std::string& error);

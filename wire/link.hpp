@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -67,6 +68,15 @@ public:
   /// until somebody waits as a Waiter, for about 2 ms at most.
   virtual bool send_soon(StreamId stream, Bytes head, Payload body = {}) {
     return send(stream, std::move(head), std::move(body));
+  }
+  /// The same for one of very many small ones that begin alike: `part` is added to the
+  /// last message of the stream if that was made of the same `head` in this way and none
+  /// of it has gone out, else it follows `head` in a message of its own.
+  virtual bool append(StreamId stream, std::span<const std::byte> head,
+                      std::span<const std::byte> part) {
+    Bytes whole(head.begin(), head.end());
+    whole.insert(whole.end(), part.begin(), part.end());
+    return send_soon(stream, std::move(whole));
   }
   /// Bytes accepted by send() and not yet taken by the operating system.
   virtual std::size_t backlog() const = 0;

@@ -9,6 +9,8 @@ namespace {
 
 /// Control bytes that one batch takes; well below its scratch memory.
 constexpr std::size_t control_chunk = 16 * 1024;
+/// What appended parts make up together, and what they are given room for at first.
+constexpr std::size_t most_appended = 64 * 1024, least_reserved = 1024;
 
 } // namespace
 
@@ -17,6 +19,28 @@ void Sender::push(StreamId id, Outgoing message) {
   queued_bytes_ += message.size();
   stream.queue.push_back(std::move(message));
   make_ready(stream);
+}
+
+bool Sender::append(StreamId id, std::span<const std::byte> head,
+                    std::span<const std::byte> part) {
+  auto& queue = find(id).queue;
+  if (!queue.empty()) {
+    auto& last = queue.back();
+    if (last.grows == head.size() && last.sent == 0 &&
+        last.head.size() + part.size() <= most_appended &&
+        std::ranges::equal(std::span(last.head).first(last.grows), head)) {
+      last.head.insert(last.head.end(), part.begin(), part.end());
+      queued_bytes_ += part.size();
+      return true;
+    }
+  }
+  Outgoing message;
+  message.grows = head.size();
+  message.head.reserve(std::max(least_reserved, head.size() + part.size()));
+  message.head.assign(head.begin(), head.end());
+  message.head.insert(message.head.end(), part.begin(), part.end());
+  push(id, std::move(message));
+  return false;
 }
 
 bool Sender::credit(StreamId id, std::uint32_t bytes) {

@@ -22,6 +22,9 @@ public:
   explicit Sender(const LinkOptions& options) : piece_bytes_(options.piece_bytes) {}
 
   void push(StreamId stream, Outgoing message);
+  /// See Link::append(). True if it is part of an earlier message.
+  bool append(StreamId stream, std::span<const std::byte> head,
+              std::span<const std::byte> part);
   /// Queues control frames; they go before any message.
   Bytes& control() { return control_; }
   /// The peer's grant. False: more than its window.

@@ -92,6 +92,40 @@ TEST_F(StreamLinkTest, messages_of_a_stream_arrive_in_order_whatever_their_size)
   EXPECT_EQ(right->stats().messages_received, got.size());
 }
 
+TEST_F(StreamLinkTest, appended_parts_keep_their_order_and_go_out_by_themselves) {
+  connect();
+  start();
+  constexpr int parts = 20000;
+  std::vector<std::string> sent; // Head and part, of each.
+  for (int i = 0; i < parts; ++i) {
+    auto head = bytes_of(i % 1000 < 800 ? "a" : "b");
+    auto part = bytes_of(std::to_string(i) + " ");
+    if (i % 500 == 499) {
+      sent.push_back("s" + text_of(part));
+      EXPECT_TRUE(left->send(1, bytes_of(sent.back())));
+    } else {
+      sent.push_back(text_of(head) + text_of(part));
+      EXPECT_TRUE(left->append(1, head, part));
+    }
+  }
+  auto got = [&] {
+    std::vector<std::string> all;
+    for (auto& message : at_right->messages()) {
+      auto text = text_of(message.bytes);
+      for (std::size_t from = 1; from < text.size();) {
+        auto to = text.find(' ', from) + 1;
+        all.push_back(text.front() + text.substr(from, to - from));
+        from = to;
+      }
+    }
+    return all;
+  };
+  ASSERT_TRUE(eventually([&] { return got().size() == parts; }));
+  EXPECT_TRUE(got() == sent);
+  EXPECT_LT(at_right->count(), static_cast<std::size_t>(parts / 2));
+  EXPECT_EQ(left->stats().messages_sent, at_right->count());
+}
+
 TEST_F(StreamLinkTest, a_message_of_100_megabytes_arrives) {
   connect();
   start();
