@@ -144,6 +144,10 @@ template <class T>
 concept FlatVector = is_a<T, std::vector> && !std::is_same_v<T, std::vector<bool>> &&
                      Flat<typename T::value_type>;
 
+template <class T>
+concept FlatArray =
+  is_array<T> && (std::tuple_size<T>::value > 0) && Flat<typename T::value_type>;
+
 /// Refers to what belongs to somebody else. It would be Flat: its address would travel.
 template <class T>
 concept View = is_a<T, std::reference_wrapper> || is_a<T, std::initializer_list> ||
@@ -325,6 +329,9 @@ void pack(Writer& writer, const T& value) {
     else
       for (const Item& item : value)
         pack<Item>(writer, item);
+  } else if constexpr (detail::FlatArray<T>) {
+    detail::check_value<typename T::value_type>();
+    detail::pack_flat(writer, value.data(), value.size());
   } else if constexpr (detail::is_array<T>) {
     for (const auto& item : value)
       pack(writer, item);
@@ -436,6 +443,9 @@ T unpack(Reader& reader) {
         items.push_back(unpack<Item>(reader));
     }
     return items;
+  } else if constexpr (detail::FlatArray<T>) {
+    detail::check_value<typename T::value_type>();
+    return reader.template get<T>();
   } else if constexpr (detail::is_array<T>) {
     return detail::unpack_array<T>(reader,
                                    std::make_index_sequence<std::tuple_size_v<T>>{});

@@ -105,6 +105,9 @@ TEST(Value, containers_come_back_equal) {
   expect_same(std::vector<Point>{{1, 2}, {3, 4}});
   expect_same(std::vector<std::vector<std::string>>{{"a"}, {}, {"b", "c"}});
   expect_same(std::array<std::string, 2>{"a", "b"});
+  expect_same(std::array<double, 3>{1.5, -2, 1e300});
+  expect_same(std::array<std::array<char, 2>, 2>{{{'a', 'b'}, {'c', 'd'}}});
+  expect_same(std::array<int, 0>{});
   expect_same(std::map<std::string, std::vector<int>>{{"a", {1}}, {"b", {}}});
   expect_same(std::unordered_map<int, std::string>{{1, "x"}, {2, "y"}});
   expect_same(std::set<int>{3, 1, 2});
