@@ -2,7 +2,7 @@
 #include "actors/channel_actor.hpp"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <utility>
 
 #include <caf/all.hpp>
@@ -16,11 +16,17 @@ namespace {
 struct EndsAre {
   std::vector<std::uint64_t> numbers;
 };
+/// To itself: a put has waited for a while.
+struct Press {};
+
+/// How long a put waits before those are asked who may keep its room.
+constexpr std::chrono::milliseconds patience{1};
 
 } // namespace
 } // namespace fiber::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndsAre)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Press)
 
 namespace fiber::actors {
 namespace {
@@ -45,13 +51,21 @@ struct ChannelState {
   caf::behavior make_behavior(std::shared_ptr<ObjectSpace> of, Channel::Limits limits,
                               ChannelEnds kind) {
     space = std::move(of);
-    channels.assign(kind == ChannelEnds::both_ways ? 2 : 1, Channel(limits));
+    channels.assign(kind == ChannelEnds::both_ways ? 2 : 1,
+                    Channel(limits, [this](auto& who) { return space->taken(who); }));
     return {
       [this, kind](const EndsAre& are) { set_ends(kind, are.numbers); },
-      [this](ObjectAsk& ask) { asked(ask); },
-      [this](ProcessGone gone) {
+      [this](ObjectAsk& ask) {
+        asked(ask);
+        press_later();
+      },
+      [this](Press) { press(); },
+      [this](const ProcessGone& gone) {
+        auto taken = [&](const Asker& who) {
+          return gone.ledger ? gone.ledger->taken(who.request) : 0;
+        };
         for (auto& channel : channels)
-          reply(channel, channel.gone(gone.process));
+          reply(channel, channel.gone(gone.process, taken));
       },
       [this](ObjectFreed freed) {
         if (auto* end = find(freed.number)) {
@@ -112,7 +126,8 @@ struct ChannelState {
       Item item{reader.text(), {}, std::move(ask.kept)};
       auto rest = reader.rest().size();
       item.bytes = ask.body.slice(ask.body.size() - rest, rest);
-      return reply(out(), out().put(ask.who, std::move(item)));
+      auto lends = ask.who.process != space->self() && space->ledger(ask.who.process);
+      return reply(out(), out().put(ask.who, std::move(item), lends));
     }
     case AskKind::get: {
       Reader reader(ask.body.bytes());
@@ -150,12 +165,59 @@ struct ChannelState {
       if (end.in != nullptr)
         reply(*end.in, end.in->took(ask.who, index_in(ask.body)));
       return;
+    case AskKind::taken:
+      if (end.in != nullptr)
+        reply(*end.in, end.in->took_first(ask.who, index_in(ask.body)));
+      return;
     case AskKind::give_back:
       if (end.in != nullptr)
         reply(*end.in, end.in->give_back(ask.who, index_in(ask.body)));
       return;
-    case AskKind::recall:
+    case AskKind::puts:
+      if (end.out != nullptr)
+        reply(*end.out, end.out->put_all(ask.who.process, items_in(ask.body)));
       return;
+    case AskKind::unused:
+      if (end.out != nullptr)
+        reply(*end.out, end.out->unused(ask.who.process, index_in(ask.body)));
+      return;
+    case AskKind::recall:
+    case AskKind::room:
+    case AskKind::reclaim:
+    case AskKind::shut:
+      return;
+    }
+  }
+
+  /// Of AskKind::puts.
+  static std::vector<Item> items_in(const Payload& body) {
+    std::vector<Item> items;
+    auto whole = body.bytes();
+    for (Reader reader(whole); !reader.empty();) {
+      Reader item(reader.raw(reader.get<std::uint32_t>()));
+      auto type = item.text();
+      auto rest = item.rest();
+      items.push_back(
+        {std::move(type),
+         body.slice(static_cast<std::size_t>(rest.data() - whole.data()), rest.size())});
+    }
+    return items;
+  }
+
+  void press_later() {
+    auto is_short = std::ranges::any_of(channels, &Channel::is_short);
+    if (is_short && !std::exchange(presses, true))
+      self->delayed_send(self, patience, Press{});
+  }
+
+  void press() {
+    presses = false;
+    for (auto& channel : channels) {
+      std::vector<Asker> to_tell;
+      reply(channel, channel.press(to_tell));
+      for (auto& who : to_tell)
+        if (auto ledger = space->ledger(who.process))
+          ledger->ask(who.request);
     }
   }
 
@@ -174,8 +236,8 @@ struct ChannelState {
 
   void reply(const Channel& of, Channel::Replies replies) {
     for (auto& each : replies) {
-      if (each.what == Answer::recalled) {
-        recall(of, each.to);
+      if (each.what >= Answer::recalled || each.to.request == 0) {
+        tell(of, each);
         continue;
       }
       ObjectAnswer answer{each.what, std::move(each.item.bytes),
@@ -207,17 +269,33 @@ struct ChannelState {
     return Payload(std::move(bytes));
   }
 
-  void recall(const Channel& of, const Asker& who) {
-    auto end =
-      std::find_if(ends.begin(), ends.end(), [&](auto& each) { return each.in == &of; });
-    if (end != ends.end())
-      space->recall(end->number, who);
+  /// What no request waits for.
+  void tell(const Channel& of, const Channel::Reply& reply) {
+    auto recalls = reply.what == Answer::recalled;
+    auto end = std::ranges::find_if(
+      ends, [&](auto& each) { return (recalls ? each.in : each.out) == &of; });
+    if (end == ends.end())
+      return;
+    Bytes body;
+    switch (reply.what) {
+    case Answer::recalled:
+      return space->tell_user(end->number, reply.to, AskKind::recall);
+    case Answer::reclaimed:
+      return space->tell_user(end->number, reply.to, AskKind::reclaim);
+    case Answer::room:
+      Writer(body).size(reply.room);
+      return space->tell_user(end->number, reply.to, AskKind::room,
+                              Payload(std::move(body)));
+    default:
+      return space->tell_user(end->number, reply.to, AskKind::shut);
+    }
   }
 
   caf::event_based_actor* self;
   std::shared_ptr<ObjectSpace> space;
   std::vector<Channel> channels;
   std::vector<End> ends;
+  bool presses = false; ///< Press is on its way.
 };
 
 } // namespace

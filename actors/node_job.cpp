@@ -56,7 +56,7 @@ NodeJob job_of_node(const NodeServices& services, const NodeTemplate& like,
   job.dialled = boot.host + ":" + std::to_string(boot.port);
   job.spec.name = order.name + "-" + std::to_string(incarnation);
   job.spec.link = boot.host.empty();
-  job.spec.page_bytes = order.slots * SlotProgress::stride;
+  job.spec.page_bytes = order.slots * SlotProgress::stride + JobLedger::bytes;
   job.spec.resources = like.resources;
   job.spec.image = like.image;
   job.spec.boot = boot.pack();

@@ -58,7 +58,10 @@ struct NodeLinkState {
     self->set_exit_handler([this](caf::exit_msg& message) { stop(message.reason); });
     create();
     return {
-      [this](LinkArrived& arrived) { use_link(std::move(arrived.link)); },
+      [this](LinkArrived& arrived) {
+        at.link = std::move(arrived.link);
+        use_link();
+      },
       [this](FromLink& from) { receive(from); },
       [this](NodeFrame& frame) {
         if (at.link)
@@ -110,6 +113,7 @@ struct NodeLinkState {
   void never_created(std::string why) {
     lost.reason = std::move(why);
     at.job_gone = true;
+    at.link = nullptr;
     end_if_gone();
   }
 
@@ -125,7 +129,8 @@ struct NodeLinkState {
       self->send(pool, NodeCreated{at.incarnation, at.job->id});
     check_start();
     if (at.job->link)
-      use_link(wire::adopt(*services->reactor, std::move(at.job->link), link_options()));
+      at.link = wire::adopt(*services->reactor, std::move(at.job->link), link_options());
+    use_link();
     if (stopping)
       end_job(std::chrono::milliseconds(0));
   }
@@ -163,9 +168,14 @@ struct NodeLinkState {
     return options;
   }
 
-  void use_link(std::shared_ptr<wire::Link> link) {
-    at.link = std::move(link);
+  /// When the job is known too: what its page says is wanted from the first message on.
+  void use_link() {
+    if (!at.link || !at.job)
+      return;
     services->objects->connect(at.incarnation, at.link);
+    if (at.job->page)
+      services->objects->set_ledger(at.incarnation,
+                                    std::make_shared<JobLedger>(at.job->page));
     at.handler =
       std::make_shared<LinkToActor>(self->system(), caf::actor_cast<caf::actor>(self));
     at.link->start(at.handler);
@@ -252,6 +262,7 @@ struct NodeLinkState {
       return;
     case Op::log:
       return logged(read_log(reader));
+    case Op::puts:
     case Op::object:
     case Op::object_retain:
     case Op::object_release:

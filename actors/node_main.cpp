@@ -215,6 +215,8 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
         return ShareCache::instance().hold(id);
       });
     objects->connect(0, link);
+    if (entry.page)
+      objects->set_ledger(boot.incarnation, std::make_shared<JobLedger>(entry.page));
     ThisJob::set(
       {&system, objects, reactor.leadership(), boot.session_tag, boot.host,
        ActorPort::open(objects, boot.session_tag, std::make_shared<ProgramActors>())});

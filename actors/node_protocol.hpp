@@ -51,6 +51,7 @@ enum class Op : std::uint8_t {
   chaos,         ///< ChaosNote: what the job is about to do to itself
   lease_over,    ///< nothing was heard from the driver for too long: the job ends
   log,           ///< LogRecord
+  puts,          ///< number of an object of the driver, then items: AskKind::puts
   // either way
   object,         ///< ObjectMessage
   object_retain,  ///< HeldId: this process holds it

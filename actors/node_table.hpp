@@ -103,7 +103,7 @@ struct Node {
 };
 
 /// Where a slot of a local job announces the task it starts. One line of the shared page
-/// each.
+/// each, in front of the job's ledger.
 struct SlotProgress {
   static constexpr std::size_t stride = 64;
   static void announce(std::byte* page, std::size_t slot, std::uint64_t seq);

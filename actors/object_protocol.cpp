@@ -25,7 +25,7 @@ ObjectMessage read_object_message(Reader& reader, const Payload& whole) {
   message.what = reader.get<std::uint8_t>();
   message.held = unpack<std::vector<detail::HeldId>>(reader);
   auto most = message.object == 0 ? static_cast<std::uint8_t>(Answer::values)
-                                  : static_cast<std::uint8_t>(AskKind::recall);
+                                  : static_cast<std::uint8_t>(AskKind::shut);
   if (message.what > most)
     throw Error("object " + std::to_string(message.object) + " is asked for " +
                 std::to_string(message.what) + ", which does not exist");

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <caf/allowed_unsafe_message_type.hpp>
 
+#include "actors/job_ledger.hpp"
 #include "fiber/bytes.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/value.hpp"
@@ -41,10 +43,17 @@ enum class AskKind : std::uint8_t {
   call, ///< body: as the object reads it
   // Of all.
   cancel, ///< of a request: answer now
-  took, ///< of a request: what it was answered has been taken over; body: which of them,
-        ///< nothing: the first
+  took,  ///< of a request: what it was answered has been taken over; body: which of them,
+         ///< nothing: the first
+  taken, ///< of a request: body: how many, from the first on, have been taken over
   give_back, ///< of a request: which of them were not taken, from here on
-  recall     ///< to who asked: give back
+  puts,      ///< no request: body: items, which nobody waits to see put
+  unused,    ///< body: how much of the room that was lent is not used
+  // To who holds a handle.
+  recall,  ///< of a request: give back
+  room,    ///< body: how much more may be put without asking
+  reclaim, ///< say how much of it is unused
+  shut     ///< nothing more can be put
 };
 
 enum class Answer : std::uint8_t {
@@ -57,7 +66,10 @@ enum class Answer : std::uint8_t {
   failed,     ///< body: the Failure of what a call threw
   lost,       ///< body: a LostCall
   values,     ///< body: how many, each with its size
-  recalled    ///< of one that was answered: AskKind::recall
+  // Of a request that was answered, or of none: told as AskKind has it.
+  recalled,
+  room,
+  reclaimed
 };
 
 /// Whether a message goes out at once or with others that follow: Link::send_soon().
@@ -104,6 +116,8 @@ struct ObjectFreed {
 /// Nothing more will come from there.
 struct ProcessGone {
   std::uint64_t process = 0;
+  std::shared_ptr<const JobLedger>
+    ledger; ///< What it has taken; null: only what it said.
 };
 
 } // namespace fiber::actors

@@ -58,7 +58,7 @@ std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Paylo
 }
 
 void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request, AskKind what,
-                       Payload body) {
+                       Payload body, Haste haste) {
   if (object.home == self_)
     ask_here({self_, request}, object.number, what, std::move(body), {});
   else
@@ -68,17 +68,19 @@ void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request, AskK
           .request = request,
           .what = static_cast<std::uint8_t>(what),
           .held = {},
-          .body = std::move(body)});
+          .body = std::move(body)},
+         haste);
 }
 
-void ObjectSpace::recall(std::uint64_t number, const Asker& who) {
+void ObjectSpace::tell_user(std::uint64_t number, const Asker& who, AskKind what,
+                            Payload body) {
   send({.to = who.process,
         .from = self_,
         .object = number,
         .request = who.request,
-        .what = static_cast<std::uint8_t>(AskKind::recall),
+        .what = static_cast<std::uint8_t>(what),
         .held = {},
-        .body = {}});
+        .body = std::move(body)});
 }
 
 void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, AskKind what,
@@ -95,6 +97,8 @@ void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, AskKind what,
   }
   if (home)
     home->asked({who, number, what, std::move(body), std::move(kept), haste});
+  else if (what == AskKind::puts)
+    tell_user(number, who, AskKind::shut);
   else
     answer(who, {});
 }
@@ -158,6 +162,11 @@ void ObjectSpace::send(ObjectMessage message, Haste haste) {
     return;
   }
   send_message(*link, message, haste);
+}
+
+bool ObjectSpace::flush_now() {
+  auto link = self_ == driver ? nullptr : link_to(driver);
+  return link && link->flush(std::chrono::milliseconds(0));
 }
 
 void ObjectSpace::flush() {

@@ -48,7 +48,7 @@ public:
   void gone(std::uint64_t process) override {
     auto gate = enter();
     if (!space_.closed_)
-      deliver(space_.system_, actor_, ProcessGone{process});
+      deliver(space_.system_, actor_, ProcessGone{process, space_.ledger(process)});
   }
   void close() override { caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown); }
 
@@ -198,6 +198,8 @@ void ObjectSpace::bounce(const ObjectMessage& message) {
 
 void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload& whole) {
   switch (op) {
+  case Op::puts:
+    return arrived_puts(from, reader, whole);
   case Op::object: {
     auto message = read_object_message(reader, whole);
     if ((self_ == driver && message.from != from) || message.to == message.from)
@@ -276,21 +278,23 @@ void ObjectSpace::arrived(ObjectMessage message) {
            {static_cast<Answer>(message.what), std::move(message.body), std::move(kept)});
     return;
   }
-  if (static_cast<AskKind>(message.what) == AskKind::recall) {
+  auto what = static_cast<AskKind>(message.what);
+  if (what >= AskKind::recall) {
     std::shared_ptr<ObjectHandle> handle; // Its end takes the lock again.
     std::unique_lock lock(mutex_);
     if (auto known = others_.find({message.from, message.object}); known != others_.end())
       handle = known->second.lock();
     lock.unlock();
     if (handle)
-      handle->recall(message.request);
+      handle->told(what, message.request, message.body);
     return;
   }
-  ask_here({message.from, message.request}, message.object,
-           static_cast<AskKind>(message.what), std::move(message.body), std::move(kept));
+  ask_here({message.from, message.request}, message.object, what, std::move(message.body),
+           std::move(kept));
 }
 
 void ObjectSpace::disconnect(std::uint64_t process) {
+  use_last_of(process);
   std::map<detail::HeldId, HeldThere> held; // Their ends take the lock again.
   std::set<std::shared_ptr<ObjectHome>> users;
   std::vector<std::shared_ptr<wire::Link>> others;
@@ -330,6 +334,10 @@ void ObjectSpace::disconnect(std::uint64_t process) {
     send_op(*link, Op::process_gone, process);
   for (auto& home : users)
     home->gone(process);
+  {
+    std::lock_guard lock(mutex_);
+    ledgers_.erase(process);
+  }
   fail_requests_to(process);
 }
 

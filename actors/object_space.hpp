@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -26,6 +27,9 @@ namespace fiber::actors {
 
 enum class Op : std::uint8_t;
 class ObjectSpace;
+
+/// Of an item that is put unasked; what is larger goes out by itself.
+inline constexpr std::size_t most_recorded = 4096;
 
 /// What came of a request. Who gets `value` tells the object so: ObjectSpace::tell() of
 /// AskKind::took, once what `kept` lists is held here.
@@ -70,17 +74,20 @@ public:
     return known;
   }
 
-  /// `f` is called with requests whose answer is asked back for; it must not block.
-  void on_recall(std::function<void(std::uint64_t request)> f) {
+  /// What its home tells those who have it, without having been asked.
+  using OnTold =
+    std::function<void(AskKind what, std::uint64_t request, const Payload& body)>;
+  /// `f` must not block.
+  void on_told(OnTold f) {
     std::lock_guard lock(mutex_);
-    on_recall_ = std::move(f);
+    on_told_ = std::move(f);
   }
-  void recall(std::uint64_t request) {
+  void told(AskKind what, std::uint64_t request, const Payload& body) {
     std::unique_lock lock(mutex_);
-    auto f = on_recall_;
+    auto f = on_told_;
     lock.unlock();
     if (f)
-      f(request);
+      f(what, request, body);
   }
 
 private:
@@ -88,7 +95,7 @@ private:
   detail::HeldId id_;
   std::mutex mutex_;
   std::weak_ptr<void> users_;
-  std::function<void(std::uint64_t request)> on_recall_;
+  OnTold on_told_;
 };
 
 /// The objects of one process and its way to those of others: who lives here, who holds
@@ -118,8 +125,12 @@ public:
   /// Answers `refused`.
   void refuse(const Asker& who, std::string_view why);
 
-  /// Asks for what was sent ahead with an answer.
-  void recall(std::uint64_t number, const Asker& who);
+  /// Tells the handle of that process, of an answer to it or of no request.
+  void tell_user(std::uint64_t number, const Asker& who, AskKind what, Payload body = {});
+  /// How many items of an answer a process has taken, as far as that can be known here.
+  std::uint32_t taken(const Asker& who);
+  /// That of a job, which records what it does; null if it can't.
+  std::shared_ptr<JobLedger> ledger(std::uint64_t process);
 
   // -- of all objects --
 
@@ -133,16 +144,23 @@ public:
                     detail::KeptObjects kept, Done done, Haste haste = Haste::now);
   /// Sends what is not answered. `request` is that of an earlier ask(), or 0.
   void tell(const detail::HeldId& object, std::uint64_t request, AskKind what,
-            Payload body = {});
+            Payload body = {}, Haste haste = Haste::now);
 
+  /// In a job with a ledger: puts an item into a channel of the driver. It is there even
+  /// if this process ends now. False if this is not possible for it.
+  bool put(const detail::HeldId& object, std::span<const std::byte> item);
   /// In a job: waits until what was sent is out of this process.
   void flush();
+  /// Without waiting: whether it is.
+  bool flush_now();
   /// Whether this thread runs actors, or what links bring: it must not wait for either.
   bool on_lent_thread() const;
 
   // -- of neighbours --
 
   void connect(std::uint64_t process, std::shared_ptr<wire::Link> link);
+  /// Of a neighbour, or a job's own.
+  void set_ledger(std::uint64_t process, std::shared_ptr<JobLedger> ledger);
   /// Nothing from there counts any more.
   void disconnect(std::uint64_t process);
   /// Reads what follows an Op that is of objects. Throws Error on anything malformed.
@@ -201,6 +219,9 @@ private:
   void fail_requests_to(std::uint64_t process);
   std::shared_ptr<wire::Link> link_to(std::uint64_t process);
   void arrived(ObjectMessage message);
+  /// From a job to a channel that lives here.
+  void arrived_puts(std::uint64_t from, Reader& reader, const Payload& whole);
+  void use_last_of(std::uint64_t process);
 
   caf::actor_system& system_;
   const std::uint64_t self_;
@@ -215,6 +236,8 @@ private:
   std::map<std::uint64_t, detail::KeptObjects> parcels_;
   std::map<std::uint64_t, std::shared_ptr<wire::Link>> links_;
   std::map<std::uint64_t, std::map<detail::HeldId, HeldThere>> held_for_; ///< Neighbours.
+  std::map<std::uint64_t, std::shared_ptr<JobLedger>> ledgers_;
+  std::mutex put_order_; ///< What is recorded goes out in the same order.
   std::map<Asker, Relayed> relayed_;
   std::map<std::uint64_t, std::set<std::uint64_t>>
     contacts_; ///< Processes that a neighbour has exchanged messages with.

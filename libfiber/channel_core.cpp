@@ -15,7 +15,9 @@
 namespace fiber::detail {
 namespace {
 
-constexpr std::uint32_t most_ahead = 63;
+constexpr std::uint32_t most_ahead = 1023;
+/// Whose home is the driver, and whose steps a ledger can record.
+constexpr std::uint64_t driver = 0;
 
 } // namespace
 // -- handles --
@@ -33,16 +35,31 @@ ChannelCore::of(const ObjectPlace& place,
                 const std::shared_ptr<actors::ObjectHandle>& held, Use use) {
   auto core = held->users<ChannelCore>(
     [&] { return std::shared_ptr<ChannelCore>(new ChannelCore(place, held, use)); });
-  held->on_recall([weak = std::weak_ptr(core)](std::uint64_t request) {
+  held->on_told([weak = std::weak_ptr(core)](auto what, auto request, auto& body) {
     if (auto known = weak.lock())
-      known->give_back(request);
+      known->told(what, request, body);
   });
   return core;
 }
 
+ChannelCore::ChannelCore(const ObjectPlace& place,
+                         std::shared_ptr<actors::ObjectHandle> held, Use use)
+  : ObjectCore(place, std::move(held)), use_(use),
+    ledger_(place_.runtime || id().home != driver
+              ? nullptr
+              : place_.objects->ledger(place_.objects->self())) {}
+
 ChannelCore::~ChannelCore() {
   while (!ahead_.empty())
     give_back(ahead_.front().request);
+  while (!counts_.empty())
+    stop_counting(counts_.begin());
+  if (room_ > 0)
+    return_room();
+  if (told_lines_.empty() || !place_.objects->flush_now())
+    return; // The lines stay as they are: no item is worth to wait for here.
+  for (auto line : told_lines_)
+    ledger_->close(line);
 }
 
 std::vector<std::shared_ptr<ChannelCore>>
@@ -91,6 +108,11 @@ void ChannelCore::fail_closed() const {
 bool ChannelCore::put(PackedItem item, Clock::time_point limit) {
   if (!use_.puts)
     throw Error("this end of the pipe only receives");
+  if (use_room(item) && (use_.puts_wait || enter_window(item, limit))) {
+    if (place_.objects->put(id(), item.bytes))
+      return true;
+    fail_closed();
+  }
   if (!use_.puts_wait)
     return send(actors::AskKind::put, std::move(item), limit);
   auto asked = ask(actors::AskKind::put, std::move(item), limit);
@@ -105,6 +127,11 @@ std::optional<TakenItem> ChannelCore::get(std::string_view type,
   place_.check_open();
   if (auto item = take_ahead(type))
     return item;
+  std::vector<std::size_t> told;
+  if (ledger_) {
+    std::lock_guard lock(mutex_);
+    told.swap(told_lines_);
+  }
   PackedItem body;
   Writer writer(body.bytes);
   writer.text(type);
@@ -114,6 +141,8 @@ std::optional<TakenItem> ChannelCore::get(std::string_view type,
                     type](std::uint64_t request, auto& answer) {
                      self->keep_ahead(request, type, answer);
                    });
+  for (auto line : told) // The home has read what was told before.
+    ledger_->close(line);
   if (!asked)
     return std::nullopt;
   auto& answer = asked->answer;
@@ -147,6 +176,8 @@ std::optional<TakenItem> ChannelCore::take_ahead(std::string_view type) {
 
 void ChannelCore::keep_ahead(std::uint64_t request, std::string_view type,
                              actors::ObjectAnswer& answer) {
+  if (answer.what == actors::Answer::value && answer.kept.empty())
+    begin_counting(request, 1);
   if (answer.what != actors::Answer::values)
     return;
   try {
@@ -158,6 +189,7 @@ void ChannelCore::keep_ahead(std::uint64_t request, std::string_view type,
         static_cast<std::size_t>(bytes.data() - answer.body.bytes().data()),
         bytes.size()));
     }
+    begin_counting(request, items.size());
     std::lock_guard lock(mutex_);
     for (std::uint32_t i = 1; i < items.size(); ++i)
       ahead_.push_back({request, i, std::move(items[i])});
@@ -181,26 +213,104 @@ void ChannelCore::give_back(std::uint64_t request) {
       last.push_back(std::move(item));
       return true;
     });
+    if (auto at = counts_.find(request); at != counts_.end()) {
+      at->second.items = std::min(at->second.items, first);
+      if (at->second.taken >= at->second.items)
+        stop_counting(at);
+    }
   }
   tell(request, actors::AskKind::give_back, first);
 }
 
-void ChannelCore::tell(std::uint64_t request, actors::AskKind what,
-                       std::uint32_t index) const {
+void ChannelCore::tell(std::uint64_t request, actors::AskKind what, std::uint32_t index,
+                       actors::Haste haste) const {
   Bytes body;
   if (index > 0)
     Writer(body).put(index);
-  place_.objects->tell(id(), request, what, Payload(std::move(body)));
+  place_.objects->tell(id(), request, what, Payload(std::move(body)), haste);
 }
+
+void ChannelCore::begin_counting(std::uint64_t request, std::size_t items) {
+  if (auto line = ledger_ ? ledger_->open(request) : std::nullopt) {
+    std::lock_guard lock(mutex_);
+    counts_[request] = {.line = *line, .items = static_cast<std::uint32_t>(items)};
+  }
+}
+
+void ChannelCore::stop_counting(Counts::iterator of) {
+  auto& [request, count] = *of;
+  told_lines_.push_back(count.line);
+  tell(request, actors::AskKind::taken, count.taken, actors::Haste::soon);
+  counts_.erase(of);
+}
+
+void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
+  std::unique_lock lock(mutex_);
+  auto at = counts_.find(request);
+  if (at == counts_.end() || at->second.taken != index) {
+    if (at != counts_.end())
+      at->second.early.insert(index);
+    lock.unlock();
+    tell(request, actors::AskKind::took, index);
+    place_.objects->flush();
+    return;
+  }
+  auto& count = at->second;
+  do
+    ++count.taken;
+  while (count.early.erase(count.taken) > 0);
+  auto wanted = ledger_->take(count.line, count.taken);
+  if (count.taken >= count.items)
+    stop_counting(at);
+  else if (wanted)
+    tell(request, actors::AskKind::taken, count.taken);
+}
+
+// -- room --
+
+bool ChannelCore::use_room(const PackedItem& item) {
+  if (!ledger_ || !item.kept.empty() || item.bytes.size() > actors::most_recorded)
+    return false;
+  place_.check_open();
+  place_.check_may_wait();
+  if (!use_.puts_wait)
+    return true;
+  std::lock_guard lock(mutex_);
+  if (room_ == 0)
+    return false;
+  --room_;
+  return true;
+}
+
+void ChannelCore::return_room() {
+  std::size_t unused = 0;
+  {
+    std::lock_guard lock(mutex_);
+    unused = std::exchange(room_, 0);
+  }
+  tell(0, actors::AskKind::unused, static_cast<std::uint32_t>(unused));
+}
+
+void ChannelCore::told(actors::AskKind what, std::uint64_t request, const Payload& body) {
+  using actors::AskKind;
+  if (what == AskKind::recall)
+    return give_back(request);
+  if (what == AskKind::reclaim)
+    return return_room();
+  if (what == AskKind::shut)
+    return refuse_sends();
+  auto more = static_cast<std::size_t>(Reader(body.bytes()).get<std::uint64_t>());
+  if (!use_.puts_wait)
+    return leave_window(more);
+  std::lock_guard lock(mutex_);
+  room_ += more;
+}
+
+// -- the rest --
 
 void ChannelCore::check_gets() const {
   if (!use_.gets)
     throw Error("this end of the pipe only sends");
-}
-
-void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
-  tell(request, actors::AskKind::took, index);
-  place_.objects->flush();
 }
 
 bool ChannelCore::poll(Clock::time_point limit) {
@@ -239,6 +349,8 @@ void ChannelCore::close() {
   place_.check_open();
   place_.objects->tell(id(), 0, actors::AskKind::close);
   refuse_sends();
+  if (ledger_ && use_.puts_wait)
+    return_room();
   std::deque<Ahead> last;
   std::lock_guard lock(mutex_);
   if (!ahead_type_.empty()) // The end of a pipe: nothing can be received any more.

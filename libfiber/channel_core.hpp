@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,8 +48,7 @@ private:
   };
 
   ChannelCore(const ObjectPlace& place, std::shared_ptr<actors::ObjectHandle> held,
-              Use use)
-    : ObjectCore(place, std::move(held)), use_(use) {}
+              Use use);
   /// The one of this process for that object.
   static std::shared_ptr<ChannelCore>
   of(const ObjectPlace& place, const std::shared_ptr<actors::ObjectHandle>& held,
@@ -57,9 +58,27 @@ private:
   /// Leaves the first one of several in the answer.
   void keep_ahead(std::uint64_t request, std::string_view type,
                   actors::ObjectAnswer& answer);
+  /// Of an answer with items, on a line of the ledger.
+  struct Count {
+    std::size_t line = 0;
+    std::uint32_t items = 0, taken = 0;
+    std::set<std::uint32_t> early = {}; ///< Taken before others in front of them.
+  };
+  using Counts = std::map<std::uint64_t, Count>;
+
+  /// Counts what is taken of it where the driver can see it, if that is possible.
+  void begin_counting(std::uint64_t request, std::size_t items);
+  /// Under the lock: tells the result, behind which its line can be used again.
+  void stop_counting(Counts::iterator of);
+  /// What the home says of its own accord.
+  void told(actors::AskKind what, std::uint64_t request, const Payload& body);
   void give_back(std::uint64_t request);
+  /// Whether it may be put without an answer; what was lent for it is used then.
+  bool use_room(const PackedItem& item);
+  void return_room();
   /// Tells of a request, and which of its items.
-  void tell(std::uint64_t request, actors::AskKind what, std::uint32_t index) const;
+  void tell(std::uint64_t request, actors::AskKind what, std::uint32_t index,
+            actors::Haste haste = actors::Haste::now) const;
   [[noreturn]] static void fail_type(const std::string& is, std::string_view asked);
   [[noreturn]] void fail(const actors::ObjectAnswer& answer) const;
   [[noreturn]] void fail_closed() const override;
@@ -72,9 +91,13 @@ private:
   };
 
   const Use use_;
+  const std::shared_ptr<actors::JobLedger> ledger_; ///< Null: each step is told.
   mutable std::mutex mutex_;
   std::deque<Ahead> ahead_;
   std::string ahead_type_; ///< Of all of them.
+  Counts counts_;
+  std::vector<std::size_t> told_lines_; ///< What they say is on its way.
+  std::size_t room_ = 0;                ///< Items that may be put unasked.
 };
 
 } // namespace fiber::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/object_core.hpp"
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +15,11 @@ namespace fiber::detail {
 namespace {
 
 constexpr std::size_t window_bytes = std::size_t{1} << 20;
+
+/// As the home of a channel has it.
+std::size_t cost_of(const PackedItem& item) {
+  return actors::Item::item_overhead + item.bytes.size() - sizeof(std::uint64_t);
+}
 
 } // namespace
 
@@ -166,30 +172,43 @@ std::uint64_t ObjectCore::post(actors::AskKind what, PackedItem item, Then then,
                              std::move(item.kept), std::move(then), haste);
 }
 
-bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point limit) {
+bool ObjectCore::enter_window(const PackedItem& item, Clock::time_point limit) {
   place_.check_open();
   place_.check_may_wait();
-  auto size = item.bytes.size() + actors::Item::item_overhead;
+  actors::check_size(item.bytes.size());
+  auto size = cost_of(item);
   auto may_go = [&] {
     return closed_ || in_flight_ == 0 || in_flight_ + size <= window_bytes;
   };
-  actors::check_size(item.bytes.size());
   for (;;) {
+    {
+      std::lock_guard lock(window_->mutex());
+      if (closed_)
+        fail_closed();
+      if (may_go()) {
+        in_flight_ += size;
+        return true;
+      }
+    }
     if (!place_.wait(*window_, may_go, limit))
       return false;
-    std::lock_guard lock(window_->mutex());
-    if (closed_)
-      fail_closed();
-    if (!may_go())
-      continue; // Another thread was faster.
-    in_flight_ += size;
-    break;
   }
+}
+
+void ObjectCore::leave_window(std::size_t cost) {
+  std::lock_guard lock(window_->mutex());
+  in_flight_ -= std::min(cost, in_flight_);
+  window_->wake();
+}
+
+bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point limit) {
+  if (!enter_window(item, limit))
+    return false;
+  auto size = cost_of(item);
   auto answered = [known = shared_from_this(), size](std::uint64_t, const auto& answer) {
-    std::lock_guard lock(known->window_->mutex());
-    known->in_flight_ -= size;
-    known->closed_ = known->closed_ || answer.what == actors::Answer::closed;
-    known->window_->wake();
+    known->leave_window(size);
+    if (answer.what == actors::Answer::closed)
+      known->refuse_sends();
   };
   // In a job each goes out by itself, so that it is gone when this returns.
   auto haste = place_.runtime ? actors::Haste::soon : actors::Haste::now;

@@ -81,6 +81,11 @@ protected:
   /// too much of it has no answer: false if that is so until the limit. Throws Closed if
   /// an earlier answer was `closed`.
   bool send(actors::AskKind what, PackedItem item, Clock::time_point limit);
+  /// Waits while too much of what was sent has no answer: false if that is so until the
+  /// limit. Throws Closed as send().
+  bool enter_window(const PackedItem& item, Clock::time_point limit);
+  /// So much of it has one, with what it takes to keep it.
+  void leave_window(std::size_t cost);
   /// From now on send() throws.
   void refuse_sends();
   [[noreturn]] virtual void fail_closed() const = 0;

@@ -60,6 +60,8 @@ RawOutcome outcome_of_call(actors::ObjectSpace& objects, const HeldId& object,
   case Answer::other_type:
   case Answer::values:
   case Answer::recalled:
+  case Answer::room:
+  case Answer::reclaimed:
     break;
   }
   return {{},

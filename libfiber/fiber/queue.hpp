@@ -16,7 +16,8 @@
 // Any number of threads of any processes may put and get. The items of one producer stay
 // in order, and consumers that wait are served in turn. An item is its consumer's from
 // the return of get() on: if the process of one dies before that, the next one gets the
-// item.
+// item. From the return of put() on it is the queue's, even if its process dies then;
+// what a job puts is seen by others before anything else that it says, and in 2 ms.
 //
 // All throw Closed when nothing can come any more: the home has ended, or the session.
 

@@ -1,56 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a queue joins any processes; what is put into it is got once, in order,
-// whoever dies; and nobody waits for what can't come.
-#include <algorithm>
-#include <csignal>
-#include <map>
-#include <numeric>
+// The promise: a queue joins any processes; what is put into it is got once, in order.
+#include <stdexcept>
 #include <stop_token>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 #include <fiber/fiber.hpp>
 #include <gtest/gtest.h>
 
 #include "tests/e2e/modes.hpp"
+#include "tests/e2e/queue_ends.hpp"
 
 namespace fiber::e2e {
 namespace {
 
 using namespace std::chrono_literals;
 using fiber::Process; // Not that of processes.hpp.
-using Numbers = SimpleQueue<int>;
-
-void produce(Numbers queue, int from, int to) {
-  for (int i = from; i < to; ++i)
-    queue.put(i);
-}
-/// Until it gets a negative number.
-std::vector<int> consume(Numbers queue) {
-  std::vector<int> all;
-  for (int i = queue.get(); i >= 0; i = queue.get())
-    all.push_back(i);
-  return all;
-}
-std::vector<int> range(int from, int to) {
-  std::vector<int> all(static_cast<std::size_t>(to - from));
-  std::iota(all.begin(), all.end(), from);
-  return all;
-}
-/// Whether the items of each producer, who has `each` numbers, come in its order.
-bool in_order(const std::vector<int>& got, int each) {
-  std::map<int, int> last;
-  for (int i : got)
-    if (auto [of, first] = last.try_emplace(i / each, i); !first) {
-      if (of->second > i)
-        return false;
-      of->second = i;
-    }
-  return true;
-}
 
 class EveryQueue : public EveryMode {};
 
@@ -139,6 +105,25 @@ TEST_P(EveryQueue, lives_in_the_job_that_made_it) {
   EXPECT_EQ(queue.get(), 1);
   queue.put(2);
   EXPECT_EQ(pool.apply([](Numbers queue) { return queue.get(); }, queue), 2);
+}
+
+TEST_P(EveryQueue, with_a_capacity_is_used_by_the_job_that_made_it) {
+  Pool pool(2);
+  auto queue = pool.apply([] {
+    Queue<int> made(50);
+    for (int round = 0; round < 20; ++round) {
+      for (int i = 0; i < 50; ++i)
+        made.put(i);
+      for (int i = 0; i < 50; ++i)
+        if (made.get() != i)
+          throw std::runtime_error("out of order");
+    }
+    for (int i = 0; i < 50; ++i)
+      made.put(i);
+    return made;
+  });
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(queue.get(), i);
 }
 
 TEST_P(EveryQueue, travels_through_a_queue) {
@@ -295,170 +280,6 @@ TEST_F(InlineQueue, does_not_wait_for_what_could_never_come) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, EveryQueue, testing::ValuesIn(modes()), mode_name);
-
-/// With processes that can be killed.
-class QueueOfJobs : public EveryMode {};
-
-TEST_P(QueueOfJobs, shares_items_among_all_who_want_them) {
-  constexpr int producers = 4, each = 2000;
-  Numbers queue;
-  SimpleQueue<std::vector<int>> results;
-  std::vector<Process> receivers;
-  for (int i = 0; i < 3; ++i)
-    receivers.emplace_back(
-      [](Numbers queue, SimpleQueue<std::vector<int>> to) { to.put(consume(queue)); },
-      queue, results);
-  std::vector<Process> senders;
-  for (int i = 0; i < producers; ++i)
-    senders.emplace_back(produce, queue, i * each, (i + 1) * each);
-  for (auto& process : receivers)
-    process.start();
-  for (auto& process : senders)
-    process.start();
-  for (auto& process : senders)
-    process.join();
-  for (int i = 0; i < 3; ++i)
-    queue.put(-1);
-  std::vector<int> got;
-  for (int i = 0; i < 3; ++i) {
-    auto part = results.get();
-    EXPECT_TRUE(in_order(part, each));
-    got.insert(got.end(), part.begin(), part.end());
-  }
-  std::sort(got.begin(), got.end());
-  EXPECT_EQ(got, range(0, producers * each));
-}
-
-TEST_P(QueueOfJobs, loses_nothing_when_consumers_are_killed) {
-  constexpr int items = 3000;
-  Numbers queue;
-  // Notes what it has got: each one once, but the last one of a process that is killed.
-  auto consumer = [](Numbers queue) {
-    for (int i = queue.get(); i >= 0; i = queue.get())
-      note("got", std::to_string(i));
-  };
-  std::thread producer([&] { produce(queue, 0, items); });
-  int kills = 0;
-  auto all_noted = [&] { return notes("got").size() + 100 >= items; };
-  while (!all_noted() && kills < 20) {
-    Process process(consumer, queue);
-    process.start();
-    auto before = notes("got").size();
-    EXPECT_TRUE(wait_until([&] { return notes("got").size() >= before + 50; }));
-    process.kill();
-    process.join();
-    ++kills;
-  }
-  producer.join();
-  queue.put(-1);
-  consumer(queue);
-  std::map<int, int> count;
-  for (auto& line : notes("got"))
-    ++count[std::stoi(line)];
-  auto missing = 0;
-  for (int i = 0; i < items; ++i) {
-    EXPECT_LE(count[i], 1) << i;
-    missing += count[i] == 0 ? 1 : 0;
-  }
-  EXPECT_GT(kills, 0);
-  // One that get() had returned, and that was not yet noted, is its consumer's.
-  EXPECT_LE(missing, kills);
-}
-
-TEST_P(QueueOfJobs, keeps_the_beginning_of_what_a_killed_producer_has_put) {
-  Numbers queue;
-  Process process(
-    [](Numbers queue) {
-      for (int i = 0;; ++i) {
-        queue.put(i);
-        if (i == 1000)
-          note("enough", "");
-      }
-    },
-    queue);
-  process.start();
-  await_note("enough");
-  process.kill();
-  process.join();
-  int next = 0;
-  for (auto i = queue.get(100ms); i; i = queue.get(100ms))
-    ASSERT_EQ(*i, next++);
-  EXPECT_GE(next, 1001);
-}
-
-TEST_P(QueueOfJobs, wakes_everybody_when_its_home_is_killed) {
-  SimpleQueue<Numbers> way;
-  Process maker(
-    [](SimpleQueue<Numbers> out) {
-      Numbers mine;
-      out.put(mine);
-      note_and_wait("home");
-    },
-    way);
-  maker.start();
-  auto queue = way.get();
-  auto waiter = async(
-    [](Numbers queue) {
-      note("waits", "");
-      try {
-        queue.get();
-      } catch (const Closed&) {
-        return true;
-      }
-      return false;
-    },
-    queue);
-  await_note("waits");
-  std::thread killer([&] {
-    EXPECT_EQ(queue.get(10ms), std::nullopt);
-    kill(static_cast<pid_t>(noted("home")), SIGKILL);
-  });
-  EXPECT_THROW(queue.get(), Closed);
-  killer.join();
-  EXPECT_TRUE(waiter.get());
-  EXPECT_THROW(queue.put(1), Closed);
-}
-
-TEST_P(QueueOfJobs, gives_what_a_stopped_consumer_asked_for_to_it_when_it_goes_on) {
-  Numbers queue;
-  auto waiter = async(
-    [](Numbers queue) {
-      note("waits", std::to_string(getpid()));
-      return queue.get();
-    },
-    queue);
-  auto pid = static_cast<pid_t>(noted("waits"));
-  kill(pid, SIGSTOP);
-  ASSERT_TRUE(wait_until([&] { return is_stopped(pid); }));
-  queue.put(5);
-  kill(pid, SIGCONT);
-  EXPECT_EQ(waiter.get(), 5);
-}
-
-TEST_P(QueueOfJobs, does_not_let_a_producer_run_away) {
-  SimpleQueue<std::string> queue;
-  Process process(
-    [](SimpleQueue<std::string> queue) {
-      for (;;) {
-        queue.put(std::string(10'000'000, 'x'));
-        note("put", "");
-      }
-    },
-    queue);
-  process.start();
-  // 256 MiB wait here; one more is under way.
-  ASSERT_TRUE(wait_until([&] { return notes("put").size() >= 26; }));
-  EXPECT_EQ(queue.get().size(), 10'000'000U);
-  EXPECT_TRUE(wait_until([&] { return notes("put").size() >= 27; }));
-  EXPECT_LE(notes("put").size(), 30U);
-  process.kill();
-  process.join();
-}
-
-INSTANTIATE_TEST_SUITE_P(Modes, QueueOfJobs,
-                         testing::ValuesIn(std::vector<Mode>{{"local", {}},
-                                                             {"tls", {.link = "tls"}}}),
-                         mode_name);
 
 } // namespace
 } // namespace fiber::e2e
