@@ -54,9 +54,11 @@ void ManagedObjects::ready(std::shared_ptr<ObjectHandle> host) {
 void ManagedObjects::remake(bool first) {
   auto op = first ? ObjectOp::create : ObjectOp::remake;
   std::vector<Recipe> recipes;
+  std::shared_ptr<ObjectHandle> to;
   std::uint64_t host = 0;
   {
     std::lock_guard lock(mutex_);
+    to = host_;
     for (auto& [number, recipe] : recipes_)
       recipes.push_back({recipe_of(number, op, recipe.body), recipe.kept});
     to_remake_ = recipes.size();
@@ -64,7 +66,7 @@ void ManagedObjects::remake(bool first) {
   }
   for (auto& recipe : recipes)
     ask_host(
-      recipe.body, recipe.kept,
+      to, recipe.body, recipe.kept,
       [self = shared_from_this(), host](std::uint64_t, const ObjectAnswer& answer) {
         self->remade(host, answer);
       });
@@ -90,9 +92,11 @@ void ManagedObjects::remade(std::uint64_t host, const ObjectAnswer& answer) {
 
 void ManagedObjects::restore() {
   AnyCallable restore;
+  std::shared_ptr<ObjectHandle> to;
   std::uint64_t host = 0;
   {
     std::lock_guard lock(mutex_);
+    to = host_;
     host = hosts_;
     if (host > 1)
       restore = restore_;
@@ -104,7 +108,7 @@ void ManagedObjects::restore() {
   Writer writer(body);
   detail::pack_code(writer, detail::code_of(restore.open()));
   writer.raw(restore.state().bytes().data(), restore.state().size());
-  ask_host(Payload(std::move(body)), {},
+  ask_host(to, Payload(std::move(body)), {},
            [self = shared_from_this(), host](std::uint64_t, const ObjectAnswer& answer) {
              if (answer.what != Answer::done)
                return self->remade(host, answer);
@@ -115,7 +119,7 @@ void ManagedObjects::restore() {
 /// Passes on what waits. What comes meanwhile stands behind it.
 void ManagedObjects::open_up() {
   for (;;) {
-    ObjectAsk first;
+    std::map<Turn, Waiting>::node_type first;
     {
       std::lock_guard lock(mutex_);
       if (state_ != State::restoring)
@@ -124,10 +128,9 @@ void ManagedObjects::open_up() {
         state_ = State::up;
         break;
       }
-      first = std::move(waiting_.front());
-      waiting_.pop_front();
+      first = waiting_.extract(waiting_.begin());
     }
-    handle(std::move(first));
+    handle(first.key(), std::move(first.mapped().ask));
   }
   tell(&Watcher::up);
 }
@@ -141,8 +144,8 @@ void ManagedObjects::give_up(const std::exception_ptr& why) {
 }
 
 void ManagedObjects::lose_host(const std::exception_ptr& why, bool last) {
-  std::set<Asker> lost;
-  std::deque<ObjectAsk> waiting;
+  std::map<Turn, Lost> lost;
+  std::map<Turn, Waiting> waiting;
   std::shared_ptr<ObjectHandle> host;
   {
     std::lock_guard lock(mutex_);
@@ -154,11 +157,18 @@ void ManagedObjects::lose_host(const std::exception_ptr& why, bool last) {
     state_ = last ? State::lost : State::waiting;
     if (last)
       waiting.swap(waiting_);
+    else
+      std::erase_if(lost, [&](auto& each) {
+        auto& [turn, call] = each;
+        if (call.again)
+          waiting_[turn] = {std::move(*call.again), true};
+        return call.again.has_value();
+      });
   }
-  for (auto& who : lost)
-    answer_lost(who);
-  for (auto& ask : waiting)
-    answer_lost(ask.who);
+  for (auto& [turn, call] : lost)
+    answer_lost(call.who);
+  for (auto& [turn, call] : waiting)
+    answer_lost(call.ask.who);
 }
 
 bool ManagedObjects::stop(const std::exception_ptr& why) {
@@ -171,13 +181,14 @@ bool ManagedObjects::stop(const std::exception_ptr& why) {
     if (!host_)
       return false;
   }
-  ask_host(Payload(head_of(0, ObjectOp::stop)), {}, [](std::uint64_t, const auto&) {});
+  ask_host(host(), Payload(head_of(0, ObjectOp::stop)), {},
+           [](std::uint64_t, const auto&) {});
   return true;
 }
 
 void ManagedObjects::end(std::function<void()> asked) {
-  std::set<Asker> lost;
-  std::deque<ObjectAsk> waiting;
+  std::map<Turn, Lost> lost;
+  std::map<Turn, Waiting> waiting;
   std::map<std::uint64_t, Recipe> recipes;
   AnyCallable restore;
   {
@@ -188,11 +199,11 @@ void ManagedObjects::end(std::function<void()> asked) {
     recipes.swap(recipes_);
     std::swap(restore, restore_);
   }
-  for (auto& who : lost)
-    space_->answer(who, {});
-  for (auto& ask : waiting)
-    space_->answer(ask.who, {});
-  ask_host(Payload(head_of(0, ObjectOp::stop)), {},
+  for (auto& [turn, call] : lost)
+    space_->answer(call.who, {});
+  for (auto& [turn, call] : waiting)
+    space_->answer(call.ask.who, {});
+  ask_host(host(), Payload(head_of(0, ObjectOp::stop)), {},
            [asked = std::move(asked)](std::uint64_t, const auto&) { asked(); });
 }
 

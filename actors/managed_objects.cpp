@@ -100,21 +100,24 @@ void ManagedObjects::asked(ObjectAsk ask) {
         ready(space_->handle(ask.kept.front()->held_id()));
       return space_->answer(ask.who, {.what = Answer::done});
     }
+    auto is_call = head.op == ObjectOp::call || head.op == ObjectOp::repeat;
     auto may_be = is_control
                     ? head.op == ObjectOp::create && ask.who.process == space_->self()
-                    : head.op == ObjectOp::call && head.number == ask.number;
+                    : is_call && head.number == ask.number;
     if (!may_be)
       return space_->refuse(ask.who, "the object can't do that");
   } catch (const std::exception& error) {
     return space_->refuse(ask.who, error.what());
   }
+  Turn turn = 0;
   {
     std::unique_lock lock(mutex_);
+    turn = ++turns_;
     auto from_host = host_ && ask.who.process == host_->held_id().home &&
                      ask.who.process != space_->self();
     auto waits = state_ == State::restoring || state_ == State::stopping;
     if (state_ == State::waiting || (waits && !from_host)) {
-      waiting_.push_back(std::move(ask));
+      waiting_[turn].ask = std::move(ask);
       return;
     }
     auto state = state_;
@@ -124,37 +127,46 @@ void ManagedObjects::asked(ObjectAsk ask) {
     if (state == State::ended || state == State::stopping)
       return space_->answer(ask.who, {});
   }
-  handle(std::move(ask));
+  handle(turn, std::move(ask));
 }
 
 void ManagedObjects::freed(std::uint64_t number) {
   ObjectAsk destruction{
     nobody, number,     AskKind::call, Payload(head_of(number, ObjectOp::destroy)),
     {},     Haste::soon};
+  Turn turn = 0;
   {
     std::lock_guard lock(mutex_);
     if (number == control_ || state_ == State::lost || state_ == State::ended)
       return;
+    turn = ++turns_;
     if (state_ != State::up) { // Behind the calls that wait.
-      waiting_.push_back(std::move(destruction));
+      waiting_[turn].ask = std::move(destruction);
       return;
     }
   }
-  handle(std::move(destruction));
+  handle(turn, std::move(destruction));
 }
 
 void ManagedObjects::gone(std::uint64_t process) {
   std::vector<ObjectAsk> asks; // The ends of handles send messages.
   std::vector<detail::KeptObjects> last;
-  std::lock_guard lock(mutex_);
-  std::erase_if(waiting_, [&](auto& ask) {
-    if (ask.who.process != process)
-      return false;
-    asks.push_back(std::move(ask));
+  auto drop = [&](std::optional<ObjectAsk> ask) {
+    if (ask)
+      asks.push_back(std::move(*ask));
     return true;
+  };
+  std::lock_guard lock(mutex_);
+  std::erase_if(waiting_, [&](auto& each) {
+    auto& ask = each.second.ask;
+    return ask.who.process == process && drop(std::move(ask));
   });
-  std::erase_if(lost_, [&](auto& who) { return who.process == process; });
-  std::erase_if(passed_on_, [&](auto& each) { return each.first.process == process; });
+  std::erase_if(lost_, [&](auto& each) {
+    return each.second.who.process == process && drop(std::move(each.second.again));
+  });
+  std::erase_if(passed_on_, [&](auto& each) {
+    return each.first.process == process && drop(std::move(each.second.again));
+  });
   last = answers_.gone(process);
 }
 
@@ -162,14 +174,16 @@ void ManagedObjects::cancel(const Asker& who) {
   std::uint64_t request = 0;
   std::shared_ptr<ObjectHandle> host;
   {
-    ObjectAsk last;
+    Waiting last;
     std::unique_lock lock(mutex_);
-    auto at = std::find_if(waiting_.begin(), waiting_.end(),
-                           [&](auto& ask) { return ask.who == who; });
+    auto at = std::ranges::find_if(
+      waiting_, [&](auto& each) { return each.second.ask.who == who; });
     if (at != waiting_.end()) {
-      last = std::move(*at);
+      last = std::move(at->second);
       waiting_.erase(at);
       lock.unlock();
+      if (last.may_have_run)
+        return answer_lost(who);
       return space_->answer(who, {.what = Answer::cancelled});
     }
     if (auto known = passed_on_.find(who); known != passed_on_.end())
@@ -182,13 +196,14 @@ void ManagedObjects::cancel(const Asker& who) {
 
 // -- to the host --
 
-std::uint64_t ManagedObjects::ask_host(Payload body, detail::KeptObjects kept,
+std::shared_ptr<ObjectHandle> ManagedObjects::host() const {
+  std::lock_guard lock(mutex_);
+  return host_;
+}
+
+std::uint64_t ManagedObjects::ask_host(const std::shared_ptr<ObjectHandle>& host,
+                                       Payload body, detail::KeptObjects kept,
                                        ObjectSpace::Done done, Haste haste) {
-  std::shared_ptr<ObjectHandle> host;
-  {
-    std::lock_guard lock(mutex_);
-    host = host_;
-  }
   if (host)
     return space_->ask(host->held_id(), AskKind::call, std::move(body), std::move(kept),
                        std::move(done), haste);
@@ -196,12 +211,12 @@ std::uint64_t ManagedObjects::ask_host(Payload body, detail::KeptObjects kept,
   return 0;
 }
 
-void ManagedObjects::handle(ObjectAsk ask) {
+void ManagedObjects::handle(Turn turn, ObjectAsk ask) {
   Head head(ask.body);
   if (head.op == ObjectOp::create)
-    return create(ask.who, ask.body, std::move(ask.kept));
+    return create(turn, ask.who, ask.body, std::move(ask.kept));
   if (head.op != ObjectOp::destroy)
-    return pass_on(std::move(ask));
+    return pass_on(turn, std::move(ask));
   {
     Recipe last;
     std::lock_guard lock(mutex_);
@@ -211,12 +226,12 @@ void ManagedObjects::handle(ObjectAsk ask) {
     }
   }
   ask_host(
-    std::move(ask.body), {}, [](std::uint64_t, const auto&) {}, ask.haste);
+    host(), std::move(ask.body), {}, [](std::uint64_t, const auto&) {}, ask.haste);
 }
 
-void ManagedObjects::create(const Asker& who, const Payload& body,
+void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
                             detail::KeptObjects kept) {
-  std::shared_ptr<ObjectHandle> handle;
+  std::shared_ptr<ObjectHandle> handle, to;
   try {
     handle = space_->add(shared_from_this());
   } catch (const Closed&) {
@@ -224,65 +239,100 @@ void ManagedObjects::create(const Asker& who, const Payload& body,
   }
   auto number = handle->held_id().number;
   auto recipe = recipe_of(number, ObjectOp::create, body);
-  std::uint64_t host = 0;
   {
     std::lock_guard lock(mutex_);
-    host = hosts_;
+    to = host_;
+    passed_on_[who] = {.host = hosts_, .turn = turn};
     if (again_)
       recipes_[number] = {recipe, kept};
   }
-  ask_host(recipe, std::move(kept),
-           [self = shared_from_this(), who, host, handle](std::uint64_t request,
-                                                          ObjectAnswer answer) {
-             if (answer.what == Answer::done)
-               self->space_->answer(
-                 who, {.what = Answer::value, .kept = detail::KeptObjects{handle}});
-             else
-               self->answered(who, host, request, std::move(answer));
-           });
+  ask_host(
+    to, recipe, std::move(kept),
+    [self = shared_from_this(), who, handle](std::uint64_t request, ObjectAnswer answer) {
+      if (answer.what != Answer::done)
+        return self->answered(who, request, std::move(answer));
+      self->settled(who);
+      self->space_->answer(who,
+                           {.what = Answer::value, .kept = detail::KeptObjects{handle}});
+    });
 }
 
-void ManagedObjects::pass_on(ObjectAsk ask) {
+void ManagedObjects::pass_on(Turn turn, ObjectAsk ask) {
   auto who = ask.who;
+  PassedOn passed{.turn = turn};
+  if (again_ && Head(ask.body).op == ObjectOp::repeat)
+    passed.again = ask;
+  std::shared_ptr<ObjectHandle> to;
   std::uint64_t host = 0;
   {
     std::lock_guard lock(mutex_);
-    host = hosts_;
-    passed_on_[who] = {0, host};
+    if (state_ == State::waiting) { // The host was lost just now.
+      waiting_[turn].ask = std::move(ask);
+      return;
+    }
+    to = host_;
+    host = passed.host = hosts_;
+    passed_on_[who] = std::move(passed);
   }
   auto request = ask_host(
-    std::move(ask.body), std::move(ask.kept),
-    [self = shared_from_this(), who, host](std::uint64_t of, ObjectAnswer answer) {
-      self->answered(who, host, of, std::move(answer));
+    to, std::move(ask.body), std::move(ask.kept),
+    [self = shared_from_this(), who](std::uint64_t of, ObjectAnswer answer) {
+      self->answered(who, of, std::move(answer));
     },
     ask.haste);
   std::lock_guard lock(mutex_);
-  if (auto known = passed_on_.find(who); known != passed_on_.end())
+  if (auto known = passed_on_.find(who);
+      known != passed_on_.end() && known->second.host == host)
     known->second.request = request;
 }
 
-void ManagedObjects::answered(const Asker& who, std::uint64_t host, std::uint64_t request,
+std::optional<ManagedObjects::PassedOn> ManagedObjects::settled(const Asker& who) {
+  std::lock_guard lock(mutex_);
+  auto known = passed_on_.extract(who);
+  if (known.empty())
+    return std::nullopt;
+  return std::move(known.mapped());
+}
+
+void ManagedObjects::answered(const Asker& who, std::uint64_t request,
                               ObjectAnswer answer) {
+  auto passed = settled(who);
+  if (answer.what == Answer::closed) {
+    if (passed)
+      unanswered(who, std::move(*passed));
+    return;
+  }
   std::shared_ptr<ObjectHandle> from;
-  auto state = State::up;
   {
     std::lock_guard lock(mutex_);
-    auto awaited = passed_on_.erase(who) > 0; // Else its process is gone.
-    state = state_;
     from = host_;
-    auto now = state == State::up || state == State::restoring;
-    if (answer.what == Answer::closed && host == hosts_ && now) {
-      lost_.insert(who); // How it was lost is not known yet.
-      return;
-    }
-    if (awaited)
+    if (passed)
       answers_.keep(who, answer.kept);
   }
-  if (answer.what == Answer::closed && state != State::ended)
-    return answer_lost(who);
   if (!answer.kept.empty() && from)
     space_->tell(from->held_id(), request, AskKind::took);
   space_->answer(who, std::move(answer));
+}
+
+void ManagedObjects::unanswered(const Asker& who, PassedOn passed) {
+  auto& [request, host, turn, again] = passed;
+  std::unique_lock lock(mutex_);
+  auto state = state_;
+  if (host == hosts_ && (state == State::up || state == State::restoring)) {
+    lost_[turn] = {who, std::move(again)}; // How it was lost is not known yet.
+    return;
+  }
+  if (again && (state == State::waiting || state == State::restoring ||
+                state == State::stopping)) {
+    waiting_[turn] = {std::move(*again), true};
+    return;
+  }
+  lock.unlock();
+  if (state == State::ended)
+    return space_->answer(who, {});
+  if (again && state == State::up)
+    return handle(turn, std::move(*again));
+  answer_lost(who);
 }
 
 void ManagedObjects::answer_lost(const Asker& who) {

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <utility>
 
 #include "actors/kept_answers.hpp"
@@ -21,7 +20,8 @@ namespace fiber::actors {
 /// The objects of one manager as the process knows them that made it. Handles stand for
 /// objects of this process, so they outlive the manager's job: this passes on what is
 /// asked of them to whichever host there is (object_host.hpp), keeps it while there is
-/// none, and makes the objects again in the next one.
+/// none, and makes the objects again in the next one, where those calls run again that
+/// may.
 ///
 /// Thread safety: any thread may call any member function. No actor, as each call would
 /// have to pass through it.
@@ -51,8 +51,8 @@ public:
   std::shared_ptr<ObjectHandle> add(const Payload& body, detail::KeptObjects kept);
   /// There is a host, in the job or in this process.
   void ready(std::shared_ptr<ObjectHandle> host);
-  /// The host is gone: what it had not answered may have run. `last`: so will be all that
-  /// is asked from now on.
+  /// The host is gone: what it had not answered may have run. `last`: none will follow,
+  /// and so will have what is asked from now on.
   void lost(const std::exception_ptr& why, bool last);
   /// Asks the host to end, and tells `why` to calls that have not begun there; what is
   /// asked from now on waits for the next one. False if there is none to ask.
@@ -82,18 +82,34 @@ private:
     Payload body;
     detail::KeptObjects kept;
   };
+  /// When it was asked: a number that goes up, by which calls keep their order though
+  /// some of them run again.
+  using Turn = std::uint64_t;
+  struct Waiting {
+    ObjectAsk ask = {};
+    bool may_have_run = false;
+  };
   /// What was passed on: the request to the host, once it has a number.
   struct PassedOn {
     std::uint64_t request = 0;
     std::uint64_t host = 0; ///< Which one, counted.
+    Turn turn = 0;
+    std::optional<ObjectAsk> again = {}; ///< What may run once more.
+  };
+  struct Lost {
+    Asker who;
+    std::optional<ObjectAsk> again = {};
   };
 
   /// Now that there is a host for it.
-  void handle(ObjectAsk ask);
-  void create(const Asker& who, const Payload& body, detail::KeptObjects kept);
-  void pass_on(ObjectAsk ask);
-  void answered(const Asker& who, std::uint64_t host, std::uint64_t request,
-                ObjectAnswer answer);
+  void handle(Turn turn, ObjectAsk ask);
+  void create(Turn turn, const Asker& who, const Payload& body, detail::KeptObjects kept);
+  void pass_on(Turn turn, ObjectAsk ask);
+  void answered(const Asker& who, std::uint64_t request, ObjectAnswer answer);
+  /// From now on it is not passed on. Nothing if its process is gone.
+  std::optional<PassedOn> settled(const Asker& who);
+  /// Its host is gone.
+  void unanswered(const Asker& who, PassedOn passed);
   void cancel(const Asker& who);
   static Bytes head_of(std::uint64_t number, detail::ObjectOp op);
   /// How the object of that number is made; `body` says so of any.
@@ -105,7 +121,10 @@ private:
   void open_up();
   void lose_host(const std::exception_ptr& why, bool last);
   void answer_lost(const Asker& who);
-  std::uint64_t ask_host(Payload body, detail::KeptObjects kept, ObjectSpace::Done done,
+  std::shared_ptr<ObjectHandle> host() const;
+  /// `host`: none answers at once.
+  std::uint64_t ask_host(const std::shared_ptr<ObjectHandle>& host, Payload body,
+                         detail::KeptObjects kept, ObjectSpace::Done done,
                          Haste haste = Haste::now);
 
   template <class... Args>
@@ -129,9 +148,10 @@ private:
   std::map<std::uint64_t, Recipe> recipes_; ///< By number, as they were made.
   std::size_t to_remake_ = 0;
   AnyCallable restore_;
-  std::deque<ObjectAsk> waiting_;
+  Turn turns_ = 0; ///< That there have been.
+  std::map<Turn, Waiting> waiting_;
   std::map<Asker, PassedOn> passed_on_;
-  std::set<Asker> lost_; ///< Whose host was lost, we don't know how yet.
+  std::map<Turn, Lost> lost_; ///< Whose host was lost, we don't know how yet.
   KeptAnswers answers_;
   std::exception_ptr why_; ///< How the last host was lost.
 };

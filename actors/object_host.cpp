@@ -268,6 +268,7 @@ void ObjectHost::obey(Strand& strand, Request& request) {
     case detail::ObjectOp::remake:
       return create(strand, reader, request, true);
     case detail::ObjectOp::call:
+    case detail::ObjectOp::repeat:
       return call(strand, reader, request);
     case detail::ObjectOp::destroy: {
       strand.object.reset();

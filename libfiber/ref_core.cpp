@@ -131,9 +131,9 @@ const std::shared_ptr<RefCore>& ObjectRef::core() const {
   return core_;
 }
 
-void ObjectRef::begin(Writer& writer) const {
+void ObjectRef::begin(Writer& writer, ObjectOp op) const {
   writer.put(core()->id().number);
-  writer.put(ObjectOp::call);
+  writer.put(op);
 }
 
 RawOutcome ObjectRef::call(PackedItem item) const {

@@ -18,6 +18,27 @@
 // Handles to objects that live in a job. Made by Manager::create (fiber/manager.hpp).
 
 namespace fiber {
+
+/// Whether a call of that member may run again where it may have run already. Say so
+/// behind the class, outside of all namespaces:
+///
+///   template <>
+///   inline constexpr bool fiber::idempotent<&Table::lookup> = true;
+///
+/// If the job is lost while such a call is under way, it runs again when the object has
+/// been made again, by its Supervisor or by a Manager that restarts, and its caller
+/// notices no more than the delay: so after each loss, until the object has ended for
+/// good. Then it is a WorkerLost like any other. It finds what the object has become by
+/// then, stands before calls that came after it, and keeps its order among those that run
+/// again with it. This process keeps its arguments until it is answered.
+///
+/// A send() runs at most once all the same, for that is what it promises.
+///
+/// A function object that call() or async() takes may say so, too, by a
+/// `static constexpr bool idempotent = true;`.
+template <auto member>
+inline constexpr bool idempotent = false;
+
 namespace detail {
 
 class LivingObject;
@@ -63,6 +84,8 @@ std::unique_ptr<LivingObject> make_object(Reader& arguments) {
 /// A member of a class as a callable that holds nothing.
 template <auto member>
 struct Member {
+  static constexpr bool idempotent = fiber::idempotent<member>;
+
   template <class C, class... Args>
     requires std::is_invocable_v<decltype(member), C&, Args...>
   decltype(auto) operator()(C& object, Args&&... args) const {
@@ -114,12 +137,19 @@ enum class ObjectOp : std::uint8_t {
   create,  ///< the place of a MakeObject, arguments
   remake,  ///< the same, in the place of one that was lost
   call,    ///< the place of a CallObject, a callable, arguments
+  repeat,  ///< the same of one that may run again
   destroy, ///< nobody holds it any more
   // Of all objects; their number is 0.
   ready,   ///< from the job: it can have objects
   restore, ///< the place of an Open, its state
   stop     ///< say so to all, destroy them and end
 };
+
+template <class F>
+concept Idempotent = requires { requires std::bool_constant<F::idempotent>::value; };
+/// What a caller who waits for F asks for.
+template <class F>
+inline constexpr ObjectOp call_op = Idempotent<F> ? ObjectOp::repeat : ObjectOp::call;
 
 template <class F>
 const void* code_of(F* function) {
@@ -140,10 +170,10 @@ public:
   void send(PackedItem item) const;
 
   template <class C, class F, class... Args>
-  PackedItem pack_call(const F& f, Args&&... args) const {
+  PackedItem pack_call(ObjectOp op, const F& f, Args&&... args) const {
     (check_value<value_t<Args>>(), ...);
     return PackedItem::of([&](Writer& writer) {
-      begin(writer);
+      begin(writer, op);
       pack_code(writer, code_of(&call_object<C, F, value_t<Args>...>));
       pack_callable(writer, f);
       using Tuple = std::tuple<value_t<Args>...>;
@@ -158,7 +188,7 @@ public:
 private:
   /// Throws Error of one that stands for nothing.
   const std::shared_ptr<RefCore>& core() const;
-  void begin(Writer& writer) const;
+  void begin(Writer& writer, ObjectOp op) const;
 
   std::shared_ptr<RefCore> core_;
 };
@@ -176,8 +206,8 @@ class Supervisor;
 /// their order; any number may be under way.
 ///
 /// A call that throws is a RemoteError. One that was under way when the job was lost is a
-/// WorkerLost: it may have run. Closed: the manager or supervisor, or the session, has
-/// ended.
+/// WorkerLost: it may have run. One of an `idempotent` member runs again instead. Closed:
+/// the manager or supervisor, or the session, has ended.
 ///
 /// In a template, as anywhere with a dependent type: ref.template call<&C::m>(...).
 ///
@@ -199,7 +229,8 @@ public:
   template <class F, class... Args>
   auto call(F f, Args&&... args) const {
     using R = Result<F, Args...>;
-    return detail::open_outcome<R>(object_.call(pack(f, std::forward<Args>(args)...)));
+    return detail::open_outcome<R>(
+      object_.call(pack(detail::call_op<F>, f, std::forward<Args>(args)...)));
   }
 
   /// Does not wait: the Future has the result. Its cancel() takes a call back that has
@@ -212,7 +243,8 @@ public:
   template <class F, class... Args>
   auto async(F f, Args&&... args) const {
     using R = Result<F, Args...>;
-    return Future<R>(object_.async(pack(f, std::forward<Args>(args)...)));
+    return Future<R>(
+      object_.async(pack(detail::call_op<F>, f, std::forward<Args>(args)...)));
   }
 
   /// Nobody is told what comes of it: it runs at most once. Waits only while more than 1
@@ -225,7 +257,7 @@ public:
   }
   template <class F, class... Args>
   void send(F f, Args&&... args) const {
-    object_.send(pack(f, std::forward<Args>(args)...));
+    object_.send(pack(detail::ObjectOp::call, f, std::forward<Args>(args)...));
   }
 
   /// Whether both stand for the same object.
@@ -246,10 +278,10 @@ private:
   using Result = detail::object_call_result_t<F, C, detail::value_t<Args>...>;
 
   template <class F, class... Args>
-  detail::PackedItem pack(const F& f, Args&&... args) const {
+  detail::PackedItem pack(detail::ObjectOp op, const F& f, Args&&... args) const {
     detail::check_callable<F>();
     detail::check_result<Result<F, Args...>>();
-    return object_.pack_call<C>(f, std::forward<Args>(args)...);
+    return object_.pack_call<C>(op, f, std::forward<Args>(args)...);
   }
 
   detail::ObjectRef object_;
