@@ -13,6 +13,9 @@ namespace {
 
 constexpr auto category = caf::atom("fiberexit");
 
+constexpr auto last_kind = static_cast<std::uint8_t>(ExitKind::escalated);
+constexpr std::uint8_t restart_code = last_kind + 2; // That of a kind is one more.
+
 std::string context_text(const caf::error& reason) {
   const auto& context = reason.context();
   return context.match_elements<std::string>() ? context.get_as<std::string>(0) : "";
@@ -41,11 +44,19 @@ caf::error make_exit(ExitKind kind, std::string text) {
           caf::make_message(std::move(text))};
 }
 
+caf::error restart_exit() {
+  return {restart_code, category,
+          caf::make_message(std::string("was asked to end, to start again"))};
+}
+
+bool is_restart_exit(const caf::error& reason) {
+  return reason && reason.category() == category && reason.code() == restart_code;
+}
+
 ExitKind exit_kind(const caf::error& reason) {
-  if (!reason || reason == caf::exit_reason::user_shutdown)
+  if (!reason || reason == caf::exit_reason::user_shutdown || is_restart_exit(reason))
     return ExitKind::planned;
-  constexpr auto last = static_cast<std::uint8_t>(ExitKind::escalated) + 1;
-  if (reason.category() == category && reason.code() <= last)
+  if (reason.category() == category && reason.code() <= last_kind + 1)
     return static_cast<ExitKind>(reason.code() - 1);
   return ExitKind::lost;
 }

@@ -20,8 +20,12 @@ enum class ExitKind : std::uint8_t {
 /// The reason to quit() with.
 caf::error make_exit(ExitKind kind, std::string text);
 
-/// The kind of an end. None, normal and user_shutdown are planned; whatever make_exit()
-/// did not make is lost: kill, exceptions, other errors.
+/// The reason to end a child with that is to start again.
+caf::error restart_exit();
+bool is_restart_exit(const caf::error& reason);
+
+/// The kind of an end. None, normal, user_shutdown and that are planned; whatever
+/// make_exit() did not make is lost: kill, exceptions, other errors.
 ExitKind exit_kind(const caf::error& reason);
 
 /// The reason in words.

@@ -14,6 +14,16 @@ namespace {
 
 using detail::ObjectOp;
 
+/// Of all objects of a host: see ObjectOp::stop.
+Payload stop_request(bool at_once) {
+  Bytes bytes;
+  Writer writer(bytes);
+  writer.put(std::uint64_t{0});
+  writer.put(ObjectOp::stop);
+  writer.put(at_once);
+  return Payload(std::move(bytes));
+}
+
 /// As the callers of its objects are told of it.
 std::exception_ptr as_lost_call(const std::exception_ptr& why) {
   try {
@@ -44,7 +54,7 @@ void ManagedObjects::ready(std::shared_ptr<ObjectHandle> host) {
     }
   }
   if (late) {
-    space_->ask(host->held_id(), AskKind::call, Payload(head_of(0, ObjectOp::stop)), {},
+    space_->ask(host->held_id(), AskKind::call, stop_request(true), {},
                 [host](std::uint64_t, const auto&) {});
     return;
   }
@@ -171,18 +181,18 @@ void ManagedObjects::lose_host(const std::exception_ptr& why, bool last) {
     answer_lost(call.ask.who);
 }
 
-bool ManagedObjects::stop(const std::exception_ptr& why) {
+bool ManagedObjects::stop(const std::exception_ptr& why, bool again) {
   {
     std::lock_guard lock(mutex_);
     if (state_ == State::lost || state_ == State::ended)
       return false;
     state_ = State::stopping;
+    stops_to_start_ = again;
     why_ = as_lost_call(why);
     if (!host_)
       return false;
   }
-  ask_host(host(), Payload(head_of(0, ObjectOp::stop)), {},
-           [](std::uint64_t, const auto&) {});
+  ask_host(host(), stop_request(again), {}, [](std::uint64_t, const auto&) {});
   return true;
 }
 
@@ -203,7 +213,7 @@ void ManagedObjects::end(std::function<void()> asked) {
     space_->answer(call.who, {});
   for (auto& [turn, call] : waiting)
     space_->answer(call.ask.who, {});
-  ask_host(host(), Payload(head_of(0, ObjectOp::stop)), {},
+  ask_host(host(), stop_request(false), {},
            [asked = std::move(asked)](std::uint64_t, const auto&) { asked(); });
 }
 

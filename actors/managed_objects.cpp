@@ -113,10 +113,8 @@ void ManagedObjects::asked(ObjectAsk ask) {
   {
     std::unique_lock lock(mutex_);
     turn = ++turns_;
-    auto from_host = host_ && ask.who.process == host_->held_id().home &&
-                     ask.who.process != space_->self();
     auto waits = state_ == State::restoring || state_ == State::stopping;
-    if (state_ == State::waiting || (waits && !from_host)) {
+    if (state_ == State::waiting || (waits && !is_from_host_locked(ask.who))) {
       waiting_[turn].ask = std::move(ask);
       return;
     }
@@ -128,6 +126,10 @@ void ManagedObjects::asked(ObjectAsk ask) {
       return space_->answer(ask.who, {});
   }
   handle(turn, std::move(ask));
+}
+
+bool ManagedObjects::is_from_host_locked(const Asker& who) const {
+  return host_ && who.process == host_->held_id().home && who.process != space_->self();
 }
 
 void ManagedObjects::freed(std::uint64_t number) {
@@ -217,16 +219,15 @@ void ManagedObjects::handle(Turn turn, ObjectAsk ask) {
     return create(turn, ask.who, ask.body, std::move(ask.kept));
   if (head.op != ObjectOp::destroy)
     return pass_on(turn, std::move(ask));
-  {
-    Recipe last;
-    std::lock_guard lock(mutex_);
-    if (auto known = recipes_.find(head.number); known != recipes_.end()) {
-      last = std::move(known->second);
-      recipes_.erase(known);
-    }
-  }
+  forget_recipe(head.number);
   ask_host(
     host(), std::move(ask.body), {}, [](std::uint64_t, const auto&) {}, ask.haste);
+}
+
+void ManagedObjects::forget_recipe(std::uint64_t number) {
+  decltype(recipes_)::node_type last; // The ends of handles send messages.
+  std::lock_guard lock(mutex_);
+  last = recipes_.extract(number);
 }
 
 void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
@@ -249,6 +250,8 @@ void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
   ask_host(
     to, recipe, std::move(kept),
     [self = shared_from_this(), who, handle](std::uint64_t request, ObjectAnswer answer) {
+      if (answer.what == Answer::unbegun) // It will be asked for as another one.
+        self->forget_recipe(handle->held_id().number);
       if (answer.what != Answer::done)
         return self->answered(who, request, std::move(answer));
       self->settled(who);
@@ -297,9 +300,9 @@ std::optional<ManagedObjects::PassedOn> ManagedObjects::settled(const Asker& who
 void ManagedObjects::answered(const Asker& who, std::uint64_t request,
                               ObjectAnswer answer) {
   auto passed = settled(who);
-  if (answer.what == Answer::closed) {
+  if (answer.what == Answer::closed || answer.what == Answer::unbegun) {
     if (passed)
-      unanswered(who, std::move(*passed));
+      unanswered(who, std::move(*passed), std::move(answer));
     return;
   }
   std::shared_ptr<ObjectHandle> from;
@@ -314,23 +317,45 @@ void ManagedObjects::answered(const Asker& who, std::uint64_t request,
   space_->answer(who, std::move(answer));
 }
 
-void ManagedObjects::unanswered(const Asker& who, PassedOn passed) {
+std::optional<ObjectAsk> ManagedObjects::given_back(const Asker& who,
+                                                    ObjectAnswer answer) const {
+  try {
+    Head head(answer.body);
+    if (head.op == ObjectOp::create)
+      return ObjectAsk{who, control_, AskKind::call,
+                       recipe_of(0, ObjectOp::create, answer.body),
+                       std::move(answer.kept)};
+    return ObjectAsk{who, head.number, AskKind::call, std::move(answer.body),
+                     std::move(answer.kept)};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void ManagedObjects::unanswered(const Asker& who, PassedOn passed, ObjectAnswer answer) {
   auto& [request, host, turn, again] = passed;
+  auto begun = answer.what != Answer::unbegun;
+  if (!begun)
+    again = given_back(who, std::move(answer));
   std::unique_lock lock(mutex_);
   auto state = state_;
-  if (host == hosts_ && (state == State::up || state == State::restoring)) {
-    lost_[turn] = {who, std::move(again)}; // How it was lost is not known yet.
+  auto now = host == hosts_ && (state == State::up || state == State::restoring);
+  if (begun && now) { // How it was lost is not known yet.
+    lost_[turn] = {who, std::move(again)};
     return;
   }
-  if (again && (state == State::waiting || state == State::restoring ||
-                state == State::stopping)) {
-    waiting_[turn] = {std::move(*again), true};
+  // Who asks from there would hold up the end that this waits for.
+  auto told = !begun && (is_from_host_locked(who) ||
+                         (state == State::stopping && !stops_to_start_));
+  auto over = state == State::lost || state == State::ended;
+  if (again && !told && !over && (state != State::up || now)) {
+    waiting_[turn] = {std::move(*again), begun};
     return;
   }
   lock.unlock();
   if (state == State::ended)
     return space_->answer(who, {});
-  if (again && state == State::up)
+  if (again && state == State::up && !told)
     return handle(turn, std::move(*again));
   answer_lost(who);
 }
@@ -341,6 +366,8 @@ void ManagedObjects::answer_lost(const Asker& who) {
     std::lock_guard lock(mutex_);
     answer.error = why_;
   }
+  if (!answer.error)
+    return space_->answer(who, {});
   if (who.process != space_->self()) {
     Bytes bytes;
     Writer writer(bytes);

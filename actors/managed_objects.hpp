@@ -54,9 +54,10 @@ public:
   /// The host is gone: what it had not answered may have run. `last`: none will follow,
   /// and so will have what is asked from now on.
   void lost(const std::exception_ptr& why, bool last);
-  /// Asks the host to end, and tells `why` to calls that have not begun there; what is
-  /// asked from now on waits for the next one. False if there is none to ask.
-  bool stop(const std::exception_ptr& why);
+  /// Asks the host to end; what is asked from now on waits for the next one. So do calls
+  /// that have not begun there if `again`, else they are told `why`. False if there is
+  /// none to ask.
+  bool stop(const std::exception_ptr& why, bool again);
   /// There will be no host any more: from now on each call is told `why` as it is.
   void give_up(const std::exception_ptr& why);
   /// Everything is answered `closed` from now on. Asks the host to end; `asked` is called
@@ -108,8 +109,12 @@ private:
   void answered(const Asker& who, std::uint64_t request, ObjectAnswer answer);
   /// From now on it is not passed on. Nothing if its process is gone.
   std::optional<PassedOn> settled(const Asker& who);
-  /// Its host is gone.
-  void unanswered(const Asker& who, PassedOn passed);
+  /// Its host is gone, or has given it back.
+  void unanswered(const Asker& who, PassedOn passed, ObjectAnswer answer);
+  /// As it was asked, if that can be read.
+  std::optional<ObjectAsk> given_back(const Asker& who, ObjectAnswer answer) const;
+  bool is_from_host_locked(const Asker& who) const;
+  void forget_recipe(std::uint64_t number);
   void cancel(const Asker& who);
   static Bytes head_of(std::uint64_t number, detail::ObjectOp op);
   /// How the object of that number is made; `body` says so of any.
@@ -142,6 +147,7 @@ private:
   Watcher watcher_;
   std::uint64_t watchers_ = 0; ///< That there have been.
   State state_ = State::waiting;
+  bool stops_to_start_ = false;
   std::uint64_t control_ = 0;
   std::uint64_t hosts_ = 0; ///< That there have been.
   std::shared_ptr<ObjectHandle> host_;

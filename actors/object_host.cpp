@@ -21,6 +21,14 @@ constexpr std::size_t at_a_time = 16; ///< Calls on one object before others' tu
 /// Whose call runs on this thread.
 thread_local ObjectHost* current_host = nullptr;
 
+/// Not in its turn, for which a call that runs would have to end.
+bool is_stop_at_once(const Payload& request) {
+  Reader reader(request.bytes());
+  reader.get<std::uint64_t>();
+  return !reader.rest().empty() &&
+         reader.get<detail::ObjectOp>() == detail::ObjectOp::stop && reader.get<bool>();
+}
+
 } // namespace
 
 ObjectHost::ObjectHost(std::size_t threads, std::shared_ptr<ObjectSpace> objects,
@@ -40,24 +48,25 @@ void ObjectHost::asked(ObjectAsk ask) {
     last = answers_.took(ask.who);
     return;
   }
-  if (ask.what != AskKind::call || !enqueue(ask))
-    objects_->answer(ask.who, {});
+  if (ask.what != AskKind::call || ask.body.size() < sizeof(std::uint64_t))
+    return objects_->answer(ask.who, {});
+  if (is_stop_at_once(ask.body)) {
+    Request request{ask.who, std::move(ask.body), {}};
+    Strand none(0);
+    obey(none, request);
+  } else if (!enqueue(ask))
+    give_back(ask.who, std::move(ask.body), std::move(ask.kept));
 }
 
 bool ObjectHost::enqueue(ObjectAsk& ask) {
-  if (ask.body.size() < sizeof(std::uint64_t))
-    return false;
-  Reader head(ask.body.bytes());
-  auto number = head.get<std::uint64_t>();
-  auto rest = head.rest().size();
+  auto number = Reader(ask.body.bytes()).get<std::uint64_t>();
   std::lock_guard lock(mutex_);
   if (stopping_)
     return false;
   auto& strand = strands_[number];
   if (!strand)
     strand = std::make_shared<Strand>(number);
-  strand->requests.push_back(
-    {ask.who, ask.body.slice(ask.body.size() - rest, rest), std::move(ask.kept)});
+  strand->requests.push_back({ask.who, std::move(ask.body), std::move(ask.kept)});
   if (!std::exchange(strand->busy, true)) {
     ready_.push_back(strand);
     wake_locked();
@@ -104,7 +113,12 @@ void ObjectHost::stop() {
       stopped_->wake();
   }
   for (auto& request : last)
-    objects_->answer(request.who, {});
+    give_back(request.who, std::move(request.body), std::move(request.kept));
+}
+
+void ObjectHost::give_back(const Asker& who, Payload body, detail::KeptObjects kept) {
+  objects_->answer(
+    who, {.what = Answer::unbegun, .body = std::move(body), .kept = std::move(kept)});
 }
 
 bool ObjectHost::destroy_stopped() {
@@ -262,6 +276,7 @@ void ObjectHost::run_strand(Strand& strand) {
 void ObjectHost::obey(Strand& strand, Request& request) {
   try {
     Reader reader(request.body.bytes());
+    reader.get<std::uint64_t>(); // The number of its strand.
     switch (reader.get<detail::ObjectOp>()) {
     case detail::ObjectOp::create:
       return create(strand, reader, request, false);

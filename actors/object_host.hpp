@@ -62,7 +62,7 @@ public:
 private:
   struct Request {
     Asker who;
-    Payload body; ///< What follows the number.
+    Payload body;
     detail::KeptObjects kept;
   };
   struct Strand {
@@ -78,6 +78,8 @@ private:
   void work();
   /// False if the host takes no more.
   bool enqueue(ObjectAsk& ask);
+  /// It has not begun here.
+  void give_back(const Asker& who, Payload body, detail::KeptObjects kept);
   bool step_locked(std::unique_lock<std::mutex>& lock);
   void run_strand(Strand& strand);
   void obey(Strand& strand, Request& request);

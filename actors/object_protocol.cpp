@@ -24,7 +24,7 @@ ObjectMessage read_object_message(Reader& reader, const Payload& whole) {
   message.request = reader.get<std::uint64_t>();
   message.what = reader.get<std::uint8_t>();
   message.held = unpack<std::vector<detail::HeldId>>(reader);
-  auto most = message.object == 0 ? static_cast<std::uint8_t>(Answer::values)
+  auto most = message.object == 0 ? static_cast<std::uint8_t>(Answer::unbegun)
                                   : static_cast<std::uint8_t>(AskKind::shut);
   if (message.what > most)
     throw Error("object " + std::to_string(message.object) + " is asked for " +

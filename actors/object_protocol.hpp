@@ -66,6 +66,7 @@ enum class Answer : std::uint8_t {
   failed,     ///< body: the Failure of what a call threw
   lost,       ///< body: a LostCall
   values,     ///< body: how many, each with its size
+  unbegun,    ///< body: the call, which has not run, as its host ends
   // Of a request that was answered, or of none: told as AskKind has it.
   recalled,
   room,

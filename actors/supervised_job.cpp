@@ -70,7 +70,8 @@ struct LifeState {
                                       [me](std::exception_ptr why) {
                                         caf::anon_send(me, LifeFailed{std::move(why)});
                                       }});
-    self->set_exit_handler([this](const caf::exit_msg&) { stop(); });
+    self->set_exit_handler(
+      [this](const caf::exit_msg& message) { stop(is_restart_exit(message.reason)); });
     self->set_down_handler([this](const caf::down_msg& down) {
       if (job && down.source == job.address())
         over();
@@ -97,10 +98,10 @@ struct LifeState {
     };
   }
 
-  void stop() {
+  void stop(bool to_start_again) {
     if (std::exchange(stopping, true))
       return;
-    if (settings->job.objects->stop(stopped()))
+    if (settings->job.objects->stop(stopped(), to_start_again))
       self->delayed_send(job, end_grace, EndProcess{});
     else
       self->send(job, EndProcess{});

@@ -114,7 +114,7 @@ struct supervisor_state {
     }
     auto promise = self->make_response_promise();
     child->removals.push_back(promise);
-    ask_to_end(*child);
+    ask_to_end(*child, false);
     return promise;
   }
 
@@ -282,10 +282,12 @@ struct supervisor_state {
   /// Stops the marked children in reverse order. True while any of them is up.
   bool stop_marked() {
     bool any = false;
+    auto again = !ending || is_restart_exit(reason) ||
+                 exit_kind(reason) == ExitKind::escalated; // By the one above.
     for (auto i = table.rbegin(); i != table.rend(); ++i) {
       if (!(*i)->to_be_stopped)
         continue;
-      ask_to_end(**i);
+      ask_to_end(**i, again);
       any = true;
       if (!config.stop_together)
         break;
@@ -293,12 +295,14 @@ struct supervisor_state {
     return any;
   }
 
-  void ask_to_end(Child& child) {
+  void ask_to_end(Child& child, bool to_start_again) {
     if (std::exchange(child.asked_to_end, true))
       return;
     auto at_once = child.spec.stop_limit.count() <= 0;
-    self->send_exit(child.handle,
-                    at_once ? caf::exit_reason::kill : caf::exit_reason::user_shutdown);
+    auto again = to_start_again && child.spec.restart != Restart::temporary;
+    self->send_exit(child.handle, at_once ? caf::error(caf::exit_reason::kill)
+                                  : again ? restart_exit()
+                                          : caf::error(caf::exit_reason::user_shutdown));
     if (!at_once && child.spec.stop_limit != ChildSpec::no_limit)
       child.kill_alarm = set_alarm(child.spec.stop_limit);
   }

@@ -96,6 +96,9 @@ struct stop {};
 /// when it is temporary and down, or transient and done as planned. (OTP would keep the
 /// specification of the latter.) An end that comes while the supervisor is stopping that
 /// child is not counted.
+///
+/// A child that is stopped to start again, by this one or by the one above, hears so by
+/// restart_exit(): what it was asked for may wait until then.
 caf::actor spawn_supervisor(caf::actor_system& system, SupervisorConfig config);
 
 } // namespace fiber::actors

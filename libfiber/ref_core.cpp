@@ -59,6 +59,7 @@ RawOutcome outcome_of_call(actors::ObjectSpace& objects, const HeldId& object,
   case Answer::closed:
   case Answer::other_type:
   case Answer::values:
+  case Answer::unbegun:
   case Answer::recalled:
   case Answer::room:
   case Answer::reclaimed:

@@ -142,7 +142,7 @@ enum class ObjectOp : std::uint8_t {
   // Of all objects; their number is 0.
   ready,   ///< from the job: it can have objects
   restore, ///< the place of an Open, its state
-  stop     ///< say so to all, destroy them and end
+  stop     ///< a bool: at once or in turn; say so to all, destroy them and end
 };
 
 template <class F>

@@ -83,8 +83,9 @@ std::optional<ObjectRef> find_object(const std::string& name, const std::type_in
 /// A child that is made again has its constructor run, and then, if it has that member,
 /// `void on_restart(Checkpoint&)`, before any call; an exception of either is one more
 /// failure. One that ends as planned has `void on_stop()` called, if it has that: when it
-/// or its supervisor is stopped, or when the strategy restarts it with others. Nothing is
-/// called when it is lost.
+/// or its supervisor is stopped, or when the strategy restarts it with others. Calls that
+/// run then end first, for which they have 5 s; those that have not begun wait for the
+/// restart. Nothing is called when it is lost.
 ///
 /// More than `intensity` failures within `period`: the supervisor gives up. It stops its
 /// children in reverse order and fails itself, as a permanent child of the one above;

@@ -33,6 +33,11 @@ TEST(Exit, of_an_actor_that_was_done_or_asked_is_planned) {
   EXPECT_EQ(exit_kind({}), ExitKind::planned);
   EXPECT_EQ(exit_kind(caf::exit_reason::normal), ExitKind::planned);
   EXPECT_EQ(exit_kind(caf::exit_reason::user_shutdown), ExitKind::planned);
+  EXPECT_EQ(exit_kind(restart_exit()), ExitKind::planned);
+  EXPECT_TRUE(is_restart_exit(restart_exit()));
+  for (auto& other : {caf::error(), caf::error(caf::exit_reason::user_shutdown),
+                      make_exit(ExitKind::escalated, "")})
+    EXPECT_FALSE(is_restart_exit(other));
   EXPECT_EQ(exit_text({}), "ended normally");
   EXPECT_EQ(exit_text(caf::exit_reason::user_shutdown), "was asked to end");
 }

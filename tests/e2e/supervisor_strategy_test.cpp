@@ -4,6 +4,7 @@
 #include <csignal>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fiber/fiber.hpp>
@@ -67,6 +68,158 @@ INSTANTIATE_TEST_SUITE_P(
   [](auto& info) {
     return std::string(info.param.name) + "_" + std::to_string(info.param.killed);
   });
+
+// -- calls of those that the strategy stops --
+
+class StoppedChild : public SessionTest {
+protected:
+  static int pass_gate(Counter&, SimpleQueue<int> gate) {
+    note("waits", "");
+    return gate.get();
+  }
+  /// The job of `killed` is killed, and `child` told to stop while a call runs there.
+  static void stop_busy(const Supervisor& supervisor, const Ref<Counter>& killed,
+                        std::size_t child) {
+    await_note("waits");
+    ::kill(killed.call<&Counter::pid>(), SIGKILL);
+    EXPECT_TRUE(wait_until([&] { return !supervisor.children().at(child).alive; }));
+  }
+};
+
+TEST_F(StoppedChild, ends_what_runs_and_what_waits_runs_in_the_next_one) {
+  open();
+  Supervisor supervisor(SupervisorOptions{.strategy = Strategy::one_for_all});
+  auto killed = supervisor.spawn<Counter>({}, "a");
+  auto child = supervisor.spawn<Counter>({}, "b");
+  auto pid = child.call<&Counter::pid>();
+  SimpleQueue<int> gate, handed;
+  auto runs = child.async(pass_gate, gate);
+  std::vector<Future<int>> wait;
+  for (int i = 0; i < 3; ++i)
+    wait.push_back(child.async<&Counter::count>());
+  child.send<&Counter::count>();
+  child.send([](Counter& of, SimpleQueue<int> to) { to.put(of.pid()); }, handed);
+  stop_busy(supervisor, killed, 1);
+  wait.push_back(child.async<&Counter::count>());
+  gate.put(7);
+  EXPECT_EQ(runs.get(), 7);
+  for (std::size_t i = 0; i < wait.size(); ++i) // The fourth one was sent.
+    EXPECT_EQ(wait[i].get(), i < 3 ? static_cast<int>(i) + 1 : 5);
+  EXPECT_NE(handed.get(), pid);
+  EXPECT_EQ(notes("events"), (std::vector<std::string>{"+a", "+b", "-b", "+a", "+b"}));
+}
+
+TEST_F(StoppedChild, keeps_what_waits_though_what_runs_must_be_killed) {
+  open();
+  Supervisor supervisor(SupervisorOptions{.strategy = Strategy::one_for_all});
+  auto killed = supervisor.spawn<Counter>({}, "a");
+  auto child = supervisor.spawn<Counter>({}, "b");
+  auto runs = child.async<&Counter::wait_for_ever>();
+  auto waits = child.async<&Counter::count>();
+  stop_busy(supervisor, killed, 1);
+  EXPECT_EQ(waits.get(), 1); // After the 5 s that a call has to end.
+  EXPECT_THROW(runs.get(), WorkerLost);
+}
+
+TEST_F(StoppedChild, keeps_the_calls_of_other_jobs) {
+  open();
+  Supervisor supervisor(SupervisorOptions{.strategy = Strategy::rest_for_one});
+  auto killed = supervisor.spawn<Counter>({}, "a");
+  auto child = supervisor.spawn<Counter>({}, "b");
+  auto pid = child.call<&Counter::pid>();
+  SimpleQueue<int> gate;
+  auto runs = child.async(pass_gate, gate);
+  Pool pool(PoolOptions{.workers = 1, .max_retries = 0});
+  auto elsewhere = pool.apply_async(
+    [](Ref<Counter> of) {
+      auto asked = of.async<&Counter::pid>();
+      note("asks", "");
+      return asked.get();
+    },
+    child);
+  await_note("asks");
+  stop_busy(supervisor, killed, 1);
+  gate.put(1);
+  EXPECT_NE(elsewhere.get(), pid);
+}
+
+TEST_F(StoppedChild, of_a_supervisor_that_is_stopped_keeps_its_calls) {
+  open();
+  Supervisor supervisor(SupervisorOptions{.strategy = Strategy::one_for_all});
+  auto killed = supervisor.spawn<Counter>({}, "a");
+  auto inner = supervisor.supervisor();
+  auto child = inner.spawn<Counter>({}, "b");
+  auto pid = child.call<&Counter::pid>();
+  SimpleQueue<int> gate;
+  auto runs = child.async(pass_gate, gate);
+  auto waits = child.async<&Counter::pid>();
+  await_note("waits");
+  ::kill(killed.call<&Counter::pid>(), SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return !inner.children().at(0).alive; }));
+  gate.put(1);
+  EXPECT_EQ(runs.get(), 1);
+  EXPECT_NE(waits.get(), pid);
+}
+
+TEST_F(StoppedChild, that_does_not_start_again_tells_its_callers) {
+  open();
+  Supervisor supervisor(SupervisorOptions{.strategy = Strategy::one_for_all});
+  auto killed = supervisor.spawn<Counter>({}, "a");
+  auto child = supervisor.spawn<Counter>({.restart = Restart::temporary}, "b");
+  SimpleQueue<int> gate;
+  auto runs = child.async(pass_gate, gate);
+  auto waits = child.async<&Counter::count>();
+  await_note("waits");
+  ::kill(killed.call<&Counter::pid>(), SIGKILL);
+  EXPECT_THROW(waits.get(), WorkerLost); // While the other one still runs.
+  gate.put(1);
+  EXPECT_EQ(runs.get(), 1);
+}
+
+TEST_F(StoppedChild, does_not_wait_for_what_waits_for_it) {
+  open();
+  Supervisor supervisor(SupervisorOptions{.strategy = Strategy::one_for_all});
+  auto killed = supervisor.spawn<Counter>({}, "a");
+  SpawnOptions small{.resources = {.cpu = 0.1}};
+  auto one = supervisor.spawn<Counter>(small, "b");
+  auto other = supervisor.spawn<Counter>(small, "c"); // In the same job.
+  SimpleQueue<int> gate;
+  auto runs = one.async(pass_gate, gate);
+  await_note("waits");
+  auto asks = other.async(
+    [](Counter&, Ref<Counter> of) {
+      auto asked = of.async<&Counter::count>();
+      note("asks", "");
+      return why([&] { asked.get(); });
+    },
+    one);
+  await_note("asks");
+  stop_busy(supervisor, killed, 1);
+  EXPECT_NE(asks.get(), ""); // Told while the other one still runs.
+  gate.put(1);
+  EXPECT_EQ(runs.get(), 1);
+}
+
+TEST_F(StoppedChild, gets_those_who_were_about_to_share_its_job) {
+  open();
+  Supervisor supervisor(SupervisorOptions{.strategy = Strategy::one_for_all});
+  auto killed = supervisor.spawn<Counter>({}, "a");
+  SpawnOptions small{.resources = {.cpu = 0.1}};
+  auto one = supervisor.spawn<Counter>(small, "b");
+  auto pid = one.call<&Counter::pid>();
+  auto runs = one.async([](Counter&) { note_and_wait("waits"); }); // Has the thread.
+  await_note("waits");
+  Ref<Counter> other;
+  std::thread spawns([&] { other = supervisor.spawn<Counter>(small, "c"); });
+  EXPECT_EQ(killed.call<&Counter::count>(), 1); // It is on its way.
+  stop_busy(supervisor, killed, 1);
+  note("go", "");
+  runs.get();
+  spawns.join();
+  EXPECT_EQ(other.call<&Counter::pid>(), one.call<&Counter::pid>());
+  EXPECT_NE(other.call<&Counter::pid>(), pid);
+  EXPECT_EQ(notes("pids c").size(), 1U);
+}
 
 // -- jobs that children share --
 
