@@ -45,7 +45,8 @@ void check_spawn(const SpawnOptions& options) {
 ManagerOptions manager_of(const SpawnOptions& options) {
   return {.resources = options.resources,
           .restart = options.restart == Restart::temporary ? Restart::temporary
-                                                           : Restart::permanent};
+                                                           : Restart::permanent,
+          .name = options.name};
 }
 
 caf::strong_actor_ptr supervise(const SpawnOptions& options, Manager manager,

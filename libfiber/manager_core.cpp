@@ -36,7 +36,7 @@ void ManagerCore::start(const ManagerOptions& options) {
     return;
   }
   auto number = runtime->next_process();
-  auto name = "Manager-" + std::to_string(number);
+  auto name = options.name.empty() ? "Manager-" + std::to_string(number) : options.name;
   auto start = starter_of_object_jobs(*runtime, options.resources, number, name);
   runtime->enlist(std::static_pointer_cast<ManagerCore>(shared_from_this()));
   runtime->spawn_manager({.job = {.name = std::move(name),

@@ -12,8 +12,6 @@ namespace {
 
 constexpr int intensity = 5;
 constexpr std::chrono::seconds period{10};
-/// A manager that is lost for good says the same as one that was lost just now.
-constexpr int most_lost_in_a_row = 2 * (intensity + 1);
 
 actors::RemoteActor& remote(const caf::strong_actor_ptr& actor) {
   return static_cast<actors::RemoteActor&>(*actor->get());
@@ -29,9 +27,10 @@ std::shared_ptr<actors::ObjectHandle> place_in(const RawOutcome& answer) {
 
 SpawnedActor::SpawnedActor(std::shared_ptr<Runtime> runtime, const SpawnOptions& options,
                            Manager manager, CellCalls cell)
-  : runtime_(std::move(runtime)), restart_(options.restart),
-    manager_(std::make_shared<Manager>(std::move(manager))), cell_(std::move(cell)),
-    restarts_(intensity, period) {}
+  : runtime_(std::move(runtime)),
+    name_(options.name.empty() ? "an actor" : "actor " + options.name),
+    restart_(options.restart), manager_(std::make_shared<Manager>(std::move(manager))),
+    cell_(std::move(cell)), restarts_(intensity, period) {}
 
 SpawnedActor::~SpawnedActor() {
   // It waits for the job, which no thread may that brings messages.
@@ -65,34 +64,36 @@ void SpawnedActor::ended(const std::optional<caf::error>& reason) {
   auto proxy = this->proxy();
   if (!proxy)
     return;
-  if (!reason && restart_ == Restart::temporary)
-    return finish(caf::exit_reason::remote_link_unreachable);
-  if (!reason) {
+  if (!reason) { // Its manager knows whether there is another job.
     remote(proxy).displaced();
-    return find(cell_.place);
+    return find(false);
   }
   auto was = [&](caf::exit_reason expected) { return *reason == expected; };
   auto wanted = was(caf::exit_reason::user_shutdown) || was(caf::exit_reason::kill);
   auto normal = !*reason || was(caf::exit_reason::normal);
   auto again = !wanted && (restart_ == Restart::permanent ||
                            (restart_ == Restart::transient && !normal));
-  if (!again || !restarts_.add(std::chrono::steady_clock::now()))
+  if (!again)
     return finish(*reason);
+  if (!restarts_.add(std::chrono::steady_clock::now()))
+    return finish(named(*reason, "has ended more than " + std::to_string(intensity) +
+                                   " times within " + std::to_string(period.count()) +
+                                   " s"));
   remote(proxy).displaced();
-  find(cell_.spawn_again);
+  find(true);
 }
 
-void SpawnedActor::find(const std::function<std::shared_ptr<Results>()>& ask) {
+void SpawnedActor::find(bool to_spawn) {
   std::shared_ptr<Results> answer;
   try {
-    answer = ask();
+    answer = to_spawn ? cell_.spawn_again() : cell_.place();
   } catch (const Closed&) {
     return finish(caf::exit_reason::remote_link_unreachable);
   }
-  auto look = [weak = weak_from_this(), answer] {
+  auto look = [weak = weak_from_this(), answer, to_spawn] {
     if (auto self = weak.lock()) {
       answer->wait_index(0, Results::forever);
-      self->found(answer->at(0));
+      self->found(answer->at(0), to_spawn);
     }
   };
   if (runtime_->is_inline()) // Its cell runs on a thread that waits for it.
@@ -106,7 +107,7 @@ void SpawnedActor::find(const std::function<std::shared_ptr<Results>()>& ask) {
     });
 }
 
-void SpawnedActor::found(const RawOutcome& answer) {
+void SpawnedActor::found(const RawOutcome& answer, bool to_spawn) {
   auto proxy = this->proxy();
   if (!proxy)
     return;
@@ -114,16 +115,23 @@ void SpawnedActor::found(const RawOutcome& answer) {
     auto place = place_in(answer);
     if (!place)
       return finish(caf::exit_reason::remote_link_unreachable);
-    lost_in_a_row_ = 0;
     remote(proxy).moved(place);
     watch(place);
-  } catch (const WorkerLost&) {
-    if (++lost_in_a_row_ > most_lost_in_a_row)
-      return finish(caf::exit_reason::remote_link_unreachable);
-    find(cell_.place);
+  } catch (const WorkerLost& lost) {
+    if (to_spawn) // It may have, and the next job does so by itself.
+      return find(false);
+    finish(named(caf::exit_reason::remote_link_unreachable,
+                 "has lost its job for good: " + lost.reason()));
   } catch (const std::exception& error) {
-    finish(caf::make_error(caf::sec::runtime_error, std::string(error.what())));
+    finish(named(caf::sec::runtime_error,
+                 std::string("could not start again: ") + error.what()));
   }
+}
+
+caf::error SpawnedActor::named(caf::error reason, const std::string& text) const {
+  if (reason && reason.context().empty())
+    reason.context() = caf::make_message(name_ + " " + text);
+  return reason;
 }
 
 void SpawnedActor::finish(const caf::error& reason) {

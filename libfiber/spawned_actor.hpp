@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <caf/all.hpp>
 
@@ -31,21 +32,23 @@ private:
 
   void watch(const PlacePtr& place);
   void ended(const std::optional<caf::error>& reason);
-  /// Wherever it is by then.
-  void find(const std::function<std::shared_ptr<Results>()>& ask);
-  void found(const RawOutcome& answer);
+  /// Wherever it is by then, or where it starts again.
+  void find(bool to_spawn);
+  void found(const RawOutcome& answer, bool to_spawn);
   void finish(const caf::error& reason);
+  /// The same reason with words, if it has none.
+  caf::error named(caf::error reason, const std::string& text) const;
 
   caf::strong_actor_ptr proxy() const { return proxy_.lock(); }
 
   const std::shared_ptr<Runtime> runtime_;
+  const std::string name_; ///< For errors.
   const Restart restart_;
   const std::shared_ptr<Manager> manager_;
   const CellCalls cell_;
   caf::weak_actor_ptr proxy_;
   // One at a time: it has one place, and asks for the next one when that is gone.
   actors::RestartWindow restarts_;
-  int lost_in_a_row_ = 0;
 };
 
 } // namespace fiber::detail

@@ -149,6 +149,14 @@ private:
 struct CellCalls {
   std::function<std::shared_ptr<Results>()> place, spawn_again; ///< Of an ActorPlace.
 };
+/// Asks a cell, of whatever job it is in by then.
+struct PlaceOf {
+  static constexpr bool idempotent = true;
+  template <class Cell>
+  ActorPlace operator()(const Cell& cell) const {
+    return cell.place();
+  }
+};
 void check_spawn(const SpawnOptions& options);
 ManagerOptions manager_of(const SpawnOptions& options);
 /// The proxy, which keeps the manager.
@@ -164,7 +172,7 @@ auto spawn_in_job(const SpawnOptions& options, Args&&... args) {
   auto results = [](Future<ActorPlace> future) {
     return results_of(std::vector{std::move(future)}).front();
   };
-  CellCalls calls{[=] { return results(cell.template async<&Cell::place>()); },
+  CellCalls calls{[=] { return results(cell.async(PlaceOf{})); },
                   [=] { return results(cell.template async<&Cell::spawn_again>()); }};
   return caf::actor_cast<spawned_t<How, value_t<Args>...>>(
     supervise(options, std::move(manager), std::move(calls)));
@@ -183,12 +191,14 @@ auto spawn_in_job(const SpawnOptions& options, Args&&... args) {
 /// up to 4,096 messages that come in between wait. An actor that ends by itself starts
 /// again in the same job if options.restart says so for such an end; after
 /// exit_reason::user_shutdown or kill it does not. Monitors and links hear of the final
-/// end only. It and its job end with the last handle to the proxy and with the session.
+/// end only: of a lost job with exit_reason::remote_link_unreachable, whose context names
+/// the actor, by options.name, and the cause. It and its job end with the last handle to
+/// the proxy and with the session. With options.detached it has CAF's `detached` there: a
+/// thread of its own.
 ///
 /// Throws Closed without a session, ConfigError on options that can't be used,
-/// RemoteError if the
-/// constructor of a class throws, BackendError, TimeoutError or WorkerLost if there is no
-/// job.
+/// RemoteError if the constructor of a class throws, BackendError, TimeoutError or
+/// WorkerLost if there is no job.
 template <auto f, class... Args>
 auto spawn(const SpawnOptions& options, Args&&... args) {
   return detail::spawn_in_job<detail::SpawnFunction<f>>(options,

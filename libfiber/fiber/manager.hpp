@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -36,6 +37,8 @@ struct ManagerOptions {
   /// Runs in each new job after the first, when the objects are there again and before
   /// anybody else's calls: see Manager::set_restore().
   AnyCallable restore = {};
+  /// What logs, traces and errors call its job; empty: a name is made up.
+  std::string name = {};
 };
 
 namespace detail {

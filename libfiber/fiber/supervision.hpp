@@ -44,7 +44,9 @@ struct SupervisorOptions {
 /// How something that lives in a job is kept alive: an object of a Supervisor, an actor.
 struct SpawnOptions {
   /// What find() knows an object by: no other child of the session may have it. Empty:
-  /// nobody finds it, and the supervisor makes a name up for what it shows.
+  /// nobody finds it, and the supervisor makes a name up for what it shows. Of an actor:
+  /// what logs call its job, and an error that tells of its end the actor; find() knows
+  /// none.
   std::string name = {};
   /// Of its job. Objects that ask for less than one cpu, and for neither memory nor a
   /// GPU, share jobs with others of the same supervisor and `restart`, as many as fit

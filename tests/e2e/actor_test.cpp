@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: an actor in a job is used as one of this process is; when its job dies its
-// proxy lives on, and monitors hear of the final end only.
+// The promise: an actor in a job is used as one of this process is.
 #include <algorithm>
-#include <atomic>
-#include <csignal>
-#include <cstdint>
+#include <cstddef>
+#include <latch>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,122 +15,22 @@
 #include <fiber/fiber.hpp>
 #include <gtest/gtest.h>
 
-#include "tests/e2e/modes.hpp"
+#include "tests/e2e/actor_fixture.hpp"
 
 namespace fiber::e2e {
 
-/// What the tests' messages hold.
-struct Order {
-  std::string what;
-  std::vector<double> amounts;
-  caf::actor reply_to;
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned) {
-    archive& what& reply_to;
-    auto n = amounts.size();
-    archive& n;
-    amounts.resize(n);
-    for (auto& each : amounts)
-      archive& each;
-  }
-};
 struct Unknown {
   int value = 0;
 };
 
 } // namespace fiber::e2e
 
-FIBER_MESSAGE(fiber::e2e::Order)
-FIBER_MESSAGE(std::vector<double>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::e2e::Unknown)
 
 namespace fiber::e2e {
 namespace {
 
 using namespace std::chrono_literals;
-
-using add_atom = caf::atom_constant<caf::atom("add")>;
-using pid_atom = caf::atom_constant<caf::atom("pid")>;
-using quit_atom = caf::atom_constant<caf::atom("quit")>;
-using fail_atom = caf::atom_constant<caf::atom("fail")>;
-using hold_atom = caf::atom_constant<caf::atom("hold")>;
-using note_atom = caf::atom_constant<caf::atom("note")>;
-using list_atom = caf::atom_constant<caf::atom("list")>;
-
-struct CounterState {
-  int sum = 0;
-  std::vector<int> noted;
-  std::vector<caf::response_promise> held;
-};
-using Counter = caf::stateful_actor<CounterState>;
-
-caf::behavior counter(Counter* self, int first) {
-  self->state.sum = first;
-  return {
-    [=](add_atom, int x) { return self->state.sum += x; },
-    [](pid_atom) { return static_cast<int>(getpid()); },
-    [=](quit_atom, bool well) {
-      self->quit(well ? caf::exit_reason::normal : caf::exit_reason::unhandled_exception);
-    },
-    [](fail_atom) -> caf::result<int> {
-      return caf::make_error(caf::sec::runtime_error, "for a reason");
-    },
-    [=](hold_atom) { self->state.held.push_back(self->make_response_promise()); },
-    [=](note_atom, int x) { self->state.noted.push_back(x); },
-    [=](list_atom) {
-      return std::vector<double>(self->state.noted.begin(), self->state.noted.end());
-    },
-    [](Order& order) {
-      order.what += "!";
-      return order;
-    }};
-}
-
-class EveryActor : public EveryMode {
-protected:
-  static constexpr auto patience =
-    std::chrono::duration_cast<std::chrono::seconds>(deadline);
-
-  /// What `actor` answers; a failure of the test if that is an error.
-  template <class R, class Handle, class... Args>
-  R ask(const Handle& actor, const Args&... args) {
-    R result{};
-    caf::scoped_actor self{actor_system()};
-    self->request(actor, patience, args...)
-      .receive(
-        [&](const R& value) { result = value; },
-        [&](const caf::error& error) { ADD_FAILURE() << actor_system().render(error); });
-    return result;
-  }
-  template <class Handle, class... Args>
-  caf::error error_of(const Handle& actor, const Args&... args) {
-    caf::error result;
-    caf::scoped_actor self{actor_system()};
-    self->request(actor, patience, args...)
-      .receive([] { ADD_FAILURE() << "there is an answer"; },
-               [&](const caf::error& error) { result = error; });
-    return result;
-  }
-  /// What it answers to `add`; nothing if that is an error.
-  static std::optional<int> sum_with(const caf::actor& actor, int x) {
-    std::optional<int> sum;
-    caf::scoped_actor self{actor_system()};
-    self->request(actor, patience, add_atom::value, x)
-      .receive([&](int now) { sum = now; }, [](const caf::error&) {});
-    return sum;
-  }
-  /// Why it ended.
-  static caf::error await_down(const caf::scoped_actor& self) {
-    caf::error reason = caf::sec::none;
-    self->receive([&](const caf::down_msg& down) { reason = down.reason; },
-                  caf::after(patience) >> [] { ADD_FAILURE() << "no end"; });
-    return reason;
-  }
-  void kill_job(const caf::actor& actor) {
-    kill(ask<int>(actor, pid_atom::value), SIGKILL);
-  }
-};
 
 INSTANTIATE_TEST_SUITE_P(On, EveryActor, testing::ValuesIn(modes()),
                          [](auto& mode) { return std::string(mode.param.name); });
@@ -175,6 +72,41 @@ TEST_P(EveryActor, may_be_a_class_or_block_a_thread) {
   EXPECT_EQ(ask<int>(spawn<Doubler>({.detached = true}, 2), 21), 42);
 }
 
+/// Answers whether as many actors can block as the scheduler has threads, while this one
+/// blocks as well.
+caf::behavior blocks_beside_others(caf::event_based_actor*) {
+  return {[](pid_atom) { return static_cast<int>(getpid()); },
+          [](list_atom) {
+            auto& system = actor_system();
+            auto others = static_cast<std::ptrdiff_t>(system.scheduler().num_workers());
+            auto there = std::make_shared<std::latch>(others);
+            for (std::ptrdiff_t i = 0; i < others; ++i)
+              system.spawn(
+                [](caf::event_based_actor*, const std::shared_ptr<std::latch>& all) {
+                  all->arrive_and_wait();
+                },
+                there);
+            return wait_until([&] { return there->try_wait(); });
+          }};
+}
+
+TEST_P(EveryActor, that_is_detached_has_a_thread_of_its_own) {
+  auto actor = spawn<blocks_beside_others>({.detached = true});
+  EXPECT_TRUE(ask<bool>(actor, list_atom::value));
+  if (in_process())
+    return;
+  // Also that which takes its place.
+  kill_job(actor);
+  auto again = std::optional<bool>();
+  EXPECT_TRUE(wait_until([&] {
+    caf::scoped_actor self{actor_system()};
+    self->request(actor, patience, list_atom::value)
+      .receive([&](bool there) { again = there; }, [](const caf::error&) {});
+    return again.has_value();
+  }));
+  EXPECT_EQ(again, true);
+}
+
 TEST_P(EveryActor, takes_and_answers_what_is_declared) {
   auto actor = spawn<counter>({}, 0);
   Order order{"tea", {1, 2.5}, actor};
@@ -203,25 +135,6 @@ TEST_P(EveryActor, answers_with_errors) {
   EXPECT_EQ(error, caf::sec::runtime_error);
   EXPECT_NE(actor_system().render(error).find("for a reason"), std::string::npos);
   EXPECT_EQ(error_of(actor, std::string("what?")), caf::sec::unexpected_message);
-}
-
-caf::behavior fails_to_start(caf::event_based_actor*, const std::string& why) {
-  throw std::runtime_error(why);
-}
-class NoActor : public caf::event_based_actor {
-public:
-  explicit NoActor(caf::actor_config& config) : event_based_actor(config) {
-    throw std::runtime_error("not today");
-  }
-  caf::behavior make_behavior() override { return {}; }
-};
-
-TEST_P(EveryActor, that_ends_as_it_starts_is_given_up) {
-  auto actor = spawn<fails_to_start>({}, "not today");
-  caf::scoped_actor self{actor_system()};
-  self->monitor(actor);
-  EXPECT_TRUE(await_down(self));
-  EXPECT_THROW(spawn<NoActor>(), RemoteError);
 }
 
 /// Sends what comes to another one, in any process.
@@ -297,121 +210,6 @@ TEST_P(EveryActor, has_many_requests_under_way) {
   EXPECT_EQ(sum, many);
 }
 
-TEST_P(EveryActor, is_monitored_to_its_final_end) {
-  auto actor = spawn<counter>({.restart = Restart::transient}, 0);
-  caf::scoped_actor self{actor_system()};
-  self->monitor(actor);
-  ask<int>(actor, add_atom::value, 1);
-  caf::anon_send(actor, quit_atom::value, false);
-  EXPECT_TRUE(wait_until([&] { return sum_with(actor, 7) == 7; })); // It started again.
-  caf::anon_send(actor, quit_atom::value, true);
-  EXPECT_EQ(await_down(self), caf::exit_reason::normal);
-  EXPECT_EQ(error_of(actor, add_atom::value, 1), caf::sec::request_receiver_down);
-}
-
-TEST_P(EveryActor, that_is_shut_down_does_not_start_again) {
-  auto actor = spawn<counter>({}, 0);
-  caf::scoped_actor self{actor_system()};
-  self->monitor(actor);
-  self->send_exit(actor, caf::exit_reason::user_shutdown);
-  EXPECT_EQ(await_down(self), caf::exit_reason::user_shutdown);
-}
-
-TEST_P(EveryActor, takes_linked_ones_along) {
-  auto actor = spawn<counter>({.restart = Restart::temporary}, 0);
-  auto here = actor_system().spawn(
-    [](caf::event_based_actor* self, const caf::actor& to) {
-      self->link_to(to);
-      return caf::behavior{[](int x) { return x; }};
-    },
-    actor);
-  EXPECT_EQ(ask<int>(here, 1), 1);
-  caf::scoped_actor self{actor_system()};
-  self->monitor(here);
-  caf::anon_send(actor, quit_atom::value, false);
-  EXPECT_EQ(await_down(self), caf::exit_reason::unhandled_exception);
-}
-
-TEST_P(EveryActor, lives_on_when_its_job_is_killed) {
-  if (in_process())
-    return;
-  auto actor = spawn<counter>({}, 40);
-  auto before = ask<int>(actor, pid_atom::value);
-  EXPECT_EQ(ask<int>(actor, add_atom::value, 1), 41);
-  for (int kills = 0; kills < 2; ++kills) {
-    kill_job(actor);
-    // What was sent too early may be lost with the job, and is told so.
-    EXPECT_TRUE(wait_until([&] { return sum_with(actor, 2) == 42; }));
-  }
-  EXPECT_NE(ask<int>(actor, pid_atom::value), before);
-}
-
-TEST_P(EveryActor, whose_job_is_lost_fails_the_requests_under_way) {
-  if (in_process())
-    return;
-  auto actor = spawn<counter>({}, 0);
-  auto pid = ask<int>(actor, pid_atom::value);
-  caf::error error;
-  caf::scoped_actor self{actor_system()};
-  auto held = self->request(actor, patience, hold_atom::value);
-  EXPECT_EQ(ask<int>(actor, add_atom::value, 1), 1); // So it has come.
-  kill(pid, SIGKILL);
-  held.receive([] { ADD_FAILURE() << "there is an answer"; },
-               [&](const caf::error& why) { error = why; });
-  EXPECT_EQ(error, caf::sec::request_receiver_down);
-}
-
-TEST_P(EveryActor, that_is_temporary_ends_with_its_job) {
-  if (in_process())
-    return;
-  auto actor = spawn<counter>({.restart = Restart::temporary}, 0);
-  caf::scoped_actor self{actor_system()};
-  self->monitor(actor);
-  kill_job(actor);
-  EXPECT_EQ(await_down(self), caf::exit_reason::remote_link_unreachable);
-}
-
-TEST_P(EveryActor, that_fails_too_often_is_given_up) {
-  auto actor = spawn<counter>({}, 0);
-  caf::scoped_actor self{actor_system()};
-  self->monitor(actor);
-  auto down = false;
-  EXPECT_TRUE(wait_until([&] { // Those that come to a dead one are lost.
-    self->send(actor, quit_atom::value, false);
-    self->receive([&](const caf::down_msg&) { down = true; }, caf::after(1ms) >> [] {});
-    return down;
-  }));
-}
-
-TEST_P(EveryActor, in_a_job_hears_of_the_end_of_another_one) {
-  auto actor = spawn<counter>({.restart = Restart::temporary}, 0);
-  constexpr auto watcher = [](caf::event_based_actor* self, const caf::actor& of,
-                              const caf::actor& to) -> caf::behavior {
-    self->set_down_handler([=](const caf::down_msg& down) {
-      self->send(to, down.reason == caf::exit_reason::normal);
-    });
-    self->monitor(of);
-    return {[](int x) { return x; }};
-  };
-  caf::scoped_actor self{actor_system()};
-  auto watching = spawn<watcher>({}, actor, caf::actor(self));
-  EXPECT_EQ(ask<int>(watching, 1), 1);
-  caf::anon_send(actor, quit_atom::value, true);
-  auto normal = false;
-  self->receive([&](bool was) { normal = was; },
-                caf::after(patience) >> [] { ADD_FAILURE() << "it heard nothing"; });
-  EXPECT_TRUE(normal);
-}
-
-TEST_P(EveryActor, ends_with_the_last_handle) {
-  if (in_process())
-    return;
-  auto actor = spawn<counter>({}, 0);
-  auto pid = ask<int>(actor, pid_atom::value);
-  actor = nullptr;
-  EXPECT_TRUE(wait_until([&] { return !lives(pid); }));
-}
-
 caf::behavior parent(caf::event_based_actor* self) {
   auto child = spawn<counter>({}, 40);
   return {[=](add_atom, int x) { return self->delegate(child, add_atom::value, x); }};
@@ -445,23 +243,6 @@ TEST_P(EveryActor, of_another_session_is_refused) {
   open(GetParam().config);
   Reader reader(bytes);
   EXPECT_THROW(unpack<caf::actor>(reader), Error);
-}
-
-TEST_P(EveryActor, tells_of_its_end_when_the_session_ends) {
-  auto actor = spawn<counter>({}, 0);
-  auto down = std::make_shared<std::atomic<bool>>(false);
-  auto watching = actor_system().spawn( // CAF ends what nobody has a handle to.
-    [down](caf::event_based_actor* self, const caf::actor& of) {
-      self->set_down_handler([=](const caf::down_msg&) {
-        *down = true;
-        self->quit();
-      });
-      self->monitor(of);
-      return caf::behavior{[](int) {}};
-    },
-    actor);
-  close();
-  EXPECT_TRUE(*down);
 }
 
 TEST_P(EveryActor, needs_resources_that_make_sense) {
