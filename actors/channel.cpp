@@ -47,16 +47,23 @@ void Channel::hand_out(const WaitingGet& get, Replies& replies) {
     return item.kept.empty() && (get.type.empty() || item.type == get.type) &&
            (bytes += item.bytes.size()) <= most_bytes_ahead;
   };
+  handed.alone = gets_.empty() && in_a_row_ > limits_.alone;
+  // Others who wait are left their shares.
+  auto most = handed.alone
+                ? get.ahead.most
+                : std::min(get.ahead.quick, items_.size() / (gets_.size() + 1));
   // Half of the room at most: it is used until the consumer tells of all of them.
-  auto most =
-    limits_.puts_wait ? std::min(get.most_ahead, limits_.items / 2) : get.most_ahead;
-  if (gets_.empty() && in_a_row_ > limits_.alone)
-    while (!items_.empty() && reply.ahead.size() < most &&
-           may_go_ahead(items_.front().item))
-      reply.ahead.push_back(hand());
+  most = limits_.puts_wait ? std::min(most, limits_.items / 2) : most;
+  most = get.cancelled ? 0 : most;
+  while (!items_.empty() && reply.ahead.size() < most &&
+         may_go_ahead(items_.front().item))
+    reply.ahead.push_back(hand());
   ahead_ += reply.ahead.size();
-  if (!reply.ahead.empty())
+  if (!reply.ahead.empty()) {
     ahead_at_.insert(get.who);
+    if (!handed.alone)
+      quick_.insert(get.who);
+  }
   handed.left = handed.items.size();
   handed.taken.resize(handed.left);
   out_[get.who] = std::move(handed);
@@ -82,7 +89,7 @@ void Channel::take_first(Handed& handed, std::size_t count) {
 Channel::HandedOut::iterator Channel::forget_if_taken(HandedOut::iterator at) {
   auto& [who, handed] = *at;
   if (handed.left == 0 || (handed.left == 1 && !handed.taken.front()))
-    ahead_at_.erase(who);
+    nothing_ahead(who);
   return handed.left == 0 ? out_.erase(at) : std::next(at);
 }
 
@@ -105,12 +112,20 @@ void Channel::refresh() {
     take_first(at->second, recorded_(at->first));
 }
 
+void Channel::nothing_ahead(const Asker& who) {
+  ahead_at_.erase(who);
+  quick_.erase(who);
+  slow_.erase(who);
+}
+
 void Channel::recall(Replies& replies) {
   if (gets_.empty() && polls_.empty())
     return;
+  auto somebody_goes = std::ranges::any_of(gets_, &WaitingGet::cancelled);
   for (auto& who : ahead_at_)
-    if (recalled_.insert(who).second) {
-      limits_.alone = std::min(2 * limits_.alone + 1, most_alone);
+    if ((somebody_goes || !quick_.contains(who)) && recalled_.insert(who).second) {
+      if (out_[who].alone)
+        limits_.alone = std::min(2 * limits_.alone + 1, most_alone);
       replies.push_back({who, Answer::recalled});
     }
 }
@@ -173,6 +188,9 @@ Channel::Replies Channel::unused(std::uint64_t process, std::size_t items) {
 Channel::Replies Channel::press(std::vector<Asker>& to_tell) {
   Replies replies;
   refresh();
+  for (auto& who : slow_)
+    quick_.erase(who);
+  slow_ = quick_;
   settle(replies);
   if (is_short()) {
     reclaim(replies);
@@ -262,11 +280,11 @@ Channel::Replies Channel::put_all(std::uint64_t process, std::vector<Item> items
   return replies;
 }
 
-Channel::Replies Channel::get(Asker who, std::string type, std::size_t most_ahead) {
+Channel::Replies Channel::get(Asker who, std::string type, ItemsAhead ahead) {
   Replies replies;
   in_a_row_ = who.process == asks_ ? in_a_row_ + 1 : 1;
   asks_ = who.process;
-  gets_.push_back({who, std::move(type), most_ahead});
+  gets_.push_back({who, std::move(type), ahead});
   settle(replies);
   return replies;
 }
@@ -304,7 +322,9 @@ Channel::Replies Channel::cancel(Asker who) {
   if (auto get = std::ranges::find(gets_, who, &WaitingGet::who);
       get != gets_.end() && !ahead_at_.empty()) {
     get->cancelled = true;
-    return {};
+    Replies replies;
+    recall(replies);
+    return replies;
   }
   auto waits = std::erase_if(gets_, [&](auto& get) { return get.who == who; }) +
                std::erase(polls_, who) + std::erase(joins_, who);
@@ -342,7 +362,7 @@ Channel::Replies Channel::took_first(Asker who, std::size_t count) {
 
 Channel::Replies Channel::give_back(Asker who, std::size_t first) {
   recalled_.erase(who);
-  ahead_at_.erase(who);
+  nothing_ahead(who);
   if (auto at = out_.find(who); at != out_.end()) {
     store_again(at->second, std::max<std::size_t>(first, 1));
     forget_if_taken(at);
@@ -375,6 +395,8 @@ Channel::Replies Channel::drop() {
   items_.clear();
   out_.clear();
   ahead_at_.clear();
+  quick_.clear();
+  slow_.clear();
   lent_.clear();
   bytes_ = ahead_ = lent_in_all_ = 0;
   settle(replies);
@@ -395,7 +417,8 @@ Channel::Replies Channel::gone(std::uint64_t process, const Taken& taken) {
     at = out_.erase(at);
   }
   std::erase_if(recalled_, is_its);
-  std::erase_if(ahead_at_, is_its);
+  for (auto* asked : {&ahead_at_, &quick_, &slow_})
+    std::erase_if(*asked, is_its);
   if (auto lent = lent_.find(process); lent != lent_.end()) {
     lent_in_all_ -= lent->second.items;
     lent_.erase(lent);

@@ -27,6 +27,12 @@ struct Item {
   static constexpr std::size_t item_overhead = 256;
 };
 
+/// How many others may come with an item that is asked for.
+struct ItemsAhead {
+  std::size_t most = 0;  ///< To who is alone,
+  std::size_t quick = 0; ///< and to one of several: what it takes in no time.
+};
+
 /// A first-in-first-out channel as its home sees it: items, those who wait for them and
 /// those who wait for room. It does nothing by itself: every member function says whom to
 /// answer what.
@@ -37,7 +43,8 @@ struct Item {
 /// A consumer that is alone for a while is sent items ahead with the one that it asked
 /// for. When somebody else asks they are recalled, and the consumer gives back what it
 /// has not taken. Nobody is given any until then, so that each gets those of one producer
-/// in their order.
+/// in their order. Of several consumers each is sent what it says it takes in no time, in
+/// turn; that is recalled only if it takes longer.
 ///
 /// A producer that puts often is lent room, for items that it need not ask for. When
 /// somebody else waits for room it is reclaimed, and the producer says what it has not
@@ -74,9 +81,8 @@ public:
   Replies put_all(std::uint64_t process, std::vector<Item> items);
   /// So much of what was lent is not used.
   Replies unused(std::uint64_t process, std::size_t items);
-  /// Answered with the first item. `type` empty: whatever it is. `most`: how many others
-  /// may come with it.
-  Replies get(Asker who, std::string type, std::size_t most_ahead = 0);
+  /// Answered with the first item. `type` empty: whatever it is.
+  Replies get(Asker who, std::string type, ItemsAhead ahead = {});
   Replies poll(Asker who);
   Replies join(Asker who);
   /// False: there were no more items than that.
@@ -100,10 +106,15 @@ public:
   /// recorded last.
   Replies gone(std::uint64_t process, const Taken& taken = nullptr);
 
-  /// Whether somebody waits for what others may have but need not.
+  /// Whether somebody waits for room that others may have but need not.
   bool is_short() const { return !puts_.empty() && (ahead_ > 0 || lent_in_all_ > 0); }
-  /// To be called if it is short for a while: asks back what is lent. Those whose answers
-  /// are in `to_tell` have items ahead: what they take next is to be told.
+  /// Whether somebody waits for a consumer to take what it said it takes in no time.
+  bool waits_for_quick() const {
+    return !quick_.empty() && !(gets_.empty() && polls_.empty());
+  }
+  /// To be called if one of them is so for a while: asks back what is lent, and what was
+  /// ahead at the last call. Those whose answers are in `to_tell` have items ahead: what
+  /// they take next is to be told.
   Replies press(std::vector<Asker>& to_tell);
 
 private:
@@ -119,7 +130,7 @@ private:
   struct WaitingGet {
     Asker who;
     std::string type;
-    std::size_t most_ahead = 0;
+    ItemsAhead ahead = {};
     bool cancelled = false; ///< As soon as nothing is on its way back.
   };
   /// An answer with items.
@@ -128,6 +139,7 @@ private:
     std::vector<bool> taken;
     std::size_t first = 0; ///< The first one that is not taken.
     std::size_t left = 0;  ///< How many are not.
+    bool alone = false;    ///< Its consumer was alone.
   };
   using HandedOut = std::map<Asker, Handed>;
   struct Lent {
@@ -147,6 +159,7 @@ private:
   void lend(std::uint64_t process, Replies& replies);
   void reclaim(Replies& replies);
   void hand_out(const WaitingGet& get, Replies& replies);
+  void nothing_ahead(const Asker& who);
   void recall(Replies& replies);
   void take(Handed& handed, std::size_t index);
   void take_first(Handed& handed, std::size_t count);
@@ -168,6 +181,8 @@ private:
   std::size_t ahead_ = 0;              ///< Items in these that were not asked for.
   std::set<Asker> ahead_at_;           ///< Requests of which some may not be taken.
   std::set<Asker> recalled_;           ///< Of these, whose were asked back.
+  std::set<Asker> quick_;              ///< And who is going to take them in no time,
+  std::set<Asker> slow_;               ///< but has had them at the last press().
   std::map<std::uint64_t, Lent> lent_; ///< Producers.
   std::size_t lent_in_all_ = 0;
   std::uint64_t asks_ = 0;   ///< The process that has asked last,

@@ -16,10 +16,10 @@ namespace {
 struct EndsAre {
   std::vector<std::uint64_t> numbers;
 };
-/// To itself: a put has waited for a while.
+/// To itself: somebody has waited for a while.
 struct Press {};
 
-/// How long a put waits before those are asked who may keep its room.
+/// How long one waits before those are asked who may keep the room or the items.
 constexpr std::chrono::milliseconds patience{1};
 
 } // namespace
@@ -57,7 +57,9 @@ struct ChannelState {
       [this, kind](const EndsAre& are) { set_ends(kind, are.numbers); },
       [this](ObjectAsk& ask) {
         asked(ask);
-        press_later();
+        if (std::ranges::any_of(channels, &Channel::is_short))
+          press_later();
+        look_for_slow();
       },
       [this](Press) { press(); },
       [this](const ProcessGone& gone) {
@@ -66,6 +68,7 @@ struct ChannelState {
         };
         for (auto& channel : channels)
           reply(channel, channel.gone(gone.process, taken));
+        look_for_slow();
       },
       [this](ObjectFreed freed) {
         if (auto* end = find(freed.number)) {
@@ -132,8 +135,12 @@ struct ChannelState {
     case AskKind::get: {
       Reader reader(ask.body.bytes());
       auto type = reader.empty() ? std::string() : reader.text();
-      auto most_ahead = reader.empty() ? 0 : reader.get<std::uint32_t>();
-      return reply(in(), in().get(ask.who, std::move(type), most_ahead));
+      ItemsAhead ahead;
+      if (!reader.empty()) {
+        ahead.most = reader.get<std::uint32_t>();
+        ahead.quick = reader.get<std::uint32_t>();
+      }
+      return reply(in(), in().get(ask.who, std::move(type), ahead));
     }
     case AskKind::poll:
       return reply(in(), in().poll(ask.who));
@@ -205,9 +212,13 @@ struct ChannelState {
   }
 
   void press_later() {
-    auto is_short = std::ranges::any_of(channels, &Channel::is_short);
-    if (is_short && !std::exchange(presses, true))
+    if (!std::exchange(presses, true))
       self->delayed_send(self, patience, Press{});
+  }
+
+  void look_for_slow() {
+    if (std::ranges::any_of(channels, &Channel::waits_for_quick))
+      press_later();
   }
 
   void press() {
@@ -219,6 +230,7 @@ struct ChannelState {
         if (auto ledger = space->ledger(who.process))
           ledger->ask(who.request);
     }
+    look_for_slow();
   }
 
   /// A queue can still be emptied; the end of a pipe is of no use any more.

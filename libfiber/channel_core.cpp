@@ -16,6 +16,11 @@ namespace fiber::detail {
 namespace {
 
 constexpr std::uint32_t most_ahead = 1023;
+/// What one of several consumers may be sent ahead: what it takes in so much time. One
+/// that needs longer for an item gets none, as others could work on them meanwhile.
+constexpr std::chrono::microseconds no_time{200};
+constexpr std::chrono::microseconds longest_quick{25};
+constexpr std::chrono::nanoseconds shortest_quick{200};
 /// Whose home is the driver, and whose steps a ledger can record.
 constexpr std::uint64_t driver = 0;
 
@@ -128,14 +133,16 @@ std::optional<TakenItem> ChannelCore::get(std::string_view type,
   if (auto item = take_ahead(type))
     return item;
   std::vector<std::size_t> told;
-  if (ledger_) {
-    std::lock_guard lock(mutex_);
-    told.swap(told_lines_);
-  }
   PackedItem body;
   Writer writer(body.bytes);
   writer.text(type);
-  writer.put(id().home == place_.objects->self() ? 0 : most_ahead);
+  if (id().home != place_.objects->self()) {
+    std::lock_guard lock(mutex_);
+    told.swap(told_lines_);
+    pace_.asks_again();
+    writer.put(most_ahead);
+    writer.put(pace_.quick());
+  }
   auto asked = ask(actors::AskKind::get, std::move(body), limit,
                    [self = std::static_pointer_cast<ChannelCore>(shared_from_this()),
                     type](std::uint64_t request, auto& answer) {
@@ -145,6 +152,11 @@ std::optional<TakenItem> ChannelCore::get(std::string_view type,
     ledger_->close(line);
   if (!asked)
     return std::nullopt;
+  {
+    std::lock_guard lock(mutex_);
+    pace_.answered = Clock::now();
+    pace_.by = std::this_thread::get_id();
+  }
   auto& answer = asked->answer;
   if (answer.what == actors::Answer::value)
     return TakenItem(std::static_pointer_cast<ChannelCore>(shared_from_this()),
@@ -162,6 +174,21 @@ void ChannelCore::fail_type(const std::string& is, std::string_view asked) {
 
 // -- what was sent ahead --
 
+void ChannelCore::Pace::asks_again() {
+  if (items == 0 || by != std::this_thread::get_id())
+    return;
+  auto now = std::max<Clock::duration>((Clock::now() - answered) / items, shortest_quick);
+  // Up slowly: it may have been the scheduler.
+  of_each = of_each == Clock::duration::max() ? now : std::min(now, 4 * of_each);
+  items = 0;
+}
+
+std::uint32_t ChannelCore::Pace::quick() const {
+  if (of_each > longest_quick)
+    return 0;
+  return static_cast<std::uint32_t>(no_time / of_each);
+}
+
 std::optional<TakenItem> ChannelCore::take_ahead(std::string_view type) {
   std::lock_guard lock(mutex_);
   if (ahead_.empty())
@@ -176,8 +203,12 @@ std::optional<TakenItem> ChannelCore::take_ahead(std::string_view type) {
 
 void ChannelCore::keep_ahead(std::uint64_t request, std::string_view type,
                              actors::ObjectAnswer& answer) {
-  if (answer.what == actors::Answer::value && answer.kept.empty())
-    begin_counting(request, 1);
+  if (answer.what == actors::Answer::value) {
+    if (answer.kept.empty())
+      begin_counting(request, 1);
+    std::lock_guard lock(mutex_);
+    pace_.items = 1;
+  }
   if (answer.what != actors::Answer::values)
     return;
   try {
@@ -193,6 +224,7 @@ void ChannelCore::keep_ahead(std::uint64_t request, std::string_view type,
     std::lock_guard lock(mutex_);
     for (std::uint32_t i = 1; i < items.size(); ++i)
       ahead_.push_back({request, i, std::move(items[i])});
+    pace_.items = items.size();
     ahead_type_ = type;
     answer.what = actors::Answer::value;
     answer.body = std::move(items.at(0));
@@ -213,6 +245,7 @@ void ChannelCore::give_back(std::uint64_t request) {
       last.push_back(std::move(item));
       return true;
     });
+    pace_.items -= std::min(pace_.items, last.size());
     if (auto at = counts_.find(request); at != counts_.end()) {
       at->second.items = std::min(at->second.items, first);
       if (at->second.taken >= at->second.items)

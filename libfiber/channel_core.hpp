@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "actors/channel_actor.hpp"
@@ -83,6 +84,18 @@ private:
   [[noreturn]] void fail(const actors::ObjectAnswer& answer) const;
   [[noreturn]] void fail_closed() const override;
 
+  /// How fast items are taken that are at hand: since the last answer.
+  struct Pace {
+    Clock::time_point answered = {};
+    std::size_t items = 0;
+    std::thread::id by = {}; ///< Others may work on earlier items meanwhile.
+    Clock::duration of_each = Clock::duration::max();
+
+    /// How many are going to be taken in no time.
+    std::uint32_t quick() const;
+    void asks_again();
+  };
+
   /// Sent with an item that was asked for.
   struct Ahead {
     std::uint64_t request = 0;
@@ -95,6 +108,7 @@ private:
   mutable std::mutex mutex_;
   std::deque<Ahead> ahead_;
   std::string ahead_type_; ///< Of all of them.
+  Pace pace_;
   Counts counts_;
   std::vector<std::size_t> told_lines_; ///< What they say is on its way.
   std::size_t room_ = 0;                ///< Items that may be put unasked.

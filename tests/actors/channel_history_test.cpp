@@ -49,7 +49,7 @@ public:
       while (!ahead_.empty())
         take_ahead(last);
       waiting_gets_.insert({last, ++request});
-      hear(channel_.get({last, request}, {}, draw(4)));
+      hear(channel_.get({last, request}, {}, {.most = draw(4)}));
       obey_recalls();
       ASSERT_FALSE(waiting_gets_.contains({last, request})) << "it hangs";
       take({{last, request}, 0});
@@ -91,7 +91,8 @@ private:
         return;
       Asker who{process, ++requests_};
       waiting_gets_.insert(who);
-      return hear(channel_.get(who, {}, draw(2) * draw(5)));
+      return hear(
+        channel_.get(who, {}, {.most = draw(2) * draw(5), .quick = draw(2) * draw(4)}));
     }
     case 5:
       if (!taken_.empty())

@@ -208,7 +208,7 @@ TEST(Channel, sends_items_ahead_while_nobody_else_waits) {
   Channel channel({.alone = 0});
   for (std::uint64_t i = 0; i < 4; ++i)
     channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
-  EXPECT_EQ(told(channel.get(get1, {}, 2)), "2.1:a+b+c");
+  EXPECT_EQ(told(channel.get(get1, {}, {.most = 2})), "2.1:a+b+c");
   EXPECT_EQ(channel.size(), 3U); // What was not asked for can be got by others.
 }
 
@@ -216,18 +216,19 @@ TEST(Channel, sends_nothing_ahead_to_who_was_alone_for_too_short_a_time) {
   Channel channel({.alone = 2});
   for (std::uint64_t i = 0; i < 6; ++i)
     channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
-  EXPECT_EQ(told(channel.get({2, 1}, {}, 2)), "2.1:a");
-  EXPECT_EQ(told(channel.get({3, 2}, {}, 2)), "3.2:b");
-  EXPECT_EQ(told(channel.get({3, 3}, {}, 2)), "3.3:c");
-  EXPECT_EQ(told(channel.get({3, 4}, {}, 1)), "3.4:d+e");
+  EXPECT_EQ(told(channel.get({2, 1}, {}, {.most = 2})), "2.1:a");
+  EXPECT_EQ(told(channel.get({3, 2}, {}, {.most = 2})), "3.2:b");
+  EXPECT_EQ(told(channel.get({3, 3}, {}, {.most = 2})), "3.3:c");
+  EXPECT_EQ(told(channel.get({3, 4}, {}, {.most = 1})), "3.4:d+e");
 }
 
 TEST(Channel, gives_nobody_later_items_than_those_it_has_recalled) {
   Channel channel({.alone = 0});
   for (std::uint64_t i = 0; i < 4; ++i)
     channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
-  EXPECT_EQ(told(channel.get(get1, {}, 2)), "2.1:a+b+c");
-  EXPECT_EQ(told(channel.get(get2, {}, 2)), "2.1:recalled"); // Though d is there.
+  EXPECT_EQ(told(channel.get(get1, {}, {.most = 2})), "2.1:a+b+c");
+  EXPECT_EQ(told(channel.get(get2, {}, {.most = 2})),
+            "2.1:recalled"); // Though d is there.
   EXPECT_EQ(told(channel.give_back(get1, 2)), "3.1:c");
 }
 
@@ -235,7 +236,7 @@ TEST(Channel, recalls_what_it_has_sent_ahead_for_who_waits) {
   Channel channel({.alone = 0});
   for (auto [who, text] : {std::pair{put1, "a"}, {put2, "b"}, {put3, "c"}})
     channel.put(who, item(text));
-  channel.get(get1, {}, 5);
+  channel.get(get1, {}, {.most = 5});
   channel.took(get1);
   EXPECT_EQ(told(channel.get(get2, {})), "2.1:recalled");
   EXPECT_EQ(told(channel.get({3, 2}, {})), ""); // Once.
@@ -248,7 +249,7 @@ TEST(Channel, does_not_cancel_who_waits_for_what_was_recalled) {
   Channel channel({.alone = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  channel.get(get1, {}, 5);
+  channel.get(get1, {}, {.most = 5});
   EXPECT_EQ(told(channel.get(get2, {})), "2.1:recalled");
   EXPECT_EQ(told(channel.cancel(get2)), "");
   EXPECT_EQ(told(channel.give_back(get1, 1)), "3.1:b");
@@ -260,7 +261,7 @@ TEST(Channel, cancels_when_nothing_has_come_back) {
   Channel channel({.alone = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  channel.get(get1, {}, 5);
+  channel.get(get1, {}, {.most = 5});
   channel.get(get2, {});
   EXPECT_EQ(told(channel.cancel(get2)), "");
   EXPECT_EQ(told(channel.took(get1, 1)), "3.1:cancelled");
@@ -271,28 +272,67 @@ TEST(Channel, recalls_for_who_asks_whether_there_is_anything) {
   Channel channel({.alone = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  channel.get(get1, {}, 5);
+  channel.get(get1, {}, {.most = 5});
   EXPECT_EQ(told(channel.poll(get2)), "2.1:recalled");
   EXPECT_EQ(told(channel.give_back(get1, 1)), "3.1:done");
   EXPECT_EQ(told(channel.get(get2, {})), "3.1:b");
+}
+
+TEST(Channel, sends_each_of_several_what_it_takes_in_no_time) {
+  Channel channel({});
+  for (std::uint64_t i = 0; i < 8; ++i)
+    channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
+  EXPECT_EQ(told(channel.get(get1, {}, {.quick = 1})), "2.1:a+b");
+  EXPECT_EQ(told(channel.get(get2, {}, {.quick = 5})), ""); // Waits for who is quick.
+  EXPECT_EQ(told(channel.get({4, 1}, {}, {.quick = 5})), "");
+  // Leaves the others who wait their shares.
+  EXPECT_EQ(told(channel.took_first(get1, 2)), "3.1:c+d+e");
+  EXPECT_EQ(told(channel.took_first(get2, 3)), "4.1:f+g+h");
+}
+
+TEST(Channel, recalls_from_who_is_not_as_quick_as_it_said) {
+  Channel channel({.alone = 1});
+  for (std::uint64_t i = 0; i < 5; ++i)
+    channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
+  std::vector<Asker> to_tell;
+  EXPECT_EQ(told(channel.get(get1, {}, {.quick = 2})), "2.1:a+b+c");
+  EXPECT_FALSE(channel.waits_for_quick());
+  EXPECT_EQ(told(channel.get(get2, {})), "");
+  EXPECT_TRUE(channel.waits_for_quick());
+  EXPECT_EQ(told(channel.press(to_tell)), ""); // It may have been sent just now.
+  EXPECT_EQ(told(channel.press(to_tell)), "2.1:recalled");
+  EXPECT_FALSE(channel.waits_for_quick());
+  EXPECT_EQ(told(channel.give_back(get1, 1)), "3.1:b");
+  // Who is alone is sent items no later for that.
+  EXPECT_EQ(told(channel.get({3, 2}, {}, {.most = 2})), "3.2:c+d+e");
+}
+
+TEST(Channel, recalls_from_who_is_quick_for_who_waits_no_longer) {
+  Channel channel({});
+  for (std::uint64_t i = 0; i < 3; ++i)
+    channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
+  EXPECT_EQ(told(channel.get(get1, {}, {.quick = 2})), "2.1:a+b+c");
+  EXPECT_EQ(told(channel.get(get2, {})), "");
+  EXPECT_EQ(told(channel.cancel(get2)), "2.1:recalled");
+  EXPECT_EQ(told(channel.give_back(get1, 2)), "3.1:c");
 }
 
 TEST(Channel, puts_back_what_a_dead_consumer_was_sent_ahead) {
   Channel channel({.alone = 0});
   for (auto [who, text] : {std::pair{put1, "a"}, {put2, "b"}, {put3, "c"}})
     channel.put(who, item(text));
-  channel.get(get1, {}, 5);
+  channel.get(get1, {}, {.most = 5});
   channel.took(get1);
   channel.took(get1, 1);
   channel.gone(2);
-  EXPECT_EQ(told(channel.get(get2, {}, 5)), "3.1:c");
+  EXPECT_EQ(told(channel.get(get2, {}, {.most = 5})), "3.1:c");
 }
 
 TEST(Channel, has_no_room_for_what_was_sent_ahead) {
   Channel channel({.items = 2, .puts_wait = true, .alone = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  EXPECT_EQ(told(channel.get(get1, {}, 5)), "2.1:a+b");
+  EXPECT_EQ(told(channel.get(get1, {}, {.most = 5})), "2.1:a+b");
   EXPECT_EQ(told(channel.put(put3, item("c"))), "1.3:done");
   EXPECT_EQ(told(channel.put({1, 4}, item("d"))), "");
   EXPECT_EQ(told(channel.took(get1, 1)), "1.4:done");
@@ -302,14 +342,14 @@ TEST(Channel, sends_nothing_of_another_type_ahead) {
   Channel channel({.alone = 0});
   channel.put(put1, item("a", "int"));
   channel.put(put2, item("b", "double"));
-  EXPECT_EQ(told(channel.get(get1, "int", 5)), "2.1:a");
+  EXPECT_EQ(told(channel.get(get1, "int", {.most = 5})), "2.1:a");
 }
 
 TEST(Channel, waits_at_its_end_for_what_was_sent_ahead) {
   Channel channel({.alone = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  channel.get(get1, {}, 5);
+  channel.get(get1, {}, {.most = 5});
   channel.took(get1);
   EXPECT_EQ(told(channel.close()), "");
   EXPECT_EQ(told(channel.get(get2, {})), "2.1:recalled");

@@ -55,6 +55,38 @@ TEST_P(QueueOfJobs, shares_items_among_all_who_want_them) {
   EXPECT_EQ(got, range(0, producers * each));
 }
 
+TEST_P(QueueOfJobs, goes_on_with_the_others_when_one_of_them_turns_slow) {
+  Numbers queue;
+  auto slow = async(
+    [](Numbers queue) {
+      std::vector<int> all;
+      while (all.size() < 5000)
+        all.push_back(queue.get());
+      note_and_wait("slow");
+      for (int i : consume(queue))
+        all.push_back(i);
+      return all;
+    },
+    queue);
+  auto quick = async(consume, queue);
+  auto items = 0;
+  for (auto last = false; !last; items += 1000) {
+    last = !notes("slow").empty();
+    EXPECT_TRUE(wait_until([&] { return queue.empty(); }));
+    produce(queue, items, items + 1000);
+  }
+  queue.put(-1);
+  auto got = quick.get();
+  note("go", "");
+  queue.put(-1);
+  auto rest = slow.get();
+  EXPECT_TRUE(in_order(got, items));
+  EXPECT_TRUE(in_order(rest, items));
+  got.insert(got.end(), rest.begin(), rest.end());
+  std::sort(got.begin(), got.end());
+  EXPECT_EQ(got, range(0, items));
+}
+
 TEST_P(QueueOfJobs, loses_nothing_when_consumers_are_killed) {
   constexpr int items = 3000;
   Numbers queue;
