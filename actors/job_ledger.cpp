@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 namespace fiber::actors {
@@ -115,15 +114,15 @@ void JobLedger::received(std::size_t item_bytes) {
 void JobLedger::write(std::uint64_t at, std::span<const std::byte> bytes) {
   auto from = static_cast<std::size_t>(at % ring_bytes);
   auto first = std::min(bytes.size(), ring_bytes - from);
-  std::memcpy(ring() + from, bytes.data(), first);
-  std::memcpy(ring(), bytes.data() + first, bytes.size() - first);
+  std::ranges::copy(bytes.first(first), ring() + from);
+  std::ranges::copy(bytes.subspan(first), ring());
 }
 
 void JobLedger::read(std::uint64_t at, std::span<std::byte> bytes) const {
   auto from = static_cast<std::size_t>(at % ring_bytes);
   auto first = std::min(bytes.size(), ring_bytes - from);
-  std::memcpy(bytes.data(), ring() + from, first);
-  std::memcpy(bytes.data() + first, ring(), bytes.size() - first);
+  auto second = std::copy_n(ring() + from, first, bytes.begin());
+  std::copy_n(ring(), bytes.size() - first, second);
 }
 
 // -- the end --
