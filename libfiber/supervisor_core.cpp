@@ -393,7 +393,7 @@ void SupervisorCore::closing() {
 }
 
 void SupervisorCore::release() {
-  std::lock_guard lock(mutex_);
+  // Under the session's gate, as all that use it. Who holds mutex_ may wait for that.
   actor_ = nullptr;
 }
 
