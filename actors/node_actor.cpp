@@ -21,11 +21,14 @@ namespace {
 constexpr int exit_protocol = 70, exit_initializer = 71;
 
 struct DeadlineTick {}; ///< To itself.
+struct PeersTick {};    ///< A peer is gone and may have been read to its end.
+constexpr std::chrono::milliseconds peers_interval{500};
 
 } // namespace
 } // namespace fiber::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::DeadlineTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::PeersTick)
 
 namespace fiber::actors {
 namespace {
@@ -39,6 +42,18 @@ struct NodeState {
     parts = std::move(with);
     return {
       [this](FromLink& from) { receive(from); },
+      [this](const FromPeer& from) {
+        read_of("another job", [&] {
+          parts.objects->heard_peer(from.process, from.link, from.message);
+        });
+      },
+      [this](PeerClosed closed) {
+        parts.objects->closed_peer(closed.process, closed.link);
+      },
+      [this](PeersTick) {
+        parts.objects->peers().end_dying();
+        await_dying();
+      },
       [this](SlotReady) {
         if (++ready == parts.slots.size() && !draining)
           send(Ready{parts.incarnation, static_cast<std::uint32_t>(parts.slots.size()),
@@ -70,12 +85,19 @@ struct NodeState {
   }
 
   void receive(FromLink& from) {
-    try {
+    read_of("the driver", [&] {
       Reader reader(from.message.bytes());
       while (!reader.empty())
         obey(read_op(reader), reader, from.message);
+    });
+  }
+
+  template <class F>
+  void read_of(const char* who, F read) {
+    try {
+      read();
     } catch (const std::exception& error) {
-      log().error("the driver sent what can't be read: {}", error.what());
+      log().error("{} sent what can't be read: {}", who, error.what());
       parts.abort(exit_protocol);
     }
   }
@@ -122,12 +144,29 @@ struct NodeState {
     case Op::object:
     case Op::object_retain:
     case Op::object_release:
-    case Op::process_gone:
       return parts.objects->heard(0, op, reader, whole);
+    case Op::process_gone:
+      parts.objects->heard(0, op, reader, whole);
+      return await_dying();
+    case Op::peer_listen:
+      return peers().listen(read_peer_call(reader));
+    case Op::peer_dial:
+      return peers().dial(read_peer_call(reader));
     default:
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
                   " is not for a node");
     }
+  }
+
+  PeerLinks& peers() {
+    if (!parts.peers)
+      throw Error("there are no other jobs");
+    return *parts.peers;
+  }
+
+  void await_dying() {
+    if (parts.objects->peers().dying())
+      self->delayed_send(self, peers_interval, PeersTick{});
   }
 
   void answer_probe() {

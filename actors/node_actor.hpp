@@ -13,6 +13,7 @@
 #include <caf/fwd.hpp>
 
 #include "actors/link_to_actor.hpp"
+#include "actors/peer_links.hpp"
 #include "actors/slot_worker.hpp"
 #include "wire/link.hpp"
 
@@ -40,6 +41,7 @@ struct NodeParts {
   std::function<void(int code)> abort;
   std::chrono::nanoseconds task_timeout{0};       ///< As the slots have it.
   std::shared_ptr<ObjectSpace> objects = nullptr; ///< The same.
+  std::shared_ptr<PeerLinks> peers = nullptr;     ///< Null: there are no other jobs.
 };
 
 /// The node within its job: hands the driver's tasks to the slots and answers for them.

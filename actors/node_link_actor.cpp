@@ -266,6 +266,8 @@ struct NodeLinkState {
     case Op::object:
     case Op::object_retain:
     case Op::object_release:
+    case Op::received:
+    case Op::peer_listens:
       return services->objects->heard(at.incarnation, op, reader, whole);
     default:
       throw Error("operation " + std::to_string(static_cast<int>(op)) +

@@ -25,6 +25,7 @@
 #include "actors/job_log.hpp"
 #include "actors/node_actor.hpp"
 #include "actors/node_boot.hpp"
+#include "actors/peer_links.hpp"
 #include "actors/process_exit.hpp"
 #include "actors/share_cache.hpp"
 #include "actors/this_job.hpp"
@@ -148,6 +149,24 @@ std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry
                     {boot.session, build_id(), boot.incarnation}, dial_limit, options);
 }
 
+/// A silent peer is not lost for that, only the link to it.
+std::shared_ptr<PeerLinks> peer_links(wire::Reactor& reactor, caf::actor_system& system,
+                                      const std::shared_ptr<ObjectSpace>& objects,
+                                      const std::shared_ptr<wire::Link>& driver,
+                                      const backends::JobEntry& entry,
+                                      const NodeBoot& boot) {
+  PeerLinks::Parts parts{
+    .reactor = &reactor, .system = &system, .objects = objects, .driver = driver};
+  parts.link.heartbeat_interval = boot.heartbeat_interval;
+  parts.link.silence_limit = 4 * boot.heartbeat_interval;
+  if (!boot.host.empty()) {
+    parts.identity = wire::Identity::unpack(entry.keys);
+    parts.hello = {boot.session, build_id(), boot.incarnation};
+    parts.driver_host = boot.host;
+  }
+  return std::make_shared<PeerLinks>(std::move(parts));
+}
+
 /// What does to tasks as they start what FIBER_CHAOS asks for; empty if that is nothing.
 /// The last run that a task is allowed is left alone.
 std::function<void(std::uint64_t, const TaskContext&)>
@@ -253,10 +272,12 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     std::shared_future<CallCode> initializer;
     if (boot.initializer)
       initializer = told.get_future().share();
+    auto peers = peer_links(reactor, system, objects, link, entry, boot);
     auto node =
       spawn_node(system, {boot.incarnation, link, slots,
                           [&told](CallCode code) { told.set_value(std::move(code)); },
-                          abort, boot.task_timeout, objects});
+                          abort, boot.task_timeout, objects, peers});
+    peers->tell(node);
     ShareCache::instance().connect(link, [&reactor] { reactor.leadership()->summon(); });
     if (boot.use == NodeUse::pool) // A process ends by it, unless its function says else.
       reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
@@ -268,6 +289,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     for (auto& thread : threads)
       thread.join();
     at_end();
+    objects->peers().settle(last_words); // A connection may end with bytes in it.
     link->flush(last_words);
     leave(exit_code);
   } catch (const wire::Unreachable& error) {

@@ -35,7 +35,8 @@ enum class Op : std::uint8_t {
   probe,     ///< answer with probed
   shared,    ///< padding, id, whether there is one, size and bytes of a shared value
   freed,     ///< id of a shared value that nobody holds any more
-  received,  ///< number of a parcel: what the handles in it stand for is held here now
+  received,  ///< number of a parcel: what the handles in it stand for is held here now;
+             ///< also from a node, of what it was sent for or by another job
   // node to driver
   ready,         ///< Ready
   results,       ///< TaskResults
@@ -56,7 +57,16 @@ enum class Op : std::uint8_t {
   object,         ///< ObjectMessage
   object_retain,  ///< HeldId: this process holds it
   object_release, ///< HeldId: this process has dropped it
-  process_gone    ///< incarnation: nothing of that process can be reached any more
+  process_gone,   ///< incarnation: nothing of that process can be reached any more
+  // for links of two jobs: driver to node
+  peer_listen, ///< PeerCall without a place: wait for that job to dial
+  peer_dial,   ///< PeerCall: dial that job
+  // node to driver
+  peer_listens, ///< PeerCall: there that job can dial
+  // node to node
+  peer_hello, ///< who dials, and the secret; so does the answer: it comes first
+  peer_ack,   ///< sequence number: so far all has arrived
+  peer_sync   ///< sequence number: answer with peer_ack as soon as that has arrived
 };
 
 /// So that a shared value begins at a multiple of 64 bytes of its message, and an array

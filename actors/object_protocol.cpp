@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/object_protocol.hpp"
 
+#include <utility>
+
 #include "actors/node_protocol.hpp"
 
 namespace fiber::actors {
+namespace {
+
+bool of_two_jobs(const ObjectMessage& message) {
+  return message.to != 0 && message.from != 0;
+}
+
+} // namespace
 
 void write(Writer& writer, const ObjectMessage& message) {
   writer.put(Op::object);
@@ -13,7 +22,23 @@ void write(Writer& writer, const ObjectMessage& message) {
   writer.put(message.request);
   writer.put(message.what);
   pack(writer, message.held);
+  if (!message.held.empty())
+    writer.put(message.parcel);
+  if (of_two_jobs(message)) {
+    writer.put(message.sequence);
+    writer.put(message.acknowledged);
+  }
   writer.size(message.body.size());
+}
+
+void send(wire::Link& link, const ObjectMessage& message, Haste haste) {
+  Bytes head;
+  Writer writer(head);
+  write(writer, message);
+  if (haste == Haste::soon)
+    link.send_soon(task_stream, std::move(head), message.body);
+  else
+    link.send(task_stream, std::move(head), message.body);
 }
 
 ObjectMessage read_object_message(Reader& reader, const Payload& whole) {
@@ -24,6 +49,12 @@ ObjectMessage read_object_message(Reader& reader, const Payload& whole) {
   message.request = reader.get<std::uint64_t>();
   message.what = reader.get<std::uint8_t>();
   message.held = unpack<std::vector<detail::HeldId>>(reader);
+  if (!message.held.empty())
+    message.parcel = reader.get<std::uint64_t>();
+  if (of_two_jobs(message)) {
+    message.sequence = reader.get<std::uint64_t>();
+    message.acknowledged = reader.get<std::uint64_t>();
+  }
   auto most = message.object == 0 ? static_cast<std::uint8_t>(Answer::unbegun)
                                   : static_cast<std::uint8_t>(AskKind::shut);
   if (message.what > most)

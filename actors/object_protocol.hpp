@@ -12,12 +12,15 @@
 #include "fiber/bytes.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/value.hpp"
+#include "wire/link.hpp"
 
 // What processes say to each other of objects: queues, pipes, locks, what a manager has.
-// Every such message goes by
-// way of the driver, on the one stream on which tasks, results and what is said of
-// holders go too. So whoever passes a handle on is heard to do so before it is heard to
-// drop its own.
+// A message with handles in it goes by way of the driver, on the one stream on which
+// tasks, results and what is said of holders go too. So whoever passes a handle on is
+// heard to do so before it is heard to drop its own. So may every other message, unless
+// the two processes are jobs that have a link of their own: see Peers. At each step the
+// sender keeps what the handles stand for until the next one has said that it holds that
+// (Op::received).
 
 namespace fiber::actors {
 
@@ -83,11 +86,16 @@ struct ObjectMessage {
   std::uint64_t request = 0;
   std::uint8_t what = 0;            ///< A AskKind or an Answer.
   std::vector<detail::HeldId> held; ///< What handles in `body` stand for.
+  std::uint64_t parcel = 0; ///< Not 0: who sent it here keeps those until `received`.
+  // Between two jobs; see PeerStream.
+  std::uint64_t sequence = 0;     ///< From 1, for each receiver.
+  std::uint64_t acknowledged = 0; ///< So far its receiver's own have arrived.
   Payload body;
 };
 
 void write(Writer& writer,
            const ObjectMessage& message); ///< All but `body`, which must follow.
+void send(wire::Link& link, const ObjectMessage& message, Haste haste);
 /// Throws Error on anything malformed.
 ObjectMessage read_object_message(Reader& reader, const Payload& whole);
 

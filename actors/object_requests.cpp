@@ -17,16 +17,6 @@ std::vector<detail::HeldId> ids_of(const detail::KeptObjects& kept) {
   return ids;
 }
 
-void send_message(wire::Link& link, const ObjectMessage& message, Haste haste) {
-  Bytes head;
-  Writer writer(head);
-  write(writer, message);
-  if (haste == Haste::soon)
-    link.send_soon(task_stream, std::move(head), message.body);
-  else
-    link.send(task_stream, std::move(head), message.body);
-}
-
 } // namespace
 
 std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Payload body,
@@ -38,6 +28,7 @@ std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Paylo
                         .request = 0,
                         .what = static_cast<std::uint8_t>(what),
                         .held = ids_of(kept),
+                        .parcel = 0,
                         .body = body};
   {
     std::lock_guard lock(mutex_);
@@ -53,7 +44,7 @@ std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Paylo
     ask_here({self_, request}, object.number, what, std::move(body), std::move(kept),
              haste);
   else
-    send(std::move(message), haste);
+    send(std::move(message), kept, haste);
   return request;
 }
 
@@ -68,8 +59,9 @@ void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request, AskK
           .request = request,
           .what = static_cast<std::uint8_t>(what),
           .held = {},
+          .parcel = 0,
           .body = std::move(body)},
-         haste);
+         {}, haste);
 }
 
 void ObjectSpace::tell_user(std::uint64_t number, const Asker& who, AskKind what,
@@ -80,6 +72,7 @@ void ObjectSpace::tell_user(std::uint64_t number, const Asker& who, AskKind what
         .request = who.request,
         .what = static_cast<std::uint8_t>(what),
         .held = {},
+        .parcel = 0,
         .body = std::move(body)});
 }
 
@@ -114,8 +107,9 @@ void ObjectSpace::answer(const Asker& who, ObjectAnswer answer, Haste haste) {
         .request = who.request,
         .what = static_cast<std::uint8_t>(answer.what),
         .held = ids_of(answer.kept),
+        .parcel = 0,
         .body = std::move(answer.body)},
-       haste);
+       answer.kept, haste);
 }
 
 void ObjectSpace::refuse(const Asker& who, std::string_view why) {
@@ -155,13 +149,19 @@ std::shared_ptr<wire::Link> ObjectSpace::link_to(std::uint64_t process) {
   return link == links_.end() ? nullptr : link->second;
 }
 
-void ObjectSpace::send(ObjectMessage message, Haste haste) {
+void ObjectSpace::send(ObjectMessage message, const detail::KeptObjects& kept,
+                       Haste haste) {
+  auto to_peer = self_ != driver && message.to != driver;
+  // The driver's own requests and answers bring word of what it holds anyway.
+  if (to_peer && !kept.empty())
+    message.parcel = park(kept);
   auto link = link_to(message.to);
-  if (!link) {
+  if (!link)
     bounce(message);
-    return;
-  }
-  send_message(*link, message, haste);
+  else if (to_peer)
+    peers_.send(std::move(message), haste);
+  else
+    actors::send(*link, message, haste);
 }
 
 bool ObjectSpace::flush_now() {
@@ -173,6 +173,7 @@ void ObjectSpace::flush() {
   if (self_ == driver)
     return; // With which all jobs end.
   constexpr std::chrono::seconds at_a_time{10};
+  peers_.flush();
   auto link = link_to(driver);
   while (link && link->backlog() > 0) {
     auto until = std::chrono::steady_clock::now() + at_a_time;

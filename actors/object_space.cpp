@@ -2,6 +2,7 @@
 #include "actors/object_space.hpp"
 
 #include <iterator>
+#include <type_traits>
 
 #include <caf/all.hpp>
 
@@ -16,7 +17,10 @@ void send_op(wire::Link& link, Op op, const T& field) {
   Bytes head;
   Writer writer(head);
   writer.put(op);
-  writer.put(field);
+  if constexpr (std::is_same_v<T, PeerCall>)
+    write(writer, field);
+  else
+    writer.put(field);
   link.send(task_stream, std::move(head));
 }
 
@@ -132,7 +136,9 @@ void ObjectSpace::dropped(const detail::HeldId& id) {
   auto known = others_.find(id);
   if (known != others_.end() && known->second.expired())
     others_.erase(known);
-  tell_holding_locked(Op::object_release, id);
+  // An object must not end before what was said to it last has arrived.
+  if (!peers_.release_later(id))
+    tell_holding_locked(Op::object_release, id);
 }
 
 void ObjectSpace::tell_holding_locked(Op op, const detail::HeldId& id) {
@@ -158,18 +164,23 @@ std::uint64_t ObjectSpace::park(detail::KeptObjects kept) {
   std::erase_if(kept, [](auto& object) {
     return object->held_id().home == detail::HeldId::shared_values;
   });
-  if (kept.empty())
-    return 0;
+  return park_for(driver, std::move(kept));
+}
+
+std::uint64_t ObjectSpace::park_for(std::uint64_t neighbour, detail::KeptObjects kept) {
   std::lock_guard lock(mutex_);
+  if (kept.empty() || !links_.contains(neighbour))
+    return 0;
   auto parcel = next_parcel_++;
-  parcels_[parcel] = std::move(kept);
+  parcels_[parcel] = {neighbour, std::move(kept)};
   return parcel;
 }
 
-void ObjectSpace::received(std::uint64_t parcel) {
-  detail::KeptObjects last; // Their ends take the lock again.
+void ObjectSpace::received(std::uint64_t from, std::uint64_t parcel) {
+  Parcel last; // Their ends take the lock again.
   std::lock_guard lock(mutex_);
-  if (auto known = parcels_.find(parcel); known != parcels_.end()) {
+  if (auto known = parcels_.find(parcel);
+      known != parcels_.end() && known->second.to == from) {
     last = std::move(known->second);
     parcels_.erase(known);
   }
@@ -183,8 +194,11 @@ bool ObjectSpace::on_lent_thread() const {
 
 void ObjectSpace::connect(std::uint64_t process, std::shared_ptr<wire::Link> link) {
   std::lock_guard lock(mutex_);
-  if (!closed_)
-    links_[process] = std::move(link);
+  if (closed_)
+    return;
+  if (self_ != driver)
+    peers_.connect(link);
+  links_[process] = std::move(link);
 }
 
 void ObjectSpace::bounce(const ObjectMessage& message) {
@@ -207,11 +221,15 @@ void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload
                   " comes from process " + std::to_string(from));
     if (!link_to(from))
       return; // It was declared dead.
-    if (message.to == self_)
-      return arrived(std::move(message));
-    if (self_ != driver)
+    if (self_ == driver && message.to != driver)
+      return relay(from, std::move(message));
+    if (message.to != self_)
       throw Error("a message for process " + std::to_string(message.to));
-    return relay(from, std::move(message));
+    if (self_ == driver || message.from == driver)
+      return arrived(std::move(message));
+    for (auto& next : peers_.arrived(std::move(message)))
+      arrived(std::move(next));
+    return;
   }
   case Op::object_retain: {
     auto id = reader.get<detail::HeldId>();
@@ -226,53 +244,97 @@ void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload
   }
   case Op::object_release: {
     auto id = reader.get<detail::HeldId>();
-    std::shared_ptr<const detail::Held> last; // Its end takes the lock again.
+    if (!peers_.dying())
+      return released(from, id);
     std::lock_guard lock(mutex_);
-    auto known = held_for_.find(from);
-    if (known == held_for_.end())
-      return;
-    auto held = known->second.find(id);
-    if (held == known->second.end() || --held->second.count > 0)
-      return;
-    last = std::move(held->second.handle);
-    known->second.erase(held);
+    late_releases_.push_back(id);
     return;
   }
-  case Op::process_gone:
-    return disconnect(reader.get<std::uint64_t>());
+  case Op::process_gone: {
+    auto process = reader.get<std::uint64_t>();
+    if (peers_.gone(process))
+      disconnect(process);
+    return;
+  }
+  case Op::peer_listens: {
+    auto call = read_peer_call(reader);
+    std::lock_guard lock(mutex_);
+    introduce_locked(Op::peer_dial, introductions_.listens(from, call));
+    return;
+  }
   case Op::received:
-    return received(reader.get<std::uint64_t>());
+    return received(from, reader.get<std::uint64_t>());
   default:
     throw Error("operation " + std::to_string(static_cast<int>(op)) +
                 " is not of objects");
   }
 }
 
+void ObjectSpace::released(std::uint64_t from, const detail::HeldId& id) {
+  std::shared_ptr<const detail::Held> last; // Its end takes the lock again.
+  std::lock_guard lock(mutex_);
+  auto known = held_for_.find(from);
+  if (known == held_for_.end())
+    return;
+  auto held = known->second.find(id);
+  if (held == known->second.end() || --held->second.count > 0)
+    return;
+  last = std::move(held->second.handle);
+  known->second.erase(held);
+}
+
 void ObjectSpace::relay(std::uint64_t from, ObjectMessage message) {
-  auto is_answer = message.object == 0;
-  auto took = !is_answer && static_cast<AskKind>(message.what) == AskKind::took;
-  Asker who{is_answer ? message.to : message.from, message.request};
-  Relayed now{is_answer ? from : message.to, !is_answer,
-              take_over(from, message.held, 0)};
-  Relayed last; // Their ends take the lock again.
+  auto kept = take_over(from, message.held, message.parcel);
   {
     std::lock_guard lock(mutex_);
-    if (auto known = relayed_.find(who); known != relayed_.end() && (is_answer || took)) {
-      last = std::move(known->second);
-      relayed_.erase(known);
-    }
     if (links_.contains(message.to)) {
       contacts_[message.to].insert(from);
       contacts_[from].insert(message.to);
-      if (!now.kept.empty())
-        std::swap(relayed_[who], now);
+      introduce_locked(Op::peer_listen, introductions_.passed_on(
+                                          message, std::chrono::steady_clock::now()));
     }
+    ++passed_on_.messages;
+    passed_on_.bytes += message.body.size();
   }
+  message.parcel = park_for(message.to, std::move(kept));
   send(std::move(message));
 }
 
+void ObjectSpace::introduce_locked(Op op, const std::optional<PeerCall>& call) {
+  if (!call)
+    return;
+  if (auto link = links_.find(call->to); link != links_.end())
+    send_op(*link->second, op, *call);
+}
+
+void ObjectSpace::heard_peer(std::uint64_t process, std::uint64_t link,
+                             const Payload& whole) {
+  for (auto& message : peers_.heard(process, link, whole))
+    arrived(std::move(message));
+}
+
+void ObjectSpace::closed_peer(std::uint64_t process, std::uint64_t link) {
+  if (!peers_.closed(process, link))
+    return;
+  disconnect(process);
+  if (peers_.dying())
+    return;
+  std::vector<detail::HeldId> late;
+  {
+    std::lock_guard lock(mutex_);
+    late.swap(late_releases_);
+  }
+  for (auto& id : late)
+    released(driver, id);
+}
+
+ObjectSpace::PassedOn ObjectSpace::passed_on() {
+  std::lock_guard lock(mutex_);
+  return passed_on_;
+}
+
 void ObjectSpace::arrived(ObjectMessage message) {
-  auto kept = take_over(message.from, message.held, 0);
+  auto kept = take_over(message.from, message.held, message.parcel);
   if (message.object == 0) {
     finish(message.from, message.request,
            {static_cast<Answer>(message.what), std::move(message.body), std::move(kept)});
@@ -299,16 +361,14 @@ void ObjectSpace::disconnect(std::uint64_t process) {
   std::set<std::shared_ptr<ObjectHome>> users;
   std::vector<std::shared_ptr<wire::Link>> others;
   std::shared_ptr<wire::Link> last;
-  std::vector<Relayed> relayed;
+  std::vector<Parcel> parcels;
   {
     std::lock_guard lock(mutex_);
-    // A home that has answered a get before its end has nothing to do with it any more,
-    // nor a producer with what it has put.
-    for (auto at = relayed_.begin(); at != relayed_.end();) {
-      auto ends = at->second.put ? at->second.home : at->first.process;
-      if (ends == process)
-        relayed.push_back(std::move(at->second));
-      at = ends == process ? relayed_.erase(at) : std::next(at);
+    for (auto at = parcels_.begin(); at != parcels_.end();) {
+      auto ends = at->second.to == process;
+      if (ends)
+        parcels.push_back(std::move(at->second));
+      at = ends ? parcels_.erase(at) : std::next(at);
     }
     if (auto known = links_.find(process); known != links_.end()) {
       last = std::move(known->second);
@@ -329,6 +389,7 @@ void ObjectSpace::disconnect(std::uint64_t process) {
       }
       contacts_.erase(process);
     }
+    introductions_.gone(process);
   }
   for (auto& link : others)
     send_op(*link, Op::process_gone, process);
@@ -345,8 +406,7 @@ void ObjectSpace::close() {
   std::map<std::uint64_t, Home> homes;
   std::map<std::uint64_t, Pending> pending;
   std::map<std::uint64_t, std::map<detail::HeldId, HeldThere>> held;
-  std::map<std::uint64_t, detail::KeptObjects> parcels;
-  std::map<Asker, Relayed> relayed;
+  std::map<std::uint64_t, Parcel> parcels;
   {
     std::unique_lock gate(gate_);
     std::lock_guard lock(mutex_);
@@ -355,7 +415,6 @@ void ObjectSpace::close() {
     pending.swap(pending_);
     held.swap(held_for_);
     parcels.swap(parcels_);
-    relayed.swap(relayed_);
   }
   for (auto& [request, asked] : pending)
     asked.done(request, {});

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <span>
@@ -20,6 +21,8 @@
 #include <caf/fwd.hpp>
 
 #include "actors/object_protocol.hpp"
+#include "actors/peer_introductions.hpp"
+#include "actors/peers.hpp"
 #include "fiber/callable.hpp"
 #include "wire/link.hpp"
 
@@ -100,7 +103,8 @@ private:
 
 /// The objects of one process and its way to those of others: who lives here, who holds
 /// what, which requests wait for an answer. A job has one neighbour, its driver; that has
-/// every job, and passes on what is meant for another one.
+/// every job, and passes on what is meant for another one. Jobs that say much to each
+/// other get a link of their own (Peers), which changes nothing of this but the way.
 ///
 /// Thread safety: any thread may call any member function.
 class ObjectSpace : public std::enable_shared_from_this<ObjectSpace> {
@@ -110,7 +114,7 @@ public:
   /// `self` is this process's incarnation, `shared` looks a shared value up.
   ObjectSpace(caf::actor_system& system, std::uint64_t self,
               std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared)
-    : system_(system), self_(self), shared_(std::move(shared)) {}
+    : system_(system), self_(self), shared_(std::move(shared)), peers_(self) {}
 
   std::uint64_t self() const { return self_; }
 
@@ -165,14 +169,26 @@ public:
   void disconnect(std::uint64_t process);
   /// Reads what follows an Op that is of objects. Throws Error on anything malformed.
   void heard(std::uint64_t from, Op op, Reader& reader, const Payload& whole);
-  /// What was just read from that neighbour had handles in it: holds what they stand for,
-  /// and then tells it so, if `parcel` is not 0.
+  /// What was just read from that process had handles in it: holds what they stand for,
+  /// and then tells the neighbour that sent it here so, if `parcel` is not 0.
   detail::KeptObjects take_over(std::uint64_t from,
                                 const std::vector<detail::HeldId>& held,
                                 std::uint64_t parcel);
   /// Keeps them until received() of that number; 0 if none of them needs it.
   std::uint64_t park(detail::KeptObjects kept);
-  void received(std::uint64_t parcel);
+  void received(std::uint64_t from, std::uint64_t parcel);
+
+  // -- of a job's peers: what their links bring, told by the thread that calls heard() --
+
+  Peers& peers() { return peers_; }
+  void heard_peer(std::uint64_t process, std::uint64_t link, const Payload& whole);
+  void closed_peer(std::uint64_t process, std::uint64_t link);
+
+  /// In the driver: what it has passed on from job to job.
+  struct PassedOn {
+    std::uint64_t messages = 0, bytes = 0;
+  };
+  PassedOn passed_on();
 
   /// Ends all objects that live here. What is asked from now on is answered at once.
   void close();
@@ -188,11 +204,10 @@ private:
     std::weak_ptr<ObjectHandle> handle;
     std::set<std::uint64_t> users; ///< Other processes that have asked it.
   };
-  /// What handles in a message stand for that was passed on, until its receiver holds
-  /// that: both ends may be gone before.
-  struct Relayed {
-    std::uint64_t home = 0;
-    bool put = false; ///< Else it was the answer to a get.
+  /// What handles in a message stand for, until the neighbour that it went to holds that:
+  /// who had sent it here may be gone before.
+  struct Parcel {
+    std::uint64_t to = 0;
     detail::KeptObjects kept;
   };
   struct Pending {
@@ -206,7 +221,10 @@ private:
   };
 
   void dropped(const detail::HeldId& id);
-  void send(ObjectMessage message, Haste haste = Haste::now);
+  /// `kept` is what its handles stand for.
+  void send(ObjectMessage message, const detail::KeptObjects& kept = {},
+            Haste haste = Haste::now);
+  std::uint64_t park_for(std::uint64_t neighbour, detail::KeptObjects kept);
   std::shared_ptr<ObjectHandle> handle_locked(const detail::HeldId& id);
   void tell_holding_locked(Op op, const detail::HeldId& id);
   /// To a process that can't be reached.
@@ -222,6 +240,8 @@ private:
   /// From a job to a channel that lives here.
   void arrived_puts(std::uint64_t from, Reader& reader, const Payload& whole);
   void use_last_of(std::uint64_t process);
+  void released(std::uint64_t from, const detail::HeldId& id);
+  void introduce_locked(Op op, const std::optional<PeerCall>& call);
 
   caf::actor_system& system_;
   const std::uint64_t self_;
@@ -233,14 +253,17 @@ private:
   std::map<std::uint64_t, Home> homes_;
   std::map<detail::HeldId, std::weak_ptr<ObjectHandle>> others_;
   std::map<std::uint64_t, Pending> pending_;
-  std::map<std::uint64_t, detail::KeptObjects> parcels_;
+  std::map<std::uint64_t, Parcel> parcels_;
   std::map<std::uint64_t, std::shared_ptr<wire::Link>> links_;
   std::map<std::uint64_t, std::map<detail::HeldId, HeldThere>> held_for_; ///< Neighbours.
   std::map<std::uint64_t, std::shared_ptr<JobLedger>> ledgers_;
   std::mutex put_order_; ///< What is recorded goes out in the same order.
-  std::map<Asker, Relayed> relayed_;
   std::map<std::uint64_t, std::set<std::uint64_t>>
     contacts_; ///< Processes that a neighbour has exchanged messages with.
+  PassedOn passed_on_;
+  PeerIntroductions introductions_;
+  Peers peers_; ///< Has a lock of its own, which is taken after this one's.
+  std::vector<detail::HeldId> late_releases_; ///< What the driver does not hold any more.
 };
 
 } // namespace fiber::actors

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/peers.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "actors/node_protocol.hpp"
+#include "wire/log.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// A dead process's connection is closed at once; one that is cut off, or stopped, says
+/// nothing.
+constexpr std::chrono::seconds patience{1};
+constexpr std::chrono::seconds flush_at_a_time{10}, cut_limit{2};
+
+template <class T>
+void send_op(wire::Link& link, Op op, const T& field) {
+  Bytes head;
+  Writer writer(head);
+  writer.put(op);
+  writer.put(field);
+  link.send(task_stream, std::move(head));
+}
+
+} // namespace
+
+void Peers::connect(std::shared_ptr<wire::Link> driver) {
+  std::lock_guard lock(mutex_);
+  driver_ = std::move(driver);
+}
+
+// -- sending --
+
+void Peers::send(ObjectMessage message, Haste haste) {
+  std::shared_ptr<wire::Link> link;
+  {
+    std::lock_guard lock(mutex_);
+    auto& peer = peers_[message.to];
+    link = peer.stream.number(message, peer.both) ? peer.link : driver_;
+  }
+  // Another thread's may overtake it here: the receiver puts them in order. If the peer's
+  // link is cut it is sent again.
+  if (link)
+    actors::send(*link, message, haste);
+}
+
+bool Peers::release_later(const detail::HeldId& object) {
+  std::lock_guard lock(mutex_);
+  auto known = peers_.find(object.home);
+  if (known == peers_.end() || !known->second.stream.hold_back(object))
+    return false;
+  if (auto& [process, peer] = *known; peer.link)
+    send_op(*peer.link, Op::peer_sync, peer.stream.unacknowledged());
+  return true;
+}
+
+void Peers::flush() {
+  std::vector<std::pair<std::uint64_t, std::shared_ptr<wire::Link>>> links;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& [process, peer] : peers_)
+      if (peer.both)
+        links.emplace_back(process, peer.link);
+  }
+  for (auto& each : links)
+    for (auto until = Clock::now(); !each.second->flush(flush_at_a_time);) {
+      until += flush_at_a_time;
+      if (Clock::now() >= until)
+        continue; // It takes its time.
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, cut_limit, [&] {
+        auto known = peers_.find(each.first);
+        return known == peers_.end() || known->second.link != each.second;
+      });
+      break; // All of it goes by way of the driver now.
+    }
+}
+
+bool Peers::settle(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  for (auto& [process, peer] : peers_)
+    if (auto last = peer.stream.unacknowledged(); last > 0 && peer.link)
+      send_op(*peer.link, Op::peer_sync, last);
+  return changed_.wait_for(lock, limit, [&] {
+    return std::none_of(peers_.begin(), peers_.end(), [](auto& each) {
+      return each.second.stream.unacknowledged() > 0;
+    });
+  });
+}
+
+// -- what comes --
+
+std::vector<ObjectMessage> Peers::arrived(ObjectMessage message) {
+  std::lock_guard lock(mutex_);
+  auto& peer = peers_[message.from];
+  auto ready = peer.stream.arrived(std::move(message));
+  look_after_locked(peer);
+  return ready;
+}
+
+std::vector<ObjectMessage> Peers::heard(std::uint64_t process, std::uint64_t link,
+                                        const Payload& whole) {
+  std::vector<ObjectMessage> ready;
+  std::lock_guard lock(mutex_);
+  auto known = peers_.find(process);
+  if (known == peers_.end() || known->second.number != link || !known->second.link)
+    return ready; // It is gone, or the link is: all that counts is sent again.
+  auto& peer = known->second;
+  peer.both = true;
+  try {
+    read_locked(process, peer, whole, ready);
+  } catch (const std::exception& error) {
+    log().warn("the link to job {} is closed: it sent what can't be read: {}", process,
+               error.what());
+    peer.link->close();
+  }
+  look_after_locked(peer);
+  changed_.notify_all();
+  return ready;
+}
+
+void Peers::read_locked(std::uint64_t process, Peer& peer, const Payload& whole,
+                        std::vector<ObjectMessage>& ready) {
+  for (Reader reader(whole.bytes()); !reader.empty();)
+    switch (auto op = read_op(reader)) {
+    case Op::object: {
+      auto message = read_object_message(reader, whole);
+      if (message.from != process || message.to != self_ || !message.held.empty())
+        throw Error("a message that must come by way of the driver");
+      auto next = peer.stream.arrived(std::move(message));
+      std::move(next.begin(), next.end(), std::back_inserter(ready));
+      break;
+    }
+    case Op::peer_ack:
+      peer.stream.acknowledged(reader.get<std::uint64_t>());
+      break;
+    case Op::peer_sync:
+      peer.stream.sync(reader.get<std::uint64_t>());
+      break;
+    default:
+      throw Error("operation " + std::to_string(static_cast<int>(op)) +
+                  " is not for a peer");
+    }
+}
+
+void Peers::look_after_locked(Peer& peer) {
+  for (auto& object : peer.stream.due())
+    if (driver_)
+      send_op(*driver_, Op::object_release, object);
+  if (!peer.link)
+    return;
+  if (auto upto = peer.stream.ack_due())
+    send_op(*peer.link, Op::peer_ack, *upto);
+}
+
+void Peers::connected(std::uint64_t process, std::uint64_t number,
+                      std::shared_ptr<wire::Link> link, bool both) {
+  std::lock_guard lock(mutex_);
+  auto& peer = peers_[process];
+  if (peer.gone)
+    return link->close();
+  if (peer.link) { // The peer knew before us that it is cut.
+    peer.link->close();
+    cut_locked(peer);
+  }
+  peer.link = std::move(link);
+  peer.number = number;
+  peer.both = both;
+  if (both) // It learns so by what comes first.
+    send_op(*peer.link, Op::peer_ack, std::uint64_t{0});
+}
+
+bool Peers::linked(std::uint64_t process) const {
+  std::lock_guard lock(mutex_);
+  auto known = peers_.find(process);
+  return known != peers_.end() && known->second.link;
+}
+
+void Peers::cut_locked(Peer& peer) {
+  peer.link = nullptr;
+  peer.both = false;
+  for (auto& message : peer.stream.again())
+    if (driver_ && !peer.gone)
+      actors::send(*driver_, message, Haste::now);
+  look_after_locked(peer);
+  changed_.notify_all();
+}
+
+bool Peers::closed(std::uint64_t process, std::uint64_t link) {
+  std::lock_guard lock(mutex_);
+  auto known = peers_.find(process);
+  if (known == peers_.end() || known->second.number != link || !known->second.link)
+    return false;
+  cut_locked(known->second);
+  auto gone = known->second.gone.has_value();
+  if (gone)
+    peers_.erase(known);
+  return gone;
+}
+
+// -- deaths --
+
+bool Peers::gone(std::uint64_t process) {
+  std::lock_guard lock(mutex_);
+  auto known = peers_.find(process);
+  if (known == peers_.end())
+    return true;
+  auto& peer = known->second;
+  if (!peer.link) {
+    peers_.erase(known);
+    return true;
+  }
+  if (!peer.gone)
+    peer.gone = Clock::now();
+  return false;
+}
+
+bool Peers::dying() const {
+  std::lock_guard lock(mutex_);
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [](auto& each) { return each.second.gone.has_value(); });
+}
+
+void Peers::end_dying() {
+  std::lock_guard lock(mutex_);
+  for (auto& [process, peer] : peers_)
+    if (peer.gone && Clock::now() - *peer.gone >= patience)
+      peer.link->close();
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "wire/unique_fd.hpp"
+
+// The sockets by which a job talks to other jobs, taken from it while it runs: what is
+// done to them is done to the job.
+
+namespace fiber::e2e {
+
+/// Those of its links, with this process's own descriptors for them.
+std::vector<UniqueFd> peer_links(pid_t job);
+/// Those at which it listens.
+std::vector<UniqueFd> peer_doors(pid_t job);
+/// Connects to such a door as anybody could.
+UniqueFd knock(const UniqueFd& door);
+/// Whether the other end closes it, within the deadline.
+bool is_closed(const UniqueFd& socket);
+
+/// Cuts all links of the job, and with them what they had brought that it had not read.
+/// Returns how many bytes those were. With `some`, waits until there are any.
+std::size_t cut_peer_links(pid_t job, bool some);
+
+} // namespace fiber::e2e
