@@ -51,6 +51,7 @@ struct NodeState {
         parts.objects->closed_peer(closed.process, closed.link);
       },
       [this](PeersTick) {
+        awaiting_dying = false;
         parts.objects->peers().end_dying();
         await_dying();
       },
@@ -145,9 +146,13 @@ struct NodeState {
     case Op::object_retain:
     case Op::object_release:
       return parts.objects->heard(0, op, reader, whole);
-    case Op::process_gone:
+    case Op::process_gone: {
+      auto rest = reader;
+      if (parts.peers)
+        parts.peers->forget(rest.get<std::uint64_t>());
       parts.objects->heard(0, op, reader, whole);
       return await_dying();
+    }
     case Op::peer_listen:
       return peers().listen(read_peer_call(reader));
     case Op::peer_dial:
@@ -165,7 +170,7 @@ struct NodeState {
   }
 
   void await_dying() {
-    if (parts.objects->peers().dying())
+    if (parts.objects->peers().dying() && !std::exchange(awaiting_dying, true))
       self->delayed_send(self, peers_interval, PeersTick{});
   }
 
@@ -239,7 +244,8 @@ struct NodeState {
   NodeParts parts;
   std::size_t ready = 0;
   bool draining = false;
-  bool watching = false; ///< A DeadlineTick is under way.
+  bool watching = false;       ///< A DeadlineTick is under way,
+  bool awaiting_dying = false; ///< and a PeersTick.
   std::unordered_map<std::uint64_t, std::shared_ptr<const CallCode>> calls;
 };
 

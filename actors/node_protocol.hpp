@@ -202,6 +202,18 @@ void write(Writer& writer, const Failure& failure);
 void write(Writer& writer, const LogRecord& record);
 void write(Writer& writer, Op op); ///< An operation without fields.
 void write(Writer& writer, Op op, std::uint64_t id);
+/// Sends an operation with one field.
+template <class T>
+void send_op(wire::Link& link, Op op, const T& field) {
+  Bytes head;
+  Writer writer(head);
+  writer.put(op);
+  if constexpr (requires { write(writer, field); })
+    write(writer, field);
+  else
+    writer.put(field);
+  link.send(task_stream, std::move(head));
+}
 
 Op read_op(Reader& reader); ///< Throws Error on a value that is none.
 /// These read what write() wrote behind the Op. `whole` owns the bytes that `reader`

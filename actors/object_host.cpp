@@ -291,7 +291,7 @@ void ObjectHost::obey(Strand& strand, Request& request) {
         std::lock_guard lock(mutex_);
         strands_.erase(strand.number);
       }
-      return objects_->answer(request.who, {.what = Answer::done});
+      return reply(request.who, {.what = Answer::done});
     }
     case detail::ObjectOp::restore: {
       auto open =
@@ -300,7 +300,7 @@ void ObjectHost::obey(Strand& strand, Request& request) {
       Writer result(ignored);
       Reader none{std::span<const std::byte>()};
       open(reader)->run(none, result);
-      return objects_->answer(request.who, {.what = Answer::done});
+      return reply(request.who, {.what = Answer::done});
     }
     case detail::ObjectOp::stop: {
       std::unique_lock lock(mutex_);
@@ -308,7 +308,7 @@ void ObjectHost::obey(Strand& strand, Request& request) {
       lock.unlock();
       stop();
     }
-      return objects_->answer(request.who, {.what = Answer::done});
+      return reply(request.who, {.what = Answer::done});
     case detail::ObjectOp::ready:
       break;
     }
@@ -329,7 +329,7 @@ void ObjectHost::create(Strand& strand, Reader& reader, const Request& request,
     std::lock_guard lock(mutex_);
     strand.object = std::move(object);
   }
-  objects_->answer(request.who, {.what = Answer::done}, Haste::soon);
+  reply(request.who, {.what = Answer::done}, Haste::soon);
 }
 
 void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
@@ -348,7 +348,13 @@ void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
     std::lock_guard lock(mutex_);
     answers_.keep(request.who, answer.kept);
   }
-  objects_->answer(request.who, std::move(answer), Haste::soon);
+  reply(request.who, std::move(answer), Haste::soon);
+}
+
+/// Heard behind what the call has sent.
+void ObjectHost::reply(const Asker& who, ObjectAnswer answer, Haste haste) {
+  objects_->settle_others(who.process);
+  objects_->answer(who, std::move(answer), haste);
 }
 
 /// Tells of the exception that is being handled.
@@ -356,7 +362,7 @@ void ObjectHost::fail(const Asker& who) {
   Bytes bytes;
   Writer writer(bytes);
   write(writer, capture_failure());
-  objects_->answer(who, {.what = Answer::failed, .body = Payload(std::move(bytes))});
+  reply(who, {.what = Answer::failed, .body = Payload(std::move(bytes))});
 }
 
 // -- as a task --

@@ -85,6 +85,7 @@ private:
   void obey(Strand& strand, Request& request);
   void create(Strand& strand, Reader& reader, const Request& request, bool again);
   void call(Strand& strand, Reader& reader, const Request& request);
+  void reply(const Asker& who, ObjectAnswer answer, Haste haste = Haste::now);
   void fail(const Asker& who);
   void cancel(const Asker& who);
   void stop();

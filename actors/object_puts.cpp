@@ -35,6 +35,7 @@ bool ObjectSpace::put(const detail::HeldId& object, std::span<const std::byte> i
   auto link = link_to(driver);
   if (!own || !link || item.size() > most_recorded)
     return false;
+  settle_others(driver);
   Bytes head, part;
   Writer begin(head), sized(part);
   begin.put(Op::puts);
@@ -43,7 +44,7 @@ bool ObjectSpace::put(const detail::HeldId& object, std::span<const std::byte> i
   sized.raw(item.data(), item.size());
   std::lock_guard lock(put_order_);
   if (!own->put(object.number, item)) {
-    flush();
+    flush(driver);
     own->sent();
     own->put(object.number, item);
   }

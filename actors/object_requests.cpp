@@ -28,7 +28,6 @@ std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Paylo
                         .request = 0,
                         .what = static_cast<std::uint8_t>(what),
                         .held = ids_of(kept),
-                        .parcel = 0,
                         .body = body};
   {
     std::lock_guard lock(mutex_);
@@ -59,7 +58,6 @@ void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request, AskK
           .request = request,
           .what = static_cast<std::uint8_t>(what),
           .held = {},
-          .parcel = 0,
           .body = std::move(body)},
          {}, haste);
 }
@@ -72,7 +70,6 @@ void ObjectSpace::tell_user(std::uint64_t number, const Asker& who, AskKind what
         .request = who.request,
         .what = static_cast<std::uint8_t>(what),
         .held = {},
-        .parcel = 0,
         .body = std::move(body)});
 }
 
@@ -107,7 +104,6 @@ void ObjectSpace::answer(const Asker& who, ObjectAnswer answer, Haste haste) {
         .request = who.request,
         .what = static_cast<std::uint8_t>(answer.what),
         .held = ids_of(answer.kept),
-        .parcel = 0,
         .body = std::move(answer.body)},
        answer.kept, haste);
 }
@@ -169,11 +165,17 @@ bool ObjectSpace::flush_now() {
   return link && link->flush(std::chrono::milliseconds(0));
 }
 
-void ObjectSpace::flush() {
+void ObjectSpace::settle_others(std::uint64_t to) {
+  if (!on_lent_thread()) // Which may be the one that hears of it.
+    peers_.settle_others(to);
+}
+
+void ObjectSpace::flush(std::uint64_t to) {
   if (self_ == driver)
     return; // With which all jobs end.
   constexpr std::chrono::seconds at_a_time{10};
-  peers_.flush();
+  if (to != driver)
+    peers_.flush(to);
   auto link = link_to(driver);
   while (link && link->backlog() > 0) {
     auto until = std::chrono::steady_clock::now() + at_a_time;

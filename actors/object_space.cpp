@@ -2,29 +2,14 @@
 #include "actors/object_space.hpp"
 
 #include <iterator>
-#include <type_traits>
 
 #include <caf/all.hpp>
 
 #include "actors/borrowed_thread.hpp"
 #include "actors/node_protocol.hpp"
+#include "wire/log.hpp"
 
 namespace fiber::actors {
-namespace {
-
-template <class T>
-void send_op(wire::Link& link, Op op, const T& field) {
-  Bytes head;
-  Writer writer(head);
-  writer.put(op);
-  if constexpr (std::is_same_v<T, PeerCall>)
-    write(writer, field);
-  else
-    writer.put(field);
-  link.send(task_stream, std::move(head));
-}
-
-} // namespace
 
 ObjectHandle::~ObjectHandle() {
   if (auto space = space_.lock())
@@ -310,7 +295,11 @@ void ObjectSpace::introduce_locked(Op op, const std::optional<PeerCall>& call) {
 void ObjectSpace::heard_peer(std::uint64_t process, std::uint64_t link,
                              const Payload& whole) {
   for (auto& message : peers_.heard(process, link, whole))
-    arrived(std::move(message));
+    try {
+      arrived(std::move(message));
+    } catch (const std::exception& error) {
+      log().warn("job {} sent what can't be read: {}", process, error.what());
+    }
 }
 
 void ObjectSpace::closed_peer(std::uint64_t process, std::uint64_t link) {

@@ -153,8 +153,11 @@ public:
   /// In a job with a ledger: puts an item into a channel of the driver. It is there even
   /// if this process ends now. False if this is not possible for it.
   bool put(const detail::HeldId& object, std::span<const std::byte> item);
-  /// In a job: waits until what was sent is out of this process.
-  void flush();
+  /// In a job: waits until what was sent to that process is out of this one.
+  void flush(std::uint64_t to);
+  /// In a job: waits until what was flushed to others has arrived. To be called before
+  /// anything is said that must not be heard before that.
+  void settle_others(std::uint64_t to);
   /// Without waiting: whether it is.
   bool flush_now();
   /// Whether this thread runs actors, or what links bring: it must not wait for either.

@@ -55,8 +55,7 @@ public:
     log().debug("the link to {} is closed: {}", who_, reason);
     if (process_ != 0)
       deliver(*of_->parts_.system, of_->node_, PeerClosed{process_, number_});
-    else if (!refused_)
-      refuse(reason);
+    refused_ = true;
     link_ = nullptr; // Which holds this.
   }
   void end_of_patience() {
@@ -120,7 +119,7 @@ private:
 };
 
 template <class F>
-void PeerLinks::in_background(F f) {
+bool PeerLinks::in_background(F f) {
   auto run = [self = shared_from_this(), f = std::move(f)] {
     try {
       f(*self);
@@ -130,8 +129,10 @@ void PeerLinks::in_background(F f) {
   };
   try {
     std::thread(std::move(run)).detach();
+    return true;
   } catch (const std::system_error& error) {
     log().debug("no link to another job: {}", error.what());
+    return false;
   }
 }
 
@@ -156,7 +157,10 @@ void PeerLinks::listen(const PeerCall& call) {
     if (waiting_.size() > 1)
       return;
   }
-  in_background([](PeerLinks& self) { self.open_door(); });
+  if (in_background([](PeerLinks& self) { self.open_door(); }))
+    return;
+  std::lock_guard lock(mutex_);
+  waiting_.clear(); // They may be called again.
 }
 
 void PeerLinks::open_door() {
@@ -205,6 +209,11 @@ void PeerLinks::tell_driver_locked(PeerCall call) {
   writer.put(Op::peer_listens);
   write(writer, call);
   parts_.driver->send(task_stream, std::move(head));
+}
+
+void PeerLinks::forget(std::uint64_t process) {
+  std::lock_guard lock(mutex_);
+  expected_.erase(process);
 }
 
 void PeerLinks::greeted(const std::string& who, std::shared_ptr<wire::Link> link) {

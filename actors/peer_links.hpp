@@ -61,12 +61,15 @@ public:
   void listen(const PeerCall& call);
   /// Op::peer_dial.
   void dial(const PeerCall& call);
+  /// That process is gone, as the driver says: it may not dial any more.
+  void forget(std::uint64_t process);
 
 private:
   class Handler;
 
+  /// False if there is no thread for it.
   template <class F>
-  void in_background(F f);
+  bool in_background(F f);
   void open_door();
   void tell_driver_locked(PeerCall call);
   void greeted(const std::string& who, std::shared_ptr<wire::Link> link);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace fiber::actors {
 namespace {
@@ -22,16 +23,13 @@ bool PeerStream::number(ObjectMessage& message, bool direct) {
   if (!direct || !message.held.empty())
     return false;
   kept_.push_back(message);
-  kept_bytes_ += message.body.size();
   return true;
 }
 
 void PeerStream::acknowledged(std::uint64_t upto) {
   acknowledged_ = std::max(acknowledged_, std::min(upto, sent_));
-  while (!kept_.empty() && kept_.front().sequence <= acknowledged_) {
-    kept_bytes_ -= kept_.front().body.size();
+  while (is_open(acknowledged_))
     kept_.pop_front();
-  }
 }
 
 std::uint64_t PeerStream::unacknowledged() const {
@@ -42,7 +40,6 @@ std::vector<ObjectMessage> PeerStream::again() {
   std::vector<ObjectMessage> messages(std::move_iterator(kept_.begin()),
                                       std::move_iterator(kept_.end()));
   kept_.clear();
-  kept_bytes_ = 0;
   for (auto& message : messages)
     message.acknowledged = received_;
   return messages;
@@ -57,8 +54,7 @@ bool PeerStream::hold_back(const detail::HeldId& release) {
 
 std::vector<detail::HeldId> PeerStream::due() {
   std::vector<detail::HeldId> releases;
-  while (!releases_.empty() &&
-         (kept_.empty() || releases_.front().first < kept_.front().sequence)) {
+  while (!releases_.empty() && !is_open(releases_.front().first)) {
     releases.push_back(releases_.front().second);
     releases_.pop_front();
   }
@@ -100,6 +96,14 @@ std::optional<std::uint64_t> PeerStream::ack_due() {
   told_ = received_;
   untold_bytes_ = 0;
   return received_;
+}
+
+std::vector<std::uint64_t> PeerStream::end() {
+  std::vector<std::uint64_t> parcels;
+  for (auto& [sequence, message] : std::exchange(early_, {}))
+    if (message.parcel != 0)
+      parcels.push_back(message.parcel);
+  return parcels;
 }
 
 } // namespace fiber::actors

@@ -34,7 +34,12 @@ public:
   /// The number of the last one that went directly and may not have arrived; 0 if there
   /// is none.
   std::uint64_t unacknowledged() const;
-  std::size_t kept_bytes() const { return kept_bytes_; }
+  /// How many messages are kept, as they may not have arrived.
+  std::size_t kept() const { return kept_.size(); }
+  /// Whether one up to that number went directly and may not have arrived.
+  bool is_open(std::uint64_t upto) const {
+    return !kept_.empty() && kept_.front().sequence <= upto;
+  }
   /// The link is cut: what must go by way of the driver now, in its order.
   std::vector<ObjectMessage> again();
 
@@ -52,11 +57,12 @@ public:
   void sync(std::uint64_t wanted);
   /// The number to acknowledge, if it is time to do so by a message of its own.
   std::optional<std::uint64_t> ack_due();
+  /// No more will arrive. Returns the parcels of what came too early, for good.
+  std::vector<std::uint64_t> end();
 
 private:
   std::uint64_t sent_ = 0, acknowledged_ = 0;
   std::deque<ObjectMessage> kept_;
-  std::size_t kept_bytes_ = 0;
   std::deque<std::pair<std::uint64_t, detail::HeldId>>
     releases_; ///< Behind which number.
 

@@ -14,17 +14,8 @@ namespace {
 
 /// A dead process's connection is closed at once; one that is cut off, or stopped, says
 /// nothing.
-constexpr std::chrono::seconds patience{1};
+constexpr int dying_for = 3;
 constexpr std::chrono::seconds flush_at_a_time{10}, cut_limit{2};
-
-template <class T>
-void send_op(wire::Link& link, Op op, const T& field) {
-  Bytes head;
-  Writer writer(head);
-  writer.put(op);
-  writer.put(field);
-  link.send(task_stream, std::move(head));
-}
 
 } // namespace
 
@@ -39,8 +30,12 @@ void Peers::send(ObjectMessage message, Haste haste) {
   std::shared_ptr<wire::Link> link;
   {
     std::lock_guard lock(mutex_);
-    auto& peer = peers_[message.to];
-    link = peer.stream.number(message, peer.both) ? peer.link : driver_;
+    link = driver_;
+    if (!dead_.contains(message.to)) { // Else the driver says so once more.
+      auto& peer = peers_[message.to];
+      if (peer.stream.number(message, peer.both))
+        link = peer.link;
+    }
   }
   // Another thread's may overtake it here: the receiver puts them in order. If the peer's
   // link is cut it is sent again.
@@ -58,36 +53,58 @@ bool Peers::release_later(const detail::HeldId& object) {
   return true;
 }
 
-void Peers::flush() {
-  std::vector<std::pair<std::uint64_t, std::shared_ptr<wire::Link>>> links;
+void Peers::flush(std::uint64_t process) {
+  std::shared_ptr<wire::Link> link;
   {
     std::lock_guard lock(mutex_);
-    for (auto& [process, peer] : peers_)
-      if (peer.both)
-        links.emplace_back(process, peer.link);
+    auto known = peers_.find(process);
+    if (known == peers_.end() || !known->second.both)
+      return;
+    auto& peer = known->second;
+    link = peer.link;
+    peer.promised = peer.stream.unacknowledged();
+    promised_ = true;
   }
-  for (auto& each : links)
-    for (auto until = Clock::now(); !each.second->flush(flush_at_a_time);) {
-      until += flush_at_a_time;
-      if (Clock::now() >= until)
-        continue; // It takes its time.
+  using Clock = std::chrono::steady_clock;
+  for (auto begin = Clock::now(); !link->flush(flush_at_a_time); begin = Clock::now())
+    if (Clock::now() - begin < flush_at_a_time) { // It is cut.
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, cut_limit, [&] {
-        auto known = peers_.find(each.first);
-        return known == peers_.end() || known->second.link != each.second;
+        auto known = peers_.find(process);
+        return known == peers_.end() || known->second.link != link;
       });
-      break; // All of it goes by way of the driver now.
+      return; // All of it goes by way of the driver now.
     }
+}
+
+void Peers::settle_others(std::uint64_t process) {
+  if (!promised_)
+    return;
+  std::unique_lock lock(mutex_);
+  auto is_open = [&](auto& each) {
+    auto& [number, peer] = each;
+    return number != process && peer.stream.is_open(peer.promised);
+  };
+  for (auto& each : peers_)
+    if (is_open(each) && each.second.link)
+      send_op(*each.second.link, Op::peer_sync, each.second.promised);
+  changed_.wait(lock, [&] { return std::ranges::none_of(peers_, is_open); });
+  promised_ = std::ranges::any_of(
+    peers_, [](auto& each) { return each.second.stream.is_open(each.second.promised); });
 }
 
 bool Peers::settle(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
+  std::map<std::uint64_t, std::uint64_t> last;
   for (auto& [process, peer] : peers_)
-    if (auto last = peer.stream.unacknowledged(); last > 0 && peer.link)
-      send_op(*peer.link, Op::peer_sync, last);
+    if (auto number = peer.stream.unacknowledged(); number > 0 && peer.link) {
+      last[process] = number;
+      send_op(*peer.link, Op::peer_sync, number);
+    }
   return changed_.wait_for(lock, limit, [&] {
-    return std::none_of(peers_.begin(), peers_.end(), [](auto& each) {
-      return each.second.stream.unacknowledged() > 0;
+    return std::ranges::none_of(peers_, [&](auto& each) {
+      auto known = last.find(each.first);
+      return known != last.end() && each.second.stream.is_open(known->second);
     });
   });
 }
@@ -96,9 +113,12 @@ bool Peers::settle(std::chrono::milliseconds limit) {
 
 std::vector<ObjectMessage> Peers::arrived(ObjectMessage message) {
   std::lock_guard lock(mutex_);
+  if (dead_.contains(message.from) && !peers_.contains(message.from))
+    return {};
   auto& peer = peers_[message.from];
   auto ready = peer.stream.arrived(std::move(message));
   look_after_locked(peer);
+  changed_.notify_all();
   return ready;
 }
 
@@ -160,9 +180,9 @@ void Peers::look_after_locked(Peer& peer) {
 void Peers::connected(std::uint64_t process, std::uint64_t number,
                       std::shared_ptr<wire::Link> link, bool both) {
   std::lock_guard lock(mutex_);
-  auto& peer = peers_[process];
-  if (peer.gone)
+  if (dead_.contains(process)) // So says the driver; it may only be cut off from that.
     return link->close();
+  auto& peer = peers_[process];
   if (peer.link) { // The peer knew before us that it is cut.
     peer.link->close();
     cut_locked(peer);
@@ -184,7 +204,7 @@ void Peers::cut_locked(Peer& peer) {
   peer.link = nullptr;
   peer.both = false;
   for (auto& message : peer.stream.again())
-    if (driver_ && !peer.gone)
+    if (driver_ && !peer.dying)
       actors::send(*driver_, message, Haste::now);
   look_after_locked(peer);
   changed_.notify_all();
@@ -196,39 +216,49 @@ bool Peers::closed(std::uint64_t process, std::uint64_t link) {
   if (known == peers_.end() || known->second.number != link || !known->second.link)
     return false;
   cut_locked(known->second);
-  auto gone = known->second.gone.has_value();
-  if (gone)
-    peers_.erase(known);
-  return gone;
+  auto dies = known->second.dying.has_value();
+  if (dies)
+    forget_locked(known);
+  return dies;
 }
 
 // -- deaths --
 
 bool Peers::gone(std::uint64_t process) {
   std::lock_guard lock(mutex_);
+  dead_.insert(process);
   auto known = peers_.find(process);
   if (known == peers_.end())
     return true;
   auto& peer = known->second;
   if (!peer.link) {
-    peers_.erase(known);
+    forget_locked(known);
     return true;
   }
-  if (!peer.gone)
-    peer.gone = Clock::now();
+  if (!peer.dying)
+    peer.dying = 0;
   return false;
+}
+
+/// What came too early will not be delivered: the driver need not keep its handles.
+void Peers::forget_locked(PeersByProcess::iterator peer) {
+  for (auto parcel : peer->second.stream.end())
+    if (driver_)
+      send_op(*driver_, Op::received, parcel);
+  peers_.erase(peer);
+  changed_.notify_all();
 }
 
 bool Peers::dying() const {
   std::lock_guard lock(mutex_);
   return std::any_of(peers_.begin(), peers_.end(),
-                     [](auto& each) { return each.second.gone.has_value(); });
+                     [](auto& each) { return each.second.dying.has_value(); });
 }
 
 void Peers::end_dying() {
   std::lock_guard lock(mutex_);
   for (auto& [process, peer] : peers_)
-    if (peer.gone && Clock::now() - *peer.gone >= patience)
+    if (peer.dying && ++*peer.dying >= dying_for)
       peer.link->close();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "actors/object_protocol.hpp"
@@ -33,9 +35,14 @@ public:
   /// sent to the peer before has arrived there. False: that is so now, and nothing was
   /// told.
   bool release_later(const detail::HeldId& object);
-  /// Waits until what went directly is out of this process.
-  void flush();
-  /// Waits until it has arrived. False if it has not within the limit.
+  /// Waits until what went directly to that process is out of this one, and remembers
+  /// that somebody relies on it: settle_others() waits for its arrival.
+  void flush(std::uint64_t process);
+  /// Waits until that has arrived everywhere but there, or will by way of the driver:
+  /// what this process says now is heard behind it.
+  void settle_others(std::uint64_t process);
+  /// Waits until all that went directly so far has arrived. False if it has not within
+  /// the limit.
   bool settle(std::chrono::milliseconds limit);
 
   // -- what comes; the messages must be delivered in this order --
@@ -56,35 +63,41 @@ public:
 
   // -- deaths --
 
-  /// The driver says that the process is gone. False: what it had sent directly before
-  /// may still be there to be read, and closed() will tell of the end.
+  /// The driver says that the process is gone, for good. False: what it had sent directly
+  /// before may still be there to be read, and closed() will tell of the end.
   bool gone(std::uint64_t process);
   /// Whether there is such a process. It may be the one that has held what the driver
   /// says is not held any more.
   bool dying() const;
-  /// Closes the links of those that have been so for longer than a dead process needs.
+  /// To be called now and then while there is: closes the links of those who have been
+  /// dying for so many calls. Calls are counted and not time, as this process may stand
+  /// still, too.
   void end_dying();
 
 private:
-  using Clock = std::chrono::steady_clock;
   struct Peer {
     PeerStream stream;
     std::shared_ptr<wire::Link> link;
-    std::uint64_t number = 0; ///< Of the link.
-    bool both = false;        ///< The peer has the link, too: it may be used.
-    std::optional<Clock::time_point> gone;
+    std::uint64_t number = 0;   ///< Of the link.
+    bool both = false;          ///< The peer has the link, too: it may be used.
+    std::uint64_t promised = 0; ///< Somebody relies on its arrival.
+    std::optional<int> dying;   ///< How often it was looked at since it was gone.
   };
+  using PeersByProcess = std::map<std::uint64_t, Peer>;
 
   void read_locked(std::uint64_t process, Peer& peer, const Payload& whole,
                    std::vector<ObjectMessage>& ready);
   void cut_locked(Peer& peer);
   void look_after_locked(Peer& peer);
+  void forget_locked(PeersByProcess::iterator peer);
 
   const std::uint64_t self_;
   mutable std::mutex mutex_;
   std::condition_variable changed_; ///< A link is cut, or something was acknowledged.
   std::shared_ptr<wire::Link> driver_;
-  std::map<std::uint64_t, Peer> peers_;
+  PeersByProcess peers_;
+  std::set<std::uint64_t> dead_;
+  std::atomic<bool> promised_ = false; ///< Some peer may have what was promised.
 };
 
 } // namespace fiber::actors

@@ -144,6 +144,8 @@ void SlotWorker::run_task(const Task& task) {
     Writer result(value);
     write(result, capture_failure());
   }
+  if (settings_.objects) // A result is heard behind what its task has sent.
+    settings_.objects->settle_others(settings_.objects->self());
   if (is_overdue()) {
     status = TaskResult::Status::overdue;
     value.clear();

@@ -285,7 +285,7 @@ void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
       at->second.early.insert(index);
     lock.unlock();
     tell(request, actors::AskKind::took, index);
-    place_.objects->flush();
+    place_.objects->flush(id().home);
     return;
   }
   auto& count = at->second;
@@ -380,6 +380,7 @@ std::size_t ChannelCore::size() {
 
 void ChannelCore::close() {
   place_.check_open();
+  place_.objects->settle_others(id().home);
   place_.objects->tell(id(), 0, actors::AskKind::close);
   refuse_sends();
   if (ledger_ && use_.puts_wait)

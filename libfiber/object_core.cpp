@@ -122,6 +122,7 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
   place_.check_open();
   place_.check_may_wait();
   actors::check_size(body.bytes.size());
+  place_.objects->settle_others(id().home);
   struct Call {
     std::unique_ptr<WaitPoint> point;
     std::optional<actors::ObjectAnswer> answer;
@@ -168,6 +169,7 @@ std::uint64_t ObjectCore::post(actors::AskKind what, PackedItem item, Then then,
                                actors::Haste haste) {
   place_.check_open();
   actors::check_size(item.bytes.size());
+  place_.objects->settle_others(id().home);
   return place_.objects->ask(id(), what, Payload(std::move(item.bytes)),
                              std::move(item.kept), std::move(then), haste);
 }
@@ -213,7 +215,7 @@ bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point l
   // In a job each goes out by itself, so that it is gone when this returns.
   auto haste = place_.runtime ? actors::Haste::soon : actors::Haste::now;
   post(what, std::move(item), std::move(answered), haste);
-  place_.objects->flush();
+  place_.objects->flush(id().home);
   std::lock_guard lock(window_->mutex());
   if (closed_)
     fail_closed();

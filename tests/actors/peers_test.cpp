@@ -116,6 +116,36 @@ TEST_F(LinkedSpaces, hear_what_a_dead_process_had_sent_directly_before_they_beli
   EXPECT_EQ((*ask(1, first, AskKind::get))->what, Answer::closed);
 }
 
+TEST_F(LinkedSpaces, let_go_of_what_came_before_what_is_lost_with_its_sender) {
+  auto queue = queue_at(1), sent = queue_at(3);
+  auto id = queue->held_id(), inside = sent->held_id();
+  auto in_2 = at(2).hold(id), only = at(2).hold(inside);
+  run();
+  sent = nullptr;
+  run();
+  link(2, 1);
+  held_up_ = true;
+  ask(2, id, AskKind::put);         // Is lost,
+  ask(2, id, AskKind::put, {only}); // and this is behind it.
+  EXPECT_TRUE(lives(inside));
+  lose(2);
+  EXPECT_TRUE(lives(inside));
+  end_of(2, 1);
+  EXPECT_FALSE(lives(inside));
+}
+
+TEST_F(LinkedSpaces, hear_nothing_of_one_that_the_driver_has_given_up) {
+  auto queue = queue_at(1);
+  auto id = queue->held_id();
+  auto in_2 = at(2).hold(id);
+  EXPECT_EQ((*ask(2, id, AskKind::put))->what, Answer::done);
+  lose(2);
+  link(2, 1); // It is only cut off from the driver.
+  EXPECT_FALSE(at(1).peers().linked(2));
+  ask(2, id, AskKind::put);
+  EXPECT_EQ(Reader((**ask(0, id, AskKind::size)).body.bytes()).get<std::uint64_t>(), 1U);
+}
+
 TEST_F(LinkedSpaces, close_a_link_that_brings_what_must_not_come_that_way) {
   auto queue = queue_at(1), sent = queue_at(2);
   auto id = queue->held_id();

@@ -3,6 +3,7 @@
 // to their link or to them, what holds of queues and pipes goes on to hold.
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -133,6 +134,52 @@ TEST_P(DirectLink, that_is_cut_loses_doubles_and_reorders_nothing) {
   note("stop", "");
   producer.get();
   EXPECT_EQ(consumer.get(), noted("put"));
+}
+
+/// Small ones until "fast". Then large ones, each reported as soon as it is put: by the
+/// result, or before that by an item of a queue of the driver.
+void put_and_report(Items queue, std::optional<SimpleQueue<int>> reports) {
+  for (note("producer", std::to_string(getpid())); !told("fast");
+       std::this_thread::sleep_for(1ms))
+    queue.put(item(0));
+  if (reports)
+    reports->put(0);
+  for (int i = 0; reports && i < 30; ++i) {
+    queue.put(Item(1'000'000));
+    reports->put(i);
+  }
+}
+void put_large(Items queue) {
+  queue.put(Item(1'000'000));
+}
+struct Putter {
+  Items queue;
+  void put() { put_large(queue); }
+};
+
+TEST_P(DirectLink, brings_an_item_before_anything_else_that_its_sender_says) {
+  auto queue = queue_elsewhere();
+  Pool pool(1);
+  SimpleQueue<int> reports;
+  auto last = pool.apply_async(put_and_report, queue, std::optional(reports));
+  ASSERT_TRUE(await_links("producer", 1));
+  note("fast", "");
+  reports.get();
+  while (queue.get(0s)) {
+  }
+  for (int i = 0; i < 30; ++i) {
+    reports.get();
+    ASSERT_TRUE(queue.get(0s)) << "after " << i;
+  }
+  last.get();
+  Manager manager;
+  auto putter = manager.create<Putter>(queue);
+  for (int i = 0; i < 30; ++i) {
+    pool.apply(put_large, queue);
+    ASSERT_TRUE(queue.get(0s)) << "result " << i;
+    putter.call<&Putter::put>();
+    ASSERT_TRUE(queue.get(0s)) << "answer " << i;
+  }
 }
 
 TEST_P(DirectLink, brings_all_that_a_killed_producer_has_put) {
