@@ -11,6 +11,14 @@ namespace {
 
 using ItemSize = std::uint32_t;
 
+Bytes framed(std::span<const std::byte> item) {
+  Bytes bytes;
+  Writer writer(bytes);
+  writer.put(static_cast<ItemSize>(item.size()));
+  writer.raw(item.data(), item.size());
+  return bytes;
+}
+
 } // namespace
 
 void ObjectSpace::set_ledger(std::uint64_t process, std::shared_ptr<JobLedger> ledger) {
@@ -36,19 +44,16 @@ bool ObjectSpace::put(const detail::HeldId& object, std::span<const std::byte> i
   if (!own || !link || item.size() > most_recorded)
     return false;
   settle_others(driver);
-  Bytes head, part;
-  Writer begin(head), sized(part);
-  begin.put(Op::puts);
-  begin.put(object.number);
-  sized.put(static_cast<ItemSize>(item.size()));
-  sized.raw(item.data(), item.size());
+  Bytes head;
+  Writer begin(head);
+  write(begin, Op::puts, object.number);
   std::lock_guard lock(put_order_);
   if (!own->put(object.number, item)) {
     flush(driver);
     own->sent();
     own->put(object.number, item);
   }
-  link->append(task_stream, head, part);
+  link->append(task_stream, head, framed(item));
   return true;
 }
 
@@ -68,13 +73,8 @@ void ObjectSpace::use_last_of(std::uint64_t process) {
   auto of = ledger(process);
   if (!of)
     return;
-  for (auto& [number, item] : of->end().puts) {
-    Bytes part;
-    Writer sized(part);
-    sized.put(static_cast<ItemSize>(item.size()));
-    sized.raw(item.data(), item.size());
-    ask_here({process, 0}, number, AskKind::puts, Payload(std::move(part)), {});
-  }
+  for (auto& [number, item] : of->end().puts)
+    ask_here({process, 0}, number, AskKind::puts, Payload(framed(item)), {});
 }
 
 } // namespace fiber::actors
