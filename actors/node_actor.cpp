@@ -249,14 +249,27 @@ struct NodeState {
   std::unordered_map<std::uint64_t, std::shared_ptr<const CallCode>> calls;
 };
 
+/// Whichever thread runs it: what links bring waits for that.
+class Node final : public caf::stateful_actor<NodeState> {
+public:
+  Node(caf::actor_config& config, NodeParts parts)
+    : stateful_actor(config), parts_(std::move(parts)) {}
+  caf::behavior make_behavior() override {
+    return state.make_behavior(std::move(parts_));
+  }
+  resume_result resume(caf::execution_unit* unit, std::size_t most) override {
+    ObjectSpace::Hearing hears;
+    return stateful_actor::resume(unit, most);
+  }
+
+private:
+  NodeParts parts_;
+};
+
 } // namespace
 
 caf::actor spawn_node(caf::actor_system& system, NodeParts parts) {
-  return system.spawn(
-    [](caf::stateful_actor<NodeState>* self, const NodeParts& with) {
-      return self->state.make_behavior(with);
-    },
-    std::move(parts));
+  return system.spawn<Node>(std::move(parts));
 }
 
 } // namespace fiber::actors

@@ -278,7 +278,9 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
                           [&told](CallCode code) { told.set_value(std::move(code)); },
                           abort, boot.task_timeout, objects, peers});
     peers->tell(node);
-    ShareCache::instance().connect(link, [&reactor] { reactor.leadership()->summon(); });
+    auto summon = [&reactor] { reactor.leadership()->summon(); };
+    objects->peers().before_waiting(summon);
+    ShareCache::instance().connect(link, summon);
     if (boot.use == NodeUse::pool) // A process ends by it, unless its function says else.
       reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
     link->start(std::make_shared<DriverLink>(system, node, link, job_log));

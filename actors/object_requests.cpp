@@ -170,12 +170,12 @@ void ObjectSpace::settle_others(std::uint64_t to) {
     peers_.settle_others(to);
 }
 
-void ObjectSpace::flush(std::uint64_t to) {
+void ObjectSpace::flush(std::uint64_t to, bool promised) {
   if (self_ == driver)
     return; // With which all jobs end.
   constexpr std::chrono::seconds at_a_time{10};
   if (to != driver)
-    peers_.flush(to);
+    peers_.flush(to, promised);
   auto link = link_to(driver);
   while (link && link->backlog() > 0) {
     auto until = std::chrono::steady_clock::now() + at_a_time;

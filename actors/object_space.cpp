@@ -171,8 +171,10 @@ void ObjectSpace::received(std::uint64_t from, std::uint64_t parcel) {
   }
 }
 
+thread_local bool ObjectSpace::hearing_ = false;
+
 bool ObjectSpace::on_lent_thread() const {
-  return BorrowedThread::current(system_) != nullptr;
+  return hearing_ || BorrowedThread::current(system_) != nullptr;
 }
 
 // -- neighbours --

@@ -153,8 +153,9 @@ public:
   /// In a job with a ledger: puts an item into a channel of the driver. It is there even
   /// if this process ends now. False if this is not possible for it.
   bool put(const detail::HeldId& object, std::span<const std::byte> item);
-  /// In a job: waits until what was sent to that process is out of this one.
-  void flush(std::uint64_t to);
+  /// In a job: waits until what was sent to that process is out of this one. `promised`:
+  /// what this job says to others later must be heard behind it.
+  void flush(std::uint64_t to, bool promised = false);
   /// In a job: waits until what was flushed to others has arrived. To be called before
   /// anything is said that must not be heard before that.
   void settle_others(std::uint64_t to);
@@ -162,6 +163,17 @@ public:
   bool flush_now();
   /// Whether this thread runs actors, or what links bring: it must not wait for either.
   bool on_lent_thread() const;
+  /// Makes it so while it lives, for an actor that a thread of CAF's runs.
+  class Hearing {
+  public:
+    Hearing() : outer_(std::exchange(hearing_, true)) {}
+    ~Hearing() { hearing_ = outer_; }
+    Hearing(const Hearing&) = delete;
+    Hearing& operator=(const Hearing&) = delete;
+
+  private:
+    const bool outer_;
+  };
 
   // -- of neighbours --
 
@@ -201,6 +213,7 @@ public:
 private:
   friend class ObjectHandle;
   static constexpr std::uint64_t driver = 0;
+  static thread_local bool hearing_;
   class ActorHome;
   struct Home {
     std::shared_ptr<ObjectHome> home;

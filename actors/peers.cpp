@@ -53,7 +53,7 @@ bool Peers::release_later(const detail::HeldId& object) {
   return true;
 }
 
-void Peers::flush(std::uint64_t process) {
+void Peers::flush(std::uint64_t process, bool promised) {
   std::shared_ptr<wire::Link> link;
   {
     std::lock_guard lock(mutex_);
@@ -62,8 +62,10 @@ void Peers::flush(std::uint64_t process) {
       return;
     auto& peer = known->second;
     link = peer.link;
-    peer.promised = peer.stream.unacknowledged();
-    promised_ = true;
+    if (promised) {
+      peer.promised = peer.stream.unacknowledged();
+      promised_ = true;
+    }
   }
   using Clock = std::chrono::steady_clock;
   for (auto begin = Clock::now(); !link->flush(flush_at_a_time); begin = Clock::now())
@@ -81,32 +83,43 @@ void Peers::settle_others(std::uint64_t process) {
   if (!promised_)
     return;
   std::unique_lock lock(mutex_);
-  auto is_open = [&](auto& each) {
-    auto& [number, peer] = each;
-    return number != process && peer.stream.is_open(peer.promised);
-  };
-  for (auto& each : peers_)
-    if (is_open(each) && each.second.link)
-      send_op(*each.second.link, Op::peer_sync, each.second.promised);
-  changed_.wait(lock, [&] { return std::ranges::none_of(peers_, is_open); });
-  promised_ = std::ranges::any_of(
-    peers_, [](auto& each) { return each.second.stream.is_open(each.second.promised); });
+  Open open; // Others may go on to send while this waits.
+  auto any = false;
+  for (auto& [number, peer] : peers_)
+    if (peer.stream.is_open(peer.promised)) {
+      any = true;
+      if (number != process)
+        open[number] = peer.promised;
+    }
+  promised_ = any;
+  if (open.empty())
+    return;
+  sync_locked(open);
+  changed_.wait(lock, [&] { return !is_open_locked(open); });
 }
 
 bool Peers::settle(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
-  std::map<std::uint64_t, std::uint64_t> last;
+  Open open;
   for (auto& [process, peer] : peers_)
-    if (auto number = peer.stream.unacknowledged(); number > 0 && peer.link) {
-      last[process] = number;
-      send_op(*peer.link, Op::peer_sync, number);
-    }
-  return changed_.wait_for(lock, limit, [&] {
-    return std::ranges::none_of(peers_, [&](auto& each) {
-      auto known = last.find(each.first);
-      return known != last.end() && each.second.stream.is_open(known->second);
-    });
+    if (auto number = peer.stream.unacknowledged(); number > 0)
+      open[process] = number;
+  sync_locked(open);
+  return changed_.wait_for(lock, limit, [&] { return !is_open_locked(open); });
+}
+
+bool Peers::is_open_locked(const Open& open) const {
+  return std::ranges::any_of(open, [&](auto& each) {
+    auto peer = peers_.find(each.first);
+    return peer != peers_.end() && peer->second.stream.is_open(each.second);
   });
+}
+
+void Peers::sync_locked(const Open& open) {
+  for (auto& [process, number] : open)
+    if (auto& peer = peers_[process]; peer.link)
+      send_op(*peer.link, Op::peer_sync, number);
+  summon_(); // The one to lead the reactor may have left it for a while.
 }
 
 // -- what comes --

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "actors/object_protocol.hpp"
@@ -27,6 +29,9 @@ class Peers {
 public:
   explicit Peers(std::uint64_t self) : self_(self) {}
   void connect(std::shared_ptr<wire::Link> driver);
+  /// `summon` is called by who is going to wait for what links bring. Call before threads
+  /// do.
+  void before_waiting(std::function<void()> summon) { summon_ = std::move(summon); }
 
   // -- sending --
 
@@ -35,11 +40,11 @@ public:
   /// sent to the peer before has arrived there. False: that is so now, and nothing was
   /// told.
   bool release_later(const detail::HeldId& object);
-  /// Waits until what went directly to that process is out of this one, and remembers
-  /// that somebody relies on it: settle_others() waits for its arrival.
-  void flush(std::uint64_t process);
-  /// Waits until that has arrived everywhere but there, or will by way of the driver:
-  /// what this process says now is heard behind it.
+  /// Waits until what went directly to that process is out of this one. `promised`:
+  /// settle_others() waits for its arrival.
+  void flush(std::uint64_t process, bool promised);
+  /// Waits until what was promised so far has arrived everywhere but there, or goes by
+  /// way of the driver, as its link was cut.
   void settle_others(std::uint64_t process);
   /// Waits until all that went directly so far has arrived. False if it has not within
   /// the limit.
@@ -91,7 +96,14 @@ private:
   void look_after_locked(Peer& peer);
   void forget_locked(PeersByProcess::iterator peer);
 
+  /// What went directly and may not have arrived: by process, the last number.
+  using Open = std::map<std::uint64_t, std::uint64_t>;
+  bool is_open_locked(const Open& open) const;
+  /// Asks for acknowledgements.
+  void sync_locked(const Open& open);
+
   const std::uint64_t self_;
+  std::function<void()> summon_ = [] {};
   mutable std::mutex mutex_;
   std::condition_variable changed_; ///< A link is cut, or something was acknowledged.
   std::shared_ptr<wire::Link> driver_;

@@ -215,7 +215,7 @@ bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point l
   // In a job each goes out by itself, so that it is gone when this returns.
   auto haste = place_.runtime ? actors::Haste::soon : actors::Haste::now;
   post(what, std::move(item), std::move(answered), haste);
-  place_.objects->flush(id().home);
+  place_.objects->flush(id().home, true);
   std::lock_guard lock(window_->mutex());
   if (closed_)
     fail_closed();

@@ -182,6 +182,33 @@ TEST_P(DirectLink, brings_an_item_before_anything_else_that_its_sender_says) {
   }
 }
 
+TEST_P(DirectLink, that_is_always_busy_holds_up_nothing_else) {
+  auto queue = queue_elsewhere();
+  SimpleQueue<int> reports;
+  Process sender(
+    [](Items queue, SimpleQueue<int> reports) {
+      std::jthread busy([&](const std::stop_token& stop) {
+        for (int i = 0; !stop.stop_requested(); ++i)
+          queue.put(item(i));
+      });
+      note("producer", std::to_string(getpid()));
+      for (int i = 0; !told("stop"); ++i)
+        reports.put(i);
+    },
+    queue, reports);
+  std::jthread consumer([&] {
+    while (queue.get() != item(-1)) {
+    }
+  });
+  sender.start();
+  ASSERT_TRUE(await_links("producer", 1));
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(reports.get(60s));
+  note("stop", "");
+  sender.join();
+  queue.put(item(-1));
+}
+
 TEST_P(DirectLink, brings_all_that_a_killed_producer_has_put) {
   auto queue = queue_elsewhere();
   Process producer(
