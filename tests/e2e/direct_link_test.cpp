@@ -209,6 +209,34 @@ TEST_P(DirectLink, that_is_always_busy_holds_up_nothing_else) {
   queue.put(item(-1));
 }
 
+/// Puts for ever, until its deadline closes the other queue: as that passes, a promise to
+/// the home of the first is open.
+void put_until_deadline(Items queue, Queue<int> other) {
+  note("producer", std::to_string(getpid()));
+  std::stop_callback at_deadline(this_task::stop_token(), [&] {
+    other.close();
+    note("closed", "");
+  });
+  for (int i = 0; !told("closed"); ++i)
+    queue.put(item(i));
+}
+
+TEST_P(DirectLink, does_not_hold_up_a_stop_callback_that_uses_a_queue) {
+  auto queue = queue_elsewhere();
+  Queue<int> other(1);
+  std::jthread consumer([&] {
+    while (queue.get() != item(-1)) {
+    }
+  });
+  Pool pool(PoolOptions{.workers = 1, .task_timeout = 3s, .cancel_grace = 60s});
+  auto task = pool.apply_async(put_until_deadline, queue, other);
+  EXPECT_TRUE(await_links("producer", 1));
+  EXPECT_THROW(task.get(), TimeoutError);
+  EXPECT_TRUE(told("closed"));
+  EXPECT_THROW(other.get(), Closed);
+  queue.put(item(-1));
+}
+
 TEST_P(DirectLink, brings_all_that_a_killed_producer_has_put) {
   auto queue = queue_elsewhere();
   Process producer(
