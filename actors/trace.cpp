@@ -159,11 +159,10 @@ private:
   void put_phase(char which, const TraceSpan& span, std::uint64_t id,
                  TraceSpan::Time at) {
     auto name = name_of(span.kind);
-    put(
-      FMT_COMPILE(",\n"
-                  R"({{"ph":"{}","pid":{},"tid":{},"id":"{:#x}","cat":"{}","name":"{}",)"
-                  R"("ts":)"),
-      which, span.pool, row_of(span.worker), id, name, name);
+    put(FMT_COMPILE(",\n"
+                    R"({{"ph":"{}","pid":{},"tid":{},"id2":{{"local":"{:#x}"}},)"
+                    R"("cat":"{}","name":"{}","ts":)"),
+        which, span.pool, row_of(span.worker), id, name, name);
     put_time(at - start_);
   }
 

@@ -52,10 +52,10 @@ void TraceFile::read(const nlohmann::json& event) {
                      event.at("ts").get<double>() + event.at("dur").get<double>(),
                      args.at("returned")});
   else if (kind == "b")
-    phases_[{name, event.at("id")}] = {
+    phases_[{name, event.at("id2").at("local")}] = {
       pid, tid, args.at("call"), args.at("first"), args.at("tasks"), event.at("ts")};
   else if (kind == "e")
-    phases_.at({name, event.at("id")}).to = event.at("ts");
+    phases_.at({name, event.at("id2").at("local")}).to = event.at("ts");
 }
 
 std::vector<TracedRun> TraceFile::runs_of(std::uint64_t index) const {
