@@ -10,6 +10,7 @@
 
 #include "backends/errors.hpp"
 #include "backends/job_table.hpp"
+#include "backends/local/core_table.hpp"
 #include "backends/local/descriptor_limit.hpp"
 #include "backends/local/gpu_table.hpp"
 #include "backends/local/local_jobs.hpp"
@@ -40,6 +41,7 @@ public:
 
 private:
   LocalJobs::Handler handler();
+  void give_back(std::uint64_t serial);
 
   Watcher watcher_;
   JobTable table_;
@@ -48,6 +50,7 @@ private:
   DescriptorLimit limit_;
   bool zygote_there_ = false;
   GpuTable gpus_{GpuTable::here()};
+  CoreTable cores_{CoreTable::here()};
 
   Output output_;
   Loop loop_;
@@ -80,7 +83,7 @@ LocalJobs::Handler LocalBackend::handler() {
       watcher_(event);
   };
   handler.closed = [this](std::uint64_t serial) {
-    gpus_.give_back(serial);
+    give_back(serial);
     table_.close(serial);
   };
   handler.zygote = [this](bool there) {
@@ -89,6 +92,11 @@ LocalJobs::Handler LocalBackend::handler() {
     changed_.notify_all();
   };
   return handler;
+}
+
+void LocalBackend::give_back(std::uint64_t serial) {
+  gpus_.give_back(serial);
+  cores_.give_back(serial);
 }
 
 Job LocalBackend::create(JobSpec spec) {
@@ -104,16 +112,17 @@ Job LocalBackend::create(JobSpec spec) {
     if (spec.resources.gpu > 0)
       spec.environment["CUDA_VISIBLE_DEVICES"] =
         gpus_.take(job->serial, spec.resources.gpu);
+    job->cores = cores_.take(job->serial, spec.resources.cpu);
     if (spec.link)
       std::tie(result.link, job->link) = make_socket_pair(SOCK_STREAM);
     if (spec.page_bytes > 0)
       result.page = job->page = SharedPage::create(spec.page_bytes);
   } catch (const EngineError& error) {
-    gpus_.give_back(job->serial);
+    give_back(job->serial);
     table_.discard(spec.name);
     throw EngineError("create job", error.status(), error.detail());
   } catch (const std::system_error& error) {
-    gpus_.give_back(job->serial);
+    give_back(job->serial);
     table_.discard(spec.name);
     throw engine_error("create job", error.code().value());
   }

@@ -9,7 +9,7 @@ namespace fiber::backends::local {
 
 void LocalJob::prepare(Output& reader) {
   if (!start)
-    start = write_start(spec, descriptors);
+    start = write_start(spec, descriptors, cores);
   if (output_added)
     return;
   auto [read_end, write_end] = make_pipe();

@@ -21,6 +21,7 @@ struct LocalJob {
   std::uint64_t serial = 0;
   JobSpec spec;
   std::uint64_t descriptors = 0; ///< Its soft limit; 0: the one it inherits.
+  std::vector<int> cores;        ///< That it is kept to; none: the driver's.
   State state = State::queued;
   bool plain = false;       ///< Our own child; the zygote's otherwise.
   std::uint64_t zygote = 0; ///< Which one was asked.

@@ -14,10 +14,11 @@ namespace fiber::backends::local {
 
 namespace {
 
-// Layout: sizes, then NUL-terminated names and values, the boot bytes, the keys.
+// Layout: sizes, then NUL-terminated names and values, the boot bytes, the keys, the
+// cores.
 struct Sizes {
   std::uint64_t environment = 0, boot = 0, keys = 0, page = 0, descriptors = 0,
-                memory_mb = 0;
+                memory_mb = 0, cores = 0;
 };
 
 void write_all(int fd, const void* data, std::size_t size) {
@@ -56,19 +57,22 @@ std::string take_word(std::string_view& rest) {
 
 } // namespace
 
-UniqueFd write_start(const JobSpec& spec, std::uint64_t descriptors) {
+UniqueFd write_start(const JobSpec& spec, std::uint64_t descriptors,
+                     const std::vector<int>& cores) {
   UniqueFd fd(::memfd_create("fiber-start", MFD_CLOEXEC));
   if (!fd)
     throw engine_error("make start message", errno);
   std::string words;
   for (auto& [name, value] : spec.environment)
     words.append(name).append(1, '\0').append(value).append(1, '\0');
-  Sizes sizes{words.size(),    spec.boot.size(), spec.keys.size(),
-              spec.page_bytes, descriptors,      spec.resources.memory_mb};
+  Sizes sizes{
+    words.size(), spec.boot.size(),         spec.keys.size(),          spec.page_bytes,
+    descriptors,  spec.resources.memory_mb, cores.size() * sizeof(int)};
   write_all(fd.get(), &sizes, sizeof sizes);
   write_all(fd.get(), words.data(), words.size());
   write_all(fd.get(), spec.boot.data(), spec.boot.size());
   write_all(fd.get(), spec.keys.data(), spec.keys.size());
+  write_all(fd.get(), cores.data(), sizes.cores);
   return fd;
 }
 
@@ -80,7 +84,8 @@ Start read_start(UniqueFd fd) {
   read_all(fd.get(), &sizes, sizeof sizes, 0);
   auto size = static_cast<std::uint64_t>(file.st_size);
   if (sizes.environment > size || sizes.boot > size || sizes.keys > size ||
-      sizeof sizes + sizes.environment + sizes.boot + sizes.keys != size)
+      sizes.cores > size ||
+      sizeof sizes + sizes.environment + sizes.boot + sizes.keys + sizes.cores != size)
     throw engine_error("read start message", EBADMSG);
   Start start;
   std::string words(sizes.environment, '\0');
@@ -95,8 +100,12 @@ Start read_start(UniqueFd fd) {
   start.boot.resize(sizes.boot);
   auto at = sizeof sizes + words.size();
   read_all(fd.get(), start.boot.data(), start.boot.size(), at);
+  at += start.boot.size();
   start.keys.resize(sizes.keys);
-  read_all(fd.get(), start.keys.data(), start.keys.size(), at + start.boot.size());
+  read_all(fd.get(), start.keys.data(), start.keys.size(), at);
+  start.cores.resize(sizes.cores / sizeof(int));
+  read_all(fd.get(), start.cores.data(), start.cores.size() * sizeof(int),
+           at + start.keys.size());
   return start;
 }
 

@@ -19,6 +19,7 @@
 
 #include "backends/errors.hpp"
 #include "backends/local/channel.hpp"
+#include "backends/local/core_table.hpp"
 #include "backends/local/descriptor_limit.hpp"
 #include "backends/local/exit.hpp"
 #include "backends/local/parent_death.hpp"
@@ -109,6 +110,7 @@ JobEntry begin_job(Received received) {
   Start told = read_start(std::move(start));
   set_soft_limit(told.descriptors);
   limit_memory(told.memory_mb);
+  keep_to(told.cores);
   for (auto& [name, value] : told.environment)
     ::setenv(name.c_str(), value.c_str(), 1);
   if (page)

@@ -21,7 +21,7 @@ namespace fiber {
 
 /// What one job may use. A backend that can't grant it says so. On local an allocation
 /// beyond memory_mb throws std::bad_alloc, CUDA_VISIBLE_DEVICES names the job's GPUs, and
-/// cpu is not enforced.
+/// one that asks for more than one cpu is kept to so many cores.
 struct Resources {
   double cpu = 1;            ///< Cores.
   std::size_t memory_mb = 0; ///< MiB; 0: no limit.

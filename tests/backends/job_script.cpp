@@ -2,6 +2,7 @@
 #include "tests/backends/job_script.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -90,6 +91,17 @@ void show_descriptors() {
   std::cout << "end of fds" << std::endl;
 }
 
+/// Those that this process may run on.
+void show_cores() {
+  cpu_set_t cores;
+  ::sched_getaffinity(0, sizeof cores, &cores);
+  std::cout << "cores";
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &cores))
+      std::cout << " " << core;
+  std::cout << std::endl;
+}
+
 /// Signals that are blocked, or not handled as they are by default.
 void show_signals() {
   sigset_t blocked;
@@ -151,6 +163,8 @@ int play(const JobEntry& entry, int argc, char** argv) {
     } else if (command == "env") {
       const char* value = std::getenv(rest.c_str());
       std::cout << rest << "=" << (value ? value : "(unset)") << std::endl;
+    } else if (command == "cores") {
+      show_cores();
     } else if (command == "eat") {
       eat(std::stoul(rest));
     } else if (command == "child-eats") {

@@ -3,6 +3,7 @@
 #include "backends/local/local_backend.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -14,6 +15,7 @@
 
 #include <spdlog/sinks/ostream_sink.h>
 
+#include "backends/local/core_table.hpp"
 #include "tests/backends/contract.hpp"
 #include "wire/log.hpp"
 
@@ -146,6 +148,57 @@ TEST(LocalBackend, hands_out_each_gpu_once) {
   test.events.last("again");
   EXPECT_EQ(test.backend->logs("again").size(),
             std::string("CUDA_VISIBLE_DEVICES=4,GPU-5,6\n").size());
+}
+
+void keep_all_threads_to(const cpu_set_t& cores) {
+  for (auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    ::sched_setaffinity(std::stoi(thread.path().filename().string()), sizeof cores,
+                        &cores);
+}
+
+/// Of a backend that knows of one core, the last, while its jobs would get all.
+std::string cores_of_a_job(bool plain_spawn, double cpu) {
+  cpu_set_t all, one;
+  EXPECT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  CPU_SET(local::CoreTable::here().back(), &one);
+  EXPECT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  BackendTest test(traits("", plain_spawn).make());
+  keep_all_threads_to(all);
+  auto spec = BackendTest::spec("job", "cores");
+  spec.resources.cpu = cpu;
+  test.backend->create(std::move(spec));
+  test.events.last("job");
+  return test.backend->logs("job");
+}
+
+TEST(LocalBackend, keeps_jobs_that_ask_for_more_than_one_core_to_so_many) {
+  auto cores = local::CoreTable::here();
+  if (cores.size() == 1) {
+    return; // Nowhere else to go.
+  }
+  std::string all = "cores";
+  for (auto core : cores)
+    all += " " + std::to_string(core);
+  for (auto plain_spawn : {false, true}) {
+    EXPECT_EQ(cores_of_a_job(plain_spawn, 1), all + "\n");
+    EXPECT_EQ(cores_of_a_job(plain_spawn, 1.5),
+              "cores " + std::to_string(cores.back()) + "\n");
+  }
+}
+
+TEST(CoreTable, spreads_jobs_over_the_cores) {
+  using Cores = std::vector<int>;
+  local::CoreTable table({1, 2, 3, 5, 8});
+  EXPECT_EQ(table.take(1, 1), Cores());
+  EXPECT_EQ(table.take(2, 2), Cores({1, 2}));
+  EXPECT_EQ(table.take(3, 1.5), Cores({3, 5}));
+  EXPECT_EQ(table.take(4, 2), Cores({1, 8}));
+  EXPECT_EQ(table.take(5, 1e300), Cores({1, 2, 3, 5, 8}));
+  table.give_back(4);
+  table.give_back(2);
+  table.give_back(1);
+  EXPECT_EQ(table.take(6, 3), Cores({1, 2, 8}));
 }
 
 TEST(LocalBackend, cuts_very_long_lines_without_losing_a_byte) {
