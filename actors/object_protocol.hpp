@@ -36,7 +36,7 @@ enum class AskKind : std::uint8_t {
   // Of a channel.
   put,       ///< body: an item
   get,       ///< body: the name of the type that it must have, or nothing; how many
-             ///< others may come with it
+             ///< others may come with it (ItemsAhead)
   poll,      ///< answered when there is an item to get
   join,      ///< answered when every item was reported as done
   task_done, ///< an item is done
