@@ -142,7 +142,10 @@ caf::actor SupervisorCore::start_actor(caf::actor_system& system) {
     stopped.swap(stopped_);
     ++starts_;
     alive_ = true;
-    actor = actor_ = actors::spawn_supervisor(system, config_locked());
+    actor = actors::spawn_supervisor(system, config_locked());
+    std::lock_guard last(release_);
+    if (!released_) // Else it is being ended with all others.
+      actor_ = actor;
   }
   begun_.set(true);
   for (auto& core : stopped) // Their end was on the way when this one ended.
@@ -393,7 +396,9 @@ void SupervisorCore::closing() {
 }
 
 void SupervisorCore::release() {
-  // Under the session's gate, as all that use it. Who holds mutex_ may wait for that.
+  // Under the session's gate, as those that use it. Who holds mutex_ may wait for that.
+  std::lock_guard lock(release_);
+  released_ = true;
   actor_ = nullptr;
 }
 

@@ -84,6 +84,8 @@ private:
   const std::string name_;
   actors::Signal begun_, over_;
   mutable std::mutex mutex_;
+  std::mutex release_; ///< Taken after mutex_: who starts an actor has no gate.
+  bool released_ = false;
   caf::actor actor_; ///< Of this life; none on an inline session.
   std::vector<Child> children_;
   std::vector<CorePtr> stopped_; ///< Children that are to be stopped for good.
