@@ -144,13 +144,13 @@ void SlotWorker::run_task(const Task& task) {
     Writer result(value);
     write(result, capture_failure());
   }
-  if (settings_.objects) // A result is heard behind what its task has sent.
-    settings_.objects->settle_others(settings_.objects->self());
-  if (is_overdue()) {
+  if (ends_overdue()) {
     status = TaskResult::Status::overdue;
     value.clear();
     tail = {};
   }
+  if (settings_.objects) // A result is heard behind what its task has sent.
+    settings_.objects->settle_others(settings_.objects->self());
   if (settings_.after_task)
     settings_.after_task(status, value);
   add_result(task, status, value, std::move(tail), handles.take(), begin);
@@ -159,12 +159,13 @@ void SlotWorker::run_task(const Task& task) {
     bodies_.erase(call);
 }
 
-bool SlotWorker::is_overdue() {
+bool SlotWorker::ends_overdue() {
   if (settings_.task_timeout.count() == 0)
     return false;
   std::lock_guard lock(mutex_);
   running_->overdue =
     running_->overdue || Clock::now() - running_->since >= settings_.task_timeout;
+  running_->ended = true;
   return running_->overdue;
 }
 
@@ -320,7 +321,7 @@ SlotWorker::DeadlineCheck SlotWorker::check_deadline(Clock::time_point now) {
     if (!running_ && queue_.empty())
       return check;
     check.again = now + settings_.task_timeout;
-    if (!running_ || running_->overdue)
+    if (!running_ || running_->overdue || running_->ended)
       return check;
     if (auto limit = running_->since + settings_.task_timeout; limit > now) {
       check.again = limit;

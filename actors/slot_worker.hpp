@@ -118,6 +118,7 @@ private:
     Clock::time_point since;
     bool stopped = false; ///< It was told to stop.
     bool overdue = false;
+    bool ended = false; ///< No deadline any more.
   };
 
   template <class Which>
@@ -125,7 +126,7 @@ private:
   std::optional<Task> take();
   std::optional<Task> wait_for_task();
   void run_task(const Task& task);
-  bool is_overdue();
+  bool ends_overdue();
   static std::unique_ptr<detail::Body> open(const CallCode& code);
   detail::Body& body(const CallCode& code);
   void add_result(const Task& task, TaskResult::Status status, Bytes& value, Payload tail,
