@@ -133,7 +133,7 @@ bool Connection::flush(std::chrono::milliseconds limit) {
   ++flushing_;
   flushed_.wait_for(lock, limit, [&] { return all_written() || closed_ || broken_; });
   --flushing_;
-  return all_written() && !broken_;
+  return all_written() && !broken_ && !closed_;
 }
 
 void Connection::close() {
