@@ -253,16 +253,17 @@ struct NodeState {
 class Node final : public caf::stateful_actor<NodeState> {
 public:
   Node(caf::actor_config& config, NodeParts parts)
-    : stateful_actor(config), parts_(std::move(parts)) {}
+    : stateful_actor(config), objects_(parts.objects), parts_(std::move(parts)) {}
   caf::behavior make_behavior() override {
     return state.make_behavior(std::move(parts_));
   }
   resume_result resume(caf::execution_unit* unit, std::size_t most) override {
-    ObjectSpace::Hearing hears;
+    ObjectSpace::Hearing hears(objects_.get());
     return stateful_actor::resume(unit, most);
   }
 
 private:
+  const std::shared_ptr<ObjectSpace> objects_;
   NodeParts parts_;
 };
 

@@ -171,10 +171,10 @@ void ObjectSpace::received(std::uint64_t from, std::uint64_t parcel) {
   }
 }
 
-thread_local bool ObjectSpace::hearing_ = false;
+thread_local const ObjectSpace* ObjectSpace::hearing_ = nullptr;
 
 bool ObjectSpace::on_lent_thread() const {
-  return hearing_ || BorrowedThread::current(system_) != nullptr;
+  return hearing_ == this || BorrowedThread::current(system_) != nullptr;
 }
 
 // -- neighbours --
@@ -299,7 +299,7 @@ void ObjectSpace::heard_peer(std::uint64_t process, std::uint64_t link,
   for (auto& message : peers_.heard(process, link, whole))
     try {
       arrived(std::move(message));
-    } catch (const std::exception& error) {
+    } catch (const Error& error) {
       log().warn("job {} sent what can't be read: {}", process, error.what());
     }
 }

@@ -166,13 +166,13 @@ public:
   /// Makes it so while it lives, for an actor that a thread of CAF's runs.
   class Hearing {
   public:
-    Hearing() : outer_(std::exchange(hearing_, true)) {}
+    explicit Hearing(const ObjectSpace* space) : outer_(std::exchange(hearing_, space)) {}
     ~Hearing() { hearing_ = outer_; }
     Hearing(const Hearing&) = delete;
     Hearing& operator=(const Hearing&) = delete;
 
   private:
-    const bool outer_;
+    const ObjectSpace* const outer_;
   };
 
   // -- of neighbours --
@@ -213,7 +213,7 @@ public:
 private:
   friend class ObjectHandle;
   static constexpr std::uint64_t driver = 0;
-  static thread_local bool hearing_;
+  static thread_local const ObjectSpace* hearing_;
   class ActorHome;
   struct Home {
     std::shared_ptr<ObjectHome> home;

@@ -17,13 +17,15 @@ constexpr std::size_t most_untold_bytes = std::size_t{64} << 10;
 // -- what is sent --
 
 bool PeerStream::number(ObjectMessage& message, bool direct) {
-  message.sequence = ++sent_;
-  message.acknowledged = told_ = received_;
+  message.sequence = sent_ + 1;
+  message.acknowledged = received_;
+  auto kept = direct && message.held.empty();
+  if (kept)
+    kept_.push_back(message); // Or there is no memory for it, and no such number.
+  ++sent_;
+  told_ = received_;
   untold_bytes_ = 0;
-  if (!direct || !message.held.empty())
-    return false;
-  kept_.push_back(message);
-  return true;
+  return kept;
 }
 
 void PeerStream::acknowledged(std::uint64_t upto) {

@@ -29,6 +29,8 @@ public:
   /// Gives it its number. True: it may go directly, and a copy is kept; else it must go
   /// by way of the driver.
   bool number(ObjectMessage& message, bool direct);
+  /// The last one that was numbered, to go by way of the driver, was not sent.
+  void take_back() { --sent_; }
   /// The peer has all up to that number.
   void acknowledged(std::uint64_t upto);
   /// The number of the last one that went directly and may not have arrived; 0 if there

@@ -30,17 +30,31 @@ void Peers::send(ObjectMessage message, Haste haste) {
   std::shared_ptr<wire::Link> link;
   {
     std::lock_guard lock(mutex_);
-    link = driver_;
-    if (!dead_.contains(message.to)) { // Else the driver says so once more.
-      auto& peer = peers_[message.to];
-      if (peer.stream.number(message, peer.both))
-        link = peer.link;
-    }
+    if (dead_.contains(message.to)) // The driver says so once more.
+      return send_by_driver_locked(message, haste);
+    auto& peer = peers_[message.to];
+    if (!peer.stream.number(message, peer.both))
+      try {
+        return send_by_driver_locked(message, haste);
+      } catch (...) { // The receiver would wait for ever for that number.
+        peer.stream.take_back();
+        throw;
+      }
+    link = peer.link;
   }
   // Another thread's may overtake it here: the receiver puts them in order. If the peer's
   // link is cut it is sent again.
-  if (link)
+  try {
     actors::send(*link, message, haste);
+  } catch (const std::exception& error) {
+    log().warn("the link to job {} is closed: {}", message.to, error.what());
+    link->close();
+  }
+}
+
+void Peers::send_by_driver_locked(const ObjectMessage& message, Haste haste) {
+  if (driver_)
+    actors::send(*driver_, message, haste);
 }
 
 bool Peers::release_later(const detail::HeldId& object) {
@@ -146,7 +160,7 @@ std::vector<ObjectMessage> Peers::heard(std::uint64_t process, std::uint64_t lin
   peer.both = true;
   try {
     read_locked(process, peer, whole, ready);
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     log().warn("the link to job {} is closed: it sent what can't be read: {}", process,
                error.what());
     peer.link->close();
@@ -184,7 +198,7 @@ void Peers::look_after_locked(Peer& peer) {
   for (auto& object : peer.stream.due())
     if (driver_)
       send_op(*driver_, Op::object_release, object);
-  if (!peer.link)
+  if (!peer.both)
     return;
   if (auto upto = peer.stream.ack_due())
     send_op(*peer.link, Op::peer_ack, *upto);

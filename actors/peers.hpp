@@ -83,13 +83,14 @@ private:
   struct Peer {
     PeerStream stream;
     std::shared_ptr<wire::Link> link;
-    std::uint64_t number = 0;   ///< Of the link.
-    bool both = false;          ///< The peer has the link, too: it may be used.
+    std::uint64_t number = 0; ///< Of the link.
+    bool both = false;        ///< There is one, and the peer has it, too: it may be used.
     std::uint64_t promised = 0; ///< Somebody relies on its arrival.
     std::optional<int> dying;   ///< How often it was looked at since it was gone.
   };
   using PeersByProcess = std::map<std::uint64_t, Peer>;
 
+  void send_by_driver_locked(const ObjectMessage& message, Haste haste);
   void read_locked(std::uint64_t process, Peer& peer, const Payload& whole,
                    std::vector<ObjectMessage>& ready);
   void cut_locked(Peer& peer);

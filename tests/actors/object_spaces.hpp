@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,6 +25,8 @@ class Wire final : public wire::Link {
 public:
   void start(std::shared_ptr<wire::LinkHandler>) override {}
   bool send(wire::StreamId, Bytes head, Payload body) override {
+    if (std::exchange(fails, false))
+      throw std::bad_alloc();
     auto bytes = body.bytes();
     head.insert(head.end(), bytes.begin(), bytes.end());
     messages.push_back(std::move(head));
@@ -31,10 +34,12 @@ public:
   }
   std::size_t backlog() const override { return 0; }
   bool flush(std::chrono::milliseconds) override { return true; }
-  void close() override {}
+  void close() override { closed = true; }
   wire::LinkStats stats() const override { return {}; }
 
   std::vector<Bytes> messages;
+  bool fails = false; ///< There is no memory for the next one.
+  bool closed = false;
 };
 
 /// A driver and its jobs 1, 2, 3, in one process.
@@ -100,6 +105,9 @@ protected:
       at(from).peers().connected(to, way.number, way.wire, from == a);
     }
     run();
+  }
+  Wire& wire(std::uint64_t from, std::uint64_t to) {
+    return to == 0 ? *up_[from] : *direct_[{from, to}].wire;
   }
   /// What was under way is lost, and then both notice.
   void cut(std::uint64_t a, std::uint64_t b) {

@@ -33,6 +33,25 @@ TEST_F(LinkedSpaces, send_directly_where_there_is_a_link_and_again_if_it_is_cut)
   EXPECT_GT(at(0).passed_on().messages, before);
 }
 
+TEST_F(LinkedSpaces, wait_for_no_message_for_which_there_was_no_memory) {
+  auto queue = queue_at(1);
+  auto id = queue->held_id();
+  auto in_2 = at(2).hold(id);
+  run();
+  link(2, 1);
+  wire(2, 1).fails = true;
+  auto first = ask(2, id, AskKind::put);
+  EXPECT_FALSE(*first);
+  EXPECT_TRUE(wire(2, 1).closed);
+  cut(2, 1);
+  EXPECT_EQ((*first)->what, Answer::done);
+  wire(2, 0).fails = true;
+  EXPECT_THROW(ask(2, id, AskKind::put), std::bad_alloc);
+  EXPECT_EQ((*ask(2, id, AskKind::put))->what, Answer::done);
+  auto size = ask(2, id, AskKind::size);
+  EXPECT_EQ(Reader((**size).body.bytes()).get<std::uint64_t>(), 2U);
+}
+
 TEST_F(LinkedSpaces, keep_the_order_of_what_goes_both_ways) {
   auto queue = queue_at(1), sent = queue_at(2);
   auto id = queue->held_id();
