@@ -205,7 +205,8 @@ struct NodeState {
     auto code = call->second;
     if (code->single)
       calls.erase(call);
-    slot(tasks.slot).push(std::move(tasks), std::move(code));
+    auto& worker = slot(tasks.slot);
+    worker.push(std::move(tasks), std::move(code));
     if (parts.task_timeout.count() > 0 && !std::exchange(watching, true))
       self->delayed_send(self, parts.task_timeout, DeadlineTick{});
   }

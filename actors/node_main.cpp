@@ -194,7 +194,7 @@ chaos_of(const NodeBoot& boot, const std::shared_ptr<wire::Link>& link) {
 
 /// `initializer` is not valid if there is none.
 void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slot,
-              std::shared_future<CallCode> initializer) {
+              const std::shared_future<CallCode>& initializer) {
   CrashHandlerStack for_crashes;
   if (initializer.valid()) {
     try {

@@ -127,7 +127,7 @@ bool ObjectHost::destroy_stopped() {
     return false;
   auto last = take_idle_locked();
   lock.unlock();
-  destroy(std::move(last));
+  destroy(last);
   return true;
 }
 
@@ -143,7 +143,7 @@ std::vector<ObjectHost::StrandPtr> ObjectHost::take_idle_locked() {
   return idle;
 }
 
-void ObjectHost::destroy(std::vector<StrandPtr> strands) {
+void ObjectHost::destroy(const std::vector<StrandPtr>& strands) {
   for (auto& strand : strands) {
     if (planned_ && strand->object)
       try {
@@ -175,7 +175,7 @@ void ObjectHost::run() {
   std::unique_lock lock(mutex_);
   auto last = take_idle_locked();
   lock.unlock();
-  destroy(std::move(last));
+  destroy(last);
 }
 
 /// Threads start when there is something to do for them, and end when there are more than

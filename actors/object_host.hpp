@@ -91,7 +91,7 @@ private:
   void stop();
   /// Those asked for last first: numbers go up, and outlive hosts.
   std::vector<StrandPtr> take_idle_locked();
-  void destroy(std::vector<StrandPtr> strands);
+  void destroy(const std::vector<StrandPtr>& strands);
   /// There is something to do: somebody must see to it.
   void wake_locked();
   void pause(bool begins);

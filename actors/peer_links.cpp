@@ -136,7 +136,7 @@ bool PeerLinks::in_background(F f) {
   }
 }
 
-void PeerLinks::start(std::shared_ptr<wire::Link> link,
+void PeerLinks::start(const std::shared_ptr<wire::Link>& link,
                       std::shared_ptr<Handler> handler) {
   parts_.reactor->after(greeting_limit, [weak = std::weak_ptr(handler)] {
     if (auto waiting = weak.lock())
@@ -169,8 +169,9 @@ void PeerLinks::open_door() {
   std::string host;
   std::exception_ptr problem;
   // It outlives this: the process never ends the two.
-  auto accept = [self = this](const std::string& who, std::shared_ptr<wire::Link> link) {
-    self->greeted(who, std::move(link));
+  auto accept = [self = this](const std::string& who,
+                              const std::shared_ptr<wire::Link>& link) {
+    self->greeted(who, link);
   };
   try {
     if (parts_.identity) {
@@ -179,8 +180,8 @@ void PeerLinks::open_door() {
         *parts_.reactor, *parts_.identity, parts_.hello,
         wire::ListenerOptions{
           .host = host, .handshake_limit = greeting_limit, .link = parts_.link},
-        [accept](const wire::Hello& peer, std::shared_ptr<wire::Link> link) {
-          accept("job " + std::to_string(peer.incarnation), std::move(link));
+        [accept](const wire::Hello& peer, const std::shared_ptr<wire::Link>& link) {
+          accept("job " + std::to_string(peer.incarnation), link);
         });
     } else {
       local_listener =
@@ -216,9 +217,9 @@ void PeerLinks::forget(std::uint64_t process) {
   expected_.erase(process);
 }
 
-void PeerLinks::greeted(const std::string& who, std::shared_ptr<wire::Link> link) {
+void PeerLinks::greeted(const std::string& who, const std::shared_ptr<wire::Link>& link) {
   auto handler = std::make_shared<Handler>(shared_from_this(), who, link, std::nullopt);
-  start(std::move(link), std::move(handler));
+  start(link, std::move(handler));
 }
 
 // -- who dials --

@@ -72,8 +72,8 @@ private:
   bool in_background(F f);
   void open_door();
   void tell_driver_locked(PeerCall call);
-  void greeted(const std::string& who, std::shared_ptr<wire::Link> link);
-  void start(std::shared_ptr<wire::Link> link, std::shared_ptr<Handler> handler);
+  void greeted(const std::string& who, const std::shared_ptr<wire::Link>& link);
+  void start(const std::shared_ptr<wire::Link>& link, std::shared_ptr<Handler> handler);
 
   const Parts parts_;
   caf::actor node_;
