@@ -103,10 +103,10 @@ TEST(StatusLines, keep_nobody_waiting_for_a_terminal_that_stands_still) {
   EXPECT_TRUE(eventually([&] {
     status.show({"status"});
     auto lines = terminal.lines();
-    return lines.size() == 20'002 && lines[20'000] == "printed" &&
-           lines[20'001] == "status";
+    return lines.size() == 20'002 && lines.back() == "status";
   }));
   auto lines = terminal.lines();
+  EXPECT_EQ(std::erase(lines, "printed"), 1U); // Where there was room for it.
   for (std::size_t i = 0; i < 20'000; ++i)
     ASSERT_EQ(lines[i], "line " + std::to_string(i));
 }
