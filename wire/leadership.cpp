@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/leadership.hpp"
 
+#include <sched.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -124,11 +125,7 @@ bool Leadership::withdraw(Waiter& waiter) {
 
 void Leadership::lead(Waiter& waiter, Clock::time_point limit) noexcept {
   waiter.set_leading(true);
-  while (!waiter.woken_ && !ending_) {
-    if (limit == Waiter::forever)
-      context_->run_one();
-    else if (context_->run_one_until(limit) == 0 && Clock::now() >= limit)
-      break;
+  while (!waiter.woken_ && !ending_ && work_once(limit)) {
   }
   waiter.set_leading(false);
   const Lock lock(mutex_);
@@ -138,6 +135,38 @@ void Leadership::lead(Waiter& waiter, Clock::time_point limit) noexcept {
     changed_.notify_all();
   else if (leader_ == Leader::nobody && !armed_)
     arm(patience);
+}
+
+bool Leadership::work_once(Clock::time_point limit) {
+  const bool look = short_waits_.expected();
+  if (look && look_for_work(limit))
+    return true;
+  const auto begin = Clock::now();
+  const auto done =
+    limit == Waiter::forever ? context_->run_one() : context_->run_one_until(limit);
+  const auto end = Clock::now();
+  if (!look)
+    short_waits_.slept(end - begin);
+  return done > 0 || end < limit;
+}
+
+bool Leadership::look_for_work(Clock::time_point limit) {
+  const auto begin = Clock::now();
+  const auto end = std::min(limit, begin + ShortWaits::limit);
+  for (auto now = begin; now < end;) {
+    if (context_->poll_one() > 0) {
+      short_waits_.found();
+      return true;
+    }
+    ::sched_yield(); // Who is to bring the news may need this very processor.
+    const auto before = std::exchange(now, Clock::now());
+    if (now - before > ShortWaits::limit) {
+      short_waits_.lost_processor();
+      return false;
+    }
+  }
+  short_waits_.found_nothing();
+  return false;
 }
 
 bool Waiter::wait(Clock::time_point limit) {

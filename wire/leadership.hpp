@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
+#include "wire/short_waits.hpp"
 #include "wire/unique_fd.hpp"
 
 namespace fiber::wire {
@@ -24,7 +25,8 @@ class Waiter;
 ///
 /// The reactor's own thread leads when no waiter does. A waiter that has what it wants
 /// leaves without waking anybody, since it may be back soon; the own thread takes over a
-/// little later, or when there is work to do.
+/// little later, or when there is work to do. A waiter that leads and expects a short
+/// wait looks for news a while before it sleeps.
 class Leadership {
 public:
   explicit Leadership(std::shared_ptr<boost::asio::io_context> context);
@@ -54,6 +56,9 @@ private:
   /// Takes an application back. False: it was appointed meanwhile, and leads.
   bool withdraw(Waiter& waiter);
   void lead(Waiter& waiter, Clock::time_point limit) noexcept;
+  /// Works until something was done or `limit` has passed; then it returns false.
+  bool work_once(Clock::time_point limit);
+  bool look_for_work(Clock::time_point limit);
   /// Makes the leader look up.
   void interrupt();
 
@@ -64,6 +69,7 @@ private:
   const UniqueFd timer_; ///< What the own thread sleeps on.
   std::atomic<bool> ending_ = false;
   std::atomic<bool> asked_ = false; ///< The own thread is to leave.
+  ShortWaits short_waits_;          ///< Of the waiters that lead.
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: who mostly waits shortly looks before it sleeps; who mostly waits long, or
+// shares its processor with others that work, does not.
+
+#include "wire/short_waits.hpp"
+
+#include <gtest/gtest.h>
+
+using namespace fiber::wire;
+
+namespace {
+
+constexpr auto short_wait = ShortWaits::limit / 2;
+constexpr auto long_wait = ShortWaits::limit * 5;
+
+/// Waits `rounds` times as one waits who gets answers after these times; returns how
+/// often it looked.
+template <class... Wait>
+int looks(ShortWaits& waits, int rounds, Wait... lengths) {
+  int looks = 0;
+  const auto wait = [&](ShortWaits::Duration length) {
+    if (!waits.expected())
+      return waits.slept(length);
+    ++looks;
+    length < ShortWaits::limit ? waits.found() : waits.found_nothing();
+  };
+  for (int round = 0; round < rounds; ++round)
+    (wait(lengths), ...);
+  return looks;
+}
+
+/// Loses its processor whenever it looks.
+int losses(ShortWaits& waits, int rounds) {
+  int losses = 0;
+  for (int round = 0; round < rounds; ++round) {
+    if (waits.expected()) {
+      ++losses;
+      waits.lost_processor();
+    } else
+      waits.slept(short_wait);
+  }
+  return losses;
+}
+
+TEST(ShortWaits, looks_from_the_first_short_wait_on) {
+  ShortWaits waits;
+  EXPECT_FALSE(waits.expected());
+  waits.slept(short_wait);
+  EXPECT_TRUE(waits.expected());
+}
+
+TEST(ShortWaits, does_not_look_when_waits_are_long) {
+  ShortWaits waits;
+  EXPECT_EQ(looks(waits, 100, long_wait), 0);
+}
+
+TEST(ShortWaits, a_round_has_one_long_wait_and_many_short_ones) {
+  ShortWaits waits;
+  looks(waits, 10, short_wait);
+  EXPECT_EQ(looks(waits, 100, long_wait, short_wait, short_wait, short_wait), 400);
+}
+
+TEST(ShortWaits, gives_up_soon_when_waits_become_long) {
+  ShortWaits waits;
+  looks(waits, 1000, short_wait);
+  EXPECT_LE(looks(waits, 1000, long_wait), 8);
+}
+
+TEST(ShortWaits, one_short_wait_among_long_ones_is_tried_but_seldom) {
+  ShortWaits waits;
+  EXPECT_LE(looks(waits, 100, short_wait, long_wait, long_wait, long_wait), 100);
+}
+
+TEST(ShortWaits, a_processor_lost_again_and_again_is_kept_for_those_who_work) {
+  ShortWaits waits;
+  waits.slept(short_wait);
+  EXPECT_LE(losses(waits, 10000), 17); // 16, 32, .., 1024 waits in between, 9 x 1024.
+}
+
+TEST(ShortWaits, who_finds_again_is_held_off_less) {
+  ShortWaits waits;
+  waits.slept(short_wait);
+  losses(waits, 10000);
+  looks(waits, 5000, short_wait);
+  ASSERT_TRUE(waits.expected());
+  waits.lost_processor();
+  int held_off = 0;
+  for (; !waits.expected(); ++held_off)
+    waits.slept(short_wait);
+  EXPECT_EQ(held_off, 16);
+}
+
+} // namespace

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+namespace fiber::wire {
+
+/// Foretells from the last waits whether the next one will be short, so that to look
+/// again and again for a little while is better than to sleep and be woken (Karlin et
+/// al., "Empirical studies of competitive spinning", SOSP 1991): by a saturating counter,
+/// as processors predict branches (Smith, ISCA 1981).
+class ShortWaits {
+public:
+  using Duration = std::chrono::steady_clock::duration;
+  /// What counts as short, and how long to look. On a virtual machine a sleep and a
+  /// wake-up take some 40 us at each end; beside them goes what the other end does.
+  static constexpr std::chrono::microseconds limit{200};
+
+  /// To be asked once before each wait, which ends with one of the four below.
+  bool expected() {
+    if (holding_off_ == 0)
+      return score_ > 0;
+    --holding_off_;
+    return false;
+  }
+
+  void slept(Duration length) { count(length < limit); }
+  void found() {
+    count(true);
+    hold_off_ = std::max(hold_off_ - 1, least_hold_off);
+  }
+  void found_nothing() { count(false); }
+  /// While it looked somebody else had the processor for longer than `limit`. Who sleeps
+  /// gets it back as soon as it is woken, who looks only when the others have had their
+  /// share; so it is not to look for some waits, the more the oftener this happens.
+  void lost_processor() {
+    count(false);
+    holding_off_ = hold_off_ = std::min(2 * hold_off_, most_hold_off);
+  }
+
+private:
+  static constexpr int most_score = 8, least_hold_off = 8, most_hold_off = 1024;
+
+  void count(bool was_short) {
+    score_ = was_short ? std::min(score_ + 1, most_score) : std::max(score_ - 1, 0);
+  }
+
+  int score_ = 0;
+  int hold_off_ = least_hold_off; ///< Half of how many waits it is next time.
+  int holding_off_ = 0;           ///< How many are left of this time.
+};
+
+} // namespace fiber::wire
