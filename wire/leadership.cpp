@@ -138,10 +138,14 @@ void Leadership::lead(Waiter& waiter, Clock::time_point limit) noexcept {
 }
 
 bool Leadership::work_once(Clock::time_point limit) {
+  const auto begin = Clock::now();
+  if (begin >= limit)
+    return false;
+  if (context_->poll_one() > 0)
+    return true; // It was here before this wait, and foretells nothing.
   const bool look = short_waits_.expected();
   if (look && look_for_work(limit))
     return true;
-  const auto begin = Clock::now();
   const auto done =
     limit == Waiter::forever ? context_->run_one() : context_->run_one_until(limit);
   const auto end = Clock::now();
@@ -150,19 +154,21 @@ bool Leadership::work_once(Clock::time_point limit) {
   return done > 0 || end < limit;
 }
 
+// Does not give up before it has looked once more: what has come in time is no timeout.
 bool Leadership::look_for_work(Clock::time_point limit) {
-  const auto begin = Clock::now();
-  const auto end = std::min(limit, begin + ShortWaits::limit);
-  for (auto now = begin; now < end;) {
+  auto now = Clock::now();
+  for (const auto end = std::min(limit, now + ShortWaits::limit);;) {
     if (context_->poll_one() > 0) {
       short_waits_.found();
       return true;
     }
+    if (now >= end)
+      break;
     ::sched_yield(); // Who is to bring the news may need this very processor.
     const auto before = std::exchange(now, Clock::now());
     if (now - before > ShortWaits::limit) {
       short_waits_.lost_processor();
-      return false;
+      return context_->poll_one() > 0;
     }
   }
   short_waits_.found_nothing();
