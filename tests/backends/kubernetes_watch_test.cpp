@@ -31,7 +31,7 @@ TEST_F(Watches, a_watch_goes_on_where_it_ended) {
   start();
   auto pod = create_running("one");
   auto version = version_of(pod);
-  auto watches = api_.count("watch pods");
+  auto watches = api_.wait_for("watch pods", 1);
   api_.end_watches(R"({"type": "MODIFIED", "object": {"metadata": {"na)");
   api_.wait_for("watch pods", watches + 1);
   EXPECT_EQ(asked_from(), version);
@@ -46,7 +46,7 @@ TEST_F(Watches, a_bookmark_is_where_a_watch_goes_on) {
   start();
   auto pod = create_running("one");
   std::uint64_t version = std::stoull(version_of(pod));
-  auto watches = api_.count("watch pods");
+  auto watches = api_.wait_for("watch pods", 1);
   api_.bookmark();
   api_.end_watches();
   api_.wait_for("watch pods", watches + 1);
@@ -56,7 +56,7 @@ TEST_F(Watches, a_bookmark_is_where_a_watch_goes_on) {
 TEST_F(Watches, what_happens_while_there_is_no_watch_is_told_by_the_next) {
   start();
   auto ends = create_running("ends"), goes = create_running("goes");
-  auto watches = api_.count("watch pods");
+  auto watches = api_.wait_for("watch pods", 1);
   api_.spoil("watch pods", {.status = 500});
   api_.spoil("watch pods", {.kind = Fault::Kind::reset});
   api_.end_watches();
@@ -72,7 +72,7 @@ TEST_F(Watches, a_server_that_has_forgotten_is_asked_for_a_list) {
   start();
   auto ends = create_running("ends"), goes = create_running("goes");
   create_running("stays");
-  auto watches = api_.count("watch pods"), lists = api_.count("list pods");
+  auto watches = api_.wait_for("watch pods", 1), lists = api_.count("list pods");
   api_.spoil("watch pods", {.status = 500}, 2);
   api_.end_watches();
   api_.wait_for("watch pods", watches + 1);
@@ -107,7 +107,7 @@ TEST_F(Watches, a_pod_that_vanished_before_it_was_seen_to_run_may_have_run) {
   auto pod = api_.pod_of("one");
   create("two"); // Its answer comes after the first one's, so that this one is known.
   api_.pod_of("two");
-  auto watches = api_.count("watch pods");
+  auto watches = api_.wait_for("watch pods", 1);
   api_.spoil("watch pods", {.status = 500}, 2);
   api_.end_watches();
   api_.wait_for("watch pods", watches + 1);
@@ -174,7 +174,7 @@ TEST_F(Watches, what_makes_no_sense_is_not_heard) {
         R"({"type": "ERROR", "object": {"code": "410"}})",
         R"({"type": "ERROR", "object": {"code": 500}})"})
     odd += std::string(line) + "\n";
-  auto watches = api_.count("watch pods");
+  auto watches = api_.wait_for("watch pods", 1);
   api_.end_watches(odd);
   api_.wait_for("watch pods", watches + 1);
   api_.spoil(
