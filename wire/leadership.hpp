@@ -58,7 +58,7 @@ private:
   void lead(Waiter& waiter, Clock::time_point limit) noexcept;
   /// Works until something was done or `limit` has passed; then it returns false.
   bool work_once(Clock::time_point limit);
-  bool look_for_work(Clock::time_point limit);
+  bool look_for_work(Clock::time_point limit); ///< False: nothing to do, so sleep.
   /// Makes the leader look up.
   void interrupt();
 

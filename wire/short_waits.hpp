@@ -32,7 +32,7 @@ public:
   }
   void found_nothing() { count(false); }
   /// While it looked somebody else had the processor for longer than `limit`. Who sleeps
-  /// gets it back as soon as it is woken, who looks only when the others have had their
+  /// mostly gets it back when it is woken, who looks only when the others have had their
   /// share; so it is not to look for some waits, the more the oftener this happens.
   void lost_processor() {
     count(false);

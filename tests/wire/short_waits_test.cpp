@@ -66,7 +66,7 @@ TEST(ShortWaits, gives_up_soon_when_waits_become_long) {
   EXPECT_LE(looks(waits, 1000, long_wait), 8);
 }
 
-TEST(ShortWaits, one_short_wait_among_long_ones_is_tried_but_seldom) {
+TEST(ShortWaits, one_short_wait_among_long_ones_is_followed_by_one_look) {
   ShortWaits waits;
   EXPECT_LE(looks(waits, 100, short_wait, long_wait, long_wait, long_wait), 100);
 }
