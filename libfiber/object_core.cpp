@@ -31,7 +31,7 @@ ObjectPlace ObjectPlace::here() {
   return of(Runtime::require());
 }
 
-ObjectPlace ObjectPlace::of(std::shared_ptr<Runtime> runtime) {
+ObjectPlace ObjectPlace::of(const std::shared_ptr<Runtime>& runtime) {
   return {
     .runtime = runtime, .objects = runtime->objects(), .session = runtime->session_tag()};
 }

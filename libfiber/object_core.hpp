@@ -29,7 +29,7 @@ struct ObjectPlace {
     std::make_shared<std::atomic<std::uint64_t>>(0);
 
   static ObjectPlace here(); ///< Throws Closed.
-  static ObjectPlace of(std::shared_ptr<Runtime> runtime);
+  static ObjectPlace of(const std::shared_ptr<Runtime>& runtime);
   /// Empty if there are workers: see WaitPoint.
   std::function<bool()> run_one() const;
   std::shared_ptr<wire::Leadership> leadership() const;

@@ -37,10 +37,10 @@ detail::CheckpointHandle Supervisor::new_checkpoint() const {
   return detail::CheckpointHandle::open(std::nullopt, true);
 }
 
-detail::ObjectRef Supervisor::spawn_object(SpawnOptions options,
+detail::ObjectRef Supervisor::spawn_object(const SpawnOptions& options,
                                            const std::type_info& type,
-                                           detail::PackedItem recipe) {
-  return core()->spawn(options, type, std::move(recipe));
+                                           const detail::PackedItem& recipe) {
+  return core()->spawn(options, type, recipe);
 }
 
 Supervisor Supervisor::supervisor(SupervisorOptions options) {

@@ -189,7 +189,7 @@ actors::ChildSpec SupervisorCore::spec_of(const CorePtr& core) {
 // -- children come --
 
 ObjectRef SupervisorCore::spawn(const SpawnOptions& options, const std::type_info& type,
-                                PackedItem recipe) {
+                                const PackedItem& recipe) {
   check_resources(options.resources, "SpawnOptions");
   for (;;) {
     auto child = reserve(options, type);

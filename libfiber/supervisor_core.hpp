@@ -32,7 +32,7 @@ public:
 
   // As Supervisor's.
   ObjectRef spawn(const SpawnOptions& options, const std::type_info& type,
-                  PackedItem recipe);
+                  const PackedItem& recipe);
   void on_restart(const ObjectRef& child, std::function<void()> f);
   void stop();
   std::vector<ChildInfo> children() const;

@@ -114,7 +114,7 @@ public:
   /// if the job could not be started, WorkerLost if it was lost. ConfigError if the name
   /// is taken.
   template <class C, class... Args>
-  Ref<C> spawn(SpawnOptions options, Args&&... args) {
+  Ref<C> spawn(const SpawnOptions& options, Args&&... args) {
     static_assert(std::is_constructible_v<C, detail::value_t<Args>&&...>,
                   "fiber: the object can't be made from these arguments, as values");
     (detail::check_value<detail::value_t<Args>>(), ...);
@@ -127,7 +127,7 @@ public:
       using Tuple = std::tuple<detail::value_t<Args>...>;
       pack<Tuple>(writer, Tuple(std::forward<Args>(args)...));
     });
-    return Ref<C>(spawn_object(std::move(options), typeid(C), std::move(recipe)));
+    return Ref<C>(spawn_object(options, typeid(C), recipe));
   }
   template <class C>
   Ref<C> spawn() {
@@ -160,8 +160,8 @@ private:
   explicit Supervisor(std::shared_ptr<detail::SupervisorCore> core);
   const std::shared_ptr<detail::SupervisorCore>& core() const;
   detail::CheckpointHandle new_checkpoint() const;
-  detail::ObjectRef spawn_object(SpawnOptions options, const std::type_info& type,
-                                 detail::PackedItem recipe);
+  detail::ObjectRef spawn_object(const SpawnOptions& options, const std::type_info& type,
+                                 const detail::PackedItem& recipe);
   void tell_restarts(const detail::ObjectRef& child, std::function<void()> f);
 
   std::shared_ptr<detail::SupervisorCore> core_;
