@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: the tightest limit of all the groups that a process is in counts.
+// The promise: the tightest limit of all the groups that a process is in counts, and each
+// time that one of them was stopped.
 
-#include "libfiber/cpu_quota.hpp"
+#include "wire/cpu_quota.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -9,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace fiber {
+namespace fiber::wire {
 namespace {
 
 class CpuQuotaTest : public testing::Test {
@@ -55,5 +56,17 @@ TEST_F(CpuQuotaTest, version_1_is_read_too) {
   EXPECT_EQ(cpu_quota(root_), 3);
 }
 
+TEST_F(CpuQuotaTest, throttled_periods_of_all_groups_are_counted) {
+  EXPECT_EQ(cpu_throttles(root_), 0U);
+  file("/proc/self/cgroup", "0::/slurm/job_7\n4:cpu,cpuacct:/job\n");
+  file("/sys/fs/cgroup/slurm/job_7/cpu.stat",
+       "usage_usec 5000\nnr_periods 40\nnr_throttled 7\nthrottled_usec 900\n");
+  file("/sys/fs/cgroup/slurm/cpu.stat", "usage_usec 5000\n");
+  EXPECT_EQ(cpu_throttles(root_), 7U);
+  file("/sys/fs/cgroup/cpu/job/cpu.stat",
+       "nr_periods 40\nnr_throttled 4\nthrottled_time 900\n");
+  EXPECT_EQ(cpu_throttles(root_), 11U);
+}
+
 } // namespace
-} // namespace fiber
+} // namespace fiber::wire
