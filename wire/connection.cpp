@@ -170,6 +170,7 @@ void Connection::abandon() {
 
 bool Connection::message(StreamId stream, Bytes message) {
   messages_received_.fetch_add(1, std::memory_order_relaxed);
+  leadership_->heard();
   handler_->on_message(stream, std::move(message));
   if (++delivered_ % corked_messages == 0) {
     Lock lock(mutex_);

@@ -7,9 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <system_error>
 #include <utility>
+
+#include "wire/cpu_quota.hpp"
 
 namespace fiber::wire {
 namespace {
@@ -18,6 +19,10 @@ namespace {
 /// caller from a result to its next call; a thread that takes over for less costs more
 /// than it brings.
 constexpr std::chrono::milliseconds patience{2};
+
+/// A thousand links have a heartbeat or a tick to see to every few hundred microseconds.
+/// After so many, without a message, the wait is no short one.
+constexpr int most_unheard = 8;
 
 UniqueFd make_timer() {
   UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
@@ -29,7 +34,7 @@ UniqueFd make_timer() {
 } // namespace
 
 Leadership::Leadership(std::shared_ptr<boost::asio::io_context> context)
-  : context_(std::move(context)), timer_(make_timer()) {}
+  : context_(std::move(context)), timer_(make_timer()), throttles_(cpu_throttles()) {}
 
 // -- the own thread --
 
@@ -125,8 +130,9 @@ bool Leadership::withdraw(Waiter& waiter) {
 
 void Leadership::lead(Waiter& waiter, Clock::time_point limit) noexcept {
   waiter.set_leading(true);
-  while (!waiter.woken_ && !ending_ && work_once(limit)) {
-  }
+  unheard_ = 0;
+  while (!waiter.woken_ && !ending_ && work_once(limit))
+    unheard_ = std::min(unheard_ + 1, most_unheard);
   waiter.set_leading(false);
   const Lock lock(mutex_);
   left_at_ = Clock::now();
@@ -143,13 +149,14 @@ bool Leadership::work_once(Clock::time_point limit) {
     return false;
   if (context_->poll_one() > 0)
     return true; // It was here before this wait, and foretells nothing.
-  const bool look = short_waits_.expected();
+  const bool may_look = unheard_ < most_unheard;
+  const bool look = may_look && short_waits_.expected();
   if (look && look_for_work(limit))
     return true;
   const auto done =
     limit == Waiter::forever ? context_->run_one() : context_->run_one_until(limit);
   const auto end = Clock::now();
-  if (!look)
+  if (may_look && !look)
     short_waits_.slept(end - begin);
   return done > 0 || end < limit;
 }
@@ -167,7 +174,8 @@ bool Leadership::look_for_work(Clock::time_point limit) {
     ::sched_yield(); // Who is to bring the news may need this very processor.
     const auto before = std::exchange(now, Clock::now());
     if (now - before > ShortWaits::limit) {
-      short_waits_.lost_processor();
+      const auto throttles = cpu_throttles();
+      short_waits_.lost_processor(std::exchange(throttles_, throttles) != throttles);
       return context_->poll_one() > 0;
     }
   }

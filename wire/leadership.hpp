@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -41,6 +42,8 @@ public:
     boost::asio::post(*context_, std::move(f));
     summon();
   }
+  /// The reactor's thread's: a message has come.
+  void heard() { unheard_ = 0; }
   /// Somebody waits for what the reactor will do next, but not as a Waiter: if nobody
   /// leads the own thread takes over now.
   void summon();
@@ -70,6 +73,8 @@ private:
   std::atomic<bool> ending_ = false;
   std::atomic<bool> asked_ = false; ///< The own thread is to leave.
   ShortWaits short_waits_;          ///< Of the waiters that lead.
+  int unheard_ = 0;                 ///< Handlers since a wait began or a message came.
+  std::uint64_t throttles_;         ///< When last read.
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -19,9 +19,9 @@ public:
 
   /// To be asked once before each wait, which ends with one of the four below.
   bool expected() {
-    if (holding_off_ == 0)
+    if (held_off_for_ == 0)
       return score_ > 0;
-    --holding_off_;
+    --held_off_for_;
     return false;
   }
 
@@ -31,24 +31,27 @@ public:
     hold_off_ = std::max(hold_off_ - 1, least_hold_off);
   }
   void found_nothing() { count(false); }
-  /// While it looked somebody else had the processor for longer than `limit`. Who sleeps
-  /// mostly gets it back when it is woken, who looks only when the others have had their
-  /// share; so it is not to look for some waits, the more the oftener this happens.
-  void lost_processor() {
+  /// While it looked it was off the processor for longer than `limit`. Who sleeps mostly
+  /// gets it back when it is woken, who looks only when the others have had their share;
+  /// so it is not to look for some waits, the more the oftener this happens. For a long
+  /// time if its group was `throttled`: then what a look takes is what work lacks.
+  void lost_processor(bool throttled) {
     count(false);
-    holding_off_ = hold_off_ = std::min(2 * hold_off_, most_hold_off);
+    held_off_for_ = throttled ? throttled_hold_off : hold_off_;
+    hold_off_ = std::min(2 * hold_off_, most_hold_off);
   }
 
 private:
-  static constexpr int most_score = 8, least_hold_off = 8, most_hold_off = 1024;
+  static constexpr int most_score = 8, least_hold_off = 16, most_hold_off = 1024;
+  static constexpr int throttled_hold_off = 1 << 16;
 
   void count(bool was_short) {
     score_ = was_short ? std::min(score_ + 1, most_score) : std::max(score_ - 1, 0);
   }
 
   int score_ = 0;
-  int hold_off_ = least_hold_off; ///< Half of how many waits it is next time.
-  int holding_off_ = 0;           ///< How many are left of this time.
+  int held_off_for_ = 0;          ///< So many waits.
+  int hold_off_ = least_hold_off; ///< So many the next time.
 };
 
 } // namespace fiber::wire

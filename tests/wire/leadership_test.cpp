@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "tests/wire/wire_fixture.hpp"
 #include "wire/reactor.hpp"
@@ -100,6 +101,45 @@ TEST_F(LeadershipTest, a_time_limit_ends_a_wait_whoever_leads) {
   first.wake();
   other.join();
   EXPECT_FALSE(second.wait(Waiter::Clock::now() + 20ms));
+}
+
+TEST_F(LeadershipTest, a_limit_shorter_than_a_look_ends_the_wait) {
+  auto& waiter = make_waiter();
+  listen([&] { waiter.wake(); });
+  for (int i = 0; i < 100; ++i) {
+    lead(waiter); // Shortly, so it looks.
+    const auto limit = Waiter::Clock::now() + ShortWaits::limit / 4;
+    EXPECT_FALSE(waiter.wait(limit));
+    EXPECT_GE(Waiter::Clock::now(), limit);
+  }
+}
+
+long sleeps_of_this_thread() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+// As heartbeats and ticks of a thousand links do.
+TEST_F(LeadershipTest, work_that_brings_no_message_is_not_looked_for) {
+  auto& waiter = make_waiter();
+  listen([&] { waiter.wake(); });
+  for (int i = 0; i < 10; ++i)
+    lead(waiter); // Shortly, so it looks.
+  constexpr int ticks = 1000;
+  std::atomic<int> seen = 0;
+  std::jthread ticker([&] {
+    for (int i = 0; i < ticks; ++i) {
+      const auto next = Waiter::Clock::now() + ShortWaits::limit / 4;
+      while (seen < i || Waiter::Clock::now() < next)
+        std::this_thread::yield();
+      reactor.post([&] { ++seen; });
+    }
+    waiter.wake();
+  });
+  const auto before = sleeps_of_this_thread();
+  EXPECT_TRUE(waiter.wait());
+  EXPECT_GE(sleeps_of_this_thread() - before, ticks / 4);
 }
 
 TEST_F(LeadershipTest, who_leaves_hands_over_to_who_still_waits) {

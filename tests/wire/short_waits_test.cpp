@@ -29,13 +29,13 @@ int looks(ShortWaits& waits, int rounds, Wait... lengths) {
   return looks;
 }
 
-/// Loses its processor whenever it looks.
-int losses(ShortWaits& waits, int rounds) {
+/// Loses its processor whenever it looks; for a while, or `throttled`.
+int losses(ShortWaits& waits, int rounds, bool throttled = false) {
   int losses = 0;
   for (int round = 0; round < rounds; ++round) {
     if (waits.expected()) {
       ++losses;
-      waits.lost_processor();
+      waits.lost_processor(throttled);
     } else
       waits.slept(short_wait);
   }
@@ -71,10 +71,16 @@ TEST(ShortWaits, one_short_wait_among_long_ones_is_followed_by_one_look) {
   EXPECT_LE(looks(waits, 100, short_wait, long_wait, long_wait, long_wait), 100);
 }
 
-TEST(ShortWaits, a_processor_lost_again_and_again_is_kept_for_those_who_work) {
+TEST(ShortWaits, a_processor_lost_again_and_again_is_left_to_those_who_work) {
   ShortWaits waits;
   waits.slept(short_wait);
   EXPECT_LE(losses(waits, 10000), 17); // 16, 32, .., 1024 waits in between, 9 x 1024.
+}
+
+TEST(ShortWaits, who_is_throttled_sleeps_for_long) {
+  ShortWaits waits;
+  waits.slept(short_wait);
+  EXPECT_LE(losses(waits, 10000, true), 1);
 }
 
 TEST(ShortWaits, who_finds_again_is_held_off_less) {
@@ -83,7 +89,7 @@ TEST(ShortWaits, who_finds_again_is_held_off_less) {
   losses(waits, 10000);
   looks(waits, 5000, short_wait);
   ASSERT_TRUE(waits.expected());
-  waits.lost_processor();
+  waits.lost_processor(false);
   int held_off = 0;
   for (; !waits.expected(); ++held_off)
     waits.slept(short_wait);
