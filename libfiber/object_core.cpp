@@ -100,7 +100,7 @@ ObjectPlace::find(std::uint64_t session, const HeldId& id, const char* what) {
   auto place = here();
   // A job may have a session of its own besides.
   if (auto own = Runtime::current(); own && own->session_tag() == session)
-    place = of(std::move(own));
+    place = of(own);
   if (session != place.session)
     throw Error(std::string(what) + " of another session can't be used in this one");
   auto held = place.objects->handle(id);

@@ -65,7 +65,7 @@ Session::~Session() {
 
 Session init(int&, char**&, Config overrides) {
   if (auto job = backends::enter_job()) {
-    detail::Runtime::nest([overrides](const auto& edit) {
+    detail::Runtime::nest([overrides = std::move(overrides)](const auto& edit) {
       auto settings = resolve(overrides);
       edit(settings);
       return open_runtime(std::move(settings));

@@ -31,11 +31,12 @@ struct LeadershipTest : testing::Test {
   }
   /// Says on which thread messages are handled.
   void listen(std::function<void()> then) {
-    near->start(std::make_shared<OnMessage>([this, then](StreamId, const fiber::Bytes&) {
-      handled_on = std::this_thread::get_id();
-      ++handled;
-      then();
-    }));
+    near->start(std::make_shared<OnMessage>(
+      [this, then = std::move(then)](StreamId, const fiber::Bytes&) {
+        handled_on = std::this_thread::get_id();
+        ++handled;
+        then();
+      }));
   }
   /// Until a message is handled by the waiting thread itself, which leads from then on.
   void lead(Waiter& waiter) {
