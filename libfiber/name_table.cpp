@@ -132,7 +132,7 @@ std::optional<ObjectRef> find_object(const std::string& name,
     found = std::make_shared<NameCore>(place)->find(name);
     // A job may have a session of its own besides.
     if (auto own = Runtime::current(); !found && own) {
-      place = ObjectPlace::of(std::move(own));
+      place = ObjectPlace::of(own);
       found = place.runtime->names().find(name);
     }
   }

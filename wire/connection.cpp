@@ -170,7 +170,6 @@ void Connection::abandon() {
 
 bool Connection::message(StreamId stream, Bytes message) {
   messages_received_.fetch_add(1, std::memory_order_relaxed);
-  leadership_->heard();
   handler_->on_message(stream, std::move(message));
   if (++delivered_ % corked_messages == 0) {
     Lock lock(mutex_);
@@ -228,6 +227,7 @@ bool Connection::drain() {
       result = transport_->read(std::span(into).first(space[1].empty() ? 1 : 2));
       bytes_received_.fetch_add(result.bytes, std::memory_order_relaxed);
       heard_ |= result.bytes > 0;
+      leadership_->heard(result.bytes > frame_header_bytes);
       good = receiver_.commit(result.bytes);
       more = result.state == IoResult::State::ok &&
              result.bytes == space[0].size() + space[1].size();

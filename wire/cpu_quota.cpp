@@ -9,10 +9,12 @@
 namespace fiber::wire {
 namespace {
 
-/// Calls `f` with the folder of each group that limits this process's processor time.
+/// Calls `f` with the folder of each group that may limit this process's processor time.
 void for_each_group(const std::string& root,
                     const std::function<void(const std::string& folder)>& f) {
   auto walk_up = [&](const std::string& top, std::string group) {
+    if (group.ends_with('/'))
+      group.pop_back();
     for (;;) {
       f(top + group);
       auto slash = group.rfind('/');

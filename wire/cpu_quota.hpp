@@ -10,7 +10,8 @@ namespace fiber::wire {
 /// for "/" in tests.
 double cpu_quota(const std::string& root = "");
 
-/// In how many periods those groups have used their limits up and were stopped.
+/// In how many periods each of those groups had used its limit up and was stopped,
+/// summed.
 std::uint64_t cpu_throttles(const std::string& root = "");
 
 } // namespace fiber::wire

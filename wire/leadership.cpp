@@ -20,9 +20,8 @@ namespace {
 /// than it brings.
 constexpr std::chrono::milliseconds patience{2};
 
-/// A thousand links have a heartbeat or a tick to see to every few hundred microseconds.
-/// After so many, without a message, the wait is no short one.
-constexpr int most_unheard = 8;
+/// Quotas are mostly of periods of 0.1 s.
+constexpr std::chrono::seconds recently{1};
 
 UniqueFd make_timer() {
   UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
@@ -34,7 +33,7 @@ UniqueFd make_timer() {
 } // namespace
 
 Leadership::Leadership(std::shared_ptr<boost::asio::io_context> context)
-  : context_(std::move(context)), timer_(make_timer()), throttles_(cpu_throttles()) {}
+  : context_(std::move(context)), timer_(make_timer()) {}
 
 // -- the own thread --
 
@@ -130,9 +129,9 @@ bool Leadership::withdraw(Waiter& waiter) {
 
 void Leadership::lead(Waiter& waiter, Clock::time_point limit) noexcept {
   waiter.set_leading(true);
-  unheard_ = 0;
-  while (!waiter.woken_ && !ending_ && work_once(limit))
-    unheard_ = std::min(unheard_ + 1, most_unheard);
+  short_waits_.renew();
+  while (!waiter.woken_ && !ending_ && work_once(limit)) {
+  }
   waiter.set_leading(false);
   const Lock lock(mutex_);
   left_at_ = Clock::now();
@@ -149,14 +148,13 @@ bool Leadership::work_once(Clock::time_point limit) {
     return false;
   if (context_->poll_one() > 0)
     return true; // It was here before this wait, and foretells nothing.
-  const bool may_look = unheard_ < most_unheard;
-  const bool look = may_look && short_waits_.expected();
+  const bool look = short_waits_.expected();
   if (look && look_for_work(limit))
     return true;
   const auto done =
     limit == Waiter::forever ? context_->run_one() : context_->run_one_until(limit);
   const auto end = Clock::now();
-  if (may_look && !look)
+  if (!look)
     short_waits_.slept(end - begin);
   return done > 0 || end < limit;
 }
@@ -174,13 +172,21 @@ bool Leadership::look_for_work(Clock::time_point limit) {
     ::sched_yield(); // Who is to bring the news may need this very processor.
     const auto before = std::exchange(now, Clock::now());
     if (now - before > ShortWaits::limit) {
-      const auto throttles = cpu_throttles();
-      short_waits_.lost_processor(std::exchange(throttles_, throttles) != throttles);
-      return context_->poll_one() > 0;
+      const bool found = context_->poll_one() > 0;
+      short_waits_.lost_processor(was_throttled());
+      return found;
     }
   }
   short_waits_.found_nothing();
   return false;
+}
+
+/// Since the last time, which was not long ago.
+bool Leadership::was_throttled() {
+  const auto count = cpu_throttles();
+  const auto now = Clock::now();
+  const bool more = count > std::exchange(throttles_, count);
+  return now - std::exchange(throttles_read_, now) < recently && more;
 }
 
 bool Waiter::wait(Clock::time_point limit) {

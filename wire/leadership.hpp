@@ -42,8 +42,11 @@ public:
     boost::asio::post(*context_, std::move(f));
     summon();
   }
-  /// The reactor's thread's: a message has come.
-  void heard() { unheard_ = 0; }
+  /// The reactor's thread's: something was read, `more` than a heartbeat.
+  void heard(bool more) {
+    if (more)
+      short_waits_.renew();
+  }
   /// Somebody waits for what the reactor will do next, but not as a Waiter: if nobody
   /// leads the own thread takes over now.
   void summon();
@@ -62,6 +65,7 @@ private:
   /// Works until something was done or `limit` has passed; then it returns false.
   bool work_once(Clock::time_point limit);
   bool look_for_work(Clock::time_point limit); ///< False: nothing to do, so sleep.
+  bool was_throttled();
   /// Makes the leader look up.
   void interrupt();
 
@@ -73,8 +77,8 @@ private:
   std::atomic<bool> ending_ = false;
   std::atomic<bool> asked_ = false; ///< The own thread is to leave.
   ShortWaits short_waits_;          ///< Of the waiters that lead.
-  int unheard_ = 0;                 ///< Handlers since a wait began or a message came.
-  std::uint64_t throttles_;         ///< When last read.
+  std::uint64_t throttles_ = 0;     ///< cpu_throttles() of `throttles_read_`.
+  Clock::time_point throttles_read_{};
 
   std::mutex mutex_;
   std::condition_variable changed_;

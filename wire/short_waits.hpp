@@ -17,18 +17,28 @@ public:
   /// wake-up take some 40 us at each end; beside them goes what the other end does.
   static constexpr std::chrono::microseconds limit{200};
 
-  /// To be asked once before each wait, which ends with one of the four below.
+  /// A thread begins to wait, or something came that may lead to what it waits for.
+  void renew() { since_renewed_ = 0; }
+  /// To be asked once before each sleep, which ends with one of the four below. A
+  /// thousand links have a heartbeat or a timer to see to every few hundred microseconds:
+  /// no sleep is short that comes after many of them and nothing else.
   bool expected() {
-    if (held_off_for_ == 0)
+    since_renewed_ = std::min(since_renewed_ + 1, most_sleeps + 1);
+    if (is_long_wait())
+      return false;
+    if (waits_held_off_ == 0)
       return score_ > 0;
-    --held_off_for_;
+    --waits_held_off_;
     return false;
   }
 
-  void slept(Duration length) { count(length < limit); }
+  void slept(Duration length) {
+    if (!is_long_wait())
+      count(length < limit);
+  }
   void found() {
     count(true);
-    hold_off_ = std::max(hold_off_ - 1, least_hold_off);
+    next_hold_off_ = std::max(next_hold_off_ - 1, least_hold_off);
   }
   void found_nothing() { count(false); }
   /// While it looked it was off the processor for longer than `limit`. Who sleeps mostly
@@ -37,21 +47,23 @@ public:
   /// time if its group was `throttled`: then what a look takes is what work lacks.
   void lost_processor(bool throttled) {
     count(false);
-    held_off_for_ = throttled ? throttled_hold_off : hold_off_;
-    hold_off_ = std::min(2 * hold_off_, most_hold_off);
+    waits_held_off_ = throttled ? throttled_hold_off : next_hold_off_;
+    next_hold_off_ = std::min(2 * next_hold_off_, most_hold_off);
   }
 
 private:
   static constexpr int most_score = 8, least_hold_off = 16, most_hold_off = 1024;
-  static constexpr int throttled_hold_off = 1 << 16;
+  static constexpr int throttled_hold_off = 1 << 16, most_sleeps = 8;
 
+  bool is_long_wait() const { return since_renewed_ > most_sleeps; }
   void count(bool was_short) {
     score_ = was_short ? std::min(score_ + 1, most_score) : std::max(score_ - 1, 0);
   }
 
   int score_ = 0;
-  int held_off_for_ = 0;          ///< So many waits.
-  int hold_off_ = least_hold_off; ///< So many the next time.
+  int since_renewed_ = 0;  ///< How often expected() was asked.
+  int waits_held_off_ = 0; ///< Left of this time.
+  int next_hold_off_ = least_hold_off;
 };
 
 } // namespace fiber::wire

@@ -68,5 +68,11 @@ TEST_F(CpuQuotaTest, throttled_periods_of_all_groups_are_counted) {
   EXPECT_EQ(cpu_throttles(root_), 11U);
 }
 
+TEST_F(CpuQuotaTest, the_top_group_is_counted_once) {
+  file("/proc/self/cgroup", "0::/\n");
+  file("/sys/fs/cgroup/cpu.stat", "nr_throttled 7\n");
+  EXPECT_EQ(cpu_throttles(root_), 7U);
+}
+
 } // namespace
 } // namespace fiber::wire

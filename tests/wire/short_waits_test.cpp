@@ -19,6 +19,7 @@ template <class... Wait>
 int looks(ShortWaits& waits, int rounds, Wait... lengths) {
   int looks = 0;
   const auto wait = [&](ShortWaits::Duration length) {
+    waits.renew();
     if (!waits.expected())
       return waits.slept(length);
     ++looks;
@@ -33,6 +34,7 @@ int looks(ShortWaits& waits, int rounds, Wait... lengths) {
 int losses(ShortWaits& waits, int rounds, bool throttled = false) {
   int losses = 0;
   for (int round = 0; round < rounds; ++round) {
+    waits.renew();
     if (waits.expected()) {
       ++losses;
       waits.lost_processor(throttled);
@@ -74,13 +76,13 @@ TEST(ShortWaits, one_short_wait_among_long_ones_is_followed_by_one_look) {
 TEST(ShortWaits, a_processor_lost_again_and_again_is_left_to_those_who_work) {
   ShortWaits waits;
   waits.slept(short_wait);
-  EXPECT_LE(losses(waits, 10000), 17); // 16, 32, .., 1024 waits in between, 9 x 1024.
+  EXPECT_EQ(losses(waits, 10000), 15); // 16, 32, .., 512, 8 x 1024 waits in between.
 }
 
 TEST(ShortWaits, who_is_throttled_sleeps_for_long) {
   ShortWaits waits;
   waits.slept(short_wait);
-  EXPECT_LE(losses(waits, 10000, true), 1);
+  EXPECT_EQ(losses(waits, 10000, true), 1);
 }
 
 TEST(ShortWaits, who_finds_again_is_held_off_less) {
@@ -88,12 +90,43 @@ TEST(ShortWaits, who_finds_again_is_held_off_less) {
   waits.slept(short_wait);
   losses(waits, 10000);
   looks(waits, 5000, short_wait);
-  ASSERT_TRUE(waits.expected());
+  ASSERT_EQ(looks(waits, 1, short_wait), 1);
   waits.lost_processor(false);
   int held_off = 0;
-  for (; !waits.expected(); ++held_off)
-    waits.slept(short_wait);
+  for (; looks(waits, 1, short_wait) == 0; ++held_off) {
+  }
   EXPECT_EQ(held_off, 16);
+}
+
+/// Finds `rounds` times what is not waited for; returns how often it looked.
+int looks_in_one_wait(ShortWaits& waits, int rounds) {
+  int looks = 0;
+  for (int round = 0; round < rounds; ++round)
+    if (waits.expected()) {
+      ++looks;
+      waits.found();
+    } else
+      waits.slept(short_wait);
+  return looks;
+}
+
+TEST(ShortWaits, who_has_waited_long_sleeps_until_something_comes) {
+  ShortWaits waits;
+  looks(waits, 10, short_wait);
+  waits.renew();
+  EXPECT_EQ(looks_in_one_wait(waits, 100), 8);
+  waits.renew();
+  EXPECT_EQ(looks_in_one_wait(waits, 100), 8);
+}
+
+TEST(ShortWaits, what_comes_late_in_a_wait_foretells_nothing) {
+  ShortWaits waits;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(waits.expected());
+    waits.slept(i < 8 ? ShortWaits::Duration(long_wait) : short_wait);
+  }
+  waits.renew();
+  EXPECT_FALSE(waits.expected());
 }
 
 } // namespace
