@@ -16,9 +16,9 @@
 #include "backends/backend.hpp"
 #include "backends/job_entry.hpp"
 #include "backends/kubernetes/access.hpp"
+#include "libfiber/cpu_quota.hpp"
 #include "libfiber/runtime.hpp"
 #include "libfiber/settings.hpp"
-#include "wire/cpu_quota.hpp"
 
 namespace fiber {
 namespace {
@@ -81,7 +81,7 @@ std::size_t cpu_count() {
   auto cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0
                  ? static_cast<std::size_t>(CPU_COUNT(&allowed))
                  : std::size_t{std::thread::hardware_concurrency()};
-  if (auto limit = wire::cpu_quota(); limit > 0)
+  if (auto limit = cpu_quota(); limit > 0)
     cores = std::min(cores, static_cast<std::size_t>(std::ceil(limit)));
   return std::max<std::size_t>(1, cores);
 }

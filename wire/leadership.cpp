@@ -7,10 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 #include <utility>
-
-#include "wire/cpu_quota.hpp"
 
 namespace fiber::wire {
 namespace {
@@ -19,9 +18,6 @@ namespace {
 /// caller from a result to its next call; a thread that takes over for less costs more
 /// than it brings.
 constexpr std::chrono::milliseconds patience{2};
-
-/// Quotas are mostly of periods of 0.1 s.
-constexpr std::chrono::seconds recently{1};
 
 UniqueFd make_timer() {
   UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
@@ -173,20 +169,12 @@ bool Leadership::look_for_work(Clock::time_point limit) {
     const auto before = std::exchange(now, Clock::now());
     if (now - before > ShortWaits::limit) {
       const bool found = context_->poll_one() > 0;
-      short_waits_.lost_processor(was_throttled());
+      short_waits_.lost_processor();
       return found;
     }
   }
   short_waits_.found_nothing();
   return false;
-}
-
-/// Since the last time, which was not long ago.
-bool Leadership::was_throttled() {
-  const auto count = cpu_throttles();
-  const auto now = Clock::now();
-  const bool more = count > std::exchange(throttles_, count);
-  return now - std::exchange(throttles_read_, now) < recently && more;
 }
 
 bool Waiter::wait(Clock::time_point limit) {

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -65,7 +64,6 @@ private:
   /// Works until something was done or `limit` has passed; then it returns false.
   bool work_once(Clock::time_point limit);
   bool look_for_work(Clock::time_point limit); ///< False: nothing to do, so sleep.
-  bool was_throttled();
   /// Makes the leader look up.
   void interrupt();
 
@@ -77,8 +75,6 @@ private:
   std::atomic<bool> ending_ = false;
   std::atomic<bool> asked_ = false; ///< The own thread is to leave.
   ShortWaits short_waits_;          ///< Of the waiters that lead.
-  std::uint64_t throttles_ = 0;     ///< cpu_throttles() of `throttles_read_`.
-  Clock::time_point throttles_read_{};
 
   std::mutex mutex_;
   std::condition_variable changed_;

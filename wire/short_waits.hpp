@@ -43,17 +43,16 @@ public:
   void found_nothing() { count(false); }
   /// While it looked it was off the processor for longer than `limit`. Who sleeps mostly
   /// gets it back when it is woken, who looks only when the others have had their share;
-  /// so it is not to look for some waits, the more the oftener this happens. For a long
-  /// time if its group was `throttled`: then what a look takes is what work lacks.
-  void lost_processor(bool throttled) {
+  /// so it is not to look for some waits, the more the oftener this happens.
+  void lost_processor() {
     count(false);
-    waits_held_off_ = throttled ? throttled_hold_off : next_hold_off_;
+    waits_held_off_ = next_hold_off_;
     next_hold_off_ = std::min(2 * next_hold_off_, most_hold_off);
   }
 
 private:
   static constexpr int most_score = 8, least_hold_off = 16, most_hold_off = 1024;
-  static constexpr int throttled_hold_off = 1 << 16, most_sleeps = 8;
+  static constexpr int most_sleeps = 8;
 
   bool is_long_wait() const { return since_renewed_ > most_sleeps; }
   void count(bool was_short) {

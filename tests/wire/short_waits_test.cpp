@@ -30,14 +30,14 @@ int looks(ShortWaits& waits, int rounds, Wait... lengths) {
   return looks;
 }
 
-/// Loses its processor whenever it looks; for a while, or `throttled`.
-int losses(ShortWaits& waits, int rounds, bool throttled = false) {
+/// Loses its processor whenever it looks; returns how often.
+int losses(ShortWaits& waits, int rounds) {
   int losses = 0;
   for (int round = 0; round < rounds; ++round) {
     waits.renew();
     if (waits.expected()) {
       ++losses;
-      waits.lost_processor(throttled);
+      waits.lost_processor();
     } else
       waits.slept(short_wait);
   }
@@ -79,19 +79,13 @@ TEST(ShortWaits, a_processor_lost_again_and_again_is_left_to_those_who_work) {
   EXPECT_EQ(losses(waits, 10000), 15); // 16, 32, .., 512, 8 x 1024 waits in between.
 }
 
-TEST(ShortWaits, who_is_throttled_sleeps_for_long) {
-  ShortWaits waits;
-  waits.slept(short_wait);
-  EXPECT_EQ(losses(waits, 10000, true), 1);
-}
-
 TEST(ShortWaits, who_finds_again_is_held_off_less) {
   ShortWaits waits;
   waits.slept(short_wait);
   losses(waits, 10000);
   looks(waits, 5000, short_wait);
   ASSERT_EQ(looks(waits, 1, short_wait), 1);
-  waits.lost_processor(false);
+  waits.lost_processor();
   int held_off = 0;
   for (; looks(waits, 1, short_wait) == 0; ++held_off) {
   }

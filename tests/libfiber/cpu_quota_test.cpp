@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: the tightest limit of all the groups that a process is in counts, and each
-// time that one of them was stopped.
+// The promise: the tightest limit of all the groups that a process is in counts.
 
-#include "wire/cpu_quota.hpp"
+#include "libfiber/cpu_quota.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -10,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace fiber::wire {
+namespace fiber {
 namespace {
 
 class CpuQuotaTest : public testing::Test {
@@ -56,23 +55,5 @@ TEST_F(CpuQuotaTest, version_1_is_read_too) {
   EXPECT_EQ(cpu_quota(root_), 3);
 }
 
-TEST_F(CpuQuotaTest, throttled_periods_of_all_groups_are_counted) {
-  EXPECT_EQ(cpu_throttles(root_), 0U);
-  file("/proc/self/cgroup", "0::/slurm/job_7\n4:cpu,cpuacct:/job\n");
-  file("/sys/fs/cgroup/slurm/job_7/cpu.stat",
-       "usage_usec 5000\nnr_periods 40\nnr_throttled 7\nthrottled_usec 900\n");
-  file("/sys/fs/cgroup/slurm/cpu.stat", "usage_usec 5000\n");
-  EXPECT_EQ(cpu_throttles(root_), 7U);
-  file("/sys/fs/cgroup/cpu/job/cpu.stat",
-       "nr_periods 40\nnr_throttled 4\nthrottled_time 900\n");
-  EXPECT_EQ(cpu_throttles(root_), 11U);
-}
-
-TEST_F(CpuQuotaTest, the_top_group_is_counted_once) {
-  file("/proc/self/cgroup", "0::/\n");
-  file("/sys/fs/cgroup/cpu.stat", "nr_throttled 7\n");
-  EXPECT_EQ(cpu_throttles(root_), 7U);
-}
-
 } // namespace
-} // namespace fiber::wire
+} // namespace fiber
