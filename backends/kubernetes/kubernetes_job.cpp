@@ -69,6 +69,8 @@ void KubernetesJob::create() {
 void KubernetesJob::on_created(const http::Reply& reply) {
   if (over_)
     return;
+  if (reply.ok())
+    is_ours(parse_reply(reply.body));
   if (reply.ok() || exists_)
     return came_to_be();
   if (reply.status == conflict)
@@ -113,9 +115,22 @@ void KubernetesJob::ended_with_all() {
 
 // -- what the watch tells ---------------------------------------------------------------
 
+/// Somebody may have deleted the pod and made another one by its name.
+bool KubernetesJob::is_ours(const json& pod) {
+  auto uid = text(pod, "metadata", "uid");
+  if (uid_.empty())
+    uid_ = uid;
+  return uid.empty() || uid == uid_;
+}
+
 void KubernetesJob::changed(const json& pod) {
   if (over_ || exit_)
     return;
+  if (!is_ours(pod)) { // And the log is the other one's.
+    exit_ = Exit::unknown("the pod is gone, there is another one by its name");
+    confirmed_ = false;
+    return conclude();
+  }
   came_to_be();
   auto state = read_pod(pod, spec_.resources.memory_mb);
   disrupted_ = disrupted_ || (state.disrupted && !asked_);
@@ -249,11 +264,13 @@ void KubernetesJob::terminate(milliseconds grace) {
 /// Never with grace 0: that removes the object and leaves the process for a while.
 void KubernetesJob::remove(milliseconds grace) {
   auto seconds = std::chrono::ceil<std::chrono::seconds>(std::max(grace, shortest_grace));
-  around_.api.send(json_request("DELETE", around_.api.path("pods", name_),
-                                {{"apiVersion", "v1"},
-                                 {"kind", "DeleteOptions"},
-                                 {"gracePeriodSeconds", seconds.count()},
-                                 {"propagationPolicy", "Background"}}),
+  json options{{"apiVersion", "v1"},
+               {"kind", "DeleteOptions"},
+               {"gracePeriodSeconds", seconds.count()},
+               {"propagationPolicy", "Background"}};
+  if (!uid_.empty())
+    options["preconditions"]["uid"] = uid_;
+  around_.api.send(json_request("DELETE", around_.api.path("pods", name_), options),
                    [self = shared_from_this(), grace](const http::Reply& reply) {
                      self->on_removed(reply, grace);
                    });
@@ -264,7 +281,7 @@ void KubernetesJob::on_removed(const http::Reply& reply, milliseconds grace) {
   constexpr int not_found = 404, most_tries = 10;
   if (reply.ok())
     return removed(json::parse(reply.body, nullptr, false));
-  if (reply.status == not_found)
+  if (reply.status == not_found || reply.status == conflict) // Another one by its name.
     return;
   if (!is_transient(reply) || (over_ && tries_ >= most_tries))
     return log().warn("kubernetes: delete pod {}: {}", name_, problem(reply));

@@ -59,6 +59,7 @@ private:
   void on_created(const http::Reply& reply);
   void on_found(const http::Reply& reply);
   void came_to_be();
+  bool is_ours(const nlohmann::json& pod);
   void remove(std::chrono::milliseconds grace);
   void on_removed(const http::Reply& reply, std::chrono::milliseconds grace);
   void removed(const nlohmann::json& pod);
@@ -88,6 +89,7 @@ private:
   std::optional<Loop::Clock::time_point> log_broke_; // When it last told something.
   Loop::Clock::time_point log_heard_{};
   std::string log_end_; // The last of what came.
+  std::string uid_;     // Empty until the server has told it.
   std::string waits_for_;
   std::optional<Exit> exit_;
   std::optional<std::chrono::milliseconds> terminate_; // Asked for before it existed.

@@ -208,7 +208,7 @@ TEST_F(ScriptedKubernetes, every_request_says_as_whom) {
 
 TEST_F(ScriptedKubernetes, a_server_whose_clock_is_wrong_does_no_harm) {
   for (std::string year : {"1970", "2100"}) {
-    api_.date = "Thu, 01 Jan " + year + " 00:00:00 GMT";
+    api_.set_date("Thu, 01 Jan " + year + " 00:00:00 GMT");
     start();
     api_.end(create_running(year), 0);
     EXPECT_EQ(last(year).exit_code, 0);

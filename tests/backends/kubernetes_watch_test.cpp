@@ -120,6 +120,24 @@ TEST_F(Watches, a_pod_that_vanished_before_it_was_seen_to_run_may_have_run) {
   api_.plays_kubelet = true;
 }
 
+TEST_F(Watches, a_pod_of_the_same_name_with_another_uid_is_another_one) {
+  start();
+  auto pod = create_running("one");
+  auto lists = api_.count("list pods");
+  api_.replace(pod);
+  api_.forget();
+  api_.end_watches();
+  auto event = last("one");
+  EXPECT_EQ(event.kind, Event::ended);
+  EXPECT_FALSE(event.confirmed);
+  EXPECT_EQ(event.detail,
+            "exit unknown (the pod is gone, there is another one by its name)");
+  EXPECT_GT(api_.count("list pods"), lists);
+  EXPECT_GE(api_.wait_for("delete pods", 1), 1u);
+  create_running("two"); // Its answer comes after that of the delete.
+  EXPECT_TRUE(api_.objects("pods").contains(pod));
+}
+
 TEST_F(Watches, a_pod_made_while_a_list_is_on_its_way_is_not_missed_in_it) {
   start();
   create_running("one");

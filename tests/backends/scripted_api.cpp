@@ -120,15 +120,20 @@ void ScriptedApi::accept_only(const std::string& token) {
   token_ = token;
 }
 
+void ScriptedApi::set_date(const std::string& date) {
+  std::lock_guard lock(mutex_);
+  date_ = date;
+}
+
 void ScriptedApi::serve(const HttpsRequest& request, HttpsConnection& connection) {
   auto target = target_of(request.path);
   auto verb = verb_of(request, target);
   auto name = verb + " " + target.kind + (target.part.empty() ? "" : "/" + target.part);
   HttpsConnection::Headers headers;
-  if (!date.empty())
-    headers["Date"] = date;
   {
     std::lock_guard lock(mutex_);
+    if (!date_.empty())
+      headers["Date"] = date_;
     seen_.emplace_back(name, request);
     auto shown = request.headers.find("authorization");
     if (token_ &&
@@ -195,8 +200,13 @@ std::pair<int, json> ScriptedApi::answer(const std::string& verb,
   auto& all = objects_[kind];
   if (verb == "create")
     return create(kind, json::parse(request.body));
-  if (verb == "delete")
+  if (verb == "delete") {
+    const json wanted =
+      json::parse(request.body).value("/preconditions/uid"_json_pointer, json());
+    if (all.contains(name) && !wanted.is_null() && wanted != all[name]["metadata"]["uid"])
+      return {409, status_object(409, "the UID in the precondition is another one")};
     return erase(kind, name);
+  }
   if (verb == "get")
     return all.contains(name) ? std::pair(200, all[name])
                               : std::pair(404, status_object(404, name + " not found"));
@@ -390,6 +400,11 @@ void ScriptedApi::remove(const std::string& name) {
   std::lock_guard lock(mutex_);
   auto pod = objects_["pods"].extract(name);
   note("DELETED", pod.mapped());
+}
+
+void ScriptedApi::replace(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  objects_["pods"].at(name)["metadata"]["uid"] = "uid-" + std::to_string(++uid_);
 }
 
 void ScriptedApi::run(const std::string& name) {

@@ -58,10 +58,9 @@ public:
   /// Waits until `count` requests of this name have come, then returns how many.
   std::size_t wait_for(const std::string& request, std::size_t count) const;
 
-  // Before the first request:
   std::atomic<bool> plays_kubelet = true; ///< Pods run at once and end when deleted.
-  bool drops_ttl = false, refuses_ttl = false;
-  std::string date;
+  std::atomic<bool> drops_ttl = false, refuses_ttl = false;
+  void set_date(const std::string& date); ///< What its replies have as their date.
   /// From now on this token alone is valid; at first any is.
   void accept_only(const std::string& token);
 
@@ -78,6 +77,8 @@ public:
   /// Merges `patch` into the pod.
   void change(const std::string& pod, const json& patch);
   void remove(const std::string& pod);
+  /// Removes it and makes another one by its name, which no watch tells of.
+  void replace(const std::string& pod);
   void print(const std::string& pod, const std::string& text);
 
   // What becomes of the watches that are under way:
@@ -120,6 +121,7 @@ private:
   std::map<std::string, std::vector<std::pair<Fault, int>>> faults_;
   std::vector<std::pair<std::string, HttpsRequest>> seen_;
   std::optional<std::string> token_;
+  std::string date_;
   // A watch does what was ordered after it had begun.
   std::uint64_t order_ = 0, ended_ = 0, muted_ = 0, forgotten_ = 0;
   std::string last_words_;
