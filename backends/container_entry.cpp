@@ -14,10 +14,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <optional>
 #include <thread>
 
+#include "backends/control_group.hpp"
 #include "backends/errors.hpp"
 #include "wire/log.hpp"
 
@@ -50,20 +49,6 @@ bool has_threads() {
   std::error_code error;
   std::filesystem::directory_iterator tasks("/proc/self/task", error);
   return !error && std::distance(begin(tasks), end(tasks)) > 1;
-}
-
-/// How often this container's kernel has killed for lack of memory; nothing where the
-/// kernel does not tell.
-std::optional<std::uint64_t> out_of_memory_kills() {
-  for (auto* path :
-       {"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}) {
-    std::ifstream file(path);
-    std::string name;
-    for (std::uint64_t count = 0; file >> name >> count;)
-      if (name == "oom_kill")
-        return count;
-  }
-  return {};
 }
 
 /// A runtime may leave unread what is in the pipe when the container ends.

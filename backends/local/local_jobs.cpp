@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "backends/control_group.hpp"
 #include "backends/errors.hpp"
 #include "wire/log.hpp"
 
@@ -44,7 +45,8 @@ std::string before_init(const Exit& exit, const std::string& output) {
 LocalJobs::LocalJobs(Loop& loop, Output& output, Program program, bool plain,
                      Handler handler)
   : loop_(loop), output_(output), program_(std::move(program)),
-    handler_(std::move(handler)), plain_(plain) {}
+    handler_(std::move(handler)), out_of_memory_kills_(out_of_memory_kills().value_or(0)),
+    plain_(plain) {}
 
 LocalJobs::JobPtr LocalJobs::find(std::uint64_t serial) const {
   auto job = jobs_.find(serial);
@@ -154,7 +156,7 @@ ZygoteClient::Handler LocalJobs::zygote_handler() {
       return;
     if (job->state == LocalJob::State::asked) // Killed before it could say a word.
       --asked_;
-    end(job, exit);
+    end(job, explained(*job, exit));
     pump();
   };
   handler.fork_failed = [this](std::uint64_t serial, int error) {
@@ -211,7 +213,7 @@ void LocalJobs::on_plain_exit(const JobPtr& job) {
     loop_.unwatch(job->control.get());
     job->control.reset();
   }
-  auto exit = reap(job->pid);
+  auto exit = explained(*job, reap(job->pid));
   if (job->state == LocalJob::State::running || job->terminated)
     return end(job, exit);
   job->state = LocalJob::State::finished;
@@ -281,6 +283,18 @@ void LocalJobs::ask_again(const JobPtr& job, const Exit& zygote_exit) {
                        zygote_exit.detail);
   job->state = LocalJob::State::queued;
   queue_.push_front(job);
+}
+
+/// With why it was killed, if it was for lack of memory. The kernel counts those whom it
+/// kills in a control group, jobs are in ours, and whom we kill is known.
+Exit LocalJobs::explained(const LocalJob& job, Exit exit) {
+  if (exit.code != -SIGKILL || job.terminated)
+    return exit;
+  if (auto kills = out_of_memory_kills(); kills && *kills > out_of_memory_kills_) {
+    ++out_of_memory_kills_; // The others are those of jobs that are yet to be reaped.
+    exit.detail += " (out of memory)";
+  }
+  return exit;
 }
 
 void LocalJobs::fail_queued(const std::string& detail) {

@@ -51,6 +51,7 @@ private:
   void begin_terminate(const JobPtr& job, std::chrono::milliseconds grace);
   void end(const JobPtr& job, const Exit& exit);
   void fail(const JobPtr& job, const std::string& detail);
+  Exit explained(const LocalJob& job, Exit exit);
   void fail_queued(const std::string& detail);
   void close(const JobPtr& job, JobEvent event);
   JobPtr find(std::uint64_t serial) const;
@@ -64,7 +65,8 @@ private:
   std::size_t asked_ = 0; // Of this zygote, unanswered.
   std::shared_ptr<ZygoteClient> zygote_;
   std::uint64_t zygote_number_ = 0;
-  int zygote_failures_ = 0; // In a row, before it was ready.
+  int zygote_failures_ = 0;           // In a row, before it was ready.
+  std::uint64_t out_of_memory_kills_; // That were here before, or are explained.
   bool plain_;
   bool ending_ = false;
 };
