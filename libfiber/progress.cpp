@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds live_interval = 100ms, plain_interval = 1s;
 /// Where lines can't change: so often in the first minute, and later.
 constexpr auto told_at_first = 10s, told_later = 60s;
 constexpr double rate_memory_s = 5; ///< Older news fade.
@@ -97,8 +96,8 @@ ProgressView Progress::Line::view(Clock::time_point now) const {
   return view;
 }
 
-Progress::Progress(std::shared_ptr<backends::StatusLines> terminal)
-  : terminal_(std::move(terminal)) {}
+Progress::Progress(std::shared_ptr<backends::StatusLines> terminal, ProgressPace pace)
+  : terminal_(std::move(terminal)), pace_(std::move(pace)) {}
 
 Progress::~Progress() {
   close();
@@ -136,14 +135,14 @@ void Progress::run() {
   std::unique_lock lock(mutex_);
   while (!closed_) {
     changed_.wait(lock, [&] { return closed_ || !lines_.empty(); });
-    changed_.wait_for(lock, terminal_->live() ? live_interval : plain_interval,
+    changed_.wait_for(lock, terminal_->live() ? pace_.live : pace_.plain,
                       [&] { return closed_; });
     if (closed_)
       return;
     // A pool that is asked may hold the thread that tells of results.
     auto lines = lines_;
     lock.unlock();
-    auto now = Clock::now();
+    auto now = pace_.now();
     for (auto& line : lines)
       look(*line, now);
     lines.clear();
@@ -213,7 +212,7 @@ void Progress::end(Line& line) {
   auto keep = *known; // The caller's may be the last one.
   lines_.erase(known);
   draw();
-  terminal_->print(final_text(line.view(Clock::now())));
+  terminal_->print(final_text(line.view(pace_.now())));
 }
 
 } // namespace fiber::detail

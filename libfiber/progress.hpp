@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,11 +37,20 @@ std::string live_text(const ProgressView& view, std::size_t columns);
 /// "pool0/1: 1000 tasks in 3.20 s, 312/s, 1 failed"
 std::string final_text(const ProgressView& view);
 
+/// What Progress goes by. Tests have a clock of their own.
+struct ProgressPace {
+  std::function<std::chrono::steady_clock::time_point()> now =
+    std::chrono::steady_clock::now;
+  /// From one look to the next, on a terminal and elsewhere.
+  std::chrono::milliseconds live{100}, plain{1000};
+};
+
 /// Tells on stderr how calls get on: one line for each that changes in place on a
 /// terminal; elsewhere a plain line now and then. Thread-safe.
 class Progress : public std::enable_shared_from_this<Progress> {
 public:
-  explicit Progress(std::shared_ptr<backends::StatusLines> terminal);
+  explicit Progress(std::shared_ptr<backends::StatusLines> terminal,
+                    ProgressPace pace = {});
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -59,6 +69,7 @@ private:
   void end(Line& line);
 
   const std::shared_ptr<backends::StatusLines> terminal_;
+  const ProgressPace pace_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Line>> lines_;
@@ -89,7 +100,7 @@ private:
   const std::shared_ptr<Progress> progress_;
   const std::string name_;
   const std::weak_ptr<PoolCore> pool_;
-  const Clock::time_point begin_ = Clock::now();
+  const Clock::time_point begin_ = progress_->pace_.now();
   std::atomic<std::size_t> expected_{0}, submitted_{0}, done_{0}, failed_{0};
   std::atomic<bool> all_submitted_{false};
   std::shared_ptr<actors::StatsReply> asked_; ///< Of the progress' thread.

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what a line of progress says.
+// The promise: what a line of progress says, and when it is told where lines can't
+// change.
 
 #include "libfiber/progress.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -66,6 +74,36 @@ TEST(Progress, tells_at_the_end_what_it_was) {
   view.done = view.total = 1;
   view.failed = 1;
   EXPECT_EQ(final_text(view), "pool0/1: 1 task in 12.00 s, 0.08/s, 1 failed");
+}
+
+TEST(Progress, is_told_off_a_terminal_every_ten_seconds_and_later_every_minute) {
+  using namespace std::chrono_literals;
+  std::atomic<std::chrono::seconds> time{0s};
+  std::atomic<int> looks = 0;
+  auto now = [&] {
+    auto look = ++looks;
+    looks.notify_one();
+    return std::chrono::steady_clock::time_point(time.load() +
+                                                 std::chrono::nanoseconds(look));
+  };
+  testing::internal::CaptureStderr(); // Which is no terminal then.
+  auto progress = std::make_shared<Progress>(std::make_shared<backends::StatusLines>(),
+                                             ProgressPace{.now = now, .plain = 1ms});
+  auto line = progress->add("pool0/1", {});
+  line->expect(100);
+  for (auto at : {9s, 10s, 19s, 20s, 59s, 60s, 118s, 119s}) {
+    line->ended(true);
+    time = at;
+    // The second look from now on comes when the first one is over.
+    for (auto seen = looks.load(), enough = seen + 2; seen < enough; seen = looks.load())
+      looks.wait(seen);
+  }
+  progress->close();
+  std::istringstream told(testing::internal::GetCapturedStderr());
+  std::vector<std::string> counts;
+  for (std::string bar, text; std::getline(told, bar, ']') && std::getline(told, text);)
+    counts.push_back(text.substr(0, text.find(' ', 1)));
+  EXPECT_EQ(counts, (std::vector<std::string>{" 2/100", " 4/100", " 5/100", " 8/100"}));
 }
 
 } // namespace
