@@ -122,7 +122,7 @@ public:
   using Error::Error;
 };
 
-/// The task was cancelled before it ran, or its pool was ended.
+/// The task was cancelled, before it ran or while it did, or its pool was ended.
 class Cancelled : public Error {
 public:
   using Error::Error;
