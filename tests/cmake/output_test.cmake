@@ -1,4 +1,5 @@
-# Runs the command behind "--" and passes only if it ends with 0 and its output matches EXPECT.
+# Runs the command behind "--" and passes only if it ends with 0, its output matches EXPECT and what it writes
+# to stderr matches EXPECT_ERRORS.
 set(command "")
 set(seen_dashes FALSE)
 math(EXPR last "${CMAKE_ARGC} - 1")
@@ -15,4 +16,6 @@ if(NOT result EQUAL 0)
   message(FATAL_ERROR "${command} ended with ${result}")
 elseif(NOT output MATCHES "${EXPECT}")
   message(FATAL_ERROR "The output does not match '${EXPECT}'")
+elseif(NOT errors MATCHES "${EXPECT_ERRORS}")
+  message(FATAL_ERROR "What it wrote to stderr does not match '${EXPECT_ERRORS}'")
 endif()
