@@ -64,8 +64,9 @@ public:
     ledger_->judge();
     return ledger_->complaints;
   }
-  /// Second copies of tasks in it; 0 if it was terminated.
+  /// Second copies of tasks in it, and workers that were lost; 0 if it was terminated.
   std::size_t copies() const { return copies_; }
+  std::size_t losses() const { return losses_; }
 
 private:
   using Action = std::function<void()>;
@@ -246,6 +247,7 @@ private:
       ledger_->complain("the pool's list of idle slots grows");
     auto stats = state.stats();
     copies_ = stats.speculated;
+    losses_ = stats.workers_lost;
     if (state.speculating > 0)
       ledger_->complain("the pool remembers calls that want copies");
     if (stats.done + stats.failed != ledger_->resolved)
@@ -287,7 +289,12 @@ private:
   caf::actor pool_;
   std::shared_ptr<bool> ended_flag_ = std::make_shared<bool>(false);
   bool ended_ = false;
-  std::size_t copies_ = 0;
+  std::size_t copies_ = 0, losses_ = 0;
+};
+
+/// What must occur somewhere, or nothing was tested.
+struct Seen {
+  std::size_t copies = 0, losses = 0;
 };
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -295,38 +302,37 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text != nullptr ? std::stoull(text) : otherwise;
 }
 
-/// Several histories share an actor system, which costs as much as some of them. Returns
-/// how many copies there were.
-std::size_t play(std::uint64_t first, std::uint64_t count, bool tells) {
+/// Several histories share an actor system, which costs as much as some of them.
+void play(std::uint64_t first, std::uint64_t count, bool tells, Seen& seen) {
   caf::actor_system_config config;
   config.set("scheduler.policy", caf::atom("testing"));
   caf::actor_system system(config);
-  std::size_t copies = 0;
   for (auto seed = first; seed < first + count; ++seed) {
     History history(system, seed, tells);
     auto complaints = history.play();
-    copies += history.copies();
+    seen.copies += history.copies();
+    seen.losses += history.losses();
     for (auto& complaint : complaints)
       ADD_FAILURE() << complaint << "\nreplay with FIBER_SIM_SEED=" << seed;
     if (!complaints.empty())
       break;
   }
-  return copies;
 }
 
 TEST(PoolHistory, resolves_each_task_once_in_every_random_history) {
   log().set_level(spdlog::level::off);
+  Seen seen;
   if (auto seed = from_environment("FIBER_SIM_SEED", 0); seed > 0) {
-    play(seed, 1, true);
+    play(seed, 1, true, seen);
     return;
   }
   auto from = from_environment("FIBER_SIM_FROM", 1);
   auto histories = from_environment("FIBER_SIM_HISTORIES", 100'000);
   constexpr std::uint64_t together = 1000;
-  std::size_t copies = 0;
   for (std::uint64_t done = 0; done < histories && !HasFailure(); done += together)
-    copies += play(from + done, std::min(together, histories - done), false);
-  EXPECT_TRUE(copies > 0 || histories < together) << "nothing is speculated";
+    play(from + done, std::min(together, histories - done), false, seen);
+  EXPECT_TRUE(seen.copies > 0 || histories < together) << "nothing is speculated";
+  EXPECT_TRUE(seen.losses > 0 || histories < together) << "nobody is lost";
 }
 
 } // namespace

@@ -56,8 +56,16 @@ TEST_F(KubernetesPool, charges_nobody_when_a_pod_is_deleted) {
   auto results = pool.map_async(slowly, indices(200));
   ASSERT_TRUE(await_running(2));
   ASSERT_TRUE(await([&] { return results.done() > 10; }));
-  kubectl("delete pod --wait=false " + workers().front().name);
+  auto there = workers();
+  ASSERT_FALSE(there.empty());
+  auto deleted = there.front().name; // Its replacement has another one.
+  kubectl("delete pod --wait=false " + deleted);
   EXPECT_EQ(results.get(), undisturbed(200));
+  EXPECT_TRUE(await([&] {
+    auto left = workers();
+    return std::none_of(left.begin(), left.end(),
+                        [&](auto& pod) { return pod.name == deleted; });
+  }));
   EXPECT_TRUE(await([&] { return pool.stats().workers == 2; }));
   EXPECT_EQ(pool.stats().workers_lost, 0u);
 }
@@ -70,6 +78,9 @@ TEST_F(KubernetesPool, charges_nobody_when_a_node_is_drained) {
   auto results = pool.map_async(slowly, indices(400));
   ASSERT_TRUE(await_running(4));
   ASSERT_TRUE(await([&] { return results.done() > 10; }));
+  auto there = workers();
+  ASSERT_TRUE(std::any_of(there.begin(), there.end(),
+                          [](auto& pod) { return pod.node == victim(); }));
   AtEnd uncordon(cluster("K8S_KUBECTL") + " uncordon " + victim());
   kubectl("drain --force --ignore-daemonsets --timeout=60s " + victim());
   EXPECT_EQ(results.get(), undisturbed(400));

@@ -106,6 +106,9 @@ TEST_F(DrainedWorker, that_is_idle_is_replaced) {
 TEST_F(DrainedWorker, under_load_costs_nothing_however_often) {
   open();
   Pool pool(PoolOptions{.workers = 3, .max_retries = 0});
+  ASSERT_TRUE(pool.wait_until_workers_up(deadline));
+  auto before = await_jobs(3);
+  ASSERT_EQ(before.size(), 3u);
   auto results = pool.map_async(
     [](std::size_t i) {
       note("runs", std::to_string(i));
@@ -113,13 +116,16 @@ TEST_F(DrainedWorker, under_load_costs_nothing_however_often) {
       return f(i);
     },
     indices(600));
-  for (std::size_t asked = 0; asked < 5 && !results.ready(); ++asked) {
+  std::size_t asked = 0;
+  do {
     auto from = results.done();
     for (auto pid : jobs(mark()))
       kill(pid, SIGTERM); // All of them, those that still start included.
     wait_until([&] { return results.ready() || results.done() > from + 60; });
-  }
+  } while (++asked < 5 && !results.ready());
   EXPECT_EQ(results.get(), undisturbed(600));
+  EXPECT_TRUE(
+    wait_until([&] { return std::none_of(before.begin(), before.end(), lives); }));
   auto counts = runs("runs", 600);
   EXPECT_EQ(std::count(counts.begin(), counts.end(), 1u), 600);
   EXPECT_EQ(pool.stats().failed, 0u);
