@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a machine has only so much of: memory, processes, room on a disk; and what a
 // program has too much of: futures, cancels, bytes in a result.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <numeric>
 #include <optional>
+#include <ranges>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -16,6 +19,7 @@
 #include "tests/e2e/control_group.hpp"
 #include "tests/e2e/fixture.hpp"
 #include "tests/e2e/memory.hpp"
+#include "tests/e2e/small_disk.hpp"
 #include "wire/unique_fd.hpp"
 
 namespace fiber::e2e {
@@ -76,6 +80,31 @@ TEST_F(Limits, of_memory_kill_a_worker_and_no_other_task) {
   } catch (const WorkerLost& lost) {
     EXPECT_EQ(lost.exits(), std::vector<int>(2, -SIGKILL)) << lost.what();
   }
+  expect_works(pool, 2);
+}
+
+// As in a container or a job of Slurm: the limit is one of driver and workers together.
+TEST_F(Limits, of_memory_that_the_driver_shares_are_named_as_the_reason) {
+  if (!make_group("memory"))
+    GTEST_SKIP() << why_not;
+  join_group(group->door());
+  open();
+  Pool pool(PoolOptions{.workers = 2, .max_retries = 0});
+  expect_works(pool, 2);
+  group->limit(group->current() + 512 * mib);
+  try {
+    pool.apply([] { return eat(2048 * mib).size(); });
+    FAIL() << "it had enough";
+  } catch (const WorkerLost& lost) {
+    EXPECT_EQ(lost.reason(), "killed by SIGKILL (out of memory)") << lost.what();
+  }
+  try {
+    pool.apply([] { kill(getpid(), SIGKILL); });
+    FAIL() << "it lives";
+  } catch (const WorkerLost& lost) {
+    EXPECT_EQ(lost.reason(), "killed by SIGKILL") << lost.what();
+  }
+  group->unlimit();
   expect_works(pool, 2);
 }
 
@@ -155,6 +184,69 @@ std::size_t available_bytes() {
       return kib * 1024;
   return 0;
 }
+
+TEST_F(Limits, of_the_disk_under_a_journal_end_its_call_and_lose_no_result) {
+  std::optional<SmallDisk> disk; // Outlives the pool.
+  try {
+    disk.emplace(folder() / "disk", mib);
+  } catch (const NoNamespace& error) {
+    GTEST_SKIP() << "no disk of its own: " << error.what();
+  }
+  open();
+  Pool pool(2);
+  constexpr std::size_t n = 3000;
+  auto path = (folder() / "disk" / "journal").string();
+  auto kilobyte = [](std::size_t i) {
+    note("runs", std::to_string(i));
+    return std::string(1000, static_cast<char>('a' + i % 26));
+  };
+
+  try {
+    pool.map(kilobyte, indices(n), {.journal = path});
+    FAIL() << "it had room";
+  } catch (const Error& error) {
+    std::string what = error.what();
+    EXPECT_NE(what.find(path + " can't be written: No space left on device"), what.npos)
+      << what;
+  }
+  const auto before = runs("runs", n);
+  disk->resize(16 * mib);
+  auto results = pool.map(kilobyte, indices(n), {.journal = path});
+  const auto after = runs("runs", n);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    EXPECT_EQ(results[i], std::string(1000, static_cast<char>('a' + i % 26))) << i;
+    EXPECT_LE(after[i], 2u) << i;
+    kept += before[i] == 1 && after[i] == 1;
+  }
+  EXPECT_GT(kept, 500u); // Half of what there was room for.
+  expect_works(pool, 2);
+}
+
+/// Of different numbers, so that what is missing or doubled shows.
+std::vector<std::uint64_t> count_to(std::size_t n) {
+  std::vector<std::uint64_t> numbers(n);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+class LimitsOf : public Limits, public testing::WithParamInterface<const char*> {};
+
+// More than fits a signed 32-bit length.
+TEST_P(LimitsOf, a_message_leave_room_for_3_gib) {
+  constexpr std::size_t n = 3072 * mib / sizeof(std::uint64_t);
+  if (available_bytes() < 12288 * mib)
+    GTEST_SKIP() << "a result of 3 GiB needs a machine with 12 GiB left";
+  open({.link = GetParam()});
+  Pool pool(1);
+  auto numbers = pool.apply(count_to, n);
+  EXPECT_TRUE(std::ranges::equal(numbers, std::views::iota(std::uint64_t{0}, n)));
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+  expect_works(pool, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(By, LimitsOf, testing::Values("auto", "tls"),
+                         [](auto& link) { return std::string(link.param); });
 
 TEST_F(Limits, of_a_message_fail_a_longer_result_and_say_so) {
   constexpr std::size_t four_gib = 4096 * mib;

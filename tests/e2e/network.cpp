@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -32,29 +31,7 @@ constexpr const char* far_side_variable = "E2E_FAR_SIDE";
 constexpr std::size_t most_under_way = 20000;
 
 [[noreturn]] void fail(const std::string& what) {
-  throw NoNetwork(what + ": " + std::strerror(errno));
-}
-
-/// "0 UID 1" and the like, in which this user is root of the new namespace.
-void write_map(const char* path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << std::flush;
-  if (!file)
-    fail(std::string("write ") + path);
-}
-
-/// A network namespace without anything, for this thread.
-void leave_network() {
-  if (unshare(CLONE_NEWNET) == 0)
-    return;
-  if (errno != EPERM)
-    fail("unshare(CLONE_NEWNET)");
-  auto user = std::to_string(getuid()), group = std::to_string(getgid());
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-    fail("unshare(CLONE_NEWUSER | CLONE_NEWNET)");
-  write_map("/proc/self/setgroups", "deny");
-  write_map("/proc/self/uid_map", "0 " + user + " 1");
-  write_map("/proc/self/gid_map", "0 " + group + " 1");
+  throw NoNamespace(what + ": " + std::strerror(errno));
 }
 
 void set_address(const UniqueFd& socket, ifreq request, unsigned long what,
@@ -122,7 +99,7 @@ Segment segment_of(const std::vector<char>& packet) {
 } // namespace
 
 Cable::Cable() {
-  leave_network();
+  enter_own_namespace(CLONE_NEWNET);
   far_side_.reset(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!far_side_)
     fail("open /proc/thread-self/ns/net");

@@ -6,19 +6,14 @@
 #include <deque>
 #include <mutex>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/e2e/own_namespace.hpp"
 #include "wire/unique_fd.hpp"
 
 namespace fiber::e2e {
-
-/// The machine can't give this process networks of its own; says what is missing.
-struct NoNetwork : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// A real network between the driver and its workers, to be broken: two network
 /// namespaces, each with an end of a cable, and a thread that carries every IP packet
@@ -45,7 +40,7 @@ public:
     std::uint64_t carried = 0, cut = 0, lost = 0, delayed = 0;
   };
 
-  /// Throws NoNetwork. Call it while this process has but one thread.
+  /// Throws NoNamespace. Call it while this process has but one thread.
   Cable();
   ~Cable();
   Cable(const Cable&) = delete;

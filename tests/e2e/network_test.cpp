@@ -14,6 +14,7 @@
 
 #include "tests/e2e/fixture.hpp"
 #include "tests/e2e/network.hpp"
+#include "tests/e2e/pool_world.hpp"
 
 namespace fiber::e2e {
 namespace {
@@ -53,7 +54,7 @@ protected:
   void SetUp() override {
     try {
       cable_.emplace();
-    } catch (const NoNetwork& error) {
+    } catch (const NoNamespace& error) {
       GTEST_SKIP() << "no network of its own: " << error.what();
     }
   }
@@ -167,6 +168,32 @@ TEST_F(Network, that_is_cut_for_less_than_the_timeout_costs_nothing) {
   EXPECT_GT(cable().counts().cut, 0u);
   EXPECT_TRUE(lives(victim.pid));
   expect_nothing_lost(pool, 60);
+}
+
+// Nobody can end the worker meanwhile, and what it said waits in the kernel.
+TEST_F(Network, that_heals_after_a_worker_was_declared_dead_brings_nothing_twice) {
+  const Scratch scratch;
+  PoolWorld world(2s, Cable::driver_address);
+  auto ledger = world.submit(wait_5, 60);
+  auto victim = await_victim();
+  cable().cut(Cut::both, {victim.port});
+  ASSERT_TRUE(wait_until([&] { return ledger->results().size() == 60; }));
+  EXPECT_EQ(world.stats().workers_lost, 1u);
+  EXPECT_TRUE(wait_until([&] { return world.backend->withheld() == 1; }));
+  note("go", "");
+  EXPECT_EQ(world.stats().late, 0u);
+  EXPECT_GT(cable().counts().cut, 0u);
+  EXPECT_TRUE(lives(victim.pid));
+
+  cable().mend();
+  EXPECT_TRUE(wait_until([&] { return world.stats().late >= 1; }));
+  EXPECT_EQ(ledger->results(), each_once(60));
+  EXPECT_EQ(runs("runs", 60)[5], 2u);
+  auto again = world.submit(f, 60);
+  ASSERT_TRUE(wait_until([&] { return again->results().size() == 60; }));
+  EXPECT_EQ(again->results(), each_once(60));
+  EXPECT_EQ(world.stats().workers_lost, 1u);
+  EXPECT_EQ(world.stats().failed, 0u);
 }
 
 TEST_F(Network, that_comes_and_goes_costs_nothing) {

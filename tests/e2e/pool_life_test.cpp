@@ -15,6 +15,7 @@
 
 #include <fiber/fiber.hpp>
 
+#include "tests/e2e/memory.hpp"
 #include "tests/e2e/modes.hpp"
 
 namespace fiber::e2e {
@@ -233,25 +234,36 @@ TEST_F(PoolLife, a_stream_that_is_dropped_cancels_its_rest) {
   EXPECT_EQ(pool.apply(square, 3), 9);
 }
 
+// The range gives its items far sooner than the pool has their results.
 TEST_F(PoolLife, millions_of_lazy_items_take_bounded_memory) {
   open();
   Pool pool(2);
-  std::size_t most = 0;
+  std::size_t most_queued = 0, most_bytes = 0;
+  int given = 0, got = 0, most_ahead = 0;
   long long sum = 0;
 #ifdef __SANITIZE_THREAD__ // Ten would take too long.
   constexpr int n = 1000000;
 #else
   constexpr int n = 10000000;
 #endif
-  for (auto value :
-       pool.imap(square, std::views::iota(0, n) |
-                           std::views::transform([](int i) { return i % 10; }))) {
+  auto items = std::views::iota(0, n) | std::views::transform([&](int i) {
+                 given = i + 1;
+                 return i % 10;
+               });
+  const auto bytes_before = used_bytes();
+  for (auto value : pool.imap(square, items)) {
     sum += value;
-    if (sum % 4096 == 0)
-      most = std::max(most, pool.stats().queued);
+    most_ahead = std::max(most_ahead, given - ++got);
+    if (got % 65536 != 0)
+      continue;
+    most_queued = std::max(most_queued, pool.stats().queued);
+    most_bytes = std::max(most_bytes, used_bytes());
   }
   EXPECT_EQ(sum, 285LL * n / 10);
-  EXPECT_LT(most, 100000U);
+  EXPECT_LT(most_ahead, 100000);
+  EXPECT_LT(most_queued, 100000U);
+  EXPECT_LT(most_bytes, bytes_before + (64U << 20)); // All of them: 160 MB and more.
+  EXPECT_GT(most_bytes, 0U);                         // Something was measured.
 }
 
 rlim_t soft_limit() {
