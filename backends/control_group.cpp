@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/control_group.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 namespace fiber::backends {
@@ -31,14 +33,20 @@ std::vector<std::string> control_groups(const std::string& controller,
 }
 
 std::optional<std::uint64_t> out_of_memory_kills(const std::string& root) {
-  for (const auto& folder : control_groups("memory", root))
-    for (auto* name : {"/memory.events", "/memory.oom_control"}) { // Versions 2 and 1.
-      std::ifstream file(folder + name);
-      std::string key;
-      for (std::uint64_t count = 0; file >> key >> count;)
-        if (key == "oom_kill")
-          return count;
-    }
+  const auto folders = control_groups("memory", root);
+  auto own = std::ranges::find_if(folders, [](const std::string& folder) {
+    std::error_code error;
+    return std::filesystem::exists(folder, error);
+  });
+  if (own == folders.end())
+    return {};
+  for (auto* name : {"/memory.events", "/memory.oom_control"}) { // Versions 2 and 1.
+    std::ifstream file(*own + name);
+    std::string key;
+    for (std::uint64_t count = 0; file >> key >> count;)
+      if (key == "oom_kill")
+        return count;
+  }
   return {};
 }
 

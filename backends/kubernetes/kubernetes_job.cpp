@@ -89,8 +89,10 @@ void KubernetesJob::on_found(const http::Reply& reply) {
   auto pod = parse_reply(reply.body);
   if (reply.ok() && pod.is_object()) {
     auto ours = text(pod, "metadata", "annotations", job_annotation);
-    if (ours == spec_.name)
+    if (ours == spec_.name) {
+      is_ours(pod);
       return came_to_be();
+    }
     return fail("create pod: there is another pod " + name_, conflict);
   }
   constexpr int not_found = 404;
@@ -124,13 +126,17 @@ bool KubernetesJob::is_ours(const json& pod) {
 }
 
 void KubernetesJob::changed(const json& pod) {
-  if (over_ || exit_)
+  if (over_)
     return;
-  if (!is_ours(pod)) { // And the log is the other one's.
-    exit_ = Exit::unknown("the pod is gone, there is another one by its name");
-    confirmed_ = false;
+  if (!is_ours(pod)) { // Nor is the log that is there now.
+    if (!exit_) {
+      exit_ = Exit::unknown("the pod is gone, there is another one by its name");
+      confirmed_ = false;
+    }
     return conclude();
   }
+  if (exit_)
+    return;
   came_to_be();
   auto state = read_pod(pod, spec_.resources.memory_mb);
   disrupted_ = disrupted_ || (state.disrupted && !asked_);
@@ -180,6 +186,8 @@ void KubernetesJob::follow() {
     {.path = path, .limit = {}},
     {.data =
        [self = shared_from_this()](std::string_view text) {
+         if (self->over_)
+           return true;
          self->log_tries_ = 0;
          self->log_new_ = self->log_new_ || !text.empty();
          if (!self->fetching_rest_)
@@ -281,8 +289,10 @@ void KubernetesJob::on_removed(const http::Reply& reply, milliseconds grace) {
   constexpr int not_found = 404, most_tries = 10;
   if (reply.ok())
     return removed(json::parse(reply.body, nullptr, false));
-  if (reply.status == not_found || reply.status == conflict) // Another one by its name.
+  if (reply.status == not_found)
     return;
+  if (reply.status == conflict && !uid_.empty()) // Another one by its name.
+    return log().debug("kubernetes: delete pod {}: {}", name_, problem(reply));
   if (!is_transient(reply) || (over_ && tries_ >= most_tries))
     return log().warn("kubernetes: delete pod {}: {}", name_, problem(reply));
   around_.loop.after(pause_before(tries_++, reply),

@@ -45,8 +45,7 @@ std::string before_init(const Exit& exit, const std::string& output) {
 LocalJobs::LocalJobs(Loop& loop, Output& output, Program program, bool plain,
                      Handler handler)
   : loop_(loop), output_(output), program_(std::move(program)),
-    handler_(std::move(handler)), out_of_memory_kills_(out_of_memory_kills().value_or(0)),
-    plain_(plain) {}
+    handler_(std::move(handler)), plain_(plain) {}
 
 LocalJobs::JobPtr LocalJobs::find(std::uint64_t serial) const {
   auto job = jobs_.find(serial);
@@ -224,6 +223,7 @@ void LocalJobs::on_plain_exit(const JobPtr& job) {
 }
 
 void LocalJobs::on_started(const JobPtr& job, int pid, UniqueFd pidfd) {
+  out_of_memory_kills_ = out_of_memory_kills(); // Old ones explain no later end.
   job->state = LocalJob::State::running;
   job->pid = pid;
   job->pidfd = std::move(pidfd);
@@ -285,14 +285,15 @@ void LocalJobs::ask_again(const JobPtr& job, const Exit& zygote_exit) {
   queue_.push_front(job);
 }
 
-/// With why it was killed, if it was for lack of memory. The kernel counts those whom it
-/// kills in a control group, jobs are in ours, and whom we kill is known.
+/// With why it was killed, if it was for lack of memory: the kernel does not tell whom it
+/// kills for that, but how many in a control group, and jobs are in ours.
 Exit LocalJobs::explained(const LocalJob& job, Exit exit) {
-  if (exit.code != -SIGKILL || job.terminated)
+  if (exit.code != -SIGKILL || !out_of_memory_kills_)
     return exit;
-  if (auto kills = out_of_memory_kills(); kills && *kills > out_of_memory_kills_) {
-    ++out_of_memory_kills_; // The others are those of jobs that are yet to be reaped.
-    exit.detail += " (out of memory)";
+  if (auto kills = out_of_memory_kills(); kills && *kills > *out_of_memory_kills_) {
+    ++*out_of_memory_kills_; // Others may be of jobs that are yet to be reaped.
+    if (!job.terminated)
+      exit.detail += " (out of memory)";
   }
   return exit;
 }

@@ -65,8 +65,8 @@ private:
   std::size_t asked_ = 0; // Of this zygote, unanswered.
   std::shared_ptr<ZygoteClient> zygote_;
   std::uint64_t zygote_number_ = 0;
-  int zygote_failures_ = 0;           // In a row, before it was ready.
-  std::uint64_t out_of_memory_kills_; // That were here before, or are explained.
+  int zygote_failures_ = 0;                          // In a row, before it was ready.
+  std::optional<std::uint64_t> out_of_memory_kills_; // That explain no end any more.
   bool plain_;
   bool ending_ = false;
 };

@@ -124,7 +124,7 @@ TEST_F(Watches, a_pod_of_the_same_name_with_another_uid_is_another_one) {
   start();
   auto pod = create_running("one");
   auto lists = api_.count("list pods");
-  api_.replace(pod);
+  api_.replace(pod, false);
   api_.forget();
   api_.end_watches();
   auto event = last("one");
@@ -136,6 +136,17 @@ TEST_F(Watches, a_pod_of_the_same_name_with_another_uid_is_another_one) {
   EXPECT_GE(api_.wait_for("delete pods", 1), 1u);
   create_running("two"); // Its answer comes after that of the delete.
   EXPECT_TRUE(api_.objects("pods").contains(pod));
+}
+
+TEST_F(Watches, the_log_of_another_one_is_not_that_of_a_pod_that_was_deleted) {
+  start();
+  auto pod = create_running("one");
+  auto logs = api_.wait_for("get pods/log", 1);
+  api_.replace(pod, true);
+  auto event = last("one");
+  EXPECT_EQ(event.kind, Event::ended);
+  EXPECT_EQ(event.detail, "exit unknown (the pod was deleted)");
+  EXPECT_EQ(api_.count("get pods/log"), logs);
 }
 
 TEST_F(Watches, a_pod_made_while_a_list_is_on_its_way_is_not_missed_in_it) {

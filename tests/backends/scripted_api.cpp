@@ -402,9 +402,14 @@ void ScriptedApi::remove(const std::string& name) {
   note("DELETED", pod.mapped());
 }
 
-void ScriptedApi::replace(const std::string& name) {
+void ScriptedApi::replace(const std::string& name, bool told) {
   std::lock_guard lock(mutex_);
-  objects_["pods"].at(name)["metadata"]["uid"] = "uid-" + std::to_string(++uid_);
+  auto& pod = objects_["pods"].at(name);
+  if (told)
+    note("DELETED", pod);
+  pod["metadata"]["uid"] = "uid-" + std::to_string(++uid_);
+  if (told)
+    note("ADDED", pod);
 }
 
 void ScriptedApi::run(const std::string& name) {

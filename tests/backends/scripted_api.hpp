@@ -77,8 +77,8 @@ public:
   /// Merges `patch` into the pod.
   void change(const std::string& pod, const json& patch);
   void remove(const std::string& pod);
-  /// Removes it and makes another one by its name, which no watch tells of.
-  void replace(const std::string& pod);
+  /// Removes it and makes another one by its name; watches may be `told` of that.
+  void replace(const std::string& pod, bool told);
   void print(const std::string& pod, const std::string& text);
 
   // What becomes of the watches that are under way:

@@ -172,7 +172,6 @@ TEST_F(Network, that_is_cut_for_less_than_the_timeout_costs_nothing) {
 
 // Nobody can end the worker meanwhile, and what it said waits in the kernel.
 TEST_F(Network, that_heals_after_a_worker_was_declared_dead_brings_nothing_twice) {
-  const Scratch scratch;
   PoolWorld world(2s, Cable::driver_address);
   auto ledger = world.submit(wait_5, 60);
   auto victim = await_victim();

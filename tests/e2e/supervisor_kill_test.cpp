@@ -121,7 +121,7 @@ TEST_F(SupervisorKill, while_it_stops_ends_in_peace) {
     auto there = await_jobs(3);
     std::thread stops([&] { supervisor.stop(); });
     for (auto pid : there)
-      killed += ::kill(pid, SIGKILL) == 0 ? 1 : 0;
+      killed += lives(pid) && ::kill(pid, SIGKILL) == 0 ? 1 : 0;
     stops.join();
     for (auto& child : children)
       EXPECT_THROW(child.call<&Counter::count>(), Error);
