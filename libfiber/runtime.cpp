@@ -294,31 +294,34 @@ void Runtime::check_open() const {
     throw Closed("the session has ended");
 }
 
-caf::actor Runtime::spawn_pool(actors::PoolSettings settings) {
+std::shared_lock<std::shared_mutex> Runtime::enter() {
+  check_open(); // Before it waits: close() has the gate until the last actor is gone.
   std::shared_lock lock(gate_);
   check_open();
+  return lock;
+}
+
+caf::actor Runtime::spawn_pool(actors::PoolSettings settings) {
+  auto lock = enter();
   auto pool = actors::spawn_pool(*system_, std::move(settings));
   supervise("pool" + std::to_string(pool.id()), pool);
   return pool;
 }
 
 void Runtime::spawn_process(actors::ProcessSettings settings, caf::actor& actor) {
-  std::shared_lock lock(gate_);
-  check_open();
+  auto lock = enter();
   actor = actors::spawn_process(*system_, std::move(settings));
   supervise("process" + std::to_string(actor.id()), actor);
 }
 
 void Runtime::spawn_manager(actors::ManagerSettings settings, caf::actor& actor) {
-  std::shared_lock lock(gate_);
-  check_open();
+  auto lock = enter();
   actor = actors::spawn_manager(*system_, std::move(settings));
   supervise("manager" + std::to_string(actor.id()), actor);
 }
 
 void Runtime::spawn_ring(actors::RingSettings settings, caf::actor& actor) {
-  std::shared_lock lock(gate_);
-  check_open();
+  auto lock = enter();
   actor = actors::spawn_ring(*system_, std::move(settings));
   supervise("ring" + std::to_string(actor.id()), actor);
 }
@@ -345,8 +348,7 @@ void Runtime::check_ring_network() const {
 void Runtime::spawn_supervisor(actors::SupervisorConfig config,
                                std::function<void(const caf::error& why)> ended,
                                caf::actor& actor) {
-  std::shared_lock lock(gate_);
-  check_open();
+  auto lock = enter();
   auto name = config.name;
   actor = actors::spawn_supervisor(*system_, std::move(config));
   actor->attach_functor(std::move(ended));
@@ -354,22 +356,19 @@ void Runtime::spawn_supervisor(actors::SupervisorConfig config,
 }
 
 void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {
-  std::shared_lock lock(gate_);
-  check_open();
+  auto lock = enter();
   inline_host_->add(std::move(host));
 }
 
 std::vector<std::shared_ptr<actors::ObjectHandle>>
 Runtime::open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends) {
-  std::shared_lock lock(gate_);
-  check_open();
+  auto lock = enter();
   return actors::open_channel(*system_, objects_, limits, ends);
 }
 
 std::shared_ptr<actors::ObjectHandle> Runtime::open_sync(actors::SyncKind kind,
                                                          std::uint64_t n) {
-  std::shared_lock lock(gate_);
-  check_open();
+  auto lock = enter();
   return actors::open_sync(*system_, objects_, kind, n);
 }
 
@@ -384,8 +383,7 @@ void Runtime::supervise(std::string name, caf::actor actor) {
 }
 
 std::shared_ptr<const actors::NodeServices> Runtime::services() {
-  std::shared_lock lock(gate_);
-  check_open();
+  auto lock = enter();
   return services_;
 }
 

@@ -81,15 +81,13 @@ public:
   /// check that the session lives. Throws Closed after close().
   template <class Message>
   void tell(const caf::actor& actor, Message message) {
-    std::shared_lock lock(gate_);
-    check_open();
+    auto lock = enter();
     actors::deliver(*system_, actor, std::move(message));
   }
   /// The same, without the thread's help: what is asked by the way must not wait.
   template <class Message>
   void post(const caf::actor& actor, Message message) {
-    std::shared_lock lock(gate_);
-    check_open();
+    auto lock = enter();
     caf::anon_send(actor, std::move(message));
   }
   /// Throws Closed after close().
@@ -157,6 +155,8 @@ private:
 
   static std::shared_ptr<Runtime> open_nested();
 
+  /// For as long as it is held the system stays. Throws Closed.
+  std::shared_lock<std::shared_mutex> enter();
   void supervise(std::string name, caf::actor actor);
   std::vector<std::shared_ptr<ActorHolder>> holders();
   void report_chaos() const;
