@@ -80,9 +80,7 @@ TEST_F(TraceTest, more_than_fits_into_memory_is_written_or_counted) {
       left_out = nlohmann::json::parse(line).at("args").at("events");
   }
   EXPECT_EQ(written + left_out, 2 * each);
-#ifndef __SANITIZE_THREAD__ // With it the thread that writes is slow.
-  EXPECT_GT(written, each);
-#endif
+  EXPECT_GE(written, 65536u); // So many may wait, however slow the thread that writes is.
 }
 
 TEST_F(TraceTest, times_are_microseconds_with_nanoseconds_behind_the_point) {

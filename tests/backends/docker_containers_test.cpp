@@ -102,7 +102,7 @@ TEST_F(DockerContainers, that_need_too_much_memory_say_so) {
 TEST_F(DockerContainers, whose_child_needs_too_much_memory_live_on) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "child-eats 400\nexit 3");
-  spec.resources.memory_mb = 32;
+  spec.resources.memory_mb = 64; // The child must be larger than a job with sanitizers.
   auto job = test.backend->create(std::move(spec));
   EXPECT_EQ(test.events.last(job.id).exit_code, 3);
 }
