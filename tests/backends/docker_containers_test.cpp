@@ -92,17 +92,17 @@ TEST_F(DockerContainers, are_in_the_network_that_was_named) {
 TEST_F(DockerContainers, that_need_too_much_memory_say_so) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "eat 400\nwait");
-  spec.resources.memory_mb = 32;
+  spec.resources.memory_mb = 128; // Room for the sanitizers.
   auto job = test.backend->create(std::move(spec));
   auto last = test.events.last(job.id);
   EXPECT_EQ(last.exit_code, -SIGKILL);
-  EXPECT_EQ(last.detail, "OOMKilled, limit 32 MB");
+  EXPECT_EQ(last.detail, "OOMKilled, limit 128 MB");
 }
 
 TEST_F(DockerContainers, whose_child_needs_too_much_memory_live_on) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "child-eats 400\nexit 3");
-  spec.resources.memory_mb = 64; // The child must be larger than a job with sanitizers.
+  spec.resources.memory_mb = 128; // The child, not the job, must be the largest.
   auto job = test.backend->create(std::move(spec));
   EXPECT_EQ(test.events.last(job.id).exit_code, 3);
 }

@@ -166,13 +166,13 @@ std::size_t eat(std::size_t megabytes) {
 TEST_F(KubernetesPool, says_which_limit_a_hungry_task_broke) {
   open(config());
   Pool pool(PoolOptions{
-    .workers = 1, .resources = {.cpu = little, .memory_mb = 64}, .max_retries = 0});
+    .workers = 1, .resources = {.cpu = little, .memory_mb = 256}, .max_retries = 0});
   try {
-    pool.apply(eat, std::size_t{300});
-    FAIL() << "a task that needs 300 MB has ended within 64";
+    pool.apply(eat, std::size_t{600});
+    FAIL() << "a task that needs 600 MB has ended within 256";
   } catch (const WorkerLost& error) {
     EXPECT_NE(error.reason().find("OOMKilled"), std::string::npos) << error.what();
-    EXPECT_NE(error.reason().find("64 MB"), std::string::npos) << error.what();
+    EXPECT_NE(error.reason().find("256 MB"), std::string::npos) << error.what();
   }
   EXPECT_EQ(pool.apply(f, std::size_t{3}), f(3));
 }
