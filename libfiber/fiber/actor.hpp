@@ -245,9 +245,10 @@ void serialize(Archive& archive, caf::strong_actor_ptr& actor, unsigned) {
   else
     actor = load_block(archive, [](auto& reader) { return unpack_actor(reader); });
 }
+// `const` as in Boost's own, else clang 16 compares no constraints.
 template <class Archive, class Handle>
   requires caf::is_actor_handle<Handle>::value
-void serialize(Archive& archive, Handle& handle, unsigned) {
+void serialize(Archive& archive, Handle& handle, const unsigned) {
   auto actor = caf::actor_cast<caf::strong_actor_ptr>(handle);
   archive& actor;
   handle = caf::actor_cast<Handle>(actor);

@@ -35,8 +35,9 @@ auto load_block(Archive& archive, Read read) {
 
 namespace boost::serialization {
 
+// `const` as in Boost's own, else clang 16 compares no constraints.
 template <class Archive, fiber::detail::SelfPacking Handle>
-void serialize(Archive& archive, Handle& handle, unsigned) {
+void serialize(Archive& archive, Handle& handle, const unsigned) {
   if constexpr (Archive::is_saving::value)
     fiber::detail::save_block(archive, [&](auto& writer) { handle.fiber_pack(writer); });
   else

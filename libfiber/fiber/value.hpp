@@ -164,10 +164,10 @@ using value_t = std::conditional_t<
   std::string, std::decay_t<T>>;
 
 /// As generic as Boost's own serialize(): where no better one is found, the call is
-/// ambiguous.
+/// ambiguous. The `const` is Boost's: clang 16 takes no other parameters for the same.
 namespace any_type {
 template <class Archive, class T>
-void serialize(Archive&, T&, unsigned);
+void serialize(Archive&, T&, const unsigned);
 
 template <class T>
 concept BetterSerializable = requires(boost::archive::binary_oarchive& ar, T& t) {

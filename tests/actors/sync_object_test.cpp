@@ -54,7 +54,6 @@ private:
   std::unique_ptr<SyncObject> object_;
 };
 
-constexpr auto acquire = SyncOp::acquire;
 constexpr auto try_acquire = SyncOp::try_acquire;
 constexpr auto release = SyncOp::release;
 

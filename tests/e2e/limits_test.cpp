@@ -268,7 +268,7 @@ TEST_F(Limits, of_a_message_fail_a_longer_result_and_say_so) {
   open();
   Pool pool(1);
   try {
-    pool.apply([] { return std::vector<char>(4096 * mib); });
+    pool.apply([](std::size_t bytes) { return std::vector<char>(bytes); }, four_gib);
     FAIL() << "it was sent";
   } catch (const RemoteError& error) {
     std::string what = error.what();
