@@ -203,9 +203,9 @@ TEST_F(DockerPool, a_task_that_needs_too_much_memory_is_told_so_and_the_others_e
       outcomes[i].value();
       ADD_FAILURE() << "had enough memory";
     } catch (const WorkerLost& error) {
-      EXPECT_EQ(error.reason(), "OOMKilled, limit 256 MB");
-      EXPECT_NE(std::string(error.what()).find("OOMKilled, limit 256 MB"),
-                std::string::npos)
+      const std::string reason = "OOMKilled, limit " + std::to_string(enough_mb) + " MB";
+      EXPECT_EQ(error.reason(), reason);
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos)
         << error.what();
       EXPECT_EQ(error.exits(), (std::vector<int>{-SIGKILL, -SIGKILL}));
     }
