@@ -52,11 +52,12 @@ public:
   }
   void on_silence() override { link_->close(); }
   void on_closed(const std::string& reason) override {
-    log().debug("the link to {} is closed: {}", who_, reason);
-    if (process_ != 0)
+    auto link = std::exchange(link_, nullptr); // Which holds this.
+    if (process_ != 0) {
+      log().debug("the link to {} is closed: {}", who_, reason);
       deliver(*of_->parts_.system, of_->node_, PeerClosed{process_, number_});
-    refused_ = true;
-    link_ = nullptr; // Which holds this.
+    } else if (!refused_)
+      refuse(reason);
   }
   void end_of_patience() {
     if (process_ == 0 && !refused_ && link_)

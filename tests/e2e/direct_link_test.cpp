@@ -390,6 +390,13 @@ TEST_P(DirectLink, brings_what_the_killed_holder_of_an_end_has_sent) {
 }
 
 TEST_P(DirectLink, admits_no_stranger) {
+  close();
+  testing::internal::CaptureStderr();
+  auto config = GetParam().config;
+  config.backend = "local";
+  config.forward_output = true;
+  config.log_level = "warn";
+  open(config);
   auto queue = queue_elsewhere();
   auto producer = fiber::async(produce, queue, 100);
   ASSERT_TRUE(await_links("home", 1));
@@ -409,6 +416,13 @@ TEST_P(DirectLink, admits_no_stranger) {
   EXPECT_TRUE(wait_until([&] { return peer_links(pid_of("home")).size() == links; }));
   note("fast", "");
   EXPECT_EQ(consume(queue), noted("put"));
+  close();
+  auto said = testing::internal::GetCapturedStderr();
+  auto refusals = 0;
+  for (auto at = said.find(" refused "); at != std::string::npos;
+       at = said.find(" refused ", at + 1))
+    ++refusals;
+  EXPECT_EQ(refusals, 2) << said;
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, DirectLink,
