@@ -7,7 +7,9 @@
 // FIBER_SIM_HISTORIES says how many histories, FIBER_SIM_FROM the seed of the first;
 // FIBER_SIM_SEED replays one and tells it.
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,9 +66,8 @@ public:
     ledger_->judge();
     return ledger_->complaints;
   }
-  /// Second copies of tasks in it, and workers that were lost; 0 if it was terminated.
-  std::size_t copies() const { return copies_; }
-  std::size_t losses() const { return losses_; }
+  /// What occurred in it. Of one that was terminated no losses, time limits and copies.
+  const Seen& seen() const { return ledger_->seen; }
 
 private:
   using Action = std::function<void()>;
@@ -102,8 +103,10 @@ private:
     }
     if (one_in(4))
       for (auto n = 1 + below(3); n > 0; --n)
-        actions_.emplace(at(30'000),
-                         [this] { caf::anon_send(pool_, Resize{1 + below(6)}); });
+        actions_.emplace(at(30'000), [this] {
+          ledger_->saw(Event::resize);
+          caf::anon_send(pool_, Resize{1 + below(6)});
+        });
     if (one_in(10)) {
       actions_.emplace(at(10'000), [this] { caf::anon_send(pool_, StartWorkers{}); });
       actions_.emplace(at(10'000), [this] { caf::anon_send(pool_, AwaitWorkers{up_}); });
@@ -144,7 +147,10 @@ private:
     actions_.emplace(when, [this, id] { caf::anon_send(pool_, EndCall{id}); });
     if (one_in(8))
       actions_.emplace(when + microseconds(below(100'000)), [this, id] {
-        ledger_->calls[id].cancelled = true;
+        auto& story = ledger_->calls[id];
+        story.cancelled = true;
+        if (std::ranges::any_of(story.tasks, [](auto& task) { return !task.delivered; }))
+          ledger_->saw(Event::cancel);
         caf::anon_send(pool_, CancelCall{id});
       });
   }
@@ -246,8 +252,11 @@ private:
     if (state.idle.size() > 2 * slots + 16)
       ledger_->complain("the pool's list of idle slots grows");
     auto stats = state.stats();
-    copies_ = stats.speculated;
-    losses_ = stats.workers_lost;
+    ledger_->saw(Event::copy, stats.speculated);
+    ledger_->saw(Event::loss, stats.workers_lost);
+    for (auto& call : ledger_->calls)
+      for (auto& task : call.tasks)
+        ledger_->saw(Event::overdue, task.overdue);
     if (state.speculating > 0)
       ledger_->complain("the pool remembers calls that want copies");
     if (stats.done + stats.failed != ledger_->resolved)
@@ -289,12 +298,6 @@ private:
   caf::actor pool_;
   std::shared_ptr<bool> ended_flag_ = std::make_shared<bool>(false);
   bool ended_ = false;
-  std::size_t copies_ = 0, losses_ = 0;
-};
-
-/// What must occur somewhere, or nothing was tested.
-struct Seen {
-  std::size_t copies = 0, losses = 0;
 };
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -310,8 +313,7 @@ void play(std::uint64_t first, std::uint64_t count, bool tells, Seen& seen) {
   for (auto seed = first; seed < first + count; ++seed) {
     History history(system, seed, tells);
     auto complaints = history.play();
-    seen.copies += history.copies();
-    seen.losses += history.losses();
+    std::ranges::transform(seen, history.seen(), seen.begin(), std::plus());
     for (auto& complaint : complaints)
       ADD_FAILURE() << complaint << "\nreplay with FIBER_SIM_SEED=" << seed;
     if (!complaints.empty())
@@ -321,7 +323,7 @@ void play(std::uint64_t first, std::uint64_t count, bool tells, Seen& seen) {
 
 TEST(PoolHistory, resolves_each_task_once_in_every_random_history) {
   log().set_level(spdlog::level::off);
-  Seen seen;
+  Seen seen{};
   if (auto seed = from_environment("FIBER_SIM_SEED", 0); seed > 0) {
     play(seed, 1, true, seen);
     return;
@@ -331,8 +333,8 @@ TEST(PoolHistory, resolves_each_task_once_in_every_random_history) {
   constexpr std::uint64_t together = 1000;
   for (std::uint64_t done = 0; done < histories && !HasFailure(); done += together)
     play(from + done, std::min(together, histories - done), false, seen);
-  EXPECT_TRUE(seen.copies > 0 || histories < together) << "nothing is speculated";
-  EXPECT_TRUE(seen.losses > 0 || histories < together) << "nobody is lost";
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    EXPECT_TRUE(seen[i] > 0 || histories < together) << "no " << event_names[i];
 }
 
 } // namespace

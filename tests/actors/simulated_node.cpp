@@ -93,6 +93,7 @@ struct NodeState {
     if (alarm.kind == NodeAlarm::gone)
       return report();
     if (alarm.kind == NodeAlarm::duplicate) {
+      ledger->saw(Event::duplicate);
       // What is sent twice has another value: it would be seen if it counted.
       self->send(pool, std::move(duplicates.front()));
       duplicates.pop_front();
@@ -238,6 +239,7 @@ struct NodeState {
     }
     ledger->tell("  node %llu.%u hands back from %llu\n", number(), slot_number,
                  static_cast<unsigned long long>(back.from_seq));
+    ledger->saw(Event::hand_back, back.to_seq - back.from_seq);
     self->send(pool, NodeHandedBack{incarnation, back});
     start_next(slot_number);
   }
@@ -363,6 +365,7 @@ struct NodeState {
   void drain() {
     if (std::exchange(draining, true))
       return;
+    ledger->saw(Event::drain);
     self->send(pool, NodeDraining{incarnation});
     for (std::uint32_t i = 0; i < slots.size() && !dead; ++i)
       hand_back(i, SIZE_MAX);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <random>
@@ -64,6 +65,12 @@ struct CallStory {
   bool cancelled = false;
 };
 
+/// What must occur somewhere in many histories, or nothing was tested.
+enum class Event { loss, drain, resize, cancel, overdue, duplicate, hand_back, copy };
+constexpr std::array event_names{"loss",    "drain",     "resize",    "cancel",
+                                 "overdue", "duplicate", "hand_back", "copy"};
+using Seen = std::array<std::size_t, event_names.size()>;
+
 class Ledger {
 public:
   explicit Ledger(std::uint64_t seed, bool tells) : random(seed), tells_(tells) {}
@@ -80,6 +87,7 @@ public:
     else
       std::fprintf(stderr, format, args...); // NOLINT(cppcoreguidelines-pro-type-vararg)
   }
+  void saw(Event event, std::size_t n = 1) { seen[static_cast<std::size_t>(event)] += n; }
   void complain(const std::string& what) {
     tell("COMPLAINT %s\n", what.c_str());
     if (complaints.size() < 10)
@@ -137,6 +145,7 @@ public:
   int nodes_alive = 0;
   bool terminated = false;
   std::vector<std::string> complaints;
+  Seen seen{};
 
 private:
   void judge(std::uint64_t call, std::uint64_t index) {
