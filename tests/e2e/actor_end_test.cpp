@@ -29,6 +29,9 @@ public:
   caf::behavior make_behavior() override { return {}; }
 };
 
+class ActorInJob : public EveryActor {};
+INSTANTIATE_TEST_SUITE_P(On, ActorInJob, testing::ValuesIn(job_modes()), mode_name);
+
 TEST_P(EveryActor, that_ends_as_it_starts_is_given_up) {
   auto actor = spawn<fails_to_start>({}, "not today");
   caf::scoped_actor self{actor_system()};
@@ -72,9 +75,7 @@ TEST_P(EveryActor, takes_linked_ones_along) {
   EXPECT_EQ(await_down(self), caf::exit_reason::unhandled_exception);
 }
 
-TEST_P(EveryActor, lives_on_when_its_job_is_killed) {
-  if (in_process())
-    return;
+TEST_P(ActorInJob, lives_on_when_its_job_is_killed) {
   auto actor = spawn<counter>({}, 40);
   auto before = ask<int>(actor, pid_atom::value);
   EXPECT_EQ(ask<int>(actor, add_atom::value, 1), 41);
@@ -86,9 +87,7 @@ TEST_P(EveryActor, lives_on_when_its_job_is_killed) {
   EXPECT_NE(ask<int>(actor, pid_atom::value), before);
 }
 
-TEST_P(EveryActor, whose_job_is_lost_fails_the_requests_under_way) {
-  if (in_process())
-    return;
+TEST_P(ActorInJob, whose_job_is_lost_fails_the_requests_under_way) {
   auto actor = spawn<counter>({}, 0);
   auto pid = ask<int>(actor, pid_atom::value);
   caf::error error;
@@ -101,9 +100,7 @@ TEST_P(EveryActor, whose_job_is_lost_fails_the_requests_under_way) {
   EXPECT_EQ(error, caf::sec::request_receiver_down);
 }
 
-TEST_P(EveryActor, that_is_temporary_ends_with_its_job) {
-  if (in_process())
-    return;
+TEST_P(ActorInJob, that_is_temporary_ends_with_its_job) {
   auto actor = spawn<counter>({.name = "counter", .restart = Restart::temporary}, 0);
   caf::scoped_actor self{actor_system()};
   self->monitor(actor);
@@ -116,9 +113,7 @@ TEST_P(EveryActor, that_is_temporary_ends_with_its_job) {
     << actor_system().render(reason);
 }
 
-TEST_P(EveryActor, whose_job_is_lost_too_often_is_given_up) {
-  if (in_process())
-    return;
+TEST_P(ActorInJob, whose_job_is_lost_too_often_is_given_up) {
   auto actor = spawn<counter>({.name = "counter"}, 0);
   caf::scoped_actor self{actor_system()};
   self->monitor(actor);
@@ -135,9 +130,7 @@ TEST_P(EveryActor, whose_job_is_lost_too_often_is_given_up) {
     << actor_system().render(reason);
 }
 
-TEST_P(EveryActor, is_called_by_its_name_when_its_job_cant_start) {
-  if (in_process())
-    return;
+TEST_P(ActorInJob, is_called_by_its_name_when_its_job_cant_start) {
   auto told = std::string();
   try {
     spawn<counter>({.name = "counter", .resources = {.gpu = 99}}, 0);
@@ -184,9 +177,7 @@ TEST_P(EveryActor, in_a_job_hears_of_the_end_of_another_one) {
   EXPECT_TRUE(normal);
 }
 
-TEST_P(EveryActor, ends_with_the_last_handle) {
-  if (in_process())
-    return;
+TEST_P(ActorInJob, ends_with_the_last_handle) {
   auto actor = spawn<counter>({}, 0);
   auto pid = ask<int>(actor, pid_atom::value);
   actor = nullptr;

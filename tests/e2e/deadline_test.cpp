@@ -161,12 +161,6 @@ TEST_P(OnJobs, other_calls_of_the_worker_lose_nothing) {
   EXPECT_EQ(behind.get(), undisturbed(50)) << "they had not started";
 }
 
-std::vector<Mode> job_modes() {
-  auto all = modes();
-  std::erase_if(all, [](auto& mode) { return mode.config.backend == "inline"; });
-  return all;
-}
-
 INSTANTIATE_TEST_SUITE_P(On, Deadline, testing::ValuesIn(modes()), mode_name);
 INSTANTIATE_TEST_SUITE_P(With, OnJobs, testing::ValuesIn(job_modes()), mode_name);
 

@@ -3,6 +3,7 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/fixture.hpp"
 
@@ -23,6 +24,13 @@ inline std::vector<Mode> modes() {
           {"plain_spawn", {.zygote = "never"}},
           {"tls", {.link = "tls"}},
           {"in_process", {.backend = "inline"}}};
+}
+
+/// Those with jobs.
+inline std::vector<Mode> job_modes() {
+  auto all = modes();
+  std::erase_if(all, [](auto& mode) { return mode.config.backend == "inline"; });
+  return all;
 }
 
 class EveryMode : public SessionTest, public testing::WithParamInterface<Mode> {
