@@ -9,6 +9,7 @@
 #include <fiber/fiber.hpp>
 #include <gtest/gtest.h>
 
+#include "tests/e2e/memory.hpp"
 #include "tests/e2e/modes.hpp"
 #include "tests/e2e/queue_ends.hpp"
 
@@ -19,6 +20,7 @@ using namespace std::chrono_literals;
 using fiber::Process; // Not that of processes.hpp.
 
 class EveryQueue : public EveryMode {};
+class QueueInJob : public EveryMode {};
 
 TEST_P(EveryQueue, gives_what_was_put_in_order) {
   Numbers queue;
@@ -239,18 +241,18 @@ TEST_P(EveryQueue, of_another_session_is_refused) {
 }
 
 TEST_P(EveryQueue, leaves_nothing_behind) {
+  auto before = used_bytes();
   for (int i = 0; i < 10000; ++i) {
-    Numbers queue;
-    queue.put(i);
+    SimpleQueue<std::string> queue;
+    queue.put(std::string(10'000, 'x')); // 100 MB, were they kept.
   }
+  EXPECT_TRUE(wait_until([&] { return used_bytes() < before + 40'000'000; }));
   Pool pool(1);
   for (int i = 0; i < 100; ++i)
     pool.map([](Numbers queue) { queue.put(1); }, std::vector<Numbers>(10));
 }
 
-TEST_P(EveryQueue, can_be_closed_by_a_task_that_is_told_to_stop) {
-  if (in_process()) // There nobody can cancel while the task runs.
-    return;
+TEST_P(QueueInJob, can_be_closed_by_a_task_that_is_told_to_stop) {
   Pool pool(1);
   auto task = pool.apply_async([] {
     Queue<int> queue(1);
@@ -280,6 +282,7 @@ TEST_F(InlineQueue, does_not_wait_for_what_could_never_come) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, EveryQueue, testing::ValuesIn(modes()), mode_name);
+INSTANTIATE_TEST_SUITE_P(Modes, QueueInJob, testing::ValuesIn(job_modes()), mode_name);
 
 } // namespace
 } // namespace fiber::e2e

@@ -2,6 +2,7 @@
 // The promise: an object in a manager's job is called as if it were here, from any
 // process, in order; and it lives as long as a handle to it.
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -45,7 +46,23 @@ public:
   int pid() const { return getpid(); }
 };
 
+/// Knows how many there are.
+class Counted {
+public:
+  explicit Counted(int number) : number(number) { ++alive_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { --alive_; }
+  int alive() const { return alive_; }
+
+  int number;
+
+private:
+  static inline std::atomic<int> alive_ = 0;
+};
+
 class EveryRef : public EveryMode {};
+class RefInJob : public EveryMode {};
 
 TEST_P(EveryRef, calls_an_object) {
   Manager manager;
@@ -70,9 +87,7 @@ TEST_P(EveryRef, takes_a_function_to_the_object) {
             11);
 }
 
-TEST_P(EveryRef, lives_in_another_process) {
-  if (in_process())
-    return; // Not applicable.
+TEST_P(RefInJob, lives_in_another_process) {
   Manager manager;
   EXPECT_NE(manager.create<Mortal>().call<&Mortal::pid>(), getpid());
 }
@@ -232,13 +247,15 @@ TEST_P(EveryRef, takes_large_values_there_and_back) {
 TEST_P(EveryRef, makes_ten_thousand_objects_and_drops_them) {
   Manager manager;
   {
-    std::vector<Ref<Counter>> all;
+    std::vector<Ref<Counted>> all;
     for (int i = 0; i < 10000; ++i)
-      all.push_back(manager.create<Counter>(i));
+      all.push_back(manager.create<Counted>(i));
     for (int i = 0; i < 10000; i += 999)
-      ASSERT_EQ(all[static_cast<std::size_t>(i)].call<&Counter::get>(), i);
+      ASSERT_EQ(all[static_cast<std::size_t>(i)].call<&Counted::number>(), i);
+    EXPECT_EQ(all.front().call<&Counted::alive>(), 10000);
   }
-  EXPECT_EQ(manager.create<Counter>(1).call<&Counter::get>(), 1);
+  auto last = manager.create<Counted>(1);
+  EXPECT_TRUE(wait_until([&] { return last.call<&Counted::alive>() == 1; }));
 }
 
 struct Caller {
@@ -263,9 +280,7 @@ TEST_P(EveryRef, waits_for_what_another_object_does) {
   EXPECT_EQ(got.get(), 3);
 }
 
-TEST_P(EveryRef, takes_back_a_call_that_has_not_begun) {
-  if (in_process())
-    return; // Not applicable: calls run while somebody waits.
+TEST_P(RefInJob, takes_back_a_call_that_has_not_begun) {
   Manager manager;
   SimpleQueue<int> gate;
   auto counter = manager.create<Counter>();
@@ -307,6 +322,7 @@ TEST_P(EveryRef, goes_on_with_then) {
 }
 
 INSTANTIATE_TEST_SUITE_P(With, EveryRef, testing::ValuesIn(modes()), mode_name);
+INSTANTIATE_TEST_SUITE_P(With, RefInJob, testing::ValuesIn(job_modes()), mode_name);
 
 } // namespace
 } // namespace fiber::e2e
