@@ -130,6 +130,7 @@ TEST(PodState, an_end_that_no_kubelet_saw_is_unknown) {
   auto evicted = read_pod(
     status_only({{"phase", "Failed"}, {"reason", "Evicted"}, {"message", "low on disk"}}),
     0);
+  EXPECT_TRUE(evicted.disrupted);
   EXPECT_EQ(evicted.exit->code, std::nullopt);
   EXPECT_FALSE(evicted.seen);
   EXPECT_TRUE(evicted.exit->detail.starts_with("exit unknown (Evicted: low on disk)"));
