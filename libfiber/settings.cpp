@@ -31,7 +31,7 @@ namespace {
 
 /// Variables, and beginnings of such (_), that are not settings: a job's own, and those
 /// of Fiber's own tests.
-constexpr std::string_view no_settings[] = {"FIBER_NODE", "FIBER_SIM_"};
+constexpr std::string_view no_settings[] = {"FIBER_NODE", "FIBER_SIM_", "FIBER_TEST_"};
 
 using std::chrono::milliseconds;
 

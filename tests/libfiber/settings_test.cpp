@@ -146,7 +146,8 @@ TEST_F(SettingsTest, a_variable_that_is_like_no_setting_is_named_with_all_of_the
 
 TEST_F(SettingsTest, variables_that_are_nobodys_mistake_are_passed_over) {
   setenv("FIBER_LEASE", "70s", 1);
-  for (auto* variable : {"FIBER_NODE", "FIBER_SIM_SEED", "FIBERGLASS", "MY_FIBER_LEASE"})
+  for (auto* variable : {"FIBER_NODE", "FIBER_SIM_SEED", "FIBER_TEST_CHAOS", "FIBERGLASS",
+                         "MY_FIBER_LEASE"})
     set_other(variable, "1");
   set_other("FIBER_LEESE", ""); // As if not set.
   EXPECT_EQ(logged(), "");
