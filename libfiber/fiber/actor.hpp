@@ -186,7 +186,7 @@ auto spawn_in_job(const SpawnOptions& options, Args&&... args) {
 /// a proxy: caf::actor, or the typed handle.
 ///
 /// If the job is lost the proxy lives on, unless options.restart is temporary: `f` starts
-/// again in another job with copies of the same arguments, at most 6 times within 10 s.
+/// again in another job with copies of the same arguments, at most 5 times within 10 s.
 /// Requests under way are answered with sec::request_receiver_down, as they may have run;
 /// up to 4,096 messages that come in between wait. An actor that ends by itself starts
 /// again in the same job if options.restart says so for such an end; after

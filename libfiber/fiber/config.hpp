@@ -35,9 +35,9 @@ struct Config {
   /// ("never"): see docs/backends/local.md. Default auto.
   std::optional<std::string> zygote = {};
   /// "kill=P,stall=P,seed=N": faults on demand, to see that the program stands them. As a
-  /// task starts its job is killed, or stopped for half to one and a half
-  /// heartbeat_timeouts, with these probabilities; never in the last run that a task is
-  /// allowed. Has no effect on the inline backend. Default none.
+  /// task of a pool, or a ring's member, starts its job is killed, or stopped for half to
+  /// one and a half heartbeat_timeouts, with these probabilities; never in the last run
+  /// that a task is allowed, nor with the inline backend. Default none.
   std::optional<std::string> chaos = {};
   /// A file for a trace of every task, worker and retry; see docs/looking-inside.md.
   /// Default none.

@@ -170,7 +170,7 @@ public:
   /// Whether it stands for a task: false after default construction.
   bool valid() const { return results_ != nullptr; }
   /// Blocks until the task has ended; returns a copy of its result or throws its failure:
-  /// RemoteError, WorkerLost, Cancelled, Closed, BackendError. May be called again.
+  /// RemoteError, WorkerLost, TimeoutError, Cancelled, Closed, or why no worker starts.
   R get() const {
     state().wait_index(0, detail::Results::forever);
     return detail::open_outcome<R>(state().at(0));
@@ -187,10 +187,10 @@ public:
   /// cancel_grace, its worker is ended and replaced.
   void cancel() { state().cancel(); }
   /// A Future of what `f` makes of the result: f(R), or f() for Future<void>. `f` is
-  /// called once, on a thread of the session that all continuations share, so it should
-  /// be quick; it may use pools. It stays in this process and may capture anything that
-  /// lives long enough. What it returns must be a value that can be packed. A failure, or
-  /// what `f` throws, becomes that of the new Future. Throws Closed without a session.
+  /// called once, on a thread that all continuations of the session share: it should be
+  /// quick, may use pools, and may capture anything that lives long enough. What it
+  /// returns must be a value that can be packed. A failure, or what `f` throws, becomes
+  /// that of the new Future, whose cancel() is this one's. Throws Closed with no session.
   template <class F>
   auto then(F f) const -> Future<typename detail::ThenResult<R, F>::type> {
     state();

@@ -31,7 +31,7 @@ struct ManagerOptions {
   /// something of Fiber's do not count.
   std::size_t threads = 1;
   /// What becomes of a manager whose job is lost. Unless temporary a new job takes its
-  /// place, at most 6 within 10 s: there its objects are made again, each from the
+  /// place, at most 5 within 10 s: there its objects are made again, each from the
   /// arguments of its create(), and the handles go on.
   Restart restart = Restart::temporary;
   /// Runs in each new job after the first, when the objects are there again and before

@@ -54,7 +54,7 @@ struct MapOptions {
   std::string journal = {};
   /// A task that runs for longer than so many times the median of its callable's tasks
   /// gets a second copy if a worker of another job is idle: the first to end counts, and
-  /// the other is told to stop, as by cancel(). At least 1; 0: off; docs/stragglers.md.
+  /// the other is told to stop, as by cancel(). 1 to 1e6; 0: off; docs/stragglers.md.
   /// Throws ConfigError in a pool with max_retries = 0, which means at most once.
   double speculate = 0;
 };
@@ -102,8 +102,8 @@ class PoolCore;
 /// values (fiber/value.hpp).
 ///
 /// Thread safety: any thread may call any member function. Calls throw Closed after
-/// close(), terminate() or the end of the session, BackendError if workers can't be
-/// started, and ConfigError if meta() asks for more resources than the pool has.
+/// close(), terminate() or the end of the session; BackendError, TimeoutError or
+/// VersionMismatch if no worker can start; ConfigError for what an option can't be.
 class Pool {
 public:
   /// Workers: cpu_count().

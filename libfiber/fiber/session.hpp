@@ -19,7 +19,7 @@ public:
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   /// Ends every job it started and waits until they are gone. What outlives it (a static
-  /// Pool, a Future) throws Closed when used.
+  /// Pool, a Future of a task that had not ended) throws Closed when used.
   ~Session();
 
 private:

@@ -15,8 +15,8 @@ int attempt();
 /// Which worker slot of the pool runs it, from 0 to workers - 1; a replacement takes over
 /// the rank.
 std::size_t worker_rank();
-/// Tells whether this task should stop: it was cancelled, or its `task_timeout` is over.
-/// Its result is of no use any more. If it goes on for longer than the pool's
+/// Tells whether this task should stop: it was cancelled, its `task_timeout` is over, or
+/// a copy of it has ended (`speculate`). If it goes on for longer than the pool's
 /// `cancel_grace`, its worker is ended. Cheap to ask; another thread may keep the token.
 std::stop_token stop_token();
 
