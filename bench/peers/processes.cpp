@@ -87,8 +87,9 @@ void measure(int count, bool exec) {
     ::waitpid(child, nullptr, 0);
 }
 
-// All wait for the end of a pipe, then sleep, each its share, and end.
-void sleep_together() {
+// All wait for the end of a pipe, then sleep, each its share, and end. After each sleep
+// they write to `lines` cache lines of their own, four a page.
+void sleep_together(std::size_t lines) {
   constexpr int count = 1024, sleeps = 100000;
   int gate[2] = {};
   check(::pipe(gate) == 0, "pipe");
@@ -98,11 +99,17 @@ void sleep_together() {
     check(pid >= 0, "fork");
     if (pid == 0) {
       ::close(gate[1]);
+      constexpr std::size_t stride = 1024;
+      std::vector<char> own(lines * stride, 1);
+      volatile char* const written = own.data();
       char nothing = 0;
       if (::read(gate[0], &nothing, 1) != 0)
         ::_exit(1);
-      for (int k = i; k < sleeps; k += count)
+      for (int k = i; k < sleeps; k += count) {
         ::usleep(1000);
+        for (std::size_t at = 0; at < own.size(); at += stride)
+          written[at] = written[at] + 1;
+      }
       ::_exit(0);
     }
     children.push_back(pid);
@@ -120,12 +127,12 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   if (argc == 3 && mode == "child")
     be_a_child(std::stoi(argv[2]));
-  if (argc == 2 && mode == "sleepers") {
-    sleep_together();
+  if (argc <= 3 && mode == "sleepers") {
+    sleep_together(argc == 3 ? std::stoul(argv[2]) : 0);
     return 0;
   }
   if (argc > 3 || (mode != "fork" && mode != "exec")) {
-    std::cerr << "usage: processes fork|exec [COUNT] | sleepers\n";
+    std::cerr << "usage: processes fork|exec [COUNT] | sleepers [LINES]\n";
     return 2;
   }
   measure(argc == 3 ? std::stoi(argv[2]) : 256, mode == "exec");
