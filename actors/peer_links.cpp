@@ -50,14 +50,20 @@ public:
     else if (!greet(message))
       refuse("it does not prove that it is a peer");
   }
-  void on_silence() override { link_->close(); }
+  void on_silence() override {
+    if (process_ != 0)
+      link_->close();
+    else
+      end_of_patience();
+  }
   void on_closed(const std::string& reason) override {
-    auto link = std::exchange(link_, nullptr); // Which holds this.
-    if (process_ != 0) {
-      log().debug("the link to {} is closed: {}", who_, reason);
+    link_ = nullptr; // Which holds this.
+    if (process_ == 0 && reason.starts_with("the peer broke the protocol"))
+      return refuse(reason); // Who merely leaves may be a job that ends.
+    log().debug("the link to {} is closed: {}", who_, reason);
+    if (process_ != 0)
       deliver(*of_->parts_.system, of_->node_, PeerClosed{process_, number_});
-    } else if (!refused_)
-      refuse(reason);
+    refused_ = true;
   }
   void end_of_patience() {
     if (process_ == 0 && !refused_ && link_)

@@ -102,8 +102,8 @@ class PoolCore;
 /// values (fiber/value.hpp).
 ///
 /// Thread safety: any thread may call any member function. Calls throw Closed after
-/// close(), terminate() or the end of the session; BackendError, TimeoutError or
-/// VersionMismatch if no worker can start; ConfigError for what an option can't be.
+/// close(), terminate() or the session; BackendError, TimeoutError or VersionMismatch if
+/// no worker can start; ConfigError for bad options, or a meta() that asks for too much.
 class Pool {
 public:
   /// Workers: cpu_count().

@@ -416,6 +416,8 @@ TEST_P(DirectLink, admits_no_stranger) {
   EXPECT_TRUE(wait_until([&] { return peer_links(pid_of("home")).size() == links; }));
   note("fast", "");
   EXPECT_EQ(consume(queue), noted("put"));
+  producer.get(); // What its job has logged is here.
+  note("go", "");
   close();
   auto said = testing::internal::GetCapturedStderr();
   auto refusals = 0;

@@ -287,7 +287,7 @@ TEST_F(Limits, cancels_that_race_with_results_end_each_future_once) {
   std::size_t values = 0, cancelled = 0;
   for (std::size_t n = 0; n < batches; ++n) {
     std::vector<Future<std::size_t>> futures;
-    auto lag = n % 40; // So that some are cancelled before they run, others after.
+    auto lag = n % 40 * 10; // So that some are cancelled before they run, others after.
     for (std::size_t i = 0; i < batch; ++i) {
       futures.push_back(pool.apply_async(f, i));
       if (i >= lag)
