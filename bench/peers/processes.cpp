@@ -108,7 +108,7 @@ void sleep_together(std::size_t lines) {
       for (int k = i; k < sleeps; k += count) {
         ::usleep(1000);
         for (std::size_t at = 0; at < own.size(); at += stride)
-          written[at] = written[at] + 1;
+          written[at] = static_cast<char>(written[at] + 1);
       }
       ::_exit(0);
     }

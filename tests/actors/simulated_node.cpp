@@ -167,7 +167,7 @@ struct NodeState {
     switch (op) {
     case Op::open: {
       auto open = read_open(reader, whole);
-      calls[open.call] = std::make_shared<const OpenCall>(std::move(open));
+      calls[open.call] = std::make_shared<const OpenCall>(open);
       return;
     }
     case Op::run:

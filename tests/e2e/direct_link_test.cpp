@@ -351,11 +351,11 @@ void send_for_ever(SimpleQueue<Connection> way) {
     note("sent", "");
   }
 }
-std::size_t receive_all(const Connection& end) {
+std::size_t receive_all(Connection end) {
   std::size_t next = 0;
   try {
-    for (auto connection = end;; ++next)
-      EXPECT_EQ(connection.recv<int>(), static_cast<int>(next));
+    for (;; ++next)
+      EXPECT_EQ(end.recv<int>(), static_cast<int>(next));
   } catch (const Closed&) {
     return next;
   }
