@@ -51,6 +51,11 @@ Program::~Program() {
   ::close(output_);
 }
 
+void Program::limit_unread() {
+  if (::fcntl(output_, F_SETPIPE_SZ, 4096) < 0)
+    throw std::system_error(errno, std::generic_category(), "F_SETPIPE_SZ");
+}
+
 std::optional<std::string> Program::line() {
   for (;;) {
     if (const auto end = pending_.find('\n'); end != std::string::npos) {

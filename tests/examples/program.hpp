@@ -16,6 +16,9 @@ public:
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
+  /// It waits in its next print when a page of it is unread, instead of 64 kB.
+  void limit_unread();
+
   /// The next line of its stdout and stderr; nothing when all that held them are gone.
   std::optional<std::string> line();
 
