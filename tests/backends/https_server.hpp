@@ -41,6 +41,8 @@ public:
   bool end();
   /// Ends it as a machine does that has lost its memory.
   void reset();
+  /// Ends it after what was sent, as a proxy does that has had enough. From any thread.
+  void shut();
   /// Whether the client has left, or the server is to stop. Waits for neither.
   bool gone();
 
@@ -49,7 +51,6 @@ private:
   bool accept(SSL_CTX* context);
   bool read(HttpsRequest& request);
   bool write(std::string_view bytes);
-  void shut();
 
   struct SslDelete {
     void operator()(SSL* ssl) const { SSL_free(ssl); }

@@ -181,7 +181,7 @@ bool ScriptedApi::misbehave(const std::string& name, const HttpsRequest& request
     break;
   case Fault::Kind::cut:
     log(request, connection, fault.bytes);
-    connection.reset();
+    connection.shut(); // A reset might overtake what was sent.
     break;
   case Fault::Kind::late: {
     auto [status, body] = answer(verb, request);
@@ -332,8 +332,8 @@ void ScriptedApi::log(const HttpsRequest& request, HttpsConnection& connection,
     lock.unlock();
     connection.piece(text.substr(0, most - sent));
     sent += text.size();
-    if (sent >= most) // The client is to get what was sent before it sees the end.
-      return std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (sent >= most)
+      return;
     lock.lock();
   }
 }

@@ -23,7 +23,7 @@ struct Fault {
     answer,      ///< Says `status` and `body` instead.
     reset,       ///< Does nothing and resets the connection.
     reset_after, ///< Does what is asked for, then resets the connection.
-    cut,         ///< Resets the connection after `bytes` of a log.
+    cut,         ///< Ends the connection after `bytes` of a log.
     late         ///< Has its answer ready, but sends it when `release` is set.
   };
   Kind kind = Kind::answer;
