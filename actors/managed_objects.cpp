@@ -332,7 +332,8 @@ std::optional<ObjectAsk> ManagedObjects::given_back(const Asker& who,
   }
 }
 
-void ManagedObjects::unanswered(const Asker& who, PassedOn passed, ObjectAnswer answer) {
+void ManagedObjects::unanswered(const Asker& who, PassedOn&& passed,
+                                ObjectAnswer answer) {
   auto& [request, host, turn, again] = passed;
   auto begun = answer.what != Answer::unbegun;
   if (!begun)

@@ -110,7 +110,7 @@ private:
   /// From now on it is not passed on. Nothing if its process is gone.
   std::optional<PassedOn> settled(const Asker& who);
   /// Its host is gone, or has given it back.
-  void unanswered(const Asker& who, PassedOn passed, ObjectAnswer answer);
+  void unanswered(const Asker& who, PassedOn&& passed, ObjectAnswer answer);
   /// As it was asked, if that can be read.
   std::optional<ObjectAsk> given_back(const Asker& who, ObjectAnswer answer) const;
   bool is_from_host_locked(const Asker& who) const;

@@ -26,7 +26,7 @@ struct SyncState {
     object = new_sync_object(kind, n);
     return {
       [this](ObjectAsk& ask) { asked(ask); },
-      [this](ProcessGone gone) { reply(object->gone(gone.process)); },
+      [this](const ProcessGone& gone) { reply(object->gone(gone.process)); },
       [this](ObjectFreed) { self->quit(); },
     };
   }

@@ -52,7 +52,7 @@ public:
     auto waits = std::find_if(asleep_.begin(), asleep_.end(), is_it);
     auto enters = std::find_if(entering_.begin(), entering_.end(), is_it);
     if (waits != asleep_.end()) {
-      entering_.push_back(std::move(*waits));
+      entering_.push_back(*waits);
       asleep_.erase(waits);
       settle(replies);
     } else if (enters != entering_.end() && enters->from == From::outside) {
@@ -140,7 +140,7 @@ private:
   void notify(std::uint64_t n) {
     for (; n > 0 && !asleep_.empty(); --n, asleep_.pop_front()) {
       asleep_.front().from = From::notified;
-      entering_.push_back(std::move(asleep_.front()));
+      entering_.push_back(asleep_.front());
     }
   }
 
@@ -161,7 +161,7 @@ private:
 
   void settle(Replies& replies) {
     if (!owner_ && !entering_.empty()) {
-      auto first = std::move(entering_.front());
+      auto first = entering_.front();
       entering_.pop_front();
       let_in(first, replies);
     }

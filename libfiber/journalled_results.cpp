@@ -55,7 +55,7 @@ void JournalledResults::restore(std::vector<actors::Completion> completions) {
   CallResults::deliver(std::move(completions));
 }
 
-void JournalledResults::expect(std::size_t first, std::vector<Digest> arguments) {
+void JournalledResults::expect(std::size_t first, const std::vector<Digest>& arguments) {
   std::lock_guard lock(mutex_);
   for (auto& digest : arguments)
     arguments_.emplace(first++, digest);

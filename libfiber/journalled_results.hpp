@@ -36,7 +36,7 @@ public:
   /// Tasks that end now, as they are in the journal.
   void restore(std::vector<actors::Completion> completions);
   /// Tasks that the pool is about to get.
-  void expect(std::size_t first, std::vector<Digest> arguments);
+  void expect(std::size_t first, const std::vector<Digest>& arguments);
   /// Blocks while results come faster than they can be written.
   void wait_room();
   /// No more tasks will come.

@@ -11,7 +11,7 @@
 namespace fiber {
 namespace detail {
 
-std::shared_ptr<ManagerCore> ManagerCore::make(const ManagerOptions& options) {
+std::shared_ptr<ManagerCore> ManagerCore::make(ManagerOptions options) {
   check_resources(options.resources, "ManagerOptions");
   if (options.threads == 0)
     throw ConfigError("threads", "ManagerOptions", "1 or more", "0 threads run nothing");
@@ -19,14 +19,14 @@ std::shared_ptr<ManagerCore> ManagerCore::make(const ManagerOptions& options) {
   auto objects = std::make_shared<actors::ManagedObjects>(
     place.objects, options.restart != Restart::temporary);
   if (options.restore)
-    objects->set_restore(options.restore);
+    objects->set_restore(std::move(options.restore));
   auto control = objects->open();
   std::shared_ptr<ManagerCore> core(new ManagerCore(place, control, objects));
-  core->start(options);
+  core->start(std::move(options));
   return core;
 }
 
-void ManagerCore::start(const ManagerOptions& options) {
+void ManagerCore::start(ManagerOptions options) {
   auto& runtime = place_.runtime;
   if (runtime->is_inline()) {
     host_ =
@@ -36,7 +36,8 @@ void ManagerCore::start(const ManagerOptions& options) {
     return;
   }
   auto number = runtime->next_process();
-  auto name = options.name.empty() ? "Manager-" + std::to_string(number) : options.name;
+  auto name =
+    options.name.empty() ? "Manager-" + std::to_string(number) : std::move(options.name);
   auto start = starter_of_object_jobs(*runtime, options.resources, number, name);
   runtime->enlist(std::static_pointer_cast<ManagerCore>(shared_from_this()));
   runtime->spawn_manager({.job = {.name = std::move(name),
@@ -93,7 +94,8 @@ void begin_create(Writer& writer) {
 
 } // namespace detail
 
-Manager::Manager(ManagerOptions options) : core_(detail::ManagerCore::make(options)) {}
+Manager::Manager(ManagerOptions options)
+  : core_(detail::ManagerCore::make(std::move(options))) {}
 Manager::Manager(Manager&&) noexcept = default;
 
 Manager& Manager::operator=(Manager&& other) noexcept {

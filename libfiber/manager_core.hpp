@@ -18,7 +18,7 @@ namespace fiber::detail {
 /// A manager as its program holds it: the way to its actor and to its objects.
 class ManagerCore final : public ControlCore, public ActorHolder {
 public:
-  static std::shared_ptr<ManagerCore> make(const ManagerOptions& options);
+  static std::shared_ptr<ManagerCore> make(ManagerOptions options);
 
   ObjectRef create_object(PackedItem recipe);
   void check_open() const;
@@ -30,7 +30,7 @@ private:
   ManagerCore(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> control,
               std::shared_ptr<actors::ManagedObjects> objects)
     : ControlCore(std::move(place), std::move(control)), objects_(std::move(objects)) {}
-  void start(const ManagerOptions& options);
+  void start(ManagerOptions options);
   [[noreturn]] void fail_closed() const override;
 
   const std::shared_ptr<actors::ManagedObjects> objects_;

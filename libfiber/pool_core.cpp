@@ -159,8 +159,8 @@ void PoolCore::check_speculation(double factor) const {
                       "which means at most once");
 }
 
-CallFeed PoolCore::begin(AnyCallable callable, const MapOptions& options, Keep keep,
-                         bool single, const CallName* name) {
+CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bool single,
+                         const CallName* name) {
   check_speculation(options.speculate);
   check_resources(callable);
   actors::check_size(callable.state().size());
@@ -185,8 +185,8 @@ CallFeed PoolCore::begin(AnyCallable callable, const MapOptions& options, Keep k
   std::shared_ptr<CallResults> results;
   if (name != nullptr)
     results = journal = std::make_shared<JournalledResults>(
-      JournalFile(options.journal, *name), runtime_->journals(), keep, std::move(run_one),
-      std::move(cancel), runtime_->leadership());
+      JournalFile(std::move(options.journal), *name), runtime_->journals(), keep,
+      std::move(run_one), std::move(cancel), runtime_->leadership());
   else
     results = std::make_shared<CallResults>(keep, std::move(run_one), std::move(cancel),
                                             runtime_->leadership());

@@ -22,7 +22,7 @@ class PoolCore final : public ActorHolder, public std::enable_shared_from_this<P
 public:
   static std::shared_ptr<PoolCore> make(PoolOptions options);
 
-  CallFeed begin(AnyCallable callable, const MapOptions& options, Keep keep, bool single,
+  CallFeed begin(AnyCallable callable, MapOptions options, Keep keep, bool single,
                  const CallName* name = nullptr);
   /// Throws Closed if the pool or the session has ended.
   template <class Message>

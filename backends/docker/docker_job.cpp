@@ -446,7 +446,7 @@ void DockerJob::fail(const std::string& detail, int status) {
          .status = status});
 }
 
-void DockerJob::close(JobEvent event) {
+void DockerJob::close(const JobEvent& event) {
   if (std::exchange(state_, State::over) == State::over)
     return;
   around_.loop.cancel(force_);

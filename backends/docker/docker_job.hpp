@@ -80,7 +80,7 @@ private:
   void conclude();
   std::string killed_detail() const;
   void fail(const std::string& detail, int status);
-  void close(JobEvent event);
+  void close(const JobEvent& event);
 
   Surroundings& around_;
   const std::uint64_t serial_;

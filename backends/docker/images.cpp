@@ -113,7 +113,7 @@ void Images::pull(const std::string& name) {
     });
 }
 
-void Images::settle(const std::string& name, Image image) {
+void Images::settle(const std::string& name, const Image& image) {
   auto waiting = std::exchange(waiting_[name], {});
   waiting_.erase(name);
   if (image.problem.empty())

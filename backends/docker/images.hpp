@@ -32,7 +32,7 @@ private:
 
   void inspect(const std::string& name, bool pull);
   void pull(const std::string& name);
-  void settle(const std::string& name, Image image);
+  void settle(const std::string& name, const Image& image);
 
   Engine& engine_;
   std::map<std::string, Image> known_;

@@ -55,7 +55,7 @@ std::vector<T> unwrapped(const std::vector<Reported<T>>& results, std::set<int>&
 
 /// Evaluates on the pool's workers. What all tasks need is bound, and sent once a worker;
 /// the noise is shared; a task is eight bytes, and so is its answer for one direction.
-es::Evaluator pool_evaluator(fiber::Pool& pool, fiber::SharedArray<float> noise,
+es::Evaluator pool_evaluator(fiber::Pool& pool, const fiber::SharedArray<float>& noise,
                              std::set<int>& pids) {
   return {
     .directions =

@@ -10,7 +10,7 @@
 
 namespace es {
 
-Optimizer::Optimizer(std::vector<float> parameters, std::span<const float> noise,
+Optimizer::Optimizer(const std::vector<float>& parameters, std::span<const float> noise,
                      std::uint64_t seed, OptimizerOptions options)
   : Optimizer(OptimizerState{.iteration = 0,
                              .parameters = parameters,

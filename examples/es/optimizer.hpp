@@ -52,7 +52,7 @@ public:
   /// Starts at `parameters`. `noise` must outlive the optimizer. Throws
   /// std::invalid_argument if the table is shorter than the parameters, or options make
   /// no sense.
-  Optimizer(std::vector<float> parameters, std::span<const float> noise,
+  Optimizer(const std::vector<float>& parameters, std::span<const float> noise,
             std::uint64_t seed, OptimizerOptions options = {});
 
   /// Goes on from a saved state.

@@ -94,7 +94,7 @@ public:
   }
 
   /// The specification of a child that writes to the chronicle.
-  ChildSpec child(std::string name, Restart restart = Restart::permanent,
+  ChildSpec child(const std::string& name, Restart restart = Restart::permanent,
                   milliseconds limit = milliseconds(1000)) {
     return {.name = name,
             .restart = restart,
@@ -120,7 +120,8 @@ public:
     run();
   }
 
-  ChildSpec subtree(SupervisorConfig config, Restart restart = Restart::permanent) {
+  ChildSpec subtree(const SupervisorConfig& config,
+                    Restart restart = Restart::permanent) {
     return {.name = config.name,
             .restart = restart,
             .start =

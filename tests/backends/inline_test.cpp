@@ -9,7 +9,7 @@ namespace fiber::backends {
 namespace {
 
 /// Plays `exit N` at once, anything else until it is stopped.
-InlineBackend::Stop play_here(const JobSpec& spec, InlineBackend::Ended ended) {
+InlineBackend::Stop play_here(const JobSpec& spec, const InlineBackend::Ended& ended) {
   std::string script(reinterpret_cast<const char*>(spec.boot.data()), spec.boot.size());
   if (script.starts_with("exit "))
     ended(std::stoi(script.substr(5)), "done");
@@ -30,7 +30,7 @@ TEST(InlineBackend, a_job_that_reports_its_end_twice_ends_once) {
   InlineBackend::Ended report;
   BackendTest test(
     std::make_unique<InlineBackend>([&](const JobSpec&, InlineBackend::Ended ended) {
-      report = ended;
+      report = std::move(ended);
       return [] {};
     }));
   test.create("one", "");
@@ -43,7 +43,7 @@ TEST(InlineBackend, a_job_that_reports_its_end_twice_ends_once) {
 TEST(InlineBackend, a_job_that_is_terminated_twice_is_stopped_once) {
   int stopped = 0;
   BackendTest test(std::make_unique<InlineBackend>(
-    [&](const JobSpec&, InlineBackend::Ended) { return [&] { ++stopped; }; }));
+    [&](const JobSpec&, const InlineBackend::Ended&) { return [&] { ++stopped; }; }));
   test.create("one", "");
   test.backend->terminate("one", {});
   test.backend->terminate("one", {});
@@ -54,7 +54,7 @@ TEST(InlineBackend, a_job_that_is_terminated_twice_is_stopped_once) {
 
 TEST(InlineBackend, what_the_start_throws_is_the_refusal) {
   BackendTest test(std::make_unique<InlineBackend>(
-    [](const JobSpec&, InlineBackend::Ended) -> InlineBackend::Stop {
+    [](const JobSpec&, const InlineBackend::Ended&) -> InlineBackend::Stop {
       throw std::runtime_error("no room");
     }));
   try {

@@ -152,7 +152,7 @@ TEST_P(EveryManager, shares_what_it_has_with_all_processes) {
   for (int i = 0; i < 60; ++i)
     keys[static_cast<std::size_t>(i)] = i;
   pool.map(fiber::bind(
-             [](Dict<int, int> to, Value<int> sum, int i) {
+             [](const Dict<int, int>& to, const Value<int>& sum, int i) {
                to.set(i, 2 * i);
                sum.apply([](int& s, int by) { s += by; }, i);
              },
@@ -300,7 +300,7 @@ TEST_P(ManagerFault, restores_before_others_call) {
   auto worker = manager.create<Worker>();
   auto list = manager.list<int>();
   manager.set_restore(fiber::bind(
-    [](List<int> to, std::string from) {
+    [](const List<int>& to, const std::string& from) {
       to.push_back(static_cast<int>(from.size()));
       to.push_back(2);
     },

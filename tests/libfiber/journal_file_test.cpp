@@ -86,7 +86,7 @@ protected:
     }
     return found;
   }
-  std::string what_of(CallName name) const {
+  std::string what_of(const CallName& name) const {
     try {
       JournalFile file(path_, name);
     } catch (const Error& error) {
