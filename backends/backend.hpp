@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "wire/bytes.hpp"
-#include "wire/unique_fd.hpp"
+#include "base/unique_fd.hpp"
+#include "fiber/bytes.hpp"
 
 namespace fiber::backends {
 

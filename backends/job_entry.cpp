@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "backends/container_entry.hpp"
+#include "backends/container/container_entry.hpp"
 #include "backends/kubernetes/pod_entry.hpp"
 #include "backends/local/zygote.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <sys/uio.h>
 
-#include "wire/bytes.hpp"
+#include "fiber/bytes.hpp"
 #include "wire/frame.hpp"
 
 namespace fiber::wire {

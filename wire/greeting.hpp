@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "wire/bytes.hpp"
+#include "fiber/bytes.hpp"
 #include "wire/frame.hpp"
 #include "wire/listener.hpp"
 #include "wire/tls_transport.hpp"

@@ -12,8 +12,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
+#include "base/unique_fd.hpp"
 #include "wire/short_waits.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::wire {
 

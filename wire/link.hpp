@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "wire/bytes.hpp"
+#include "fiber/bytes.hpp"
 
 namespace fiber::wire {
 

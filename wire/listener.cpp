@@ -13,11 +13,11 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/log.hpp"
 #include "wire/address.hpp"
 #include "wire/connection.hpp"
 #include "wire/error.hpp"
 #include "wire/greeting.hpp"
-#include "wire/log.hpp"
 #include "wire/reactor.hpp"
 
 namespace fiber::wire {

@@ -17,11 +17,11 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/log.hpp"
+#include "base/unique_fd.hpp"
 #include "wire/error.hpp"
-#include "wire/log.hpp"
 #include "wire/reactor.hpp"
 #include "wire/stream_link.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::wire {
 namespace {

@@ -8,9 +8,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/unique_fd.hpp"
 #include "wire/address.hpp"
 #include "wire/error.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::wire {
 namespace {

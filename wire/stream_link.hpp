@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/unique_fd.hpp"
 #include "wire/link.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::wire {
 

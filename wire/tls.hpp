@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "wire/bytes.hpp"
+#include "fiber/bytes.hpp"
 
 namespace fiber::wire {
 

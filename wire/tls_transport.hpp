@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
+#include "base/unique_fd.hpp"
 #include "wire/identity.hpp"
 #include "wire/transport.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::wire {
 

@@ -8,7 +8,7 @@
 
 #include <sys/uio.h>
 
-#include "wire/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 namespace fiber::wire {
 

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/program.hpp"
+#include "backends/engine/program.hpp"
 
 namespace fiber::backends::docker {
 

@@ -11,8 +11,8 @@
 
 #include "backends/docker/docker_job.hpp"
 #include "backends/docker/strangers.hpp"
-#include "backends/job_table.hpp"
-#include "wire/log.hpp"
+#include "backends/engine/job_table.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends {
 

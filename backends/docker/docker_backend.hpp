@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
-#include "backends/status_lines.hpp"
+#include "backends/output/status_lines.hpp"
 
 namespace fiber::backends {
 

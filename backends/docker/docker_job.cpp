@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/container_entry.hpp"
-#include "backends/job_exit.hpp"
-#include "wire/log.hpp"
+#include "backends/container/container_entry.hpp"
+#include "backends/engine/job_exit.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends::docker {
 

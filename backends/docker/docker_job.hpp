@@ -10,9 +10,9 @@
 #include "backends/docker/container.hpp"
 #include "backends/docker/engine.hpp"
 #include "backends/docker/images.hpp"
-#include "backends/job_exit.hpp"
-#include "backends/loop.hpp"
-#include "backends/output.hpp"
+#include "backends/engine/job_exit.hpp"
+#include "backends/engine/loop.hpp"
+#include "backends/output/output.hpp"
 
 namespace fiber::backends::docker {
 

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/loop.hpp"
-#include "wire/log.hpp"
+#include "backends/engine/loop.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends::docker {
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/docker/container.hpp"
-#include "wire/log.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends::docker {
 

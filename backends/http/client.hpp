@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/loop.hpp"
+#include "backends/engine/loop.hpp"
 
 namespace fiber::backends::http {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "backends/kubernetes/reply_json.hpp"
-#include "wire/log.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends::kubernetes {
 

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "backends/backend.hpp"
-#include "backends/local/channel.hpp"
-#include "backends/local/exit.hpp"
+#include "backends/engine/child_exit.hpp"
+#include "backends/engine/message_channel.hpp"
 
 namespace fiber::backends::kubernetes {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/loop.hpp"
-#include "wire/unique_fd.hpp"
+#include "backends/engine/loop.hpp"
+#include "base/unique_fd.hpp"
 
 namespace fiber::backends::kubernetes {
 

@@ -10,7 +10,7 @@
 #include "backends/kubernetes/exec_credential.hpp"
 #include "backends/kubernetes/header.hpp"
 #include "backends/kubernetes/watched_file.hpp"
-#include "backends/stderr_writer.hpp"
+#include "backends/output/stderr_writer.hpp"
 
 namespace fiber::backends::kubernetes {
 

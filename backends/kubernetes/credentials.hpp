@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/engine/loop.hpp"
 #include "backends/kubernetes/access.hpp"
-#include "backends/loop.hpp"
 
 namespace fiber::backends::kubernetes {
 

@@ -6,7 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "backends/job_table.hpp"
+#include "backends/engine/job_table.hpp"
+#include "backends/engine/program.hpp"
 #include "backends/kubernetes/anchor.hpp"
 #include "backends/kubernetes/api.hpp"
 #include "backends/kubernetes/kubernetes_job.hpp"
@@ -14,8 +15,7 @@
 #include "backends/kubernetes/own_pod.hpp"
 #include "backends/kubernetes/pod_watch.hpp"
 #include "backends/kubernetes/reply_json.hpp"
-#include "backends/program.hpp"
-#include "wire/log.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends {
 

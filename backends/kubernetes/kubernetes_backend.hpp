@@ -7,7 +7,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/kubernetes/access.hpp"
-#include "backends/status_lines.hpp"
+#include "backends/output/status_lines.hpp"
 
 namespace fiber::backends {
 

@@ -6,7 +6,7 @@
 
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
-#include "wire/log.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends::kubernetes {
 

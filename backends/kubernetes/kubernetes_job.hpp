@@ -7,11 +7,11 @@
 #include <string>
 
 #include "backends/backend.hpp"
-#include "backends/job_exit.hpp"
+#include "backends/engine/job_exit.hpp"
+#include "backends/engine/loop.hpp"
 #include "backends/kubernetes/api.hpp"
 #include "backends/kubernetes/objects.hpp"
-#include "backends/loop.hpp"
-#include "backends/output.hpp"
+#include "backends/output/output.hpp"
 
 namespace fiber::backends::kubernetes {
 

@@ -9,7 +9,7 @@
 
 #include "backends/kubernetes/access.hpp"
 #include "backends/kubernetes/reply_json.hpp"
-#include "wire/log.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends::kubernetes {
 

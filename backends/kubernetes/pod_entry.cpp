@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "backends/container_entry.hpp"
+#include "backends/container/container_entry.hpp"
 #include "backends/kubernetes/base64.hpp"
 
 namespace fiber::backends::kubernetes {

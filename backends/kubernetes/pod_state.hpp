@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "backends/job_exit.hpp"
+#include "backends/engine/job_exit.hpp"
 
 namespace fiber::backends::kubernetes {
 

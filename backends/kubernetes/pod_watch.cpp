@@ -5,7 +5,7 @@
 
 #include "backends/kubernetes/reply_json.hpp"
 
-#include "wire/log.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends::kubernetes {
 

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "backends/engine/loop.hpp"
 #include "backends/kubernetes/api.hpp"
-#include "backends/loop.hpp"
 
 namespace fiber::backends::kubernetes {
 

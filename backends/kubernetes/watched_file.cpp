@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "wire/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 namespace fiber::backends::kubernetes {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cmath>
 
-#include "backends/errors.hpp"
+#include "backends/engine/errors.hpp"
 
 namespace fiber::backends::local {
 

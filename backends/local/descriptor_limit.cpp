@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "wire/log.hpp"
-#include "wire/unique_fd.hpp"
+#include "base/log.hpp"
+#include "base/unique_fd.hpp"
 
 namespace fiber::backends::local {
 

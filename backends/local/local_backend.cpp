@@ -8,13 +8,13 @@
 #include <mutex>
 #include <system_error>
 
-#include "backends/errors.hpp"
-#include "backends/job_table.hpp"
+#include "backends/engine/errors.hpp"
+#include "backends/engine/job_table.hpp"
 #include "backends/local/core_table.hpp"
 #include "backends/local/descriptor_limit.hpp"
 #include "backends/local/gpu_table.hpp"
 #include "backends/local/local_jobs.hpp"
-#include "wire/log.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends {
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "backends/backend.hpp"
-#include "backends/local/channel.hpp"
-#include "backends/local/exit.hpp"
-#include "backends/output.hpp"
+#include "backends/engine/child_exit.hpp"
+#include "backends/engine/message_channel.hpp"
+#include "backends/output/output.hpp"
 
 namespace fiber::backends::local {
 

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <csignal>
 
-#include "backends/control_group.hpp"
-#include "backends/errors.hpp"
-#include "wire/log.hpp"
+#include "backends/container/control_group.hpp"
+#include "backends/engine/errors.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends::local {
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <memory>
 
-#include "backends/errors.hpp"
+#include "backends/engine/errors.hpp"
 
 namespace fiber::backends::local {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "backends/errors.hpp"
+#include "backends/engine/errors.hpp"
 
 namespace fiber::backends::local {
 

@@ -7,11 +7,11 @@
 #include <memory>
 #include <span>
 
-#include "backends/local/channel.hpp"
-#include "backends/local/exit.hpp"
+#include "backends/engine/child_exit.hpp"
+#include "backends/engine/loop.hpp"
+#include "backends/engine/message_channel.hpp"
 #include "backends/local/spawn.hpp"
-#include "backends/loop.hpp"
-#include "backends/output.hpp"
+#include "backends/output/output.hpp"
 
 namespace fiber::backends::local {
 

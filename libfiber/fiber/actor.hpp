@@ -11,9 +11,9 @@
 
 #include <caf/all.hpp>
 
-#include "fiber/archived_handle.hpp"
 #include "fiber/as_completed.hpp"
 #include "fiber/callable.hpp"
+#include "fiber/detail/archived_handle.hpp"
 #include "fiber/manager.hpp"
 #include "fiber/supervision.hpp"
 #include "fiber/value.hpp"

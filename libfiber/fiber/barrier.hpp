@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "fiber/detail/sync_handle.hpp"
 #include "fiber/future.hpp"
-#include "fiber/sync_handle.hpp"
 
 namespace fiber {
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "fiber/archived_handle.hpp"
+#include "fiber/detail/archived_handle.hpp"
 #include "fiber/value.hpp"
 
 // What can be run elsewhere: a plain function, a lambda without captures, a function

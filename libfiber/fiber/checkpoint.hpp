@@ -8,9 +8,9 @@
 #include <typeinfo>
 #include <utility>
 
-#include "fiber/call_name.hpp"
 #include "fiber/callable.hpp"
-#include "fiber/packed_item.hpp"
+#include "fiber/detail/call_name.hpp"
+#include "fiber/detail/packed_item.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber {

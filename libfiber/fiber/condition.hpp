@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fiber/lockable.hpp"
+#include "fiber/detail/lockable.hpp"
 
 namespace fiber {
 

@@ -3,8 +3,8 @@
 
 #include <chrono>
 
+#include "fiber/detail/sync_handle.hpp"
 #include "fiber/future.hpp"
-#include "fiber/sync_handle.hpp"
 
 namespace fiber {
 

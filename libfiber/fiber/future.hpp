@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "fiber/callable.hpp"
-#include "fiber/results.hpp"
+#include "fiber/detail/results.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "fiber/lockable.hpp"
+#include "fiber/detail/lockable.hpp"
 
 // Locks between processes, made by Manager::lock() and Manager::rlock(). A lock lives in
 // the process that made the Manager, not in the manager's job; a handle goes anywhere:

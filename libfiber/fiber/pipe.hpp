@@ -7,7 +7,7 @@
 #include <typeinfo>
 #include <utility>
 
-#include "fiber/channel.hpp"
+#include "fiber/detail/channel.hpp"
 #include "fiber/future.hpp"
 
 namespace fiber {

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "fiber/call_feed.hpp"
-#include "fiber/call_name.hpp"
 #include "fiber/callable.hpp"
+#include "fiber/detail/call_feed.hpp"
+#include "fiber/detail/call_name.hpp"
 #include "fiber/future.hpp"
 #include "fiber/pool_stats.hpp"
 

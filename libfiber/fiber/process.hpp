@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "fiber/callable.hpp"
+#include "fiber/detail/results.hpp"
 #include "fiber/future.hpp"
-#include "fiber/results.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "fiber/channel.hpp"
+#include "fiber/detail/channel.hpp"
 #include "fiber/future.hpp"
 
 // First-in-first-out queues between processes. A queue lives in the process that made it,

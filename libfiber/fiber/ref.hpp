@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "fiber/detail/packed_item.hpp"
+#include "fiber/detail/results.hpp"
 #include "fiber/future.hpp"
-#include "fiber/packed_item.hpp"
-#include "fiber/results.hpp"
 #include "fiber/value.hpp"
 
 // Handles to objects that live in a job. Made by Manager::create (fiber/manager.hpp).

@@ -12,7 +12,7 @@
 
 #include "fiber/callable.hpp"
 #include "fiber/checkpoint.hpp"
-#include "fiber/results.hpp"
+#include "fiber/detail/results.hpp"
 #include "fiber/ring_member.hpp"
 #include "fiber/value.hpp"
 

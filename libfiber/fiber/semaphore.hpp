@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstddef>
 
+#include "fiber/detail/sync_handle.hpp"
 #include "fiber/future.hpp"
-#include "fiber/sync_handle.hpp"
 
 // Semaphores between processes, made by Manager::semaphore(n) and
 // Manager::bounded_semaphore(n). They live, end and throw Closed as a Lock does

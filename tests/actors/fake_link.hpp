@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/node_protocol.hpp"
+#include "actors/protocol/node_protocol.hpp"
 
 namespace fiber::actors {
 

@@ -7,7 +7,7 @@
 
 #include <spdlog/sinks/base_sink.h>
 
-#include "wire/log.hpp"
+#include "base/log.hpp"
 
 namespace fiber::backends {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "wire/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 namespace fiber::clusters {
 

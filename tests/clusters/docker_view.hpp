@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/docker/engine.hpp"
-#include "backends/loop.hpp"
+#include "backends/engine/loop.hpp"
 
 namespace fiber::clusters {
 

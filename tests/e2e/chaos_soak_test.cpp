@@ -14,10 +14,10 @@
 #include <fiber/fiber.hpp>
 #include <gtest/gtest.h>
 
+#include "base/log.hpp"
 #include "tests/e2e/fixture.hpp"
 #include "tests/e2e/memory.hpp"
 #include "tests/e2e/notes.hpp"
-#include "wire/log.hpp"
 
 namespace fiber::e2e {
 namespace {

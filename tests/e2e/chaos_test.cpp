@@ -8,7 +8,7 @@
 #include <fiber/fiber.hpp>
 #include <gtest/gtest.h>
 
-#include "actors/chaos.hpp"
+#include "actors/core/chaos.hpp"
 #include "tests/e2e/modes.hpp"
 
 namespace fiber::e2e {

@@ -14,8 +14,8 @@
 
 #include <fiber/error.hpp>
 
+#include "base/log.hpp"
 #include "tests/e2e/modes.hpp"
-#include "wire/log.hpp"
 
 namespace fiber::e2e {
 

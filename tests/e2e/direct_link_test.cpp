@@ -14,7 +14,7 @@
 #include <fiber/fiber.hpp>
 #include <gtest/gtest.h>
 
-#include "libfiber/runtime.hpp"
+#include "libfiber/session/runtime.hpp"
 #include "tests/e2e/modes.hpp"
 #include "tests/e2e/peer_sockets.hpp"
 

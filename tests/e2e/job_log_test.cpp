@@ -11,8 +11,8 @@
 #include <fiber/pool.hpp>
 #include <fiber/this_task.hpp>
 
+#include "base/log.hpp"
 #include "tests/e2e/modes.hpp"
-#include "wire/log.hpp"
 
 namespace fiber::e2e {
 namespace {

@@ -16,12 +16,12 @@
 
 #include <fiber/fiber.hpp>
 
-#include "backends/control_group.hpp"
+#include "backends/container/control_group.hpp"
+#include "base/unique_fd.hpp"
 #include "tests/e2e/control_group.hpp"
 #include "tests/e2e/fixture.hpp"
 #include "tests/e2e/memory.hpp"
 #include "tests/e2e/small_disk.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::e2e {
 namespace {

@@ -16,8 +16,8 @@
 #include <fiber/fiber.hpp>
 #include <gtest/gtest.h>
 
+#include "base/unique_fd.hpp"
 #include "tests/e2e/fixture.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::e2e {
 namespace {

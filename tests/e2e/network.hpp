@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/unique_fd.hpp"
 #include "tests/e2e/own_namespace.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::e2e {
 

@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/unique_fd.hpp"
 #include "tests/e2e/processes.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::e2e {
 namespace {

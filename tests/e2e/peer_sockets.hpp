@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "wire/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 // The sockets by which a job talks to other jobs, taken from it while it runs: what is
 // done to them is done to the job.

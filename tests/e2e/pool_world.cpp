@@ -5,10 +5,10 @@
 
 #include <fiber/future.hpp>
 
-#include "actors/arrivals.hpp"
-#include "actors/backend_actor.hpp"
-#include "actors/code_place.hpp"
+#include "actors/driver/arrivals.hpp"
+#include "actors/driver/backend_actor.hpp"
 #include "backends/local/local_backend.hpp"
+#include "base/code_place.hpp"
 #include "tests/e2e/notes.hpp"
 #include "tests/e2e/processes.hpp"
 

@@ -13,8 +13,8 @@
 
 #include <fiber/pool_stats.hpp>
 
-#include "actors/node_link_actor.hpp"
-#include "actors/pool_actor.hpp"
+#include "actors/driver/node_link_actor.hpp"
+#include "actors/pool/pool_actor.hpp"
 #include "backends/backend.hpp"
 #include "wire/listener.hpp"
 #include "wire/reactor.hpp"

@@ -9,7 +9,7 @@
 
 #include <fiber/pool.hpp>
 
-#include "tests/backends/terminal.hpp"
+#include "tests/backends/output/terminal.hpp"
 #include "tests/e2e/fixture.hpp"
 #include "tests/e2e/notes.hpp"
 

@@ -16,10 +16,10 @@
 #include <gtest/gtest.h>
 #include <spdlog/sinks/base_sink.h>
 
+#include "base/log.hpp"
 #include "tests/wire/wire_fixture.hpp"
 #include "wire/error.hpp"
 #include "wire/identity.hpp"
-#include "wire/log.hpp"
 #include "wire/reactor.hpp"
 
 namespace fiber::wire {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.hpp"
 #include "wire/link.hpp"
-#include "wire/unique_fd.hpp"
 
 namespace fiber::wire {
 

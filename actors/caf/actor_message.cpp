@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/caf/actor_message.hpp"
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <typeindex>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/caf/actor_port.hpp"
+#include "base/demangle.hpp"
+#include "fiber/value.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// The types that the program has declared; libraries opened later add theirs.
+struct MessageTypes {
+  std::shared_mutex mutex;
+  std::map<std::type_index, MessageType> by_type;
+  std::map<std::string, MessageType, std::less<>> by_name;
+};
+MessageTypes& message_types() {
+  static MessageTypes types;
+  return types;
+}
+
+using caf::type_nr;
+
+constexpr std::uint16_t declared = 0; ///< CAF has no number for it.
+
+[[noreturn]] void fail_undeclared(const char* type) {
+  auto name = demangle(type);
+  throw Error(
+    "a " + name +
+    " can't go to another process in a message: declare it with FIBER_MESSAGE(" + name +
+    ")");
+}
+
+template <class T>
+const T& as(const void* value) {
+  return *static_cast<const T*>(value);
+}
+
+void pack_address(Writer& writer, const caf::actor_addr& address) {
+  ActorPort::pack_here(writer, caf::actor_cast<caf::strong_actor_ptr>(address));
+}
+caf::actor_addr unpack_address(Reader& reader) {
+  return caf::actor_cast<caf::actor_addr>(ActorPort::unpack(reader));
+}
+
+void pack_value(Writer& writer, const caf::actor& actor) {
+  ActorPort::pack_here(writer, caf::actor_cast<caf::strong_actor_ptr>(actor));
+}
+void pack_value(Writer& writer, const std::vector<caf::actor>& list) {
+  writer.size(list.size());
+  for (auto& each : list)
+    pack_value(writer, each);
+}
+void pack_value(Writer& writer, const std::vector<caf::actor_addr>& list) {
+  writer.size(list.size());
+  for (auto& each : list)
+    pack_address(writer, each);
+}
+void pack_value(Writer& writer, const caf::actor_addr& address) {
+  pack_address(writer, address);
+}
+void pack_value(Writer& writer, const caf::strong_actor_ptr& actor) {
+  ActorPort::pack_here(writer, actor);
+}
+void pack_value(Writer& writer, const caf::weak_actor_ptr& actor) {
+  ActorPort::pack_here(writer, actor.lock());
+}
+void pack_value(Writer& writer, const caf::error& error) {
+  pack_error(writer, error);
+}
+void pack_value(Writer& writer, const caf::down_msg& down) {
+  pack_address(writer, down.source);
+  pack_error(writer, down.reason);
+}
+void pack_value(Writer& writer, const caf::exit_msg& exit) {
+  pack_address(writer, exit.source);
+  pack_error(writer, exit.reason);
+}
+void pack_value(Writer& writer, const caf::message& message) {
+  pack_message(writer, message);
+}
+void pack_value(Writer&, const caf::unit_t&) {}
+template <class T>
+void pack_value(Writer& writer, const T& value) {
+  pack<T>(writer, value);
+}
+
+template <class T>
+struct Unpack {
+  static T from(Reader& reader) { return unpack<T>(reader); }
+};
+template <>
+struct Unpack<caf::strong_actor_ptr> {
+  static auto from(Reader& reader) { return ActorPort::unpack(reader); }
+};
+template <>
+struct Unpack<caf::actor> {
+  static auto from(Reader& reader) {
+    return caf::actor_cast<caf::actor>(ActorPort::unpack(reader));
+  }
+};
+template <>
+struct Unpack<caf::actor_addr> {
+  static auto from(Reader& reader) { return unpack_address(reader); }
+};
+template <>
+struct Unpack<caf::weak_actor_ptr> {
+  static auto from(Reader& reader) {
+    return caf::weak_actor_ptr(ActorPort::unpack(reader).get());
+  }
+};
+template <class T>
+  requires(std::is_same_v<T, caf::actor> || std::is_same_v<T, caf::actor_addr>)
+struct Unpack<std::vector<T>> {
+  static auto from(Reader& reader) {
+    std::vector<T> list;
+    for (auto n = reader.size(); n > 0; --n)
+      list.push_back(Unpack<T>::from(reader));
+    return list;
+  }
+};
+template <>
+struct Unpack<caf::error> {
+  static auto from(Reader& reader) { return unpack_error(reader); }
+};
+template <>
+struct Unpack<caf::down_msg> {
+  static auto from(Reader& reader) {
+    auto source = unpack_address(reader);
+    return caf::down_msg{source, unpack_error(reader)};
+  }
+};
+template <>
+struct Unpack<caf::exit_msg> {
+  static auto from(Reader& reader) {
+    auto source = unpack_address(reader);
+    return caf::exit_msg{source, unpack_error(reader)};
+  }
+};
+template <>
+struct Unpack<caf::message> {
+  static auto from(Reader& reader) { return unpack_message(reader); }
+};
+template <>
+struct Unpack<caf::unit_t> {
+  static auto from(Reader&) { return caf::unit; }
+};
+
+/// What to do with the types that CAF has numbers for.
+struct Numbered {
+  void (*pack)(Writer&, const void*);
+  void (*append)(Reader&, caf::message_builder&);
+};
+
+template <class T>
+std::pair<const std::uint16_t, Numbered> numbered() {
+  return {type_nr<T>::value,
+          {[](Writer& writer, const void* value) { pack_value(writer, as<T>(value)); },
+           [](Reader& reader, caf::message_builder& message) {
+             message.append(Unpack<T>::from(reader));
+           }}};
+}
+
+template <class... Ts>
+std::map<std::uint16_t, Numbered> table() {
+  return {numbered<Ts>()...};
+}
+
+/// All but streams, groups, node ids and what CAF says to itself.
+const std::map<std::uint16_t, Numbered>& numbered_types() {
+  static const auto types =
+    table<caf::actor, std::vector<caf::actor>, caf::actor_addr,
+          std::vector<caf::actor_addr>, caf::atom_value, std::vector<char>, caf::down_msg,
+          caf::error, caf::exit_msg, std::int16_t, std::int32_t, std::int64_t,
+          std::int8_t, long double, caf::message, std::string,
+          std::map<std::string, std::string>, caf::strong_actor_ptr,
+          std::set<std::string>, std::vector<std::string>, caf::timespan, caf::timestamp,
+          std::uint16_t, std::u16string, std::uint32_t, std::u32string, std::uint64_t,
+          std::uint8_t, caf::unit_t, caf::weak_actor_ptr, bool, double, float>();
+  return types;
+}
+
+} // namespace
+
+void declare_message(const MessageType& type) {
+  auto& types = message_types();
+  std::lock_guard lock(types.mutex);
+  types.by_type.insert_or_assign(*type.type, type);
+  types.by_name.insert_or_assign(type.type->name(), type);
+}
+
+void pack_message(Writer& writer, const caf::type_erased_tuple& message) {
+  writer.size(message.size());
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    auto [number, type] = message.type(i);
+    writer.put(number);
+    if (number != declared) {
+      auto known = numbered_types().find(number);
+      if (known == numbered_types().end())
+        throw Error(std::string("a ") + caf::to_string(message.type(i)) +
+                    " can't go to another process in a message");
+      known->second.pack(writer, message.get(i));
+      continue;
+    }
+    auto& types = message_types();
+    std::shared_lock lock(types.mutex);
+    auto known = types.by_type.find(*type);
+    if (known == types.by_type.end())
+      fail_undeclared(type->name());
+    auto pack = known->second.pack;
+    lock.unlock();
+    writer.text(type->name());
+    pack(writer, message.get(i));
+  }
+}
+
+caf::message unpack_message(Reader& reader) {
+  caf::message_builder message;
+  for (auto n = reader.size(); n > 0; --n) {
+    auto number = reader.get<std::uint16_t>();
+    if (number != declared) {
+      auto known = numbered_types().find(number);
+      if (known == numbered_types().end())
+        throw Error("a message holds a value of the unknown type " +
+                    std::to_string(number));
+      known->second.append(reader, message);
+      continue;
+    }
+    auto name = reader.text();
+    auto& types = message_types();
+    std::shared_lock lock(types.mutex);
+    auto known = types.by_name.find(name);
+    if (known == types.by_name.end())
+      fail_undeclared(name.c_str());
+    auto append = known->second.append;
+    lock.unlock();
+    append(reader, message);
+  }
+  return message.move_to_message();
+}
+
+void pack_error(Writer& writer, const caf::error& error) {
+  writer.put(static_cast<bool>(error));
+  if (!error)
+    return;
+  writer.put(error.code());
+  writer.put(error.category());
+  Bytes context;
+  Writer to(context);
+  try {
+    pack_message(to, error.context());
+  } catch (const Error&) {
+    context.clear();
+    pack_message(to, caf::make_message(caf::to_string(error.context())));
+  }
+  writer.raw(context.data(), context.size());
+}
+
+caf::error unpack_error(Reader& reader) {
+  if (!reader.get<bool>())
+    return {};
+  auto code = reader.get<std::uint8_t>();
+  auto category = reader.get<caf::atom_value>();
+  return {code, category, unpack_message(reader)};
+}
+
+} // namespace fiber::actors

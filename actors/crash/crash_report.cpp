@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/crash/crash_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+
+#include "backends/output/crash_line.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// Takes what stands before `end` from the front of `text`.
+std::string_view take_word(std::string_view& text, char end) {
+  auto word = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(text.size(), word.size() + 1));
+  return word;
+}
+
+template <class Number>
+bool read_number(std::string_view word, Number& number, int base) {
+  auto [end, error] =
+    std::from_chars(word.data(), word.data() + word.size(), number, base);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+template <class Number>
+bool read_optional(std::string_view word, std::optional<Number>& number, int base) {
+  return word == "-" || read_number(word, number.emplace(), base);
+}
+
+bool is_plain(char c) {
+  return c > ' ' && c < 127;
+}
+
+bool read_escaped(std::string_view word, std::string& text) {
+  while (!word.empty()) {
+    unsigned char c = static_cast<unsigned char>(word.front());
+    auto length = c == '%' ? 3U : 1U;
+    if (word.size() < length || (c == '%' && !read_number(word.substr(1, 2), c, 16)))
+      return false;
+    text += static_cast<char>(c);
+    word.remove_prefix(length);
+  }
+  return true;
+}
+
+/// BUILD:NAME
+struct Object {
+  std::string build, name;
+};
+
+bool read_objects(std::string_view words, std::vector<Object>& objects) {
+  while (!words.empty()) {
+    auto word = take_word(words, ',');
+    auto build = take_word(word, ':');
+    auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+    if (!std::all_of(build.begin(), build.end(), hex) ||
+        objects.size() == most_crash_objects)
+      return false;
+    auto& object = objects.emplace_back(Object{std::string(build), {}});
+    if (!read_escaped(word, object.name))
+      return false;
+  }
+  return true;
+}
+
+/// OBJECT+OFFSET, or -+ADDRESS
+bool read_frames(std::string_view words, const std::vector<Object>& objects,
+                 std::vector<CrashReport::Frame>& frames) {
+  while (!words.empty()) {
+    auto word = take_word(words, ',');
+    auto where = take_word(word, '+');
+    CrashReport::Frame frame;
+    if (where != "-") {
+      std::size_t object = 0;
+      if (!read_number(where, object, 10) || object >= objects.size())
+        return false;
+      frame.build = objects[object].build;
+      frame.object = objects[object].name;
+    }
+    if (!read_number(word, frame.offset, 16) || frames.size() == most_crash_frames)
+      return false;
+    frames.push_back(std::move(frame));
+  }
+  return true;
+}
+
+} // namespace
+
+std::optional<CrashReport> CrashReport::parse(std::string_view line) {
+  CrashReport report;
+  std::vector<Object> objects;
+  auto field = [&line](std::string_view name) -> std::optional<std::string_view> {
+    auto word = take_word(line, ' ');
+    if (take_word(word, '=') != name)
+      return std::nullopt;
+    return word;
+  };
+  auto read = [&](std::string_view name, auto&& reader) {
+    auto word = field(name);
+    return word && reader(*word);
+  };
+  if (!std::all_of(line.begin(), line.end(),
+                   [](char c) { return c == ' ' || is_plain(c); }))
+    return std::nullopt;
+  auto whole =
+    read("signal", [&](auto word) { return read_number(word, report.signal, 10); }) &&
+    read("address", [&](auto word) { return read_optional(word, report.address, 16); }) &&
+    read("sp", [&](auto word) { return read_number(word, report.stack_pointer, 16); }) &&
+    read("slot", [&](auto word) { return read_optional(word, report.slot, 10); }) &&
+    read("seq", [&](auto word) { return read_number(word, report.seq, 10); }) &&
+    read("uncaught", [&](auto word) { return read_escaped(word, report.uncaught); }) &&
+    read("objects", [&](auto word) { return read_objects(word, objects); }) &&
+    read("frames", [&](auto word) { return read_frames(word, objects, report.frames); });
+  // The last word tells a whole line from one that was cut.
+  if (!whole || line != "end")
+    return std::nullopt;
+  return report;
+}
+
+std::string CrashReport::detail() const {
+  if (!uncaught.empty())
+    return "uncaught " + uncaught;
+  if (!address)
+    return {};
+  // A call moves the stack pointer down before it touches what is there; no other access
+  // to so near an address fails.
+  constexpr std::uint64_t widest_frame = 256 * 1024, first_page = 4096;
+  if (signal == SIGSEGV && *address + widest_frame >= stack_pointer &&
+      *address <= stack_pointer + first_page)
+    return "stack overflow";
+  if (signal == SIGSEGV && *address < first_page)
+    return "null pointer";
+  if (signal != SIGSEGV && signal != SIGBUS)
+    return {};
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "address 0x%llx",
+                static_cast<unsigned long long>(*address));
+  return text.data();
+}
+
+LastOutput read_last_output(std::string_view output) {
+  LastOutput last;
+  for (auto at = output.rfind(backends::crash_mark); at != output.npos && !last.crash;
+       at = at == 0 ? output.npos : output.rfind(backends::crash_mark, at - 1)) {
+    auto line = output.substr(at + backends::crash_mark.size());
+    if (auto end = line.find('\n'); end != line.npos)
+      last.crash = CrashReport::parse(line.substr(0, end));
+  }
+  last.lines =
+    last_lines(backends::without_crash_lines(output), most_last_lines, most_last_bytes);
+  return last;
+}
+
+void drop_other_crash(LastOutput& last, std::optional<int> exit_code) {
+  // What reports may hang itself, in what has crashed: then its alarm ends the job.
+  if (last.crash && exit_code && *exit_code != -last.crash->signal &&
+      *exit_code != -SIGALRM)
+    last.crash.reset();
+}
+
+std::string last_lines(std::string_view text, std::size_t most_lines,
+                       std::size_t most_bytes) {
+  auto end = text.find_last_not_of(" \n\r\t");
+  if (end == text.npos)
+    return {};
+  text = text.substr(0, end + 1);
+  auto begin = text.size();
+  for (auto end = text.size(); most_lines > 0; --most_lines) {
+    auto newline = end == 0 ? text.npos : text.rfind('\n', end - 1);
+    auto first = newline == text.npos ? 0 : newline + 1;
+    if (text.size() - first > most_bytes)
+      break;
+    begin = first;
+    if (newline == text.npos)
+      break;
+    end = newline;
+  }
+  if (begin == text.size())
+    begin -= std::min(begin, most_bytes);
+  text.remove_prefix(begin);
+  return std::string(text);
+}
+
+} // namespace fiber::actors

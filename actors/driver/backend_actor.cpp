@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/driver/backend_actor.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <caf/all.hpp>
+
+namespace fiber::actors {
+namespace {
+
+struct BackendState {
+  static constexpr const char* name = "fiber.job_backend";
+
+  explicit BackendState(caf::event_based_actor* self) : self(self) {}
+
+  struct Waiting {
+    CreateJob order;
+    caf::response_promise promise;
+  };
+
+  caf::behavior make_behavior(std::shared_ptr<backends::Backend> with, std::size_t most) {
+    backend = std::move(with);
+    window = most;
+    // By address: the backend must not keep alive the actor that owns it.
+    auto address = caf::actor_cast<caf::actor_addr>(self);
+    backend->watch([address](const backends::JobEvent& event) {
+      if (auto actor = caf::actor_cast<caf::actor>(address))
+        caf::anon_send(actor, event);
+    });
+    return {
+      [this](CreateJob& order) {
+        auto promise = self->make_response_promise();
+        waiting.push_back({std::move(order), promise});
+        create();
+        return promise;
+      },
+      [this](const JobSettled& settled) {
+        starting.erase(settled.name);
+        create();
+      },
+      [this](const CancelJob& cancel) {
+        for (auto entry = waiting.begin(); entry != waiting.end(); ++entry)
+          if (entry->order.spec->name == cancel.name) {
+            entry->promise.deliver(JobCreated{nullptr, "cancelled"});
+            waiting.erase(entry);
+            break;
+          }
+      },
+      [this](const EndJob& end) { backend->terminate(end.job, end.grace); },
+      [this](const WatchJob& watch) {
+        if (auto job = jobs.find(watch.job); job != jobs.end())
+          job->second.owner = watch.owner;
+        else // Its end was told already, to somebody else.
+          self->send(watch.owner,
+                     backends::JobEvent{.kind = backends::JobEvent::Kind::ended,
+                                        .job = watch.job,
+                                        .pid = 0,
+                                        .exit_code = {},
+                                        .detail = "ended before"});
+      },
+      [this](const AskOutput& ask) {
+        return JobOutput{jobs.count(ask.job) > 0 ? backend->logs(ask.job) : ""};
+      },
+      [this](const backends::JobEvent& event) { report(event); },
+    };
+  }
+
+  void create() {
+    while (!waiting.empty() && starting.size() < window) {
+      auto next = std::move(waiting.front());
+      waiting.pop_front();
+      auto name = next.order.spec->name;
+      try {
+        auto job =
+          std::make_shared<backends::Job>(backend->create(std::move(*next.order.spec)));
+        jobs[job->id] = {name, next.order.owner, next.order.all_output};
+        starting.insert(name);
+        next.promise.deliver(JobCreated{std::move(job), {}});
+      } catch (const backends::EngineError& error) {
+        next.promise.deliver(JobCreated{nullptr, error.what(), error.status()});
+      } catch (const std::exception& error) {
+        next.promise.deliver(JobCreated{nullptr, error.what()});
+      }
+    }
+  }
+
+  void report(const backends::JobEvent& event) {
+    auto job = jobs.find(event.job);
+    if (job == jobs.end())
+      return;
+    if (event.kind == backends::JobEvent::Kind::ended)
+      tell_output(event.job, job->second);
+    self->send(job->second.owner, event);
+    if (event.kind == backends::JobEvent::Kind::started)
+      return;
+    starting.erase(job->second.name);
+    jobs.erase(job);
+    backend->forget(event.job);
+    create();
+  }
+
+  struct Known {
+    std::string name;
+    caf::actor owner;
+    bool all_output = false;
+  };
+
+  /// It is dropped with the job.
+  void tell_output(const backends::JobId& id, const Known& job) {
+    constexpr std::size_t most = 64 * 1024; // A crash line may be followed by others.
+    auto text = backend->logs(id);
+    if (!job.all_output)
+      text.erase(0, text.size() - std::min(text.size(), most));
+    if (!text.empty())
+      self->send(job.owner, JobOutput{std::move(text)});
+  }
+
+  caf::event_based_actor* self;
+  std::shared_ptr<backends::Backend> backend;
+  std::size_t window = 1;
+  std::deque<Waiting> waiting;
+  std::set<std::string> starting;
+  std::map<backends::JobId, Known> jobs;
+};
+
+} // namespace
+
+caf::actor spawn_job_backend(caf::actor_system& system,
+                             std::shared_ptr<backends::Backend> backend,
+                             std::size_t window) {
+  return system.spawn<caf::detached>(
+    [](caf::stateful_actor<BackendState>* self,
+       const std::shared_ptr<backends::Backend>& with,
+       std::size_t most) { return self->state.make_behavior(with, most); },
+    std::move(backend), window);
+}
+
+} // namespace fiber::actors

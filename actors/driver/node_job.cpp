@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/driver/node_job.hpp"
+
+#include "actors/pool/running_table.hpp"
+#include "actors/protocol/node_boot.hpp"
+#include "backends/output/crash_line.hpp"
+
+namespace fiber::actors {
+namespace {
+
+std::string in_brackets(const std::string& text) {
+  return text.empty() ? "" : " (" + text + ")";
+}
+
+/// A job that could not become a node says why by its exit code.
+void explain_exit(NodeLost& lost, const NodeStart& start) {
+  if (lost.exit_code == exit_other_build) {
+    lost.cause = LossCause::other_build;
+    lost.reason = "the job runs another build than this program, which is build " +
+                  start.build + "; make its image anew from this program";
+  } else if (lost.exit_code == exit_unreachable) {
+    lost.cause = LossCause::unreachable;
+    lost.reason = "jobs cannot reach " + start.dialled +
+                  "; set advertise_address, or run the driver where the jobs are";
+  } else if (lost.cause == LossCause::late && start.runs && !start.linked) {
+    lost.reason += ": it runs, but has not connected; does the image run this program? "
+                   "Can it reach this driver (advertise_address)?";
+  } else if (lost.exit_code == 0 && !start.linked) {
+    lost.reason = "it ended with exit code 0 before it reached fiber::init; does the "
+                  "image run this program?";
+  }
+}
+
+} // namespace
+
+NodeJob job_of_node(const NodeServices& services, const NodeTemplate& like,
+                    const NodeOrder& order, std::uint64_t incarnation) {
+  NodeBoot boot;
+  boot.incarnation = incarnation;
+  boot.name = order.name;
+  boot.first_rank = order.first_rank;
+  boot.slots = order.slots;
+  boot.heartbeat_interval = services.heartbeat_timeout / 4;
+  boot.lease = services.lease;
+  boot.log_level = services.log_level;
+  boot.chaos = services.chaos;
+  boot.max_retries = like.max_retries;
+  boot.task_timeout = like.task_timeout;
+  boot.trace = like.trace != nullptr;
+  boot.use = like.use;
+  boot.session_tag = services.session_tag;
+  boot.initializer = like.initializer.open != nullptr;
+  NodeJob job;
+  if (services.address)
+    job.spec.keys = services.address(boot);
+  job.dialled = boot.host + ":" + std::to_string(boot.port);
+  job.spec.name = order.name + "-" + std::to_string(incarnation);
+  job.spec.link = boot.host.empty();
+  job.spec.page_bytes = order.slots * SlotProgress::stride + JobLedger::bytes;
+  job.spec.resources = like.resources;
+  job.spec.image = like.image;
+  job.spec.boot = boot.pack();
+  return job;
+}
+
+void judge_end(NodeLost& lost, const backends::JobEvent& event, const NodeStart& start,
+               bool keep_output) {
+  lost.exit_code = event.exit_code;
+  lost.confirmed = event.confirmed;
+  auto failed = event.kind == backends::JobEvent::Kind::failed;
+  if (failed && lost.cause == LossCause::ended) {
+    lost.cause = LossCause::refused;
+    lost.status = event.status;
+  }
+  lost.last = read_last_output(lost.output);
+  lost.output = keep_output ? backends::without_crash_lines(lost.output) : "";
+  drop_other_crash(lost.last, lost.exit_code);
+  if (!start.up)
+    explain_exit(lost, start);
+  if (lost.reason.empty())
+    lost.reason =
+      event.detail + (lost.last.crash ? in_brackets(lost.last.crash->detail()) : "");
+  else if (failed && !event.detail.empty())
+    lost.reason += ": " + event.detail; // What it waited for.
+}
+
+} // namespace fiber::actors

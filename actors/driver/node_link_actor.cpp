@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/driver/node_link_actor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/core/exit.hpp"
+#include "actors/driver/backend_actor.hpp"
+#include "actors/driver/fenced_job.hpp"
+#include "actors/driver/node_job.hpp"
+#include "actors/pool/pool_trace.hpp"
+#include "actors/protocol/job_log.hpp"
+#include "actors/trace/clock_offset.hpp"
+#include "base/log.hpp"
+#include "wire/silence.hpp"
+#include "wire/stream_link.hpp"
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::chrono::seconds job_lingers{2}, job_lost{10};
+constexpr std::chrono::seconds polite{2}; ///< SIGTERM to SIGKILL.
+
+struct StartTick {}; ///< Time to see whether the job takes too long to start.
+struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
+struct LingerTick {  ///< One of link and job is gone and the other has had its time.
+  int stage = 0;
+};
+
+} // namespace
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProbeTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LingerTick)
+
+namespace fiber::actors {
+namespace {
+
+struct NodeLinkState {
+  static constexpr const char* name = "fiber.node_link";
+  explicit NodeLinkState(caf::event_based_actor* self) : self(self) {}
+
+  caf::behavior make_behavior(std::shared_ptr<const NodeServices> with,
+                              std::shared_ptr<const NodeTemplate> like, caf::actor of,
+                              NodeOrder with_order) {
+    services = std::move(with);
+    job_template = std::move(like);
+    pool = std::move(of);
+    order = std::move(with_order);
+    for_process = job_template->use != NodeUse::pool;
+    starting = {start_interval(), services->start_deadline};
+    probes = {probe_interval(), services->lease};
+    at.name = lost.name = order.name;
+    at.incarnation = lost.incarnation = services->next_incarnation();
+    self->set_exit_handler([this](caf::exit_msg& message) { stop(message.reason); });
+    create();
+    return {
+      [this](LinkArrived& arrived) {
+        at.link = std::move(arrived.link);
+        use_link();
+      },
+      [this](FromLink& from) { receive(from); },
+      [this](NodeFrame& frame) {
+        if (at.link)
+          at.link->send(task_stream, std::move(frame.head), std::move(frame.body));
+      },
+      [this](KillNode) { end_job(std::chrono::milliseconds(0)); },
+      [this](EndNode end) { end_node(end.grace); },
+      [this](JobOutput& output) { lost.output = std::move(output.text); },
+      [this](const backends::JobEvent& event) { job_event(event); },
+      [this](LinkSilent) {
+        if (way.up) // Before that a program may do in main what it likes, up to the
+                    // deadline.
+          declare_dead("silent for " + seconds(services->heartbeat_timeout));
+      },
+      [this](const LinkClosed& closed) {
+        at.link_gone = true;
+        services->objects->disconnect(at.incarnation);
+        if (!at.job_gone)
+          self->delayed_send(self, job_lingers, LingerTick{0});
+        log().debug("{}: link closed: {}", at.name, closed.reason);
+        end_if_gone();
+      },
+      [this](StartTick) { check_start(); },
+      [this](ProbeTick) { probe(); },
+      [this](LingerTick tick) { linger(tick.stage); },
+    };
+  }
+
+  static std::string seconds(std::chrono::milliseconds d) {
+    return std::to_string(static_cast<double>(d.count()) / 1000).substr(0, 5) + " s";
+  }
+
+  // -- start --
+
+  void create() {
+    auto job = job_of_node(*services, *job_template, order, at.incarnation);
+    job_name = job.spec.name;
+    way = {.build = services->build, .dialled = std::move(job.dialled)};
+    auto me = caf::actor_cast<caf::actor>(self);
+    services->arrivals->expect(at.incarnation, me);
+    self
+      ->request(services->backend, caf::infinite,
+                CreateJob{std::make_shared<backends::JobSpec>(std::move(job.spec)), me,
+                          for_process})
+      .then([this](JobCreated& created) { job_created(created); },
+            [this](caf::error&) { never_created("the job backend has ended"); });
+  }
+
+  void never_created(std::string why) {
+    lost.reason = std::move(why);
+    at.job_gone = true;
+    at.link = nullptr;
+    end_if_gone();
+  }
+
+  void job_created(JobCreated& created) {
+    if (!created.job) {
+      lost.cause = LossCause::refused;
+      lost.status = created.status;
+      never_created(created.problem);
+      return;
+    }
+    at.job = std::move(created.job);
+    if (for_process)
+      self->send(pool, NodeCreated{at.incarnation, at.job->id});
+    check_start();
+    if (at.job->link)
+      at.link = wire::adopt(*services->reactor, std::move(at.job->link), link_options());
+    use_link();
+    if (stopping)
+      end_job(std::chrono::milliseconds(0));
+  }
+
+  void check_start() {
+    if (way.up || ended || !lost.reason.empty())
+      return;
+    if (starting.tick(self->clock().now(), false)) {
+      give_up(LossCause::late, "not ready after " + seconds(services->start_deadline) +
+                                 " (start_deadline)");
+      return;
+    }
+    self->delayed_send(self, start_interval(), StartTick{});
+  }
+
+  /// It will never be a node.
+  void give_up(LossCause cause, std::string why) {
+    lost.cause = cause;
+    lost.reason = std::move(why);
+    end_job(std::chrono::milliseconds(0));
+  }
+
+  // While this process stands still, nobody is late: so time is counted in ticks.
+  std::chrono::milliseconds start_interval() const {
+    return std::max(services->start_deadline / 8, std::chrono::milliseconds(1));
+  }
+  std::chrono::milliseconds probe_interval() const {
+    return std::max(services->lease / 4, std::chrono::milliseconds(1));
+  }
+
+  wire::LinkOptions link_options() const {
+    wire::LinkOptions options;
+    options.heartbeat_interval = services->heartbeat_timeout / 4;
+    options.silence_limit = services->heartbeat_timeout;
+    return options;
+  }
+
+  /// When the job is known too: what its page says is wanted from the first message on.
+  void use_link() {
+    if (!at.link || !at.job)
+      return;
+    services->objects->connect(at.incarnation, at.link);
+    if (at.job->page)
+      services->objects->set_ledger(at.incarnation,
+                                    std::make_shared<JobLedger>(at.job->page));
+    at.handler =
+      std::make_shared<LinkToActor>(self->system(), caf::actor_cast<caf::actor>(self));
+    at.link->start(at.handler);
+    if (auto& code = job_template->initializer; code.open != nullptr) {
+      Bytes head;
+      Writer writer(head);
+      write(writer, OpenCall{initializer_call, false, code.open, {}, code.state});
+      self->send(pool, NodeShare{head.size() + code.state.size()});
+      at.link->send(task_stream, std::move(head), code.state);
+    }
+  }
+
+  void node_ready(const Ready& ready) {
+    if (ready.incarnation != at.incarnation || ready.build != services->build) {
+      give_up(LossCause::other_build, "the job runs build " + ready.build +
+                                        ", this program is build " + services->build);
+      return;
+    }
+    if (ready.slots != order.slots || way.up)
+      throw Error("it is ready with " + std::to_string(ready.slots) + " slots");
+    way.up = true;
+    settled();
+    probe();
+    self->send(pool, NodeUp{at.incarnation, order.name, job_name, ready.slots,
+                            caf::actor_cast<caf::actor>(self),
+                            at.job ? at.job->page : nullptr, ready.pid});
+  }
+
+  void settled() {
+    if (!std::exchange(is_settled, true))
+      self->send(services->backend, JobSettled{job_name});
+  }
+
+  // -- what the link says --
+
+  void receive(const FromLink& from) {
+    try {
+      Reader reader(from.message.bytes());
+      while (!reader.empty())
+        heard(read_op(reader), reader, from.message);
+    } catch (const std::exception& error) {
+      declare_dead(std::string("sent what can't be read: ") + error.what());
+    }
+  }
+
+  void heard(Op op, Reader& reader, const Payload& whole) {
+    switch (op) {
+    case Op::ready:
+      return node_ready(read_ready(reader));
+    case Op::results:
+      return use_results(read_results(reader, whole));
+    case Op::timed_results:
+      return use_results(read_results(reader, whole, true));
+    case Op::handed_back:
+      return self->send(pool, NodeHandedBack{at.incarnation, read_handed_back(reader)});
+    case Op::overdue:
+      return self->send(pool, NodeOverdue{at.incarnation, read_overdue(reader)});
+    case Op::draining:
+      draining = true;
+      self->send(pool, NodeDraining{at.incarnation});
+      return retire_if_stopping();
+    case Op::init_failed: {
+      auto failure = read_failure(reader);
+      lost.reason = "the initializer threw " + failure.type + ": " + failure.what;
+      return;
+    }
+    case Op::probed:
+      answered = true;
+      clock.answered(std::chrono::nanoseconds(read_clock(reader)),
+                     std::chrono::steady_clock::now());
+      return;
+    case Op::fetch:
+      return self->send(
+        pool, NodeShare{services->shares->fetch(reader.get<std::uint64_t>(), *at.link)});
+    case Op::retain:
+      return services->shares->retain(reader.get<std::uint64_t>(), at.incarnation,
+                                      at.link);
+    case Op::release:
+      return services->shares->release(reader.get<std::uint64_t>(), at.incarnation);
+    case Op::chaos:
+      return note_chaos(reader.get<ChaosNote>());
+    case Op::lease_over:
+      lost.lease = true;
+      return;
+    case Op::log:
+      return logged(read_log(reader));
+    case Op::puts:
+    case Op::object:
+    case Op::object_retain:
+    case Op::object_release:
+    case Op::received:
+    case Op::peer_listens:
+      return services->objects->heard(at.incarnation, op, reader, whole);
+    default:
+      throw Error("operation " + std::to_string(static_cast<int>(op)) +
+                  " is not for a driver");
+    }
+  }
+
+  void logged(const LogRecord& record) {
+    log_for_job(job_name, record);
+    logs += record.text + "\n";
+    if (logs.size() > 2 * most_last_bytes)
+      logs = last_lines(logs, most_last_lines, most_last_bytes) + "\n";
+  }
+
+  void use_results(TaskResults results) {
+    for (auto& time : results.times)
+      time.began_ns -= clock.value().count();
+    self->send(pool, NodeResults{at.incarnation, keep(std::move(results))});
+  }
+
+  /// Lets the bytes keep what handles in them stand for, until somebody has unpacked
+  /// them. Before the job's next message, which may release it.
+  TaskResults keep(TaskResults results) {
+    if (results.held.empty())
+      return results;
+    struct Kept {
+      Payload bytes;
+      detail::KeptObjects objects;
+    };
+    auto kept = std::make_shared<Kept>();
+    kept->bytes = std::move(results.bytes);
+    kept->objects =
+      services->objects->take_over(at.incarnation, results.held, results.parcel);
+    results.bytes = Payload(kept, kept->bytes.bytes());
+    return results;
+  }
+
+  void note_chaos(const ChaosNote& note) {
+    auto& counts = *services->chaos_counts;
+    ++(note.fate == Chaos::Fate::kill ? counts.kills : counts.stalls);
+    if (job_template->trace)
+      job_template->trace->chaos(note.worker, note.fate);
+  }
+
+  /// The link lives as long as the process; this asks for the actors behind it.
+  void probe() {
+    if (probes.tick(self->clock().now(), std::exchange(answered, false))) {
+      declare_dead("its actors did not answer for " + seconds(services->lease));
+      return;
+    }
+    Bytes head;
+    Writer writer(head);
+    write(writer, Op::probe);
+    clock.asked(std::chrono::steady_clock::now());
+    at.link->send(task_stream, std::move(head));
+    self->delayed_send(self, probe_interval(), ProbeTick{});
+  }
+
+  // -- end --
+
+  void job_event(const backends::JobEvent& event) {
+    if (event.kind == backends::JobEvent::Kind::started) {
+      way.runs = true;
+      return;
+    }
+    at.job_gone = true;
+    disrupted = event.disrupted;
+    way.linked = at.link != nullptr;
+    judge_end(lost, event, way, for_process);
+    if (at.link && !at.link_gone)
+      self->delayed_send(self, link_lingers, LingerTick{0});
+    end_if_gone();
+  }
+
+  void linger(int stage) {
+    if (at.job_gone && at.link && !at.link_gone) {
+      at.link->close(); // Something that the job started holds the other end.
+    } else if (at.link_gone && !at.job_gone) {
+      end_job(std::chrono::milliseconds(0));
+      if (stage == 0) {
+        self->delayed_send(self, job_lost, LingerTick{1});
+        return;
+      }
+      at.job_gone = true;
+      lost.reason = "exit unknown (no word from the engine)";
+      end_if_gone();
+    }
+  }
+
+  void end_job(std::chrono::milliseconds grace) {
+    if (at.job && !at.job_gone)
+      self->send(services->backend, EndJob{at.job->id, grace});
+  }
+
+  void stop(const caf::error& reason) {
+    auto at_once = reason == caf::exit_reason::kill || stopping || !way.up;
+    end_node(at_once ? std::chrono::milliseconds(0) : polite);
+    if (!at_once)
+      retire_if_stopping();
+  }
+
+  /// A job that is under way is ended as soon as it is there.
+  void end_node(std::chrono::milliseconds grace) {
+    stopping = true;
+    if (!at.job && !at.job_gone)
+      self->send(services->backend, CancelJob{job_name});
+    end_job(grace);
+  }
+
+  /// Otherwise the pool says so, when nothing is under way.
+  void retire_if_stopping() {
+    if (!draining || !stopping || !at.link)
+      return;
+    Bytes head;
+    Writer writer(head);
+    write(writer, Op::retire);
+    at.link->send(task_stream, std::move(head));
+  }
+
+  void declare_dead(const std::string& why) {
+    if (std::exchange(ended, true))
+      return;
+    lost.reason = why;
+    lost.declared_dead = true;
+    services->objects->disconnect(at.incarnation);
+    auto warden = spawn_warden(self, at, services->shares, pool);
+    if (at.job)
+      self->send(services->backend, WatchJob{at.job->id, warden});
+    end_job(std::chrono::milliseconds(0));
+    if (at.handler)
+      at.handler->to(warden);
+    report();
+  }
+
+  void end_if_gone() {
+    if (!at.job_gone || (at.link && !at.link_gone) || std::exchange(ended, true))
+      return;
+    services->shares->job_gone(at.incarnation);
+    report();
+  }
+
+  /// Tells the pool, which knows whom to blame, and ends as it says.
+  void report() {
+    services->arrivals->forget(at.incarnation);
+    settled();
+    auto text = job_name + ": " + (lost.reason.empty() ? "ended" : lost.reason);
+    auto& lines = lost.last.lines;
+    lines = last_lines(logs + lines, most_last_lines, most_last_bytes);
+    lost.planned = draining || disrupted;
+    self->request(pool, caf::infinite, std::move(lost))
+      .then([this, text](std::uint8_t kind) { quit(static_cast<ExitKind>(kind), text); },
+            [this, text](caf::error&) { quit(ExitKind::planned, text); });
+  }
+
+  void quit(ExitKind kind, const std::string& text) {
+    if (kind != ExitKind::planned)
+      log().info("{}", text);
+    self->quit(make_exit(kind, text));
+  }
+
+  caf::event_based_actor* self;
+  std::shared_ptr<const NodeServices> services;
+  std::shared_ptr<const NodeTemplate> job_template;
+  caf::actor pool;
+  NodeOrder order;
+  JobLink at;
+  std::string job_name;
+  NodeStart way;
+  NodeLost lost;    ///< What will be reported, as far as it is known.
+  std::string logs; ///< The last that it logged.
+  wire::Silence starting{{}, {}}, probes{{}, {}};
+  ClockOffset clock;
+  bool for_process = false, answered = false, is_settled = false, stopping = false,
+       draining = false, disrupted = false, ended = false;
+};
+
+} // namespace
+
+caf::actor spawn_node_link(caf::event_based_actor* supervisor,
+                           std::shared_ptr<const NodeServices> services,
+                           std::shared_ptr<const NodeTemplate> job, caf::actor pool,
+                           NodeOrder order) {
+  return supervisor->spawn(
+    [](caf::stateful_actor<NodeLinkState>* self,
+       const std::shared_ptr<const NodeServices>& with,
+       const std::shared_ptr<const NodeTemplate>& like, const caf::actor& of,
+       const NodeOrder& what) { return self->state.make_behavior(with, like, of, what); },
+    std::move(services), std::move(job), std::move(pool), std::move(order));
+}
+
+} // namespace fiber::actors

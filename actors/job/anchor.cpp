@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/job/anchor.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/code_place.hpp"
+#include "base/log.hpp"
+#include "wire/error.hpp"
+#include "wire/listener.hpp"
+#include "wire/reactor.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// The first reason to end is the one that counts.
+class Watch final : public wire::LinkHandler {
+public:
+  void on_message(wire::StreamId, Bytes) override {}
+  void on_silence() override { end("nothing heard from the driver for the whole lease"); }
+  void on_closed(const std::string& reason) override {
+    end("the driver is gone: " + reason);
+  }
+
+private:
+  static void end(const std::string& why) {
+    log().info("{}; the session's objects can go", why);
+    std::_Exit(EXIT_SUCCESS);
+  }
+};
+
+} // namespace
+
+/// An anchor has nothing to say, and another one takes its place if it goes.
+class AnchorLinks::Handler final : public wire::LinkHandler {
+public:
+  void on_message(wire::StreamId, Bytes) override {}
+  void on_silence() override {}
+  void on_closed(const std::string&) override { closed = true; }
+
+  std::atomic<bool> closed{false};
+};
+
+void AnchorLinks::add(std::shared_ptr<wire::Link> link) {
+  auto handler = std::make_shared<Handler>();
+  link->start(handler);
+  std::lock_guard lock(mutex_);
+  std::erase_if(links_, [](auto& known) { return known.handler->closed.load(); });
+  links_.push_back({std::move(link), std::move(handler)});
+}
+
+void AnchorLinks::close() {
+  std::lock_guard lock(mutex_);
+  links_.clear();
+}
+
+void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot) {
+  wire::Reactor reactor;
+  reactor.on_signal(SIGTERM, [] { std::_Exit(128 + SIGTERM); });
+  std::shared_ptr<wire::Link> link;
+  try {
+    link = wire::dial(
+      reactor, boot.host, boot.port, wire::Identity::unpack(entry.keys),
+      {boot.session, build_id(), boot.incarnation}, boot.lease,
+      {.heartbeat_interval = boot.heartbeat_interval, .silence_limit = boot.lease});
+  } catch (const wire::OtherBuild& error) {
+    // The driver lives, and hears the same from its workers, unless they go with this.
+    log().error("{}", error.what());
+    std::_Exit(exit_other_build);
+  } catch (const std::exception& error) {
+    log().error("this anchor is of no use: {}", error.what());
+    std::_Exit(EXIT_SUCCESS);
+  }
+  link->start(std::make_shared<Watch>());
+  std::promise<void>().get_future().wait(); // Its handlers end the process.
+  std::_Exit(EXIT_FAILURE);
+}
+
+} // namespace fiber::actors

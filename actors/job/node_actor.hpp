@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/fwd.hpp>
+
+#include "actors/job/peer_links.hpp"
+#include "actors/job/slot_worker.hpp"
+#include "actors/protocol/link_to_actor.hpp"
+#include "wire/link.hpp"
+
+namespace fiber::actors {
+
+// -- to a node --
+
+/// A slot has run its initializer.
+struct SlotReady {};
+/// A slot's initializer threw: the job is of no use.
+struct SlotFailed {
+  Failure failure;
+};
+/// The job was asked to end (SIGTERM): finish what has started, give back the rest.
+struct DrainNode {};
+
+/// What a node is made of. It shares the slots with their threads.
+struct NodeParts {
+  std::uint64_t incarnation = 0;
+  std::shared_ptr<wire::Link> link;
+  std::vector<std::shared_ptr<SlotWorker>> slots;
+  /// Called when the initializer has come.
+  std::function<void(CallCode)> initialize;
+  /// Called with the exit code when the node has to end at once.
+  std::function<void(int code)> abort;
+  std::chrono::nanoseconds task_timeout{0};       ///< As the slots have it.
+  std::shared_ptr<ObjectSpace> objects = nullptr; ///< The same.
+  std::shared_ptr<PeerLinks> peers = nullptr;     ///< Null: there are no other jobs.
+};
+
+/// The node within its job: hands the driver's tasks to the slots and answers for them.
+/// Results do not pass through it: slots write them to the link themselves. It ends its
+/// slots when the driver retires it or the job is asked to end; who runs the slots then
+/// ends the job.
+caf::actor spawn_node(caf::actor_system& system, NodeParts parts);
+
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::SlotReady)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::SlotFailed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::DrainNode)

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/manager/manager_actor.hpp"
+
+#include <random>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/supervision/restart_policy.hpp"
+#include "base/log.hpp"
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::chrono::seconds end_grace{5}; ///< For the calls that run.
+constexpr std::chrono::seconds steady{10};   ///< Who lived for so long starts afresh.
+
+/// To itself.
+struct JobEnded {
+  std::uint64_t job = 0;
+  std::exception_ptr why;
+};
+struct StartJob {};
+/// Its job is of no use.
+struct JobFailed {
+  std::exception_ptr why;
+};
+
+} // namespace
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobEnded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobFailed)
+
+namespace fiber::actors {
+namespace {
+
+struct ManagerState {
+  static constexpr const char* name = "fiber.manager";
+
+  explicit ManagerState(caf::event_based_actor* self) : self(self) {}
+  ~ManagerState() {
+    if (objects)
+      objects->unwatch(watcher);
+    if (settings.ended)
+      settings.ended->set(true);
+  }
+
+  caf::behavior make_behavior(ManagerSettings with) {
+    settings = std::move(with);
+    objects = settings.job.objects;
+    auto me = caf::actor_cast<caf::actor>(self);
+    watcher = objects->watch({.up = nullptr, .failed = [me](std::exception_ptr why) {
+                                caf::anon_send(me, JobFailed{std::move(why)});
+                              }});
+    self->set_exit_handler([this](caf::exit_msg& message) {
+      ending = true;
+      if (!job)
+        return self->quit();
+      self->send_exit(job, message.reason);
+    });
+    self->set_down_handler([this](caf::down_msg& down) {
+      if (job && down.source == job.address()) {
+        job = nullptr;
+        if (ending)
+          self->quit();
+      }
+    });
+    start();
+    return {
+      [this](const JobEnded& end) {
+        if (end.job == jobs)
+          ended(end.why);
+      },
+      [this](StartJob) {
+        if (!ending)
+          start();
+      },
+      [this](const JobFailed& failed) {
+        if (!job || ending)
+          return;
+        problem = failed.why;
+        self->send(job, EndProcess{});
+      },
+      [this](EndManager) { end(); },
+    };
+  }
+
+  void start() {
+    problem = nullptr;
+    streak.started(Clock::now());
+    auto me = caf::actor_cast<caf::actor>(self);
+    job = start_object_job(self, settings.job, [me, number = ++jobs](auto why) {
+      caf::anon_send(me, JobEnded{number, std::move(why)});
+    });
+    self->monitor(job);
+  }
+
+  void ended(std::exception_ptr why) {
+    if (ending)
+      return; // Its end will be told by its actor.
+    if (problem)
+      why = problem;
+    if (!why) // Its task has returned, and nobody had asked for that.
+      why = std::make_exception_ptr(Closed(settings.job.name + " has ended by itself"));
+    auto now = Clock::now();
+    auto again = settings.restart != Restart::temporary && window.add(now);
+    objects->lost(why, !again);
+    if (!again)
+      return;
+    auto wait = dice.wait(streak.failed(now, steady));
+    log().warn("{} starts again", settings.job.name);
+    self->delayed_send(self, wait, StartJob{});
+  }
+
+  void end() {
+    if (std::exchange(ending, true))
+      return;
+    objects->end([] {});
+    if (!job)
+      return self->quit();
+    self->delayed_send(job, end_grace, EndProcess{});
+  }
+
+  using Clock = std::chrono::steady_clock;
+
+  caf::event_based_actor* self;
+  ManagerSettings settings;
+  std::shared_ptr<ManagedObjects> objects;
+  std::uint64_t watcher = 0;
+  caf::actor job;         ///< Null while there is none.
+  std::uint64_t jobs = 0; ///< That there have been.
+  std::exception_ptr problem;
+  bool ending = false;
+  SupervisorOptions limits;
+  RestartWindow window{limits.intensity, limits.period};
+  FailureStreak streak;
+  BackoffDice dice{limits.backoff, std::random_device()()};
+};
+
+} // namespace
+
+caf::actor spawn_manager(caf::actor_system& system, ManagerSettings settings) {
+  return system.spawn(
+    [](caf::stateful_actor<ManagerState>* self, const ManagerSettings& with) {
+      return self->state.make_behavior(with);
+    },
+    std::move(settings));
+}
+
+} // namespace fiber::actors

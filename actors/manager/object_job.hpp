@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+
+#include "actors/manager/managed_objects.hpp"
+#include "actors/process/process_actor.hpp"
+#include "actors/protocol/call.hpp"
+
+namespace fiber::actors {
+
+/// A job that hosts objects, and how to start it.
+struct ObjectJob {
+  /// Starts a process for that one task; `ended` is to be called when it has ended.
+  using Start = std::function<caf::actor(
+    caf::event_based_actor* parent, std::string name, std::shared_ptr<const Batch> task,
+    std::shared_ptr<ProcessNews> news, std::function<void()> ended)>;
+
+  std::string name;
+  std::size_t threads = 1;
+  std::shared_ptr<ManagedObjects> objects;
+  std::shared_ptr<ObjectHandle> control; ///< Of `objects`.
+  Start start = nullptr;
+};
+
+/// Starts one, as a process that `parent` is to monitor. `ended` is called by any thread
+/// before that is down: with what its end tells of calls, null if its task has returned.
+caf::actor
+start_object_job(caf::event_based_actor* parent, const ObjectJob& job,
+                 std::function<void(std::exception_ptr why)> ended,
+                 std::shared_ptr<ProcessNews> news = std::make_shared<ProcessNews>());
+
+} // namespace fiber::actors

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/manager/supervised_job.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/core/exit.hpp"
+#include "actors/process/process_actor.hpp"
+#include "actors/supervision/supervisor_actor.hpp"
+#include "fiber/error.hpp"
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::chrono::seconds end_grace{5}; ///< For the calls that run, and on_stop().
+
+/// To itself.
+struct LifeUp {};
+struct LifeFailed {
+  std::exception_ptr why;
+};
+struct LifeOver {
+  std::exception_ptr why;
+};
+
+} // namespace
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LifeUp)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LifeFailed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LifeOver)
+
+namespace fiber::actors {
+namespace {
+
+/// The job has exited with 0, as its program wanted.
+bool ended_well(const std::exception_ptr& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const WorkerLost& lost) {
+    return lost.exits().front() == 0;
+  } catch (...) {
+    return false;
+  }
+}
+
+struct LifeState {
+  static constexpr const char* name = "fiber.supervised_job";
+
+  explicit LifeState(caf::event_based_actor* self) : self(self) {}
+  /// An end that nobody planned leaves no job behind.
+  ~LifeState() {
+    if (!settings)
+      return;
+    settings->job.objects->unwatch(watcher);
+    if (job)
+      caf::anon_send_exit(job, caf::exit_reason::user_shutdown);
+  }
+
+  caf::behavior make_behavior(caf::actor of, SupervisedJobSettings with) {
+    supervisor = std::move(of);
+    settings = std::move(with);
+    auto me = caf::actor_cast<caf::actor>(self);
+    watcher =
+      settings->job.objects->watch({.up = [me] { caf::anon_send(me, LifeUp{}); },
+                                    .failed =
+                                      [me](std::exception_ptr why) {
+                                        caf::anon_send(me, LifeFailed{std::move(why)});
+                                      }});
+    self->set_exit_handler(
+      [this](const caf::exit_msg& message) { stop(is_restart_exit(message.reason)); });
+    self->set_down_handler([this](const caf::down_msg& down) {
+      if (job && down.source == job.address())
+        over();
+    });
+    job = start_object_job(
+      self, settings->job,
+      [me](std::exception_ptr end) { caf::anon_send(me, LifeOver{std::move(end)}); },
+      settings->news);
+    self->monitor(job);
+    return {
+      [this](LifeUp) {
+        if (stopping || problem)
+          return;
+        settings->up();
+        self->send(supervisor, child_started{});
+      },
+      [this](const LifeFailed& failed) {
+        if (stopping || problem)
+          return;
+        problem = failed.why;
+        self->send(job, EndProcess{});
+      },
+      [this](const LifeOver& end) { why = end.why; },
+    };
+  }
+
+  void stop(bool to_start_again) {
+    if (std::exchange(stopping, true))
+      return;
+    if (settings->job.objects->stop(stopped(), to_start_again))
+      self->delayed_send(job, end_grace, EndProcess{});
+    else
+      self->send(job, EndProcess{});
+  }
+
+  /// Before its actor is down the job has told how it has ended.
+  void over() {
+    job = nullptr;
+    auto objects = settings->job.objects;
+    objects->unwatch(watcher);
+    if (problem)
+      why = problem;
+    if (stopping) {
+      objects->lost(stopped(), false);
+      settings->down(nullptr);
+      return self->quit(caf::exit_reason::user_shutdown);
+    }
+    if (!why) // Its task has returned, and nobody had asked for that.
+      why = std::make_exception_ptr(Closed(settings->job.name + " has ended by itself"));
+    auto well = ended_well(why);
+    objects->lost(why, false);
+    settings->down(well ? nullptr : why);
+    self->quit(make_exit(well ? ExitKind::planned : ExitKind::lost, in_words(why)));
+  }
+
+  static std::exception_ptr stopped() {
+    std::string reason = "its supervisor has stopped it";
+    return std::make_exception_ptr(
+      WorkerLost(reason, WorkerLost::exit_unknown, reason, {}));
+  }
+
+  caf::event_based_actor* self;
+  caf::actor supervisor;
+  std::optional<SupervisedJobSettings> settings;
+  caf::actor job; ///< Null when it has ended.
+  std::uint64_t watcher = 0;
+  std::exception_ptr why;     ///< How it has ended.
+  std::exception_ptr problem; ///< Its objects could not be made.
+  bool stopping = false;
+};
+
+} // namespace
+
+std::string in_words(const std::exception_ptr& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const WorkerLost& lost) {
+    return lost.reason().empty() ? lost.what() : lost.reason();
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "unknown";
+  }
+}
+
+caf::actor spawn_supervised_job(caf::event_based_actor* supervisor,
+                                SupervisedJobSettings settings) {
+  return supervisor->system().spawn(
+    [](caf::stateful_actor<LifeState>* self, const caf::actor& of,
+       const SupervisedJobSettings& with) { return self->state.make_behavior(of, with); },
+    caf::actor_cast<caf::actor>(supervisor), std::move(settings));
+}
+
+} // namespace fiber::actors

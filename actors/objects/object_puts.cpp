@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "actors/objects/object_space.hpp"
+#include "actors/protocol/node_protocol.hpp"
+
+// What jobs put into channels and take from them without asking, as a ledger knows of it.
+
+namespace fiber::actors {
+namespace {
+
+using ItemSize = std::uint32_t;
+
+Bytes framed(std::span<const std::byte> item) {
+  Bytes bytes;
+  Writer writer(bytes);
+  writer.put(static_cast<ItemSize>(item.size()));
+  writer.raw(item.data(), item.size());
+  return bytes;
+}
+
+} // namespace
+
+void ObjectSpace::set_ledger(std::uint64_t process, std::shared_ptr<JobLedger> ledger) {
+  std::lock_guard lock(mutex_);
+  if (!closed_)
+    ledgers_[process] = std::move(ledger);
+}
+
+std::shared_ptr<JobLedger> ObjectSpace::ledger(std::uint64_t process) {
+  std::lock_guard lock(mutex_);
+  auto known = ledgers_.find(process);
+  return known == ledgers_.end() ? nullptr : known->second;
+}
+
+std::uint32_t ObjectSpace::taken(const Asker& who) {
+  auto of = ledger(who.process);
+  return of ? of->taken(who.request) : 0;
+}
+
+bool ObjectSpace::put(const detail::HeldId& object, std::span<const std::byte> item) {
+  auto own = object.home == driver ? ledger(self_) : nullptr;
+  auto link = link_to(driver);
+  if (!own || !link || item.size() > most_recorded)
+    return false;
+  settle_others(driver);
+  Bytes head;
+  Writer begin(head);
+  write(begin, Op::puts, object.number);
+  std::lock_guard lock(put_order_);
+  if (!own->put(object.number, item)) {
+    flush(driver);
+    own->sent();
+    own->put(object.number, item);
+  }
+  link->append(task_stream, head, framed(item));
+  return true;
+}
+
+void ObjectSpace::arrived_puts(std::uint64_t from, Reader& reader, const Payload& whole) {
+  auto number = reader.get<std::uint64_t>();
+  auto rest = reader.rest().size();
+  if (auto of = ledger(from); of && link_to(from))
+    while (!reader.empty())
+      of->received(reader.raw(reader.get<ItemSize>()).size());
+  else
+    return; // It was declared dead, and what it had recorded has been used.
+  ask_here({from, 0}, number, AskKind::puts, whole.slice(whole.size() - rest, rest), {});
+}
+
+/// What that process had recorded, and was not heard.
+void ObjectSpace::use_last_of(std::uint64_t process) {
+  auto of = ledger(process);
+  if (!of)
+    return;
+  for (auto& [number, item] : of->end().puts)
+    ask_here({process, 0}, number, AskKind::puts, Payload(framed(item)), {});
+}
+
+} // namespace fiber::actors

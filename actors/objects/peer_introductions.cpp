@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/objects/peer_introductions.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace fiber::actors {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t much_messages = 16, much_bytes = std::size_t{64} << 10;
+/// So many links a job has at most, as each costs it a descriptor.
+constexpr std::size_t most_peers = 64;
+constexpr std::chrono::seconds first_pause{5};
+constexpr std::size_t most_doublings = 6; ///< Of that pause.
+
+PeerSecret fresh_secret() {
+  std::random_device random;
+  PeerSecret secret{};
+  for (auto& half : secret)
+    half = (std::uint64_t{random()} << 32) + random();
+  return secret;
+}
+
+} // namespace
+
+void write(Writer& writer, const PeerCall& call) {
+  writer.put(call.peer);
+  writer.put(call.secret);
+  writer.text(call.host);
+  writer.put(call.port);
+}
+
+PeerCall read_peer_call(Reader& reader) {
+  PeerCall call;
+  call.peer = reader.get<std::uint64_t>();
+  call.secret = reader.get<PeerSecret>();
+  call.host = reader.text();
+  call.port = reader.get<std::uint16_t>();
+  return call;
+}
+
+std::optional<PeerCall> PeerIntroductions::passed_on(const ObjectMessage& message,
+                                                     Clock::time_point now) {
+  if (!message.held.empty())
+    return std::nullopt; // It would be passed on in any case.
+  auto& pair = pairs_[key(message.from, message.to)];
+  ++pair.messages;
+  pair.bytes += message.body.size();
+  if ((pair.messages < much_messages && pair.bytes < much_bytes) || now < pair.again)
+    return std::nullopt;
+  auto& of_from = told_[message.from];
+  auto& of_to = told_[message.to];
+  if (!of_from.contains(message.to) &&
+      (of_from.size() >= most_peers || of_to.size() >= most_peers))
+    return std::nullopt;
+  of_from.insert(message.to);
+  of_to.insert(message.from);
+  // Who has more peers is likely to have its door open, and to open it to more.
+  auto from_listens = of_from.size() > of_to.size();
+  auto listener = from_listens ? message.from : message.to;
+  auto pause = first_pause * (1 << std::min(pair.told, most_doublings));
+  pair = {.messages = 0,
+          .bytes = 0,
+          .told = pair.told + 1,
+          .again = now + pause,
+          .listener = listener,
+          .secret = fresh_secret()};
+  return PeerCall{.to = listener,
+                  .peer = from_listens ? message.to : message.from,
+                  .secret = pair.secret,
+                  .host = {},
+                  .port = 0};
+}
+
+std::optional<PeerCall> PeerIntroductions::listens(std::uint64_t process,
+                                                   const PeerCall& call) {
+  auto known = pairs_.find(key(process, call.peer));
+  if (known == pairs_.end() || known->second.listener != process ||
+      known->second.secret != call.secret)
+    return std::nullopt; // One of them is gone, or it comes late.
+  return PeerCall{.to = call.peer,
+                  .peer = process,
+                  .secret = call.secret,
+                  .host = call.host,
+                  .port = call.port};
+}
+
+void PeerIntroductions::gone(std::uint64_t process) {
+  auto known = told_.find(process);
+  if (known != told_.end()) {
+    for (auto other : known->second)
+      told_[other].erase(process);
+    told_.erase(known);
+  }
+  std::erase_if(pairs_, [&](auto& pair) {
+    return pair.first.first == process || pair.first.second == process;
+  });
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <caf/fwd.hpp>
+
+#include "actors/objects/object_space.hpp"
+#include "wire/leadership.hpp"
+
+namespace fiber::actors {
+
+class ActorPort;
+
+/// What the tasks of a job use of its node. Set once, before the first one runs; all of
+/// it lives as long as the process.
+struct ThisJob {
+  caf::actor_system* system = nullptr;
+  std::shared_ptr<ObjectSpace> objects;
+  std::shared_ptr<wire::Leadership> leadership;
+  std::uint64_t session = 0;         ///< NodeBoot::session_tag.
+  std::string driver_host = {};      ///< NodeBoot::host.
+  std::shared_ptr<ActorPort> actors; ///< Of the program's own actors.
+
+  /// Null if this process is no job.
+  static const ThisJob* get();
+  static void set(ThisJob job);
+};
+
+} // namespace fiber::actors

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/pool/pool_state.hpp"
+#include "actors/pool/pool_trace.hpp"
+
+// Who gets which task, and when. Slots pull: each has as many tasks as keep it busy until
+// the next ones arrive, and gets more as it answers. What waits behind a slow task is
+// taken back as soon as somebody else is idle.
+
+namespace fiber::actors {
+namespace {
+
+/// Tasks that a slot has in hand should last for so long: many times the 50 to 100 us
+/// that results and new tasks take on their way, and short enough that nothing is far
+/// from done.
+constexpr std::chrono::microseconds least_horizon{2000};
+/// And for so long a worker, as the driver answers one after the other.
+constexpr std::chrono::microseconds horizon_a_worker{100};
+constexpr std::size_t most_credit = 1024;
+constexpr std::size_t bytes_in_hand = 1024 * 1024;
+/// Less waiting work than this is not worth taking back.
+constexpr double steal_ns = 3e5;
+constexpr std::chrono::milliseconds steal_tick{5};
+
+std::size_t bytes_a_task(const TaskRange& tasks) {
+  auto& batch = *tasks.batch;
+  return (batch.ends[tasks.to - 1] - batch.begin_of(tasks.from)) / tasks.size();
+}
+
+} // namespace
+
+bool PoolState::usable(const Node& node) const {
+  return !node.leaving && !node.reserved && node.left > 0;
+}
+
+void PoolState::note_idle(Node& node, std::size_t slot) {
+  idle.push_back({node.incarnation, slot});
+}
+
+/// For how long slots have work in hand.
+std::chrono::microseconds PoolState::horizon() const {
+  return std::max(least_horizon, std::chrono::microseconds(horizon_a_worker * slots_up));
+}
+
+/// Less work than this is not worth a message of its own. Nothing, with few workers.
+double PoolState::grain_ns() const {
+  return 1e3 * static_cast<double>((horizon() - least_horizon).count()) / 8;
+}
+
+/// How many tasks of this call a slot may have.
+std::size_t PoolState::credit(const Call& call, std::size_t bytes) {
+  if (settings.nested)
+    return most_credit;
+  auto chunk = std::max<std::size_t>(1, call.chunksize);
+  auto mean = pace(call).mean_ns;
+  // With no retry at all nothing is sent ahead: what may have started must not run again.
+  if (settings.max_retries == 0 || mean < 0)
+    return chunk;
+  auto tasks = 1 + static_cast<std::size_t>(std::ceil(
+                     1e3 * static_cast<double>(horizon().count()) / std::max(mean, 1.0)));
+  tasks = std::min(tasks, bytes_in_hand / std::max<std::size_t>(1, bytes));
+  tasks = std::clamp<std::size_t>(tasks, 2, most_credit);
+  return (tasks + chunk - 1) / chunk * chunk; // Chunks stay together.
+}
+
+void PoolState::dispatch() {
+  place_suspects();
+  while (!queue.empty() && !idle.empty()) {
+    auto ref = idle.front();
+    idle.pop_front();
+    auto node = nodes.find(ref.incarnation);
+    if (node != nodes.end() && usable(node->second) &&
+        node->second.slots[ref.slot].outstanding() == 0)
+      fill(node->second, ref.slot);
+  }
+  if (queue.empty()) {
+    saturated = false;
+    steal();
+    return;
+  }
+  grow();
+  if (saturated)
+    return;
+  for (auto& [incarnation, node] : nodes)
+    for (std::size_t i = 0; i < node.slots.size() && usable(node); ++i)
+      fill(node, i);
+  saturated = !queue.empty();
+}
+
+/// Gives a slot what it may have.
+void PoolState::fill(Node& node, std::size_t slot) {
+  if (queue.empty() || !usable(node))
+    return;
+  auto& call = *queue.next().batch->call;
+  auto may_have = credit(call, bytes_a_task(queue.next()));
+  auto has = node.slots[slot].outstanding();
+  // At least half empty before it is filled: frames carry many tasks then.
+  if (has >= may_have || (has > may_have / 2 && !settings.nested))
+    return;
+  auto most = may_have - has;
+  if (!settings.nested) {
+    // The end of a call is shared out: half of an even share each, or all of one that is
+    // hardly worth a message. Nor is it worth one for a slot that is not about to run
+    // dry.
+    auto share = (queue.size() + calls[call.id].to_come) / slots_up;
+    auto worth = static_cast<std::size_t>(grain_ns() / std::max(pace(call).mean_ns, 1.0));
+    if (share / 2 < worth && has > worth)
+      return;
+    auto least = std::min(most, std::max<std::size_t>(1, call.chunksize));
+    most = std::clamp(std::max(share / 2, std::min(share, worth)), least, most);
+  }
+  NodeFrame frame;
+  while (most > 0 && !queue.empty() && usable(node)) {
+    auto limit = std::max(bytes_in_hand / 4, bytes_a_task(queue.next()));
+    auto tasks = queue.take(std::min(most, node.left), limit);
+    most -= tasks.size();
+    append_run(node, slot, std::move(tasks), frame);
+    if (!frame.body.empty())
+      flush(node, frame);
+  }
+  flush(node, frame);
+}
+
+/// Suspects run alone: in a node that has nothing else, one task at a time.
+void PoolState::place_suspects() {
+  if (queue.suspects() == 0)
+    return;
+  std::size_t reserved = 0;
+  for (auto& [incarnation, node] : nodes) {
+    if (queue.suspects() == 0)
+      return;
+    if (node.leaving || node.left == 0)
+      continue;
+    if (node.idle()) {
+      node.reserved = true;
+      NodeFrame frame;
+      append_run(node, 0, queue.take_suspect(), frame);
+      flush(node, frame);
+    } else if (node.reserved) {
+      ++reserved;
+    }
+  }
+  // Nodes that run a suspect are reserved too: they take the next one when they are done.
+  for (auto& [incarnation, node] : nodes) {
+    if (reserved >= queue.suspects())
+      return;
+    if (node.leaving || node.reserved || node.left == 0)
+      continue;
+    node.reserved = true;
+    ++reserved;
+    for (std::size_t i = 0; i < node.slots.size(); ++i)
+      if (node.slots[i].outstanding() > 1)
+        recall(node, i, UINT32_MAX);
+  }
+}
+
+/// No suspect is left there: its slots take what there is, all of them.
+void PoolState::free_reserved(Node& node) {
+  if (!node.reserved || !node.idle())
+    return;
+  node.reserved = false;
+  saturated = false;
+  for (std::size_t i = 0; i < node.slots.size(); ++i)
+    note_idle(node, i);
+}
+
+void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
+                           NodeFrame& frame) {
+  auto& batch = *tasks.batch;
+  auto& call = *batch.call;
+  Writer writer(frame.head);
+  if (node.opened.count(call.id) == 0) {
+    OpenCall open{call.id, call.single, call.callable.open(), {}, call.callable.state()};
+    if (open.state.size() >= own_message_bytes) {
+      write(writer, open);
+      frame.body = open.state;
+      flush(node, frame);
+    } else {
+      write(writer, open);
+      writer.raw(open.state.bytes().data(), open.state.size());
+    }
+    if (!call.single)
+      node.opened.insert(call.id);
+  }
+  RunTasks run;
+  run.slot = static_cast<std::uint32_t>(slot);
+  run.call = call.id;
+  run.first_index = batch.first + tasks.from;
+  run.attempt = tasks.attempt;
+  run.hold_us = static_cast<std::uint32_t>(horizon().count() / 4);
+  run.lengths.reserve(tasks.size());
+  auto begin = batch.begin_of(tasks.from);
+  for (auto i = tasks.from; i < tasks.to; ++i)
+    run.lengths.push_back(batch.ends[i] - batch.begin_of(i));
+  auto arguments = batch.arguments.slice(begin, batch.ends[tasks.to - 1] - begin);
+  auto& target = node.slots[slot];
+  target.progress = self->clock().now();
+  if (node.left != SIZE_MAX)
+    node.left -= tasks.size();
+  if (settings.trace)
+    settings.trace->send(node.first_rank + slot, tasks);
+  run.first_seq = target.assign(std::move(tasks));
+  Writer again(frame.head);
+  write(again, run);
+  if (arguments.size() >= own_message_bytes)
+    frame.body = std::move(arguments);
+  else
+    again.raw(arguments.bytes().data(), arguments.size());
+}
+
+void PoolState::flush(Node& node, NodeFrame& frame) {
+  if (frame.head.empty())
+    return;
+  totals.bytes_sent += frame.head.size() + frame.body.size();
+  self->send(node.link, std::exchange(frame, {}));
+}
+
+void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
+  auto& target = node.slots[slot];
+  if (target.outstanding() == 0)
+    return;
+  if (target.recalled) {
+    target.recall_all |= most == UINT32_MAX;
+    return;
+  }
+  target.recalled = true;
+  NodeFrame frame;
+  Writer writer(frame.head);
+  write(writer,
+        Recall{static_cast<std::uint32_t>(slot),
+               static_cast<std::uint32_t>(std::min<std::size_t>(most, UINT32_MAX))});
+  flush(node, frame);
+}
+
+/// With nothing left to hand out, takes back from slots with the most work ahead, one for
+/// each idle slot.
+void PoolState::steal() {
+  if (!queue.empty() || idle.empty() || ending)
+    return;
+  std::erase_if(idle, [&](const SlotRef& ref) {
+    auto node = nodes.find(ref.incarnation);
+    return node == nodes.end() || !usable(node->second) ||
+           node->second.slots[ref.slot].outstanding() > 0;
+  });
+  if (idle.empty())
+    return;
+  auto takers = idle.size();
+  auto later = false;
+  auto now = self->clock().now();
+  for (auto& [incarnation, node] : nodes) {
+    for (std::size_t i = 0; i < node.slots.size(); ++i) {
+      auto& slot = node.slots[i];
+      if (slot.recalled && takers > 0)
+        --takers;
+      if (slot.recalled || slot.outstanding() < 2)
+        continue;
+      later = true;
+      auto mean = pace(slot.call()).mean_ns;
+      auto ahead = static_cast<double>(slot.outstanding() - 1) * std::max(mean, 0.0);
+      if (takers > 0 && (ahead > std::max(steal_ns, grain_ns()) ||
+                         now - slot.progress > horizon() / 2)) {
+        recall(node, i, slot.outstanding() / 2);
+        --takers;
+      }
+    }
+  }
+  if (later && !ticking) {
+    ticking = true;
+    self->delayed_send(self, steal_tick, StealTick{});
+  }
+  speculate();
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/crash/crash_stack.hpp"
+#include "actors/pool/pool_state.hpp"
+#include "actors/pool/pool_trace.hpp"
+
+// How tasks end, or come back.
+
+namespace fiber::actors {
+namespace {
+
+/// Tasks behind a call's mean duration: enough to be steady, few enough to follow a
+/// change.
+constexpr double most_weight = 64;
+
+} // namespace
+
+void PoolState::results(NodeResults& news) {
+  auto& frame = news.results;
+  totals.bytes_received += frame.bytes.size();
+  auto found = nodes.find(news.incarnation);
+  if (found == nodes.end() || frame.slot >= found->second.slots.size()) {
+    totals.late += frame.results.size();
+    return;
+  }
+  auto& node = found->second;
+  auto& slot = node.slots[frame.slot];
+  auto n = static_cast<double>(frame.results.size());
+  auto seq = frame.first_seq;
+  if (slot.outstanding() > 0) {
+    auto& known = pace(slot.call());
+    auto busy = static_cast<double>(frame.busy_ns);
+    known.mean_ns = known.weight > 0
+                      ? (known.mean_ns * known.weight + busy) / (known.weight + n)
+                      : busy / n;
+    known.weight = std::min(most_weight, known.weight + n);
+    durations.add(frame.busy_ns, frame.longest_ns, frame.results.size());
+    if (slot.call().speculate > 0)
+      known.remember(frame);
+  }
+  slot.progress = self->clock().now();
+  for (std::size_t i = 0; i < frame.results.size(); ++i) {
+    auto& result = frame.results[i];
+    auto task = settings.nested ? slot.finish_nested(seq) : slot.finish(seq);
+    ++seq;
+    if (!task) {
+      ++totals.late;
+      continue;
+    }
+    if (settings.trace)
+      settings.trace->take(node.first_rank + frame.slot, *task, frame, i);
+    if (task->ended) {
+      totals.late += task->overtaken ? 1 : 0;
+      continue;
+    }
+    if (result.status == TaskResult::Status::overdue) {
+      if (!leave_to_copy(*task))
+        finish(*task, {{}, too_long(*task)});
+      continue;
+    }
+    auto bytes = frame.bytes.slice(result.offset, result.length);
+    if (result.status == TaskResult::Status::value) {
+      finish(*task, {std::move(bytes), nullptr});
+      continue;
+    }
+    auto runs = task->twin ? std::max(task->attempt, task->twin->attempt) : task->attempt;
+    auto runs_left = settings.max_retries < 0 ||
+                     runs <= static_cast<std::uint32_t>(settings.max_retries);
+    if (settings.retry_exceptions && (runs_left || has_copy(*task))) {
+      come_back(*task, true);
+      continue;
+    }
+    Reader reader(bytes.bytes());
+    finish(*task, {{},
+                   std::make_exception_ptr(
+                     RemoteError(read_failure(reader), task->batch->first + task->from,
+                                 static_cast<int>(runs), node.job))});
+  }
+  if (unforgiven && !frame.results.empty()) {
+    unforgiven = false;
+    caf::anon_send(supervisor, forgive{});
+  }
+  free_reserved(node);
+  // New tasks go out before results are handed on: the worker waits, nobody else may.
+  if (usable(node) && queue.suspects() == 0)
+    fill(node, frame.slot);
+  deliver();
+  if (slot.outstanding() == 0)
+    note_idle(node, frame.slot);
+  retire_if_empty(node);
+  if (queue.empty() || queue.suspects() > 0 || !idle.empty())
+    dispatch();
+}
+
+void PoolState::handed_back(const NodeHandedBack& news) {
+  auto found = nodes.find(news.incarnation);
+  if (found == nodes.end() || news.what.slot >= found->second.slots.size())
+    return;
+  auto& node = found->second;
+  auto& slot = node.slots[news.what.slot];
+  slot.recalled = false;
+  auto back = slot.hand_back(news.what.from_seq, news.what.to_seq);
+  if (std::exchange(slot.recall_all, false))
+    recall(node, news.what.slot, UINT32_MAX);
+  for (auto tasks = back.rbegin(); tasks != back.rend(); ++tasks) {
+    if (node.left != SIZE_MAX)
+      node.left += tasks->size();
+    come_back(std::move(*tasks), false);
+  }
+  deliver();
+  free_reserved(node);
+  if (slot.outstanding() == 0)
+    note_idle(node, news.what.slot);
+  retire_if_empty(node);
+  saturated = false;
+  dispatch();
+}
+
+/// Tasks that were handed out and have not ended wait again, if anybody still wants them.
+/// One that another copy is left of does not, and forgets its charge: a bystander that is
+/// lost twice at a time would fail.
+void PoolState::come_back(TaskRange tasks, bool again) {
+  if (tasks.ended || leave_to_copy(tasks))
+    return;
+  if (calls[tasks.call()].cancelled || ending) {
+    fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));
+    return;
+  }
+  if (settings.trace)
+    PoolTrace::queue(tasks);
+  if (again) {
+    ++tasks.attempt;
+    totals.retries += tasks.size();
+    if (settings.chaos_counts)
+      settings.chaos_counts->reruns += tasks.size();
+  }
+  if (tasks.charges > 0)
+    queue.suspect(std::move(tasks));
+  else
+    queue.put_back(std::move(tasks));
+}
+
+/// Every task of a lost node waits again or ends. In each slot one is charged: the one it
+/// last announced as started, else the first it had not answered.
+void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged) {
+  std::vector<std::pair<TaskRange, bool>> back; // And whether it ran.
+  for (std::size_t i = 0; i < node.slots.size(); ++i) {
+    auto* crash =
+      lost.last.crash && lost.last.crash->slot == i ? &*lost.last.crash : nullptr;
+    auto known = node.page || crash != nullptr;
+    auto announced = crash != nullptr ? crash->seq : node.started(i);
+    auto first = true;
+    auto left = node.slots[i].lose();
+    if (settings.trace)
+      settings.trace->drop(node, i, left, TraceSpan::Outcome::lost);
+    for (auto& [tasks, first_seq] : left) {
+      auto seq = first_seq;
+      while (tasks.size() > 0) {
+        auto task = tasks.split(1);
+        if (task.ended) {
+          first = false;
+          ++seq;
+          continue;
+        }
+        // With no retry at all, whatever may have run must not run again, whoever ended
+        // its node. Of unannounced tasks that is all: results of the first ones may have
+        // been under way. So it is on a node that may go on.
+        auto once = settings.max_retries == 0;
+        auto ran = known ? seq <= announced || (once && !lost.confirmed) : first || once;
+        auto guilty = known ? seq == announced : first;
+        if ((blame && guilty) || (ran && once)) {
+          charged = true;
+          // Another slot's crash is not its. A thread without slot may be anybody's.
+          auto its_crash = lost.last.crash && guilty &&
+                           (crash != nullptr || !lost.last.crash->slot.has_value());
+          charge(std::move(task), lost, its_crash);
+        } else {
+          back.emplace_back(std::move(task), ran);
+        }
+        first = false;
+        ++seq;
+      }
+    }
+  }
+  for (auto task = back.rbegin(); task != back.rend(); ++task)
+    come_back(std::move(task->first), task->second);
+}
+
+void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
+  auto exits = task.exits ? *task.exits : std::vector<int>{};
+  exits.push_back(lost.exit_code.value_or(WorkerLost::exit_unknown));
+  ++task.charges;
+  auto allowed = settings.max_retries < 0 ||
+                 task.charges <= static_cast<std::uint32_t>(settings.max_retries);
+  if (!allowed) {
+    auto index = task.batch->first + task.from;
+    LastWords last{.log = lost.last.lines};
+    if (crashed)
+      last.stack = std::make_shared<detail::CrashStack>(lost.last.crash->frames);
+    finish(task, {{},
+                  std::make_exception_ptr(
+                    WorkerLost(index, static_cast<int>(task.attempt), std::move(exits),
+                               lost.reason, std::move(last)))});
+    return;
+  }
+  task.exits = std::make_shared<const std::vector<int>>(std::move(exits));
+  come_back(std::move(task), true);
+}
+
+std::exception_ptr PoolState::too_long(const TaskRange& task) const {
+  auto limit = std::chrono::duration<double>(settings.task_timeout).count();
+  std::ostringstream text;
+  text << "task " << task.batch->first + task.from << " ran for longer than " << limit
+       << " s (task_timeout)";
+  return std::make_exception_ptr(TimeoutError(text.str()));
+}
+
+void PoolState::finish(const TaskRange& task, detail::RawOutcome outcome) {
+  if (task.ended)
+    return;
+  if (task.twin) {
+    if (std::exchange(task.twin->ended, true))
+      return;
+    if (!calls[task.call()].cancelled) // Else they are all stopped.
+      stop_copies(*task.twin);
+  }
+  if (completing != task.batch->call) {
+    deliver();
+    completing = task.batch->call;
+  }
+  ++(outcome.error ? totals.failed : totals.done);
+  completions.push_back({task.batch->first + task.from, std::move(outcome)});
+}
+
+void PoolState::fail(const TaskRange& tasks, const std::exception_ptr& error) {
+  auto rest = tasks;
+  while (rest.size() > 0)
+    finish(rest.split(1), {{}, error});
+}
+
+void PoolState::fail_all(const std::exception_ptr& error) {
+  auto all = queue.remove(std::nullopt);
+  for (auto& [incarnation, node] : nodes)
+    for (std::size_t i = 0; i < node.slots.size(); ++i) {
+      auto left = node.slots[i].lose();
+      if (settings.trace)
+        settings.trace->drop(node, i, left, TraceSpan::Outcome::cancelled);
+      for (auto& range : left)
+        all.push_back(std::move(range.tasks));
+    }
+  for (auto& tasks : all) // Now that no copy is left that would have to be stopped.
+    fail(tasks, error);
+  deliver();
+}
+
+/// Hands over what finish() has gathered.
+void PoolState::deliver() {
+  if (!completing)
+    return;
+  auto call = std::exchange(completing, nullptr);
+  auto ended = std::exchange(completions, {});
+  calls[call->id].ended += ended.size();
+  call->sink->deliver(std::move(ended));
+  drop_call_if_over(call->id);
+}
+
+void PoolState::drop_call_if_over(std::uint64_t id) {
+  auto record = calls.find(id);
+  if (record == calls.end() || !record->second.fed ||
+      record->second.ended < record->second.submitted)
+    return;
+  for (auto& [incarnation, node] : nodes)
+    if (node.opened.erase(id) > 0) {
+      NodeFrame frame;
+      Writer writer(frame.head);
+      write(writer, Op::close, id);
+      flush(node, frame);
+    }
+  if (record->second.call && record->second.call->speculate > 0)
+    --speculating;
+  calls.erase(record);
+  stop_if_closed();
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/pool/pool_state.hpp"
+#include "actors/pool/pool_trace.hpp"
+
+// Second copies of tasks that run for much longer than others did
+// (MapOptions::speculate). The two are one task: the first to end it ends it, and the
+// other is told to stop. A copy that comes back or is lost while the other is left costs
+// nothing.
+
+namespace fiber::actors {
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// So many tasks must have ended before one can be called slow.
+constexpr std::uint64_t least_known = 3;
+/// A shorter time is as well spent under way: results are held back for a while, and
+/// messages wait.
+constexpr std::chrono::milliseconds least_slow{5};
+/// One that becomes slow is seen within this, and nobody looks more often than that.
+constexpr std::chrono::milliseconds least_wait{1}, most_wait{20};
+
+} // namespace
+
+void PoolState::Pace::remember(const TaskResults& results) {
+  if (!durations)
+    durations = std::make_unique<DurationCounts>();
+  durations->add(results.busy_ns, results.longest_ns, results.results.size());
+}
+
+/// Gives idle slots a copy of what others have been at for too long.
+void PoolState::speculate() {
+  if (speculating == 0 || !queue.empty() || queue.suspects() > 0 || idle.empty() ||
+      ending || settings.nested || settings.max_retries == 0)
+    return;
+  const Call* last = nullptr; // Slots that are next to each other are often at one call.
+  std::optional<nanoseconds> slow;
+  std::optional<nanoseconds> next;
+  auto now = self->clock().now();
+  for (auto& [incarnation, node] : nodes)
+    for (std::size_t i = 0; i < node.slots.size(); ++i) {
+      auto& slot = node.slots[i];
+      if (slot.outstanding() == 0 || slot.call().speculate <= 0)
+        continue;
+      if (std::exchange(last, &slot.call()) != &slot.call())
+        slow = slow_after(slot.call());
+      if (!slow)
+        continue;
+      auto due = *slow - (now - slot.progress);
+      // Behind the copied task there may be others, if the node does not hand them back.
+      if (due > nanoseconds(0) || (copy(node, i) && slot.recalled))
+        next = std::min(next.value_or(due), due);
+    }
+  if (next && !idle.empty() && !std::exchange(looking, true))
+    self->delayed_send(self, std::clamp<nanoseconds>(*next, least_wait, most_wait),
+                       SpeculateTick{});
+}
+
+/// How long a task of this call runs before it is slow; unknown at first.
+std::optional<nanoseconds> PoolState::slow_after(const Call& call) {
+  auto& known = pace(call).durations;
+  if (!known || known->total() < least_known)
+    return std::nullopt;
+  constexpr double most = 1e18; // Within nanoseconds.
+  auto ns = call.speculate * static_cast<double>(known->percentile_ns(0.5));
+  // Results are held back for a quarter of the horizon, and for twice that at times.
+  return std::max<nanoseconds>(
+    {nanoseconds(static_cast<std::int64_t>(std::min(ns, most))), least_slow, horizon()});
+}
+
+/// Has an idle slot of another node run what this one is at; false if that can't be. What
+/// waits behind it runs elsewhere as soon as the node hands it back: of one that does not
+/// answer to that it is copied as well.
+bool PoolState::copy(Node& node, std::size_t slot) {
+  auto free = idle_elsewhere(node);
+  if (free == idle.end())
+    return false;
+  auto* first = node.slots[slot].single_out_uncopied();
+  if (first == nullptr || first->tasks.batch->call->speculate <= 0 ||
+      first->tasks.charges > 0 || calls[first->tasks.call()].cancelled)
+    return false;
+  if (!node.slots[slot].is_oldest(*first) && !node.slots[slot].recalled)
+    return false;
+  auto ref = *free;
+  idle.erase(free);
+  auto& other = nodes.at(ref.incarnation);
+  auto twin = std::make_shared<Twin>();
+  twin->attempt = first->tasks.attempt + 1;
+  first->tasks.twin = twin;
+  auto task = first->tasks;
+  task.attempt = twin->attempt;
+  if (settings.trace) {
+    PoolTrace::queue(task);
+    settings.trace->copy(other.first_rank + ref.slot, node.first_rank + slot, task);
+  }
+  NodeFrame frame;
+  append_run(other, ref.slot, std::move(task), frame);
+  flush(other, frame);
+  twin->places = {
+    Twin::Place{node.incarnation, slot, first->first_seq},
+    Twin::Place{ref.incarnation, ref.slot, other.slots[ref.slot].last_seq()}};
+  ++totals.speculated;
+  return true;
+}
+
+/// Elsewhere, since the whole job may be slow, and is ended if the task does not stop.
+std::deque<PoolState::SlotRef>::iterator PoolState::idle_elsewhere(const Node& node) {
+  return std::find_if(idle.begin(), idle.end(), [&](const SlotRef& ref) {
+    auto found = nodes.find(ref.incarnation);
+    return ref.incarnation != node.incarnation && found != nodes.end() &&
+           usable(found->second) && found->second.slots[ref.slot].outstanding() == 0;
+  });
+}
+
+/// A worker no longer has this task. Whether another one has it, which then decides; if
+/// none has, it is a task as any other again.
+bool PoolState::leave_to_copy(TaskRange& task) {
+  auto twin = task.twin;
+  if (!twin)
+    return false;
+  if (twin->ended || --twin->left > 0)
+    return true;
+  task.twin.reset();
+  task.attempt = std::max(task.attempt, twin->attempt);
+  return false;
+}
+
+bool PoolState::has_copy(const TaskRange& task) {
+  return task.twin && task.twin->left > 1;
+}
+
+/// Tells who is still at a task that has ended to stop.
+void PoolState::stop_copies(const Twin& twin) {
+  for (auto& [incarnation, slot, seq] : twin.places) {
+    auto found = nodes.find(incarnation);
+    if (found == nodes.end() || !found->second.slots[slot].overtake(seq))
+      continue;
+    NodeFrame frame;
+    Writer writer(frame.head);
+    write(writer, StopTask{static_cast<std::uint32_t>(slot), seq});
+    flush(found->second, frame);
+    end_later(found->second, slot, seq);
+  }
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/pool/pool_state.hpp"
+#include "actors/pool/pool_trace.hpp"
+
+// How many workers there are: started, resized, scaled, retired.
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::chrono::seconds proven_after{10};
+/// A worker more is worth its start if there is so much work for it.
+constexpr double worth_a_worker_ns = 1e8;
+
+} // namespace
+
+void PoolState::start_workers() {
+  if (started || ending || failure)
+    return;
+  started = true;
+  supervisor = spawn_supervisor(self->system(), {.name = settings.name,
+                                                 .intensity = intensity(),
+                                                 .period = std::nullopt,
+                                                 .backoff = settings.backoff,
+                                                 .seed = settings.seed,
+                                                 .stop_together = true,
+                                                 .children = {}});
+  self->monitor(supervisor);
+  reconcile();
+}
+
+void PoolState::resize(std::size_t workers) {
+  settings.workers = workers;
+  if (!started)
+    return;
+  if (supervisor)
+    caf::anon_send(supervisor, limit_restarts{intensity()});
+  reconcile();
+  answer_waiting();
+}
+
+int PoolState::intensity() const {
+  return std::max(5, 2 * static_cast<int>(settings.workers));
+}
+
+/// Makes the supervisor's children those that the number of workers asks for.
+void PoolState::reconcile() {
+  if (ending || failure)
+    return;
+  auto a_job = settings.workers_per_job;
+  auto wanted = [&](std::size_t ordinal) {
+    auto before = ordinal * a_job;
+    return before >= settings.workers ? 0 : std::min(a_job, settings.workers - before);
+  };
+  for (auto& [ordinal, child] : children)
+    if (wanted(ordinal) != child.slots && !child.stopping)
+      stop_child(ordinal);
+  for (std::size_t ordinal = 0; wanted(ordinal) > 0; ++ordinal) {
+    if (children.count(ordinal) > 0)
+      continue;
+    NodeOrder order{settings.name + ".w" + std::to_string(ordinal), ordinal * a_job,
+                    wanted(ordinal)};
+    children[ordinal] = {.slots = order.slots};
+    auto pool = caf::actor_cast<caf::actor>(self);
+    caf::anon_send(
+      supervisor,
+      start_child{
+        {.name = order.name,
+         .restart = Restart::permanent,
+         .start = [start = settings.start_node, pool = caf::actor_addr(pool.address()),
+                   order](caf::event_based_actor* parent) -> caf::actor {
+           // By address: a pool that nobody uses must not live on through its nodes.
+           auto strong = caf::actor_cast<caf::actor>(pool);
+           return strong ? start(parent, strong, order) : caf::actor{};
+         },
+         .stop_limit = std::chrono::seconds(10)}});
+  }
+}
+
+/// Takes a child away: at once if it is not up, else when its tasks are done.
+void PoolState::stop_child(std::size_t ordinal) {
+  children[ordinal].stopping = true;
+  auto name = settings.name + ".w" + std::to_string(ordinal);
+  auto node = std::find_if(nodes.begin(), nodes.end(),
+                           [&](auto& entry) { return entry.second.name == name; });
+  if (node != nodes.end()) {
+    leave(node->second);
+    return;
+  }
+  // Once: a second answer would be taken for one about its replacement.
+  if (std::exchange(children[ordinal].asked_to_stop, true))
+    return;
+  auto gone = [this, ordinal] {
+    children.erase(ordinal);
+    reconcile();
+  };
+  self->request(supervisor, caf::infinite, actors::stop_child{name})
+    .then(gone, [gone](caf::error&) { gone(); });
+}
+
+// -- autoscale --
+
+void PoolState::autoscale(const Autoscale& message) {
+  scale = message;
+  resize(started ? std::clamp(settings.workers, message.least, message.most)
+                 : message.least);
+  grow();
+  tick_scale();
+}
+
+/// Asks for as many workers as what waits can use: a worker for each task, or fewer if
+/// the tasks are known to be short.
+void PoolState::grow() {
+  if (!scale || !started || settings.workers >= scale->most || ending || failure)
+    return;
+  auto tasks = queue.size() + queue.suspects();
+  if (tasks == 0)
+    return;
+  for (auto& [incarnation, node] : nodes)
+    tasks += node.outstanding();
+  auto wanted = static_cast<double>(tasks);
+  if (!queue.empty())
+    if (auto mean = pace(*queue.next().batch->call).mean_ns; mean >= 0)
+      wanted = std::min(wanted, std::ceil(wanted * mean / worth_a_worker_ns));
+  auto most = static_cast<double>(scale->most);
+  auto workers = static_cast<std::size_t>(std::clamp(wanted, 1.0, most));
+  if (workers > settings.workers) {
+    resize(workers);
+    tick_scale();
+  }
+}
+
+/// Lets go of as many jobs as have had nothing to do for long.
+void PoolState::shrink() {
+  scaling = false;
+  if (!scale || ending || failure)
+    return;
+  auto now = self->clock().now();
+  std::size_t idle_for_long = 0;
+  for (auto& [incarnation, node] : nodes) {
+    auto busy_at = [](auto& slot) { return slot.progress; };
+    auto last = std::ranges::max(node.slots, {}, busy_at).progress;
+    if (!node.leaving && node.idle() && now - std::max(last, node.since) >= scale->idle)
+      idle_for_long += node.slots.size();
+  }
+  auto needed = settings.workers - std::min(settings.workers, idle_for_long);
+  if (queue.empty() && queue.suspects() == 0 && settings.workers > scale->least)
+    if (auto workers = std::max(needed, scale->least); workers < settings.workers)
+      resize(workers);
+  tick_scale();
+}
+
+void PoolState::tick_scale() {
+  if (settings.workers > scale->least && !std::exchange(scaling, true))
+    self->delayed_send(self, scale->idle / 4 + std::chrono::milliseconds(1), ScaleTick{});
+}
+
+// -- nodes --
+
+void PoolState::node_up(NodeUp& up) {
+  auto& node = nodes[up.incarnation];
+  node.incarnation = up.incarnation;
+  node.name = up.name;
+  node.job = up.job;
+  node.link = up.link;
+  node.page = up.page;
+  node.since = self->clock().now();
+  node.slots.resize(up.slots);
+  slots_up += up.slots;
+  if (settings.max_tasks_per_worker > 0)
+    node.left = settings.max_tasks_per_worker * up.slots;
+  answer_waiting();
+  ever_up = true;
+  if (unforgiven)
+    self->delayed_send(self, proven_after, ProvenTick{up.incarnation});
+  auto child = child_of(up.name);
+  if (child != children.end())
+    node.first_rank = child->first * settings.workers_per_job;
+  if (settings.trace)
+    settings.trace->worker_up(node);
+  if (ending || child == children.end() || child->second.stopping) {
+    leave(node);
+    return;
+  }
+  for (std::size_t i = 0; i < node.slots.size(); ++i)
+    note_idle(node, i);
+  dispatch();
+}
+
+std::map<std::size_t, PoolState::Child>::iterator
+PoolState::child_of(const std::string& node_name) {
+  return std::find_if(children.begin(), children.end(), [&](auto& child) {
+    return settings.name + ".w" + std::to_string(child.first) == node_name;
+  });
+}
+
+/// Gives the node no more tasks and takes back what it has not started.
+void PoolState::leave(Node& node) {
+  node.leaving = true;
+  for (std::size_t i = 0; i < node.slots.size(); ++i)
+    if (node.slots[i].outstanding() > 0)
+      recall(node, i, UINT32_MAX);
+  retire_if_empty(node);
+}
+
+void PoolState::retire_if_empty(Node& node) {
+  if (node.left == 0)
+    node.leaving = true;
+  if (!node.leaving || node.retired || !node.idle())
+    return;
+  node.retired = true;
+  NodeFrame frame;
+  Writer writer(frame.head);
+  write(writer, Op::retire);
+  flush(node, frame);
+}
+
+std::size_t PoolState::workers_up() const {
+  std::size_t up = 0;
+  for (auto& [incarnation, node] : nodes)
+    up += node.leaving ? 0 : node.slots.size();
+  return up;
+}
+
+void PoolState::await_workers(const std::shared_ptr<WorkersReply>& up) {
+  // Who has given up waiting holds its signal no more.
+  std::erase_if(awaiting_workers, [](auto& waiting) { return waiting.use_count() == 1; });
+  awaiting_workers.push_back(up);
+  start_workers();
+  answer_waiting();
+}
+
+void PoolState::answer_waiting() {
+  auto hopeless = failure || ending;
+  if (awaiting_workers.empty() || (!hopeless && workers_up() < settings.workers))
+    return;
+  for (auto& up : std::exchange(awaiting_workers, {}))
+    up->set(failure    ? failure
+            : hopeless ? std::make_exception_ptr(Closed("the pool has ended"))
+                       : nullptr);
+}
+
+} // namespace fiber::actors

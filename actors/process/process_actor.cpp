@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/process/process_actor.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/core/exit.hpp"
+#include "actors/crash/crash_stack.hpp"
+#include "actors/driver/backend_actor.hpp"
+#include "backends/output/crash_line.hpp"
+#include "base/log.hpp"
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::chrono::seconds at_the_end{2};   ///< SIGTERM to SIGKILL, with the session.
+constexpr std::chrono::seconds cancel_grace{2}; ///< As a pool has it.
+constexpr std::uint64_t only_call = 1, only_seq = 1;
+
+/// As a part of names that every engine takes.
+std::string plain_name(std::string name) {
+  constexpr std::size_t longest = 40;
+  name.resize(std::min(name.size(), longest));
+  auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  for (auto& c : name)
+    c = is_plain(c) || c == '.' || c == '_' ? c : '-';
+  return name.empty() || !is_plain(name.front()) ? "process" + name : name;
+}
+
+struct ProcessState {
+  static constexpr const char* name = "fiber.process";
+
+  explicit ProcessState(caf::event_based_actor* self) : self(self) {}
+  /// An end that nobody planned must not leave anybody waiting, nor a job behind.
+  ~ProcessState() {
+    if (node)
+      caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+    ProcessEnd how;
+    how.problem = std::make_exception_ptr(Closed(settings.name + " was given up"));
+    finish(how, how.problem);
+  }
+
+  caf::behavior make_behavior(ProcessSettings with) {
+    settings = std::move(with);
+    self->set_down_handler([this](caf::down_msg& down) {
+      if (node && down.source == node.address())
+        gone();
+    });
+    self->set_exit_handler([this](caf::exit_msg&) {
+      leaving = true;
+      end(at_the_end);
+    });
+    node = settings.start_node(self, caf::actor_cast<caf::actor>(self),
+                               {.name = plain_name(settings.name)});
+    self->monitor(node);
+    return {
+      [this](EndProcess message) { end(message.grace); },
+      [this](CancelProcess) { cancel(); },
+      [this](const AskProcessLogs& ask) { tell_logs(ask.reply); },
+      [this](NodeCreated& created) {
+        job = created.job;
+        settings.news->job.set(std::move(created.job));
+        if (node && ready_as)
+          node_up(*ready_as);
+      },
+      [this](const NodeUp& message) {
+        // A job may dial back before its engine has answered. What the process leaves,
+        // its errors and its trace, names the job: so it waits for that.
+        if (job.empty())
+          ready_as = message.pid;
+        else
+          node_up(message.pid);
+      },
+      [this](const NodeResults& message) { result(message.results); },
+      [this](NodeLost& lost) {
+        node_lost(std::move(lost));
+        return static_cast<std::uint8_t>(ExitKind::planned);
+      },
+      [](const NodeHandedBack&) {},
+      [](const NodeOverdue&) {},
+      [](NodeDraining) {},
+      [](NodeShare) {},
+    };
+  }
+
+  // -- its one task --
+
+  void node_up(int pid) {
+    up = true;
+    settings.news->pid.set(pid);
+    if (settings.trace)
+      settings.trace->up(job, pid);
+    if (asked)
+      return; // It is about to end.
+    running = true;
+    auto& call = *settings.task->call;
+    NodeFrame frame;
+    OpenCall open{only_call, true, call.callable.open(), {}, call.callable.state()};
+    append(frame, open, open.state);
+    RunTasks run;
+    run.first_seq = only_seq;
+    run.call = only_call;
+    run.first_index = settings.task->first;
+    run.attempt = static_cast<std::uint32_t>(settings.attempt);
+    run.lengths = settings.task->ends;
+    append(frame, run, settings.task->arguments);
+    flush(frame);
+  }
+
+  /// What is large travels behind the frame instead of in it.
+  template <class Message>
+  void append(NodeFrame& frame, const Message& message, const Payload& bytes) {
+    Writer writer(frame.head);
+    write(writer, message);
+    if (bytes.size() < own_message_bytes) {
+      writer.raw(bytes.bytes().data(), bytes.size());
+      return;
+    }
+    frame.body = bytes;
+    flush(frame);
+  }
+
+  void flush(NodeFrame& frame) {
+    if (!frame.head.empty())
+      self->send(node, std::exchange(frame, {}));
+  }
+
+  void result(const TaskResults& results) {
+    if (!node || !running || std::exchange(answered, true))
+      return;
+    retire();
+    if (results.results.empty() || results.first_seq != only_seq)
+      return;
+    auto& first = results.results.front();
+    auto bytes = results.bytes.slice(first.offset, first.length);
+    Reader reader(bytes.bytes());
+    auto well = first.status == TaskResult::Status::value;
+    if (settings.task->call->sink) {
+      if (well)
+        deliver({std::move(bytes), nullptr});
+      else
+        deliver(
+          {{},
+           std::make_exception_ptr(RemoteError(read_failure(reader), settings.task->first,
+                                               settings.attempt, job, settings.counts))});
+    } else if (!well) {
+      code = EXIT_FAILURE;
+    } else if (first.length == sizeof(int)) {
+      code = unpack<int>(reader) & 0xff;
+    }
+  }
+
+  /// The job stays until its result is here: what it had sent could be lost with the
+  /// connection that its end closes.
+  void retire() {
+    NodeFrame frame;
+    Writer writer(frame.head);
+    write(writer, Op::retire);
+    flush(frame);
+  }
+
+  /// Once.
+  void deliver(detail::RawOutcome outcome) {
+    auto& sink = settings.task->call->sink;
+    if (!sink || std::exchange(delivered, true))
+      return;
+    std::vector<Completion> completions;
+    completions.push_back({0, std::move(outcome)});
+    sink->deliver(std::move(completions));
+  }
+
+  void cancel() {
+    if (answered || !node)
+      return;
+    deliver({{}, std::make_exception_ptr(Cancelled("cancelled before it ended"))});
+    if (!running)
+      return end({});
+    stop_task();
+    if (!settings.nested) // What runs on a thread of this process can't be ended.
+      self->delayed_send(self, cancel_grace, EndProcess{});
+  }
+
+  void stop_task() {
+    NodeFrame frame;
+    Writer writer(frame.head);
+    write(writer, StopTask{0, only_seq});
+    flush(frame);
+  }
+
+  // -- its output --
+
+  void tell_logs(const std::shared_ptr<Reply<std::string>>& reply) {
+    self->request(settings.backend, caf::infinite, AskOutput{job})
+      .then(
+        [reply](const JobOutput& output) {
+          reply->set(backends::without_crash_lines(output.text));
+        },
+        [reply](caf::error&) { reply->set({}); });
+  }
+
+  // -- its end --
+
+  void end(std::chrono::milliseconds grace) {
+    if (!node)
+      return; // It has ended.
+    if (settings.nested && running && !leaving)
+      return stop_task();
+    asked = grace > std::chrono::milliseconds(0) ? SIGTERM : SIGKILL;
+    self->send(node, EndNode{grace});
+  }
+
+  void node_lost(NodeLost lost) {
+    node = nullptr;
+    auto told = lost.confirmed && !lost.declared_dead;
+    if (told || job.empty() || !lost.output.empty()) {
+      conclude(lost);
+      return;
+    }
+    // Its output will go where nobody reads it: here is the last chance.
+    auto known = std::make_shared<NodeLost>(std::move(lost));
+    self->request(settings.backend, caf::infinite, AskOutput{job})
+      .then(
+        [this, known](const JobOutput& output) {
+          known->output = backends::without_crash_lines(output.text);
+          conclude(*known);
+        },
+        [this, known](caf::error&) { conclude(*known); });
+  }
+
+  void conclude(NodeLost& lost) {
+    ProcessEnd end{exit_code(lost), never_ran(lost) ? why_not(lost) : nullptr,
+                   std::move(lost.output)};
+    auto crashed = end.exit_code < 0 || lost.declared_dead || lost.lease;
+    if (end.problem)
+      log().warn("{} could not be started: {}", settings.name, lost.reason);
+    else if (crashed && !asked)
+      log().warn("{} is lost: {}", settings.name, lost.reason);
+    auto error = end.problem ? end.problem : why_no_result(lost);
+    if (settings.trace)
+      settings.trace->ended(end.exit_code, lost.reason);
+    finish(std::move(end), error);
+    self->quit();
+  }
+
+  /// One that a signal ended on its way has that to tell. The signal by which we end what
+  /// we have given up says nothing.
+  bool never_ran(const NodeLost& lost) const {
+    auto given_up = lost.cause != LossCause::ended;
+    return !up && !asked && (given_up || lost.exit_code.value_or(0) >= 0);
+  }
+
+  int exit_code(const NodeLost& lost) const {
+    auto known = lost.exit_code;
+    constexpr int signals = 128; // Some engines tell signal N by the code 128 + N.
+    if (code && *code > signals && known == signals - *code)
+      known = code;
+    return known ? *known : code ? *code : asked ? -*asked : ProcessEnd::exit_unknown;
+  }
+
+  std::exception_ptr why_not(const NodeLost& lost) const {
+    auto text = settings.name + ": " + lost.reason;
+    if (lost.cause == LossCause::other_build)
+      return std::make_exception_ptr(VersionMismatch(text));
+    if (lost.cause == LossCause::late)
+      return std::make_exception_ptr(TimeoutError(text));
+    return std::make_exception_ptr(BackendError("start process", lost.status, text));
+  }
+
+  std::exception_ptr why_no_result(NodeLost& lost) const {
+    if (leaving)
+      return std::make_exception_ptr(Cancelled("the session has ended"));
+    LastWords last{.log = std::move(lost.last.lines)};
+    if (lost.last.crash)
+      last.stack = std::make_shared<detail::CrashStack>(lost.last.crash->frames);
+    return std::make_exception_ptr(
+      WorkerLost(0, 1, {lost.exit_code.value_or(WorkerLost::exit_unknown)}, lost.reason,
+                 std::move(last)));
+  }
+
+  /// The actor of the job ended without a word.
+  void gone() {
+    node = nullptr;
+    auto error =
+      std::make_exception_ptr(WorkerLost(0, 1, {WorkerLost::exit_unknown}, "unknown"));
+    finish({}, error);
+    self->quit();
+  }
+
+  /// Whoever waits goes on.
+  void finish(ProcessEnd how, const std::exception_ptr& no_result) {
+    if (!settings.task || std::exchange(ended, true))
+      return;
+    deliver({{}, no_result});
+    settings.task = nullptr;
+    settings.news->job.set({});
+    settings.news->pid.set(0);
+    if (settings.ended)
+      settings.ended();
+    settings.news->end.set(std::make_shared<const ProcessEnd>(std::move(how)));
+  }
+
+  caf::event_based_actor* self;
+  ProcessSettings settings;
+  caf::actor node;
+  std::string job;             ///< The engine's name; empty before there is one.
+  std::optional<int> ready_as; ///< This pid, before the engine has answered.
+  std::optional<int> asked;    ///< To end, by this signal.
+  std::optional<int> code;     ///< What its function says that it is to exit with.
+  bool up = false, running = false, answered = false, delivered = false,
+       leaving = false, ///< The session ends.
+    ended = false;
+};
+
+} // namespace
+
+caf::actor spawn_process(caf::actor_system& system, ProcessSettings settings) {
+  return system.spawn(
+    [](caf::stateful_actor<ProcessState>* self, const ProcessSettings& with) {
+      return self->state.make_behavior(with);
+    },
+    std::move(settings));
+}
+
+} // namespace fiber::actors

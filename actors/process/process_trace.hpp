@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "actors/trace/trace.hpp"
+#include "backends/backend.hpp"
+
+namespace fiber::actors {
+
+/// What a process tells the trace: it has a row of its own, among those of all processes,
+/// with a slice for its start and one for the time that it ran.
+class ProcessTrace {
+public:
+  ProcessTrace(std::shared_ptr<Trace> trace, std::uint64_t number, std::string name);
+
+  void up(const backends::JobId& job, int pid);
+  void ended(int exit_code, const std::string& reason);
+
+private:
+  std::shared_ptr<Trace> trace_;
+  const std::uint32_t row_;
+  const std::string name_;
+  backends::JobId job_;
+  int pid_ = 0; ///< 0: it is not up.
+  TraceSpan::Time since_ = Trace::Clock::now();
+};
+
+} // namespace fiber::actors

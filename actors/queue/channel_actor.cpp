@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/queue/channel_actor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "base/log.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// To itself: the numbers of its ends.
+struct EndsAre {
+  std::vector<std::uint64_t> numbers;
+};
+/// To itself: somebody has waited for a while.
+struct Press {};
+
+/// How long one waits before those are asked who may keep the room or the items.
+constexpr std::chrono::milliseconds patience{1};
+
+} // namespace
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndsAre)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Press)
+
+namespace fiber::actors {
+namespace {
+
+struct ChannelState {
+  static constexpr const char* name = "fiber.channel";
+
+  struct End {
+    std::uint64_t number = 0;
+    Channel* in = nullptr;  ///< Null: nothing can be got here.
+    Channel* out = nullptr; ///< Null: nothing can be put here.
+    bool held = true;
+  };
+
+  explicit ChannelState(caf::event_based_actor* self) : self(self) {}
+  /// However it ends, nobody waits on.
+  ~ChannelState() {
+    for (auto& channel : channels)
+      reply(channel, channel.drop());
+  }
+
+  caf::behavior make_behavior(std::shared_ptr<ObjectSpace> of, Channel::Limits limits,
+                              ChannelEnds kind) {
+    space = std::move(of);
+    channels.assign(kind == ChannelEnds::both_ways ? 2 : 1,
+                    Channel(limits, [this](auto& who) { return space->taken(who); }));
+    return {
+      [this, kind](const EndsAre& are) { set_ends(kind, are.numbers); },
+      [this](ObjectAsk& ask) {
+        asked(ask);
+        if (std::ranges::any_of(channels, &Channel::is_short))
+          press_later();
+        look_for_slow();
+      },
+      [this](Press) { press(); },
+      [this](const ProcessGone& gone) {
+        auto taken = [&](const Asker& who) {
+          return gone.ledger ? gone.ledger->taken(who.request) : 0;
+        };
+        for (auto& channel : channels)
+          reply(channel, channel.gone(gone.process, taken));
+        look_for_slow();
+      },
+      [this](ObjectFreed freed) {
+        if (auto* end = find(freed.number)) {
+          end->held = false;
+          close(*end);
+        }
+        if (std::none_of(ends.begin(), ends.end(), [](auto& end) { return end.held; }))
+          self->quit();
+      },
+    };
+  }
+
+  void set_ends(ChannelEnds kind, const std::vector<std::uint64_t>& numbers) {
+    auto *first = &channels.front(), *second = &channels.back();
+    switch (kind) {
+    case ChannelEnds::one:
+      ends = {{numbers.at(0), first, first}};
+      return;
+    case ChannelEnds::one_way:
+      ends = {{numbers.at(0), first, nullptr}, {numbers.at(1), nullptr, first}};
+      return;
+    case ChannelEnds::both_ways:
+      ends = {{numbers.at(0), first, second}, {numbers.at(1), second, first}};
+    }
+  }
+
+  End* find(std::uint64_t number) {
+    auto end =
+      std::find_if(ends.begin(), ends.end(), [&](auto& e) { return e.number == number; });
+    return end == ends.end() ? nullptr : &*end;
+  }
+
+  void asked(ObjectAsk& ask) {
+    auto* end = find(ask.number);
+    if (end == nullptr)
+      return space->answer(ask.who, {});
+    try {
+      obey(*end, ask);
+    } catch (const std::exception& error) {
+      space->refuse(ask.who, std::string("it can't be read: ") + error.what());
+    }
+  }
+
+  void obey(End& end, ObjectAsk& ask) {
+    auto out = [&]() -> Channel& {
+      if (end.out == nullptr)
+        throw Error("this end of the pipe only receives");
+      return *end.out;
+    };
+    auto in = [&]() -> Channel& {
+      if (end.in == nullptr)
+        throw Error("this end of the pipe only sends");
+      return *end.in;
+    };
+    switch (ask.what) {
+    case AskKind::put: {
+      Reader reader(ask.body.bytes());
+      Item item{reader.text(), {}, std::move(ask.kept)};
+      auto rest = reader.rest().size();
+      item.bytes = ask.body.slice(ask.body.size() - rest, rest);
+      auto lends = ask.who.process != space->self() && space->ledger(ask.who.process);
+      return reply(out(), out().put(ask.who, std::move(item), lends));
+    }
+    case AskKind::get: {
+      Reader reader(ask.body.bytes());
+      auto type = reader.empty() ? std::string() : reader.text();
+      ItemsAhead ahead;
+      if (!reader.empty()) {
+        ahead.most = reader.get<std::uint32_t>();
+        ahead.quick = reader.get<std::uint32_t>();
+      }
+      return reply(in(), in().get(ask.who, std::move(type), ahead));
+    }
+    case AskKind::poll:
+      return reply(in(), in().poll(ask.who));
+    case AskKind::join:
+      return reply(in(), in().join(ask.who));
+    case AskKind::task_done:
+      if (auto replies = in().task_done()) {
+        reply(in(), std::move(*replies));
+        return space->answer(ask.who, {Answer::done});
+      }
+      return space->refuse(ask.who,
+                           "task_done() was called more often than there were items");
+    case AskKind::size: {
+      Bytes bytes;
+      Writer writer(bytes);
+      writer.size(in().size());
+      return space->answer(ask.who, {Answer::value, Payload(std::move(bytes))});
+    }
+    case AskKind::close:
+      close(end);
+      return space->answer(ask.who, {Answer::done});
+    case AskKind::call:
+      throw Error("a queue or a pipe can't be called");
+    case AskKind::cancel:
+      for (auto& channel : channels)
+        reply(channel, channel.cancel(ask.who));
+      return;
+    case AskKind::took:
+      if (end.in != nullptr)
+        reply(*end.in, end.in->took(ask.who, index_in(ask.body)));
+      return;
+    case AskKind::taken:
+      if (end.in != nullptr)
+        reply(*end.in, end.in->took_first(ask.who, index_in(ask.body)));
+      return;
+    case AskKind::give_back:
+      if (end.in != nullptr)
+        reply(*end.in, end.in->give_back(ask.who, index_in(ask.body)));
+      return;
+    case AskKind::puts:
+      if (end.out != nullptr)
+        reply(*end.out, end.out->put_all(ask.who.process, items_in(ask.body)));
+      return;
+    case AskKind::unused:
+      if (end.out != nullptr)
+        reply(*end.out, end.out->unused(ask.who.process, index_in(ask.body)));
+      return;
+    case AskKind::recall:
+    case AskKind::room:
+    case AskKind::reclaim:
+    case AskKind::shut:
+      return;
+    }
+  }
+
+  /// Of AskKind::puts.
+  static std::vector<Item> items_in(const Payload& body) {
+    std::vector<Item> items;
+    auto whole = body.bytes();
+    for (Reader reader(whole); !reader.empty();) {
+      Reader item(reader.raw(reader.get<std::uint32_t>()));
+      auto type = item.text();
+      auto rest = item.rest();
+      items.push_back(
+        {std::move(type),
+         body.slice(static_cast<std::size_t>(rest.data() - whole.data()), rest.size())});
+    }
+    return items;
+  }
+
+  void press_later() {
+    if (!std::exchange(presses, true))
+      self->delayed_send(self, patience, Press{});
+  }
+
+  void look_for_slow() {
+    if (std::ranges::any_of(channels, &Channel::waits_for_quick))
+      press_later();
+  }
+
+  void press() {
+    presses = false;
+    for (auto& channel : channels) {
+      std::vector<Asker> to_tell;
+      reply(channel, channel.press(to_tell));
+      for (auto& who : to_tell)
+        if (auto ledger = space->ledger(who.process))
+          ledger->ask(who.request);
+    }
+    look_for_slow();
+  }
+
+  /// A queue can still be emptied; the end of a pipe is of no use any more.
+  void close(End& end) {
+    if (end.out != nullptr)
+      reply(*end.out, end.out->close());
+    if (end.in != nullptr && end.in != end.out)
+      reply(*end.in, end.in->drop());
+  }
+
+  static std::size_t index_in(const Payload& body) {
+    Reader reader(body.bytes());
+    return reader.empty() ? 0 : reader.get<std::uint32_t>();
+  }
+
+  void reply(const Channel& of, Channel::Replies replies) {
+    for (auto& each : replies) {
+      if (each.what >= Answer::recalled || each.to.request == 0) {
+        tell(of, each);
+        continue;
+      }
+      ObjectAnswer answer{each.what, std::move(each.item.bytes),
+                          std::move(each.item.kept)};
+      if (each.what == Answer::other_type) {
+        Bytes type;
+        Writer(type).text(each.item.type);
+        answer.body = Payload(std::move(type));
+      }
+      if (!each.ahead.empty()) {
+        answer.what = Answer::values;
+        answer.body = together(answer.body, each.ahead);
+      }
+      space->answer(each.to, std::move(answer));
+    }
+  }
+
+  static Payload together(const Payload& first, const std::vector<Item>& ahead) {
+    Bytes bytes;
+    Writer writer(bytes);
+    auto append = [&](const Payload& item) {
+      writer.size(item.size());
+      writer.raw(item.bytes().data(), item.size());
+    };
+    writer.size(1 + ahead.size());
+    append(first);
+    for (auto& item : ahead)
+      append(item.bytes);
+    return Payload(std::move(bytes));
+  }
+
+  /// What no request waits for.
+  void tell(const Channel& of, const Channel::Reply& reply) {
+    auto recalls = reply.what == Answer::recalled;
+    auto end = std::ranges::find_if(
+      ends, [&](auto& each) { return (recalls ? each.in : each.out) == &of; });
+    if (end == ends.end())
+      return;
+    Bytes body;
+    switch (reply.what) {
+    case Answer::recalled:
+      return space->tell_user(end->number, reply.to, AskKind::recall);
+    case Answer::reclaimed:
+      return space->tell_user(end->number, reply.to, AskKind::reclaim);
+    case Answer::room:
+      Writer(body).size(reply.room);
+      return space->tell_user(end->number, reply.to, AskKind::room,
+                              Payload(std::move(body)));
+    default:
+      return space->tell_user(end->number, reply.to, AskKind::shut);
+    }
+  }
+
+  caf::event_based_actor* self;
+  std::shared_ptr<ObjectSpace> space;
+  std::vector<Channel> channels;
+  std::vector<End> ends;
+  bool presses = false; ///< Press is on its way.
+};
+
+} // namespace
+
+std::vector<std::shared_ptr<ObjectHandle>>
+open_channel(caf::actor_system& system, const std::shared_ptr<ObjectSpace>& space,
+             Channel::Limits limits, ChannelEnds ends) {
+  auto actor = system.spawn(
+    [](caf::stateful_actor<ChannelState>* self, const std::shared_ptr<ObjectSpace>& of,
+       Channel::Limits with,
+       ChannelEnds kind) { return self->state.make_behavior(of, with, kind); },
+    space, limits, ends);
+  std::vector<std::shared_ptr<ObjectHandle>> handles;
+  EndsAre are;
+  for (auto i = 0; i < (ends == ChannelEnds::one ? 1 : 2); ++i) {
+    handles.push_back(space->add(actor));
+    are.numbers.push_back(handles.back()->held_id().number);
+  }
+  caf::anon_send(actor, std::move(are));
+  return handles;
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/ring/ring_actor.hpp"
+
+#include <optional>
+#include <random>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/process/process_actor.hpp"
+#include "actors/ring/ring_attempt.hpp"
+#include "actors/ring/ring_board.hpp"
+#include "actors/supervision/restart_policy.hpp"
+#include "base/log.hpp"
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::chrono::seconds steady{10}; ///< Who lived for so long starts afresh.
+
+/// To itself.
+struct MemberOutcome {
+  int attempt = 0;
+  std::size_t rank = 0;
+  detail::RawOutcome outcome;
+};
+/// Its job is no more.
+struct MemberEnded {
+  int attempt = 0;
+  std::size_t rank = 0;
+};
+struct GiveUpWaiting {
+  int attempt = 0;
+};
+struct StartAttempt {};
+
+} // namespace
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::MemberOutcome)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::MemberEnded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::GiveUpWaiting)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartAttempt)
+
+namespace fiber::actors {
+namespace {
+
+class MemberSink final : public ResultSink {
+public:
+  MemberSink(caf::actor ring, int attempt, std::size_t rank)
+    : ring_(std::move(ring)), attempt_(attempt), rank_(rank) {}
+  void deliver(std::vector<Completion> completions) override {
+    for (auto& each : completions)
+      caf::anon_send(ring_, MemberOutcome{attempt_, rank_, std::move(each.outcome)});
+  }
+
+private:
+  const caf::actor ring_;
+  const int attempt_;
+  const std::size_t rank_;
+};
+
+struct RingState {
+  static constexpr const char* name = "fiber.ring";
+  using Fate = RingAttempt::Fate;
+
+  explicit RingState(caf::event_based_actor* self) : self(self) {}
+  /// However it ends, nobody waits on, and no job goes on.
+  ~RingState() {
+    for (auto& job : jobs)
+      if (job)
+        caf::anon_send_exit(job, caf::exit_reason::user_shutdown);
+    fail(std::make_exception_ptr(Closed("the session has ended")));
+  }
+
+  caf::behavior make_behavior(RingSettings with) {
+    settings = std::move(with);
+    self->set_exit_handler([this](caf::exit_msg& message) {
+      leaving = true;
+      fail(std::make_exception_ptr(Closed("the session has ended")));
+      for (auto& job : jobs)
+        if (job)
+          self->send_exit(job, message.reason);
+      if (running == 0)
+        self->quit();
+    });
+    start();
+    return {
+      [this](MemberOutcome& member) {
+        if (member.attempt == number)
+          heard(member);
+      },
+      [this](const MemberEnded& member) { ended(member); },
+      [this](GiveUpWaiting message) {
+        if (message.attempt != number || !attempt)
+          return;
+        attempt->give_up_waiting();
+        judge();
+      },
+      [this](StartAttempt) {
+        if (!leaving)
+          start();
+      },
+    };
+  }
+
+  void start() {
+    ++number;
+    patient = over = false;
+    streak.started(Clock::now());
+    attempt.emplace(settings.size);
+    jobs.assign(settings.size, nullptr);
+    try {
+      board = open_ring_board(settings.objects, settings.size);
+    } catch (const Closed&) { // Our own end is on its way.
+      fail(std::current_exception());
+      return self->quit();
+    }
+    auto me = caf::actor_cast<caf::actor>(self);
+    for (std::size_t rank = 0; rank < settings.size; ++rank) {
+      RingPlace place{rank, number, board};
+      auto task =
+        settings.make_task(place, std::make_shared<MemberSink>(me, number, rank));
+      ++running;
+      jobs[rank] =
+        settings.start_job(self, place, std::move(task), [me, attempt = number, rank] {
+          caf::anon_send(me, MemberEnded{attempt, rank});
+        });
+    }
+  }
+
+  void heard(MemberOutcome& member) {
+    if (!attempt)
+      return;
+    attempt->ended(member.rank, std::move(member.outcome));
+    if (attempt->wants_cause() && !std::exchange(patient, true))
+      self->delayed_send(self, settings.patience, GiveUpWaiting{number});
+    judge();
+  }
+
+  /// Once an attempt's fate is known the jobs end, one way or the other.
+  void judge() {
+    if (over || attempt->fate() == Fate::open)
+      return;
+    over = true;
+    if (attempt->fate() == Fate::done)
+      settings.end->set(
+        std::make_shared<RingEnd>(RingEnd{attempt->take_results(), nullptr}));
+    else
+      for (auto& job : jobs)
+        if (job)
+          self->send(job, EndProcess{});
+    if (running == 0)
+      conclude();
+  }
+
+  void ended(const MemberEnded& member) {
+    --running;
+    jobs[member.rank] = nullptr;
+    if (running > 0)
+      return;
+    if (leaving)
+      return self->quit();
+    if (over)
+      return conclude();
+    attempt->give_up_waiting(); // Nobody is left to tell.
+    judge();
+  }
+
+  /// All jobs have ended, and why is known.
+  void conclude() {
+    board = nullptr;
+    if (attempt->fate() == Fate::done)
+      return self->quit();
+    if (attempt->fate() != Fate::lost) {
+      fail(attempt->error());
+      return self->quit();
+    }
+    losses.push_back({attempt->rank(), attempt->error()});
+    auto restarts = losses.size() - 1;
+    auto most = settings.max_restarts;
+    if (most >= 0 && restarts >= static_cast<std::size_t>(most)) {
+      fail(ring_lost(settings.name, losses));
+      return self->quit();
+    }
+    if (most < 0)
+      losses.clear(); // Nobody will ask for them.
+    auto wait = dice.wait(streak.failed(Clock::now(), steady));
+    log().warn("{} lost rank {} and starts again", settings.name, attempt->rank());
+    self->delayed_send(self, wait, StartAttempt{});
+  }
+
+  void fail(std::exception_ptr error) {
+    if (settings.end)
+      settings.end->set(std::make_shared<RingEnd>(RingEnd{{}, std::move(error)}));
+  }
+
+  using Clock = std::chrono::steady_clock;
+
+  caf::event_based_actor* self;
+  RingSettings settings;
+  int number = 0; ///< Of the attempt, from 1.
+  std::optional<RingAttempt> attempt;
+  std::shared_ptr<ObjectHandle> board; ///< Of the attempt.
+  std::vector<caf::actor> jobs;        ///< By rank; null: it has ended.
+  std::size_t running = 0;             ///< Jobs that have not ended.
+  bool patient = false;                ///< Somebody waits for a cause.
+  bool over = false;                   ///< The attempt's fate is known, and was acted on.
+  bool leaving = false;                ///< The session ends.
+  std::vector<RingLoss> losses;
+  FailureStreak streak;
+  BackoffDice dice{Backoff{}, std::random_device()()};
+};
+
+} // namespace
+
+caf::actor spawn_ring(caf::actor_system& system, RingSettings settings) {
+  return system.spawn(
+    [](caf::stateful_actor<RingState>* self, const RingSettings& with) {
+      return self->state.make_behavior(with);
+    },
+    std::move(settings));
+}
+
+} // namespace fiber::actors

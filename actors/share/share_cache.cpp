@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/share/share_cache.hpp"
+
+#include <condition_variable>
+#include <utility>
+
+#include "actors/protocol/node_protocol.hpp"
+
+namespace fiber::actors {
+namespace {
+
+void tell(wire::Link& link, Op op, std::uint64_t id) {
+  Bytes head;
+  Writer writer(head);
+  write(writer, op, id);
+  link.send(task_stream, std::move(head));
+}
+
+} // namespace
+
+/// The bytes, once they are here.
+class ShareCache::Copy {
+public:
+  Copy(std::uint64_t id, std::shared_ptr<wire::Link> link, std::function<void()> awaited,
+       SharedMemory::Place place)
+    : id_(id), link_(std::move(link)), awaited_(std::move(awaited)), place_(place) {}
+
+  std::span<const std::byte> bytes() {
+    std::unique_lock lock(mutex_);
+    if (!asked_) {
+      asked_ = true;
+      if (place_.fd >= 0)
+        memory_ = SharedMemory::open(place_);
+      if (memory_)
+        there_ = true;
+      else
+        tell(*link_, Op::fetch, id_);
+    }
+    if (!there_)
+      awaited_();
+    changed_.wait(lock, [&] { return there_; });
+    if (missing_)
+      throw Error("a shared value is used after its last handle in the driver was gone");
+    return memory_ ? memory_->bytes() : fetched_.bytes();
+  }
+  void arrived(std::optional<Payload> bytes) {
+    {
+      std::lock_guard lock(mutex_);
+      there_ = true;
+      missing_ = !bytes;
+      if (bytes)
+        fetched_ = std::move(*bytes);
+    }
+    changed_.notify_all();
+  }
+  SharedMemory::Place place() const {
+    std::lock_guard lock(mutex_);
+    return place_;
+  }
+  /// It came without a place before.
+  void offer(const SharedMemory::Place& place) {
+    std::lock_guard lock(mutex_);
+    if (!asked_ && place_.fd < 0)
+      place_ = place;
+  }
+  wire::Link& link() const { return *link_; }
+
+  std::weak_ptr<Handle> handle; ///< Guarded by the cache's lock.
+
+private:
+  std::uint64_t id_;
+  std::shared_ptr<wire::Link> link_;
+  std::function<void()> awaited_;
+  SharedMemory::Place place_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool asked_ = false, there_ = false, missing_ = false;
+  Payload fetched_;
+  std::unique_ptr<SharedMemory> memory_;
+};
+
+/// Shared by all handles of this job; as long as it lives the driver keeps the value.
+class ShareCache::Handle final : public detail::SharedObject {
+public:
+  Handle(std::uint64_t id, std::shared_ptr<Copy> copy) : id_(id), copy_(std::move(copy)) {
+    tell(copy_->link(), Op::retain, id_);
+  }
+  ~Handle() override { tell(copy_->link(), Op::release, id_); }
+  std::uint64_t id() const override { return id_; }
+  std::span<const std::byte> bytes() override { return copy_->bytes(); }
+  void pack_place(Writer& writer) const override { writer.put(copy_->place()); }
+
+private:
+  std::uint64_t id_;
+  std::shared_ptr<Copy> copy_;
+};
+
+ShareCache& ShareCache::instance() {
+  static auto* cache =
+    new ShareCache; // Never destroyed: handles may be in static objects.
+  return *cache;
+}
+
+void ShareCache::connect(std::shared_ptr<wire::Link> link,
+                         std::function<void()> awaited) {
+  std::lock_guard lock(mutex_);
+  link_ = std::move(link);
+  awaited_ = std::move(awaited);
+}
+
+bool ShareCache::connected() const {
+  std::lock_guard lock(mutex_);
+  return link_ != nullptr;
+}
+
+std::shared_ptr<detail::SharedObject> ShareCache::handle(std::uint64_t id,
+                                                         Reader& reader) {
+  return handle(id, reader.get<SharedMemory::Place>());
+}
+
+std::shared_ptr<detail::SharedObject> ShareCache::hold(std::uint64_t id) {
+  return handle(id, SharedMemory::Place{});
+}
+
+std::shared_ptr<detail::SharedObject>
+ShareCache::handle(std::uint64_t id, const SharedMemory::Place& place) {
+  std::lock_guard lock(mutex_);
+  auto& copy = copies_[id];
+  if (!copy)
+    copy = std::make_shared<Copy>(id, link_, awaited_, place);
+  else
+    copy->offer(place);
+  auto handle = copy->handle.lock();
+  if (!handle) {
+    handle = std::make_shared<Handle>(id, copy);
+    copy->handle = handle;
+  }
+  return handle;
+}
+
+void ShareCache::arrived(Reader& reader, const Payload& whole) {
+  auto id = reader.get<std::uint64_t>();
+  auto found = reader.get<bool>();
+  auto bytes = reader.raw(reader.size());
+  auto from = static_cast<std::size_t>(bytes.data() - whole.bytes().data());
+  std::shared_ptr<Copy> copy;
+  {
+    std::lock_guard lock(mutex_);
+    if (auto entry = copies_.find(id); entry != copies_.end())
+      copy = entry->second;
+  }
+  if (copy)
+    copy->arrived(found ? std::optional(whole.slice(from, bytes.size())) : std::nullopt);
+}
+
+void ShareCache::freed(std::uint64_t id) {
+  std::shared_ptr<Copy> last;
+  std::lock_guard lock(mutex_);
+  if (auto entry = copies_.find(id); entry != copies_.end()) {
+    last = std::move(entry->second);
+    copies_.erase(entry);
+  }
+}
+
+} // namespace fiber::actors

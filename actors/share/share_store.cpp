@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/share/share_store.hpp"
+
+#include <array>
+#include <utility>
+
+#include "actors/share/shared_memory.hpp"
+#include "base/log.hpp"
+
+namespace fiber::actors {
+
+class ShareStore::Object final : public detail::SharedObject {
+public:
+  Object(std::uint64_t id, std::weak_ptr<ShareStore> store, Bytes packed)
+    : id_(id), store_(std::move(store)), packed_(std::move(packed)) {}
+  Object(std::uint64_t id, std::weak_ptr<ShareStore> store,
+         std::span<const std::byte> array)
+    : id_(id), store_(std::move(store)), memory_(std::make_unique<SharedMemory>(array)) {}
+  ~Object() override {
+    if (auto store = store_.lock())
+      store->freed(id_);
+  }
+
+  std::uint64_t id() const override { return id_; }
+  std::span<const std::byte> bytes() override {
+    return memory_ ? memory_->bytes() : packed_;
+  }
+  void pack_place(Writer& writer) const override {
+    writer.put(memory_ ? memory_->place() : SharedMemory::Place{});
+  }
+
+private:
+  std::uint64_t id_;
+  std::weak_ptr<ShareStore> store_;
+  Bytes packed_;
+  std::unique_ptr<SharedMemory> memory_;
+};
+
+std::shared_ptr<ShareStore::Object> ShareStore::enter(std::shared_ptr<Object> object) {
+  std::lock_guard lock(mutex_);
+  entries_[object->id()].object = object;
+  return object;
+}
+
+std::shared_ptr<detail::SharedObject> ShareStore::add(Bytes packed,
+                                                      std::shared_ptr<const void> value) {
+  check_size(packed.size(), most_);
+  std::unique_lock lock(mutex_);
+  auto id = next_id_++;
+  lock.unlock();
+  auto object = std::make_shared<Object>(id, weak_from_this(), std::move(packed));
+  object->preset(std::move(value));
+  return enter(std::move(object));
+}
+
+std::shared_ptr<detail::SharedObject>
+ShareStore::add_array(std::span<const std::byte> bytes) {
+  std::unique_lock lock(mutex_);
+  auto id = next_id_++;
+  lock.unlock();
+  return enter(std::make_shared<Object>(id, weak_from_this(), bytes));
+}
+
+std::shared_ptr<detail::SharedObject> ShareStore::find(std::uint64_t id) {
+  std::lock_guard lock(mutex_);
+  auto entry = entries_.find(id);
+  return entry == entries_.end() ? nullptr : entry->second.object.lock();
+}
+
+std::size_t ShareStore::fetch(std::uint64_t id, wire::Link& link) {
+  auto object = find(id);
+  if (object && object->bytes().size() > most_) {
+    log().error("a shared array of {} bytes is too large to be sent: at most {} can be",
+                object->bytes().size(), most_);
+    object = nullptr;
+  }
+  Bytes head;
+  Writer writer(head);
+  write(writer, Op::shared);
+  constexpr std::array<std::byte, share_padding> padding{};
+  writer.raw(padding.data(), padding.size());
+  writer.put(id);
+  writer.put(object != nullptr);
+  if (!object) {
+    writer.size(0);
+    link.send(share_stream, std::move(head));
+    return 0;
+  }
+  auto bytes = object->bytes();
+  writer.size(bytes.size());
+  link.send(share_stream, std::move(head), Payload(object, bytes));
+  return bytes.size();
+}
+
+void ShareStore::retain(std::uint64_t id, std::uint64_t incarnation,
+                        std::weak_ptr<wire::Link> link) {
+  std::lock_guard lock(mutex_);
+  auto entry = entries_.find(id);
+  if (entry == entries_.end())
+    return;
+  auto object = entry->second.object.lock();
+  if (!object)
+    return;
+  entry->second.copies[incarnation] = std::move(link);
+  auto& retained = retained_[incarnation][id];
+  ++retained.count;
+  retained.object = std::move(object);
+}
+
+void ShareStore::release(std::uint64_t id, std::uint64_t incarnation) {
+  std::shared_ptr<Object> last; // Its end takes the lock again.
+  std::lock_guard lock(mutex_);
+  auto job = retained_.find(incarnation);
+  if (job == retained_.end())
+    return;
+  auto retained = job->second.find(id);
+  if (retained == job->second.end() || --retained->second.count > 0)
+    return;
+  last = std::move(retained->second.object);
+  job->second.erase(retained);
+}
+
+void ShareStore::job_gone(std::uint64_t incarnation) {
+  std::map<std::uint64_t, Retained> last;
+  std::lock_guard lock(mutex_);
+  if (auto job = retained_.find(incarnation); job != retained_.end()) {
+    last = std::move(job->second);
+    retained_.erase(job);
+  }
+  for (auto& [id, entry] : entries_)
+    entry.copies.erase(incarnation);
+}
+
+void ShareStore::freed(std::uint64_t id) {
+  std::map<std::uint64_t, std::weak_ptr<wire::Link>> copies;
+  {
+    std::lock_guard lock(mutex_);
+    auto entry = entries_.find(id);
+    if (entry == entries_.end())
+      return;
+    copies = std::move(entry->second.copies);
+    entries_.erase(entry);
+  }
+  for (auto& [incarnation, weak] : copies)
+    if (auto link = weak.lock()) {
+      Bytes head;
+      Writer writer(head);
+      write(writer, Op::freed, id);
+      link->send(task_stream, std::move(head));
+    }
+}
+
+} // namespace fiber::actors

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "actors/protocol/node_protocol.hpp"
+#include "fiber/bytes.hpp"
+#include "fiber/share.hpp"
+#include "wire/link.hpp"
+
+namespace fiber::actors {
+
+/// The driver's shared values: who holds each, and the jobs that have a copy to be freed.
+///
+/// A value lives while a handle of this process does (in packed arguments too) or a job
+/// has said that it retains it. Thread safety: any thread may call any member function.
+class ShareStore : public std::enable_shared_from_this<ShareStore> {
+public:
+  /// `most` is the longest value that may be sent.
+  explicit ShareStore(std::size_t most = most_value_bytes) : most_(most) {}
+
+  /// Throws Error if the value is too large to be sent.
+  std::shared_ptr<detail::SharedObject> add(Bytes packed,
+                                            std::shared_ptr<const void> value);
+  /// Copies `bytes` into sealed memory that other processes of this machine can map, so
+  /// that they may be more than can be sent.
+  std::shared_ptr<detail::SharedObject> add_array(std::span<const std::byte> bytes);
+  /// Null if it is freed.
+  std::shared_ptr<detail::SharedObject> find(std::uint64_t id);
+
+  // What jobs ask for.
+  /// Sends the value, or word that it can't be had; returns its size.
+  std::size_t fetch(std::uint64_t id, wire::Link& link);
+  void retain(std::uint64_t id, std::uint64_t incarnation,
+              std::weak_ptr<wire::Link> link);
+  void release(std::uint64_t id, std::uint64_t incarnation);
+  void job_gone(std::uint64_t incarnation);
+
+private:
+  class Object;
+  struct Entry {
+    std::weak_ptr<Object> object;
+    std::map<std::uint64_t, std::weak_ptr<wire::Link>> copies; ///< By incarnation.
+  };
+  struct Retained {
+    std::size_t count = 0;
+    std::shared_ptr<Object> object;
+  };
+
+  std::shared_ptr<Object> enter(std::shared_ptr<Object> object);
+  void freed(std::uint64_t id);
+
+  const std::size_t most_;
+  std::mutex mutex_;
+  std::uint64_t next_id_ = 1;
+  std::map<std::uint64_t, Entry> entries_;
+  std::map<std::uint64_t, std::map<std::uint64_t, Retained>>
+    retained_; ///< Incarnation, id.
+};
+
+} // namespace fiber::actors

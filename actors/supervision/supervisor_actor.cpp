@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/supervision/supervisor_actor.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/core/exit.hpp"
+#include "actors/supervision/restart_policy.hpp"
+#include "base/log.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// A wait or a stop limit is over.
+struct alarm_over {
+  std::uint64_t number;
+};
+
+} // namespace
+} // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::alarm_over)
+
+namespace fiber::actors {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A child is up (it has a handle), or down and due to start, or about to be erased.
+struct Child {
+  ChildSpec spec;
+  caf::actor handle;            // Empty while it is down.
+  bool asked_to_end = false;    // An exit message is on its way to `handle`.
+  bool to_be_stopped = false;   // By the strategy, or since the supervisor ends.
+  bool starting = false;        // It is up and has not announced itself.
+  bool must_start = false;      // Its first start has not yet succeeded.
+  std::uint64_t wait_alarm = 0; // Down and waiting for this alarm; 0: for nothing.
+  std::uint64_t kill_alarm = 0;
+  std::vector<caf::response_promise> removals; // If any: gone for good once it is down.
+  FailureStreak streak;
+  int starts = 0;
+  std::string last_error;
+};
+
+struct supervisor_state {
+  static constexpr const char* name = "fiber.supervisor";
+
+  explicit supervisor_state(caf::event_based_actor* ptr) : self(ptr) {}
+
+  /// However the supervisor ends, it leaves nobody behind and no request unanswered.
+  ~supervisor_state() {
+    for (auto& child : table) {
+      caf::anon_send_exit(child->handle, caf::exit_reason::kill);
+      for (auto& removal : child->removals)
+        removal.deliver(make_exit(ExitKind::lost, config.name + " was killed"));
+    }
+    for (auto& stopper : stoppers)
+      stopper.deliver(make_exit(ExitKind::lost, config.name + " was killed"));
+  }
+
+  caf::behavior make_behavior(SupervisorConfig from) {
+    config = std::move(from);
+    window.emplace(config.intensity, config.period);
+    dice.emplace(config.backoff, config.seed);
+    self->set_down_handler([this](caf::down_msg& down) { child_down(down); });
+    self->set_exit_handler([this](caf::exit_msg& exit) { asked_to_end(exit); });
+    for (auto& spec : std::exchange(config.children, {}))
+      std::ignore = add({std::move(spec)});
+    return {
+      [this](start_child& request) { return add(std::move(request)); },
+      [this](child_started) { announced(); },
+      [this](const stop_child& request) { return remove(request.name); },
+      [this](forgive) { forgive_all(); },
+      [this](limit_restarts limit) { window->allow(limit.intensity); },
+      [this](children) { return list(); },
+      [this](stop) { return stop_all(); },
+      [this](alarm_over alarm) { ring(alarm.number); },
+    };
+  }
+
+  // -- requests --
+
+  caf::result<ChildInfo> add(start_child request) {
+    if (ending)
+      return refusal("is stopping");
+    if (find(request.spec.name))
+      return refusal("has a child \"" + request.spec.name + "\" already");
+    auto child = std::make_shared<Child>();
+    child->spec = std::move(request.spec);
+    child->must_start = request.must_start;
+    table.push_back(child);
+    settle();
+    if (ending)
+      return refusal("is stopping: " + exit_text(reason));
+    if (find(child->spec.name) != child)
+      return make_exit(ExitKind::lost, child->last_error);
+    return info(*child);
+  }
+
+  caf::result<caf::unit_t> remove(const std::string& child_name) {
+    auto child = find(child_name);
+    if (!child)
+      return refusal("has no child \"" + child_name + "\"");
+    if (!child->handle) {
+      forget(child, {});
+      settle(); // Others may have waited for this one's turn.
+      return caf::unit;
+    }
+    auto promise = self->make_response_promise();
+    child->removals.push_back(promise);
+    ask_to_end(*child, false);
+    return promise;
+  }
+
+  void announced() {
+    auto child = find(caf::actor_cast<caf::actor_addr>(self->current_sender()));
+    if (!child)
+      return; // An earlier incarnation.
+    child->starting = child->must_start = false;
+    settle();
+  }
+
+  void forgive_all() {
+    window->forgive();
+    recent_exits.clear();
+    for (auto& child : table)
+      child->streak.forgive();
+  }
+
+  std::vector<ChildInfo> list() const {
+    std::vector<ChildInfo> result;
+    for (const auto& child : table)
+      result.push_back(info(*child));
+    return result;
+  }
+
+  caf::result<caf::unit_t> stop_all() {
+    auto promise = self->make_response_promise();
+    stoppers.push_back(promise);
+    end({});
+    settle();
+    return promise;
+  }
+
+  void asked_to_end(caf::exit_msg& exit) {
+    if (!exit.reason)
+      return; // An actor linked to this one is done: nothing to do with us.
+    end(std::move(exit.reason));
+    settle();
+  }
+
+  // -- what happens to children --
+
+  void child_down(const caf::down_msg& down) {
+    auto child = find(down.source);
+    if (!child)
+      return; // An earlier incarnation.
+    child->handle = nullptr;
+    child->kill_alarm = 0;
+    auto stopped = std::exchange(child->to_be_stopped, false);
+    child->asked_to_end = child->starting = false;
+    if (!child->removals.empty()) {
+      forget(child, down.reason);
+      for (auto& removal : child->removals)
+        removal.deliver(caf::unit);
+      child->removals.clear();
+    } else if (stopped) {
+      if (ending || child->spec.restart == Restart::temporary)
+        forget(child, down.reason);
+    } else {
+      judge(child, down.reason, true);
+    }
+    settle();
+  }
+
+  /// Decides what becomes of a child that ended or, if not `started`, could not be
+  /// started.
+  void judge(const std::shared_ptr<Child>& child, const caf::error& why, bool started) {
+    auto kind = exit_kind(why);
+    if (kind != ExitKind::planned)
+      child->last_error = exit_text(why);
+    if (child->must_start || !starts_again(child->spec.restart, kind)) {
+      forget(child, why);
+      return;
+    }
+    if (config.count_blameless || is_failure(kind)) {
+      if (!count_failure(*child, exit_text(why), started))
+        return;
+    } else {
+      child->streak.forgive();
+    }
+    stop_for_restart(child);
+  }
+
+  /// Counts, and sets the wait before the next start. False if that was one too many.
+  bool count_failure(Child& child, const std::string& why, bool started) {
+    auto now = self->clock().now();
+    note_exit(child.spec.name, why);
+    if (!window->add(now)) {
+      give_up(child);
+      return false;
+    }
+    auto wait = dice->wait(child.streak.failed(now, config.reset_after));
+    log().info("{}: child \"{}\" {}; starts again in {} ms", config.name, child.spec.name,
+               why, wait.count());
+    if (wait.count() > 0 ||
+        !started) // Others get their turn before it fails to start again.
+      child.wait_alarm = set_alarm(wait);
+    return true;
+  }
+
+  /// Marks those that the strategy restarts along with `failed`.
+  void stop_for_restart(const std::shared_ptr<Child>& failed) {
+    if (config.strategy == Strategy::one_for_one)
+      return;
+    auto first = config.strategy == Strategy::one_for_all
+                   ? table.begin()
+                   : std::find(table.begin(), table.end(), failed);
+    for (; first != table.end(); ++first)
+      (*first)->to_be_stopped = (*first)->handle != nullptr;
+  }
+
+  void give_up(const Child& child) {
+    auto text = "child \"" + child.spec.name + "\" of " + config.name + " failed; " +
+                std::to_string(window->count()) + " failures";
+    if (config.period)
+      text += " within " + std::to_string(config.period->count()) + " ms";
+    text += ", last:";
+    for (const auto& exit : recent_exits)
+      text += " [" + exit + "]";
+    log().error("{}: gives up: {}", config.name, text);
+    end(make_exit(ExitKind::escalated, std::move(text)));
+  }
+
+  /// Keeps the last five distinct exits, the latest last.
+  void note_exit(const std::string& child_name, const std::string& why) {
+    auto exit = child_name + ": " + why;
+    std::erase(recent_exits, exit);
+    recent_exits.push_back(std::move(exit));
+    if (recent_exits.size() > 5)
+      recent_exits.erase(recent_exits.begin());
+  }
+
+  void end(caf::error why) {
+    if (ending)
+      return;
+    ending = true;
+    reason = std::move(why);
+    std::erase_if(table, [](const auto& child) { return !child->handle; });
+    for (auto& child : table)
+      child->to_be_stopped = true;
+  }
+
+  void quit() {
+    ended = true;
+    for (auto& stopper : std::exchange(stoppers, {}))
+      stopper.deliver(caf::unit);
+    self->quit(reason);
+  }
+
+  // -- stopping and starting --
+
+  /// Goes on with what is to be stopped and, when all of that is down, to be started.
+  /// Every handler ends here.
+  void settle() {
+    do {
+      if (ended || stop_marked())
+        return;
+      if (ending) {
+        quit();
+        return;
+      }
+    } while (!start_due());
+  }
+
+  /// Stops the marked children in reverse order. True while any of them is up.
+  bool stop_marked() {
+    bool any = false;
+    auto again = !ending || is_restart_exit(reason) ||
+                 exit_kind(reason) == ExitKind::escalated; // By the one above.
+    for (auto i = table.rbegin(); i != table.rend(); ++i) {
+      if (!(*i)->to_be_stopped)
+        continue;
+      ask_to_end(**i, again);
+      any = true;
+      if (!config.stop_together)
+        break;
+    }
+    return any;
+  }
+
+  void ask_to_end(Child& child, bool to_start_again) {
+    if (std::exchange(child.asked_to_end, true))
+      return;
+    auto at_once = child.spec.stop_limit.count() <= 0;
+    auto again = to_start_again && child.spec.restart != Restart::temporary;
+    self->send_exit(child.handle, at_once ? caf::error(caf::exit_reason::kill)
+                                  : again ? restart_exit()
+                                          : caf::error(caf::exit_reason::user_shutdown));
+    if (!at_once && child.spec.stop_limit != ChildSpec::no_limit)
+      child.kill_alarm = set_alarm(child.spec.stop_limit);
+  }
+
+  /// Starts what is down and waits for nothing, in order. False if a start failed, which
+  /// may have left something to be stopped.
+  bool start_due() {
+    auto waits = [](const auto& child) { return child->wait_alarm != 0; };
+    if (config.strategy == Strategy::one_for_all && std::ranges::any_of(table, waits))
+      return true;
+    for (auto& child : table) {
+      if (!child->handle && !waits(child) && !start(std::shared_ptr(child)))
+        return false;
+      if ((waits(child) || child->starting) && config.strategy != Strategy::one_for_one)
+        return true; // What comes later needs this one.
+    }
+    return true;
+  }
+
+  /// A child that can't be started is judged like one that died at once.
+  bool start(const std::shared_ptr<Child>& child) {
+    try {
+      auto handle = child->spec.start(self);
+      if (!handle)
+        throw std::runtime_error("it returned no actor");
+      if (find(handle.address()))
+        throw std::runtime_error("it returned another child's actor");
+      self->monitor(handle);
+      child->handle = std::move(handle);
+      child->starting = child->spec.announces;
+      child->must_start = child->must_start && child->starting;
+      child->streak.started(self->clock().now());
+      ++child->starts;
+      return true;
+    } catch (const std::exception& e) {
+      judge(child,
+            make_exit(ExitKind::lost, std::string("could not be started: ") + e.what()),
+            false);
+    } catch (...) {
+      judge(child, make_exit(ExitKind::lost, "could not be started: unknown exception"),
+            false);
+    }
+    return false;
+  }
+
+  // -- the table and the clock --
+
+  std::shared_ptr<Child> find(const std::string& child_name) const {
+    auto i = std::ranges::find_if(
+      table, [&](const auto& child) { return child->spec.name == child_name; });
+    return i == table.end() ? nullptr : *i;
+  }
+
+  std::shared_ptr<Child> find(const caf::actor_addr& address) const {
+    auto i = std::ranges::find_if(table, [&](const auto& child) {
+      return child->handle && child->handle.address() == address;
+    });
+    return i == table.end() ? nullptr : *i;
+  }
+
+  void forget(const std::shared_ptr<Child>& child, const caf::error& why) {
+    std::erase(table, child);
+    if (child->spec.forgotten && !ending)
+      child->spec.forgotten(why);
+  }
+
+  static ChildInfo info(const Child& child) {
+    return {.name = child.spec.name,
+            .alive = static_cast<bool>(child.handle),
+            .restarts = std::max(0, child.starts - 1),
+            .last_error = child.last_error};
+  }
+
+  caf::error refusal(const std::string& why) const {
+    return make_exit(ExitKind::lost, config.name + " " + why);
+  }
+
+  std::uint64_t set_alarm(milliseconds wait) {
+    constexpr milliseconds year =
+      std::chrono::hours(24 * 365); // Far from what overflows.
+    if (wait.count() > 0)
+      self->delayed_send(self, std::min(wait, year), alarm_over{++alarms});
+    else
+      self->send(self, alarm_over{++alarms});
+    return alarms;
+  }
+
+  void ring(std::uint64_t number) {
+    for (auto& child : table) {
+      if (child->wait_alarm == number)
+        child->wait_alarm = 0;
+      if (child->kill_alarm == number)
+        self->send_exit(child->handle, caf::exit_reason::kill);
+    }
+    settle();
+  }
+
+  caf::event_based_actor* self;
+  SupervisorConfig config;
+  std::optional<RestartWindow> window;
+  std::optional<BackoffDice> dice;
+  std::vector<std::shared_ptr<Child>> table; // In the order of their start.
+  std::vector<std::string> recent_exits;
+  std::vector<caf::response_promise> stoppers;
+  std::uint64_t alarms = 0;
+  bool ending = false; // Nothing starts any more; `reason` is why.
+  bool ended = false;
+  caf::error reason;
+};
+
+} // namespace
+
+caf::actor spawn_supervisor(caf::actor_system& system, SupervisorConfig config) {
+  // An argument, not a capture: CAF 0.17 binds a null reference for functions without
+  // arguments.
+  return system.spawn(
+    [](caf::stateful_actor<supervisor_state>* self, const SupervisorConfig& with) {
+      return self->state.make_behavior(with);
+    },
+    std::move(config));
+}
+
+} // namespace fiber::actors

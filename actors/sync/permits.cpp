@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "actors/sync/sync_object.hpp"
+
+namespace fiber::actors {
+namespace {
+
+/// So many may have it at a time; who has it is known by process alone. Nobody waits
+/// while a permit is free.
+class Permits final : public SyncObject {
+public:
+  Permits(SyncKind kind, std::uint64_t n)
+    : kind_(kind), most_(kind == SyncKind::semaphore ? UINT64_MAX : n), free_(n) {}
+
+  Replies asked(const Asker& who, const SyncRequest& request) override {
+    switch (request.op) {
+    case SyncOp::acquire: {
+      Replies replies;
+      waiting_.push_back(who);
+      settle(replies);
+      return replies;
+    }
+    case SyncOp::try_acquire:
+      if (free_ == 0)
+        return {value(who, 0)};
+      hand_out(who.process);
+      return {value(who, 1)};
+    case SyncOp::release:
+      return release(who, kind_ == SyncKind::lock ? 1 : request.n);
+    default:
+      return refuse_op(who, kind_, request.op);
+    }
+  }
+
+  Replies cancel(const Asker& who) override {
+    if (std::erase(waiting_, who) == 0)
+      return {};
+    return {{who, Answer::cancelled}};
+  }
+
+  Replies gone(std::uint64_t process) override {
+    std::erase_if(waiting_, [&](auto& who) { return who.process == process; });
+    Replies replies;
+    take_back(process, UINT64_MAX);
+    settle(replies);
+    return replies;
+  }
+
+  std::vector<Asker> waiting() const override {
+    return {waiting_.begin(), waiting_.end()};
+  }
+
+private:
+  Replies release(const Asker& who, std::uint64_t n) {
+    if (n == 0)
+      return refuse(who, std::string("release() of no permit of ") + name_of(kind_));
+    std::uint64_t out = 0;
+    for (auto& [process, permits] : held_)
+      out += permits;
+    auto more = n > out ? n - out : 0; // That nobody has acquired.
+    if (more > most_ - free_ - out)
+      return refuse(who, why_not(n, out));
+    Replies replies{{who}};
+    n -= more;
+    free_ += more;
+    n -= take_back(who.process, n);
+    // Somebody else's: most likely of who has most.
+    while (n > 0) {
+      auto most = std::max_element(held_.begin(), held_.end(),
+                                   [](auto& a, auto& b) { return a.second < b.second; });
+      n -= take_back(most->first, n);
+    }
+    settle(replies);
+    return replies;
+  }
+
+  std::string why_not(std::uint64_t n, std::uint64_t out) const {
+    if (kind_ == SyncKind::lock)
+      return std::string("unlock() of ") + name_of(kind_) + " that nobody holds";
+    return "release() of " + std::to_string(n) + " of " + name_of(kind_) + " that has " +
+           std::to_string(most_) + ", of which " + std::to_string(out) +
+           (out == 1 ? " is acquired" : " are acquired");
+  }
+
+  /// Up to `n` of what that process has. Returns how many.
+  std::uint64_t take_back(std::uint64_t process, std::uint64_t n) {
+    auto known = held_.find(process);
+    if (known == held_.end())
+      return 0;
+    n = std::min(n, known->second);
+    free_ += n;
+    known->second -= n;
+    if (known->second == 0)
+      held_.erase(known);
+    return n;
+  }
+
+  void hand_out(std::uint64_t process) {
+    --free_;
+    ++held_[process];
+  }
+
+  void settle(Replies& replies) {
+    for (; free_ > 0 && !waiting_.empty(); waiting_.pop_front()) {
+      hand_out(waiting_.front().process);
+      replies.push_back({waiting_.front()});
+    }
+  }
+
+  const SyncKind kind_;
+  const std::uint64_t most_; ///< Those that are free and those that are held.
+  std::uint64_t free_;
+  std::map<std::uint64_t, std::uint64_t> held_; ///< By process; none has 0.
+  std::deque<Asker> waiting_;
+};
+
+} // namespace
+
+std::unique_ptr<SyncObject> new_permits(SyncKind kind, std::uint64_t n) {
+  return std::make_unique<Permits>(kind, n);
+}
+
+} // namespace fiber::actors

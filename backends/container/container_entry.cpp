@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/container/container_entry.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "backends/container/control_group.hpp"
+#include "backends/engine/errors.hpp"
+#include "base/log.hpp"
+
+namespace fiber::backends {
+
+namespace {
+
+// Layout: this, then the rest.
+struct StartHead {
+  std::array<char, 8> magic{'f', 'i', 'b', 'e', 'r', 'j', 'o', 'b'};
+  std::uint64_t boot = 0, keys = 0;
+};
+constexpr std::uint64_t longest = 64 << 20; // More than that nobody has sent.
+
+void read_all(void* data, std::size_t size) {
+  for (auto* at = static_cast<char*>(data); size > 0;) {
+    ssize_t got = ::read(STDIN_FILENO, at, size);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      throw engine_error("read start message", errno);
+    if (got == 0)
+      throw EngineError("read start message", 0, "stdin ended; the driver is gone");
+    at += got;
+    size -= static_cast<std::size_t>(got);
+  }
+}
+
+bool has_threads() {
+  std::error_code error;
+  std::filesystem::directory_iterator tasks("/proc/self/task", error);
+  return !error && std::distance(begin(tasks), end(tasks)) > 1;
+}
+
+/// A runtime may leave unread what is in the pipe when the container ends.
+void await_readers() {
+  constexpr auto limit = std::chrono::seconds(2);
+  auto end = std::chrono::steady_clock::now() + limit;
+  for (int unread = 0; ::ioctl(STDOUT_FILENO, FIONREAD, &unread) == 0 && unread > 0 &&
+                       std::chrono::steady_clock::now() < end;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+/// What the first process of a container has to do, until the job has ended; then the
+/// kernel ends whatever else is in the container. Ends as the job did.
+[[noreturn]] void stay_as_first(pid_t job, const sigset_t& all) {
+  auto before = out_of_memory_kills();
+  for (;;) {
+    int signal = 0;
+    if (::sigwait(&all, &signal) != 0)
+      continue;
+    if (signal != SIGCHLD) {
+      ::kill(job, signal);
+      continue;
+    }
+    int status = 0;
+    for (pid_t ended = 0; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (ended != job)
+        continue;
+      if (auto now = out_of_memory_kills();
+          WIFSIGNALED(status) && before && now && *now > *before)
+        ::dprintf(STDOUT_FILENO, "%s\n", out_of_memory_words);
+      await_readers();
+      ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    }
+  }
+}
+
+void leave_first_process_behind() {
+  if (::getpid() != 1)
+    return;
+  if (has_threads()) {
+    log().warn("threads run before fiber::init: the job is its container's first process "
+               "itself, and nobody collects orphans");
+    return;
+  }
+  sigset_t all, before;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  std::fflush(nullptr); // Or it is written twice.
+  pid_t job = ::fork();
+  if (job < 0)
+    throw engine_error("start the job", errno);
+  if (job > 0)
+    stay_as_first(job, all);
+  ::setpgid(0, 0);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+} // namespace
+
+std::string container_start(const JobSpec& spec) {
+  StartHead head;
+  head.boot = spec.boot.size();
+  head.keys = spec.keys.size();
+  std::string text(reinterpret_cast<const char*>(&head), sizeof head);
+  text.append(reinterpret_cast<const char*>(spec.boot.data()), spec.boot.size());
+  text.append(reinterpret_cast<const char*>(spec.keys.data()), spec.keys.size());
+  return text;
+}
+
+JobEntry enter_container() {
+  StartHead head;
+  read_all(&head, sizeof head);
+  if (head.magic != StartHead{}.magic || head.boot > longest || head.keys > longest)
+    throw EngineError("read start message", 0,
+                      "stdin does not say what a job must know; only Fiber's docker "
+                      "backend sets FIBER_NODE=stdin");
+  JobEntry entry;
+  entry.boot.resize(head.boot);
+  entry.keys.resize(head.keys);
+  read_all(entry.boot.data(), entry.boot.size());
+  read_all(entry.keys.data(), entry.keys.size());
+  begin_container();
+  return entry;
+}
+
+void begin_container() {
+  ::dup2(STDOUT_FILENO, STDERR_FILENO);
+  UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!nothing || ::dup2(nothing.get(), STDIN_FILENO) < 0)
+    throw engine_error("close stdin", errno);
+  leave_first_process_behind();
+}
+
+} // namespace fiber::backends

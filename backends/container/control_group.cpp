@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/container/control_group.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace fiber::backends {
+
+// Lines such as "0::/user.slice/job" and "4:cpu,cpuacct:/job". A container may see the
+// names of the host's groups there, which do not exist for it: then the top is its own.
+std::vector<std::string> control_groups(const std::string& controller,
+                                        const std::string& root) {
+  std::vector<std::string> folders;
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    auto first = line.find(':'), second = line.find(':', first + 1);
+    if (second == line.npos)
+      continue;
+    auto named = line.substr(first + 1, second - first - 1);
+    auto group = line.substr(second + 1);
+    auto top = root + "/sys/fs/cgroup";
+    if (!named.empty()) { // Version 1.
+      if (("," + named + ",").find("," + controller + ",") == named.npos)
+        continue;
+      top += "/" + controller;
+    }
+    for (; group.starts_with('/') && group != "/"; group.resize(group.rfind('/')))
+      folders.push_back(top + group);
+    folders.push_back(top);
+  }
+  return folders;
+}
+
+std::optional<std::uint64_t> out_of_memory_kills(const std::string& root) {
+  const auto folders = control_groups("memory", root);
+  auto own = std::ranges::find_if(folders, [](const std::string& folder) {
+    std::error_code error;
+    return std::filesystem::exists(folder, error);
+  });
+  if (own == folders.end())
+    return {};
+  for (auto* name : {"/memory.events", "/memory.oom_control"}) { // Versions 2 and 1.
+    std::ifstream file(*own + name);
+    std::string key;
+    for (std::uint64_t count = 0; file >> key >> count;)
+      if (key == "oom_kill")
+        return count;
+  }
+  return {};
+}
+
+} // namespace fiber::backends

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/engine/child_exit.hpp"
+
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+namespace fiber::backends::local {
+
+namespace {
+
+bool gone(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (!std::getline(file, line))
+    return true;
+  auto state = line.rfind(") ");
+  return state == line.npos || line[state + 2] == 'Z' || line[state + 2] == 'X';
+}
+
+} // namespace
+
+// By number: glibc 2.36 declares its wrappers without C linkage.
+UniqueFd open_pidfd(int pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+Exit reap(int pid) {
+  siginfo_t ended{};
+  auto id = static_cast<id_t>(pid);
+  // Not WNOHANG: a traced process (a debugger, LeakSanitizer) is ours a moment later.
+  if (::waitid(P_PID, id, &ended, WEXITED | WNOWAIT) != 0)
+    return Exit::unknown("reaped by the program itself");
+  ::kill(-pid, SIGKILL);
+  ::waitid(P_PID, id, &ended, WEXITED);
+  return Exit::known(ended.si_code == CLD_EXITED ? ended.si_status : -ended.si_status);
+}
+
+void on_exit(Loop& loop, int pid, int pidfd, std::function<void()> f) {
+  if (pidfd >= 0) {
+    bool watched = loop.watch(pidfd, EPOLLIN, [&loop, pidfd, f](std::uint32_t) {
+      auto call = f; // Outlives the watch.
+      loop.unwatch(pidfd);
+      call();
+    });
+    if (watched)
+      return;
+  }
+  if (gone(pid))
+    return loop.post(std::move(f));
+  loop.after(std::chrono::milliseconds(20),
+             [&loop, pid, f = std::move(f)] { on_exit(loop, pid, -1, f); });
+}
+
+void send_signal(int pid, int pidfd, int signal) {
+  if (pidfd >= 0)
+    ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0);
+  else if (pid > 0)
+    ::kill(pid, signal);
+}
+
+} // namespace fiber::backends::local

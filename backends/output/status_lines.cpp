@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/output/status_lines.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+namespace fiber::backends {
+namespace {
+
+constexpr std::size_t usual_columns = 80, least_columns = 20;
+constexpr std::size_t most_printed = 1 << 20; ///< Bytes that wait.
+constexpr std::chrono::milliseconds patience{500}, look_again{50};
+/// Of the ECMA-48 control functions: the line is erased; one line up.
+constexpr std::string_view erase_line = "\r\x1b[2K", line_up = "\x1b[1A";
+
+bool can_move_the_cursor() {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) != 0 && kind != nullptr && *kind != '\0' &&
+         std::string_view(kind) != "dumb";
+}
+
+} // namespace
+
+StatusLines::StatusLines() : live_(can_move_the_cursor()) {}
+
+StatusLines::~StatusLines() {
+  end_line();
+  {
+    std::lock_guard lock(mutex_);
+    lines_.clear();
+    refresh();
+    ends_ = Clock::now() + patience;
+  }
+  changed_.notify_one();
+  if (thread_.joinable())
+    thread_.join();
+}
+
+std::size_t StatusLines::columns() const {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    return usual_columns;
+  return std::max<std::size_t>(size.ws_col, least_columns);
+}
+
+void StatusLines::show(std::vector<std::string> lines) {
+  std::lock_guard lock(mutex_);
+  lines_ = std::move(lines);
+  refresh();
+}
+
+void StatusLines::print(const std::string& line) {
+  std::lock_guard lock(mutex_);
+  if (unsent_.size() + printed_.size() > most_printed)
+    ++left_out_;
+  else
+    printed_ += line + "\n";
+  refresh();
+}
+
+std::optional<std::size_t> StatusLines::write(StderrWriter& writer,
+                                              std::string_view text) {
+  std::lock_guard lock(mutex_);
+  if (lent_)
+    return std::nullopt;
+  std::size_t written = 0;
+  if (clear()) {
+    written = writer.write(text);
+    if (written > 0)
+      in_a_line_ = text[written - 1] != '\n';
+    draw();
+  }
+  catch_up();
+  return written;
+}
+
+void StatusLines::end_line() {
+  std::lock_guard lock(mutex_);
+  if (std::exchange(in_a_line_, false))
+    unsent_ += '\n';
+  refresh();
+}
+
+void StatusLines::above(const std::function<void()>& write) {
+  std::lock_guard turn(above_);
+  struct Loan {
+    explicit Loan(StatusLines& of) : lines(of) {
+      std::unique_lock lock(lines.mutex_);
+      while (!lines.clear())
+        lines.await_terminal(lock);
+      lines.lent_ = true;
+    }
+    ~Loan() { // However `write` ends.
+      std::lock_guard lock(lines.mutex_);
+      lines.lent_ = false;
+      lines.refresh();
+    }
+    StatusLines& lines;
+  } loan(*this);
+  write();
+}
+
+/// Shows what is to be shown, now or as soon as stderr takes it.
+void StatusLines::refresh() {
+  if (lent_)
+    return;
+  if (clear())
+    draw();
+  catch_up();
+}
+
+/// Leaves to the thread what nobody else will come back for.
+void StatusLines::catch_up() {
+  if (!is_behind())
+    return;
+  try {
+    if (!thread_.joinable())
+      thread_ = std::thread([this] { run(); });
+  } catch (
+    const std::system_error&) { // No thread is left: whoever writes next tries again.
+    return;
+  }
+  changed_.notify_one();
+}
+
+/// Whether there is such.
+bool StatusLines::is_behind() const {
+  return !lent_ && (!unsent_.empty() || (!printed_.empty() && !in_a_line_));
+}
+
+void StatusLines::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (ends_ && (!is_behind() || Clock::now() >= *ends_))
+      return;
+    if (!is_behind()) {
+      changed_.wait(lock);
+      continue;
+    }
+    await_terminal(lock);
+    auto before = unsent_.size();
+    refresh();
+    if (is_behind() && unsent_.size() >= before) // It is not what it seems.
+      changed_.wait_for(lock, look_again);
+  }
+}
+
+/// Not for long, and without the lock.
+void StatusLines::await_terminal(std::unique_lock<std::mutex>& lock) {
+  pollfd ready{writer_.fd(), POLLOUT, 0};
+  lock.unlock();
+  ::poll(&ready, 1, static_cast<int>(look_again.count()));
+  lock.lock();
+}
+
+/// Takes the lines away. False if stderr does not take that now.
+bool StatusLines::clear() {
+  for (; drawn_ > 0; --drawn_)
+    unsent_.append(erase_line).append(drawn_ > 1 ? line_up : "");
+  return flush();
+}
+
+void StatusLines::draw() {
+  if (in_a_line_ || !unsent_.empty())
+    return; // Whoever began that line comes again.
+  unsent_ = std::exchange(printed_, {});
+  if (auto lines = std::exchange(left_out_, 0); lines > 0)
+    unsent_.append("(")
+      .append(std::to_string(lines))
+      .append(" lines were left out here)\n");
+  if (live_) {
+    auto most = columns() - 1; // A line that wraps would be two.
+    for (auto& line : lines_)
+      unsent_.append(drawn_++ > 0 ? "\n" : "").append(line, 0, most);
+  }
+  flush();
+}
+
+bool StatusLines::flush() {
+  unsent_.erase(0, writer_.write(unsent_));
+  return unsent_.empty();
+}
+
+} // namespace fiber::backends

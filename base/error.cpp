@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/error.hpp"
+
+#include <utility>
+
+#include "actors/crash/crash_stack.hpp"
+#include "base/failure.hpp"
+
+namespace fiber {
+namespace {
+
+std::string thrown_text(const Failure& failure) {
+  return " threw " + failure.type +
+         (failure.type.empty() || failure.what.empty() ? "" : ": ") + failure.what;
+}
+
+std::string remote_text(const Failure& failure, std::size_t index, int attempt,
+                        const std::string& job, const std::string& what) {
+  auto where = what + " " + std::to_string(index) + " (attempt " +
+               std::to_string(attempt) + (job.empty() ? "" : ", job " + job) + ")";
+  return where + thrown_text(failure);
+}
+
+std::string exit_text(int exit) {
+  if (exit == WorkerLost::exit_unknown)
+    return "exit unknown";
+  return exit < 0 ? "signal " + std::to_string(-exit)
+                  : "exit code " + std::to_string(exit);
+}
+
+std::string lost_text(std::size_t index, int attempts, const std::vector<int>& exits,
+                      const std::string& reason) {
+  auto text = "task " + std::to_string(index) + " lost its worker in each of " +
+              std::to_string(attempts) + (attempts == 1 ? " run" : " runs") + " (";
+  for (std::size_t i = 0; i < exits.size(); ++i)
+    text += (i > 0 ? ", " : "") + exit_text(exits[i]);
+  return text + ")" + (reason.empty() ? "" : "; last: " + reason);
+}
+
+} // namespace
+
+RemoteError::RemoteError(Failure failure, std::size_t index, int attempt, std::string job,
+                         const std::string& what)
+  : Error(remote_text(failure, index, attempt, job, what)),
+    failure_(std::make_shared<const Failure>(std::move(failure))), index_(index),
+    attempt_(attempt), job_(std::move(job)) {}
+
+RemoteError::RemoteError(Failure failure)
+  : Error("the call" + thrown_text(failure)),
+    failure_(std::make_shared<const Failure>(std::move(failure))), index_(0),
+    attempt_(1) {}
+
+void RemoteError::rethrow_original() const {
+  actors::rethrow(*failure_);
+  throw *this;
+}
+
+WorkerLost::WorkerLost(std::size_t index, int attempts, std::vector<int> exits,
+                       std::string reason, LastWords last)
+  : Error(lost_text(index, attempts, exits, reason)), index_(index), attempts_(attempts),
+    exits_(std::move(exits)), reason_(std::move(reason)), last_(std::move(last)) {}
+
+WorkerLost::WorkerLost(const std::string& text, int exit, std::string reason,
+                       LastWords last)
+  : Error(text), index_(0), attempts_(1), exits_{exit}, reason_(std::move(reason)),
+    last_(std::move(last)) {}
+
+WorkerLost::WorkerLost(const std::string& text, std::size_t index, std::vector<int> exits,
+                       std::string reason, LastWords last)
+  : Error(text), index_(index), attempts_(static_cast<int>(exits.size())),
+    exits_(std::move(exits)), reason_(std::move(reason)), last_(std::move(last)) {}
+
+const char* WorkerLost::what() const noexcept {
+  if (last_.stack)
+    try {
+      return last_.stack->below(Error::what()).c_str();
+    } catch (...) { // The sentence alone, then.
+    }
+  return Error::what();
+}
+
+const std::string& WorkerLost::stack() const {
+  static const std::string unknown;
+  return last_.stack ? last_.stack->text() : unknown;
+}
+
+BackendError::BackendError(std::string operation, int status, std::string detail)
+  : Error(operation + ": " + detail), operation_(std::move(operation)), status_(status),
+    detail_(std::move(detail)) {}
+
+ConfigError::ConfigError(std::string key, std::string place, std::string valid,
+                         const std::string& problem)
+  : Error(key + " in " + place + ": " + problem + "; valid: " + valid),
+    key_(std::move(key)), place_(std::move(place)), valid_(std::move(valid)) {}
+
+} // namespace fiber

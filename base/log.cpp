@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.hpp"
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+
+namespace fiber {
+namespace {
+
+/// The logger's only sink, for good: spdlog's list of them may not change while somebody
+/// logs.
+class Switch final : public spdlog::sinks::sink {
+public:
+  explicit Switch(std::vector<spdlog::sink_ptr> own) : own_(std::move(own)) {}
+
+  const std::vector<spdlog::sink_ptr>& own() const { return own_; }
+  void set(spdlog::sink_ptr to) {
+    std::lock_guard lock(mutex_);
+    to_.swap(to); // What was there goes without the lock.
+  }
+
+  void log(const spdlog::details::log_msg& record) override {
+    if (auto to = current()) {
+      to->log(record);
+      return;
+    }
+    for (auto& sink : own_)
+      if (sink->should_log(record.level))
+        sink->log(record);
+  }
+  void flush() override {
+    if (auto to = current()) {
+      to->flush();
+      return;
+    }
+    for (auto& sink : own_)
+      sink->flush();
+  }
+  void set_pattern(const std::string& pattern) override {
+    set_formatter(std::make_unique<spdlog::pattern_formatter>(pattern));
+  }
+  void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
+    for (auto& sink : own_)
+      sink->set_formatter(formatter->clone());
+    if (auto to = current())
+      to->set_formatter(std::move(formatter));
+  }
+
+private:
+  spdlog::sink_ptr current() {
+    std::lock_guard lock(mutex_);
+    return to_;
+  }
+
+  const std::vector<spdlog::sink_ptr> own_;
+  std::mutex mutex_; ///< Not held while a sink is at work: that may wait for its file.
+  spdlog::sink_ptr to_;
+};
+
+struct Log {
+  std::shared_ptr<spdlog::logger> logger;
+  std::shared_ptr<Switch> sinks;
+  bool of_the_program;
+};
+
+const Log& the_log() {
+  static const Log log = [] {
+    auto logger = spdlog::get("fiber");
+    auto registered = logger != nullptr;
+    if (!registered) {
+      logger = spdlog::stderr_color_mt("fiber");
+      logger->set_pattern(log_pattern);
+    }
+    auto sinks = std::make_shared<Switch>(logger->sinks());
+    logger->sinks() = {sinks};
+    return Log{std::move(logger), std::move(sinks), registered};
+  }();
+  return log;
+}
+
+} // namespace
+
+spdlog::logger& log() {
+  return *the_log().logger;
+}
+
+const std::vector<spdlog::sink_ptr>& log_sinks() {
+  return the_log().sinks->own();
+}
+
+bool log_is_the_programs() {
+  return the_log().of_the_program;
+}
+
+void redirect_log(spdlog::sink_ptr to) {
+  the_log().sinks->set(std::move(to));
+}
+
+} // namespace fiber

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fiber/detail/packed_item.hpp"
+#include "fiber/detail/results.hpp"
+#include "fiber/value.hpp"
+
+// What queues and pipes have in common; theirs are the names to use.
+
+namespace fiber::detail {
+
+class ChannelCore;
+
+/// A value for a channel. `type`: what a receiver may ask for; empty where all items have
+/// the same.
+template <class T>
+PackedItem pack_item(std::string_view type, const T& value) {
+  check_value<T>();
+  return PackedItem::of([&](Writer& writer) {
+    writer.text(type);
+    pack(writer, value);
+  });
+}
+
+/// An item that was got: it goes back if this process dies before the end of this.
+class TakenItem {
+public:
+  /// `index`: which of the items that answered the request.
+  TakenItem(std::shared_ptr<ChannelCore> from, std::uint64_t request, std::uint32_t index,
+            Payload bytes, KeptObjects kept)
+    : from_(std::move(from)), request_(request), index_(index), bytes_(std::move(bytes)),
+      kept_(std::move(kept)) {}
+  TakenItem(TakenItem&&) = default;
+  TakenItem& operator=(TakenItem&&) = delete;
+  TakenItem(const TakenItem&) = delete;
+  TakenItem& operator=(const TakenItem&) = delete;
+  ~TakenItem();
+
+  template <class T>
+  T unpack_as() const {
+    Reader reader(bytes_.bytes());
+    return unpack<T>(reader);
+  }
+
+private:
+  std::shared_ptr<ChannelCore> from_; ///< Null when moved from.
+  std::uint64_t request_;
+  std::uint32_t index_;
+  Payload bytes_;
+  KeptObjects kept_; ///< What handles in it stand for.
+};
+
+/// One end of a channel: a handle, valid in any process of the session.
+class ChannelEnd {
+public:
+  using TimePoint = Results::Clock::time_point;
+
+  /// With a capacity a put returns when the item has room, else when it is on its way.
+  static ChannelEnd queue(std::optional<std::size_t> capacity);
+  /// The first one receives.
+  static std::pair<ChannelEnd, ChannelEnd> pipe(bool duplex);
+
+  /// These throw Closed at the end of the channel, of its home or of the session. With a
+  /// `limit`: false or nothing if it passed first.
+  bool put(PackedItem item, TimePoint limit) const;
+  /// Throws Error if the first item has another type.
+  std::optional<TakenItem> get(std::string_view type, TimePoint limit) const;
+  bool poll(TimePoint limit) const; ///< Whether get() would not wait.
+  bool join(TimePoint limit) const;
+  void task_done() const;
+  std::size_t size() const;
+  void close() const;
+
+  bool operator==(const ChannelEnd& other) const;
+  void fiber_pack(Writer& writer) const;
+  static ChannelEnd fiber_unpack(Reader& reader);
+
+private:
+  explicit ChannelEnd(std::shared_ptr<ChannelCore> core) : core_(std::move(core)) {}
+
+  std::shared_ptr<ChannelCore> core_;
+};
+
+} // namespace fiber::detail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "fiber/detail/results.hpp"
+#include "fiber/value.hpp"
+
+// What locks, semaphores, events, conditions and barriers have in common; theirs are the
+// names to use.
+
+namespace fiber::detail {
+
+class SyncCore;
+
+template <class S>
+S open_sync(std::uint64_t n = 0, bool of_manager = false);
+
+enum class SyncKind : std::uint8_t {
+  lock,
+  rlock,
+  semaphore,         ///< n: how many may have it at first
+  bounded_semaphore, ///< n: how many may have it, ever
+  event,
+  condition,
+  barrier ///< n: how many parties
+};
+
+/// What is asked of one.
+enum class SyncOp : std::uint8_t {
+  // Of what can be held: all but events and barriers.
+  acquire,     ///< answered when the asker has it
+  try_acquire, ///< whether the asker has it now
+  release,     ///< n: how many permits
+  // Of events, conditions and barriers.
+  wait, ///< conditions: whether it was notified; barriers: the place in the arrival
+  // Of events.
+  set,
+  clear,
+  is_set,
+  // Of conditions.
+  notify, ///< n: how many
+  // Of barriers.
+  abort,
+  reset,
+  is_broken,
+  count_waiting
+};
+
+/// One of them, valid in any process of the session.
+class SyncHandle {
+public:
+  using TimePoint = Results::Clock::time_point;
+
+  /// A new one whose home is this process. Throws ConfigError if it can't have that `n`,
+  /// Closed without a session.
+  /// `of_manager`: of the session that a Manager made here belongs to, which in a job is
+  /// its own.
+  static SyncHandle open(SyncKind kind, std::uint64_t n = 0, bool of_manager = false);
+
+  /// These throw Closed at the end of its home or of the session, Error if it is refused.
+  bool acquire(TimePoint limit) const; ///< False: the limit passed first.
+  /// Releases what one thread holds. Does nothing at the end of the home or the session.
+  void unlock() const;
+  /// Nothing: the limit passed first.
+  std::optional<std::uint64_t> wait(TimePoint limit) const;
+  /// What does not wait.
+  std::uint64_t call(SyncOp op, std::uint64_t n = 0) const;
+
+  std::uint64_t n() const; ///< As in open().
+  bool operator==(const SyncHandle& other) const;
+  void fiber_pack(Writer& writer) const;
+  /// Throws Error if it is of another kind.
+  static SyncHandle unpack(Reader& reader, SyncKind kind);
+
+private:
+  explicit SyncHandle(std::shared_ptr<SyncCore> core) : core_(std::move(core)) {}
+
+  std::shared_ptr<SyncCore> core_;
+};
+
+/// A handle as users have it, of class `Derived`.
+template <class Derived, SyncKind kind>
+class SyncValue {
+public:
+  /// Whether both stand for the same one.
+  bool operator==(const SyncValue&) const = default;
+  void fiber_pack(Writer& writer) const { handle_.fiber_pack(writer); }
+  static Derived fiber_unpack(Reader& reader) {
+    return Derived(SyncHandle::unpack(reader, kind));
+  }
+
+protected:
+  template <class S>
+  friend S open_sync(std::uint64_t n, bool of_manager);
+  static constexpr SyncKind sync_kind = kind;
+
+  explicit SyncValue(SyncHandle handle) : handle_(std::move(handle)) {}
+
+  SyncHandle handle_;
+};
+
+/// A new `S` whose home is this process: open_sync<Lock>(). As SyncHandle::open().
+template <class S>
+S open_sync(std::uint64_t n, bool of_manager) {
+  return S(SyncHandle::open(S::sync_kind, n, of_manager));
+}
+
+} // namespace fiber::detail

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "actors/manager/object_job.hpp"
+#include "fiber/callable.hpp"
+
+namespace fiber::detail {
+
+class Runtime;
+
+/// How the jobs of a manager or a supervisor's child start. `number` and `name` are as
+/// the trace shows them. Throws Closed.
+actors::ObjectJob::Start starter_of_object_jobs(Runtime& runtime,
+                                                const Resources& resources,
+                                                std::uint64_t number,
+                                                const std::string& name);
+
+} // namespace fiber::detail

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/detail/call_feed.hpp"
+
+#include <ctime>
+
+#include <algorithm>
+#include <utility>
+
+#include "libfiber/pool/feed_target.hpp"
+#include "libfiber/storage/digest.hpp"
+
+namespace fiber::detail {
+namespace {
+
+/// Tasks are handed over when so many have gathered, or so many bytes, or when some have
+/// waited for about this long.
+constexpr std::size_t batch_tasks = 256;
+constexpr std::size_t batch_bytes = 64 * 1024;
+constexpr std::int64_t batch_ns = 2'000'000;
+/// Bytes of arguments of unfinished tasks that a call with a window has at most.
+constexpr std::size_t window_bytes = 64 * 1024 * 1024;
+
+thread_local KeepScope* innermost = nullptr;
+
+/// Cheap, and good to a few milliseconds.
+std::int64_t coarse_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::size_t window_of(std::size_t bytes, std::size_t tasks, std::size_t most) {
+  auto average = std::max<std::size_t>(1, bytes / std::max<std::size_t>(1, tasks));
+  return std::clamp<std::size_t>(window_bytes / average, 4, most);
+}
+
+} // namespace
+
+KeepScope::KeepScope() : outer_(innermost) {
+  innermost = this;
+}
+KeepScope::~KeepScope() {
+  innermost = outer_;
+}
+KeptObjects KeepScope::take() {
+  return std::exchange(kept_, {});
+}
+void KeepScope::keep(std::shared_ptr<const Held> object) {
+  if (innermost != nullptr)
+    innermost->kept_.push_back(std::move(object));
+}
+
+CallFeed::CallFeed(std::unique_ptr<Target> target) : target_(std::move(target)) {}
+CallFeed::CallFeed(CallFeed&&) noexcept = default;
+
+CallFeed::~CallFeed() {
+  if (!target_ || target_->ended())
+    return;
+  target_->results->cancel(); // Left by an exception: nobody wants the rest.
+  target_->end();
+}
+
+std::shared_ptr<Results> CallFeed::results() const {
+  return target_->results;
+}
+
+void CallFeed::expect(std::size_t tasks) {
+  expected_ = tasks;
+  target_->results->expect(tasks);
+}
+
+bool CallFeed::journalled() const {
+  return target_->journal != nullptr;
+}
+
+std::optional<bool> CallFeed::restore() {
+  auto& target = *target_;
+  target.compared = digest_of(compared_);
+  auto value = target.journal->find(added_, target.compared);
+  if (!value)
+    return std::nullopt;
+  if (!ends_.empty())
+    flush();
+  if (target.restored.empty())
+    target.oldest = coarse_now();
+  target.restored_now += value->size();
+  target.restored.push_back({added_++, {std::move(*value), nullptr}});
+  if (target.restored.size() < batch_tasks && target.restored_now < batch_bytes &&
+      coarse_now() - target.oldest <= batch_ns)
+    return false;
+  target.restore();
+  return true;
+}
+
+bool CallFeed::end_task(KeepScope& scope) {
+  actors::check_size(bytes_.size() - (ends_.empty() ? 0 : ends_.back()),
+                     target_->most_bytes);
+  if (ends_.empty()) {
+    target_->restore(); // Indices go up.
+    target_->oldest = coarse_now();
+  }
+  ends_.push_back(bytes_.size());
+  if (journalled())
+    target_->digests.push_back(target_->compared);
+  for (auto& object : scope.take())
+    kept_.push_back(std::move(object));
+  ++added_;
+  if (ends_.size() < batch_tasks && bytes_.size() < batch_bytes &&
+      coarse_now() - target_->oldest <= batch_ns)
+    return false;
+  flush();
+  return true;
+}
+
+void CallFeed::flush() {
+  target_->restore();
+  if (ends_.empty())
+    return;
+  auto more = to_come();
+  sent_ += ends_.size();
+  sent_bytes_ += bytes_.size();
+  auto next = reuse(bytes_.size());
+  next.clear();
+  target_->send(std::exchange(bytes_, std::move(next)), std::exchange(ends_, {}),
+                std::exchange(kept_, {}), more);
+  if (journalled())
+    target_->journal->wait_room();
+  if (!limited_)
+    return;
+  auto window = this->window();
+  if (added_ > window)
+    target_->results->wait_done(added_ - window, Results::forever);
+}
+
+void CallFeed::finish() {
+  flush();
+  target_->end();
+}
+
+/// After a batch that time has ended nothing is said: the next tasks may be long in
+/// coming.
+std::size_t CallFeed::to_come() const {
+  if (ends_.size() < batch_tasks && bytes_.size() < batch_bytes)
+    return 0;
+  auto left = expected_ - std::min(expected_, added_);
+  auto unfinished = added_ - std::min(added_, target_->results->done());
+  return std::min(left, window() - std::min(window(), unfinished));
+}
+
+std::size_t CallFeed::window() const {
+  auto most = target_->window_tasks;
+  // Results from the journal are there at once, in full.
+  return std::min(window_of(sent_bytes_, sent_, most),
+                  window_of(target_->restored_bytes, target_->restored_tasks, most));
+}
+
+bool CallFeed::wants(std::size_t taken) const {
+  return added_ - taken <= window() / 2;
+}
+bool CallFeed::full(std::size_t taken) const {
+  return added_ - taken >= window();
+}
+
+} // namespace fiber::detail

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/queue/channel_core.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "actors/objects/this_job.hpp"
+#include "actors/protocol/node_protocol.hpp"
+#include "base/demangle.hpp"
+#include "libfiber/session/runtime.hpp"
+
+namespace fiber::detail {
+namespace {
+
+constexpr std::uint32_t most_ahead = 1023;
+/// What one of several consumers may be sent ahead: what it takes in so much time. One
+/// that needs longer for an item gets none, as others could work on them meanwhile.
+constexpr std::chrono::microseconds no_time{200};
+constexpr std::chrono::microseconds longest_quick{25};
+constexpr std::chrono::nanoseconds shortest_quick{200};
+/// Whose home is the driver, and whose steps a ledger can record.
+constexpr std::uint64_t driver = 0;
+
+} // namespace
+// -- handles --
+
+std::uint8_t ChannelCore::Use::image() const {
+  return static_cast<std::uint8_t>((puts ? 1 : 0) + (gets ? 2 : 0) + (puts_wait ? 4 : 0));
+}
+
+ChannelCore::Use ChannelCore::Use::of(std::uint8_t image) {
+  return {(image & 1) != 0, (image & 2) != 0, (image & 4) != 0};
+}
+
+std::shared_ptr<ChannelCore>
+ChannelCore::of(const ObjectPlace& place,
+                const std::shared_ptr<actors::ObjectHandle>& held, Use use) {
+  auto core = held->users<ChannelCore>(
+    [&] { return std::shared_ptr<ChannelCore>(new ChannelCore(place, held, use)); });
+  held->on_told([weak = std::weak_ptr(core)](auto what, auto request, auto& body) {
+    if (auto known = weak.lock())
+      known->told(what, request, body);
+  });
+  return core;
+}
+
+ChannelCore::ChannelCore(const ObjectPlace& place,
+                         std::shared_ptr<actors::ObjectHandle> held, Use use)
+  : ObjectCore(place, std::move(held)), use_(use),
+    ledger_(place_.runtime || id().home != driver
+              ? nullptr
+              : place_.objects->ledger(place_.objects->self())) {}
+
+ChannelCore::~ChannelCore() {
+  while (!ahead_.empty())
+    give_back(ahead_.front().request);
+  while (!counts_.empty())
+    stop_counting(counts_.begin());
+  if (room_ > 0)
+    return_room();
+  if (told_lines_.empty() || !place_.objects->flush_now())
+    return; // The lines stay as they are: no item is worth to wait for here.
+  for (auto line : told_lines_)
+    ledger_->close(line);
+}
+
+std::vector<std::shared_ptr<ChannelCore>>
+ChannelCore::open(actors::Channel::Limits limits, actors::ChannelEnds ends) {
+  auto place = ObjectPlace::here();
+  auto handles = place.runtime ? place.runtime->open_channel(limits, ends)
+                               : actors::open_channel(*actors::ThisJob::get()->system,
+                                                      place.objects, limits, ends);
+  std::vector<std::shared_ptr<ChannelCore>> cores;
+  auto one_way = ends == actors::ChannelEnds::one_way;
+  for (auto& handle : handles) {
+    auto first = cores.empty();
+    Use use{.puts = !one_way || !first,
+            .gets = !one_way || first,
+            .puts_wait = limits.puts_wait};
+    cores.push_back(of(place, handle, use));
+  }
+  return cores;
+}
+
+void ChannelCore::pack(Writer& writer) const {
+  place_.pack(writer, held_, "a queue or a pipe");
+  writer.put(use_.image());
+}
+
+std::shared_ptr<ChannelCore> ChannelCore::unpack(Reader& reader) {
+  auto [place, held] = ObjectPlace::unpack(reader, "a queue or a pipe");
+  return of(place, held, Use::of(reader.get<std::uint8_t>()));
+}
+
+// -- requests --
+
+void ChannelCore::fail(const actors::ObjectAnswer& answer) const {
+  using actors::Answer;
+  Reader reader(answer.body.bytes());
+  if (answer.what == Answer::refused)
+    throw Error(reader.text());
+  fail_closed();
+}
+
+void ChannelCore::fail_closed() const {
+  place_.check_open();
+  throw Closed("the queue or pipe is closed, or the process that it lived in has ended");
+}
+
+bool ChannelCore::put(PackedItem item, Clock::time_point limit) {
+  if (!use_.puts)
+    throw Error("this end of the pipe only receives");
+  if (use_room(item) && (use_.puts_wait || enter_window(item, limit))) {
+    if (place_.objects->put(id(), item.bytes))
+      return true;
+    fail_closed();
+  }
+  if (!use_.puts_wait)
+    return send(actors::AskKind::put, std::move(item), limit);
+  auto asked = ask(actors::AskKind::put, std::move(item), limit);
+  if (asked && asked->answer.what != actors::Answer::done)
+    fail(asked->answer);
+  return asked.has_value();
+}
+
+std::optional<TakenItem> ChannelCore::get(std::string_view type,
+                                          Clock::time_point limit) {
+  check_gets();
+  place_.check_open();
+  if (auto item = take_ahead(type))
+    return item;
+  std::vector<std::size_t> told;
+  PackedItem body;
+  Writer writer(body.bytes);
+  writer.text(type);
+  if (id().home != place_.objects->self()) {
+    std::lock_guard lock(mutex_);
+    told.swap(told_lines_);
+    pace_.asks_again();
+    writer.put(most_ahead);
+    writer.put(pace_.quick());
+  }
+  auto asked = ask(actors::AskKind::get, std::move(body), limit,
+                   [self = std::static_pointer_cast<ChannelCore>(shared_from_this()),
+                    type](std::uint64_t request, auto& answer) {
+                     self->keep_ahead(request, type, answer);
+                   });
+  for (auto line : told) // The home has read what was told before.
+    ledger_->close(line);
+  if (!asked)
+    return std::nullopt;
+  {
+    std::lock_guard lock(mutex_);
+    pace_.answered = Clock::now();
+    pace_.by = std::this_thread::get_id();
+  }
+  auto& answer = asked->answer;
+  if (answer.what == actors::Answer::value)
+    return TakenItem(std::static_pointer_cast<ChannelCore>(shared_from_this()),
+                     asked->request, 0, std::move(answer.body), std::move(answer.kept));
+  if (answer.what != actors::Answer::other_type)
+    fail(answer);
+  fail_type(Reader(answer.body.bytes()).text(), type);
+}
+
+void ChannelCore::fail_type(const std::string& is, std::string_view asked) {
+  throw Error("the next value is a " + actors::demangle(is.c_str()) + ", and a " +
+              actors::demangle(std::string(asked).c_str()) +
+              " was asked for; it is still there");
+}
+
+// -- what was sent ahead --
+
+void ChannelCore::Pace::asks_again() {
+  if (items == 0 || by != std::this_thread::get_id())
+    return;
+  auto now = std::max<Clock::duration>((Clock::now() - answered) / items, shortest_quick);
+  // Up slowly: it may have been the scheduler.
+  of_each = of_each == Clock::duration::max() ? now : std::min(now, 4 * of_each);
+  items = 0;
+}
+
+std::uint32_t ChannelCore::Pace::quick() const {
+  if (of_each > longest_quick)
+    return 0;
+  return static_cast<std::uint32_t>(no_time / of_each);
+}
+
+std::optional<TakenItem> ChannelCore::take_ahead(std::string_view type) {
+  std::lock_guard lock(mutex_);
+  if (ahead_.empty())
+    return std::nullopt;
+  if (type != ahead_type_)
+    fail_type(ahead_type_, type);
+  auto first = std::move(ahead_.front());
+  ahead_.pop_front();
+  return TakenItem(std::static_pointer_cast<ChannelCore>(shared_from_this()),
+                   first.request, first.index, std::move(first.bytes), {});
+}
+
+void ChannelCore::keep_ahead(std::uint64_t request, std::string_view type,
+                             actors::ObjectAnswer& answer) {
+  if (answer.what == actors::Answer::value) {
+    if (answer.kept.empty())
+      begin_counting(request, 1);
+    std::lock_guard lock(mutex_);
+    pace_.items = 1;
+  }
+  if (answer.what != actors::Answer::values)
+    return;
+  try {
+    Reader reader(answer.body.bytes());
+    std::vector<Payload> items;
+    for (auto n = reader.size(); n > 0; --n) {
+      auto bytes = reader.raw(reader.size());
+      items.push_back(answer.body.slice(
+        static_cast<std::size_t>(bytes.data() - answer.body.bytes().data()),
+        bytes.size()));
+    }
+    begin_counting(request, items.size());
+    std::lock_guard lock(mutex_);
+    for (std::uint32_t i = 1; i < items.size(); ++i)
+      ahead_.push_back({request, i, std::move(items[i])});
+    pace_.items = items.size();
+    ahead_type_ = type;
+    answer.what = actors::Answer::value;
+    answer.body = std::move(items.at(0));
+  } catch (const std::exception&) { // Its home is out of its mind.
+    answer.what = actors::Answer::closed;
+  }
+}
+
+void ChannelCore::give_back(std::uint64_t request) {
+  auto first = std::numeric_limits<std::uint32_t>::max();
+  std::deque<Ahead> last;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(ahead_, [&](auto& item) {
+      if (item.request != request)
+        return false;
+      first = std::min(first, item.index);
+      last.push_back(std::move(item));
+      return true;
+    });
+    pace_.items -= std::min(pace_.items, last.size());
+    if (auto at = counts_.find(request); at != counts_.end()) {
+      at->second.items = std::min(at->second.items, first);
+      if (at->second.taken >= at->second.items)
+        stop_counting(at);
+    }
+  }
+  tell(request, actors::AskKind::give_back, first);
+}
+
+void ChannelCore::tell(std::uint64_t request, actors::AskKind what, std::uint32_t index,
+                       actors::Haste haste) const {
+  Bytes body;
+  if (index > 0)
+    Writer(body).put(index);
+  place_.objects->tell(id(), request, what, Payload(std::move(body)), haste);
+}
+
+void ChannelCore::begin_counting(std::uint64_t request, std::size_t items) {
+  if (auto line = ledger_ ? ledger_->open(request) : std::nullopt) {
+    std::lock_guard lock(mutex_);
+    counts_[request] = {.line = *line, .items = static_cast<std::uint32_t>(items)};
+  }
+}
+
+void ChannelCore::stop_counting(Counts::iterator of) {
+  auto& [request, count] = *of;
+  told_lines_.push_back(count.line);
+  tell(request, actors::AskKind::taken, count.taken, actors::Haste::soon);
+  counts_.erase(of);
+}
+
+void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
+  std::unique_lock lock(mutex_);
+  auto at = counts_.find(request);
+  if (at == counts_.end() || at->second.taken != index) {
+    if (at != counts_.end())
+      at->second.early.insert(index);
+    lock.unlock();
+    tell(request, actors::AskKind::took, index);
+    place_.objects->flush(id().home);
+    return;
+  }
+  auto& count = at->second;
+  do
+    ++count.taken;
+  while (count.early.erase(count.taken) > 0);
+  auto wanted = ledger_->take(count.line, count.taken);
+  if (count.taken >= count.items)
+    stop_counting(at);
+  else if (wanted)
+    tell(request, actors::AskKind::taken, count.taken);
+}
+
+// -- room --
+
+bool ChannelCore::use_room(const PackedItem& item) {
+  if (!ledger_ || !item.kept.empty() || item.bytes.size() > actors::most_recorded)
+    return false;
+  place_.check_open();
+  place_.check_may_wait();
+  if (!use_.puts_wait)
+    return true;
+  std::lock_guard lock(mutex_);
+  if (room_ == 0)
+    return false;
+  --room_;
+  return true;
+}
+
+void ChannelCore::return_room() {
+  std::size_t unused = 0;
+  {
+    std::lock_guard lock(mutex_);
+    unused = std::exchange(room_, 0);
+  }
+  tell(0, actors::AskKind::unused, static_cast<std::uint32_t>(unused));
+}
+
+void ChannelCore::told(actors::AskKind what, std::uint64_t request, const Payload& body) {
+  using actors::AskKind;
+  if (what == AskKind::recall)
+    return give_back(request);
+  if (what == AskKind::reclaim)
+    return return_room();
+  if (what == AskKind::shut)
+    return refuse_sends();
+  auto more = static_cast<std::size_t>(Reader(body.bytes()).get<std::uint64_t>());
+  if (!use_.puts_wait)
+    return leave_window(more);
+  std::lock_guard lock(mutex_);
+  room_ += more;
+}
+
+// -- the rest --
+
+void ChannelCore::check_gets() const {
+  if (!use_.gets)
+    throw Error("this end of the pipe only sends");
+}
+
+bool ChannelCore::poll(Clock::time_point limit) {
+  check_gets();
+  place_.check_open();
+  {
+    std::lock_guard lock(mutex_);
+    if (!ahead_.empty())
+      return true;
+  }
+  return ask(actors::AskKind::poll, {}, limit).has_value();
+}
+
+bool ChannelCore::join(Clock::time_point limit) {
+  auto asked = ask(actors::AskKind::join, {}, limit);
+  if (asked && asked->answer.what != actors::Answer::done)
+    fail(asked->answer);
+  return asked.has_value();
+}
+
+void ChannelCore::task_done() {
+  auto asked = ask(actors::AskKind::task_done, {}, Results::forever);
+  if (asked->answer.what != actors::Answer::done)
+    fail(asked->answer);
+}
+
+std::size_t ChannelCore::size() {
+  auto asked = ask(actors::AskKind::size, {}, Results::forever);
+  if (asked->answer.what != actors::Answer::value)
+    fail(asked->answer);
+  return static_cast<std::size_t>(
+    Reader(asked->answer.body.bytes()).get<std::uint64_t>());
+}
+
+void ChannelCore::close() {
+  place_.check_open();
+  place_.objects->settle_others(id().home);
+  place_.objects->tell(id(), 0, actors::AskKind::close);
+  refuse_sends();
+  if (ledger_ && use_.puts_wait)
+    return_room();
+  std::deque<Ahead> last;
+  std::lock_guard lock(mutex_);
+  if (!ahead_type_.empty()) // The end of a pipe: nothing can be received any more.
+    last.swap(ahead_);
+}
+
+} // namespace fiber::detail

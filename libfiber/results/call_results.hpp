@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "actors/protocol/call.hpp"
+#include "fiber/detail/call_feed.hpp"
+#include "fiber/detail/results.hpp"
+#include "libfiber/monitor/progress.hpp"
+#include "libfiber/results/wait_point.hpp"
+#include "wire/leadership.hpp"
+
+namespace fiber::detail {
+
+/// Where the pool's actor and the user's threads meet: takes outcomes, wakes who waits
+/// for them.
+class CallResults : public Results, public actors::ResultSink {
+public:
+  /// `cancel` tells the pool; the others are WaitPoint's.
+  CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel,
+              std::shared_ptr<wire::Leadership> leadership = nullptr);
+  ~CallResults() override;
+
+  /// Tells `line` of everything. Before the first task.
+  void show(std::shared_ptr<Progress::Line> line) { line_ = std::move(line); }
+  /// How many tasks there will be.
+  void expect(std::size_t tasks) {
+    if (line_)
+      line_->expect(tasks);
+  }
+  /// No more will come.
+  void all_submitted();
+
+  void deliver(std::vector<actors::Completion> completions) override;
+  void add_submitted(std::size_t n);
+  /// Ends every task that has not ended: the pool is gone.
+  virtual void fail_missing(const std::exception_ptr& error);
+
+  std::size_t submitted() const override { return submitted_; }
+  std::size_t done() const override { return done_; }
+  bool wait_index(std::size_t index, Clock::time_point limit) override;
+  bool wait_done(std::size_t n, Clock::time_point limit) override;
+  RawOutcome at(std::size_t index) const override;
+  RawOutcome take(std::size_t index) override;
+  std::vector<RawOutcome> take_ready() override;
+  std::optional<std::pair<std::size_t, RawOutcome>> take_any() override;
+  void cancel() override { cancel_(); }
+  void on_end(std::function<void()> f) override;
+  std::unique_ptr<WaitPoint> wait_point() const override { return point_.another(); }
+
+private:
+  struct Entry {
+    bool there = false;
+    RawOutcome outcome;
+  };
+  void store(std::size_t index, RawOutcome outcome);
+  void tell_end(std::unique_lock<std::mutex>& lock);
+  void tell_progress(); ///< Under the lock.
+  bool has(std::size_t index) const {
+    return index < first_ ||
+           (index - first_ < entries_.size() && entries_[index - first_].there);
+  }
+
+  const Keep keep_;
+  const std::function<void()> cancel_;
+  std::atomic<std::size_t> submitted_{0};
+  std::atomic<std::size_t> done_{0};
+  WaitPoint point_;
+  std::deque<Entry> entries_; ///< By index, from first_ on; not used for as_they_come.
+  std::size_t first_ = 0;     ///< Those below were taken.
+  std::deque<std::pair<std::size_t, RawOutcome>> arrived_; ///< Only for as_they_come.
+  std::vector<std::function<void()>> on_end_;
+  std::shared_ptr<Progress::Line> line_; ///< Null if nobody watches.
+  bool all_submitted_ = false;
+};
+
+} // namespace fiber::detail

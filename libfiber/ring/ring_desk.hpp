@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <gloo/rendezvous/store.h>
+
+#include "actors/ring/ring_board.hpp"
+#include "fiber/ring_member.hpp"
+#include "libfiber/objects/object_core.hpp"
+
+namespace fiber::detail {
+
+/// The board of a member's ring (actors/ring/ring_board.hpp) as the member asks it, over the
+/// link to who made the ring. Throws actors::RingBroken if that has ended the ring.
+class RingDesk final : public ObjectCore {
+public:
+  static std::shared_ptr<RingDesk> of(const RingSeat& seat);
+
+  void set(const std::string& key, const std::vector<char>& value);
+  /// Waits until somebody has set it.
+  std::vector<char> get(const std::string& key);
+  /// Waits until all members are here.
+  void leave();
+
+private:
+  RingDesk(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> held)
+    : ObjectCore(std::move(place), std::move(held)) {}
+  Payload call(actors::RingOp op, const std::string& key,
+               const std::vector<char>& value = {});
+  [[noreturn]] void fail_closed() const override;
+};
+
+/// The same as Gloo asks it. A wait has no limit but the end of the attempt: a job may
+/// have to wait for its machine.
+class RingStore final : public gloo::rendezvous::Store {
+public:
+  explicit RingStore(std::shared_ptr<RingDesk> desk) : desk_(std::move(desk)) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    desk_->set(key, data);
+  }
+  std::vector<char> get(const std::string& key) override { return desk_->get(key); }
+  void wait(const std::vector<std::string>& keys) override {
+    for (auto& key : keys)
+      desk_->get(key);
+  }
+  void wait(const std::vector<std::string>& keys,
+            const std::chrono::milliseconds&) override {
+    wait(keys);
+  }
+
+private:
+  const std::shared_ptr<RingDesk> desk_;
+};
+
+} // namespace fiber::detail

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/ring/ring_link.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include <gloo/allgather.h>
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/rendezvous/hash_store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include "actors/objects/this_job.hpp"
+#include "actors/ring/ring_attempt.hpp"
+#include "fiber/error.hpp"
+#include "libfiber/ring/ring_math.hpp"
+#include "wire/error.hpp"
+#include "wire/own_address.hpp"
+
+namespace fiber::detail {
+namespace {
+
+/// A death is noticed by those who supervise the jobs; this is for what nobody notices.
+constexpr std::chrono::hours longest_wait{24};
+
+/// What send() may have under way when it returns.
+constexpr std::size_t most_messages = 64, most_bytes = std::size_t{64} << 20;
+
+constexpr std::uint64_t message_slot = std::uint64_t{0xf0} << 56,
+                        scatter_slot = std::uint64_t{0xf1} << 56;
+
+/// The one by which this job reaches its driver: others that it has to do with are there.
+std::string own_address(const RingSeat& seat) {
+  auto* job = actors::ThisJob::get();
+  if (seat.size == 1 || job == nullptr || job->driver_host.empty())
+    return "127.0.0.1";
+  auto host = wire::own_address_towards(job->driver_host);
+  if (seat.plaintext == 0 && !wire::is_loopback(host))
+    throw ConfigError("ring_plaintext", "the settings",
+                      "true, if nobody else can listen there",
+                      "a member of the ring would talk to the others from " + host +
+                        ", by Gloo, which does not encrypt");
+  return host;
+}
+
+/// Else to write to a member that was lost would end this one, as if it was lost too.
+void ignore_broken_pipes() {
+  struct sigaction now = {};
+  if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+    std::signal(SIGPIPE, SIG_IGN);
+}
+
+/// Older versions of Gloo take the store itself.
+template <class Context, class Device>
+void connect_all(Context& context, const std::shared_ptr<gloo::rendezvous::Store>& store,
+                 Device& device) {
+  if constexpr (requires { context.connectFullMesh(store, device); })
+    context.connectFullMesh(store, device);
+  else
+    context.connectFullMesh(*store, device);
+}
+
+} // namespace
+
+RingLink::RingLink(const RingSeat& seat)
+  : rank_(seat.rank), size_(seat.size), host_(own_address(seat)) {
+  if (size_ == 1)
+    return;
+  ignore_broken_pipes();
+  desk_ = RingDesk::of(seat);
+  try {
+    connect(std::make_shared<RingStore>(desk_));
+  } catch (const gloo::Exception& error) {
+    throw actors::RingBroken(error.what());
+  }
+}
+
+RingLink::~RingLink() = default;
+
+void RingLink::connect(const std::shared_ptr<gloo::rendezvous::Store>& store) {
+  auto device = gloo::transport::tcp::CreateDevice(host_.c_str());
+  auto context = std::make_shared<gloo::rendezvous::Context>(static_cast<int>(rank_),
+                                                             static_cast<int>(size_));
+  context->setTimeout(longest_wait);
+  connect_all(*context, store, device);
+  context_ = std::move(context);
+}
+
+const std::shared_ptr<gloo::rendezvous::Context>& RingLink::context() {
+  if (!context_) // Alone: nobody has needed one so far.
+    connect(std::make_shared<gloo::rendezvous::HashStore>());
+  return context_;
+}
+
+// -- the end --
+
+void RingLink::leave() {
+  if (desk_)
+    desk_->leave();
+}
+
+void RingLink::rethrow() {
+  try {
+    throw;
+  } catch (const gloo::IoException& error) { // Of what it has done by gloo().
+    throw actors::RingBroken(error.what());
+  } catch (...) {
+    if (broken_)
+      throw actors::RingBroken(*broken_);
+    throw;
+  }
+}
+
+template <class F>
+void RingLink::run(const char* what, F f) {
+  if (broken_)
+    fail(what, *broken_);
+  try {
+    f();
+  } catch (const gloo::IoException& error) {
+    broken_ = error.what();
+    fail(what, *broken_);
+  } catch (const gloo::Exception& error) {
+    throw Error(std::string(what) + " in a ring: " + error.what());
+  }
+}
+
+void RingLink::fail(const char* what, const std::string& why) {
+  throw WorkerLost(std::string(what) + " in a ring: the connection to another member " +
+                     "broke; let this out of the function, so that the ring can be "
+                     "formed again: " +
+                     why,
+                   rank_, {WorkerLost::exit_unknown}, why, {});
+}
+
+void RingLink::check_other(const char* what, std::size_t rank) const {
+  if (rank >= size_ || rank == rank_)
+    throw Error(std::string(what) + " rank " + std::to_string(rank) + " by rank " +
+                std::to_string(rank_) + " of a ring of " + std::to_string(size_) +
+                (rank == rank_ ? ": that is itself" : ": there is none"));
+}
+
+RingLink::Buffer RingLink::buffer(const void* data, std::size_t bytes) {
+  return context_->createUnboundBuffer(const_cast<void*>(data), bytes);
+}
+
+// -- collectives --
+
+void RingLink::barrier() {
+  if (size_ == 1)
+    return;
+  run("barrier", [&] {
+    gloo::BarrierOptions options(context_);
+    options.setTag(++tag_);
+    gloo::barrier(options);
+  });
+}
+
+void RingLink::broadcast(void* values, std::size_t bytes, std::size_t root) {
+  if (root >= size_)
+    throw Error("broadcast from rank " + std::to_string(root) + " of a ring of " +
+                std::to_string(size_) + ": there is none");
+  if (size_ == 1 || bytes == 0)
+    return;
+  run("broadcast", [&] {
+    gloo::BroadcastOptions options(context_);
+    options.setOutput(static_cast<char*>(values), bytes);
+    options.setRoot(static_cast<int>(root));
+    options.setTag(++tag_);
+    gloo::broadcast(options);
+  });
+}
+
+void RingLink::allreduce(void* values, std::size_t n, RingType type, RingOp op) {
+  if (size_ == 1 || n == 0)
+    return;
+  run("allreduce", [&] {
+    gloo::AllreduceOptions options(context_);
+    if (size_of(type) == sizeof(std::int32_t))
+      options.setOutput(static_cast<std::int32_t*>(values), n);
+    else
+      options.setOutput(static_cast<std::int64_t*>(values), n);
+    options.setReduceFunction(ring_reduce(type, op));
+    options.setTag(++tag_);
+    gloo::allreduce(options);
+  });
+  if (op == RingOp::mean)
+    divide(values, n, type, size_);
+}
+
+void RingLink::allgather(const void* values, std::size_t bytes, void* all) {
+  if (bytes == 0)
+    return;
+  if (size_ == 1) {
+    std::memcpy(all, values, bytes);
+    return;
+  }
+  run("allgather", [&] {
+    gloo::AllgatherOptions options(context_);
+    options.setInput(static_cast<char*>(const_cast<void*>(values)), bytes);
+    options.setOutput(static_cast<char*>(all), bytes * size_);
+    options.setTag(++tag_);
+    gloo::allgather(options);
+  });
+}
+
+/// Gloo has no such function for any number of members whose slots last. Each part goes
+/// once around, beginning behind its owner, and takes up the others' values.
+void RingLink::reduce_scatter(const void* values, std::size_t n, RingType type, RingOp op,
+                              void* part) {
+  if (n == 0)
+    return;
+  auto width = size_of(type);
+  if (size_ == 1) {
+    std::memcpy(part, values, n * width);
+    return;
+  }
+  auto* first = static_cast<const std::byte*>(values);
+  Bytes work(first, first + n * width);
+  Bytes heard(ring_part(n, size_, 0).n * width);
+  auto reduce = ring_reduce(type, op);
+  auto part_of = [&](std::size_t rank) { return ring_part(n, size_, rank % size_); };
+  run("reduce_scatter", [&] {
+    auto out = buffer(work.data(), work.size());
+    auto in = buffer(heard.data(), heard.size());
+    auto next = static_cast<int>((rank_ + 1) % size_);
+    auto last = static_cast<int>((rank_ + size_ - 1) % size_);
+    for (std::size_t step = 1; step < size_; ++step) {
+      auto gives = part_of(rank_ + size_ - step);
+      auto takes = part_of(rank_ + 2 * size_ - step - 1);
+      if (takes.n > 0)
+        in->recv(last, scatter_slot, 0, takes.n * width);
+      if (gives.n > 0)
+        out->send(next, scatter_slot, gives.first * width, gives.n * width);
+      if (takes.n > 0) {
+        in->waitRecv(context_->getTimeout());
+        auto* at = work.data() + takes.first * width;
+        reduce(at, at, heard.data(), takes.n);
+      }
+      if (gives.n > 0)
+        out->waitSend(context_->getTimeout());
+    }
+  });
+  auto own = part_of(rank_);
+  if (own.n == 0)
+    return;
+  std::memcpy(part, work.data() + own.first * width, own.n * width);
+  if (op == RingOp::mean)
+    divide(part, own.n, type, size_);
+}
+
+// -- between two --
+
+void RingLink::send(const void* values, std::size_t bytes, std::size_t to) {
+  check_other("send to", to);
+  if (bytes == 0)
+    return;
+  run("send", [&] {
+    for (; sent_.size() >= most_messages || sent_bytes_ > most_bytes; sent_.pop_front()) {
+      sent_.front().buffer->waitSend(context_->getTimeout());
+      sent_bytes_ -= sent_.front().bytes.size();
+    }
+    auto* first = static_cast<const std::byte*>(values);
+    auto& message = sent_.emplace_back(Message{Bytes(first, first + bytes), nullptr});
+    sent_bytes_ += bytes;
+    message.buffer = buffer(message.bytes.data(), bytes);
+    message.buffer->send(static_cast<int>(to), message_slot);
+  });
+}
+
+void RingLink::recv(void* values, std::size_t bytes, std::size_t from) {
+  check_other("recv from", from);
+  if (bytes == 0)
+    return;
+  run("recv", [&] {
+    auto in = buffer(values, bytes);
+    in->recv(static_cast<int>(from), message_slot);
+    in->waitRecv(context_->getTimeout());
+  });
+}
+
+} // namespace fiber::detail

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gloo/rendezvous/context.h>
+
+#include "fiber/bytes.hpp"
+#include "fiber/ring_member.hpp"
+#include "libfiber/ring/ring_desk.hpp"
+
+namespace fiber::detail {
+
+/// A member's connections to the others, and what is done over them. One that is alone
+/// has none.
+class RingLink {
+public:
+  /// Returns when all members are connected. Throws actors::RingBroken if one of them was
+  /// lost meanwhile, ConfigError if they may not talk over a network.
+  explicit RingLink(const RingSeat& seat);
+  ~RingLink();
+
+  // As RingMember's.
+  void leave();
+  [[noreturn]] void rethrow();
+  void barrier();
+  void broadcast(void* values, std::size_t bytes, std::size_t root);
+  void allreduce(void* values, std::size_t n, RingType type, RingOp op);
+  void allgather(const void* values, std::size_t bytes, void* all);
+  void reduce_scatter(const void* values, std::size_t n, RingType type, RingOp op,
+                      void* part);
+  void send(const void* values, std::size_t bytes, std::size_t to);
+  void recv(void* values, std::size_t bytes, std::size_t from);
+  const std::shared_ptr<gloo::rendezvous::Context>& context();
+
+private:
+  using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
+  /// On its way to another member.
+  struct Message {
+    Bytes bytes;
+    Buffer buffer;
+  };
+
+  void connect(const std::shared_ptr<gloo::rendezvous::Store>& store);
+  /// Calls `f`, which uses Gloo, for `what`.
+  template <class F>
+  void run(const char* what, F f);
+  [[noreturn]] void fail(const char* what, const std::string& why);
+  void check_other(const char* what, std::size_t rank) const;
+  Buffer buffer(const void* data, std::size_t bytes);
+
+  const std::size_t rank_, size_;
+  const std::string host_; ///< Where Gloo listens.
+  std::shared_ptr<RingDesk> desk_;
+  std::shared_ptr<gloo::rendezvous::Context> context_;
+  std::uint32_t tag_ = 0; ///< Of the last collective.
+  std::deque<Message> sent_;
+  std::size_t sent_bytes_ = 0;
+  std::optional<std::string> broken_; ///< Why no collective works any more.
+};
+
+} // namespace fiber::detail

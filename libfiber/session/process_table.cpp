@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/session/process_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fiber/error.hpp"
+#include "libfiber/process/process_core.hpp"
+
+namespace fiber::detail {
+
+void ProcessTable::add(std::uint64_t number, std::shared_ptr<ProcessCore> process) {
+  std::lock_guard lock(mutex_);
+  if (closed_)
+    throw Closed("the session is ending");
+  running_.emplace(number, std::move(process));
+}
+
+void ProcessTable::remove(std::uint64_t number) {
+  std::shared_ptr<ProcessCore> gone; // Not under the lock.
+  std::lock_guard lock(mutex_);
+  if (auto known = running_.extract(number))
+    gone = std::move(known.mapped());
+}
+
+std::vector<std::shared_ptr<ProcessCore>> ProcessTable::running() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<ProcessCore>> all;
+  all.reserve(running_.size());
+  for (auto& [number, process] : running_)
+    all.push_back(process);
+  return all;
+}
+
+void ProcessTable::close() {
+  auto is_child = [](auto& known) { return !known.second->daemon(); };
+  for (;;) { // Others may start some meanwhile.
+    for (auto& process : running())
+      if (!process->daemon())
+        process->await_end();
+    std::lock_guard lock(mutex_);
+    if (std::ranges::none_of(running_, is_child)) {
+      closed_ = true;
+      return;
+    }
+  }
+}
+
+void ProcessTable::end() const {
+  for (auto& process : running())
+    process->end_with_session();
+}
+
+} // namespace fiber::detail

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/session/runtime.hpp"
+
+#include <atomic>
+#include <future>
+#include <random>
+#include <utility>
+
+#include "actors/driver/backend_actor.hpp"
+#include "actors/job/anchor.hpp"
+#include "actors/objects/this_job.hpp"
+#include "actors/sync/sync_actor.hpp"
+#include "actors/trace/trace.hpp"
+#include "backends/inline/inline_backend.hpp"
+#include "backends/output/log_above.hpp"
+#include "base/code_place.hpp"
+#include "base/log.hpp"
+#include "libfiber/monitor/metrics.hpp"
+#include "libfiber/session/backend_choice.hpp"
+#include "libfiber/session/name_table.hpp"
+#include "libfiber/session/process_table.hpp"
+#include "wire/error.hpp"
+#include "wire/own_address.hpp"
+
+namespace fiber::detail {
+namespace {
+
+/// The one global: the session.
+std::mutex current_mutex;
+std::weak_ptr<Runtime> current_runtime; // NOLINT(bugprone-throwing-static-initialization)
+
+/// A job's own: never destroyed, as tasks run while the job ends.
+struct Nested {
+  using OpenNested = Runtime::OpenNested;
+  OpenNested open;
+  std::mutex mutex;
+  std::shared_ptr<Runtime> runtime;
+};
+std::atomic<Nested*> nested = nullptr;
+
+constexpr std::chrono::seconds stop_limit{20}; ///< Of a pool, and of a process.
+
+/// Blocks until the actor is down.
+void await_down(const caf::actor& actor) {
+  if (!actor)
+    return;
+  std::promise<void> down;
+  actor->attach_functor([&](const caf::error&) { down.set_value(); });
+  down.get_future().wait();
+}
+
+std::uint64_t random_tag() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32) + random();
+}
+
+/// Those of a job belong to the job.
+std::shared_ptr<actors::ProgramActors> program_actors() {
+  if (auto* job = actors::ThisJob::get())
+    return job->actors->actors();
+  return std::make_shared<actors::ProgramActors>();
+}
+
+std::string random_name() {
+  std::random_device random;
+  std::string name;
+  for (int i = 0; i < 16; ++i)
+    name += "0123456789abcdef"[random() % 16];
+  return name;
+}
+
+} // namespace
+
+struct Runtime::SystemConfig : caf::actor_system_config {
+  SystemConfig() {
+    set("scheduler.policy", caf::atom("sharing"));
+    // Threads that bring messages are lent to the actors; these take over what lasts
+    // longer.
+    set("scheduler.max-threads", 1U);
+  }
+};
+
+std::shared_ptr<Runtime> Runtime::current() {
+  std::lock_guard lock(current_mutex);
+  auto runtime = current_runtime.lock();
+  return runtime && runtime->open_ ? runtime : nullptr;
+}
+
+std::shared_ptr<Runtime> Runtime::require() {
+  if (auto runtime = current())
+    return runtime;
+  if (nested.load() != nullptr)
+    return open_nested();
+  throw Closed(
+    "there is no session; call fiber::init first in main and keep what it returns");
+}
+
+void Runtime::nest(OpenNested open) {
+  auto* of = new Nested; // NOLINT(cppcoreguidelines-owning-memory)
+  of->open = std::move(open);
+  nested = of;
+}
+
+std::shared_ptr<Runtime> Runtime::open_nested() {
+  auto& of = *nested.load();
+  std::lock_guard lock(of.mutex);
+  if (!of.runtime)
+    of.runtime = of.open([](Settings& settings) {
+      // What a job starts runs beside it. The driver's files and addresses are the
+      // driver's.
+      settings.backend = "local";
+      settings.trace.clear();
+      settings.metrics_host.clear();
+      settings.advertise_host.clear();
+      settings.advertise_port = 0;
+    });
+  of.runtime->check_open();
+  return of.runtime;
+}
+
+void Runtime::close_nested() {
+  std::shared_ptr<Runtime> last;
+  {
+    auto& of = *nested.load();
+    std::lock_guard lock(of.mutex);
+    last = of.runtime; // It stays there: who asks for it is told that it is closed.
+  }
+  if (last)
+    last->close();
+}
+
+std::shared_ptr<Runtime> Runtime::open(Settings settings) {
+  if (current())
+    throw Error("fiber::init was called while a Session lives; end that one first");
+  auto runtime = std::make_shared<Runtime>(std::move(settings));
+  std::lock_guard lock(current_mutex);
+  current_runtime = runtime;
+  return runtime;
+}
+
+Runtime::Runtime(Settings settings)
+  : settings_(std::move(settings)), config_(std::make_unique<SystemConfig>()),
+    reactor_(std::make_unique<wire::Reactor>()), leadership_(reactor_->leadership()),
+    system_(std::make_unique<caf::actor_system>(*config_)),
+    objects_(std::make_shared<actors::ObjectSpace>(
+      *system_, 0, [shares = shares_](std::uint64_t id) { return shares->find(id); })),
+    session_tag_(random_tag()),
+    actor_port_(actors::ActorPort::open(objects_, session_tag_, program_actors())),
+    processes_(std::make_unique<ProcessTable>()) {
+  names_ = std::make_shared<NameTable>(objects_);
+  names_held_ = objects_->add(names_); // The first: its number is known.
+  log().set_level(spdlog::level::from_str(settings_.log_level));
+  services_ = std::make_shared<actors::NodeServices>();
+  open_trace();
+  open_metrics();
+  std::shared_ptr<backends::Backend> backend;
+  services_->shares = shares_;
+  services_->objects = objects_;
+  services_->session_tag = session_tag_;
+  if (settings_.backend == "inline") {
+    inline_host_ = std::make_shared<InlineHost>(*system_, services_->arrivals, objects_);
+    backend = std::make_shared<backends::InlineBackend>(
+      [host = inline_host_](const backends::JobSpec& spec,
+                            std::function<void(int, std::string)> ended) {
+        return host->start(spec, std::move(ended));
+      });
+  } else {
+    backend = make_backend(settings_, terminal_);
+  }
+  auto address = settings_.advertise_host;
+  if (address.empty())
+    address = backend->driver_address();
+  if (address.empty() && settings_.link == "tls")
+    address = "127.0.0.1";
+  services_->reactor = reactor_.get();
+  services_->heartbeat_timeout = settings_.heartbeat_timeout;
+  services_->lease = settings_.lease;
+  services_->start_deadline = settings_.start_deadline;
+  services_->log_level = settings_.log_level;
+  services_->chaos = settings_.chaos;
+  services_->build = actors::build_id();
+  services_->next_incarnation = [this] { return ++incarnations_; };
+  if (!address.empty() && !is_inline()) {
+    jobs_dial_ = address;
+    listen(address);
+    set_anchor(*backend);
+  }
+  backend_ = actors::spawn_job_backend(*system_, std::move(backend),
+                                       settings_.workers_start_window);
+  services_->backend = backend_;
+  root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
+  if (terminal_->live())
+    redirect_log(backends::log_above(terminal_));
+}
+
+Runtime::~Runtime() {
+  close();
+}
+
+void Runtime::open_trace() {
+  if (settings_.trace.empty())
+    return;
+  try {
+    services_->trace = std::make_shared<actors::Trace>(settings_.trace);
+  } catch (const actors::TraceTaken& taken) {
+    // Likely the one above it: a program that a task has started.
+    log().warn("{}: this one has no trace", taken.what());
+  } catch (const std::system_error& error) {
+    throw ConfigError("trace", settings_.places["trace"],
+                      "the path of a file that can be written",
+                      "'" + settings_.trace + "': " + error.code().message());
+  }
+}
+
+void Runtime::open_metrics() {
+  auto& host = settings_.metrics_host;
+  if (host.empty())
+    return;
+  try {
+    metrics_ = std::make_unique<Metrics>(host, settings_.metrics_port);
+  } catch (const std::runtime_error& error) {
+    throw ConfigError("metrics", settings_.places["metrics"],
+                      "HOST:PORT or [IPV6]:PORT, an address of this machine that is free",
+                      "'" + host + ":" + std::to_string(settings_.metrics_port) +
+                        "': " + error.what());
+  }
+}
+
+void Runtime::measure(const std::shared_ptr<PoolCore>& pool) {
+  std::lock_guard lock(holders_mutex_);
+  if (metrics_)
+    metrics_->add(pool);
+}
+
+/// Listens where jobs reach this process: at `host`, or everywhere if that is an
+/// address of something that passes it on.
+void Runtime::listen(const std::string& host) {
+  ca_ = std::make_unique<wire::SessionCa>();
+  auto session = random_name();
+  wire::ListenerOptions options{
+    .host = host,
+    .port = settings_.advertise_port,
+    .link = {.heartbeat_interval = settings_.heartbeat_timeout / 4,
+             .silence_limit = settings_.heartbeat_timeout}};
+  auto open = [&] {
+    return std::make_unique<wire::Listener>(
+      *reactor_, ca_->issue("driver"), wire::Hello{session, services_->build, 0}, options,
+      [this](const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
+        if (hello.incarnation == actors::anchor_incarnation)
+          anchors_.add(std::move(link));
+        else
+          services_->arrivals->arrived(*system_, hello.incarnation, std::move(link));
+      });
+  };
+  try {
+    listener_ = open();
+  } catch (const wire::WireError& error) {
+    if (settings_.advertise_host.empty())
+      throw;
+    options.host = host.find(':') == host.npos ? "0.0.0.0" : "::";
+    listener_ = open();
+    log().warn("advertise_address {} is not of this machine: listening on all of its "
+               "addresses ({})",
+               host, error.what());
+  }
+  services_->address = [this, session, host,
+                        keys = ca_->issue("job").pack()](actors::NodeBoot& boot) {
+    boot.host = host;
+    boot.port =
+      settings_.advertise_port > 0 ? settings_.advertise_port : listener_->port();
+    boot.session = session;
+    return keys;
+  };
+}
+
+void Runtime::set_anchor(backends::Backend& backend) {
+  actors::NodeBoot boot;
+  boot.incarnation = actors::anchor_incarnation;
+  boot.name = "anchor";
+  boot.slots = 0;
+  boot.heartbeat_interval = settings_.heartbeat_timeout / 4;
+  boot.lease = settings_.lease;
+  boot.log_level = settings_.log_level;
+  backends::JobSpec spec;
+  spec.name = boot.name;
+  spec.keys = services_->address(boot);
+  spec.boot = boot.pack();
+  spec.resources = {.cpu = 0.01}; // It waits.
+  backend.anchor(spec);
+}
+
+void Runtime::check_open() const {
+  if (!open_)
+    throw Closed("the session has ended");
+}
+
+std::shared_lock<std::shared_mutex> Runtime::enter() {
+  check_open(); // Before it waits: close() has the gate until the last actor is gone.
+  std::shared_lock lock(gate_);
+  check_open();
+  return lock;
+}
+
+caf::actor Runtime::spawn_pool(actors::PoolSettings settings) {
+  auto lock = enter();
+  auto pool = actors::spawn_pool(*system_, std::move(settings));
+  supervise("pool" + std::to_string(pool.id()), pool);
+  return pool;
+}
+
+void Runtime::spawn_process(actors::ProcessSettings settings, caf::actor& actor) {
+  auto lock = enter();
+  actor = actors::spawn_process(*system_, std::move(settings));
+  supervise("process" + std::to_string(actor.id()), actor);
+}
+
+void Runtime::spawn_manager(actors::ManagerSettings settings, caf::actor& actor) {
+  auto lock = enter();
+  actor = actors::spawn_manager(*system_, std::move(settings));
+  supervise("manager" + std::to_string(actor.id()), actor);
+}
+
+void Runtime::spawn_ring(actors::RingSettings settings, caf::actor& actor) {
+  auto lock = enter();
+  actor = actors::spawn_ring(*system_, std::move(settings));
+  supervise("ring" + std::to_string(actor.id()), actor);
+}
+
+void Runtime::check_ring_network() const {
+  auto leaves = [&] {
+    try {
+      return !wire::is_loopback(jobs_dial_);
+    } catch (const wire::WireError&) { // A name that jobs alone know.
+      return true;
+    }
+  };
+  if (settings_.ring_plaintext || jobs_dial_.empty() || !leaves())
+    return;
+  auto place = settings_.places.find("ring_plaintext");
+  throw ConfigError(
+    "ring_plaintext", place == settings_.places.end() ? "the settings" : place->second,
+    "true (FIBER_RING_PLAINTEXT=1, or fiber::Config), if nobody else can listen there",
+    "the members of a ring would talk to each other over the network by Gloo, which does "
+    "not encrypt (jobs reach this process at " +
+      jobs_dial_ + ")");
+}
+
+void Runtime::spawn_supervisor(actors::SupervisorConfig config,
+                               std::function<void(const caf::error& why)> ended,
+                               caf::actor& actor) {
+  auto lock = enter();
+  auto name = config.name;
+  actor = actors::spawn_supervisor(*system_, std::move(config));
+  actor->attach_functor(std::move(ended));
+  supervise(std::move(name), actor);
+}
+
+void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {
+  auto lock = enter();
+  inline_host_->add(std::move(host));
+}
+
+std::vector<std::shared_ptr<actors::ObjectHandle>>
+Runtime::open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends) {
+  auto lock = enter();
+  return actors::open_channel(*system_, objects_, limits, ends);
+}
+
+std::shared_ptr<actors::ObjectHandle> Runtime::open_sync(actors::SyncKind kind,
+                                                         std::uint64_t n) {
+  auto lock = enter();
+  return actors::open_sync(*system_, objects_, kind, n);
+}
+
+/// What is lost of it, only its users can mend.
+void Runtime::supervise(std::string name, caf::actor actor) {
+  caf::anon_send(
+    root_, actors::start_child{{.name = std::move(name),
+                                .restart = Restart::temporary,
+                                .start = [actor = std::move(actor)](
+                                           caf::event_based_actor*) { return actor; },
+                                .stop_limit = stop_limit}});
+}
+
+std::shared_ptr<const actors::NodeServices> Runtime::services() {
+  auto lock = enter();
+  return services_;
+}
+
+void Runtime::enlist(std::weak_ptr<ActorHolder> holder) {
+  std::lock_guard lock(holders_mutex_);
+  std::erase_if(holders_, [](auto& known) { return known.expired(); });
+  holders_.push_back(std::move(holder));
+}
+
+std::vector<std::shared_ptr<ActorHolder>> Runtime::holders() {
+  std::vector<std::shared_ptr<ActorHolder>> living;
+  std::lock_guard lock(holders_mutex_);
+  for (auto& each : holders_)
+    if (auto holder = each.lock())
+      living.push_back(std::move(holder));
+  return living;
+}
+
+bool Runtime::run_one() {
+  std::shared_ptr<InlineHost> host;
+  {
+    std::shared_lock lock(gate_);
+    host = inline_host_;
+  }
+  return host && host->run_one();
+}
+
+void Runtime::report_chaos() const {
+  auto chaos = actors::Chaos::parse(settings_.chaos).value_or(actors::Chaos{});
+  auto& counts = *services_->chaos_counts;
+  if (chaos.on())
+    log().warn("chaos: {} kills, {} stalls, {} runs again; seed {}", counts.kills.load(),
+               counts.stalls.load(), counts.reruns.load(), chaos.seed);
+}
+
+bool Runtime::run_later(std::function<void()> f) {
+  return continuations_.add(std::move(f));
+}
+
+void Runtime::close() {
+  if (open_)
+    processes_->close(); // The session is there for as long as they run.
+  if (open_)
+    for (auto& holder : holders())
+      holder->closing();
+  if (!open_.exchange(false))
+    return;
+  // Calls that are under way finish; later ones see that it is closed.
+  static_cast<void>(std::unique_lock(gate_));
+  std::unique_ptr<Metrics> metrics;
+  {
+    std::lock_guard lock(holders_mutex_);
+    metrics = std::move(metrics_);
+  }
+  metrics.reset();   // Not under a lock, as somebody may just be asking.
+  objects_->close(); // Who waits for an item waits no longer.
+  processes_->end(); // Together: the root ends its children one after the other.
+  caf::anon_send(root_, actors::stop{});
+  await_down(root_);
+  caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
+  await_down(backend_); // Its backend ends what is left.
+  if (actors::ThisJob::get() == nullptr)
+    actor_port_->actors()->await_end();
+  journals_->end();
+  progress_->close();
+  continuations_.end(); // Whatever they waited for has ended.
+  if (inline_host_)
+    inline_host_->close(); // Not under the gate, as a task may be at it.
+  std::unique_lock lock(gate_);
+  for (auto& holder : holders())
+    holder->release();
+  report_chaos();
+  if (services_->trace)
+    services_->trace->close();
+  services_->address = nullptr;
+  services_->backend = nullptr;
+  root_ = nullptr;
+  backend_ = nullptr;
+  listener_.reset();
+  anchors_.close();
+  objects_->drop_links();
+  reactor_.reset(); // Links are closed; their handlers may still write to actors.
+  inline_host_.reset();
+  system_.reset();
+  services_->next_incarnation = nullptr;
+  if (terminal_->live())
+    redirect_log(nullptr);
+}
+
+} // namespace fiber::detail

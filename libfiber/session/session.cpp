@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/session.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <boost/system/system_error.hpp>
+
+#include "actors/job/node_main.hpp"
+#include "backends/backend.hpp"
+#include "backends/job_entry.hpp"
+#include "backends/kubernetes/access.hpp"
+#include "libfiber/session/cpu_quota.hpp"
+#include "libfiber/session/runtime.hpp"
+#include "libfiber/session/settings.hpp"
+
+namespace fiber {
+namespace {
+
+/// Opens the session, so that nothing but Error comes out for what is no lack of memory.
+std::shared_ptr<detail::Runtime> open_runtime(Settings settings) {
+  constexpr auto what = "start the session";
+  try {
+    return detail::Runtime::open(std::move(settings));
+  } catch (const Error&) {
+    throw;
+  } catch (const backends::kubernetes::AccessError& error) {
+    throw ConfigError(error.key, error.place, error.valid, error.problem);
+  } catch (const backends::EngineError& error) {
+    throw BackendError(error.operation(), error.status(), error.detail());
+  } catch (const std::system_error& error) {
+    throw BackendError(what, error.code().value(), error.what());
+  } catch (const boost::system::system_error& error) {
+    throw BackendError(what, error.code().value(), error.what());
+  } catch (const std::runtime_error& error) { // wire::WireError and its kin
+    throw BackendError(what, 0, error.what());
+  }
+}
+
+} // namespace
+
+Session::Session(std::shared_ptr<detail::Runtime> runtime)
+  : runtime_(std::move(runtime)) {}
+Session::Session(Session&&) noexcept = default;
+
+Session& Session::operator=(Session&& other) noexcept {
+  if (this != &other) {
+    if (runtime_)
+      runtime_->close();
+    runtime_ = std::move(other.runtime_);
+  }
+  return *this;
+}
+
+Session::~Session() {
+  if (runtime_)
+    runtime_->close();
+}
+
+Session init(int&, char**&, Config overrides) {
+  if (auto job = backends::enter_job()) {
+    detail::Runtime::nest([overrides = std::move(overrides)](const auto& edit) {
+      auto settings = resolve(overrides);
+      edit(settings);
+      return open_runtime(std::move(settings));
+    });
+    actors::run_node(std::move(*job), detail::Runtime::close_nested);
+  }
+  return Session(open_runtime(resolve(overrides)));
+}
+
+std::size_t cpu_count() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  auto cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0
+                 ? static_cast<std::size_t>(CPU_COUNT(&allowed))
+                 : std::size_t{std::thread::hardware_concurrency()};
+  if (auto limit = cpu_quota(); limit > 0)
+    cores = std::min(cores, static_cast<std::size_t>(std::ceil(limit)));
+  return std::max<std::size_t>(1, cores);
+}
+
+} // namespace fiber

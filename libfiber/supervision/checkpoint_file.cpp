@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/supervision/checkpoint_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.hpp"
+#include "base/unique_fd.hpp"
+#include "fiber/byte_stream.hpp"
+#include "fiber/error.hpp"
+#include "libfiber/storage/record.hpp"
+#include "libfiber/storage/sync_folder.hpp"
+
+namespace fiber::detail {
+namespace {
+
+constexpr std::array<char, 20> magic{"fiber checkpoint\r\n"};
+constexpr std::uint32_t version = 1;
+
+/// How the file begins; the name of the type and the value follow.
+struct Start {
+  std::array<char, 20> magic = fiber::detail::magic;
+  std::uint32_t crc = 0; ///< Of all that follows.
+  std::uint32_t version = fiber::detail::version;
+  std::uint32_t type_size = 0;
+  std::uint64_t value_size = 0;
+
+  std::uint32_t crc_of(std::span<const std::byte> type,
+                       std::span<const std::byte> value) const {
+    auto rest = std::as_bytes(std::span(this, 1)).subspan(offsetof(Start, version));
+    return checksum(checksum(checksum(0, rest), type), value);
+  }
+};
+static_assert(sizeof(Start) == 40);
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+} // namespace
+
+void CheckpointFile::save(const std::string& type, std::span<const std::byte> value) {
+  write_beside(type, value);
+  keep_previous();
+  if (std::rename((path_ + ".saving").c_str(), path_.c_str()) != 0)
+    fail("written", errno);
+  sync_folder_of(path_);
+  is_whole_ = true;
+}
+
+void CheckpointFile::write_beside(const std::string& type,
+                                  std::span<const std::byte> value) const {
+  auto beside = path_ + ".saving";
+  UniqueFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  if (!fd)
+    fail("written", errno);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+    throw Error("checkpoint " + path_ +
+                " can't be written: another process is saving to it");
+  auto bytes = std::as_bytes(std::span(type));
+  Start start;
+  start.type_size = static_cast<std::uint32_t>(type.size());
+  start.value_size = value.size();
+  start.crc = start.crc_of(bytes, value);
+  File file(::fdopen(fd.get(), "w"));
+  if (!file)
+    fail("written", errno);
+  fd.release();
+  auto write = [&](std::span<const std::byte> part) {
+    return part.empty() ||
+           std::fwrite(part.data(), 1, part.size(), file.get()) == part.size();
+  };
+  auto whole = ::ftruncate(::fileno(file.get()), 0) == 0 &&
+               write(std::as_bytes(std::span(&start, 1))) && write(bytes) &&
+               write(value) && std::fflush(file.get()) == 0 &&
+               ::fsync(::fileno(file.get())) == 0;
+  if (!whole) {
+    auto error = errno;
+    ::unlink(beside.c_str()); // It takes room that is scarce.
+    fail("written", error);
+  }
+}
+
+/// What is damaged must not take the place of what is not.
+void CheckpointFile::keep_previous() {
+  if (!is_whole_) {
+    Saved ignored;
+    auto state = read(path_, ignored);
+    if (state == State::foreign && read(previous(), ignored) != State::whole) {
+      ::unlink((path_ + ".saving").c_str());
+      refuse();
+    }
+    if (state != State::whole)
+      return;
+  }
+  if (std::rename(path_.c_str(), previous().c_str()) != 0 && errno != ENOENT)
+    fail("written", errno);
+}
+
+std::optional<CheckpointFile::Saved> CheckpointFile::load() const {
+  Saved saved;
+  auto newest = read(path_, saved);
+  if (newest == State::whole)
+    return saved;
+  if (read(previous(), saved) == State::whole) {
+    if (newest != State::absent)
+      log().warn("checkpoint {} is damaged; the one before it serves", path_);
+    return saved;
+  }
+  if (newest == State::absent)
+    return std::nullopt;
+  if (newest == State::foreign)
+    refuse();
+  throw Error("checkpoint " + path_ + " is damaged, and there is none before it");
+}
+
+CheckpointFile::State CheckpointFile::read(const std::string& path, Saved& saved) const {
+  File file(std::fopen(path.c_str(), "re"));
+  if (!file && errno == ENOENT)
+    return State::absent;
+  struct stat status {};
+  if (!file || ::fstat(::fileno(file.get()), &status) != 0)
+    fail("read", errno);
+  if (!S_ISREG(status.st_mode))
+    return State::foreign;
+  Bytes bytes(static_cast<std::size_t>(status.st_size));
+  auto there = bytes.empty() ? 0 : std::fread(bytes.data(), 1, bytes.size(), file.get());
+  if (std::ferror(file.get()) != 0)
+    fail("read", errno);
+  bytes.resize(there);
+  Start start;
+  auto head = std::min(there, magic.size());
+  auto begins_with = [&](auto expected) {
+    return std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(head),
+                      reinterpret_cast<const std::byte*>(expected.data()));
+  };
+  if (!begins_with(magic)) // A loss of power may leave zeros.
+    return begins_with(std::array<char, magic.size()>{}) ? State::damaged
+                                                         : State::foreign;
+  if (there < sizeof start)
+    return State::damaged;
+  start = Reader(bytes).get<Start>();
+  auto rest = std::span<const std::byte>(bytes).subspan(sizeof start);
+  if (start.type_size > rest.size() ||
+      start.value_size != rest.size() - start.type_size ||
+      start.crc !=
+        start.crc_of(rest.first(start.type_size), rest.subspan(start.type_size)))
+    return State::damaged;
+  if (start.version != version)
+    throw Error("checkpoint " + path + " has format " + std::to_string(start.version) +
+                ", this program knows format " + std::to_string(version));
+  saved.type.assign(reinterpret_cast<const char*>(rest.data()), start.type_size);
+  auto size = static_cast<std::size_t>(start.value_size);
+  saved.value = Payload(std::move(bytes)).slice(there - size, size);
+  return State::whole;
+}
+
+void CheckpointFile::fail(const char* what, int error) const {
+  throw Error("checkpoint " + path_ + " can't be " + what + ": " +
+              std::generic_category().message(error));
+}
+
+void CheckpointFile::refuse() const {
+  throw Error(path_ + " is no checkpoint of Fiber; it is left as it is");
+}
+
+} // namespace fiber::detail

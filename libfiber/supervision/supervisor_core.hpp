@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "actors/core/reply.hpp"
+#include "actors/supervision/supervisor_actor.hpp"
+#include "fiber/supervisor.hpp"
+#include "libfiber/objects/object_core.hpp"
+#include "libfiber/session/runtime.hpp"
+#include "libfiber/supervision/supervised_group.hpp"
+
+namespace fiber::detail {
+
+/// A supervisor as its program holds it: which children it has, over all lives of its
+/// actor (actors/supervision/supervisor_actor.hpp), which decides when they start and stop.
+class SupervisorCore final : public ActorHolder,
+                             public std::enable_shared_from_this<SupervisorCore> {
+public:
+  static std::shared_ptr<SupervisorCore> make(const SupervisorOptions& options);
+  /// A child of this one.
+  std::shared_ptr<SupervisorCore> nested(const SupervisorOptions& options);
+  bool is_root() const { return above_.expired(); }
+
+  // As Supervisor's.
+  ObjectRef spawn(const SpawnOptions& options, const std::type_info& type,
+                  const PackedItem& recipe);
+  void on_restart(const ObjectRef& child, std::function<void()> f);
+  void stop();
+  std::vector<ChildInfo> children() const;
+  void check_open() const;
+
+  void closing() override;
+  void release() override;
+
+private:
+  using GroupPtr = std::shared_ptr<SupervisedGroup>;
+  using CorePtr = std::shared_ptr<SupervisorCore>;
+  struct Child {
+    std::string name;
+    bool named = false;     ///< By the program.
+    bool published = false; ///< find() knows it.
+    GroupPtr group;
+    ObjectRef object; ///< While it is here it lives.
+    CorePtr nested;   ///< Instead of both.
+  };
+
+  SupervisorCore(ObjectPlace place, const SupervisorOptions& options,
+                 const CorePtr& above);
+  void start();
+  actors::SupervisorConfig config_locked();
+  caf::actor start_actor(caf::actor_system& system);
+  void actor_ended(const caf::error& why);
+  actors::ChildSpec spec_of(const GroupPtr& group);
+  actors::ChildSpec spec_of(const CorePtr& core);
+
+  Child reserve(const SpawnOptions& options, const std::type_info& type);
+  ObjectRef add(Child child, const std::type_info& type,
+                const std::shared_ptr<actors::ObjectHandle>& object);
+  void publish(const Child& child, const std::type_info& type,
+               const std::shared_ptr<actors::ObjectHandle>& object);
+  ObjectRef start_group(Child child, const SpawnOptions& options,
+                        const std::type_info& type, const PackedItem& recipe);
+  GroupPtr room_for(const SpawnOptions& options);
+  bool is_taken_locked(const std::string& name) const;
+  void forget_names(const std::vector<Child>& children);
+  void forget(const GroupPtr& group, const caf::error& why);
+  void forget(const CorePtr& core, const std::exception_ptr& why);
+  /// For good. `why`: it has given up; null: as planned.
+  void over(const std::exception_ptr& why);
+  void check_open_locked() const;
+
+  const ObjectPlace place_;
+  const SupervisorOptions options_;
+  const std::weak_ptr<SupervisorCore> above_;
+  const std::string name_;
+  actors::Signal begun_, over_;
+  mutable std::mutex mutex_;
+  std::mutex release_; ///< Taken after mutex_: who starts an actor has no gate.
+  bool released_ = false;
+  caf::actor actor_; ///< Of this life; none on an inline session.
+  std::vector<Child> children_;
+  std::vector<CorePtr> stopped_; ///< Children that are to be stopped for good.
+  bool ended_ = false;
+  bool alive_ = false;
+  int starts_ = 0;
+  std::string last_error_;
+  std::exception_ptr why_; ///< It has ended.
+};
+
+} // namespace fiber::detail

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: whoever asks about a job hears of its end.
+
+#include "actors/driver/backend_actor.hpp"
+
+#include <caf/all.hpp>
+#include <gtest/gtest.h>
+
+using namespace fiber;
+using namespace fiber::actors;
+
+namespace {
+
+/// Has one job, which ends when told.
+class OneJob final : public backends::Backend {
+public:
+  explicit OneJob(std::string wrote = {}) : wrote_(std::move(wrote)) {}
+  std::string name() const override { return "one job"; }
+  void watch(Watcher watcher) override { tell_ = std::move(watcher); }
+  backends::Job create(backends::JobSpec) override { return {"7", {}, nullptr}; }
+  void terminate(const backends::JobId&, std::chrono::milliseconds) override {
+    backends::JobEvent event;
+    event.kind = backends::JobEvent::Kind::ended;
+    event.job = "7";
+    tell_(event);
+  }
+  std::string logs(const backends::JobId&) override { return wrote_; }
+  void forget(const backends::JobId&) override {}
+  std::vector<backends::JobId> list() override { return {}; }
+
+private:
+  const std::string wrote_;
+  Watcher tell_;
+};
+
+TEST(JobBackend, tells_a_later_watcher_of_a_job_that_has_ended) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+  caf::scoped_actor first{system}, second{system};
+  auto backend = spawn_job_backend(system, std::make_shared<OneJob>(), 1);
+  auto ends = [](caf::scoped_actor& of) {
+    auto heard = false;
+    of->receive([&](const backends::JobEvent& event) { heard = event.job == "7"; },
+                caf::after(std::chrono::minutes(1)) >> [] {});
+    return heard;
+  };
+  first->send(backend, CreateJob{std::make_shared<backends::JobSpec>(),
+                                 caf::actor_cast<caf::actor>(first)});
+  first->receive([](const JobCreated& created) { EXPECT_TRUE(created.job); },
+                 caf::after(std::chrono::minutes(1)) >> [] { FAIL(); });
+  first->send(backend, EndJob{"7"});
+  EXPECT_TRUE(ends(first));
+  second->send(backend, WatchJob{"7", caf::actor_cast<caf::actor>(second)});
+  EXPECT_TRUE(ends(second));
+  caf::anon_send_exit(backend, caf::exit_reason::user_shutdown);
+}
+
+TEST(JobBackend, tells_all_that_a_job_wrote_to_whom_it_matters) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+  caf::scoped_actor owner{system}, asker{system};
+  auto output = [](caf::scoped_actor& of) {
+    std::size_t bytes = 0;
+    of->receive([&](const JobOutput& heard) { bytes = heard.text.size(); },
+                caf::after(std::chrono::minutes(1)) >> [] {});
+    return bytes;
+  };
+  for (auto all : {false, true}) {
+    auto backend =
+      spawn_job_backend(system, std::make_shared<OneJob>(std::string(100000, 'x')), 1);
+    owner->send(backend, CreateJob{std::make_shared<backends::JobSpec>(),
+                                   caf::actor_cast<caf::actor>(owner), all});
+    owner->receive([](const JobCreated& created) { EXPECT_TRUE(created.job); },
+                   caf::after(std::chrono::minutes(1)) >> [] { FAIL(); });
+    asker->send(backend, AskOutput{"7"});
+    EXPECT_EQ(output(asker), 100000u);
+    asker->send(backend, AskOutput{"another"});
+    EXPECT_EQ(output(asker), 0u);
+    owner->send(backend, EndJob{"7"});
+    EXPECT_EQ(output(owner), all ? 100000u : 65536u);
+    owner->receive([](const backends::JobEvent&) {},
+                   caf::after(std::chrono::minutes(1)) >> [] { FAIL(); });
+    caf::anon_send_exit(backend, caf::exit_reason::user_shutdown);
+  }
+}
+
+} // namespace

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: what the driver makes of what a job, its link and its engine say, and of
+// what they do not say in time.
+
+#include "actors/driver/node_link_actor.hpp"
+#include "actors/job/anchor.hpp"
+
+#include <optional>
+#include <vector>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <gtest/gtest.h>
+
+#include "actors/core/exit.hpp"
+#include "actors/driver/backend_actor.hpp"
+#include "actors/protocol/link_to_actor.hpp"
+#include "backends/output/crash_line.hpp"
+#include "base/log.hpp"
+#include "tests/actors/fake_link.hpp"
+
+using namespace fiber;
+using namespace fiber::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// What a node's link has told the others.
+struct Heard {
+  std::optional<caf::response_promise> creating;
+  bool all_output = false;
+  std::string image;
+  std::vector<std::string> cancelled, created;
+  std::vector<EndJob> ended;
+  std::vector<WatchJob> watched;
+  std::vector<NodeUp> up;
+  std::vector<NodeLost> lost;
+};
+
+class NodeLinkTest : public testing::Test {
+protected:
+  NodeLinkTest() {
+    log().set_level(spdlog::level::off);
+    config_.set("scheduler.policy", caf::atom("testing"));
+    system_ = std::make_unique<caf::actor_system>(config_);
+    services->build = "build";
+    services->next_incarnation = [] { return 1; };
+    services->objects = std::make_shared<ObjectSpace>(*system_, 0, nullptr);
+    services->backend = backend_ = system_->spawn(engine, heard);
+    pool_ = system_->spawn(pool, heard);
+  }
+  ~NodeLinkTest() override {
+    if (link->handler)
+      link->handler->on_closed("the test is over");
+    link->handler = nullptr;
+    heard->watched.clear();
+    heard->up.clear();
+    heard->creating.reset();
+    services->backend = nullptr;
+    for (auto& actor : {supervisor_, backend_, pool_, node_})
+      caf::anon_send_exit(actor, caf::exit_reason::kill);
+    supervisor_ = backend_ = pool_ = node_ = nullptr;
+    do {
+      run();
+    } while (scheduler().trigger_timeouts() > 0 || scheduler().has_job());
+  }
+
+  static caf::behavior engine(caf::event_based_actor* self,
+                              const std::shared_ptr<Heard>& to) {
+    return {[self, to](const CreateJob& order) {
+              to->all_output = order.all_output;
+              to->image = order.spec->image;
+              to->creating = self->make_response_promise();
+              return *to->creating;
+            },
+            [to](const JobCreated& created) { to->creating->deliver(created); },
+            [](const JobSettled&) {},
+            [to](const CancelJob& cancel) { to->cancelled.push_back(cancel.name); },
+            [to](const EndJob& end) { to->ended.push_back(end); },
+            [to](const WatchJob& watch) { to->watched.push_back(watch); }};
+  }
+  static caf::behavior pool(caf::event_based_actor*, const std::shared_ptr<Heard>& to) {
+    return {[to](const NodeUp& up) { to->up.push_back(up); }, [](const NodeDraining&) {},
+            [to](const NodeCreated& created) { to->created.push_back(created.job); },
+            [to](const NodeLost& lost) {
+              to->lost.push_back(lost);
+              return static_cast<std::uint8_t>(ExitKind::lost);
+            }};
+  }
+
+  caf::scheduler::test_coordinator& scheduler() {
+    return static_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
+  }
+  void run() { scheduler().run(); }
+  caf::actor_system& system() { return *system_; }
+  /// Time goes on, and this process with it.
+  void pass(std::chrono::seconds time) {
+    for (auto end = scheduler().clock().now() + time; scheduler().clock().now() < end;) {
+      scheduler().advance_time(100ms);
+      run();
+    }
+  }
+  /// This process stands still meanwhile.
+  void stand_still(std::chrono::seconds time) {
+    scheduler().clock().current_time += time;
+    scheduler().advance_time(1ms);
+    run();
+  }
+
+  void order() {
+    supervisor_ = system_->spawn(
+      [](caf::event_based_actor* self, const std::shared_ptr<const NodeServices>& with,
+         const caf::actor& of, const std::shared_ptr<const NodeTemplate>& like,
+         caf::actor* node) -> caf::behavior {
+        *node = spawn_node_link(self, with, like, of,
+                                {.name = "w0", .first_rank = 0, .slots = 2});
+        return {[](int) {}};
+      },
+      std::shared_ptr<const NodeServices>(services), pool_,
+      std::shared_ptr<const NodeTemplate>(job), &node_);
+    run();
+  }
+  void create() {
+    auto job = std::make_shared<backends::Job>();
+    job->id = "7";
+    caf::anon_send(backend_, JobCreated{std::move(job), {}});
+    run();
+    services->arrivals->arrived(*system_, 1, link);
+    run();
+  }
+  void ready(std::uint32_t slots = 2) {
+    link->say(Ready{1, slots, 77, "build"});
+    run();
+  }
+  void start() {
+    order();
+    create();
+    ready();
+  }
+  void job_ends(int code) {
+    caf::anon_send(node_, ended(code));
+    run();
+  }
+  static backends::JobEvent ended(int code) {
+    return {.kind = backends::JobEvent::Kind::ended,
+            .job = "7",
+            .pid = 0,
+            .exit_code = code,
+            .detail = "it ended"};
+  }
+  void job_wrote(const std::string& text) {
+    caf::anon_send(node_, JobOutput{text});
+    run();
+  }
+  void end_node(std::chrono::milliseconds grace) {
+    caf::anon_send(node_, EndNode{grace});
+    run();
+  }
+  void link_closes() {
+    link->handler->on_closed("closed");
+    run();
+  }
+  void supervisor_ends() {
+    caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
+    run();
+  }
+  void link_is_silent() {
+    link->handler->on_silence();
+    run();
+  }
+
+  std::shared_ptr<NodeServices> services = std::make_shared<NodeServices>();
+  std::shared_ptr<NodeTemplate> job = std::make_shared<NodeTemplate>();
+  std::shared_ptr<Heard> heard = std::make_shared<Heard>();
+  std::shared_ptr<FakeLink> link = std::make_shared<FakeLink>();
+
+private:
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  caf::actor backend_, pool_, supervisor_, node_;
+};
+
+TEST_F(NodeLinkTest, does_not_take_a_slow_start_for_silence) {
+  order();
+  create();
+  link_is_silent();
+  EXPECT_TRUE(heard->lost.empty());
+  EXPECT_TRUE(heard->ended.empty());
+  ready();
+  EXPECT_EQ(heard->up.size(), 1u);
+  link_is_silent();
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_FALSE(heard->lost[0].confirmed);
+}
+
+TEST_F(NodeLinkTest, counts_the_start_deadline_from_the_jobs_creation) {
+  order();
+  pass(100s);
+  create();
+  pass(50s);
+  EXPECT_TRUE(heard->ended.empty());
+  pass(20s);
+  ASSERT_EQ(heard->ended.size(), 1u);
+  link_closes();
+  job_ends(-9);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "not ready after 60.00 s (start_deadline)");
+  EXPECT_TRUE(heard->lost[0].confirmed);
+}
+
+/// A crash line with this signal.
+std::string crash_line(const std::string& signal) {
+  return std::string(backends::crash_mark) + "signal=" + signal +
+         " address=10 sp=0 slot=1 seq=5 uncaught= objects= frames=-+1234 end\n";
+}
+
+TEST_F(NodeLinkTest, tells_how_a_job_crashed_and_what_it_had_to_say) {
+  start();
+  LogRecord record;
+  record.level = static_cast<std::uint8_t>(spdlog::level::warn);
+  record.text = "low on fuel";
+  link->say(record);
+  job_wrote("first\n" + crash_line("7") + "last\n");
+  link_closes();
+  job_ends(-7);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "it ended (address 0x10)");
+  EXPECT_EQ(heard->lost[0].last.lines, "low on fuel\nfirst\nlast");
+  ASSERT_TRUE(heard->lost[0].last.crash);
+  EXPECT_EQ(heard->lost[0].last.crash->slot, 1u);
+}
+
+TEST_F(NodeLinkTest, believes_a_report_that_hung_until_its_alarm) {
+  start();
+  job_wrote(crash_line("11"));
+  job_ends(-14);
+  link_closes();
+  ASSERT_EQ(heard->lost.size(), 1u);
+  ASSERT_TRUE(heard->lost[0].last.crash);
+  EXPECT_EQ(heard->lost[0].last.crash->signal, 11);
+}
+
+TEST_F(NodeLinkTest, does_not_believe_a_report_of_a_crash_that_did_not_end_the_job) {
+  start();
+  job_wrote(crash_line("7"));
+  link_closes();
+  job_ends(-9);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "it ended");
+  EXPECT_FALSE(heard->lost[0].last.crash);
+}
+
+TEST_F(NodeLinkTest, does_not_count_the_time_in_which_the_driver_stood_still) {
+  order();
+  create();
+  stand_still(100s);
+  EXPECT_TRUE(heard->ended.empty());
+  ready();
+  pass(14s);
+  stand_still(100s); // The answer lies there, and is read behind the tick that is due.
+  EXPECT_TRUE(heard->lost.empty());
+}
+
+TEST_F(NodeLinkTest, declares_dead_whose_actors_do_not_answer) {
+  start();
+  pass(59s);
+  EXPECT_TRUE(heard->lost.empty());
+  EXPECT_GE(link->count(Op::probe), 4u);
+  pass(17s);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->ended.size(), 1u);
+}
+
+TEST_F(NodeLinkTest, refuses_a_node_with_other_slots_than_ordered) {
+  order();
+  create();
+  ready(3'000'000'000);
+  EXPECT_TRUE(heard->up.empty());
+  EXPECT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->ended.size(), 1u);
+}
+
+TEST_F(NodeLinkTest, reports_who_drained_as_planned_even_before_it_was_ready) {
+  order();
+  create();
+  link->say(Op::draining);
+  job_ends(0);
+  link_closes();
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_TRUE(heard->lost[0].planned);
+}
+
+TEST_F(NodeLinkTest, tells_a_process_of_its_job_and_of_all_that_it_wrote) {
+  job->use = NodeUse::process;
+  job->image = "another";
+  order();
+  EXPECT_TRUE(heard->all_output);
+  EXPECT_EQ(heard->image, "another");
+  create();
+  EXPECT_EQ(heard->created, std::vector<std::string>{"7"});
+  ready();
+  ASSERT_EQ(heard->up.size(), 1u);
+  EXPECT_EQ(heard->up[0].pid, 77);
+  job_wrote("first\n" + crash_line("7") + "last");
+  link_closes();
+  job_ends(-7);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].output, "first\nlast");
+}
+
+TEST_F(NodeLinkTest, does_not_bother_a_pool_with_that) {
+  start();
+  EXPECT_FALSE(heard->all_output);
+  EXPECT_TRUE(heard->created.empty());
+  job_wrote("first\n");
+  link_closes();
+  job_ends(0);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].output, "");
+}
+
+TEST_F(NodeLinkTest, ends_a_job_with_the_grace_that_is_asked_for) {
+  start();
+  end_node(7s);
+  ASSERT_EQ(heard->ended.size(), 1u);
+  EXPECT_EQ(heard->ended[0].grace, 7s);
+  link_closes();
+  job_ends(-15);
+  EXPECT_EQ(heard->lost.size(), 1u);
+}
+
+TEST_F(NodeLinkTest, ends_a_job_that_is_not_there_yet) {
+  order();
+  end_node(7s);
+  EXPECT_EQ(heard->cancelled.size(), 1u);
+  EXPECT_TRUE(heard->ended.empty());
+  create(); // It was too late.
+  EXPECT_EQ(heard->ended.size(), 1u);
+  link_closes();
+  job_ends(-9);
+  EXPECT_EQ(heard->lost.size(), 1u);
+}
+
+/// It takes that for the end of the session, and its Job would take all pods along.
+TEST(AnchorLinks, of_an_anchor_stays_when_the_next_one_comes) {
+  auto first = std::make_shared<FakeLink>(), second = std::make_shared<FakeLink>();
+  AnchorLinks links;
+  links.add(first);
+  links.add(second);
+  EXPECT_EQ(first.use_count(), 2);
+  links.close();
+  EXPECT_EQ(first.use_count(), 1);
+  EXPECT_EQ(second.use_count(), 1);
+}
+
+/// A long session has many.
+TEST(AnchorLinks, of_an_anchor_that_is_gone_goes_when_the_next_one_comes) {
+  auto first = std::make_shared<FakeLink>(), second = std::make_shared<FakeLink>();
+  AnchorLinks links;
+  links.add(first);
+  first->handler->on_closed("it has ended");
+  links.add(second);
+  EXPECT_EQ(first.use_count(), 1);
+  EXPECT_EQ(second.use_count(), 2);
+}
+
+/// Its pool may be gone.
+TEST_F(NodeLinkTest, tells_who_drains_to_end_when_its_supervisor_asks) {
+  start();
+  link->say(Op::draining);
+  run();
+  EXPECT_EQ(link->count(Op::retire), 0u);
+  supervisor_ends();
+  EXPECT_EQ(link->count(Op::retire), 1u);
+  job_ends(0);
+  link_closes();
+}
+
+TEST_F(NodeLinkTest, tells_who_drains_as_its_supervisor_asked_to_end) {
+  start();
+  supervisor_ends();
+  ASSERT_EQ(heard->ended.size(), 1u);
+  EXPECT_EQ(link->count(Op::retire), 0u);
+  link->say(Op::draining);
+  run();
+  EXPECT_EQ(link->count(Op::retire), 1u);
+  job_ends(0);
+  link_closes();
+}
+
+TEST_F(NodeLinkTest, keeps_what_a_dead_worker_holds_until_it_is_gone) {
+  start();
+  auto object = services->shares->add(Bytes(8), nullptr);
+  auto id = object->id();
+  link->say(Op::retain, id);
+  link_is_silent();
+  ASSERT_EQ(heard->watched.size(), 1u);
+  link_closes();
+  object = nullptr;
+  EXPECT_TRUE(services->shares->find(id)); // Its job may still be there.
+  caf::anon_send(heard->watched[0].owner, ended(-9));
+  run();
+  EXPECT_FALSE(services->shares->find(id));
+}
+
+TEST_F(NodeLinkTest, tells_a_later_listener_that_the_link_is_closed) {
+  struct Listener {
+    static caf::behavior behavior(caf::event_based_actor*,
+                                  const std::shared_ptr<int>& closed) {
+      return {[closed](const LinkClosed&) { ++*closed; }};
+    }
+  };
+  auto closed = std::make_shared<int>(0);
+  auto first = system().spawn(Listener::behavior, closed);
+  auto second = system().spawn(Listener::behavior, closed);
+  LinkToActor handler(system(), first);
+  handler.on_closed("closed");
+  run();
+  EXPECT_EQ(*closed, 1);
+  handler.to(second);
+  run();
+  EXPECT_EQ(*closed, 2);
+}
+
+} // namespace

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: what a node and its slots do besides running tasks.
+
+#include "actors/job/node_actor.hpp"
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <gtest/gtest.h>
+
+#include "base/log.hpp"
+#include "tests/actors/fake_link.hpp"
+#include "tests/wire/wire_fixture.hpp"
+
+using namespace fiber;
+using namespace fiber::actors;
+
+namespace {
+
+using wire::eventually;
+
+/// A node of one slot, whose driver is played by hand.
+class NodeActor : public testing::Test {
+protected:
+  NodeActor() {
+    log().set_level(spdlog::level::off);
+    config_.set("scheduler.policy", caf::atom("testing"));
+    system_ = std::make_unique<caf::actor_system>(config_);
+    node_ = spawn_node(*system_, {1, link, {slot}, [](const CallCode&) {}, [](int) {}});
+  }
+  ~NodeActor() override {
+    caf::anon_send_exit(node_, caf::exit_reason::kill);
+    node_ = nullptr;
+    run();
+  }
+
+  template <class Message>
+  void tell(Message message) {
+    caf::anon_send(node_, std::move(message));
+    run();
+  }
+  template <class... Fields>
+  void hear(const Fields&... fields) {
+    Bytes message;
+    Writer writer(message);
+    write(writer, fields...);
+    tell(FromLink{task_stream, Payload(std::move(message))});
+  }
+
+  std::shared_ptr<FakeLink> link = std::make_shared<FakeLink>();
+  std::shared_ptr<SlotWorker> slot =
+    std::make_shared<SlotWorker>(SlotWorker::Settings{0, 0, link, nullptr, [](auto) {}});
+
+private:
+  void run() {
+    static_cast<caf::scheduler::test_coordinator&>(system_->scheduler()).run();
+  }
+
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  caf::actor node_;
+};
+
+TEST_F(NodeActor,
+       that_is_asked_to_end_before_it_is_ready_says_so_and_never_that_it_is_ready) {
+  tell(DrainNode{});
+  tell(SlotReady{});
+  EXPECT_EQ(link->count(Op::draining), 1u);
+  EXPECT_EQ(link->count(Op::ready), 0u);
+  EXPECT_TRUE(slot->finished());
+}
+
+/// Else tasks that the driver sent before it heard of it would be lost.
+TEST_F(NodeActor, that_is_asked_to_end_waits_for_the_drivers_word) {
+  tell(SlotReady{});
+  tell(DrainNode{});
+  EXPECT_EQ(link->count(Op::handed_back), 1u);
+  EXPECT_FALSE(slot->finished());
+  hear(Op::retire);
+  EXPECT_TRUE(slot->finished());
+}
+
+/// Counts itself.
+struct Counted {
+  static inline std::atomic<int> alive{0};
+  Counted() { ++alive; }
+  Counted(const Counted&) { ++alive; }
+  Counted& operator=(const Counted&) = default;
+  ~Counted() { --alive; }
+  int operator()(int x) const { return x; }
+  template <class Archive>
+  void serialize(Archive&, unsigned) {}
+};
+
+TEST(Slot, forgets_a_call_that_is_over_without_another_task) {
+  auto link = std::make_shared<FakeLink>();
+  SlotWorker slot({0, 0, link, nullptr, [](auto) {}});
+  std::thread thread([&] { slot.run(); });
+  auto callable = AnyCallable::of<int, false>(Counted());
+  RunTasks tasks;
+  tasks.call = tasks.first_seq = 1;
+  tasks.lengths = {sizeof(int)};
+  tasks.arguments = Payload(Bytes(sizeof(int)));
+  slot.push(std::move(tasks), std::make_shared<const CallCode>(CallCode{
+                                1, false, callable.open(), {}, callable.state()}));
+  EXPECT_TRUE(eventually([&] { return link->count(Op::results) == 1; }));
+  EXPECT_EQ(Counted::alive, 1);
+  slot.close(1);
+  EXPECT_TRUE(eventually([] { return Counted::alive == 0; }));
+  slot.finish();
+  thread.join();
+}
+
+} // namespace

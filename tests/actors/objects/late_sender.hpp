@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/protocol/messages.hpp"
+#include "tests/actors/pool/simulation_ledger.hpp"
+
+namespace fiber::actors::simulation {
+
+/// To a late sender itself.
+struct NextLate {};
+
+} // namespace fiber::actors::simulation
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::simulation::NextLate)
+
+namespace fiber::actors::simulation {
+
+struct LateSender {
+  caf::event_based_actor* self;
+  caf::actor pool;
+  std::deque<NodeResults> late;
+  std::shared_ptr<Ledger> ledger;
+
+  explicit LateSender(caf::event_based_actor* self) : self(self) {}
+  caf::behavior make_behavior() {
+    next();
+    return {[this](NextLate) {
+      self->send(pool, std::move(late.front()));
+      late.pop_front();
+      next();
+    }};
+  }
+  void next() {
+    if (late.empty())
+      self->quit();
+    else
+      self->delayed_send(self, std::chrono::microseconds(ledger->below(60'000)),
+                         NextLate{});
+  }
+};
+
+/// The link of a node that was declared dead: brings what was still under way, later.
+inline void spawn_late_sender(caf::event_based_actor* node, std::deque<NodeResults> late,
+                              const caf::actor& pool,
+                              const std::shared_ptr<Ledger>& ledger) {
+  node->spawn(
+    [](caf::stateful_actor<LateSender>* sender, const std::deque<NodeResults>& what,
+       const caf::actor& to, const std::shared_ptr<Ledger>& with) {
+      sender->state.late = what;
+      sender->state.pool = to;
+      sender->state.ledger = with;
+      return sender->state.make_behavior();
+    },
+    std::move(late), pool, ledger);
+}
+
+} // namespace fiber::actors::simulation

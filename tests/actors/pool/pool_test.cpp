@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: what the pool does about each single event, with nodes that are played by
+// hand.
+
+#include <sstream>
+
+#include <spdlog/sinks/ostream_sink.h>
+
+#include "tests/actors/pool/pool_fixture.hpp"
+
+namespace fiber::actors {
+namespace {
+
+TEST_F(PoolTest, sends_a_callable_once_and_tasks_as_they_are_answered) {
+  submit(3);
+  auto& node = up(1);
+  ASSERT_EQ(node.runs.size(), 1u);
+  for (std::uint64_t seq = 1; seq <= 3; ++seq)
+    answer(1, seq);
+  EXPECT_EQ(node.opened, 1u);
+  EXPECT_TRUE(has_value(0) && has_value(1) && has_value(2));
+}
+
+// The driver answers one worker after the other: many must not need it too often.
+TEST_F(PoolTest, gives_the_more_at_a_time_the_more_workers_there_are) {
+  std::size_t given = 0, held_us = 0;
+  for (std::size_t slots : {1, 64}) {
+    settings.workers_per_job = slots;
+    submit(10000, 0);
+    auto& node = up(1);
+    ASSERT_EQ(node.runs.size(), slots);
+    answer(1, 1, 1, 0, std::chrono::milliseconds(1));
+    auto& more = node.runs.back();
+    EXPECT_EQ(more.slot, 0u);
+    EXPECT_GT(more.lengths.size(), given);
+    EXPECT_GT(more.hold_us, held_us);
+    given = more.lengths.size();
+    held_us = more.hold_us;
+  }
+}
+
+// Else whoever hands in a long call would have the first of it dealt out one by one.
+TEST_F(PoolTest, shares_out_what_is_to_come_as_well) {
+  for (std::size_t to_come : {0, 10000}) {
+    settings.workers_per_job = 64;
+    submit(64 + 8, 0, to_come);
+    auto& node = up(1);
+    answer(1, 1, 1, 0, std::chrono::milliseconds(1));
+    EXPECT_EQ(node.runs.back().lengths.size(), to_come > 0 ? 8u : 1u);
+  }
+}
+
+TEST_F(PoolTest, refuses_a_result_that_comes_twice_and_one_of_a_lost_node) {
+  submit(2);
+  up(1);
+  answer(1, 1);
+  answer(1, 1);
+  EXPECT_EQ(stats().late, 1u);
+  end_job(lose(1));
+  answer(1, 2);
+  EXPECT_EQ(stats().late, 2u);
+  EXPECT_TRUE(results->outcomes[1].empty());
+  up(2);
+  answer(2, 1);
+  EXPECT_TRUE(has_value(1));
+}
+
+TEST_F(PoolTest, charges_the_first_unanswered_task_and_runs_it_alone) {
+  submit(4, 4);
+  EXPECT_EQ(up(1).runs.at(0).lengths.size(), 4u);
+  answer(1, 1);
+  auto kind = lose(1);
+  EXPECT_EQ(kind, ExitKind::charged);
+  end_job(kind);
+  auto& next = up(2);
+  ASSERT_EQ(next.runs.size(), 1u);
+  EXPECT_EQ(next.runs[0].first_index, 1u);
+  EXPECT_EQ(next.runs[0].lengths.size(), 1u);
+  EXPECT_EQ(next.runs[0].attempt, 2u);
+}
+
+TEST_F(PoolTest, charges_the_task_that_was_announced) {
+  submit(4, 4);
+  auto page = backends::SharedPage::create(4096);
+  up(1, page);
+  SlotProgress::announce(page->data(), 0, 3);
+  end_job(lose(1));
+  auto& next = up(2);
+  ASSERT_FALSE(next.runs.empty());
+  EXPECT_EQ(next.runs[0].first_index, 2u);
+}
+
+TEST_F(PoolTest, gives_all_slots_work_again_when_a_suspect_has_ended) {
+  settings.workers_per_job = 2;
+  submit(100);
+  up(1);
+  end_job(lose(1)); // The first task of each slot is charged.
+  auto& next = up(2);
+  ASSERT_EQ(next.runs.size(), 1u) << "it runs alone";
+  answer(2, 1);
+  ASSERT_EQ(next.runs.size(), 2u) << "so does the other one";
+  answer(2, 2);
+  ASSERT_GE(next.runs.size(), 4u);
+  EXPECT_EQ(next.runs[2].slot + next.runs[3].slot, 1u) << "one slot has nothing";
+}
+
+TEST_F(PoolTest, charges_nobody_for_a_worker_that_was_idle) {
+  submit(1);
+  up(1);
+  answer(1, 1);
+  EXPECT_EQ(lose(1), ExitKind::lost);
+}
+
+TEST_F(PoolTest, gives_a_task_up_after_its_retries_with_all_exits) {
+  settings.max_retries = 1;
+  submit(1);
+  up(1);
+  end_job(lose(1, -11));
+  up(2);
+  lose(2, 3);
+  ASSERT_EQ(results->outcomes[0].size(), 1u);
+  try {
+    std::rethrow_exception(results->outcomes[0][0].error);
+  } catch (const WorkerLost& lost) {
+    EXPECT_EQ(lost.attempts(), 2);
+    EXPECT_EQ(lost.exits(), (std::vector<int>{-11, 3}));
+  }
+}
+
+TEST_F(PoolTest, charges_the_task_that_a_crash_report_names) {
+  settings.max_retries = 0;
+  submit(4, 4);
+  up(1); // No page: without the report, the first one.
+  NodeLost lost{.incarnation = 1,
+                .name = "pool.w0",
+                .exit_code = -11,
+                .confirmed = true,
+                .reason = "killed by SIGSEGV"};
+  lost.last.crash = CrashReport{.signal = 11,
+                                .address = {},
+                                .slot = 0,
+                                .seq = 2,
+                                .uncaught = {},
+                                .frames = {{"", "", 0x1234}}};
+  lost.last.lines = "last words";
+  end_job(lose(lost));
+  ASSERT_EQ(results->outcomes.size(), 2u); // The result of the first is lost with it.
+  for (std::size_t i = 0; i < 2; ++i)
+    try {
+      std::rethrow_exception(failure(i));
+    } catch (const WorkerLost& error) {
+      EXPECT_EQ(error.last_log(), "last words");
+      EXPECT_EQ(error.stack(), i == 1 ? "0x1234" : "");
+    }
+  auto& next = up(2);
+  ASSERT_EQ(next.runs.size(), 2u);
+  EXPECT_EQ(next.runs[0].first_index, 2u);
+}
+
+// It ran twice, however often it was taken back before it began.
+TEST_F(PoolTest, counts_a_retry_once_even_if_the_task_is_handed_back) {
+  submit(1);
+  up(1);
+  end_job(lose(1));
+  up(2);
+  EXPECT_EQ(stats().retries, 1u);
+  tell(NodeDraining{2});
+  tell(NodeHandedBack{2, {0, 1, 2}});
+  EXPECT_EQ(stats().queued, 1u);
+  EXPECT_EQ(stats().retries, 1u);
+}
+
+TEST_F(PoolTest, counts_the_bytes_of_results_that_came_too_late) {
+  submit(1);
+  up(1);
+  end_job(lose(1));
+  auto before = stats();
+  answer(1, 1);
+  EXPECT_EQ(stats().late, before.late + 1);
+  EXPECT_EQ(stats().bytes_received, before.bytes_received + 4);
+}
+
+TEST_F(PoolTest, percentiles_know_the_longest_task_of_a_frame) {
+  submit(4, 4);
+  up(1);
+  NodeResults news{1, {}};
+  news.results.first_seq = 1;
+  news.results.busy_ns = 10'000'000 + 3 * 100'000;
+  news.results.longest_ns = 10'000'000;
+  for (std::size_t i = 0; i < 4; ++i)
+    news.results.results.push_back({TaskResult::Status::value, 4, 4 * i});
+  news.results.bytes = Payload(Bytes(16));
+  tell(std::move(news));
+  auto us = [](auto time) { return static_cast<double>(time.count()); };
+  EXPECT_NEAR(us(stats().p50), 100, 13);
+  EXPECT_NEAR(us(stats().p99), 10'000, 1300);
+}
+
+TEST(DurationCounts, tells_how_many_were_shorter_than_a_power_of_two) {
+  DurationCounts counts;
+  for (std::uint64_t ns : {0, 1, 3, 4, 1023, 1024, 5000})
+    counts.add(ns, 1);
+  EXPECT_EQ(counts.below(0), 1u);
+  EXPECT_EQ(counts.below(2), 3u);
+  EXPECT_EQ(counts.below(10), 5u);
+  EXPECT_EQ(counts.below(12), 6u);
+  EXPECT_EQ(counts.below(13), 7u);
+  EXPECT_EQ(counts.sum_ns(), 7055u);
+}
+
+TEST_F(PoolTest, charges_nobody_when_a_node_drains) {
+  submit(3, 3);
+  auto& node = up(1);
+  tell(NodeDraining{1});
+  tell(NodeHandedBack{1, {0, 2, 4}});
+  EXPECT_EQ(stats().queued, 2u);
+  EXPECT_FALSE(node.retired); // It would end with a task.
+  answer(1, 1);
+  EXPECT_TRUE(node.retired);
+  EXPECT_EQ(lose(1, 0), ExitKind::planned);
+  EXPECT_EQ(stats().workers_lost, 0u);
+}
+
+TEST_F(PoolTest, does_not_count_a_node_that_drained_before_it_was_ready) {
+  submit(1);
+  NodeLost lost;
+  lost.name = "pool.w0";
+  lost.planned = true;
+  EXPECT_EQ(lose(lost), ExitKind::planned);
+  EXPECT_EQ(stats().workers_lost, 0u);
+}
+
+TEST_F(PoolTest, without_retries_runs_again_what_an_ended_worker_had_not_started) {
+  settings.max_retries = 0;
+  submit(4, 4);
+  auto page = backends::SharedPage::create(4096);
+  up(1, page);
+  SlotProgress::announce(page->data(), 0, 2);
+  end_job(lose(1));
+  auto& next = up(2);
+  ASSERT_EQ(next.runs.size(), 2u);
+  EXPECT_EQ(next.runs[0].first_index, 2u);
+  EXPECT_EQ(next.runs[1].first_index, 3u);
+  EXPECT_EQ(results->outcomes.size(), 2u);
+}
+
+TEST_F(PoolTest, without_retries_runs_nothing_again_that_may_start_in_a_dead_worker) {
+  settings.max_retries = 0;
+  submit(4, 4);
+  auto page = backends::SharedPage::create(4096);
+  up(1, page);
+  SlotProgress::announce(page->data(), 0, 2);
+  end_job(lose(1, -9, false)); // Nobody has said that it has ended: it may start a third.
+  EXPECT_TRUE(up(2).runs.empty());
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(results->outcomes[i].size(), 1u);
+    EXPECT_THROW(std::rethrow_exception(results->outcomes[i][0].error), WorkerLost);
+  }
+}
+
+TEST_F(PoolTest, a_recall_of_all_waits_for_the_answer_to_one_of_some) {
+  settings.workers = 2;
+  submit(8, 8);
+  auto& busy = up(1, nullptr, 0);
+  up(2, nullptr, 1);
+  pass(std::chrono::milliseconds(5));
+  ASSERT_EQ(busy.recalls.size(), 1u); // For the idle one.
+  EXPECT_EQ(busy.recalls[0].most, 4u);
+  tell(CancelCall{1});
+  EXPECT_EQ(busy.recalls.size(), 1u);
+  tell(NodeHandedBack{1, {0, 5, 9}});
+  ASSERT_EQ(busy.recalls.size(), 2u);
+  EXPECT_EQ(busy.recalls[1].most, UINT32_MAX);
+}
+
+TEST_F(PoolTest, resized_allows_as_many_restarts_as_its_size_asks_for) {
+  submit(1);
+  tell(Resize{10});
+  ASSERT_EQ(jobs(), 10u);
+  for (std::size_t i = 0; i < 10; ++i)
+    end_job(i, ExitKind::lost);
+  EXPECT_EQ(jobs(), 20u);
+  EXPECT_TRUE(results->outcomes.empty()); // The pool has not given up.
+}
+
+TEST_F(PoolTest, resized_answers_who_waits_for_workers) {
+  settings.workers = 2;
+  submit(1);
+  auto all = std::make_shared<WorkersReply>();
+  tell(AwaitWorkers{all});
+  up(1, nullptr, 0);
+  EXPECT_FALSE(all->is_set());
+  tell(Resize{1});
+  ASSERT_TRUE(all->is_set());
+  EXPECT_FALSE(all->value());
+}
+
+TEST_F(PoolTest, forgets_who_waits_no_longer_for_workers) {
+  submit(1);
+  auto gone = std::make_shared<WorkersReply>();
+  std::weak_ptr<WorkersReply> kept = gone;
+  tell(AwaitWorkers{std::move(gone)});
+  tell(AwaitWorkers{std::make_shared<WorkersReply>()});
+  EXPECT_TRUE(kept.expired());
+}
+
+TEST_F(PoolTest, warns_of_lost_workers_once_a_second) {
+  std::ostringstream text;
+  auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text);
+  log().sinks().push_back(sink);
+  log().set_level(spdlog::level::warn);
+  submit(1);
+  for (auto i = 0; i < 3; ++i) {
+    up(1);
+    lose(1);
+  }
+  auto once = text.str();
+  pass(std::chrono::seconds(2));
+  lose(1);
+  log().set_level(spdlog::level::off);
+  std::erase(log().sinks(), sink);
+  EXPECT_NE(once.find("pool.w0 is lost: lost"), std::string::npos) << once;
+  EXPECT_EQ(std::count(once.begin(), once.end(), '\n'), 1) << once;
+  EXPECT_NE(text.str().find("2 more"), std::string::npos) << text.str();
+}
+
+TEST_F(PoolTest, does_not_take_for_handed_back_what_it_sent_later) {
+  submit(3, 3);
+  up(1);
+  tell(NodeHandedBack{1, {0, 2, 3}}); // Knows of two tasks only.
+  EXPECT_EQ(stats().running, 2u);
+  answer(1, 1);
+  answer(1, 3);
+  EXPECT_TRUE(has_value(2));
+}
+
+TEST_F(PoolTest, gives_up_at_once_when_a_job_runs_another_build) {
+  settings.workers = 2;
+  submit(3);
+  auto& other = up(1);
+  EXPECT_EQ(lose(LossCause::other_build), ExitKind::planned);
+  EXPECT_TRUE(other.killed);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_THROW(std::rethrow_exception(failure(i)), VersionMismatch);
+  auto reply = std::make_shared<WorkersReply>();
+  tell(AwaitWorkers{reply});
+  ASSERT_TRUE(reply->is_set());
+  EXPECT_THROW(std::rethrow_exception(reply->value()), VersionMismatch);
+}
+
+TEST_F(PoolTest, gives_up_when_its_first_worker_was_not_ready_in_time) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::late), ExitKind::planned);
+  EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
+}
+
+TEST_F(PoolTest, gives_up_when_its_first_worker_could_not_reach_it) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::unreachable), ExitKind::planned);
+  EXPECT_THROW(std::rethrow_exception(failure(0)), BackendError);
+}
+
+TEST_F(PoolTest, tries_again_when_a_worker_is_late_and_another_was_not) {
+  submit(1);
+  up(1);
+  EXPECT_EQ(lose(1), ExitKind::charged);
+  EXPECT_EQ(lose(LossCause::late), ExitKind::lost);
+  EXPECT_EQ(lose(LossCause::unreachable), ExitKind::lost);
+  EXPECT_EQ(up(2).runs.size(), 1u);
+}
+
+TEST_F(PoolTest, says_that_no_worker_was_ready_in_time) {
+  submit(1);
+  up(1);
+  EXPECT_EQ(lose(1), ExitKind::charged);
+  EXPECT_EQ(lose(LossCause::late), ExitKind::lost);
+  kill_supervisor();
+  EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
+}
+
+TEST_F(PoolTest, hands_on_the_status_of_an_engine_that_refuses) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::refused, 403), ExitKind::lost);
+  kill_supervisor();
+  try {
+    std::rethrow_exception(failure(0));
+  } catch (const BackendError& error) {
+    EXPECT_EQ(error.status(), 403);
+  }
+}
+
+TEST_F(PoolTest, gives_up_at_once_when_what_it_orders_is_not_there) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::refused, 404), ExitKind::planned);
+  ASSERT_EQ(results->outcomes[0].size(), 1u);
+  EXPECT_THROW(std::rethrow_exception(results->outcomes[0][0].error), BackendError);
+}
+
+TEST_F(PoolTest, ends_what_nodes_had_when_its_supervisor_is_gone) {
+  submit(2);
+  up(1); // It never says that it is lost.
+  kill_supervisor();
+  ASSERT_EQ(results->outcomes[0].size(), 1u);
+  ASSERT_EQ(results->outcomes[1].size(), 1u);
+  EXPECT_THROW(std::rethrow_exception(results->outcomes[0][0].error), BackendError);
+}
+
+} // namespace
+} // namespace fiber::actors

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "actors/protocol/messages.hpp"
+
+namespace fiber::actors::simulation {
+
+/// What happens to a node if nothing else does first.
+enum class Fate {
+  none,
+  stillborn,     ///< Ends before it is ready.
+  killed,        ///< At a random moment.
+  killed_inside, ///< While it runs its n-th task.
+  killed_after,  ///< Just after it sent results.
+  drained,       ///< Somebody asks it to end.
+  silent,        ///< Is declared dead, and speaks on.
+  lease,         ///< Ends since it heard nothing.
+};
+
+struct Item {
+  std::uint64_t seq = 0;
+  std::uint64_t call = 0;
+  std::uint64_t index = 0;
+  Payload arguments;
+  std::shared_ptr<const OpenCall> code;
+  bool overdue = false;
+};
+
+/// One worker slot, as SlotWorker is.
+struct SimulatedSlot {
+  std::deque<Item> queue;
+  std::optional<Item> running;
+  std::vector<Item> unsent; ///< Ended, their results held back.
+  TaskResults pending;
+  Bytes values;
+  std::uint64_t next_seq = 1;
+  bool flush_due = false;
+  bool ended = false; ///< Its thread is.
+};
+
+/// The results held back, as they arrive at the driver.
+inline TaskResults take_results(SimulatedSlot& slot) {
+  Bytes head;
+  slot.pending.bytes = Payload(std::exchange(slot.values, {}));
+  Writer writer(head);
+  write(writer, slot.pending);
+  writer.raw(slot.pending.bytes.bytes().data(), slot.pending.bytes.size());
+  slot.pending = {};
+  slot.unsent.clear();
+  Payload whole(std::move(head));
+  Reader reader(whole.bytes());
+  read_op(reader);
+  return read_results(reader, whole);
+}
+
+/// The same frame with results that are values, and wrong.
+inline NodeResults falsified(const NodeResults& news) {
+  auto copy = news;
+  std::uint64_t at = 0;
+  for (auto& result : copy.results.results) {
+    result = {TaskResult::Status::value, sizeof(std::uint64_t), at};
+    at += sizeof(std::uint64_t);
+  }
+  copy.results.bytes = Payload(Bytes(at, std::byte{0xee}));
+  return copy;
+}
+
+} // namespace fiber::actors::simulation

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: a process runs its one task at most once, and whatever becomes of its job,
+// those who ask learn how it ended, once.
+
+#include "tests/actors/process/process_fixture.hpp"
+
+#include <csignal>
+
+#include "backends/output/crash_line.hpp"
+
+namespace fiber::actors {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_F(ProcessTest, has_a_job_whose_name_every_engine_takes) {
+  start();
+  EXPECT_EQ(ordered.name, "my-trainer");
+  EXPECT_EQ(ordered.slots, 1u);
+}
+
+TEST_F(ProcessTest, runs_its_task_once_its_node_is_up) {
+  start();
+  created();
+  EXPECT_EQ(news->job.value(), "engine-7");
+  EXPECT_TRUE(told->runs.empty());
+  up();
+  EXPECT_EQ(news->pid.value(), 77);
+  ASSERT_EQ(told->runs.size(), 1u);
+  EXPECT_EQ(told->opened.size(), 1u);
+  EXPECT_EQ(told->runs[0].lengths, std::vector<std::uint64_t>{4});
+  EXPECT_EQ(told->runs[0].attempt, 1u);
+}
+
+TEST_F(ProcessTest, sends_large_arguments_as_they_are) {
+  start(own_message_bytes);
+  up();
+  ASSERT_EQ(told->runs.size(), 1u);
+  EXPECT_EQ(told->runs[0].arguments.size(), own_message_bytes);
+}
+
+TEST_F(ProcessTest, ends_with_the_code_of_its_job) {
+  start();
+  up();
+  answers(3);
+  EXPECT_FALSE(news->end.is_set()); // It may still write.
+  auto lost = exits(3);
+  lost.output = "all of it";
+  lose(lost);
+  EXPECT_EQ(end().exit_code, 3);
+  EXPECT_EQ(end().output, "all of it");
+  EXPECT_FALSE(end().problem);
+}
+
+TEST_F(ProcessTest, runs_when_it_knows_its_job) {
+  start();
+  ready(); // A job may dial back before its engine has answered.
+  EXPECT_TRUE(told->runs.empty());
+  EXPECT_FALSE(news->pid.is_set());
+  created();
+  EXPECT_EQ(told->runs.size(), 1U);
+  EXPECT_EQ(news->job.value(), "engine-7");
+  EXPECT_EQ(news->pid.value(), 77);
+}
+
+TEST_F(ProcessTest, lets_its_job_go_when_it_has_what_its_function_left) {
+  start();
+  up();
+  EXPECT_EQ(told->retired, 0);
+  answers(3);
+  EXPECT_EQ(told->retired, 1);
+}
+
+TEST_F(ProcessTest, lets_a_job_go_that_answers_what_nobody_asked) {
+  start();
+  up();
+  NodeResults news{1, {}};
+  news.results.first_seq = 5;
+  news.results.results.push_back({TaskResult::Status::value, 0, 0});
+  tell(std::move(news));
+  EXPECT_EQ(told->retired, 1);
+  lose(exits(0));
+  EXPECT_EQ(end().exit_code, 0);
+}
+
+TEST_F(ProcessTest, killed_by_a_signal_ends_with_its_number) {
+  start();
+  up();
+  lose(exits(-SIGSEGV));
+  EXPECT_EQ(end().exit_code, -SIGSEGV);
+  EXPECT_FALSE(end().problem);
+}
+
+TEST_F(ProcessTest, has_the_code_of_its_function_if_no_engine_knows_it) {
+  start();
+  up();
+  answers(7);
+  lose(exits(std::nullopt));
+  EXPECT_EQ(end().exit_code, 7);
+}
+
+TEST_F(ProcessTest, is_not_taken_for_killed_by_an_engine_that_cant_tell) {
+  start();
+  up();
+  answers(137);
+  lose(exits(-SIGKILL));
+  EXPECT_EQ(end().exit_code, 137);
+}
+
+TEST_F(ProcessTest, whose_exit_nobody_knows_has_not_ended_well) {
+  start();
+  up();
+  lose(exits(std::nullopt));
+  EXPECT_EQ(end().exit_code, ProcessEnd::exit_unknown);
+}
+
+TEST_F(ProcessTest, that_never_ran_tells_why) {
+  start();
+  auto lost = exits(0); // A program that does not reach fiber::init.
+  lost.status = 5;
+  lose(lost);
+  try {
+    std::rethrow_exception(end().problem);
+  } catch (const BackendError& error) {
+    EXPECT_EQ(error.status(), 5);
+    EXPECT_NE(error.detail().find("my trainer: it ended"), std::string::npos);
+  }
+  EXPECT_EQ(news->pid.value(), 0);
+  EXPECT_EQ(news->job.value(), "");
+}
+
+TEST_F(ProcessTest, that_was_late_says_so) {
+  start();
+  auto lost = exits(-SIGKILL); // By which we ended it.
+  lost.cause = LossCause::late;
+  lose(lost);
+  EXPECT_THROW(std::rethrow_exception(end().problem), TimeoutError);
+}
+
+TEST_F(ProcessTest, of_another_build_says_so) {
+  start();
+  auto lost = exits(-SIGKILL);
+  lost.cause = LossCause::other_build;
+  lose(lost);
+  EXPECT_THROW(std::rethrow_exception(end().problem), VersionMismatch);
+}
+
+TEST_F(ProcessTest, killed_on_its_way_ends_with_the_number_of_the_signal) {
+  start();
+  created();
+  lose(exits(-SIGSEGV));
+  EXPECT_EQ(end().exit_code, -SIGSEGV);
+  EXPECT_FALSE(end().problem);
+}
+
+TEST_F(ProcessTest, asked_to_end_before_it_is_up_never_runs) {
+  start();
+  tell(EndProcess{10s});
+  ASSERT_EQ(told->ends.size(), 1u);
+  EXPECT_EQ(told->ends[0].grace, 10s);
+  up();
+  EXPECT_TRUE(told->runs.empty());
+  lose(exits(std::nullopt));
+  EXPECT_EQ(end().exit_code, -SIGTERM);
+  EXPECT_FALSE(end().problem);
+}
+
+TEST_F(ProcessTest, that_was_killed_and_whose_exit_nobody_knows_was_killed) {
+  start();
+  up();
+  tell(EndProcess{});
+  ASSERT_EQ(told->ends.size(), 1u);
+  EXPECT_EQ(told->ends[0].grace, 0ms);
+  lose(exits(std::nullopt));
+  EXPECT_EQ(end().exit_code, -SIGKILL);
+}
+
+TEST_F(ProcessTest, declared_dead_keeps_what_it_wrote) {
+  start();
+  up();
+  *written = "last words";
+  auto lost = exits(std::nullopt);
+  lost.declared_dead = true;
+  lose(lost);
+  EXPECT_EQ(end().output, "last words");
+}
+
+TEST_F(ProcessTest, of_whose_end_no_engine_tells_keeps_what_it_wrote) {
+  start();
+  up();
+  *written = "last words";
+  auto lost = exits(std::nullopt);
+  lost.confirmed = false;
+  lose(lost);
+  EXPECT_EQ(end().output, "last words");
+}
+
+TEST_F(ProcessTest, tells_what_it_has_written_but_no_crash_lines) {
+  start();
+  up();
+  *written = "mine\n" + std::string(backends::crash_mark) + "signal=11 end\nmine, too\n";
+  auto reply = std::make_shared<Reply<std::string>>();
+  tell(AskProcessLogs{reply});
+  ASSERT_TRUE(reply->is_set());
+  EXPECT_EQ(reply->value(), "mine\nmine, too\n");
+}
+
+TEST_F(ProcessTest, ends_with_the_session) {
+  start();
+  up();
+  session_ends();
+  ASSERT_EQ(told->ends.size(), 1u);
+  EXPECT_GT(told->ends[0].grace, 0ms);
+  lose(exits(-SIGTERM));
+  EXPECT_EQ(end().exit_code, -SIGTERM);
+}
+
+TEST_F(ProcessTest, leaves_nobody_waiting_if_its_actor_is_killed) {
+  start();
+  up();
+  kill_actor();
+  EXPECT_TRUE(end().problem);
+}
+
+TEST_F(ProcessTest, leaves_nobody_waiting_if_the_actor_of_its_job_is_killed) {
+  start();
+  up();
+  caf::anon_send_exit(node, caf::exit_reason::kill);
+  run();
+  EXPECT_EQ(end().exit_code, ProcessEnd::exit_unknown);
+}
+
+TEST_F(FutureProcessTest, gives_its_result_before_it_has_ended) {
+  start();
+  up();
+  answers(7);
+  ASSERT_EQ(sink->outcomes.size(), 1u);
+  EXPECT_EQ(sink->outcomes[0].value.size(), sizeof(int));
+  EXPECT_FALSE(sink->outcomes[0].error);
+  lose(exits(0));
+  EXPECT_EQ(end().exit_code, 0);
+  EXPECT_EQ(sink->outcomes.size(), 1u);
+}
+
+TEST_F(FutureProcessTest, gives_what_its_task_threw) {
+  start();
+  up();
+  throws();
+  expect_result_throws<RemoteError>();
+  lose(exits(1));
+  EXPECT_EQ(end().exit_code, 1);
+  EXPECT_EQ(sink->outcomes.size(), 1u);
+}
+
+TEST_F(FutureProcessTest, that_is_lost_is_not_run_again) {
+  start();
+  up();
+  lose(exits(-SIGKILL));
+  expect_result_throws<WorkerLost>();
+  EXPECT_EQ(told->runs.size(), 1u);
+}
+
+TEST_F(FutureProcessTest, that_never_ran_gives_the_reason) {
+  start();
+  lose(exits(74));
+  expect_result_throws<BackendError>();
+}
+
+TEST_F(FutureProcessTest, that_is_cancelled_is_told_to_stop_and_then_killed) {
+  start();
+  up();
+  tell(CancelProcess{});
+  expect_result_throws<Cancelled>();
+  EXPECT_EQ(told->stopped, std::vector<std::uint64_t>{1});
+  EXPECT_TRUE(told->ends.empty());
+  pass(2s);
+  ASSERT_EQ(told->ends.size(), 1u);
+  EXPECT_EQ(told->ends[0].grace, 0ms);
+  lose(exits(-SIGKILL));
+  EXPECT_EQ(sink->outcomes.size(), 1u);
+}
+
+TEST_F(FutureProcessTest, that_is_cancelled_before_it_runs_never_does) {
+  start();
+  tell(CancelProcess{});
+  expect_result_throws<Cancelled>();
+  EXPECT_EQ(told->ends.size(), 1u);
+  up();
+  EXPECT_TRUE(told->runs.empty());
+}
+
+TEST_F(FutureProcessTest, that_has_its_result_is_not_cancelled) {
+  start();
+  up();
+  answers(7);
+  tell(CancelProcess{});
+  pass(5s);
+  EXPECT_TRUE(told->ends.empty());
+  ASSERT_EQ(sink->outcomes.size(), 1u);
+  EXPECT_FALSE(sink->outcomes[0].error);
+}
+
+TEST_F(FutureProcessTest, ends_as_cancelled_with_the_session) {
+  start();
+  up();
+  session_ends();
+  lose(exits(-SIGTERM));
+  expect_result_throws<Cancelled>();
+}
+
+} // namespace
+} // namespace fiber::actors

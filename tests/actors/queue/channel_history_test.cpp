@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: nothing that is put into a channel is lost, doubled or out of order,
+// whoever dies when, with room lent and items sent ahead; and everybody is answered once.
+#include "actors/queue/channel.hpp"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace fiber::actors {
+namespace {
+
+Item item(const std::string& text) {
+  Bytes bytes;
+  Writer(bytes).raw(text.data(), text.size());
+  return {{}, Payload(std::move(bytes)), {}};
+}
+std::string text_of(const Item& item) {
+  return {reinterpret_cast<const char*>(item.bytes.bytes().data()), item.bytes.size()};
+}
+
+/// Producers and consumers that do anything at any time, and die.
+class History {
+public:
+  explicit History(unsigned seed)
+    : random_(seed), limits_{.items = draw(2) == 0 ? std::size_t{2 + draw(20)} : SIZE_MAX,
+                             .bytes = draw(3) == 0 ? std::size_t{40} : 100000,
+                             .puts_wait = draw(2) == 0,
+                             .alone = draw(3)},
+      channel_(limits_, [this](const Asker& who) { return recorded(who); }) {}
+
+  void run() {
+    for (int step = 0; step < 300; ++step)
+      act();
+    // In the end one consumer that lives takes what is left.
+    for (auto process : consumers_)
+      lose_consumer(process);
+    hear(channel_.close());
+    obey_recalls();
+    constexpr std::uint64_t last = 1000;
+    std::uint64_t request = 0;
+    while (!closed_for_.contains({last, request})) {
+      while (!ahead_.empty())
+        take_ahead(last);
+      waiting_gets_.insert({last, ++request});
+      hear(channel_.get({last, request}, {}, {.most = draw(4)}));
+      obey_recalls();
+      ASSERT_FALSE(waiting_gets_.contains({last, request})) << "it hangs";
+      take({{last, request}, 0});
+    }
+    check();
+  }
+
+private:
+  using Handed = std::pair<Asker, std::size_t>;
+
+  unsigned draw(unsigned n) { return static_cast<unsigned>(random_() % n); }
+
+  void obey_recalls() {
+    for (auto& who : std::exchange(recalled_, {}))
+      give_back(who);
+    for (auto process : std::exchange(reclaimed_, {}))
+      hear(channel_.unused(process, std::exchange(room_[process], 0)));
+  }
+
+  void act() {
+    if (draw(3) == 0)
+      obey_recalls();
+    auto process = consumers_.at(draw(3));
+    switch (draw(8)) {
+    case 0:
+    case 1:
+    case 2: {
+      auto producer = producers_.at(draw(3));
+      if (draw(3) > 0 && (!limits_.puts_wait || room_[producer] > 0))
+        return put_unasked(producer);
+      Asker who{producer, ++requests_};
+      auto number = ++put_[who.process];
+      waiting_puts_[who] = {who.process, number};
+      return hear(channel_.put(who, item(name_of(who.process, number)), true));
+    }
+    case 3:
+    case 4: {
+      if (take_ahead(process))
+        return;
+      Asker who{process, ++requests_};
+      waiting_gets_.insert(who);
+      return hear(
+        channel_.get(who, {}, {.most = draw(2) * draw(5), .quick = draw(2) * draw(4)}));
+    }
+    case 5:
+      if (!taken_.empty())
+        take(taken_.begin()->first);
+      return;
+    case 6:
+      if (!waiting_gets_.empty())
+        hear(channel_.cancel(*waiting_gets_.begin()));
+      if (limits_.puts_wait && !waiting_puts_.empty() && draw(2) == 0)
+        hear(channel_.cancel(waiting_puts_.begin()->first));
+      return;
+    default:
+      if (draw(3) == 0) {
+        std::vector<Asker> to_tell;
+        hear(channel_.press(to_tell));
+      }
+      if (draw(5) > 0)
+        return;
+      if (draw(4) == 0)
+        return lose_producer(producers_.at(draw(3)));
+      // Its successor has another number.
+      *std::find(consumers_.begin(), consumers_.end(), process) = ++last_process_;
+      lose_consumer(process);
+    }
+  }
+
+  static std::string name_of(std::uint64_t process, std::uint64_t number) {
+    return std::to_string(process) + " " + std::to_string(number);
+  }
+
+  void put_unasked(std::uint64_t producer) {
+    std::vector<Item> items;
+    auto most = limits_.puts_wait ? std::min<std::size_t>(room_[producer], 3) : 3;
+    for (auto n = 1 + draw(static_cast<unsigned>(most)); n > 0; --n) {
+      auto number = ++put_[producer];
+      accepted_.insert({producer, number});
+      items.push_back(item(name_of(producer, number)));
+      room_[producer] -= limits_.puts_wait ? 1 : 0;
+    }
+    hear(channel_.put_all(producer, std::move(items)));
+  }
+
+  void lose_producer(std::uint64_t process) {
+    std::erase_if(reclaimed_, [&](auto other) { return other == process; });
+    room_.erase(process);
+    if (limits_.puts_wait) // Else what it has put stays.
+      std::erase_if(waiting_puts_,
+                    [&](auto& put) { return put.first.process == process; });
+    *std::find(producers_.begin(), producers_.end(), process) = ++last_process_;
+    hear(channel_.gone(process));
+  }
+
+  void lose_consumer(std::uint64_t process) {
+    std::erase_if(waiting_gets_, [&](auto& who) { return who.process == process; });
+    auto is_its = [&](auto& each) { return each.first.first.process == process; };
+    std::erase_if(taken_, is_its);
+    std::erase_if(ahead_, is_its);
+    std::erase_if(recalled_, [&](auto& who) { return who.process == process; });
+    hear(channel_.gone(process, [this](const Asker& who) { return recorded(who); }));
+  }
+
+  std::uint32_t recorded(const Asker& who) const {
+    auto known = recorded_.find(who);
+    return known == recorded_.end() ? 0 : known->second;
+  }
+
+  void take(Handed as) {
+    if (auto taken = taken_.find(as); taken != taken_.end()) {
+      got_.push_back(taken->second);
+      taken_.erase(taken);
+      if (recorded(as.first) != as.second) {
+        early_.insert(as);
+        return hear(channel_.took(as.first, as.second));
+      }
+      auto& count = recorded_[as.first];
+      do
+        ++count;
+      while (early_.contains({as.first, count}));
+      if (draw(2) == 0 || is_last(as))
+        hear(channel_.took_first(as.first, count));
+    }
+  }
+  /// Of what it has of that answer.
+  bool is_last(const Handed& as) const {
+    auto is_of_it = [&](auto next) { return next->first.first == as.first; };
+    auto ahead = ahead_.lower_bound({as.first, 0});
+    auto taken = taken_.lower_bound({as.first, 0});
+    return (ahead == ahead_.end() || !is_of_it(ahead)) &&
+           (taken == taken_.end() || !is_of_it(taken));
+  }
+  /// Asks that process for nothing, as it has something. False if it has not.
+  bool take_ahead(std::uint64_t process) {
+    auto first = ahead_.lower_bound({{process, 0}, 0});
+    if (first == ahead_.end() || first->first.first.process != process)
+      return false;
+    auto as = first->first;
+    taken_.insert(*first);
+    ahead_.erase(first);
+    take(as);
+    return true;
+  }
+  /// As its process does, which may have begun to take some of them.
+  void give_back(const Asker& who) {
+    auto first = ahead_.lower_bound({who, 0});
+    auto any = first != ahead_.end() && first->first.first == who;
+    auto index = any ? first->first.second : SIZE_MAX;
+    if (recorded(who) > 0)
+      hear(channel_.took_first(who, recorded(who)));
+    std::erase_if(ahead_, [&](auto& each) { return each.first.first == who; });
+    hear(channel_.give_back(who, index));
+  }
+
+  void hear(const Channel::Replies& replies) {
+    for (auto& reply : replies) {
+      if (reply.what == Answer::recalled) {
+        recalled_.push_back(reply.to);
+        continue;
+      }
+      if (reply.what == Answer::reclaimed) {
+        reclaimed_.push_back(reply.to.process);
+        continue;
+      }
+      if (reply.what == Answer::room) {
+        room_[reply.to.process] += limits_.puts_wait ? reply.room : 0;
+        continue;
+      }
+      if (auto put = waiting_puts_.find(reply.to); put != waiting_puts_.end()) {
+        if (reply.what == Answer::done)
+          accepted_.insert(put->second);
+        waiting_puts_.erase(put);
+        continue;
+      }
+      ASSERT_EQ(waiting_gets_.erase(reply.to), 1U) << "answered twice";
+      if (reply.what == Answer::value) {
+        check_is_first(taken_[{reply.to, 0}] = text_of(reply.item));
+        for (auto& item : reply.ahead)
+          ahead_[{reply.to, ++last_ahead_[reply.to]}] = text_of(item);
+      } else if (reply.what == Answer::closed)
+        closed_for_.insert(reply.to);
+    }
+  }
+
+  /// All that its producer put before was handed out before.
+  void check_is_first(const std::string& text) {
+    std::uint64_t process = std::stoull(text), number = number_in(text);
+    for (auto before = accepted_.lower_bound({process, 0});
+         before != accepted_.lower_bound({process, number}); ++before) {
+      auto name = std::to_string(process) + " " + std::to_string(before->second);
+      auto is_it = [&](auto& each) { return each.second == name; };
+      EXPECT_TRUE(std::find(got_.begin(), got_.end(), name) != got_.end() ||
+                  std::any_of(taken_.begin(), taken_.end(), is_it) ||
+                  std::any_of(ahead_.begin(), ahead_.end(), is_it))
+        << text << " came before " << name;
+    }
+  }
+
+  static std::uint64_t number_in(const std::string& text) {
+    return std::stoull(text.substr(text.find(' ')));
+  }
+
+  void check() {
+    std::set<std::pair<std::uint64_t, std::uint64_t>> got;
+    for (auto& text : got_) {
+      std::uint64_t process = std::stoull(text), number = number_in(text);
+      EXPECT_TRUE(got.insert({process, number}).second) << text << " came twice";
+    }
+    EXPECT_EQ(got, accepted_);
+  }
+
+  std::mt19937 random_;
+  const Channel::Limits limits_;
+  std::map<Asker, std::uint32_t> recorded_;
+  Channel channel_;
+  std::uint64_t requests_ = 0, last_process_ = 12;
+  std::vector<std::uint64_t> consumers_{10, 11, 12}, producers_{1, 2, 3};
+  std::map<std::uint64_t, std::size_t> room_; ///< Lent to producers.
+  std::vector<std::uint64_t> reclaimed_;      ///< And not heard of it yet.
+  std::map<std::uint64_t, std::uint64_t> put_;
+  std::map<Asker, std::pair<std::uint64_t, std::uint64_t>> waiting_puts_;
+  std::set<Asker> waiting_gets_, closed_for_;
+  std::map<Handed, std::string> taken_; ///< Answered, and not taken over.
+  std::map<Handed, std::string> ahead_; ///< The same, not asked for.
+  std::set<Handed> early_;              ///< Taken over before others in front of them.
+  std::map<Asker, std::size_t> last_ahead_;
+  std::vector<Asker> recalled_; ///< And not heard of it yet.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> accepted_;
+  std::vector<std::string> got_;
+};
+
+TEST(ChannelHistory, loses_and_doubles_nothing_in_ten_thousand_histories) {
+  for (unsigned seed = 1; seed <= 10000 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    History(seed).run();
+  }
+}
+
+} // namespace
+} // namespace fiber::actors

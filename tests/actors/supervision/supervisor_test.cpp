@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: what OTP's supervisor would stop and start, ours does, in the same order;
+// and who fails too often is given up, with the causes told.
+
+#include <gtest/gtest.h>
+
+#include "tests/actors/supervision/supervised_world.hpp"
+
+using namespace fiber;
+using namespace fiber::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+class Supervisor : public ::testing::Test {
+protected:
+  SupervisedWorld world;
+};
+
+// -- strategies --
+
+TEST_F(Supervisor, starts_its_children_in_order_and_stops_them_in_reverse) {
+  auto supervisor = world.supervisor({.children = {world.child("a"), world.child("b")}});
+  EXPECT_TRUE(world.asked(supervisor, start_child{world.child("c")}).ok());
+  EXPECT_EQ(world.events(), "+a +b +c");
+  EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+  EXPECT_EQ(world.events(), "-c ~c -b ~b -a ~a");
+  ASSERT_TRUE(world.end_of(supervisor));
+  EXPECT_FALSE(*world.end_of(supervisor)); // A normal end.
+}
+
+TEST_F(Supervisor, restarts_the_children_that_otp_would) {
+  struct Case {
+    Strategy strategy;
+    std::string dies, events;
+  };
+  for (const auto& [strategy, dies, events] : std::vector<Case>{
+         {Strategy::one_for_one, "a", "~a +a"},
+         {Strategy::one_for_one, "b", "~b +b"},
+         {Strategy::one_for_one, "c", "~c +c"},
+         {Strategy::one_for_all, "a", "~a -c ~c -b ~b +a +b +c"},
+         {Strategy::one_for_all, "b", "~b -c ~c -a ~a +a +b +c"},
+         {Strategy::one_for_all, "c", "~c -b ~b -a ~a +a +b +c"},
+         {Strategy::rest_for_one, "a", "~a -c ~c -b ~b +a +b +c"},
+         {Strategy::rest_for_one, "b", "~b -c ~c +b +c"},
+         {Strategy::rest_for_one, "c", "~c +c"},
+       }) {
+    SCOPED_TRACE(dies);
+    auto supervisor = world.supervisor_of_three({.strategy = strategy});
+    world.end(dies);
+    EXPECT_EQ(world.events(), events);
+    // And once more, beginning with what was restarted.
+    world.advance(60s);
+    world.end(dies);
+    EXPECT_EQ(world.events(), events);
+    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+  }
+}
+
+TEST_F(Supervisor, drops_temporary_children_that_it_stops_for_a_restart) {
+  auto supervisor =
+    world.supervisor({.strategy = Strategy::one_for_all,
+                      .children = {world.child("a"), world.child("b", Restart::temporary),
+                                   world.child("c", Restart::transient)}});
+  world.events();
+  world.end("a");
+  EXPECT_EQ(world.events(), "~a -c ~c -b ~b +a +c");
+  EXPECT_EQ(world.asked(supervisor, children{}).list.size(), 2u);
+}
+
+TEST_F(Supervisor, does_not_disturb_others_for_a_child_that_stays_down) {
+  for (auto strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {
+    auto supervisor = world.supervisor(
+      {.strategy = strategy,
+       .children = {world.child("a", Restart::temporary),
+                    world.child("b", Restart::transient), world.child("c")}});
+    world.events();
+    world.end("a");
+    world.end("b", ExitKind::planned);
+    EXPECT_EQ(world.events(), "~a ~b");
+    EXPECT_TRUE(
+      world.asked(supervisor, start_child{world.child("a")}).ok()); // The name is free.
+    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+  }
+}
+
+TEST_F(Supervisor, judges_an_end_by_restart_type_and_kind) {
+  struct Case {
+    Restart restart;
+    ExitKind kind;
+    bool again, counted;
+  };
+  using enum Restart;
+  using enum ExitKind;
+  for (auto [restart, kind, again, counted] :
+       std::vector<Case>{{permanent, planned, true, false},
+                         {permanent, charged, true, false},
+                         {permanent, lease, true, false},
+                         {permanent, lost, true, true},
+                         {permanent, escalated, true, true},
+                         {transient, planned, false, false},
+                         {transient, charged, true, false},
+                         {transient, lease, true, false},
+                         {transient, lost, true, true},
+                         {transient, escalated, true, true},
+                         {temporary, planned, false, false},
+                         {temporary, charged, false, false},
+                         {temporary, lease, false, false},
+                         {temporary, lost, false, false},
+                         {temporary, escalated, false, false}}) {
+    SCOPED_TRACE(testing::Message() << int(restart) << " " << int(kind));
+    for (int intensity : {0, 9}) {
+      auto supervisor = world.supervisor(
+        {.intensity = intensity, .children = {world.child("a", restart)}});
+      world.end("a", kind);
+      auto gives_up = counted && intensity == 0;
+      EXPECT_EQ(world.living(), again && !gives_up ? "a" : "");
+      EXPECT_EQ(world.is_alive(supervisor), !gives_up);
+      if (!gives_up) {
+        EXPECT_EQ(world.asked(supervisor, children{}).list.size(), again ? 1u : 0u);
+        EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+      }
+    }
+  }
+}
+
+TEST_F(Supervisor, replaces_blameless_ends_at_once_and_without_limit) {
+  auto supervisor = world.supervisor({.intensity = 0, .children = {world.child("a")}});
+  world.events();
+  for (int i = 0; i < 20; ++i)
+    world.end("a", i % 2 ? ExitKind::charged : ExitKind::lease);
+  EXPECT_EQ(world.chronicle->starts["a"], 21);
+  EXPECT_TRUE(world.is_alive(supervisor));
+}
+
+TEST_F(Supervisor, counts_blameless_ends_too_when_told_to_be_like_otp) {
+  auto supervisor = world.supervisor(
+    {.intensity = 1, .count_blameless = true, .children = {world.child("a")}});
+  world.end("a", ExitKind::planned);
+  EXPECT_EQ(world.living(), "a");
+  world.end("a", ExitKind::planned);
+  EXPECT_FALSE(world.is_alive(supervisor));
+}
+
+TEST_F(Supervisor, treats_a_kill_as_a_loss) {
+  auto supervisor = world.supervisor({.intensity = 1, .children = {world.child("a")}});
+  caf::anon_send_exit(world.chronicle->newest["a"], caf::exit_reason::kill);
+  world.run();
+  auto info = world.asked(supervisor, children{}).list.at(0);
+  EXPECT_TRUE(info.alive);
+  EXPECT_EQ(info.restarts, 1);
+  EXPECT_EQ(info.last_error, "was killed");
+}
+
+// -- intensity and escalation --
+
+TEST_F(Supervisor, gives_up_beyond_the_intensity_and_tells_the_causes) {
+  auto supervisor = world.supervisor_of_three({.name = "crew", .intensity = 2});
+  world.end("a", ExitKind::lost, "first");
+  world.end("b", ExitKind::lost, "second");
+  EXPECT_EQ(world.events(), "~a +a ~b +b");
+  world.end("b", ExitKind::lost, "third");
+  EXPECT_EQ(world.events(), "~b -c ~c -a ~a");
+  ASSERT_TRUE(world.end_of(supervisor));
+  EXPECT_EQ(exit_kind(*world.end_of(supervisor)), ExitKind::escalated);
+  EXPECT_EQ(exit_text(*world.end_of(supervisor)),
+            "child \"b\" of crew failed; 3 failures within 10000 ms, last: [a: first] "
+            "[b: second] [b: third]");
+}
+
+TEST_F(Supervisor, tells_the_last_five_distinct_causes) {
+  auto supervisor = world.supervisor({.name = "crew",
+                                      .intensity = 7,
+                                      .period = {},
+                                      .backoff = {.first = 0ms},
+                                      .children = {world.child("a")}});
+  for (auto text : {"1", "2", "3", "4", "5", "6", "4", "6"})
+    world.end("a", ExitKind::lost, text);
+  EXPECT_EQ(
+    exit_text(world.end_of(supervisor).value()),
+    "child \"a\" of crew failed; 8 failures, last: [a: 2] [a: 3] [a: 5] [a: 4] [a: 6]");
+}
+
+TEST_F(Supervisor, forgets_failures_older_than_the_period) {
+  auto supervisor = world.supervisor_of_three({.intensity = 1, .period = 5000ms});
+  for (int i = 0; i < 5; ++i) {
+    world.end("a");
+    world.advance(12s);
+  }
+  EXPECT_EQ(world.living(), "abc");
+  world.end("a");
+  world.end("b");
+  EXPECT_FALSE(world.is_alive(supervisor));
+}
+
+TEST_F(Supervisor, counts_until_forgiven_if_there_is_no_period) {
+  auto supervisor = world.supervisor_of_three({.intensity = 1, .period = {}});
+  world.end("a");
+  world.advance(1h);
+  caf::anon_send(supervisor, forgive{});
+  world.run();
+  world.end("b");
+  EXPECT_EQ(world.living(), "abc");
+  world.advance(1h);
+  world.end("c");
+  EXPECT_EQ(
+    exit_text(world.end_of(supervisor).value()), // What was forgiven is not told.
+    "child \"c\" of supervisor failed; 2 failures, last: [b: broken] [c: broken]");
+  EXPECT_EQ(world.living(), "");
+}
+
+TEST_F(Supervisor, passes_failure_up_the_tree_with_all_causes) {
+  SupervisorConfig inner{.name = "inner", .intensity = 1, .children = {world.child("x")}};
+  auto root = world.supervisor(
+    {.name = "root",
+     .strategy = Strategy::rest_for_one,
+     .intensity = 1,
+     .children = {world.child("a"), world.subtree(inner), world.child("z")}});
+  EXPECT_EQ(world.events(), "+a +inner +z +x"); // The subtree starts by itself.
+  world.end("x", ExitKind::lost, "no disk");
+  EXPECT_EQ(world.events(), "~x +x");
+  world.end("x", ExitKind::lost, "no disk");
+  EXPECT_EQ(world.events(), "~x -z ~z +inner +z +x");
+  world.end("x", ExitKind::lost, "no memory");
+  world.end("x", ExitKind::lost, "no memory");
+  EXPECT_EQ(world.events(), "~x +x ~x -z ~z -a ~a");
+  auto end = world.end_of(root).value();
+  EXPECT_EQ(exit_kind(end), ExitKind::escalated);
+  EXPECT_EQ(exit_text(end),
+            "child \"inner\" of root failed; 2 failures within 10000 ms, last: "
+            "[inner: child \"x\" of inner failed; 2 failures within 10000 ms, last: "
+            "[x: no disk]] "
+            "[inner: child \"x\" of inner failed; 2 failures within 10000 ms, last: "
+            "[x: no memory]]");
+}
+
+TEST_F(Supervisor, stops_the_tree_below_before_it_ends_itself) {
+  SupervisorConfig inner{.name = "inner",
+                         .children = {world.child("x"), world.child("y")}};
+  auto root = world.supervisor(
+    {.name = "root", .children = {world.child("a"), world.subtree(inner)}});
+  world.events();
+  EXPECT_TRUE(world.asked(root, stop{}).ok());
+  EXPECT_EQ(world.events(), "-y ~y -x ~x -a ~a");
+}
+
+TEST_F(Supervisor, ends_with_the_reason_of_the_exit_message_that_asked_for_it) {
+  auto supervisor = world.supervisor_of_three({});
+  caf::anon_send(supervisor, caf::exit_msg{{}, make_exit(ExitKind::lease, "silence")});
+  world.run();
+  EXPECT_EQ(world.events(), "-c ~c -b ~b -a ~a");
+  EXPECT_EQ(exit_kind(world.end_of(supervisor).value()), ExitKind::lease);
+}
+
+TEST_F(Supervisor, lives_on_when_a_linked_actor_ends_normally) {
+  auto supervisor = world.supervisor_of_three({});
+  caf::anon_send(supervisor, caf::exit_msg{{}, {}});
+  world.run();
+  EXPECT_TRUE(world.is_alive(supervisor));
+}
+
+TEST_F(Supervisor, takes_its_children_along_when_killed) {
+  SupervisorConfig inner{.name = "inner", .children = {world.child("x")}};
+  auto root = world.supervisor(
+    {.name = "root", .children = {world.child("a"), world.subtree(inner)}});
+  caf::anon_send_exit(root, caf::exit_reason::kill);
+  world.run();
+  EXPECT_EQ(world.living(), "");
+}
+
+TEST_F(Supervisor, takes_its_children_along_when_nobody_holds_it) {
+  {
+    auto supervisor = spawn_supervisor(world.system(), {.children = {world.child("a")}});
+    world.run();
+    EXPECT_EQ(world.living(), "a");
+  }
+  world.run();
+  EXPECT_EQ(world.living(), "");
+}
+
+// -- back-off --
+
+/// Milliseconds from each of `failures` quick failures of a child until it starts again.
+std::vector<int> waits(SupervisedWorld& world, const std::string& name, int failures) {
+  std::vector<int> result;
+  for (int i = 0; i < failures; ++i) {
+    auto starts = world.chronicle->starts[name];
+    world.end(name);
+    result.push_back(0);
+    for (; world.chronicle->starts[name] == starts && result.back() < 100000;
+         ++result.back())
+      world.advance(1ms);
+  }
+  return result;
+}
+
+TEST_F(Supervisor, waits_longer_each_time_a_child_fails_in_a_row) {
+  auto supervisor = world.supervisor_of_three(
+    {.intensity = 99,
+     .backoff = {.first = 10ms, .most = 50ms, .factor = 2, .jitter = 0}});
+  EXPECT_EQ(waits(world, "a", 6), (std::vector{0, 10, 20, 40, 50, 50}));
+  EXPECT_EQ(waits(world, "b", 2), (std::vector{0, 10})); // Each child for itself.
+}
+
+TEST_F(Supervisor, waits_as_its_seed_says) {
+  std::vector<std::vector<int>> runs;
+  for (std::uint64_t seed : {1u, 1u, 2u}) {
+    auto supervisor = world.supervisor({.intensity = 99,
+                                        .backoff = {.first = 100ms, .jitter = 0.2},
+                                        .seed = seed,
+                                        .children = {world.child("a")}});
+    runs.push_back(waits(world, "a", 5));
+    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+  EXPECT_NE(runs[0], runs[2]);
+  EXPECT_EQ(runs[0][0], 0);
+  for (int i = 1, middle = 100; i < 5; ++i, middle *= 2) {
+    EXPECT_GE(runs[0][i], middle * 8 / 10);
+    EXPECT_LE(runs[0][i], middle * 12 / 10);
+  }
+}
+
+TEST_F(Supervisor, starts_the_back_off_anew_after_a_long_life) {
+  auto supervisor = world.supervisor_of_three(
+    {.intensity = 99, .backoff = {.first = 10ms, .jitter = 0}, .reset_after = 3000ms});
+  EXPECT_EQ(waits(world, "a", 3), (std::vector{0, 10, 20}));
+  world.advance(3000ms);
+  EXPECT_EQ(waits(world, "a", 1), (std::vector{40}));
+  world.advance(3001ms);
+  EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
+}
+
+TEST_F(Supervisor, starts_the_back_off_anew_when_forgiven_or_after_a_blameless_end) {
+  auto supervisor =
+    world.supervisor_of_three({.intensity = 99, .backoff = {.first = 10ms, .jitter = 0}});
+  EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
+  caf::anon_send(supervisor, forgive{});
+  world.run();
+  EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
+  world.end("a", ExitKind::charged);
+  EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
+}
+
+TEST_F(Supervisor, restarts_the_group_when_the_wait_of_the_failed_child_is_over) {
+  for (auto strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {
+    auto supervisor = world.supervisor_of_three(
+      {.strategy = strategy, .intensity = 99, .backoff = {.first = 10ms, .jitter = 0}});
+    world.end("a");
+    world.end("b");
+    world.events();
+    world.end("b");
+    EXPECT_EQ(world.living(), strategy == Strategy::one_for_all ? "" : "a");
+    world.advance(9ms);
+    EXPECT_EQ(world.living(), strategy == Strategy::one_for_all ? "" : "a");
+    world.advance(1ms);
+    EXPECT_EQ(world.living(), "abc");
+    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+  }
+}
+
+// -- stop limits --
+
+TEST_F(Supervisor, kills_a_child_that_does_not_stop_in_its_time) {
+  auto supervisor = world.supervisor_of_three({});
+  world.chronicle->stubborn = {"b"};
+  auto answer = world.ask(supervisor, stop{});
+  world.run();
+  EXPECT_EQ(world.events(), "-c ~c -b"); // "a" is not asked before "b" is down.
+  world.advance(999ms);
+  EXPECT_EQ(world.events(), "");
+  world.advance(1ms);
+  EXPECT_EQ(world.events(), "~b -a ~a");
+  EXPECT_TRUE(answer->ok());
+}
+
+TEST_F(Supervisor, kills_at_once_if_the_limit_is_zero) {
+  auto supervisor =
+    world.supervisor({.children = {world.child("a", Restart::permanent, 0ms)}});
+  world.events();
+  EXPECT_TRUE(world.asked(supervisor, stop_child{"a"}).ok());
+  EXPECT_EQ(world.events(), "~a");
+}
+
+TEST_F(Supervisor, waits_for_ever_for_a_child_without_limit) {
+  auto supervisor = world.supervisor(
+    {.children = {world.child("a", Restart::permanent, ChildSpec::no_limit)}});
+  world.chronicle->stubborn = {"a"};
+  auto answer = world.ask(supervisor, stop{});
+  world.run();
+  EXPECT_FALSE(world.scheduler().has_pending_timeout());
+  EXPECT_EQ(answer->count, 0);
+  world.end("a");
+  EXPECT_TRUE(answer->ok());
+}
+
+TEST_F(Supervisor, does_not_kill_the_next_incarnation_for_an_old_limit) {
+  auto supervisor = world.supervisor_of_three({.strategy = Strategy::one_for_all});
+  world.end("a"); // "b" and "c" are asked to end, and do.
+  world.events();
+  world.advance(5s);
+  EXPECT_EQ(world.events(), "");
+}
+
+TEST_F(Supervisor, stops_independent_children_all_at_once_if_told_so) {
+  auto supervisor = world.supervisor_of_three({.stop_together = true});
+  world.chronicle->stubborn = {"a", "b", "c"};
+  auto answer = world.ask(supervisor, stop{});
+  world.run();
+  EXPECT_EQ(world.events(), "-c -b -a");
+  world.advance(1s);
+  EXPECT_TRUE(answer->ok());
+}
+
+} // namespace

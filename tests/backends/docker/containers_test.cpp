@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job was asked for is what its container has; and what its containers are asked
+// for by others does not upset it.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/backends/docker/docker_fixture.hpp"
+
+namespace fiber::backends {
+
+namespace {
+
+class DockerContainers : public DockerTest {
+protected:
+  nlohmann::json describe() { return engine().inspect(only_container()); }
+};
+
+TEST_F(DockerContainers, have_the_resources_that_were_asked_for) {
+  BackendTest test(make_docker(docker_options()));
+  auto spec = BackendTest::spec("one", "wait");
+  spec.resources = {.cpu = 0.5, .memory_mb = 64, .gpu = 0};
+  auto job = test.backend->create(std::move(spec));
+  test.logs_with(job.id, "waiting");
+  auto host = describe()["HostConfig"];
+  EXPECT_EQ(host["NanoCpus"], 500000000);
+  EXPECT_EQ(host["Memory"], 64 << 20);
+  EXPECT_EQ(host["MemorySwap"], 64 << 20);
+}
+
+TEST_F(DockerContainers, have_labels_of_the_job_and_of_the_session) {
+  BackendTest test(make_docker(docker_options()));
+  auto spec = BackendTest::spec("one/with odd:name", "wait");
+  spec.labels = {{"fiber.pool", "p-1"}, {"team", "a b"}};
+  auto job = test.backend->create(std::move(spec));
+  test.logs_with(job.id, "waiting");
+  auto labels = describe()["Config"]["Labels"];
+  EXPECT_EQ(labels["fiber.job"], "one/with odd:name");
+  EXPECT_EQ(labels["fiber.pool"], "p-1");
+  EXPECT_EQ(labels["team"], "a b");
+  EXPECT_EQ(labels["fiber.lease"], "60");
+  EXPECT_EQ(std::string(labels["fiber.session"]).size(), 12u);
+}
+
+TEST_F(DockerContainers, have_volumes_and_variables) {
+  auto folder = std::filesystem::temp_directory_path() / "docker-volume-test";
+  std::filesystem::create_directories(folder);
+  auto options = docker_options();
+  options.volumes = {folder.string() + ":/data", folder.string() + ":/fixed:ro"};
+  options.environment = {{"FIBER_TEST_ONE", "1"}, {"FIBER_TEST_TWO", "2"}};
+  BackendTest test(make_docker(options));
+  auto spec = BackendTest::spec("one", "env FIBER_TEST_ONE\nenv FIBER_TEST_TWO\n"
+                                       "write /data/note\nwrite /fixed/note\nwait");
+  spec.environment = {{"FIBER_TEST_TWO", "the job's"}};
+  auto job = test.backend->create(std::move(spec));
+  auto logs = test.logs_with(job.id, "waiting");
+  EXPECT_EQ(logs, "FIBER_TEST_ONE=1\nFIBER_TEST_TWO=the job's\nwritten /data/note\n"
+                  "not written /fixed/note\nwaiting\n");
+  EXPECT_EQ(first_line(folder / "note"), "written");
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(DockerContainers, keep_what_a_job_must_know_to_itself) {
+  BackendTest test(make_docker(docker_options()));
+  auto spec = BackendTest::spec("one", "wait\nSECRET-BOOT");
+  spec.keys = boot("SECRET-KEYS");
+  auto job = test.backend->create(std::move(spec));
+  test.logs_with(job.id, "waiting");
+  auto id = only_container();
+  EXPECT_EQ(engine().inspect(id).dump().find("SECRET"), std::string::npos);
+  EXPECT_EQ(engine()
+              .ask("GET", "/containers/" + id + "/logs?stdout=1&stderr=1")
+              .body.find("SECRET"),
+            std::string::npos);
+}
+
+TEST_F(DockerContainers, are_in_the_network_that_was_named) {
+  for (std::string network : {"", "host", "bridge"}) {
+    auto options = docker_options();
+    options.network = network;
+    BackendTest test(make_docker(options));
+    auto job = test.create("one", "wait");
+    test.logs_with(job.id, "waiting");
+    EXPECT_EQ(describe()["HostConfig"]["NetworkMode"],
+              network.empty() ? "host" : network);
+    EXPECT_EQ(test.backend->driver_address(),
+              network == "bridge" ? engine_cluster()->at("DOCKER_BRIDGE_ADDRESS")
+                                  : "127.0.0.1");
+  }
+}
+
+TEST_F(DockerContainers, that_need_too_much_memory_say_so) {
+  BackendTest test(make_docker(docker_options()));
+  auto spec = BackendTest::spec("one", "eat 400\nwait");
+  spec.resources.memory_mb = 128; // Room for the sanitizers.
+  auto job = test.backend->create(std::move(spec));
+  auto last = test.events.last(job.id);
+  EXPECT_EQ(last.exit_code, -SIGKILL);
+  EXPECT_EQ(last.detail, "OOMKilled, limit 128 MB");
+}
+
+TEST_F(DockerContainers, whose_child_needs_too_much_memory_live_on) {
+  BackendTest test(make_docker(docker_options()));
+  auto spec = BackendTest::spec("one", "child-eats 400\nexit 3");
+  spec.resources.memory_mb = 128; // The child, not the job, must be the largest.
+  auto job = test.backend->create(std::move(spec));
+  EXPECT_EQ(test.events.last(job.id).exit_code, 3);
+}
+
+TEST_F(DockerContainers, that_somebody_kills_say_so) {
+  BackendTest test(make_docker(docker_options()));
+  auto job = test.create("one", "wait");
+  test.logs_with(job.id, "waiting");
+  EXPECT_EQ(engine().order(only_container(), "kill"), 204);
+  auto last = test.events.last(job.id);
+  EXPECT_EQ(last.exit_code, -SIGKILL);
+  EXPECT_EQ(last.detail, "killed by SIGKILL");
+}
+
+TEST_F(DockerContainers, that_somebody_pauses_can_be_ended) {
+  BackendTest test(make_docker(docker_options()));
+  auto job = test.create("one", "wait");
+  test.logs_with(job.id, "waiting");
+  ASSERT_EQ(engine().order(only_container(), "pause"), 204);
+  test.backend->terminate(job.id, std::chrono::milliseconds(100));
+  // The engine lets it go on to be killed; asked, it may be faster.
+  auto last = test.events.last(job.id);
+  EXPECT_EQ(last.kind, JobEvent::Kind::ended);
+  EXPECT_TRUE(last.exit_code == 0 || last.exit_code == -SIGKILL) << last.detail;
+}
+
+} // namespace
+
+} // namespace fiber::backends

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// An image that can't be had, or that is not this program's, is told in words that help.
+#include <algorithm>
+
+#include "tests/backends/docker/docker_fixture.hpp"
+
+namespace fiber::backends {
+
+namespace {
+
+class DockerImages : public DockerTest {
+protected:
+  static void expect_in(const std::string& text, const std::string& words) {
+    EXPECT_NE(text.find(words), std::string::npos) << text;
+  }
+  static JobSpec of_image(const std::string& image) {
+    auto spec = BackendTest::spec("one", "exit 0");
+    spec.image = image;
+    return spec;
+  }
+  /// An image with no file in it.
+  void make_empty_image(const std::string& name) {
+    auto request = std::string(1024, '\0'); // The end of a tar archive.
+    Loop loop;
+    docker::Engine other(loop, docker_options().host);
+    auto order = other.request("POST", "/images/create?fromSrc=-&repo=" + name);
+    order.headers = {"Content-Type: application/x-tar"};
+    order.body = std::move(request);
+    auto reply = other.client().call(std::move(order));
+    ASSERT_TRUE(reply.ok()) << reply.body;
+  }
+};
+
+TEST_F(DockerImages, one_that_is_nowhere_is_named_with_the_reason) {
+  BackendTest test(make_docker(docker_options()));
+  // Nobody answers at that registry.
+  auto last = failure_of(test, of_image("localhost:1/fiber-test-none:2"));
+  expect_in(last.detail, "localhost:1/fiber-test-none:2");
+  expect_in(last.detail, "can't be pulled");
+  expect_in(last.detail, "connection refused");
+  // It may come later: each job asks anew.
+  auto spec = of_image("localhost:1/fiber-test-none:2");
+  spec.name = "two";
+  expect_in(failure_of(test, std::move(spec)).detail, "connection refused");
+}
+
+TEST_F(DockerImages, many_jobs_wait_for_one_pull) {
+  BackendTest test(make_docker(docker_options()));
+  for (int i = 0; i < 5; ++i) {
+    auto spec = of_image("localhost:1/fiber-test-none:3");
+    spec.name = "job-" + std::to_string(i);
+    test.backend->create(std::move(spec));
+  }
+  EXPECT_TRUE(test.events.wait_for(JobEvent::Kind::failed, 5));
+}
+
+TEST_F(DockerImages, one_whose_name_is_none_is_refused_in_the_engines_words) {
+  BackendTest test(make_docker(docker_options()));
+  auto last = failure_of(test, of_image("Not An Image"));
+  expect_in(last.detail, "Not An Image");
+  expect_in(last.detail, "invalid reference format");
+}
+
+TEST_F(DockerImages, one_without_the_program_is_refused_in_the_engines_words) {
+  make_empty_image("localhost/fiber-test-empty");
+  BackendTest test(make_docker(docker_options()));
+  auto last = failure_of(test, of_image("localhost/fiber-test-empty"));
+  expect_in(last.detail, "start container: ");
+  expect_in(last.detail, "no such file or directory");
+  EXPECT_EQ(last.status / 100, 4);
+}
+
+TEST_F(DockerImages, one_of_a_program_that_knows_nothing_of_jobs_ends_as_that_does) {
+  ASSERT_EQ(script("load localhost/fiber-test:true /bin/true"), 0);
+  BackendTest test(make_docker(docker_options()));
+  auto job = test.backend->create(of_image("localhost/fiber-test:true"));
+  EXPECT_EQ(test.events.last(job.id).exit_code, 0);
+}
+
+} // namespace
+
+} // namespace fiber::backends

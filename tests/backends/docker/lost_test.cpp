@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever is lost on the way to the engine, a reply, the driver or the engine itself:
+// a job exists once, its end is told truly, and no container is left.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "tests/backends/docker/docker_fixture.hpp"
+#include "tests/clusters/docker_proxy.hpp"
+
+namespace fiber::backends {
+
+namespace {
+
+using clusters::DockerProxy;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+using Kind = JobEvent::Kind;
+using Harm = DockerProxy::Harm;
+
+class DockerLost : public DockerTest {
+protected:
+  static DockerOptions through(const DockerProxy& proxy) {
+    auto options = docker_options();
+    options.host = proxy.host();
+    return options;
+  }
+};
+
+/// What the engine did although its reply never came.
+class DockerLostReply : public DockerLost,
+                        public testing::WithParamInterface<const char*> {};
+
+TEST_P(DockerLostReply, the_job_runs_all_the_same_and_once) {
+  DockerProxy proxy(docker_options().host);
+  for (int times : {1, 3}) {
+    BackendTest test(make_docker(through(proxy)));
+    auto before = proxy.harmed();
+    proxy.harm(Harm::lose_reply, GetParam(), times);
+    auto job = test.create("one", "print alive\nwait");
+    EXPECT_EQ(test.logs_with(job.id, "waiting\n"), "alive\nwaiting\n");
+    EXPECT_NE(test.events.started(job.id), -1);
+    EXPECT_EQ(proxy.harmed() - before, times);
+    EXPECT_EQ(engine().containers().size(), 1u);
+    test.backend->terminate(job.id, std::chrono::minutes(1));
+    EXPECT_EQ(test.events.last(job.id).exit_code, 0);
+    EXPECT_EQ(test.events.of(job.id).size(), 2u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, DockerLostReply,
+                         testing::Values("/containers/create", "/attach", "/wait",
+                                         "/start"),
+                         [](auto& order) {
+                           std::string path = order.param;
+                           return path.substr(path.rfind('/') + 1);
+                         });
+
+TEST_F(DockerLost, a_lost_order_to_kill_is_given_again) {
+  DockerProxy proxy(docker_options().host);
+  BackendTest test(make_docker(through(proxy)));
+  auto job = test.create("one", "ignore-term\nlinger");
+  test.logs_with(job.id, "ignoring");
+  proxy.harm(Harm::lose_reply, "/kill", 2);
+  test.backend->terminate(job.id, std::chrono::milliseconds(50));
+  EXPECT_EQ(test.events.last(job.id).exit_code, -SIGKILL);
+  EXPECT_EQ(proxy.harmed(), 2);
+}
+
+TEST_F(DockerLost, a_driver_killed_before_the_start_leaves_nothing_beyond_its_lease) {
+  constexpr seconds lease{10};
+  DockerProxy proxy(docker_options().host);
+  proxy.harm(Harm::swallow, "/start", 1);
+  auto begin = Clock::now();
+  auto host = proxy.host(), lease_text = std::to_string(lease.count());
+  pid_t driver = ::fork();
+  if (driver == 0) {
+    ::execl("/proc/self/exe", engine_name, "--drive", host.c_str(), lease_text.c_str(),
+            nullptr);
+    ::_exit(127);
+  }
+  EXPECT_TRUE(eventually([&] { return proxy.harmed() == 1; }));
+  ::kill(driver, SIGKILL);
+  ASSERT_EQ(::waitpid(driver, nullptr, 0), driver);
+  auto left = only_container();
+  EXPECT_EQ(engine().state(left), "created");
+
+  auto options = docker_options();
+  options.lease = seconds(1); // Older than that in a moment, and alive.
+  BackendTest living(make_docker(options));
+  auto job = living.create("living", "wait");
+  EXPECT_EQ(living.logs_with(job.id, "waiting\n"), "waiting\n");
+
+  make_docker(docker_options());
+  if (Clock::now() - begin < lease - seconds(2)) {
+    EXPECT_EQ(engine().state(left), "created");
+  }
+  EXPECT_TRUE(eventually([&] {
+    make_docker(docker_options());
+    return engine().state(left).empty();
+  }));
+  EXPECT_GE(Clock::now() - begin, lease - seconds(1));
+  EXPECT_EQ(living.events.of(job.id).size(), 1u);
+  living.backend->terminate(job.id, std::chrono::minutes(1));
+  EXPECT_EQ(living.events.last(job.id).exit_code, 0);
+}
+
+TEST_F(DockerLost, a_container_that_somebody_removed_has_ended) {
+  BackendTest test(make_docker(docker_options()));
+  auto job = test.create("one", "wait");
+  test.logs_with(job.id, "waiting");
+  engine().remove(only_container());
+  auto last = test.events.last(job.id);
+  EXPECT_EQ(last.kind, Kind::ended);
+  EXPECT_EQ(last.exit_code, -SIGKILL);
+}
+
+TEST_F(DockerLost, an_engine_that_stands_still_loses_nothing) {
+  BackendTest test(make_docker(docker_options()));
+  auto job = test.create("one", "wait");
+  test.logs_with(job.id, "waiting");
+  ASSERT_EQ(script("signal STOP"), 0);
+  test.backend->terminate(job.id, std::chrono::minutes(1));
+  auto next = test.create("two", "exit 7");
+  std::this_thread::sleep_for(seconds(3)); // The stall itself.
+  EXPECT_EQ(test.events.of(job.id).size(), 1u);
+  ASSERT_EQ(script("signal CONT"), 0);
+  EXPECT_EQ(test.events.last(job.id).exit_code, 0);
+  EXPECT_EQ(test.events.last(next.id).exit_code, 7);
+}
+
+} // namespace
+
+} // namespace fiber::backends

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever an API server does to a request: each job is one pod, and ends once.
+#include "tests/backends/kubernetes/scripted_kubernetes.hpp"
+
+#include <algorithm>
+
+namespace fiber::backends::kubernetes {
+
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using Event = JobEvent::Kind;
+
+std::string forbidden(const std::string& verb, const std::string& resource) {
+  return json{{"kind", "Status"},
+              {"message", resource + " is forbidden: User \"jane\" cannot " + verb +
+                            " resource \"" + resource + "\" in API group \"\""}}
+    .dump();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+// -- create -----------------------------------------------------------------------------
+
+TEST_F(ScriptedKubernetes, a_session_leaves_nothing) {
+  start();
+  test_->backend->anchor(BackendTest::spec("anchor", "wait"));
+  create_running("one");
+  create_running("two");
+  EXPECT_EQ(api_.objects("jobs").size(), 1u);
+  EXPECT_EQ(api_.objects("secrets").size(), 1u);
+  stop();
+  for (auto* kind : {"pods", "jobs", "secrets"})
+    EXPECT_EQ(api_.objects(kind).size(), 0u) << kind;
+  EXPECT_EQ(api_.count("deletecollection pods"), 1u);
+  EXPECT_EQ(last("one").kind, Event::ended);
+  EXPECT_EQ(last("two").kind, Event::ended);
+  EXPECT_FALSE(last("one").disrupted);
+}
+
+TEST_F(ScriptedKubernetes, a_server_that_asks_to_wait_is_not_asked_sooner) {
+  start();
+  api_.spoil("create pods", {.status = 429, .headers = {{"Retry-After", "1"}}});
+  auto begin = Clock::now();
+  create_running("one");
+  EXPECT_GE(Clock::now() - begin, 1s);
+  EXPECT_EQ(api_.count("create pods"), 2u);
+}
+
+TEST_F(ScriptedKubernetes, a_pod_is_asked_for_again_while_the_server_is_in_trouble) {
+  start();
+  api_.spoil("create pods", {.status = 503});
+  api_.spoil("create pods", {.kind = Fault::Kind::reset});
+  api_.spoil("create pods", {.status = 500, .body = R"({"message": 7})"});
+  create_running("one");
+  EXPECT_GE(api_.count("create pods"), 4u); // libcurl itself tries once more.
+  EXPECT_EQ(api_.objects("pods").size(), 1u);
+}
+
+TEST_F(ScriptedKubernetes, a_pod_whose_reply_was_lost_is_known_again) {
+  api_.spoil("watch pods", {.status = 500}, 3); // Or the watch would tell.
+  start();
+  api_.spoil("create pods", {.kind = Fault::Kind::reset_after});
+  create_running("one");
+  EXPECT_EQ(api_.objects("pods").size(), 1u);
+  EXPECT_EQ(api_.count("get pods"), 1u);
+  EXPECT_EQ(test_->events.of("one").size(), 1u);
+}
+
+TEST_F(ScriptedKubernetes, the_watch_may_know_a_pod_before_its_maker_does) {
+  start();
+  create_running("zero");
+  api_.spoil("create pods", {.kind = Fault::Kind::reset_after});
+  auto pod = create_running("one");
+  api_.end(pod, 3);
+  EXPECT_EQ(last("one").exit_code, 3);
+  stop();
+  EXPECT_EQ(test_->events.of("one").size(), 2u);
+}
+
+TEST_F(ScriptedKubernetes, a_pod_of_others_is_left_alone) {
+  start();
+  api_.spoil("create pods", {.status = 409});
+  api_.spoil("get pods", {.status = 200, .body = R"({"metadata": {"name": "x"}})"});
+  create("one");
+  auto event = last("one");
+  EXPECT_EQ(event.kind, Event::failed);
+  EXPECT_EQ(event.status, 409);
+  EXPECT_EQ(api_.count("delete pods"), 0u);
+}
+
+TEST_F(ScriptedKubernetes, a_pod_that_is_refused_fails_in_the_servers_words) {
+  start();
+  api_.spoil("create pods", {.status = 403, .body = forbidden("create", "pods")});
+  create("one");
+  auto event = last("one");
+  EXPECT_EQ(event.kind, Event::failed);
+  EXPECT_EQ(event.status, 403);
+  EXPECT_TRUE(contains(event.detail, "cannot create resource \"pods\"")) << event.detail;
+  EXPECT_TRUE(contains(event.detail, "deploy/kubernetes/rbac.yaml")) << event.detail;
+}
+
+TEST_F(ScriptedKubernetes, a_conflict_that_can_not_be_looked_at_fails) {
+  start();
+  api_.spoil("create pods", {.status = 409});
+  api_.spoil("get pods", {.status = 403, .body = forbidden("get", "pods")});
+  create("one");
+  EXPECT_TRUE(contains(last("one").detail, "cannot get resource")) << last("one").detail;
+}
+
+TEST_F(ScriptedKubernetes, what_is_no_utf_8_fails_alone) {
+  start();
+  auto spec = BackendTest::spec("one", "wait");
+  spec.environment["ODD"] = "\xff\xfe";
+  test_->backend->create(std::move(spec));
+  EXPECT_EQ(last("one").kind, Event::failed);
+  create_running("two");
+}
+
+TEST_F(ScriptedKubernetes, jobs_that_wait_for_their_turn_end_at_once) {
+  start();
+  api_.plays_kubelet = false;
+  constexpr std::size_t count = 2000; // It would take 40 s to create them.
+  for (std::size_t i = 0; i < count; ++i)
+    create("job-" + std::to_string(i));
+  api_.plays_kubelet = true;
+  stop();
+  EXPECT_EQ(test_->events.count(Event::ended) + test_->events.count(Event::failed),
+            count);
+  EXPECT_LT(api_.count("create pods"), count);
+  EXPECT_EQ(api_.objects("pods").size(), 0u);
+}
+
+TEST_F(ScriptedKubernetes, many_pods_take_few_connections) {
+  api_.plays_kubelet = false; // A server that can't multiplex has one for each log.
+  start();
+  constexpr std::size_t count = 100;
+  for (std::size_t i = 0; i < count; ++i)
+    create("job-" + std::to_string(i));
+  EXPECT_EQ(api_.wait_for("create pods", count), count);
+  EXPECT_LE(api_.handshakes(), 30u); // About one for each that is created at a time.
+  api_.plays_kubelet = true;
+}
+
+// -- who and where ----------------------------------------------------------------------
+
+TEST_F(ScriptedKubernetes, a_token_that_is_replaced_is_read_again) {
+  options_.access.identity.token_file = write("token", "one");
+  api_.accept_only("one");
+  start();
+  create_running("first");
+  api_.accept_only("two");
+  write("token", "two");
+  create_running("second");
+  api_.end_watches();
+  api_.end(api_.pod_of("first"), 0);
+  EXPECT_EQ(last("first").exit_code, 0);
+}
+
+TEST_F(ScriptedKubernetes, a_token_that_is_refused_for_good_is_an_error) {
+  api_.accept_only("another");
+  try {
+    start();
+    FAIL() << "it was taken";
+  } catch (const EngineError& error) {
+    EXPECT_EQ(error.status(), 401);
+    EXPECT_TRUE(contains(error.what(), "the token or certificate is not valid here"))
+      << error.what();
+    EXPECT_FALSE(contains(error.what(), "sesame")) << error.what();
+  }
+}
+
+TEST_F(ScriptedKubernetes, a_proxy_that_is_named_is_used) {
+  options_.access.endpoint.proxy = "http://127.0.0.1:" + std::to_string(api_.port());
+  options_.access.endpoint.url = "https://kubernetes.test";
+  start();
+  create_running("one");
+  for (auto& request : api_.seen("create pods")) {
+    EXPECT_TRUE(request.proxied);
+    EXPECT_EQ(request.server_name, "kubernetes.test");
+  }
+}
+
+TEST_F(ScriptedKubernetes, the_server_may_have_another_name) {
+  options_.access.endpoint.server_name = "kubernetes.test";
+  start();
+  EXPECT_EQ(api_.seen("list pods").front().server_name, "kubernetes.test");
+  test_.reset();
+  options_.access.endpoint.server_name = "wrong.test";
+  EXPECT_THROW(start(), EngineError);
+}
+
+TEST_F(ScriptedKubernetes, every_request_says_as_whom) {
+  options_.access.identity.impersonation = {"Impersonate-User: jane"};
+  start();
+  create_running("one");
+  for (auto* name : {"list pods", "create pods", "watch pods", "get pods/log"})
+    for (auto& request : api_.seen(name)) {
+      EXPECT_EQ(request.headers.at("impersonate-user"), "jane") << name;
+      EXPECT_EQ(request.headers.at("authorization"), "Bearer sesame") << name;
+    }
+}
+
+TEST_F(ScriptedKubernetes, a_server_whose_clock_is_wrong_does_no_harm) {
+  for (std::string year : {"1970", "2100"}) {
+    api_.set_date("Thu, 01 Jan " + year + " 00:00:00 GMT");
+    start();
+    api_.end(create_running(year), 0);
+    EXPECT_EQ(last(year).exit_code, 0);
+    test_.reset();
+  }
+}
+
+// -- the anchor -------------------------------------------------------------------------
+
+TEST_F(ScriptedKubernetes, the_anchor_owns_all_and_is_removed_by_the_server) {
+  start();
+  test_->backend->anchor(BackendTest::spec("anchor", "wait"));
+  auto pod = api_.object("pods", create_running("one"));
+  auto job = api_.objects("jobs").begin()->second;
+  EXPECT_EQ(job["spec"]["ttlSecondsAfterFinished"], 0);
+  EXPECT_EQ(pod["metadata"]["ownerReferences"][0]["uid"], job["metadata"]["uid"]);
+  EXPECT_EQ(pod["metadata"]["ownerReferences"][0]["kind"], "Job");
+  EXPECT_FALSE(pod["spec"].contains("activeDeadlineSeconds"));
+  EXPECT_FALSE(heard_.has("ttlSecondsAfterFinished"));
+}
+
+TEST_F(ScriptedKubernetes, a_server_that_does_not_know_the_ttl_is_warned_about) {
+  for (bool refuses : {false, true}) {
+    api_.drops_ttl = !refuses;
+    api_.refuses_ttl = refuses;
+    auto warned = heard_.count("ttlSecondsAfterFinished");
+    start();
+    test_->backend->anchor(BackendTest::spec("anchor", "wait"));
+    EXPECT_EQ(heard_.count("ttlSecondsAfterFinished"), warned + 1);
+    auto pod = api_.object("pods", create_running("one"));
+    EXPECT_EQ(pod["spec"]["activeDeadlineSeconds"], 24 * 60 * 60);
+    test_.reset();
+    EXPECT_EQ(api_.objects("jobs").size(), 0u);
+  }
+}
+
+TEST_F(ScriptedKubernetes, an_anchor_whose_reply_was_lost_is_known_again) {
+  start();
+  api_.spoil("create jobs", {.kind = Fault::Kind::reset_after});
+  api_.spoil("create secrets", {.kind = Fault::Kind::reset_after});
+  test_->backend->anchor(BackendTest::spec("anchor", "wait"));
+  EXPECT_EQ(api_.objects("jobs").size(), 1u);
+  stop();
+  EXPECT_EQ(api_.objects("jobs").size(), 0u);
+}
+
+TEST_F(ScriptedKubernetes, an_anchor_that_can_not_be_looked_at_is_an_error) {
+  start();
+  api_.spoil("create jobs", {.kind = Fault::Kind::reset_after});
+  api_.spoil("get jobs", {.status = 403, .body = forbidden("get", "jobs")});
+  try {
+    test_->backend->anchor(BackendTest::spec("anchor", "wait"));
+    FAIL() << "it was made";
+  } catch (const EngineError& error) {
+    EXPECT_TRUE(contains(error.what(), "cannot get resource \"jobs\"")) << error.what();
+  }
+  EXPECT_EQ(api_.objects("jobs").size(), 0u);
+}
+
+TEST_F(ScriptedKubernetes, an_anchor_without_its_secret_is_removed) {
+  start();
+  api_.spoil("create secrets", {.status = 403, .body = forbidden("create", "secrets")});
+  try {
+    test_->backend->anchor(BackendTest::spec("anchor", "wait"));
+    FAIL() << "it was made";
+  } catch (const EngineError& error) {
+    EXPECT_TRUE(contains(error.what(), "cannot create resource \"secrets\""))
+      << error.what();
+  }
+  EXPECT_EQ(api_.objects("jobs").size(), 0u);
+}
+
+// -- logs -------------------------------------------------------------------------------
+
+TEST_F(ScriptedKubernetes, a_log_that_breaks_goes_on_where_it_was) {
+  start();
+  api_.spoil("get pods/log", {.kind = Fault::Kind::cut, .bytes = 4});
+  auto pod = create_running("one");
+  api_.print(pod, "one\n");
+  api_.wait_for("get pods/log", 2);
+  EXPECT_TRUE(api_.seen("get pods/log")[1].query.contains("sinceSeconds"));
+  api_.print(pod, "two\n");
+  test_->logs_with("one", "two\n");
+  api_.end(pod, 0);
+  EXPECT_EQ(last("one").exit_code, 0);
+  auto logs = test_->backend->logs("one"); // A server counts in seconds.
+  EXPECT_TRUE(logs == "one\ntwo\n" || logs == "one\none\ntwo\n") << logs;
+}
+
+TEST_F(ScriptedKubernetes, a_log_that_can_not_be_had_yet_is_read_from_its_begin) {
+  start();
+  api_.spoil("get pods/log", {.kind = Fault::Kind::reset});
+  api_.spoil("get pods/log", {.kind = Fault::Kind::reset});
+  api_.spoil("get pods/log", {.status = 500});
+  auto pod = create_running("one");
+  api_.print(pod, "one\n");
+  EXPECT_EQ(test_->logs_with("one", "one\n"), "one\n");
+  for (auto& request : api_.seen("get pods/log"))
+    EXPECT_FALSE(request.query.contains("sinceSeconds"));
+}
+
+/// What runtimes write where a log should be, when the container has gone.
+class WordsOfARuntime : public ScriptedKubernetes,
+                        public testing::WithParamInterface<const char*> {};
+
+TEST_P(WordsOfARuntime, are_not_the_jobs_and_its_log_is_read_at_the_end) {
+  start();
+  api_.spoil("get pods/log", {.status = 200, .body = GetParam()});
+  auto pod = create_running("one");
+  api_.print(pod, "one\n");
+  api_.end(pod, 0);
+  last("one");
+  EXPECT_EQ(test_->backend->logs("one"), "one\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Of, WordsOfARuntime,
+  testing::Values("rpc error: code = NotFound desc = an error occurred when try to find "
+                  "container",
+                  "unable to retrieve container logs for containerd://0123456789abcdef",
+                  "failed to try resolving symlinks in path \"/var/log/pods/a_b/0.log\": "
+                  "lstat /var/log/pods/a_b/0.log: no such file or directory"));
+
+TEST_F(ScriptedKubernetes, a_log_that_is_forbidden_is_told_once) {
+  start();
+  api_.spoil("get pods/log", {.status = 403, .body = forbidden("get", "pods/log")},
+             ScriptedApi::always);
+  auto pod = create_running("one");
+  EXPECT_TRUE(eventually([&] { return heard_.has("cannot get resource \"pods/log\""); }));
+  api_.end(pod, 7);
+  EXPECT_EQ(last("one").exit_code, 7);
+  EXPECT_EQ(heard_.count("cannot get resource"), 1u);
+}
+
+// -- ends -------------------------------------------------------------------------------
+
+TEST_F(ScriptedKubernetes, errors_of_the_server_are_no_ends) {
+  start();
+  api_.spoil("get pods/log", {.status = 500}, ScriptedApi::always);
+  auto pod = create_running("one");
+  auto lists = api_.count("list pods");
+  api_.spoil("list pods", {.status = 500}, 2);
+  api_.spoil("list pods", {.status = 200, .body = R"({"items": 7})"});
+  api_.spoil("list pods", {.status = 404});
+  api_.forget();
+  EXPECT_GE(api_.wait_for("list pods", lists + 5), lists + 5);
+  create_running("two"); // By the watch after it.
+  EXPECT_TRUE(only_started("one"));
+  api_.end(pod, 0);
+  EXPECT_EQ(last("one").exit_code, 0);
+}
+
+TEST_F(ScriptedKubernetes, a_delete_that_is_lost_is_told_again) {
+  start();
+  create_running("one");
+  api_.spoil("delete pods", {.kind = Fault::Kind::reset});
+  api_.spoil("delete pods", {.status = 503});
+  test_->backend->terminate("one", 10s);
+  auto event = last("one");
+  EXPECT_EQ(event.kind, Event::ended);
+  EXPECT_FALSE(event.disrupted);
+  auto seconds = json::parse(api_.seen("delete pods").back().body)["gracePeriodSeconds"];
+  EXPECT_EQ(seconds, 10);
+}
+
+TEST_F(ScriptedKubernetes, a_pod_that_has_ended_by_itself_is_removed_in_spite_of_errors) {
+  start();
+  auto pod = create_running("one");
+  api_.spoil("delete pods", {.status = 503}, 3);
+  api_.end(pod, 0);
+  last("one");
+  EXPECT_TRUE(eventually([&] { return api_.objects("pods").empty(); }));
+}
+
+TEST_F(ScriptedKubernetes, a_delete_that_is_forbidden_is_told) {
+  start();
+  create_running("one");
+  api_.spoil("delete pods", {.status = 403, .body = forbidden("delete", "pods")});
+  test_->backend->terminate("one", 0ms);
+  EXPECT_TRUE(eventually([&] { return heard_.has("cannot delete resource \"pods\""); }));
+  EXPECT_TRUE(only_started("one"));
+}
+
+TEST_F(ScriptedKubernetes, what_can_not_be_ended_at_once_is_ended_one_by_one) {
+  start();
+  create_running("one");
+  create_running("two");
+  api_.spoil("deletecollection pods", {.status = 503});
+  api_.spoil("deletecollection pods",
+             {.status = 403, .body = forbidden("deletecollection", "pods")});
+  stop();
+  EXPECT_EQ(api_.objects("pods").size(), 0u);
+  EXPECT_TRUE(heard_.has("cannot deletecollection resource"));
+}
+
+struct Disruption {
+  const char* name;
+  json patch;
+};
+
+class Disruptions : public ScriptedKubernetes,
+                    public testing::WithParamInterface<Disruption> {};
+
+TEST_P(Disruptions, an_end_that_others_wanted_is_told_as_such) {
+  start();
+  auto pod = create_running("one");
+  api_.change(pod, GetParam().patch);
+  if (api_.object("pods", pod)["status"]["phase"] == "Running")
+    api_.change(
+      pod,
+      {{"status",
+        {{"containerStatuses",
+          {{{"name", "fiber"}, {"state", {{"terminated", {{"exitCode", 143}}}}}}}}}}});
+  auto event = last("one");
+  EXPECT_EQ(event.kind, Event::ended);
+  EXPECT_TRUE(event.disrupted);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  kubernetes, Disruptions,
+  testing::Values(
+    Disruption{
+      "condition",
+      {{"status",
+        {{"conditions", {{{"type", "DisruptionTarget"}, {"status", "True"}}}}}}}},
+    Disruption{"evicted", {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}}}}},
+    Disruption{"preempted",
+               {{"status", {{"phase", "Failed"}, {"reason", "Preempting"}}}}},
+    Disruption{"deleted",
+               {{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}}}}}),
+  [](auto& info) { return std::string(info.param.name); });
+
+} // namespace
+
+} // namespace fiber::backends::kubernetes

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: the tightest limit of all the groups that a process is in counts.
+
+#include "libfiber/session/cpu_quota.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace fiber {
+namespace {
+
+class CpuQuotaTest : public testing::Test {
+protected:
+  ~CpuQuotaTest() override { std::filesystem::remove_all(root_); }
+  void file(const std::string& path, const std::string& text) {
+    auto where = std::filesystem::path(root_ + path);
+    std::filesystem::create_directories(where.parent_path());
+    std::ofstream(where) << text;
+  }
+  std::string root_ = testing::TempDir() + "fiber_quota." + std::to_string(getpid());
+};
+
+TEST_F(CpuQuotaTest, no_group_sets_a_limit) {
+  EXPECT_EQ(cpu_quota(root_), 0);
+  file("/proc/self/cgroup", "0::/user.slice\n");
+  file("/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n");
+  EXPECT_EQ(cpu_quota(root_), 0);
+}
+
+TEST_F(CpuQuotaTest, the_least_limit_on_the_way_up_counts) {
+  file("/proc/self/cgroup", "0::/slurm/job_7/step_0\n");
+  file("/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "800000 100000\n");
+  EXPECT_EQ(cpu_quota(root_), 8);
+  file("/sys/fs/cgroup/slurm/job_7/cpu.max", "150000 100000\n");
+  file("/sys/fs/cgroup/slurm/cpu.max", "max 100000\n");
+  EXPECT_EQ(cpu_quota(root_), 1.5);
+}
+
+TEST_F(CpuQuotaTest,
+       a_container_that_sees_the_names_of_the_host_has_the_limit_at_its_top) {
+  file("/proc/self/cgroup", "0::/system.slice/docker-1.scope\n");
+  file("/sys/fs/cgroup/cpu.max", "200000 100000\n");
+  EXPECT_EQ(cpu_quota(root_), 2);
+}
+
+TEST_F(CpuQuotaTest, version_1_is_read_too) {
+  file("/proc/self/cgroup", "5:memory:/job\n4:cpu,cpuacct:/job\n");
+  file("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "300000\n");
+  file("/sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+  file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(cpu_quota(root_), 3);
+}
+
+} // namespace
+} // namespace fiber

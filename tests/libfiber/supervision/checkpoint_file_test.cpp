@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: a checkpoint's file holds one whole value or the one before it, whatever
+// happens to the disk or to who writes.
+#include "libfiber/supervision/checkpoint_file.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "fiber/error.hpp"
+
+namespace fiber::detail {
+namespace {
+
+class CheckpointFileTest : public testing::Test {
+protected:
+  CheckpointFileTest() {
+    std::string folder = testing::TempDir() + "checkpointXXXXXX";
+    folder_ = mkdtemp(folder.data());
+    path_ = (folder_ / "it").string();
+  }
+  ~CheckpointFileTest() override { std::filesystem::remove_all(folder_); }
+
+  static std::span<const std::byte> bytes(const std::string& text) {
+    return std::as_bytes(std::span(text));
+  }
+  /// What another run of the program finds; "-" if there is nothing.
+  std::string there() const {
+    auto saved = CheckpointFile(path_).load();
+    if (!saved)
+      return "-";
+    auto all = saved->value.bytes();
+    return saved->type + ":" +
+           std::string(reinterpret_cast<const char*>(all.data()), all.size());
+  }
+  std::string why(const std::string& value) const {
+    try {
+      CheckpointFile(path_).save("t", bytes(value));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+  void damage(std::streamoff at) const {
+    std::fstream file(path_, std::ios::in | std::ios::out);
+    file.seekp(at);
+    file.put('\x7f');
+  }
+
+  std::filesystem::path folder_;
+  std::string path_;
+};
+
+TEST_F(CheckpointFileTest, holds_the_newest) {
+  EXPECT_EQ(there(), "-");
+  CheckpointFile file(path_);
+  file.save("a", bytes("first"));
+  EXPECT_EQ(there(), "a:first");
+  file.save("b", bytes(""));
+  EXPECT_EQ(there(), "b:");
+  std::string large(3'000'000, 'x');
+  file.save("", bytes(large));
+  EXPECT_EQ(there(), ":" + large);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".saving"));
+}
+
+TEST_F(CheckpointFileTest, serves_the_one_before_if_the_newest_is_damaged) {
+  CheckpointFile(path_).save("t", bytes("one"));
+  CheckpointFile(path_).save("t", bytes("two"));
+  auto size = std::filesystem::file_size(path_);
+  for (std::streamoff at = 20; at < static_cast<std::streamoff>(size); ++at) {
+    damage(at);
+    EXPECT_EQ(there(), "t:one") << at;
+    std::filesystem::remove(path_);
+    CheckpointFile(path_).save("t", bytes("two"));
+  }
+  for (auto cut = size; cut-- > 0;) {
+    std::filesystem::resize_file(path_, cut);
+    EXPECT_EQ(there(), "t:one") << cut;
+  }
+  std::filesystem::remove(path_);
+  EXPECT_EQ(there(), "t:one");
+}
+
+TEST_F(CheckpointFileTest, keeps_the_one_before_when_it_replaces_a_damaged_one) {
+  CheckpointFile(path_).save("t", bytes("one"));
+  CheckpointFile(path_).save("t", bytes("two"));
+  damage(30);
+  CheckpointFile(path_).save("t", bytes("three"));
+  EXPECT_EQ(there(), "t:three");
+  damage(30);
+  EXPECT_EQ(there(), "t:one");
+}
+
+TEST_F(CheckpointFileTest, says_so_if_there_is_nothing_whole) {
+  CheckpointFile(path_).save("t", bytes("one"));
+  damage(30);
+  EXPECT_THROW(there(), Error);
+  std::filesystem::resize_file(path_, 0);
+  EXPECT_THROW(there(), Error);
+  EXPECT_EQ(why("two"), "nothing was thrown");
+  EXPECT_EQ(there(), "t:two");
+}
+
+TEST_F(CheckpointFileTest, leaves_other_files_alone) {
+  std::ofstream(path_) << "somebody's work of a year";
+  EXPECT_THROW(there(), Error);
+  EXPECT_EQ(why("one"), path_ + " is no checkpoint of Fiber; it is left as it is");
+  EXPECT_EQ(std::filesystem::file_size(path_), 25U);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".saving"));
+}
+
+TEST_F(CheckpointFileTest, is_as_before_when_the_disk_is_full) {
+  CheckpointFile file(path_);
+  file.save("t", bytes("one"));
+  file.save("t", bytes("two"));
+  auto old_action = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit unlimited{};
+  getrlimit(RLIMIT_FSIZE, &unlimited);
+  auto full = unlimited;
+  full.rlim_cur = 1000;
+  setrlimit(RLIMIT_FSIZE, &full);
+  auto text = why(std::string(2000, 'x'));
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  std::signal(SIGXFSZ, old_action);
+  EXPECT_EQ(text, "checkpoint " + path_ + " can't be written: File too large");
+  EXPECT_EQ(there(), "t:two");
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".saving"));
+  damage(30);
+  EXPECT_EQ(there(), "t:one");
+}
+
+TEST_F(CheckpointFileTest, names_what_cant_be_written) {
+  std::filesystem::create_directory(path_);
+  EXPECT_EQ(why("x"), path_ + " is no checkpoint of Fiber; it is left as it is");
+  path_ = (folder_ / "no" / "folder").string();
+  EXPECT_EQ(why("x"),
+            "checkpoint " + path_ + " can't be written: No such file or directory");
+}
+
+} // namespace
+} // namespace fiber::detail
