@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace fiber::actors {
+namespace fiber {
 
 std::span<const std::byte> find_build_id(std::span<const std::byte> notes) {
   auto aligned = [](std::size_t n) { return (n + 3) & ~std::size_t{3}; };
@@ -26,4 +26,4 @@ std::span<const std::byte> find_build_id(std::span<const std::byte> notes) {
   return {};
 }
 
-} // namespace fiber::actors
+} // namespace fiber

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <span>
 
-namespace fiber::actors {
+namespace fiber {
 
 /// The build id in a note segment of an object file; empty if there is none. Safe to call
 /// in a signal handler.
 std::span<const std::byte> find_build_id(std::span<const std::byte> notes);
 
-} // namespace fiber::actors
+} // namespace fiber

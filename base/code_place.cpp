@@ -51,8 +51,8 @@ int add_object(dl_phdr_info* info, std::size_t, void* list) {
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
       object.code.emplace_back(begin, begin + segment.p_memsz);
     if (segment.p_type == PT_NOTE && object.build.empty())
-      object.build = text_of(actors::find_build_id(
-        {reinterpret_cast<const std::byte*>(begin), segment.p_memsz}));
+      object.build = text_of(
+        find_build_id({reinterpret_cast<const std::byte*>(begin), segment.p_memsz}));
   }
   objects.push_back(std::move(object));
   return 0;
@@ -155,21 +155,20 @@ std::string detail::code_name(const void* code) {
   if (!object)
     return "function " + std::to_string(at) + " of no loaded object";
   auto offset = at - object->base;
-  auto name =
-    actors::symbol_at(object->path.empty() ? "/proc/self/exe" : object->path, offset);
+  auto name = symbol_at(object->path.empty() ? "/proc/self/exe" : object->path, offset);
   return name.empty()
            ? "function " + std::to_string(offset) + " of build " + hex(object->build)
            : name;
 }
 
-std::string actors::build_id() {
+std::string build_id() {
   auto executable = objects().find([](const Object& o) { return o.path.empty(); });
   if (!executable || executable->build.empty())
     throw Error("the executable has no build id; link it with -Wl,--build-id");
   return hex(executable->build);
 }
 
-std::optional<std::uintptr_t> actors::loaded_at(const std::string& build) {
+std::optional<std::uintptr_t> loaded_at(const std::string& build) {
   auto object = objects().find([&](const Object& o) { return hex(o.build) == build; });
   return object ? std::optional(object->base) : std::nullopt;
 }

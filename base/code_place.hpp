@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace fiber::actors {
+namespace fiber {
 
 /// The GNU build id of this program's executable, in hex. Throws Error if it was linked
 /// without one (-Wl,--build-id).
@@ -15,4 +15,4 @@ std::string build_id();
 /// if it is not. What a place in it is relative to.
 std::optional<std::uintptr_t> loaded_at(const std::string& build);
 
-} // namespace fiber::actors
+} // namespace fiber

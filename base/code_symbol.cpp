@@ -10,7 +10,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace fiber::actors {
+namespace fiber {
 namespace {
 
 struct End {
@@ -50,4 +50,4 @@ std::string symbol_at(const std::string& path, std::uint64_t address) {
   return std::string(name);
 }
 
-} // namespace fiber::actors
+} // namespace fiber

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace fiber::actors {
+namespace fiber {
 
 std::string demangle(const char* name) {
   int status = 0;
@@ -15,4 +15,4 @@ std::string demangle(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
-} // namespace fiber::actors
+} // namespace fiber

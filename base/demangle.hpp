@@ -3,10 +3,10 @@
 
 #include <string>
 
-namespace fiber::actors {
+namespace fiber {
 
 /// The name of a function or type as it stands in the source; `name` itself if it is not
 /// mangled.
 std::string demangle(const char* name);
 
-} // namespace fiber::actors
+} // namespace fiber

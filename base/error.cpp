@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "actors/crash/crash_stack.hpp"
 #include "base/failure.hpp"
+#include "base/stack_text.hpp"
 
 namespace fiber {
 namespace {
@@ -51,7 +51,7 @@ RemoteError::RemoteError(Failure failure)
     attempt_(1) {}
 
 void RemoteError::rethrow_original() const {
-  actors::rethrow(*failure_);
+  rethrow(*failure_);
   throw *this;
 }
 

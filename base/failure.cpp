@@ -104,11 +104,11 @@ void detail::add_throwable(const std::type_info& type, Throwable throwable) {
   all.types.insert_or_assign(type.name(), throwable);
 }
 
-Failure actors::capture_failure() {
+Failure capture_failure() {
   Failure failure;
   auto* type = abi::__cxa_current_exception_type();
   if (type != nullptr)
-    failure.type = actors::demangle(type->name());
+    failure.type = demangle(type->name());
   describe(failure);
   if (type == nullptr)
     return failure;
@@ -133,7 +133,7 @@ Failure actors::capture_failure() {
   return failure;
 }
 
-void actors::rethrow(const Failure& failure) {
+void rethrow(const Failure& failure) {
   if (failure.name.empty())
     return;
   std::optional<detail::Throwable> own;

@@ -3,7 +3,7 @@
 
 #include "fiber/error.hpp"
 
-namespace fiber::actors {
+namespace fiber {
 
 /// Describes the exception that is being handled, so that it can be told, and where its
 /// type allows thrown, in another process.
@@ -12,4 +12,4 @@ Failure capture_failure();
 /// Throws the original if the failure says how; returns if it does not.
 void rethrow(const Failure& failure);
 
-} // namespace fiber::actors
+} // namespace fiber

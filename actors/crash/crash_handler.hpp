@@ -8,8 +8,8 @@
 namespace fiber::actors {
 
 // How a job tells where it crashes: on SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT it
-// writes a crash line (backends/output/crash_line.hpp) to its stderr, then ends by that signal
-// as it would have. The driver reads it with crash_report.hpp.
+// writes a crash line (backends/output/crash_line.hpp) to its stderr, then ends by that
+// signal as it would have. The driver reads it with crash_report.hpp.
 
 /// For a job, before it runs tasks; once. Signals that the program, or a sanitizer, has
 /// handlers for are left to them.

@@ -73,7 +73,7 @@ std::string symbol_at(Dwfl_Module* module, Dwarf_Addr address) {
   GElf_Sym symbol;
   auto* name =
     dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
-  return name == nullptr ? "" : actors::demangle(name);
+  return name == nullptr ? "" : demangle(name);
 }
 
 /// As it stands in the source, with the types of its parameters where they are known.
@@ -82,7 +82,7 @@ std::string name_of(Dwarf_Die* function, Dwfl_Module* module, Dwarf_Addr address
   for (auto kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
     if (auto* name = dwarf_formstring(
           dwarf_attr_integrate(function, static_cast<unsigned>(kind), &attribute)))
-      return actors::demangle(name);
+      return demangle(name);
   // One that nobody else can call. A lambda's is "operator()" here.
   if (dwarf_tag(function) == DW_TAG_subprogram)
     if (auto name = symbol_at(module, address); !name.empty())
@@ -188,7 +188,7 @@ std::vector<Call> calls_of(const std::vector<Frame>& frames) {
   for (auto& frame : frames) {
     auto& calls = cache.calls[{frame.build, frame.offset}];
     if (calls.empty()) {
-      if (auto base = actors::loaded_at(frame.build); base && !frame.build.empty()) {
+      if (auto base = loaded_at(frame.build); base && !frame.build.empty()) {
         if (!symbols)
           symbols.emplace();
         calls = symbols->calls(*base + frame.offset);
@@ -241,7 +241,7 @@ void keep_users(std::vector<Call>& calls) {
 
 } // namespace
 
-void detail::CrashStack::name() const {
+void actors::CrashStack::name() const {
   auto calls = calls_of(frames_);
   keep_users(calls);
   for (auto& call : calls) {
@@ -250,12 +250,12 @@ void detail::CrashStack::name() const {
   }
 }
 
-const std::string& detail::CrashStack::text() const {
+const std::string& actors::CrashStack::text() const {
   std::call_once(named_, [this] { name(); });
   return text_;
 }
 
-const std::string& detail::CrashStack::below(const std::string& sentence) const {
+const std::string& actors::CrashStack::below(const std::string& sentence) const {
   constexpr std::size_t most = 3;
   std::call_once(below_made_, [&] {
     text();

@@ -6,31 +6,30 @@
 #include <vector>
 
 #include "actors/crash/crash_report.hpp"
+#include "base/stack_text.hpp"
 
-namespace fiber::detail {
+namespace fiber::actors {
 
 /// The stack of a task that crashed in another process of this build, with names. They
 /// are looked up when somebody asks: that means reading debug information, and of most
 /// crashes nobody wants to know.
 ///
 /// Thread safety: any thread may call any member function.
-class CrashStack {
+class CrashStack final : public detail::StackText {
 public:
-  explicit CrashStack(std::vector<actors::CrashReport::Frame> frames)
+  explicit CrashStack(std::vector<CrashReport::Frame> frames)
     : frames_(std::move(frames)) {}
 
-  /// One call a line, innermost first.
-  const std::string& text() const;
-  /// `sentence`, and its first calls below. The same sentence each time.
-  const std::string& below(const std::string& sentence) const;
+  const std::string& text() const override;
+  const std::string& below(const std::string& sentence) const override;
 
 private:
   void name() const;
 
-  const std::vector<actors::CrashReport::Frame> frames_;
+  const std::vector<CrashReport::Frame> frames_;
   mutable std::once_flag named_, below_made_;
   mutable std::vector<std::string> lines_;
   mutable std::string text_, below_;
 };
 
-} // namespace fiber::detail
+} // namespace fiber::actors

@@ -13,7 +13,7 @@
 #include "actors/objects/kept_answers.hpp"
 #include "actors/objects/object_space.hpp"
 #include "fiber/callable.hpp"
-#include "fiber/ref.hpp"
+#include "fiber/detail/living_object.hpp"
 
 namespace fiber::actors {
 

@@ -201,7 +201,7 @@ void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
     auto index = task.batch->first + task.from;
     LastWords last{.log = lost.last.lines};
     if (crashed)
-      last.stack = std::make_shared<detail::CrashStack>(lost.last.crash->frames);
+      last.stack = std::make_shared<CrashStack>(lost.last.crash->frames);
     finish(task, {{},
                   std::make_exception_ptr(
                     WorkerLost(index, static_cast<int>(task.attempt), std::move(exits),

@@ -278,7 +278,7 @@ struct ProcessState {
       return std::make_exception_ptr(Cancelled("the session has ended"));
     LastWords last{.log = std::move(lost.last.lines)};
     if (lost.last.crash)
-      last.stack = std::make_shared<detail::CrashStack>(lost.last.crash->frames);
+      last.stack = std::make_shared<CrashStack>(lost.last.crash->frames);
     return std::make_exception_ptr(
       WorkerLost(0, 1, {lost.exit_code.value_or(WorkerLost::exit_unknown)}, lost.reason,
                  std::move(last)));

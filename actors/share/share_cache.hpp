@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "actors/share/shared_memory.hpp"
-#include "fiber/share.hpp"
+#include "fiber/detail/shared_object.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {

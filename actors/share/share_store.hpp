@@ -9,7 +9,7 @@
 
 #include "actors/protocol/node_protocol.hpp"
 #include "fiber/bytes.hpp"
-#include "fiber/share.hpp"
+#include "fiber/detail/shared_object.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/protocol/object_protocol.hpp"
-#include "fiber/detail/sync_handle.hpp"
+#include "fiber/detail/sync_op.hpp"
 
 namespace fiber::actors {
 

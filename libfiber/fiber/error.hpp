@@ -66,13 +66,13 @@ private:
 };
 
 namespace detail {
-class CrashStack;
+class StackText;
 }
 
 /// What a lost worker left behind.
 struct LastWords {
   std::string log = {}; ///< The last lines that it wrote.
-  std::shared_ptr<const detail::CrashStack> stack = nullptr; ///< Null: not known.
+  std::shared_ptr<const detail::StackText> stack = nullptr; ///< Null: not known.
 };
 
 /// A task lost its worker more often than PoolOptions::max_retries allows, a ring its

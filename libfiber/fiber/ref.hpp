@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "fiber/detail/living_object.hpp"
 #include "fiber/detail/packed_item.hpp"
 #include "fiber/detail/results.hpp"
 #include "fiber/future.hpp"
@@ -41,27 +42,6 @@ inline constexpr bool idempotent = false;
 
 namespace detail {
 
-class LivingObject;
-using CallObject = void (*)(LivingObject& object, Reader& arguments, Writer& result);
-
-/// An object within its job, whatever it is.
-class LivingObject {
-public:
-  LivingObject() = default;
-  LivingObject(const LivingObject&) = delete;
-  LivingObject& operator=(const LivingObject&) = delete;
-  virtual ~LivingObject() = default;
-
-  virtual void run(CallObject call, Reader& arguments, Writer& result) {
-    call(*this, arguments, result);
-  }
-  /// It was made in the place of one that was lost.
-  virtual void restarted() {}
-  /// It is about to be destroyed, as planned.
-  virtual void stopping() {}
-  /// Whether its calls have a thread of their own.
-  virtual bool detached() const { return false; }
-};
 template <class C>
 class Living : public LivingObject {
 public:
@@ -69,7 +49,6 @@ public:
   explicit Living(Args&&... args) : object(std::forward<Args>(args)...) {}
   C object;
 };
-using MakeObject = std::unique_ptr<LivingObject> (*)(Reader& arguments);
 
 template <class C, class... Args>
 std::unique_ptr<LivingObject> make_object(Reader& arguments) {
@@ -132,29 +111,11 @@ void call_object(LivingObject& object, Reader& arguments, Writer& result) {
     args);
 }
 
-/// What a manager and its job say of an object, after its number.
-enum class ObjectOp : std::uint8_t {
-  create,  ///< the place of a MakeObject, arguments
-  remake,  ///< the same, in the place of one that was lost
-  call,    ///< the place of a CallObject, a callable, arguments
-  repeat,  ///< the same of one that may run again
-  destroy, ///< nobody holds it any more
-  // Of all objects; their number is 0.
-  ready,   ///< from the job: it can have objects
-  restore, ///< the place of an Open, its state
-  stop     ///< a bool: at once or in turn; say so to all, destroy them and end
-};
-
 template <class F>
 concept Idempotent = requires { requires std::bool_constant<F::idempotent>::value; };
 /// What a caller who waits for F asks for.
 template <class F>
 inline constexpr ObjectOp call_op = Idempotent<F> ? ObjectOp::repeat : ObjectOp::call;
-
-template <class F>
-const void* code_of(F* function) {
-  return reinterpret_cast<const void*>(function);
-}
 
 class RefCore;
 

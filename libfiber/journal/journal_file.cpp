@@ -73,7 +73,7 @@ struct JournalFile::Head {
 
   static Head of(const CallName& name) {
     return {std::random_device{}(),
-            actors::build_id(),
+            build_id(),
             name.function,
             name.argument,
             name.result,

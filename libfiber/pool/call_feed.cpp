@@ -20,8 +20,6 @@ constexpr std::int64_t batch_ns = 2'000'000;
 /// Bytes of arguments of unfinished tasks that a call with a window has at most.
 constexpr std::size_t window_bytes = 64 * 1024 * 1024;
 
-thread_local KeepScope* innermost = nullptr;
-
 /// Cheap, and good to a few milliseconds.
 std::int64_t coarse_now() {
   timespec now{};
@@ -35,20 +33,6 @@ std::size_t window_of(std::size_t bytes, std::size_t tasks, std::size_t most) {
 }
 
 } // namespace
-
-KeepScope::KeepScope() : outer_(innermost) {
-  innermost = this;
-}
-KeepScope::~KeepScope() {
-  innermost = outer_;
-}
-KeptObjects KeepScope::take() {
-  return std::exchange(kept_, {});
-}
-void KeepScope::keep(std::shared_ptr<const Held> object) {
-  if (innermost != nullptr)
-    innermost->kept_.push_back(std::move(object));
-}
 
 CallFeed::CallFeed(std::unique_ptr<Target> target) : target_(std::move(target)) {}
 CallFeed::CallFeed(CallFeed&&) noexcept = default;

@@ -130,7 +130,7 @@ TEST(CodePlace, an_offset_outside_of_code_is_refused) {
 }
 
 TEST(CodePlace, the_executable_has_a_build_id) {
-  EXPECT_GE(actors::build_id().size(), 16U);
+  EXPECT_GE(fiber::build_id().size(), 16U);
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fiber/detail/results.hpp"
+#include "fiber/detail/sync_op.hpp"
 #include "fiber/value.hpp"
 
 // What locks, semaphores, events, conditions and barriers have in common; theirs are the
@@ -18,37 +19,6 @@ class SyncCore;
 
 template <class S>
 S open_sync(std::uint64_t n = 0, bool of_manager = false);
-
-enum class SyncKind : std::uint8_t {
-  lock,
-  rlock,
-  semaphore,         ///< n: how many may have it at first
-  bounded_semaphore, ///< n: how many may have it, ever
-  event,
-  condition,
-  barrier ///< n: how many parties
-};
-
-/// What is asked of one.
-enum class SyncOp : std::uint8_t {
-  // Of what can be held: all but events and barriers.
-  acquire,     ///< answered when the asker has it
-  try_acquire, ///< whether the asker has it now
-  release,     ///< n: how many permits
-  // Of events, conditions and barriers.
-  wait, ///< conditions: whether it was notified; barriers: the place in the arrival
-  // Of events.
-  set,
-  clear,
-  is_set,
-  // Of conditions.
-  notify, ///< n: how many
-  // Of barriers.
-  abort,
-  reset,
-  is_broken,
-  count_waiting
-};
 
 /// One of them, valid in any process of the session.
 class SyncHandle {

@@ -153,10 +153,10 @@ TEST(LastLines, are_whole_lines_within_both_limits) {
 TEST(CrashStack, names_what_this_program_has_and_places_what_it_has_not) {
   auto here = reinterpret_cast<std::uintptr_t>(&a_place_in_this_program);
   auto offset = here - loaded_at(build_id()).value();
-  detail::CrashStack stack({{build_id(), "", offset},
-                            {"00ff", "libgone.so", 0x1234},
-                            {"00ff", "", 0x12},
-                            {"", "", 0x77}});
+  CrashStack stack({{build_id(), "", offset},
+                    {"00ff", "libgone.so", 0x1234},
+                    {"00ff", "", 0x12},
+                    {"", "", 0x77}});
   auto text = stack.text();
   EXPECT_NE(text.find("a_place_in_this_program()"), text.npos) << text;
   auto first = text.substr(0, text.find('\n'));

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <sstream>
+
+#include "backends/container/container_entry.hpp"
+#include "backends/docker/docker_backend.hpp"
+#include "backends/registry.hpp"
+
+namespace fiber::backends {
+namespace {
+
+/// What stands between commas.
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');)
+    parts.push_back(part);
+  return parts;
+}
+
+bool are_volumes(const std::string& text) {
+  auto volumes = parts_of(text);
+  return std::all_of(volumes.begin(), volumes.end(), [](auto& volume) {
+    auto colon = volume.find(":/");
+    return colon != volume.npos && colon > 0;
+  });
+}
+
+std::unique_ptr<Backend> make(const BackendOptions& options) {
+  DockerOptions docker;
+  docker.host = options.value("docker_host");
+  docker.image = options.image;
+  docker.network = options.value("docker_network");
+  docker.volumes = parts_of(options.value("docker_volumes"));
+  docker.environment = options.environment;
+  docker.forward_output = options.forward_output;
+  docker.terminal = options.terminal;
+  docker.lease = options.lease;
+  return make_docker(docker);
+}
+
+std::optional<JobEntry> enter(const std::string& role, const std::string&) {
+  if (role != "stdin")
+    return {};
+  return enter_container();
+}
+
+} // namespace
+
+BackendKind docker_kind() {
+  return {
+    .name = "docker",
+    .keys = {{"docker_host", "unix:///PATH or tcp://HOST:PORT", is_word},
+             {"docker_network", "host or the name of a network", is_word},
+             {"docker_volumes", "SOURCE:TARGET or SOURCE:TARGET:ro, separated by commas",
+              are_volumes}},
+    .detect = [] { return std::string(); },
+    .make = make,
+    .enter = enter};
+}
+
+} // namespace fiber::backends

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+
+#include "backends/kubernetes/access.hpp"
+#include "backends/kubernetes/kubernetes_backend.hpp"
+#include "backends/kubernetes/pod_entry.hpp"
+#include "backends/registry.hpp"
+
+namespace fiber::backends {
+namespace {
+
+bool is_readable(const std::string& path) {
+  return std::ifstream(path).good();
+}
+
+std::unique_ptr<Backend> make(const BackendOptions& options) {
+  KubernetesOptions pods;
+  auto context = options.value("kubernetes_context");
+  auto name_space = options.value("kubernetes_namespace");
+  pods.access =
+    context.empty() && kubernetes::inside_pod()
+      ? kubernetes::in_cluster({.name_space = name_space})
+      : kubernetes::from_kubeconfig({.context = context, .name_space = name_space});
+  pods.image = options.image;
+  pods.pod_template = options.value("kubernetes_pod_template");
+  if (auto key = options.value("gpu_key"); !key.empty())
+    pods.gpu_key = key;
+  pods.environment = options.environment;
+  pods.forward_output = options.forward_output;
+  pods.terminal = options.terminal;
+  return make_kubernetes(pods);
+}
+
+std::optional<JobEntry> enter(const std::string& role, const std::string& rest) {
+  if (role != kubernetes::pod_role)
+    return {};
+  return kubernetes::enter_pod(rest);
+}
+
+} // namespace
+
+BackendKind kubernetes_kind() {
+  return {.name = "kubernetes",
+          .keys = {{"kubernetes_namespace", "the name of a namespace", is_word},
+                   {"kubernetes_context", "a context of the kubeconfig", is_word},
+                   {"kubernetes_pod_template", "the path of a file that can be read",
+                    is_readable},
+                   {"gpu_key", "a resource such as nvidia.com/gpu", is_word}},
+          .detect =
+            [] {
+              return std::string(kubernetes::inside_pod()
+                                   ? "this process is in a pod with a service account"
+                                   : "");
+            },
+          .make = make,
+          .enter = enter};
+}
+
+} // namespace fiber::backends

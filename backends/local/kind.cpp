@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+
+#include "backends/local/local_backend.hpp"
+#include "backends/local/zygote.hpp"
+#include "backends/registry.hpp"
+
+namespace fiber::backends {
+namespace {
+
+std::unique_ptr<Backend> make(const BackendOptions& options) {
+  LocalOptions local;
+  local.plain_spawn = options.value("zygote") == "never";
+  local.forward_output = options.forward_output;
+  local.terminal = options.terminal;
+  return make_local(std::move(local));
+}
+
+std::optional<JobEntry> enter(const std::string& role, const std::string& rest) {
+  if (role != "zygote" && role != "job")
+    return {};
+  int fd = -1;
+  auto* end = rest.data() + rest.size();
+  auto parsed = std::from_chars(rest.data(), end, fd);
+  if (parsed.ec != std::errc() || parsed.ptr != end || fd <= 2)
+    return {};
+  return role == "zygote" ? local::enter_zygote(fd) : local::enter_plain(fd);
+}
+
+} // namespace
+
+BackendKind local_kind() {
+  return {
+    .name = "local",
+    .keys = {{"zygote", "auto, never",
+              [](const std::string& text) { return text == "auto" || text == "never"; }}},
+    .detect = [] { return std::string(); }, // The session falls back to it.
+    .make = make,
+    .enter = enter};
+}
+
+} // namespace fiber::backends

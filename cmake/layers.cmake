@@ -1,0 +1,35 @@
+# A layer is a library that sees its own folder and those of the layers below it, and nothing else: a wrong
+# include does not compile.
+
+# fiber_view(NAME folder...): an include folder, build/views/NAME, with a link to each of these folders or headers,
+# so that "wire/frame.hpp" is found and "actors/pool/pool_actor.hpp" is not.
+function(fiber_view name)
+  set(view "${PROJECT_BINARY_DIR}/views/${name}")
+  foreach(path IN LISTS ARGN)
+    string(REGEX REPLACE "^libfiber/fiber" "fiber" link "${path}") # Public headers are included as "fiber/...".
+    cmake_path(GET link PARENT_PATH folder)
+    file(MAKE_DIRECTORY "${view}/${folder}")
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${path}" "${view}/${link}" SYMBOLIC)
+  endforeach()
+endfunction()
+
+# fiber_layer(NAME HEADERS folder... SOURCES a.cpp ... [ABOVE layer...] [LIBS lib...])
+#
+# HEADERS  what it shows, from the root of the project: its own folder, as a rule.
+# ABOVE    the layers that it may use.
+# LIBS     libraries of the system that it, and whatever is above it, needs.
+function(fiber_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;ABOVE;LIBS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "fiber_layer(${name}): ${arg_UNPARSED_ARGUMENTS}?")
+  endif()
+  fiber_view(${name} ${arg_HEADERS})
+  add_library(${name} OBJECT ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${name} PUBLIC "${PROJECT_BINARY_DIR}/views/${name}")
+  target_link_libraries(${name} PUBLIC ${arg_ABOVE} ${arg_LIBS} PRIVATE fiber_build)
+  foreach(view IN LISTS name arg_ABOVE) # Debug information and __FILE__ name the files themselves.
+    target_compile_options(${name} PUBLIC
+      "-ffile-prefix-map=${PROJECT_BINARY_DIR}/views/${view}/=${PROJECT_SOURCE_DIR}/")
+  endforeach()
+endfunction()

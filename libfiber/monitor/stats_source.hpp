@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "actors/protocol/messages.hpp"
+#include "fiber/detail/results.hpp"
+
+namespace fiber::detail {
+
+/// A pool as those see it that observe it: the line of progress and the metrics.
+///
+/// Thread safety: any thread may call any member function.
+class StatsSource {
+public:
+  virtual ~StatsSource() = default;
+  virtual const std::string& name() const = 0;
+  /// Asks for the counts; the reply is set later. Throws Closed.
+  virtual std::shared_ptr<actors::StatsReply> ask_stats() = 0;
+  /// Asks for counts and durations without lending the caller's thread to the pool. Null
+  /// after the session.
+  virtual std::shared_ptr<actors::ReportReply> ask_report() = 0;
+  /// Waits for what ask_report() returned; nothing if `limit` passes first.
+  virtual std::optional<actors::PoolReport> report(const actors::ReportReply& reply,
+                                                   Results::Clock::time_point limit) = 0;
+};
+
+} // namespace fiber::detail
