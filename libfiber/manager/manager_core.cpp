@@ -40,14 +40,15 @@ void ManagerCore::start(ManagerOptions options) {
     options.name.empty() ? "Manager-" + std::to_string(number) : std::move(options.name);
   auto start = starter_of_object_jobs(*runtime, options.resources, number, name);
   runtime->enlist(std::static_pointer_cast<ManagerCore>(shared_from_this()));
-  runtime->spawn_manager({.job = {.name = std::move(name),
-                                  .threads = options.threads,
-                                  .objects = objects_,
-                                  .control = held_,
-                                  .start = std::move(start)},
-                          .restart = options.restart,
-                          .ended = ended_},
-                         actor_);
+  runtime->spawn("manager", actor_, [&](caf::actor_system& system) {
+    return actors::spawn_manager(system, {.job = {.name = std::move(name),
+                                                  .threads = options.threads,
+                                                  .objects = objects_,
+                                                  .control = held_,
+                                                  .start = std::move(start)},
+                                          .restart = options.restart,
+                                          .ended = ended_});
+  });
 }
 
 void ManagerCore::fail_closed() const {

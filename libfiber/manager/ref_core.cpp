@@ -160,8 +160,8 @@ ObjectRef ObjectRef::fiber_unpack(Reader& reader) {
 
 void NamespaceMap::throw_other_type(const std::string& name, const std::type_info& is,
                                     const std::type_info& asked) {
-  throw Error("'" + name + "' is a " + actors::demangle(is.name()) + ", and a " +
-              actors::demangle(asked.name()) + " was asked for");
+  throw Error("'" + name + "' is a " + demangle(is.name()) + ", and a " +
+              demangle(asked.name()) + " was asked for");
 }
 
 } // namespace fiber::detail

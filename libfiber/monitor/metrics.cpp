@@ -21,7 +21,7 @@
 #include "base/code_place.hpp"
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
-#include "libfiber/pool/pool_core.hpp"
+#include "libfiber/monitor/stats_source.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -140,7 +140,7 @@ std::string address_of(const std::string& host, std::uint16_t port) {
 /// Asks the pools. Several may ask it at a time.
 class Metrics::Collector final : public prometheus::Collectable {
 public:
-  void add(const std::shared_ptr<PoolCore>& pool) {
+  void add(const std::shared_ptr<StatsSource>& pool) {
     std::lock_guard lock(mutex_);
     std::erase_if(pools_, [](auto& known) { return known->core.expired(); });
     pools_.push_back(std::make_shared<Pool>(Pool{pool, pool->name(), {}}));
@@ -150,7 +150,7 @@ public:
     auto limit = Results::Clock::now() + answer_within;
     Families families;
     families.gauge("fiber_build_info", "The program that is the driver.",
-                   {{"version", FIBER_VERSION}, {"build", actors::build_id()}}, 1);
+                   {{"version", FIBER_VERSION}, {"build", build_id()}}, 1);
     // All at once: a busy one must not use up the time of the others.
     std::vector<Asked> asked;
     for (auto& pool : pools())
@@ -170,13 +170,13 @@ public:
 
 private:
   struct Pool {
-    std::weak_ptr<PoolCore> core;
+    std::weak_ptr<StatsSource> core;
     std::string name;
     actors::PoolReport last; ///< Under the lock.
   };
   struct Asked {
     std::shared_ptr<Pool> pool;
-    std::shared_ptr<PoolCore> core;
+    std::shared_ptr<StatsSource> core;
     std::shared_ptr<actors::ReportReply> reply; ///< Null: there will be none.
   };
 
@@ -204,7 +204,7 @@ Metrics::Metrics(const std::string& host, std::uint16_t port)
 
 Metrics::~Metrics() = default;
 
-void Metrics::add(const std::shared_ptr<PoolCore>& pool) {
+void Metrics::add(const std::shared_ptr<StatsSource>& pool) {
   collector_->add(pool);
 }
 

@@ -7,7 +7,7 @@
 
 namespace fiber::detail {
 
-class PoolCore;
+class StatsSource;
 
 /// What FIBER_METRICS asks for: tells Prometheus, at /metrics, what each pool of the
 /// session has done. The pools are asked when somebody asks this; otherwise it costs
@@ -26,7 +26,7 @@ public:
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  void add(const std::shared_ptr<PoolCore>& pool);
+  void add(const std::shared_ptr<StatsSource>& pool);
 
 private:
   class Collector;

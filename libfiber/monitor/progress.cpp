@@ -8,7 +8,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "fiber/error.hpp"
-#include "libfiber/pool/pool_core.hpp"
+#include "libfiber/monitor/stats_source.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -116,7 +116,7 @@ void Progress::close() {
 }
 
 std::shared_ptr<Progress::Line> Progress::add(std::string name,
-                                              std::weak_ptr<PoolCore> pool) {
+                                              std::weak_ptr<StatsSource> pool) {
   std::shared_ptr<Line> line(
     new Line(shared_from_this(), std::move(name), std::move(pool)));
   {

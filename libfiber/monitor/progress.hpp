@@ -19,7 +19,7 @@
 
 namespace fiber::detail {
 
-class PoolCore;
+class StatsSource;
 
 /// What a line of progress says.
 struct ProgressView {
@@ -59,7 +59,7 @@ public:
   void close();
 
   class Line;
-  std::shared_ptr<Line> add(std::string name, std::weak_ptr<PoolCore> pool);
+  std::shared_ptr<Line> add(std::string name, std::weak_ptr<StatsSource> pool);
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -92,14 +92,15 @@ public:
 
 private:
   friend class Progress;
-  Line(std::shared_ptr<Progress> progress, std::string name, std::weak_ptr<PoolCore> pool)
+  Line(std::shared_ptr<Progress> progress, std::string name,
+       std::weak_ptr<StatsSource> pool)
     : progress_(std::move(progress)), name_(std::move(name)), pool_(std::move(pool)) {}
   void count(Clock::time_point now);
   ProgressView view(Clock::time_point now) const;
 
   const std::shared_ptr<Progress> progress_;
   const std::string name_;
-  const std::weak_ptr<PoolCore> pool_;
+  const std::weak_ptr<StatsSource> pool_;
   const Clock::time_point begin_ = progress_->pace_.now();
   std::atomic<std::size_t> expected_{0}, submitted_{0}, done_{0}, failed_{0};
   std::atomic<bool> all_submitted_{false};

@@ -75,23 +75,25 @@ void PoolCore::spawn() {
     job_->trace = std::make_shared<actors::PoolTrace>(services->trace, number_, name_,
                                                       runtime_->is_inline());
   auto job = std::shared_ptr<const actors::NodeTemplate>(job_);
-  actor_ = runtime_->spawn_pool(
-    {.name = name_,
-     .workers = workers_,
-     .workers_per_job = options_.workers_per_job,
-     .max_tasks_per_worker = options_.max_tasks_per_worker,
-     .max_retries = options_.max_retries,
-     .retry_exceptions = options_.retry_exceptions,
-     .task_timeout = options_.task_timeout.value_or(0ms),
-     .cancel_grace = options_.cancel_grace,
-     .nested = runtime_->is_inline(),
-     .start_node =
-       [services, job](caf::event_based_actor* parent, const caf::actor& pool,
-                       const actors::NodeOrder& order) {
-         return actors::spawn_node_link(parent, services, job, pool, order);
-       },
-     .chaos_counts = services->chaos_counts,
-     .trace = job_->trace});
+  runtime_->spawn("pool", actor_, [&](caf::actor_system& system) {
+    return actors::spawn_pool(
+      system, {.name = name_,
+               .workers = workers_,
+               .workers_per_job = options_.workers_per_job,
+               .max_tasks_per_worker = options_.max_tasks_per_worker,
+               .max_retries = options_.max_retries,
+               .retry_exceptions = options_.retry_exceptions,
+               .task_timeout = options_.task_timeout.value_or(0ms),
+               .cancel_grace = options_.cancel_grace,
+               .nested = runtime_->is_inline(),
+               .start_node =
+                 [services, job](caf::event_based_actor* parent, const caf::actor& pool,
+                                 const actors::NodeOrder& order) {
+                   return actors::spawn_node_link(parent, services, job, pool, order);
+                 },
+               .chaos_counts = services->chaos_counts,
+               .trace = job_->trace});
+  });
   actor_->attach_functor(
     [aftermath = aftermath_](const caf::error&) { aftermath->actor_gone(); });
 }

@@ -12,13 +12,16 @@
 
 #include "actors/protocol/messages.hpp"
 #include "fiber/pool.hpp"
+#include "libfiber/monitor/stats_source.hpp"
 #include "libfiber/results/call_results.hpp"
 #include "libfiber/session/runtime.hpp"
 
 namespace fiber::detail {
 
 /// A pool as its facade and its calls share it: the way to its actor.
-class PoolCore final : public ActorHolder, public std::enable_shared_from_this<PoolCore> {
+class PoolCore final : public ActorHolder,
+                       public StatsSource,
+                       public std::enable_shared_from_this<PoolCore> {
 public:
   static std::shared_ptr<PoolCore> make(PoolOptions options);
 
@@ -48,14 +51,11 @@ public:
   /// terminate() and join() for a destructor.
   void end();
   PoolStats stats();
-  /// Not yet set when it is returned. Throws Closed.
-  std::shared_ptr<actors::StatsReply> ask_stats();
-  const std::string& name() const { return name_; }
-  /// Whatever its thread is at; null after the session.
-  std::shared_ptr<actors::ReportReply> ask_report();
-  /// The answer; nothing if there is none by then.
+  std::shared_ptr<actors::StatsReply> ask_stats() override;
+  const std::string& name() const override { return name_; }
+  std::shared_ptr<actors::ReportReply> ask_report() override;
   std::optional<actors::PoolReport> report(const actors::ReportReply& reply,
-                                           Results::Clock::time_point limit);
+                                           Results::Clock::time_point limit) override;
 
   void release() override { actor_ = nullptr; }
   /// Runs a task of an inline session on this thread.

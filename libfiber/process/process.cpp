@@ -55,8 +55,8 @@ std::shared_ptr<detail::Results> detail::run_async(PackedCall call) {
 
 std::vector<Process> active_children() {
   std::vector<Process> all;
-  for (auto& core : detail::Runtime::require()->processes().running())
-    all.push_back(Process(core));
+  for (auto& process : detail::Runtime::require()->processes().running())
+    all.push_back(Process(std::static_pointer_cast<detail::ProcessCore>(process)));
   return all;
 }
 

@@ -98,20 +98,22 @@ void ProcessCore::start_once() {
   table.add(number_, shared_from_this());
   try {
     runtime_->enlist(weak_from_this());
-    runtime_->spawn_process(
-      {.name = name(),
-       .task = std::move(task),
-       .nested = runtime_->is_inline(),
-       .start_node =
-         [services, job](caf::event_based_actor* parent, const caf::actor& process,
-                         const actors::NodeOrder& order) {
-           return actors::spawn_node_link(parent, services, job, process, order);
-         },
-       .backend = services->backend,
-       .news = news_,
-       .trace = std::move(trace),
-       .ended = [&table, number = number_] { table.remove(number); }},
-      actor_);
+    runtime_->spawn("process", actor_, [&](caf::actor_system& system) {
+      return actors::spawn_process(
+        system,
+        {.name = name(),
+         .task = std::move(task),
+         .nested = runtime_->is_inline(),
+         .start_node =
+           [services, job](caf::event_based_actor* parent, const caf::actor& process,
+                           const actors::NodeOrder& order) {
+             return actors::spawn_node_link(parent, services, job, process, order);
+           },
+         .backend = services->backend,
+         .news = news_,
+         .trace = std::move(trace),
+         .ended = [&table, number = number_] { table.remove(number); }});
+    });
   } catch (...) {
     table.remove(number_);
     throw;

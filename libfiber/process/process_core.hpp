@@ -13,12 +13,14 @@
 #include "actors/process/process_actor.hpp"
 #include "fiber/process.hpp"
 #include "libfiber/results/call_results.hpp"
+#include "libfiber/session/process_table.hpp"
 #include "libfiber/session/runtime.hpp"
 
 namespace fiber::detail {
 
 /// A process as its handles share it: the way to its actor, and what that tells.
 class ProcessCore final : public ActorHolder,
+                          public RunningProcess,
                           public std::enable_shared_from_this<ProcessCore> {
 public:
   using Clock = Results::Clock;
@@ -36,14 +38,13 @@ public:
   bool is_alive() const;
   std::optional<int> exit_code() const;
   const std::string& name() const { return options_.name; }
-  bool daemon() const { return options_.daemon; }
+  bool daemon() const override { return options_.daemon; }
   std::string job_id() const;
   int pid() const;
   std::string logs() const;
 
-  /// For who ends the session.
-  void await_end() const { news_->end.wait_until(Results::forever); }
-  void end_with_session() const;
+  void await_end() const override { news_->end.wait_until(Results::forever); }
+  void end_with_session() const override;
   void release() override { actor_ = nullptr; }
 
 private:

@@ -70,9 +70,11 @@ ChannelCore::~ChannelCore() {
 std::vector<std::shared_ptr<ChannelCore>>
 ChannelCore::open(actors::Channel::Limits limits, actors::ChannelEnds ends) {
   auto place = ObjectPlace::here();
-  auto handles = place.runtime ? place.runtime->open_channel(limits, ends)
-                               : actors::open_channel(*actors::ThisJob::get()->system,
-                                                      place.objects, limits, ends);
+  auto open = [&](caf::actor_system& system) {
+    return actors::open_channel(system, place.objects, limits, ends);
+  };
+  auto handles = place.runtime ? place.runtime->with_system(open)
+                               : open(*actors::ThisJob::get()->system);
   std::vector<std::shared_ptr<ChannelCore>> cores;
   auto one_way = ends == actors::ChannelEnds::one_way;
   for (auto& handle : handles) {
@@ -167,9 +169,8 @@ std::optional<TakenItem> ChannelCore::get(std::string_view type,
 }
 
 void ChannelCore::fail_type(const std::string& is, std::string_view asked) {
-  throw Error("the next value is a " + actors::demangle(is.c_str()) + ", and a " +
-              actors::demangle(std::string(asked).c_str()) +
-              " was asked for; it is still there");
+  throw Error("the next value is a " + demangle(is.c_str()) + ", and a " +
+              demangle(std::string(asked).c_str()) + " was asked for; it is still there");
 }
 
 // -- what was sent ahead --

@@ -12,9 +12,34 @@
 #include "fiber/session.hpp"
 #include "libfiber/session/inline_patience.hpp"
 #include "libfiber/session/resource_check.hpp"
+#include "wire/error.hpp"
+#include "wire/own_address.hpp"
 
 namespace fiber::detail {
 namespace {
+
+/// Throws ConfigError if the members would talk to each other over a network, which Gloo
+/// does not encrypt, and the settings do not allow that.
+void check_network(const Runtime& runtime) {
+  auto& settings = runtime.settings();
+  auto& address = runtime.dialled_address();
+  auto leaves = [&] {
+    try {
+      return !wire::is_loopback(address);
+    } catch (const wire::WireError&) { // A name that only jobs can resolve.
+      return true;
+    }
+  };
+  if (settings.ring_plaintext || address.empty() || !leaves())
+    return;
+  auto place = settings.places.find("ring_plaintext");
+  throw ConfigError(
+    "ring_plaintext", place == settings.places.end() ? "the settings" : place->second,
+    "true (FIBER_RING_PLAINTEXT=1, or fiber::Config), if nobody else can listen there",
+    "the members of a ring would talk to each other over the network by Gloo, which does "
+    "not encrypt (jobs reach this process at " +
+      address + ")");
+}
 
 /// A new one, on its way to members.
 PackedItem open_checkpoint(const std::optional<std::string>& path) {
@@ -49,7 +74,7 @@ RingCore::RingCore(const RingOptions& options, AnyCallable call)
                 " members can't run here: inline runs on one thread; make it of 1, or "
                 "choose another backend");
   if (options_.size > 1)
-    runtime_->check_ring_network();
+    check_network(*runtime_);
   if (!options_.checkpoint.empty())
     checkpoint_ = open_checkpoint(options_.checkpoint);
   actors::check_size(call_.state().size());
@@ -76,7 +101,7 @@ actors::RingSettings RingCore::settings() const {
     checkpoint_.bytes.empty() ? open_checkpoint(std::nullopt) : checkpoint_;
   ring.make_task =
     [call = call_, size = options_.size, session = runtime_->session_tag(),
-     plaintext = runtime_->ring_plaintext(), checkpoint = std::move(checkpoint)](
+     plaintext = runtime_->settings().ring_plaintext, checkpoint = std::move(checkpoint)](
       const actors::RingPlace& place, std::shared_ptr<actors::ResultSink> sink) {
       auto of = std::make_shared<actors::Call>();
       of->callable = call;
@@ -139,7 +164,9 @@ std::vector<RawOutcome> RingCore::run() const {
   auto end = ring.end;
   auto run = std::make_shared<RingRun>();
   runtime_->enlist(run);
-  runtime_->spawn_ring(std::move(ring), run->actor);
+  runtime_->spawn("ring", run->actor, [&](caf::actor_system& system) {
+    return actors::spawn_ring(system, std::move(ring));
+  });
   if (runtime_->is_inline()) {
     InlinePatience patience;
     while (!end->is_set()) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "actors/ring/ring_actor.hpp"
 #include "fiber/ring.hpp"
 #include "libfiber/session/runtime.hpp"
 

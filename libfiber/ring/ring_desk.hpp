@@ -12,8 +12,8 @@
 
 namespace fiber::detail {
 
-/// The board of a member's ring (actors/ring/ring_board.hpp) as the member asks it, over the
-/// link to who made the ring. Throws actors::RingBroken if that has ended the ring.
+/// The board of a member's ring (actors/ring/ring_board.hpp) as the member asks it, over
+/// the link to who made the ring. Throws actors::RingBroken if that has ended the ring.
 class RingDesk final : public ObjectCore {
 public:
   static std::shared_ptr<RingDesk> of(const RingSeat& seat);

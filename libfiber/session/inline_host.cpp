@@ -116,7 +116,7 @@ void InlineHost::initialize(Node& node) {
         slot.initialize(*initializer);
       actors::deliver(system_, actor, actors::SlotReady{});
     } catch (...) {
-      actors::deliver(system_, actor, actors::SlotFailed{actors::capture_failure()});
+      actors::deliver(system_, actor, actors::SlotFailed{capture_failure()});
     }
   }
 }

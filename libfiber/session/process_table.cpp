@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "fiber/error.hpp"
-#include "libfiber/process/process_core.hpp"
 
 namespace fiber::detail {
 
-void ProcessTable::add(std::uint64_t number, std::shared_ptr<ProcessCore> process) {
+void ProcessTable::add(std::uint64_t number, std::shared_ptr<RunningProcess> process) {
   std::lock_guard lock(mutex_);
   if (closed_)
     throw Closed("the session is ending");
@@ -17,15 +16,15 @@ void ProcessTable::add(std::uint64_t number, std::shared_ptr<ProcessCore> proces
 }
 
 void ProcessTable::remove(std::uint64_t number) {
-  std::shared_ptr<ProcessCore> gone; // Not under the lock.
+  std::shared_ptr<RunningProcess> gone; // Not under the lock.
   std::lock_guard lock(mutex_);
   if (auto known = running_.extract(number))
     gone = std::move(known.mapped());
 }
 
-std::vector<std::shared_ptr<ProcessCore>> ProcessTable::running() const {
+std::vector<std::shared_ptr<RunningProcess>> ProcessTable::running() const {
   std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<ProcessCore>> all;
+  std::vector<std::shared_ptr<RunningProcess>> all;
   all.reserve(running_.size());
   for (auto& [number, process] : running_)
     all.push_back(process);

@@ -9,7 +9,6 @@
 #include "actors/driver/backend_actor.hpp"
 #include "actors/job/anchor.hpp"
 #include "actors/objects/this_job.hpp"
-#include "actors/sync/sync_actor.hpp"
 #include "actors/trace/trace.hpp"
 #include "backends/inline/inline_backend.hpp"
 #include "backends/output/log_above.hpp"
@@ -178,7 +177,7 @@ Runtime::Runtime(Settings settings)
   services_->start_deadline = settings_.start_deadline;
   services_->log_level = settings_.log_level;
   services_->chaos = settings_.chaos;
-  services_->build = actors::build_id();
+  services_->build = build_id();
   services_->next_incarnation = [this] { return ++incarnations_; };
   if (!address.empty() && !is_inline()) {
     jobs_dial_ = address;
@@ -226,7 +225,7 @@ void Runtime::open_metrics() {
   }
 }
 
-void Runtime::measure(const std::shared_ptr<PoolCore>& pool) {
+void Runtime::measure(const std::shared_ptr<StatsSource>& pool) {
   std::lock_guard lock(holders_mutex_);
   if (metrics_)
     metrics_->add(pool);
@@ -301,75 +300,9 @@ std::shared_lock<std::shared_mutex> Runtime::enter() {
   return lock;
 }
 
-caf::actor Runtime::spawn_pool(actors::PoolSettings settings) {
-  auto lock = enter();
-  auto pool = actors::spawn_pool(*system_, std::move(settings));
-  supervise("pool" + std::to_string(pool.id()), pool);
-  return pool;
-}
-
-void Runtime::spawn_process(actors::ProcessSettings settings, caf::actor& actor) {
-  auto lock = enter();
-  actor = actors::spawn_process(*system_, std::move(settings));
-  supervise("process" + std::to_string(actor.id()), actor);
-}
-
-void Runtime::spawn_manager(actors::ManagerSettings settings, caf::actor& actor) {
-  auto lock = enter();
-  actor = actors::spawn_manager(*system_, std::move(settings));
-  supervise("manager" + std::to_string(actor.id()), actor);
-}
-
-void Runtime::spawn_ring(actors::RingSettings settings, caf::actor& actor) {
-  auto lock = enter();
-  actor = actors::spawn_ring(*system_, std::move(settings));
-  supervise("ring" + std::to_string(actor.id()), actor);
-}
-
-void Runtime::check_ring_network() const {
-  auto leaves = [&] {
-    try {
-      return !wire::is_loopback(jobs_dial_);
-    } catch (const wire::WireError&) { // A name that jobs alone know.
-      return true;
-    }
-  };
-  if (settings_.ring_plaintext || jobs_dial_.empty() || !leaves())
-    return;
-  auto place = settings_.places.find("ring_plaintext");
-  throw ConfigError(
-    "ring_plaintext", place == settings_.places.end() ? "the settings" : place->second,
-    "true (FIBER_RING_PLAINTEXT=1, or fiber::Config), if nobody else can listen there",
-    "the members of a ring would talk to each other over the network by Gloo, which does "
-    "not encrypt (jobs reach this process at " +
-      jobs_dial_ + ")");
-}
-
-void Runtime::spawn_supervisor(actors::SupervisorConfig config,
-                               std::function<void(const caf::error& why)> ended,
-                               caf::actor& actor) {
-  auto lock = enter();
-  auto name = config.name;
-  actor = actors::spawn_supervisor(*system_, std::move(config));
-  actor->attach_functor(std::move(ended));
-  supervise(std::move(name), actor);
-}
-
 void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {
   auto lock = enter();
   inline_host_->add(std::move(host));
-}
-
-std::vector<std::shared_ptr<actors::ObjectHandle>>
-Runtime::open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends) {
-  auto lock = enter();
-  return actors::open_channel(*system_, objects_, limits, ends);
-}
-
-std::shared_ptr<actors::ObjectHandle> Runtime::open_sync(actors::SyncKind kind,
-                                                         std::uint64_t n) {
-  auto lock = enter();
-  return actors::open_sync(*system_, objects_, kind, n);
 }
 
 /// What is lost of it, only its users can mend.

@@ -17,14 +17,9 @@
 #include "actors/core/borrowed_thread.hpp"
 #include "actors/driver/node_link_actor.hpp"
 #include "actors/job/anchor.hpp"
-#include "actors/manager/manager_actor.hpp"
 #include "actors/objects/object_space.hpp"
-#include "actors/process/process_actor.hpp"
-#include "actors/queue/channel_actor.hpp"
-#include "actors/ring/ring_actor.hpp"
 #include "actors/share/share_store.hpp"
 #include "actors/supervision/supervisor_actor.hpp"
-#include "actors/sync/sync_object.hpp"
 #include "backends/backend.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/monitor/progress.hpp"
@@ -38,7 +33,7 @@
 namespace fiber::detail {
 
 class Metrics;
-class PoolCore;
+class StatsSource;
 class NameTable;
 class ProcessTable;
 
@@ -92,30 +87,28 @@ public:
   }
   /// Throws Closed after close().
   void check_open() const;
-  /// Spawns a pool under the root supervisor. Throws Closed.
-  caf::actor spawn_pool(actors::PoolSettings settings);
-  /// Spawns a process there, into `actor`, which is released when the session ends.
-  /// Throws Closed.
-  void spawn_process(actors::ProcessSettings settings, caf::actor& actor);
-  /// Spawns a manager there, in the same way.
-  void spawn_manager(actors::ManagerSettings settings, caf::actor& actor);
-  /// Spawns a ring there, in the same way.
-  void spawn_ring(actors::RingSettings settings, caf::actor& actor);
-  /// Throws ConfigError if the members of a ring would talk to each other over a network,
-  /// which is not encrypted, and nobody has said that they may.
-  void check_ring_network() const;
-  bool ring_plaintext() const { return settings_.ring_plaintext; }
-  /// Spawns a user's supervisor there. `ended` is called when it has ended, by any
-  /// thread.
-  void spawn_supervisor(actors::SupervisorConfig config,
-                        std::function<void(const caf::error& why)> ended,
-                        caf::actor& actor);
+  /// Calls `use` with the actor system, which stays for as long as that takes. Throws
+  /// Closed.
+  template <class Use>
+  decltype(auto) with_system(Use use) {
+    auto lock = enter();
+    return use(*system_);
+  }
+  /// Puts the actor that `make` makes in the actor system into `actor`, a child of the
+  /// root supervisor that is called `kind` and its number, and is never restarted.
+  /// `actor` is to be released when the session ends. Throws Closed.
+  template <class Make>
+  void spawn(const char* kind, caf::actor& actor, Make make) {
+    auto lock = enter();
+    actor = make(*system_);
+    supervise(kind + std::to_string(actor.id()), actor);
+  }
   /// Of an inline session: who waits runs these calls too.
   void run_calls_of(std::weak_ptr<actors::ObjectHost> host);
   /// Calls release() when the session ends.
   void enlist(std::weak_ptr<ActorHolder> holder);
   /// Tells of the pool what its metrics are, if anybody may ask for them.
-  void measure(const std::shared_ptr<PoolCore>& pool);
+  void measure(const std::shared_ptr<StatsSource>& pool);
   /// For the nodes of a pool. Throws Closed.
   std::shared_ptr<const actors::NodeServices> services();
   actors::ShareStore& shares() { return *shares_; }
@@ -123,11 +116,6 @@ public:
   NameTable& names() { return *names_; }
   /// Tells its handles from those of other sessions.
   std::uint64_t session_tag() const { return session_tag_; }
-  /// A queue or a pipe that lives here. Throws Closed.
-  std::vector<std::shared_ptr<actors::ObjectHandle>>
-  open_channel(actors::Channel::Limits limits, actors::ChannelEnds ends);
-  /// A lock or one of its kin that lives here. Throws Closed.
-  std::shared_ptr<actors::ObjectHandle> open_sync(actors::SyncKind kind, std::uint64_t n);
   /// Of the program's own CAF actors.
   const std::shared_ptr<actors::ActorPort>& actor_port() const { return actor_port_; }
   /// For those who wait for workers.
@@ -137,6 +125,10 @@ public:
   bool is_inline() const { return inline_host_ != nullptr; }
   /// Runs one task on this thread, if the session is inline and there is one.
   bool run_one();
+
+  const Settings& settings() const { return settings_; }
+  /// The address of this process that jobs dial; empty if they inherit their links.
+  const std::string& dialled_address() const { return jobs_dial_; }
 
   /// Runs `f` on the thread that all continuations share; false if the session ends.
   bool run_later(std::function<void()> f);

@@ -79,7 +79,7 @@ KeptObjects CheckpointHome::save(const actors::ObjectAsk& ask, Reader& reader) {
   {
     std::lock_guard lock(mutex_);
     if (file_ && handles)
-      throw Error("a " + actors::demangle(type.c_str()) +
+      throw Error("a " + demangle(type.c_str()) +
                   " can't be saved to a file: it refers to what ends with this session");
     if (file_) {
       file_->save(type, reader.rest());
@@ -168,8 +168,8 @@ std::optional<CheckpointHandle::Saved> CheckpointCore::load(const std::type_info
   if (answer.what == Answer::done)
     return std::nullopt;
   if (answer.what == Answer::other_type)
-    throw Error("a " + actors::demangle(Reader(answer.body.bytes()).text().c_str()) +
-                " was saved in this Checkpoint, and a " + actors::demangle(type.name()) +
+    throw Error("a " + demangle(Reader(answer.body.bytes()).text().c_str()) +
+                " was saved in this Checkpoint, and a " + demangle(type.name()) +
                 " was asked for");
   if (answer.what != Answer::value)
     fail(answer);

@@ -47,7 +47,7 @@ std::exception_ptr gone_for_good(const std::string& text,
 
 /// As a plain name: without namespaces and what stands in <>.
 std::string short_name(const std::type_info& type) {
-  auto name = actors::demangle(type.name());
+  auto name = demangle(type.name());
   name = name.substr(0, name.find('<'));
   auto at = name.rfind("::");
   return at == name.npos ? name : name.substr(at + 2);
@@ -78,17 +78,18 @@ void SupervisorCore::start() {
   begun_.set(true);
   if (place_.runtime->is_inline())
     return;
-  place_.runtime->spawn_supervisor(
-    config_locked(),
-    [core = weak_from_this()](const caf::error& why) {
+  place_.runtime->spawn("supervisor", actor_, [&](caf::actor_system& system) {
+    auto actor = actors::spawn_supervisor(system, config_locked());
+    actor->attach_functor([core = weak_from_this()](const caf::error& why) {
       if (auto self = core.lock())
         self->over(
           actors::exit_kind(why) == actors::ExitKind::planned
             ? nullptr
             : gone_for_good("the supervisor has given up: " + actors::exit_text(why),
                             nullptr));
-    },
-    actor_);
+    });
+    return actor;
+  });
 }
 
 std::shared_ptr<SupervisorCore> SupervisorCore::nested(const SupervisorOptions& options) {

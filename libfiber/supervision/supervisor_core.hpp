@@ -21,7 +21,8 @@
 namespace fiber::detail {
 
 /// A supervisor as its program holds it: which children it has, over all lives of its
-/// actor (actors/supervision/supervisor_actor.hpp), which decides when they start and stop.
+/// actor (actors/supervision/supervisor_actor.hpp), which decides when they start and
+/// stop.
 class SupervisorCore final : public ActorHolder,
                              public std::enable_shared_from_this<SupervisorCore> {
 public:

@@ -39,9 +39,11 @@ std::shared_ptr<SyncCore> SyncCore::open(SyncKind kind, std::uint64_t n,
     throw ConfigError("parties", "Barrier", "1 or more",
                       "nobody could wait for 0 parties");
   auto place = of_manager ? ObjectPlace::of(Runtime::require()) : ObjectPlace::here();
-  auto held = place.runtime ? place.runtime->open_sync(kind, n)
-                            : actors::open_sync(*actors::ThisJob::get()->system,
-                                                place.objects, kind, n);
+  auto open = [&](caf::actor_system& system) {
+    return actors::open_sync(system, place.objects, kind, n);
+  };
+  auto held = place.runtime ? place.runtime->with_system(open)
+                            : open(*actors::ThisJob::get()->system);
   return of(place, held, kind, n);
 }
 
