@@ -30,4 +30,10 @@ EngineError::EngineError(std::string operation, int status, std::string detail)
   : std::runtime_error(operation + ": " + detail), operation_(std::move(operation)),
     status_(status), detail_(std::move(detail)) {}
 
+SettingError::SettingError(std::string key_, std::string place_, std::string valid_,
+                           std::string problem_)
+  : std::runtime_error(place_ + ": " + key_ + ": " + problem_ + "; valid: " + valid_),
+    key(std::move(key_)), place(std::move(place_)), valid(std::move(valid_)),
+    problem(std::move(problem_)) {}
+
 } // namespace fiber::backends

@@ -106,6 +106,18 @@ private:
   std::string detail_;
 };
 
+/// What is configured can't be used. what() is "PLACE: KEY: PROBLEM; valid: VALID"; no
+/// token, password or key is ever part of it.
+struct SettingError : std::runtime_error {
+  SettingError(std::string key, std::string place, std::string valid,
+               std::string problem);
+
+  std::string key;     ///< "users[0].user.client-certificate-data"
+  std::string place;   ///< "/home/me/.kube/config:12", "environment"
+  std::string valid;   ///< What would be right.
+  std::string problem; ///< "is no base64"
+};
+
 /// Turns job specifications into jobs and reports on them. The seam between Fiber and the
 /// machine or cluster: small and total. Every backend passes tests/backends/contract.
 ///

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/job_entry.hpp"
 
-#include <charconv>
 #include <cstdlib>
 
-#include "backends/container/container_entry.hpp"
-#include "backends/kubernetes/pod_entry.hpp"
-#include "backends/local/zygote.hpp"
+#include "backends/registry.hpp"
 
 namespace fiber::backends {
 
@@ -16,21 +13,15 @@ std::optional<JobEntry> enter_job() {
     return {};
   std::string node = variable;
   ::unsetenv("FIBER_NODE");
-  if (node == "stdin")
-    return enter_container();
   auto colon = node.find(':');
-  std::string role = node.substr(0, colon);
-  if (colon != node.npos && role == kubernetes::pod_role)
-    return kubernetes::enter_pod(node.substr(colon + 1));
-  if (colon != node.npos && (role == "zygote" || role == "job")) {
-    int fd = -1;
-    const char* end = node.data() + node.size();
-    auto parsed = std::from_chars(node.data() + colon + 1, end, fd);
-    if (parsed.ec == std::errc() && parsed.ptr == end && fd > 2)
-      return role == "zygote" ? local::enter_zygote(fd) : local::enter_plain(fd);
-  }
+  auto role = node.substr(0, colon);
+  auto rest = colon == node.npos ? "" : node.substr(colon + 1);
+  for (auto& kind : backend_kinds())
+    if (auto entry = kind.enter(role, rest))
+      return entry;
   throw EngineError("enter job", 0,
-                    "FIBER_NODE is \"" + node + "\", which nobody here set");
+                    "FIBER_NODE is \"" + node +
+                      "\", which no backend of this build sets");
 }
 
 } // namespace fiber::backends

@@ -3,12 +3,6 @@
 
 namespace fiber::backends::kubernetes {
 
-AccessError::AccessError(std::string key_, std::string place_, std::string valid_,
-                         std::string problem_)
-  : std::runtime_error(place_ + ": " + key_ + ": " + problem_ + "; valid: " + valid_),
-    key(std::move(key_)), place(std::move(place_)), valid(std::move(valid_)),
-    problem(std::move(problem_)) {}
-
 void check_namespace(const std::string& name, const std::string& place) {
   const char* const inner = "abcdefghijklmnopqrstuvwxyz0123456789-";
   bool good = !name.empty() && name.size() <= 63 && name.front() != '-' &&

@@ -2,24 +2,16 @@
 #pragma once
 
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "backends/backend.hpp"
 #include "backends/http/client.hpp"
 
 namespace fiber::backends::kubernetes {
 
-/// What is configured can't be used. what() is "PLACE: KEY: PROBLEM; valid: VALID"; no
-/// token, password or key is ever part of it.
-struct AccessError : std::runtime_error {
-  AccessError(std::string key, std::string place, std::string valid, std::string problem);
-
-  std::string key;     ///< "users[0].user.client-certificate-data"
-  std::string place;   ///< "/home/me/.kube/config:12", "environment"
-  std::string valid;   ///< What would be right.
-  std::string problem; ///< "is no base64"
-};
+/// Access, or the pod template, as it is configured can't be used.
+using AccessError = SettingError;
 
 /// Throws AccessError, key "namespace", if no namespace can have this name.
 void check_namespace(const std::string& name, const std::string& place);

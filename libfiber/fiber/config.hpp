@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -71,6 +72,8 @@ struct Config {
   /// Whether the members of a Ring may talk to each other unencrypted where that leaves
   /// the machine: see docs/ring.md. Default false.
   std::optional<bool> ring_plaintext = {};
+  /// Settings of a backend that have no member here, by key, each as in .fiberconfig.
+  std::map<std::string, std::string> more = {};
 };
 
 } // namespace fiber

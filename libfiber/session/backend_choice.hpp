@@ -10,7 +10,8 @@
 namespace fiber::detail {
 
 /// The backend that `settings` name; not for "inline". What jobs write goes to
-/// `terminal`. Throws backends::EngineError.
+/// `terminal`. Throws
+/// backends::EngineError, backends::SettingError.
 std::shared_ptr<backends::Backend>
 make_backend(const Settings& settings, std::shared_ptr<backends::StatusLines> terminal);
 

@@ -15,7 +15,6 @@
 #include "actors/job/node_main.hpp"
 #include "backends/backend.hpp"
 #include "backends/job_entry.hpp"
-#include "backends/kubernetes/access.hpp"
 #include "libfiber/session/cpu_quota.hpp"
 #include "libfiber/session/runtime.hpp"
 #include "libfiber/session/settings.hpp"
@@ -30,7 +29,7 @@ std::shared_ptr<detail::Runtime> open_runtime(Settings settings) {
     return detail::Runtime::open(std::move(settings));
   } catch (const Error&) {
     throw;
-  } catch (const backends::kubernetes::AccessError& error) {
+  } catch (const backends::SettingError& error) {
     throw ConfigError(error.key, error.place, error.valid, error.problem);
   } catch (const backends::EngineError& error) {
     throw BackendError(error.operation(), error.status(), error.detail());

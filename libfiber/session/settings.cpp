@@ -23,6 +23,7 @@
 #include <boost/property_tree/ptree.hpp>
 
 #include "actors/core/chaos.hpp"
+#include "backends/registry.hpp"
 #include "base/log.hpp"
 #include "fiber/error.hpp"
 
@@ -87,14 +88,6 @@ Key choice(std::string name, std::string Settings::*field,
           }};
 }
 
-Key text(std::string name, std::string Settings::*field, std::string valid) {
-  return {std::move(name), std::move(valid),
-          [field](const std::string& given, Settings& settings) {
-            settings.*field = given;
-            return given.find_first_of(" \t,") == given.npos;
-          }};
-}
-
 Key truth(std::string name, bool Settings::*field) {
   return {std::move(name), "true, false, 1, 0, yes, no, on, off",
           [field](const std::string& given, Settings& settings) {
@@ -103,14 +96,6 @@ Key truth(std::string name, bool Settings::*field) {
             };
             settings.*field = is_one_of({"true", "1", "yes", "on"});
             return settings.*field || is_one_of({"false", "0", "no", "off"});
-          }};
-}
-
-Key path(std::string name, std::string Settings::*field) {
-  return {std::move(name), "the path of a file that can be read",
-          [field](const std::string& given, Settings& settings) {
-            settings.*field = given;
-            return std::ifstream(given).good();
           }};
 }
 
@@ -153,68 +138,76 @@ bool set_environment(const std::string& text, Settings& settings) {
   return true;
 }
 
-bool set_volumes(const std::string& text, Settings& settings) {
-  settings.docker_volumes = parts_of(text);
-  return std::all_of(settings.docker_volumes.begin(), settings.docker_volumes.end(),
-                     [](auto& volume) {
-                       auto colon = volume.find(":/");
-                       return colon != volume.npos && colon > 0;
-                     });
+Key of_backend(const backends::BackendKey& key) {
+  return {key.name, key.valid, [&key](const std::string& text, Settings& settings) {
+            settings.backend_values[key.name] = text;
+            return key.accepts(text);
+          }};
+}
+
+/// What `backend` may be.
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names{"auto", "inline"};
+  for (auto& kind : backends::backend_kinds())
+    names.push_back(kind.name);
+  return names;
+}
+
+/// The keys that every build has.
+std::vector<Key> common_keys() {
+  return {choice("backend", &Settings::backend, backend_names()),
+          {"workers_start_window", "a whole number from 1 to 100000",
+           [](const std::string& text, Settings& settings) {
+             std::string unit;
+             auto value = number(text, unit);
+             if (!value || !unit.empty() || !(*value >= 1 && *value <= 100000))
+               return false;
+             settings.workers_start_window = static_cast<std::size_t>(*value);
+             return static_cast<double>(settings.workers_start_window) == *value;
+           }},
+          duration("heartbeat_timeout", &Settings::heartbeat_timeout),
+          duration("lease", &Settings::lease),
+          duration("start_deadline", &Settings::start_deadline),
+          choice("link", &Settings::link, {"auto", "tls"}),
+          truth("forward_output", &Settings::forward_output),
+          choice("log_level", &Settings::log_level,
+                 {"trace", "debug", "info", "warn", "error", "off"}),
+          {"chaos", "kill=P,stall=P,seed=N with probabilities P from 0 to 1",
+           [](const std::string& text, Settings& settings) {
+             settings.chaos = text;
+             return actors::Chaos::parse(text).has_value();
+           }},
+          {"trace", "the path of a file that can be written",
+           [](const std::string& text, Settings& settings) {
+             settings.trace = text;
+             return !text.empty();
+           }},
+          {"metrics", "HOST:PORT or [IPV6]:PORT, an address of this machine that is free",
+           [](const std::string& text, Settings& settings) {
+             return read_address(text, settings.metrics_host, settings.metrics_port) &&
+                    settings.metrics_port > 0;
+           }},
+          {"advertise_address", "HOST, HOST:PORT or [IPV6]:PORT",
+           [](const std::string& text, Settings& settings) {
+             return read_address(text, settings.advertise_host, settings.advertise_port);
+           }},
+          {"image", "the name of an image",
+           [](const std::string& text, Settings& settings) {
+             settings.image = text;
+             return backends::is_word(text);
+           }},
+          {"environment", "NAME=VALUE or NAME, separated by commas", set_environment},
+          truth("ring_plaintext", &Settings::ring_plaintext)};
 }
 
 const std::vector<Key>& keys() {
-  static const std::vector<Key> all{
-    choice("backend", &Settings::backend,
-           {"auto", "inline", "local", "docker", "kubernetes"}),
-    {"workers_start_window", "a whole number from 1 to 100000",
-     [](const std::string& text, Settings& settings) {
-       std::string unit;
-       auto value = number(text, unit);
-       if (!value || !unit.empty() || !(*value >= 1 && *value <= 100000))
-         return false;
-       settings.workers_start_window = static_cast<std::size_t>(*value);
-       return static_cast<double>(settings.workers_start_window) == *value;
-     }},
-    duration("heartbeat_timeout", &Settings::heartbeat_timeout),
-    duration("lease", &Settings::lease),
-    duration("start_deadline", &Settings::start_deadline),
-    choice("link", &Settings::link, {"auto", "tls"}),
-    truth("forward_output", &Settings::forward_output),
-    choice("log_level", &Settings::log_level,
-           {"trace", "debug", "info", "warn", "error", "off"}),
-    choice("zygote", &Settings::zygote, {"auto", "never"}),
-    {"chaos", "kill=P,stall=P,seed=N with probabilities P from 0 to 1",
-     [](const std::string& text, Settings& settings) {
-       settings.chaos = text;
-       return actors::Chaos::parse(text).has_value();
-     }},
-    {"trace", "the path of a file that can be written",
-     [](const std::string& text, Settings& settings) {
-       settings.trace = text;
-       return !text.empty();
-     }},
-    {"metrics", "HOST:PORT or [IPV6]:PORT, an address of this machine that is free",
-     [](const std::string& text, Settings& settings) {
-       return read_address(text, settings.metrics_host, settings.metrics_port) &&
-              settings.metrics_port > 0;
-     }},
-    {"advertise_address", "HOST, HOST:PORT or [IPV6]:PORT",
-     [](const std::string& text, Settings& settings) {
-       return read_address(text, settings.advertise_host, settings.advertise_port);
-     }},
-    text("image", &Settings::image, "the name of an image"),
-    {"environment", "NAME=VALUE or NAME, separated by commas", set_environment},
-    text("docker_host", &Settings::docker_host, "unix:///PATH or tcp://HOST:PORT"),
-    text("docker_network", &Settings::docker_network, "host or the name of a network"),
-    {"docker_volumes", "SOURCE:TARGET or SOURCE:TARGET:ro, separated by commas",
-     set_volumes},
-    text("kubernetes_namespace", &Settings::kubernetes_namespace,
-         "the name of a namespace"),
-    text("kubernetes_context", &Settings::kubernetes_context,
-         "a context of the kubeconfig"),
-    path("kubernetes_pod_template", &Settings::kubernetes_pod_template),
-    text("gpu_key", &Settings::gpu_key, "a resource such as nvidia.com/gpu"),
-    truth("ring_plaintext", &Settings::ring_plaintext)};
+  static const auto all = [] {
+    auto keys = common_keys();
+    for (auto& kind : backends::backend_kinds())
+      for (auto& key : kind.keys)
+        keys.push_back(of_backend(key));
+    return keys;
+  }();
   return all;
 }
 
@@ -223,6 +216,10 @@ std::string key_list() {
   for (auto& key : keys())
     list += (list.empty() ? "" : ", ") + key.name;
   return list;
+}
+
+bool is_key(const std::string& name) {
+  return std::ranges::find(keys(), name, &Key::name) != keys().end();
 }
 
 /// What the code says, as texts, so that there is one check for all places.
@@ -266,6 +263,11 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("kubernetes_pod_template", code.kubernetes_pod_template);
   put("gpu_key", code.gpu_key);
   put("ring_plaintext", code.ring_plaintext);
+  for (auto& [key, value] : code.more) {
+    if (!is_key(key))
+      throw ConfigError(key, "fiber::Config", key_list(), "there is no such key");
+    given[key] = {value, "fiber::Config"};
+  }
   return given;
 }
 
@@ -367,8 +369,7 @@ std::map<std::string, Given> from_file(const std::string& path) {
       throw ConfigError(name, line_of(path, section.empty() ? name : "[" + name),
                         "the section [default]", "this section or key is not known");
     for (auto& [key, value] : section) {
-      if (std::none_of(keys().begin(), keys().end(),
-                       [&](auto& known) { return known.name == key; }))
+      if (!is_key(key))
         throw ConfigError(key, line_of(path, key), key_list(), "there is no such key");
       given[key] = {value.data(), line_of(path, key)};
     }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "fiber/config.hpp"
 
@@ -24,17 +23,10 @@ struct Settings {
   std::uint16_t advertise_port = 0; ///< 0: any.
   std::string image;
   std::map<std::string, std::string> environment;
-  std::string docker_host;
-  std::string docker_network;
-  std::vector<std::string> docker_volumes;
-  std::string kubernetes_namespace;
-  std::string kubernetes_context;
-  std::string kubernetes_pod_template; ///< A path.
-  std::string gpu_key = "nvidia.com/gpu";
+  std::map<std::string, std::string> backend_values; ///< Of the backends' own keys.
   bool forward_output = true;
   bool ring_plaintext = false;
   std::string log_level = "warn";
-  std::string zygote = "auto";
   std::string chaos;
   std::string trace;        ///< A path; empty: none.
   std::string metrics_host; ///< Empty: nothing is told.
