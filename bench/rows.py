@@ -248,7 +248,7 @@ TABLES = {
     "Rings: allreduce of floats by 4 members": (
         _ring("4k", "4 kB"), _ring("1m", "1 MB"), _ring("64m", "64 MB"),
     ),
-    "What is asked for": (
+    "What a trace and a journal cost": (
         Row("busy_100us", "30,000 tasks that compute for 100 us, 2 workers", "s"),
         Row("busy_100us_traced", "the same with a trace", "s", (),
             (Goal("<=", 1.03, "busy_100us"),)),
