@@ -109,6 +109,7 @@ struct SpawnClass {
   }
 };
 
+/// The handle of what is spawned: caf::actor, or a typed one.
 template <class How, class... Args>
 using spawned_t = decltype(How::template spawn<caf::no_spawn_options>(
   std::declval<caf::actor_system&>(), std::declval<Args&>()...));
@@ -164,7 +165,8 @@ caf::strong_actor_ptr supervise(const SpawnOptions& options, Manager manager,
                                 CellCalls cell);
 
 template <class How, class... Args>
-auto spawn_in_job(const SpawnOptions& options, Args&&... args) {
+spawned_t<How, value_t<Args>...> spawn_in_job(const SpawnOptions& options,
+                                              Args&&... args) {
   using Cell = ActorCell<How, value_t<Args>...>;
   check_spawn(options);
   Manager manager(manager_of(options));
@@ -200,23 +202,17 @@ auto spawn_in_job(const SpawnOptions& options, Args&&... args) {
 /// RemoteError if the constructor of a class throws, BackendError, TimeoutError or
 /// WorkerLost if there is no job.
 template <auto f, class... Args>
-auto spawn(const SpawnOptions& options, Args&&... args) {
+detail::spawned_t<detail::SpawnFunction<f>, detail::value_t<Args>...>
+spawn(const SpawnOptions& options = {}, Args&&... args) {
   return detail::spawn_in_job<detail::SpawnFunction<f>>(options,
                                                         std::forward<Args>(args)...);
 }
-template <auto f>
-auto spawn() {
-  return spawn<f>(SpawnOptions{});
-}
 /// The same of an actor that is a class.
 template <class C, class... Args>
-auto spawn(const SpawnOptions& options, Args&&... args) {
+detail::spawned_t<detail::SpawnClass<C>, detail::value_t<Args>...>
+spawn(const SpawnOptions& options = {}, Args&&... args) {
   return detail::spawn_in_job<detail::SpawnClass<C>>(options,
                                                      std::forward<Args>(args)...);
-}
-template <class C>
-auto spawn() {
-  return spawn<C>(SpawnOptions{});
 }
 
 } // namespace fiber

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "fiber/value.hpp"
 
@@ -22,7 +23,7 @@ void save_block(Archive& archive, Write write) {
 }
 /// Returns what `read` makes of it.
 template <class Archive, class Read>
-auto load_block(Archive& archive, Read read) {
+std::invoke_result_t<Read&, Reader&> load_block(Archive& archive, Read read) {
   std::size_t size = 0;
   archive >> size;
   Bytes bytes(size);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,19 @@ private:
   struct State;
   std::shared_ptr<State> state_;
 };
+
+template <class F>
+struct FutureResult {
+  static_assert(!std::is_same_v<F, F>, "fiber: as_completed() takes a range of Futures");
+  using type = void;
+};
+template <class R>
+struct FutureResult<Future<R>> {
+  using type = R;
+};
+/// The `R` of a range of Future<R>.
+template <class Range>
+using future_result_t = typename FutureResult<std::ranges::range_value_t<Range>>::type;
 
 template <class R>
 std::vector<std::shared_ptr<Results>> results_of(const std::vector<Future<R>>& futures) {
@@ -80,12 +94,12 @@ private:
 /// throws when its future is asked for the result. Futures of several pools may be mixed.
 /// Throws Error if one of them stands for no task.
 template <std::ranges::input_range Range>
-auto as_completed(Range&& range) {
-  using F = std::ranges::range_value_t<Range>;
-  std::vector<F> futures;
+CompletedRange<detail::future_result_t<Range>> as_completed(Range&& range) {
+  using R = detail::future_result_t<Range>;
+  std::vector<Future<R>> futures;
   for (auto&& future : range)
     futures.push_back(std::forward<decltype(future)>(future));
-  return CompletedRange(std::move(futures));
+  return CompletedRange<R>(std::move(futures));
 }
 
 /// Blocks until `first_n` of these tasks have ended, or all of them if there are fewer,

@@ -104,16 +104,19 @@ decltype(auto) call(F& f, Args&... args) {
 template <class F, class... Args>
 concept Takes = std::is_invocable_v<F&, Args&&...> || std::is_invocable_v<F&, Args&...>;
 
+/// The type that call() returns, decayed. A callable that does not fit is refused with
+/// one sentence; `void` then keeps overload resolution from adding its own.
 template <class F, class... Args>
 struct CallResult {
   static_assert(Takes<F, Args...>,
                 "fiber: the callable can't be called with these arguments");
+  using type = void;
+};
+template <class F, class... Args>
+  requires Takes<F, Args...>
+struct CallResult<F, Args...> {
   using type = std::decay_t<decltype(call(std::declval<F&>(), std::declval<Args&>()...))>;
 };
-/// What `F` returns for `Args`, as a value.
-template <class F, class... Args>
-using call_result_t = typename CallResult<F, Args...>::type;
-
 template <class R>
 constexpr void check_result() {
   if constexpr (!std::is_void_v<R>) {
@@ -125,10 +128,6 @@ constexpr void check_result() {
   }
 }
 
-} // namespace detail
-
-namespace detail {
-
 /// Says what it needs: see meta().
 template <class F>
 concept Measured = requires(const F& f) {
@@ -136,6 +135,11 @@ concept Measured = requires(const F& f) {
 };
 
 } // namespace detail
+
+/// What f(args...) returns in a job, as a value: without reference and const. The
+/// arguments arrive as values, too; a string literal is a std::string there.
+template <class F, class... Args>
+using call_result_t = typename detail::CallResult<F, detail::value_t<Args>...>::type;
 
 /// A callable with its first arguments: see bind().
 template <class F, class... Bound>
@@ -184,11 +188,10 @@ private:
 /// `f` with its first arguments fixed: bind(f, a, b) called with (c) calls f(a, b, c).
 /// What is bound is packed once a call and sent once to each job, never once a task.
 template <class F, class... Args>
-auto bind(F f, Args&&... args) {
+BoundCallable<F, detail::value_t<Args>...> bind(F f, Args&&... args) {
   detail::check_callable<F>();
   (detail::check_value<detail::value_t<Args>>(), ...);
-  return BoundCallable<F, detail::value_t<Args>...>(std::move(f),
-                                                    std::forward<Args>(args)...);
+  return {std::move(f), std::forward<Args>(args)...};
 }
 
 /// A callable that says what it needs: see meta().
@@ -217,9 +220,9 @@ private:
 /// `f` with the resources it needs. A pool that has not started takes them over; a pool
 /// that has less throws ConfigError, naming both.
 template <class F>
-auto meta(F f, Resources resources) {
+MeasuredCallable<F> meta(F f, Resources resources) {
   detail::check_callable<F>();
-  return MeasuredCallable<F>(std::move(f), resources);
+  return {std::move(f), resources};
 }
 
 namespace detail {

@@ -250,7 +250,7 @@ public:
   /// Changes it in place, while no one else does: f(T&, args...), whose result this
   /// returns.
   template <class F, class... Args>
-  auto apply(F f, Args&&... args) const {
+  detail::object_result_t<F, T, Args...> apply(F f, Args&&... args) const {
     return ref_.call(Apply<F>(std::move(f)), std::forward<Args>(args)...);
   }
 

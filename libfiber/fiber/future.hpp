@@ -122,11 +122,14 @@ template <class F>
 struct ThenResult<void, F> {
   using type = std::invoke_result_t<F&>;
 };
+/// What `f` returns when Future<R>::then() calls it: f(R), or f() if `R` is void.
+template <class R, class F>
+using then_result_t = typename ThenResult<R, F>::type;
 
 /// Calls `f` with a task's result and packs what it returns.
 template <class R, class F>
 Continued call_with(F& f, const RawOutcome& raw) {
-  using U = typename ThenResult<R, F>::type;
+  using U = then_result_t<R, F>;
   Continued result;
   try {
     auto call = [&] {
@@ -192,9 +195,9 @@ public:
   /// returns must be a value that can be packed. A failure, or what `f` throws, becomes
   /// that of the new Future, whose cancel() is this one's. Throws Closed with no session.
   template <class F>
-  auto then(F f) const -> Future<typename detail::ThenResult<R, F>::type> {
+  Future<detail::then_result_t<R, F>> then(F f) const {
     state();
-    return Future<typename detail::ThenResult<R, F>::type>(detail::continue_with(
+    return Future<detail::then_result_t<R, F>>(detail::continue_with(
       results_, [f = std::move(f)](const detail::RawOutcome& raw) mutable {
         return detail::call_with<R>(f, raw);
       }));
@@ -226,7 +229,7 @@ public:
   /// Blocks until all tasks have ended and returns their results in the order of the
   /// input. If any failed, throws the failure of the lowest index; outcomes() has the
   /// others.
-  std::conditional_t<std::is_void_v<R>, void, std::vector<R>> get() const {
+  detail::vector_of_t<R> get() const {
     wait_all();
     auto n = size();
     if constexpr (std::is_void_v<R>) {
@@ -288,7 +291,7 @@ public:
     }
   }
   /// Waits for the rest; throws the failure of the lowest index, if any.
-  std::conditional_t<std::is_void_v<R>, void, std::vector<R>> take_all() {
+  vector_of_t<R> take_all() {
     for (auto n = results_.submitted(); taken_ < n; take_ready())
       results_.wait_index(taken_, Results::forever);
     if (error_)

@@ -80,9 +80,11 @@ struct SpreadResult<F, std::array<T, N>> {
     -> call_result_t<F, std::tuple_element_t<I, std::array<T, N>>...>;
   using type = decltype(with(std::make_index_sequence<N>{}));
 };
-/// What `F` returns when called with the parts of `Tuple`.
-template <class F, class Tuple>
-using spread_result_t = typename SpreadResult<F, Tuple>::type;
+
+template <class F, class Items>
+struct TaskResult : CallResult<F, item_t<Items>> {};
+template <class F, class Items>
+struct StarResult : SpreadResult<F, item_t<Items>> {};
 
 template <class Range, class Item>
 class RangeStream;
@@ -90,6 +92,15 @@ class RangeStream;
 class PoolCore;
 
 } // namespace detail
+
+/// What f(item) returns for the items of a range, as a value: the `R` of map() and
+/// imap().
+template <class F, class Items>
+using task_result_t = typename detail::TaskResult<F, Items>::type;
+/// What f(parts...) returns for items that are tuples, pairs or arrays: the `R` of
+/// starmap().
+template <class F, class Items>
+using star_result_t = typename detail::StarResult<F, Items>::type;
 
 /// A group of workers that run tasks, on this machine or on a cluster.
 ///
@@ -121,79 +132,92 @@ public:
   /// read inside the call, a bounded window of unfinished tasks ahead. Blocks until all
   /// have ended, then throws the failure of the lowest index, if any;
   /// map_async().outcomes() keeps the others.
-  template <class F, detail::InputRange Range>
-  auto map(F f, Range&& items, MapOptions options = {}) {
-    using Item = detail::item_t<Range>;
-    return run<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  template <class F, detail::InputRange Items>
+  detail::vector_of_t<task_result_t<F, Items>> map(F f, Items&& items,
+                                                   MapOptions options = {}) {
+    using Item = detail::item_t<Items>;
+    return run<task_result_t<F, Items>, Item, false>(f, items, options);
   }
   template <class F, class Item>
-  auto map(F f, std::initializer_list<Item> items, MapOptions options = {}) {
-    return run<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  detail::vector_of_t<call_result_t<F, Item>> map(F f, std::initializer_list<Item> items,
+                                                  MapOptions options = {}) {
+    return run<call_result_t<F, Item>, Item, false>(f, items, options);
   }
 
   /// The same without waiting for results: reads all input, then returns.
-  template <class F, detail::InputRange Range>
-  auto map_async(F f, Range&& items, MapOptions options = {}) {
-    using Item = detail::item_t<Range>;
-    return feed_all<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  template <class F, detail::InputRange Items>
+  MapResult<task_result_t<F, Items>> map_async(F f, Items&& items,
+                                               MapOptions options = {}) {
+    using Item = detail::item_t<Items>;
+    return feed_all<task_result_t<F, Items>, Item, false>(f, items, options);
   }
   template <class F, class Item>
-  auto map_async(F f, std::initializer_list<Item> items, MapOptions options = {}) {
-    return feed_all<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  MapResult<call_result_t<F, Item>> map_async(F f, std::initializer_list<Item> items,
+                                              MapOptions options = {}) {
+    return feed_all<call_result_t<F, Item>, Item, false>(f, items, options);
   }
 
   /// map() for items that are tuples, pairs or arrays: calls f with their parts.
-  template <class F, detail::InputRange Range>
-  auto starmap(F f, Range&& items, MapOptions options = {}) {
-    using Item = detail::item_t<Range>;
-    return run<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  template <class F, detail::InputRange Items>
+  detail::vector_of_t<star_result_t<F, Items>> starmap(F f, Items&& items,
+                                                       MapOptions options = {}) {
+    using Item = detail::item_t<Items>;
+    return run<star_result_t<F, Items>, Item, true>(f, items, options);
   }
   template <class F, class Item>
-  auto starmap(F f, std::initializer_list<Item> items, MapOptions options = {}) {
-    return run<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  detail::vector_of_t<star_result_t<F, std::initializer_list<Item>>>
+  starmap(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return run<star_result_t<F, std::initializer_list<Item>>, Item, true>(f, items,
+                                                                          options);
   }
-  template <class F, detail::InputRange Range>
-  auto starmap_async(F f, Range&& items, MapOptions options = {}) {
-    using Item = detail::item_t<Range>;
-    return feed_all<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  template <class F, detail::InputRange Items>
+  MapResult<star_result_t<F, Items>> starmap_async(F f, Items&& items,
+                                                   MapOptions options = {}) {
+    using Item = detail::item_t<Items>;
+    return feed_all<star_result_t<F, Items>, Item, true>(f, items, options);
   }
   template <class F, class Item>
-  auto starmap_async(F f, std::initializer_list<Item> items, MapOptions options = {}) {
-    return feed_all<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  MapResult<star_result_t<F, std::initializer_list<Item>>>
+  starmap_async(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return feed_all<star_result_t<F, std::initializer_list<Item>>, Item, true>(f, items,
+                                                                               options);
   }
 
   /// Results one after another in the order of the items. The first window of items is
   /// read at the call, more as results are read, so that endless ranges work in bounded
   /// memory. An lvalue range must outlive the result; an rvalue is moved into it.
-  template <class F, detail::InputRange Range>
-  auto imap(F f, Range&& items, MapOptions options = {}) {
-    return stream(f, std::forward<Range>(items), options, true);
+  template <class F, detail::InputRange Items>
+  ResultRange<task_result_t<F, Items>> imap(F f, Items&& items, MapOptions options = {}) {
+    return stream(f, std::forward<Items>(items), options, true);
   }
   template <class F, class Item>
-  auto imap(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+  ResultRange<call_result_t<F, Item>> imap(F f, std::initializer_list<Item> items,
+                                           MapOptions options = {}) {
     return stream(f, std::vector<Item>(items), options, true);
   }
   /// imap() in the order in which results arrive.
-  template <class F, detail::InputRange Range>
-  auto imap_unordered(F f, Range&& items, MapOptions options = {}) {
-    return stream(f, std::forward<Range>(items), options, false);
+  template <class F, detail::InputRange Items>
+  ResultRange<task_result_t<F, Items>> imap_unordered(F f, Items&& items,
+                                                      MapOptions options = {}) {
+    return stream(f, std::forward<Items>(items), options, false);
   }
   template <class F, class Item>
-  auto imap_unordered(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+  ResultRange<call_result_t<F, Item>>
+  imap_unordered(F f, std::initializer_list<Item> items, MapOptions options = {}) {
     return stream(f, std::vector<Item>(items), options, false);
   }
 
   /// Runs f(args...) and returns its result, or throws its failure.
   template <class F, class... Args>
     requires detail::Takes<F, detail::value_t<Args>...>
-  detail::call_result_t<F, detail::value_t<Args>...> apply(F f, Args&&... args) {
+  call_result_t<F, Args...> apply(F f, Args&&... args) {
     return apply_async(std::move(f), std::forward<Args>(args)...).get();
   }
   /// Accepts one task and returns at once.
   template <class F, class... Args>
     requires detail::Takes<F, detail::value_t<Args>...>
-  auto apply_async(F f, Args&&... args) {
-    using R = detail::call_result_t<F, detail::value_t<Args>...>;
+  Future<call_result_t<F, Args...>> apply_async(F f, Args&&... args) {
+    using R = call_result_t<F, Args...>;
     using Tuple = std::tuple<detail::value_t<Args>...>;
     detail::check_result<R>();
     (detail::check_value<detail::value_t<Args>>(), ...);
@@ -257,7 +281,7 @@ private:
   }
 
   template <class R, class Item, bool spread, class F, class Range>
-  auto run(F& f, Range&& items, const MapOptions& options) {
+  detail::vector_of_t<R> run(F& f, Range&& items, const MapOptions& options) {
     auto feed = begin_map<R, Item, spread>(f, items, options, detail::Keep::in_order);
     feed.limit_window();
     detail::Gatherer<R> results(*feed.results());
@@ -271,9 +295,10 @@ private:
   }
 
   template <class F, class Range>
-  auto stream(F& f, Range&& items, const MapOptions& options, bool ordered) {
+  ResultRange<task_result_t<F, Range>> stream(F& f, Range&& items,
+                                              const MapOptions& options, bool ordered) {
     using Item = detail::item_t<Range>;
-    using R = detail::call_result_t<F, Item>;
+    using R = task_result_t<F, Range>;
     auto feed = begin_map<R, Item, false>(
       f, items, options, ordered ? detail::Keep::in_order : detail::Keep::as_they_come);
     using Source = detail::RangeStream<Range, Item>;

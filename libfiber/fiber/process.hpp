@@ -174,8 +174,8 @@ private:
 /// to stop.
 template <class F, class... Args>
   requires detail::Takes<F, detail::value_t<Args>...>
-auto async(F f, Args&&... args) {
-  using R = detail::call_result_t<F, detail::value_t<Args>...>;
+Future<call_result_t<F, Args...>> async(F f, Args&&... args) {
+  using R = call_result_t<F, Args...>;
   detail::check_callable<F>();
   detail::check_result<R>();
   return Future<R>(

@@ -106,15 +106,20 @@ concept TakesObject =
   std::is_invocable_v<F&, C&, Args&&...> || std::is_invocable_v<F&, C&, Args&...>;
 
 template <class F, class C, class... Args>
-struct ObjectCallResult {
+struct ObjectCallResult { // As CallResult.
   static_assert(TakesObject<F, C, Args...>,
                 "fiber: the object can't be called with these arguments");
+  using type = void;
+};
+template <class F, class C, class... Args>
+  requires TakesObject<F, C, Args...>
+struct ObjectCallResult<F, C, Args...> {
   using type = std::decay_t<decltype(call_on(std::declval<F&>(), std::declval<C&>(),
                                              std::declval<Args&>()...))>;
 };
-/// What `F` returns for a `C` and `Args`, as a value.
+/// What f(object, args...) returns, as a value, where `object` is a `C`.
 template <class F, class C, class... Args>
-using object_call_result_t = typename ObjectCallResult<F, C, Args...>::type;
+using object_result_t = typename ObjectCallResult<F, C, value_t<Args>...>::type;
 
 template <class C, class F, class... Args>
 void call_object(LivingObject& object, Reader& arguments, Writer& result) {
@@ -123,7 +128,7 @@ void call_object(LivingObject& object, Reader& arguments, Writer& result) {
   auto& target = static_cast<Living<C>&>(object).object;
   std::apply(
     [&](auto&... each) {
-      using R = object_call_result_t<F, C, Args...>;
+      using R = object_result_t<F, C, Args...>;
       if constexpr (std::is_void_v<R>)
         call_on(f, target, each...);
       else
@@ -215,21 +220,25 @@ class Supervisor;
 template <class C>
 class Ref {
 public:
+  /// What f(C&, args...) returns, as a value: without reference and const. Of a pointer
+  /// to a data member that is the member's type.
+  template <class F, class... Args>
+  using result_t = detail::object_result_t<F, C, Args...>;
+
   /// Stands for nothing: all calls throw Error.
   Ref() = default;
 
   /// Calls a member function, or reads a data member, and waits for the result.
   template <auto member, class... Args>
     requires std::is_member_pointer_v<decltype(member)>
-  auto call(Args&&... args) const {
+  result_t<decltype(member), Args...> call(Args&&... args) const {
     return call(detail::Member<member>{}, std::forward<Args>(args)...);
   }
   /// The result of f(C&, args...), which runs where the object is: for members with
   /// overloads, and for several steps in one trip.
   template <class F, class... Args>
-  auto call(F f, Args&&... args) const {
-    using R = Result<F, Args...>;
-    return detail::open_outcome<R>(
+  result_t<F, Args...> call(F f, Args&&... args) const {
+    return detail::open_outcome<result_t<F, Args...>>(
       object_.call(pack(detail::call_op<F>, f, std::forward<Args>(args)...)));
   }
 
@@ -237,13 +246,12 @@ public:
   /// not begun.
   template <auto member, class... Args>
     requires std::is_member_pointer_v<decltype(member)>
-  auto async(Args&&... args) const {
+  Future<result_t<decltype(member), Args...>> async(Args&&... args) const {
     return async(detail::Member<member>{}, std::forward<Args>(args)...);
   }
   template <class F, class... Args>
-  auto async(F f, Args&&... args) const {
-    using R = Result<F, Args...>;
-    return Future<R>(
+  Future<result_t<F, Args...>> async(F f, Args&&... args) const {
+    return Future<result_t<F, Args...>>(
       object_.async(pack(detail::call_op<F>, f, std::forward<Args>(args)...)));
   }
 
@@ -275,12 +283,9 @@ private:
   explicit Ref(detail::ObjectRef object) : object_(std::move(object)) {}
 
   template <class F, class... Args>
-  using Result = detail::object_call_result_t<F, C, detail::value_t<Args>...>;
-
-  template <class F, class... Args>
   detail::PackedItem pack(detail::ObjectOp op, const F& f, Args&&... args) const {
     detail::check_callable<F>();
-    detail::check_result<Result<F, Args...>>();
+    detail::check_result<result_t<F, Args...>>();
     return object_.pack_call<C>(op, f, std::forward<Args>(args)...);
   }
 

@@ -14,6 +14,18 @@
 
 namespace fiber::detail {
 
+template <class R>
+struct VectorOf {
+  using type = std::vector<R>;
+};
+template <>
+struct VectorOf<void> {
+  using type = void;
+};
+/// The results of several tasks: std::vector<R>, or void if `R` is void.
+template <class R>
+using vector_of_t = typename VectorOf<R>::type;
+
 class WaitPoint;
 
 /// How a task ended: its packed result, or why there is none.

@@ -132,7 +132,7 @@ public:
   /// WorkerLost if members were lost too often: index() is the rank of the last,
   /// exits() has one a time; BackendError, TimeoutError or VersionMismatch if a job can't
   /// be started; Closed at the end of the session.
-  auto run() {
+  detail::vector_of_t<R> run() {
     auto outcomes = handle_.run();
     if constexpr (!std::is_void_v<R>) {
       std::vector<R> results;

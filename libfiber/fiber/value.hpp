@@ -155,13 +155,17 @@ concept View = is_a<T, std::reference_wrapper> || is_a<T, std::initializer_list>
                (std::is_class_v<T> && !is_span<T> && Flat<T> &&
                 (std::ranges::view<T> || std::input_or_output_iterator<T>));
 
-/// What `T` is as a value: its plain type; a string for a string literal.
 template <class T>
-using value_t = std::conditional_t<
-  std::is_array_v<std::remove_reference_t<T>> &&
-    std::is_same_v<std::remove_cv_t<std::remove_extent_t<std::remove_reference_t<T>>>,
-                   char>,
-  std::string, std::decay_t<T>>;
+struct ValueOf {
+  using Plain = std::remove_reference_t<T>;
+  using type = std::conditional_t<
+    std::is_array_v<Plain> &&
+      std::is_same_v<std::remove_cv_t<std::remove_extent_t<Plain>>, char>,
+    std::string, std::decay_t<T>>;
+};
+/// What `T` is as a value: its decayed type; a string for a string literal.
+template <class T>
+using value_t = typename ValueOf<T>::type;
 
 /// As generic as Boost's own serialize(): where no better one is found, the call is
 /// ambiguous. The `const` is Boost's: clang 16 takes no other parameters for the same.
