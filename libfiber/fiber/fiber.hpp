@@ -12,6 +12,7 @@
 #include "fiber/event.hpp"
 #include "fiber/future.hpp"
 #include "fiber/lock.hpp"
+#include "fiber/main_guard.hpp"
 #include "fiber/manager.hpp"
 #include "fiber/pipe.hpp"
 #include "fiber/pool.hpp"
