@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Everything but actors: fiber/actor.hpp shows CAF.
+
 #include "fiber/as_completed.hpp"
 #include "fiber/barrier.hpp"
 #include "fiber/callable.hpp"

@@ -12,37 +12,37 @@
 #include "fiber/callable.hpp"
 #include "fiber/value.hpp"
 
-// Values sent once. A handle is small and goes anywhere: bound to a callable, as an
-// argument, in a container. What it stands for reaches each job at most once, on first
-// use there.
+// Values that are sent once. A handle is small and goes anywhere: bound to a callable, as
+// an argument, in a container. The value reaches each job at most once, when it is first
+// used there.
 
 namespace fiber {
 
 namespace detail {
 
-/// What this process knows of one shared value.
+/// What this process knows about one shared value.
 class SharedObject : public Held {
 public:
   virtual std::uint64_t id() const = 0;
   HeldId held_id() const final { return {HeldId::shared_values, id()}; }
-  /// The packed value or the array. In a job the first call fetches it and blocks; throws
-  /// Error if the driver has it no more.
+  /// The packed value, or the array. In a job the first call fetches it and blocks;
+  /// throws Error if the driver no longer has it.
   virtual std::span<const std::byte> bytes() = 0;
-  /// Where this process may find the same bytes without a link; written into handles.
+  /// Writes to a handle where this process may find the bytes without a link.
   virtual void pack_place(Writer& writer) const = 0;
 
-  /// Sets the value where it is known without unpacking. Before anybody else has the
+  /// Sets the value where it is known without unpacking, before anyone else has the
   /// object.
   void preset(std::shared_ptr<const void> value) {
     std::call_once(once_, [&] { value_ = std::move(value); });
   }
-  /// The unpacked value, made by `make` on first use and kept.
+  /// The unpacked value. `make` makes it on first use.
   template <class Make>
   const void* value(Make make) {
     std::call_once(once_, [&] { value_ = make(bytes()); });
     return value_.get();
   }
-  /// What tells the bytes from others in another session, made by `make` on first use.
+  /// Identifies the bytes in another session, too. `make` makes it on first use.
   template <class Make>
   const Digest& digest(Make make) {
     std::call_once(digest_once_, [&] { digest_ = make(bytes()); });
@@ -64,19 +64,24 @@ std::shared_ptr<SharedObject> unpack_shared(Reader& reader);
 
 } // namespace detail
 
-/// A handle to a value that is sent to each job once, on first use. Freed with the last
-/// handle, wherever that is. Thread-safe as a const T is.
+/// A handle to a value that is sent to each job once, when it is first used there. The
+/// value is freed with the last handle in any process.
+///
+/// Thread safety: as a const T.
 template <class T>
 class Shared {
 public:
+  /// See share().
   explicit Shared(std::shared_ptr<detail::SharedObject> object)
     : object_(std::move(object)) {}
 
-  /// The value. In a job the first use fetches it and blocks; throws Error if it is
-  /// freed.
+  /// The value, valid as long as a handle in this process. In a job the first use fetches
+  /// it and blocks; throws Error if it was freed.
   const T& operator*() const { return *get(); }
+  /// The same.
   const T* operator->() const { return get(); }
 
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { detail::pack_shared(writer, object_); }
   static Shared fiber_unpack(Reader& reader) {
     return Shared(detail::unpack_shared(reader));
@@ -93,9 +98,12 @@ private:
   std::shared_ptr<detail::SharedObject> object_;
 };
 
-/// A handle to an array that is sent once: one copy a machine for local jobs (sealed
-/// shared memory), elsewhere one a job. Converts to std::span<const T>, valid as long as
-/// a handle is.
+/// A handle to an array that is sent once: local jobs use one copy a machine, in sealed
+/// shared memory; elsewhere there is one copy a job. The first access in a job fetches
+/// the array and blocks; it throws Error if the array was freed. Spans and pointers are
+/// valid as long as a handle in this process.
+///
+/// Thread safety: any thread may call any member function.
 template <class T>
 class SharedArray {
   static_assert(
@@ -104,22 +112,30 @@ class SharedArray {
     "others use share(std::vector) and Shared");
 
 public:
+  /// See share().
   explicit SharedArray(std::shared_ptr<detail::SharedObject> object)
     : object_(std::move(object)) {}
 
+  /// The elements.
   std::span<const T> span() const {
     auto bytes = object_->bytes();
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
+  /// The elements, where a function takes a span.
   operator std::span<const T>() const {
     return span();
   } // NOLINT(google-explicit-constructor)
+  /// Element `i`, which must be less than size().
   const T& operator[](std::size_t i) const { return span()[i]; }
+  /// The first element.
   const T* data() const { return span().data(); }
+  /// The number of elements.
   std::size_t size() const { return span().size(); }
+  /// For range-based for loops and algorithms.
   const T* begin() const { return data(); }
   const T* end() const { return data() + size(); }
 
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { detail::pack_shared(writer, object_); }
   static SharedArray fiber_unpack(Reader& reader) {
     return SharedArray(detail::unpack_shared(reader));
@@ -129,7 +145,8 @@ private:
   std::shared_ptr<detail::SharedObject> object_;
 };
 
-/// Shares a value. Throws what packing it throws, Closed without a session.
+/// Returns a handle to a value that is sent to each job once. Packs it once. Call it in
+/// the driver: throws Closed without a session, Error in a job, and what packing throws.
 template <class T>
 Shared<T> share(T value) {
   detail::check_value<T>();
@@ -140,7 +157,9 @@ Shared<T> share(T value) {
     detail::share_value(std::move(packed), std::make_shared<const T>(std::move(value))));
 }
 
-/// Shares an array, copying it once.
+/// Returns a handle to an array that is sent once. Copies the elements once, which must
+/// be trivially copyable. Throws as share(value), and BackendError if there is no shared
+/// memory for it.
 template <class T, std::size_t extent>
 SharedArray<std::remove_cv_t<T>> share(std::span<T, extent> array) {
   return SharedArray<std::remove_cv_t<T>>(detail::share_array(std::as_bytes(array)));

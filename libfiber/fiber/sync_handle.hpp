@@ -9,8 +9,7 @@
 #include "fiber/results.hpp"
 #include "fiber/value.hpp"
 
-// What locks, semaphores, events, conditions and barriers have in common; theirs are the
-// names to use.
+// What locks, semaphores, events, conditions and barriers have in common. Use these.
 
 namespace fiber::detail {
 
@@ -22,55 +21,57 @@ S open_sync(std::uint64_t n = 0, bool of_manager = false);
 enum class SyncKind : std::uint8_t {
   lock,
   rlock,
-  semaphore,         ///< n: how many may have it at first
-  bounded_semaphore, ///< n: how many may have it, ever
+  semaphore,         ///< n: permits at first
+  bounded_semaphore, ///< n: permits at most
   event,
   condition,
-  barrier ///< n: how many parties
+  barrier ///< n: parties
 };
 
-/// What is asked of one.
+/// A request to one of these.
 enum class SyncOp : std::uint8_t {
-  // Of what can be held: all but events and barriers.
-  acquire,     ///< answered when the asker has it
-  try_acquire, ///< whether the asker has it now
+  // To all but events and barriers.
+  acquire,     ///< answered when the caller has it
+  try_acquire, ///< whether the caller has it now
   release,     ///< n: how many permits
-  // Of events, conditions and barriers.
-  wait, ///< conditions: whether it was notified; barriers: the place in the arrival
-  // Of events.
+  // To events, conditions and barriers.
+  wait, ///< a condition answers whether it was notified, a barrier the order of arrival
+  // To events.
   set,
   clear,
   is_set,
-  // Of conditions.
+  // To conditions.
   notify, ///< n: how many
-  // Of barriers.
+  // To barriers.
   abort,
   reset,
   is_broken,
   count_waiting
 };
 
-/// One of them, valid in any process of the session.
+/// A handle to one of these, valid in any process of the session.
 class SyncHandle {
 public:
   using TimePoint = Results::Clock::time_point;
 
-  /// A new one whose home is this process. Throws ConfigError if it can't have that `n`,
-  /// Closed without a session.
-  /// `of_manager`: of the session that a Manager made here belongs to, which in a job is
-  /// its own.
+  /// A new one whose home is this process. `of_manager`: in the session that a Manager
+  /// made here belongs to, which in a job is the job's own. Throws ConfigError if it
+  /// can't have that `n`, Closed without a session.
   static SyncHandle open(SyncKind kind, std::uint64_t n = 0, bool of_manager = false);
 
-  /// These throw Closed at the end of its home or of the session, Error if it is refused.
-  bool acquire(TimePoint limit) const; ///< False: the limit passed first.
-  /// Releases what one thread holds. Does nothing at the end of the home or the session.
+  /// These throw Closed at the end of its home or of the session, Error if the request is
+  /// refused. False: the limit passed first.
+  bool acquire(TimePoint limit) const;
+  /// Releases what this thread holds. Has no effect at the end of the home or the
+  /// session.
   void unlock() const;
   /// Nothing: the limit passed first.
   std::optional<std::uint64_t> wait(TimePoint limit) const;
-  /// What does not wait.
+  /// A request that is answered at once.
   std::uint64_t call(SyncOp op, std::uint64_t n = 0) const;
 
-  std::uint64_t n() const; ///< As in open().
+  /// As in open().
+  std::uint64_t n() const;
   bool operator==(const SyncHandle& other) const;
   void fiber_pack(Writer& writer) const;
   /// Throws Error if it is of another kind.
@@ -82,12 +83,13 @@ private:
   std::shared_ptr<SyncCore> core_;
 };
 
-/// A handle as users have it, of class `Derived`.
+/// The base of the public class `Derived`.
 template <class Derived, SyncKind kind>
 class SyncValue {
 public:
-  /// Whether both stand for the same one.
+  /// Whether both are handles to the same one.
   bool operator==(const SyncValue&) const = default;
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { handle_.fiber_pack(writer); }
   static Derived fiber_unpack(Reader& reader) {
     return Derived(SyncHandle::unpack(reader, kind));
