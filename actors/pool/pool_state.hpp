@@ -43,9 +43,13 @@ struct GraceOver {
   std::uint64_t seq = 0; ///< Its number, or a later one.
 };
 
-/// A pool's own knowledge and what it does with it. Handlers, calls and the end are in
-/// pool_actor.cpp, workers in pool_workers.cpp, who gets which task in pool_dispatch.cpp,
-/// copies of slow tasks in pool_copies.cpp, how tasks end in pool_results.cpp.
+/// The state of a pool and its methods, which several files define:
+///   pool_actor.cpp   message handlers, calls, lost nodes, the end of the pool
+///   workers.cpp      how many workers there are, and how they come and go
+///   dispatch.cpp     which slot gets which tasks, and when
+///   results.cpp      how results arrive, and how tasks and calls end
+///   retry.cpp        which tasks of a lost or failed worker are retried
+///   speculation.cpp  second copies of slow tasks
 struct PoolState {
   static constexpr const char* name = "fiber.pool";
 
@@ -95,7 +99,7 @@ struct PoolState {
   void stop_if_closed();
   PoolStats stats() const;
 
-  // pool_workers.cpp
+  // workers.cpp
   void start_workers();
   void resize(std::size_t workers);
   int intensity() const;
@@ -113,7 +117,7 @@ struct PoolState {
   void await_workers(const std::shared_ptr<WorkersReply>& up);
   void answer_waiting();
 
-  // pool_dispatch.cpp
+  // dispatch.cpp
   void dispatch();
   void place_suspects();
   void free_reserved(Node& node);
@@ -129,7 +133,7 @@ struct PoolState {
   void steal();
   bool usable(const Node& node) const;
 
-  // pool_copies.cpp
+  // speculation.cpp
   void speculate();
   bool copy(Node& node, std::size_t slot);
   std::optional<std::chrono::nanoseconds> slow_after(const Call& call);
@@ -138,19 +142,21 @@ struct PoolState {
   static bool has_copy(const TaskRange& task);
   void stop_copies(const Twin& twin);
 
-  // pool_results.cpp
+  // results.cpp
   void results(NodeResults& news);
   void handed_back(const NodeHandedBack& news);
   void finish(const TaskRange& task, detail::RawOutcome outcome);
   void fail(const TaskRange& tasks, const std::exception_ptr& error);
   void fail_all(const std::exception_ptr& error);
-  /// `again`: they ran, and do so once more.
-  void come_back(TaskRange tasks, bool again);
   std::exception_ptr too_long(const TaskRange& task) const;
-  void lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
-  void charge(TaskRange task, const NodeLost& lost, bool crashed);
   void deliver();
   void drop_call_if_over(std::uint64_t call);
+
+  // retry.cpp
+  /// `again`: they ran, and do so once more.
+  void come_back(TaskRange tasks, bool again);
+  void lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
+  void charge(TaskRange task, const NodeLost& lost, bool crashed);
 
   caf::event_based_actor* self;
   PoolSettings settings;
