@@ -60,9 +60,9 @@ struct PoolState {
   struct CallRecord {
     std::shared_ptr<const Call> call;
     std::size_t submitted = 0, ended = 0;
-    std::size_t to_come = 0; ///< About how many tasks will follow soon.
-    bool fed = false;        ///< No more tasks will come.
-    bool cancelled = false;  ///< Tasks that come back end as Cancelled.
+    std::size_t to_come = 0;    ///< About how many tasks will follow soon.
+    bool all_submitted = false; ///< No more tasks will come.
+    bool cancelled = false;     ///< Tasks that come back end as Cancelled.
   };
   /// How long the tasks of one callable run, over all of its calls.
   struct Pace {
@@ -88,7 +88,7 @@ struct PoolState {
   void end_call(std::uint64_t call);
   void cancel_call(std::uint64_t call);
   void overdue(const NodeOverdue& news);
-  void end_later(const Node& node, std::size_t slot, std::uint64_t seq);
+  void kill_after_grace(const Node& node, std::size_t slot, std::uint64_t seq);
   void grace_over(const GraceOver& message);
   void terminate();
   ExitKind node_lost(const NodeLost& lost);
@@ -108,10 +108,10 @@ struct PoolState {
   void autoscale(const Autoscale& message);
   void grow();
   void shrink();
-  void tick_scale();
+  void schedule_scale_tick();
   void node_up(NodeUp& up);
   std::map<std::size_t, Child>::iterator child_of(const std::string& node_name);
-  void leave(Node& node);
+  void drain(Node& node);
   void retire_if_empty(Node& node);
   std::size_t workers_up() const;
   void await_workers(const std::shared_ptr<WorkersReply>& up);
@@ -125,20 +125,20 @@ struct PoolState {
   void append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFrame& frame);
   void flush(Node& node, NodeFrame& frame);
   Pace& pace(const Call& call) { return paces[call.callable.open()]; }
-  std::chrono::microseconds horizon() const;
-  double grain_ns() const;
-  std::size_t credit(const Call& call, std::size_t bytes_a_task);
+  std::chrono::microseconds prefetch_time() const;
+  double min_send_ns() const;
+  std::size_t prefetch_limit(const Call& call, std::size_t bytes_per_task);
   void note_idle(Node& node, std::size_t slot);
   void recall(Node& node, std::size_t slot, std::size_t most);
   void steal();
-  bool usable(const Node& node) const;
+  bool takes_tasks(const Node& node) const;
 
   // speculation.cpp
   void speculate();
-  bool copy(Node& node, std::size_t slot);
+  bool start_copy(Node& node, std::size_t slot);
   std::optional<std::chrono::nanoseconds> slow_after(const Call& call);
-  std::deque<SlotRef>::iterator idle_elsewhere(const Node& node);
-  static bool leave_to_copy(TaskRange& task);
+  std::deque<SlotRef>::iterator idle_slot_elsewhere(const Node& node);
+  static bool other_copy_decides(TaskRange& task);
   static bool has_copy(const TaskRange& task);
   void stop_copies(const Twin& twin);
 
@@ -148,14 +148,14 @@ struct PoolState {
   void finish(const TaskRange& task, detail::RawOutcome outcome);
   void fail(const TaskRange& tasks, const std::exception_ptr& error);
   void fail_all(const std::exception_ptr& error);
-  std::exception_ptr too_long(const TaskRange& task) const;
-  void deliver();
+  std::exception_ptr timeout_error(const TaskRange& task) const;
+  void deliver_completions();
   void drop_call_if_over(std::uint64_t call);
 
   // retry.cpp
   /// `again`: they ran, and do so once more.
-  void come_back(TaskRange tasks, bool again);
-  void lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
+  void requeue(TaskRange tasks, bool again);
+  void recover_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
   void charge(TaskRange task, const NodeLost& lost, bool crashed);
 
   caf::event_based_actor* self;
@@ -170,21 +170,22 @@ struct PoolState {
   std::deque<SlotRef> idle;              ///< May hold some that are not any more.
   std::vector<std::shared_ptr<WorkersReply>> awaiting_workers;
   std::vector<Completion> completions; ///< Of `completing`, not delivered yet.
-  std::shared_ptr<const Call> completing;
+  std::shared_ptr<const Call> completed_call;
   std::exception_ptr failure; ///< Why the pool can run nothing any more.
   bool started = false, closed = false, ending = false;
-  bool ever_up = false;    ///< One of its nodes was.
-  bool unforgiven = false; ///< A loss counts against the supervisor's intensity.
+  bool ever_up = false;        ///< One of its nodes was.
+  bool losses_counted = false; ///< A loss counts against the supervisor's intensity.
   LossCause last_cause = LossCause::ended; ///< Of the last loss, as is
   int last_status = 0;                     ///< this.
-  bool saturated = false;      ///< Every slot was asked; each is again when it answers.
-  bool ticking = false;        ///< A StealTick is under way.
-  bool looking = false;        ///< A SpeculateTick is under way.
-  std::size_t speculating = 0; ///< Calls whose slow tasks get copies.
+  bool saturated = false;     ///< Every slot was asked; each is again when it answers.
+  bool steal_pending = false; ///< A StealTick is under way.
+  bool speculate_pending = false;    ///< A SpeculateTick is under way.
+  std::size_t speculative_calls = 0; ///< Calls whose slow tasks get copies.
   std::optional<Autoscale> scale;
-  bool scaling = false; ///< A ScaleTick is under way.
-  std::optional<std::chrono::steady_clock::time_point> warned; ///< Of a lost worker.
-  std::size_t not_warned = 0; ///< Lost workers since then.
+  bool scale_pending = false; ///< A ScaleTick is under way.
+  std::optional<std::chrono::steady_clock::time_point>
+    last_warning;                    ///< Of a lost worker.
+  std::size_t unreported_losses = 0; ///< Lost workers since then.
   PoolStats totals;
   DurationCounts durations;
 };

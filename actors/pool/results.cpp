@@ -15,7 +15,7 @@ namespace {
 
 /// Tasks behind a call's mean duration: enough to be steady, few enough to follow a
 /// change.
-constexpr double most_weight = 64;
+constexpr double max_weight = 64;
 
 } // namespace
 
@@ -37,12 +37,12 @@ void PoolState::results(NodeResults& news) {
     known.mean_ns = known.weight > 0
                       ? (known.mean_ns * known.weight + busy) / (known.weight + n)
                       : busy / n;
-    known.weight = std::min(most_weight, known.weight + n);
+    known.weight = std::min(max_weight, known.weight + n);
     durations.add(frame.busy_ns, frame.longest_ns, frame.results.size());
     if (slot.call().speculate > 0)
       known.remember(frame);
   }
-  slot.progress = self->clock().now();
+  slot.last_progress = self->clock().now();
   for (std::size_t i = 0; i < frame.results.size(); ++i) {
     auto& result = frame.results[i];
     auto task = settings.nested ? slot.finish_nested(seq) : slot.finish(seq);
@@ -58,8 +58,8 @@ void PoolState::results(NodeResults& news) {
       continue;
     }
     if (result.status == TaskResult::Status::overdue) {
-      if (!leave_to_copy(*task))
-        finish(*task, {{}, too_long(*task)});
+      if (!other_copy_decides(*task))
+        finish(*task, {{}, timeout_error(*task)});
       continue;
     }
     auto bytes = frame.bytes.slice(result.offset, result.length);
@@ -71,7 +71,7 @@ void PoolState::results(NodeResults& news) {
     auto runs_left = settings.max_retries < 0 ||
                      runs <= static_cast<std::uint32_t>(settings.max_retries);
     if (settings.retry_exceptions && (runs_left || has_copy(*task))) {
-      come_back(*task, true);
+      requeue(*task, true);
       continue;
     }
     Reader reader(bytes.bytes());
@@ -80,15 +80,15 @@ void PoolState::results(NodeResults& news) {
                      RemoteError(read_failure(reader), task->batch->first + task->from,
                                  static_cast<int>(runs), node.job))});
   }
-  if (unforgiven && !frame.results.empty()) {
-    unforgiven = false;
+  if (losses_counted && !frame.results.empty()) {
+    losses_counted = false;
     caf::anon_send(supervisor, forgive{});
   }
   free_reserved(node);
   // New tasks go out before results are handed on: the worker waits, nobody else may.
-  if (usable(node) && queue.suspects() == 0)
+  if (takes_tasks(node) && queue.suspects() == 0)
     fill(node, frame.slot);
-  deliver();
+  deliver_completions();
   if (slot.outstanding() == 0)
     note_idle(node, frame.slot);
   retire_if_empty(node);
@@ -102,16 +102,16 @@ void PoolState::handed_back(const NodeHandedBack& news) {
     return;
   auto& node = found->second;
   auto& slot = node.slots[news.what.slot];
-  slot.recalled = false;
+  slot.recall_pending = false;
   auto back = slot.hand_back(news.what.from_seq, news.what.to_seq);
-  if (std::exchange(slot.recall_all, false))
+  if (std::exchange(slot.recall_rest, false))
     recall(node, news.what.slot, UINT32_MAX);
   for (auto tasks = back.rbegin(); tasks != back.rend(); ++tasks) {
-    if (node.left != SIZE_MAX)
-      node.left += tasks->size();
-    come_back(std::move(*tasks), false);
+    if (node.tasks_left != SIZE_MAX)
+      node.tasks_left += tasks->size();
+    requeue(std::move(*tasks), false);
   }
-  deliver();
+  deliver_completions();
   free_reserved(node);
   if (slot.outstanding() == 0)
     note_idle(node, news.what.slot);
@@ -120,7 +120,7 @@ void PoolState::handed_back(const NodeHandedBack& news) {
   dispatch();
 }
 
-std::exception_ptr PoolState::too_long(const TaskRange& task) const {
+std::exception_ptr PoolState::timeout_error(const TaskRange& task) const {
   auto limit = std::chrono::duration<double>(settings.task_timeout).count();
   std::ostringstream text;
   text << "task " << task.batch->first + task.from << " ran for longer than " << limit
@@ -137,9 +137,9 @@ void PoolState::finish(const TaskRange& task, detail::RawOutcome outcome) {
     if (!calls[task.call()].cancelled) // Else they are all stopped.
       stop_copies(*task.twin);
   }
-  if (completing != task.batch->call) {
-    deliver();
-    completing = task.batch->call;
+  if (completed_call != task.batch->call) {
+    deliver_completions();
+    completed_call = task.batch->call;
   }
   ++(outcome.error ? totals.failed : totals.done);
   completions.push_back({task.batch->first + task.from, std::move(outcome)});
@@ -155,7 +155,7 @@ void PoolState::fail_all(const std::exception_ptr& error) {
   auto all = queue.remove(std::nullopt);
   for (auto& [incarnation, node] : nodes)
     for (std::size_t i = 0; i < node.slots.size(); ++i) {
-      auto left = node.slots[i].lose();
+      auto left = node.slots[i].take_all();
       if (settings.trace)
         settings.trace->drop(node, i, left, TraceSpan::Outcome::cancelled);
       for (auto& range : left)
@@ -163,14 +163,14 @@ void PoolState::fail_all(const std::exception_ptr& error) {
     }
   for (auto& tasks : all) // Now that no copy is left that would have to be stopped.
     fail(tasks, error);
-  deliver();
+  deliver_completions();
 }
 
 /// Hands over what finish() has gathered.
-void PoolState::deliver() {
-  if (!completing)
+void PoolState::deliver_completions() {
+  if (!completed_call)
     return;
-  auto call = std::exchange(completing, nullptr);
+  auto call = std::exchange(completed_call, nullptr);
   auto ended = std::exchange(completions, {});
   calls[call->id].ended += ended.size();
   call->sink->deliver(std::move(ended));
@@ -179,7 +179,7 @@ void PoolState::deliver() {
 
 void PoolState::drop_call_if_over(std::uint64_t id) {
   auto record = calls.find(id);
-  if (record == calls.end() || !record->second.fed ||
+  if (record == calls.end() || !record->second.all_submitted ||
       record->second.ended < record->second.submitted)
     return;
   for (auto& [incarnation, node] : nodes)
@@ -190,7 +190,7 @@ void PoolState::drop_call_if_over(std::uint64_t id) {
       flush(node, frame);
     }
   if (record->second.call && record->second.call->speculate > 0)
-    --speculating;
+    --speculative_calls;
   calls.erase(record);
   stop_if_closed();
 }

@@ -17,8 +17,8 @@ namespace fiber::actors {
 /// Tasks that were handed out and have not ended wait again, if anybody still wants them.
 /// One that another copy is left of does not, and forgets its charge: a bystander that is
 /// lost twice at a time would fail.
-void PoolState::come_back(TaskRange tasks, bool again) {
-  if (tasks.ended || leave_to_copy(tasks))
+void PoolState::requeue(TaskRange tasks, bool again) {
+  if (tasks.ended || other_copy_decides(tasks))
     return;
   if (calls[tasks.call()].cancelled || ending) {
     fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));
@@ -40,7 +40,8 @@ void PoolState::come_back(TaskRange tasks, bool again) {
 
 /// Every task of a lost node waits again or ends. In each slot one is charged: the one it
 /// last announced as started, else the first it had not answered.
-void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged) {
+void PoolState::recover_tasks(Node& node, const NodeLost& lost, bool blame,
+                              bool& charged) {
   std::vector<std::pair<TaskRange, bool>> back; // And whether it ran.
   for (std::size_t i = 0; i < node.slots.size(); ++i) {
     auto* crash =
@@ -48,7 +49,7 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
     auto known = node.page || crash != nullptr;
     auto announced = crash != nullptr ? crash->seq : node.started(i);
     auto first = true;
-    auto left = node.slots[i].lose();
+    auto left = node.slots[i].take_all();
     if (settings.trace)
       settings.trace->drop(node, i, left, TraceSpan::Outcome::lost);
     for (auto& [tasks, first_seq] : left) {
@@ -81,7 +82,7 @@ void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& c
     }
   }
   for (auto task = back.rbegin(); task != back.rend(); ++task)
-    come_back(std::move(task->first), task->second);
+    requeue(std::move(task->first), task->second);
 }
 
 void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
@@ -102,7 +103,7 @@ void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
     return;
   }
   task.exits = std::make_shared<const std::vector<int>>(std::move(exits));
-  come_back(std::move(task), true);
+  requeue(std::move(task), true);
 }
 
 } // namespace fiber::actors

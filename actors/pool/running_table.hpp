@@ -53,7 +53,7 @@ public:
   /// Whether this is the oldest one.
   bool is_oldest(const RunningRange& range) const { return &range == &running_.front(); }
   /// Takes out everything; the first number comes with each range.
-  std::deque<RunningRange> lose();
+  std::deque<RunningRange> take_all();
   std::size_t outstanding() const { return outstanding_; }
   /// Number of the last task it was given.
   std::uint64_t last_seq() const { return next_seq_ - 1; }
@@ -61,10 +61,10 @@ public:
   const Call& call() const { return *running_.front().tasks.batch->call; }
   bool holds(std::uint64_t call) const;
 
-  bool recalled = false;   ///< An answer to a recall is under way.
-  bool recall_all = false; ///< When it is there, the rest is to be recalled.
+  bool recall_pending = false; ///< An answer to a recall is under way.
+  bool recall_rest = false;    ///< When it is there, the rest is to be recalled.
   std::chrono::steady_clock::time_point
-    progress; ///< Last time it got or answered something.
+    last_progress; ///< Last time it got or answered something.
 
 private:
   using Place = std::deque<RunningRange>::iterator;
@@ -87,13 +87,14 @@ struct Node {
   caf::actor link;
   std::shared_ptr<backends::SharedPage> page;
   std::vector<Slot> slots;
-  std::chrono::steady_clock::time_point since; ///< When it was ready.
-  std::set<std::uint64_t> opened;              ///< Calls whose callable it has.
-  bool leaving = false;        ///< Gets no more tasks; ends when it has none.
-  bool retired = false;        ///< Was told to end.
-  bool doomed = false;         ///< Was killed for a task that did not stop.
-  bool reserved = false;       ///< Kept free for a suspect, or runs one.
-  std::size_t left = SIZE_MAX; ///< Tasks it may still be given (max_tasks_per_worker).
+  std::chrono::steady_clock::time_point ready_since; ///< When it was ready.
+  std::set<std::uint64_t> opened;                    ///< Calls whose callable it has.
+  bool draining = false; ///< Gets no more tasks; ends when it has none.
+  bool retired = false;  ///< Was told to end.
+  bool doomed = false;   ///< Was killed for a task that did not stop.
+  bool reserved = false; ///< Kept free for a suspect, or runs one.
+  std::size_t tasks_left =
+    SIZE_MAX; ///< Tasks it may still be given (max_tasks_per_worker).
 
   bool idle() const;
   std::size_t outstanding() const;

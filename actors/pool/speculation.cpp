@@ -20,12 +20,12 @@ namespace {
 using std::chrono::nanoseconds;
 
 /// So many tasks must have ended before one can be called slow.
-constexpr std::uint64_t least_known = 3;
+constexpr std::uint64_t min_samples = 3;
 /// A shorter time is as well spent under way: results are held back for a while, and
 /// messages wait.
-constexpr std::chrono::milliseconds least_slow{5};
+constexpr std::chrono::milliseconds min_slow{5};
 /// One that becomes slow is seen within this, and nobody looks more often than that.
-constexpr std::chrono::milliseconds least_wait{1}, most_wait{20};
+constexpr std::chrono::milliseconds min_wait{1}, max_wait{20};
 
 } // namespace
 
@@ -37,7 +37,7 @@ void PoolState::Pace::remember(const TaskResults& results) {
 
 /// Gives idle slots a copy of what others have been at for too long.
 void PoolState::speculate() {
-  if (speculating == 0 || !queue.empty() || queue.suspects() > 0 || idle.empty() ||
+  if (speculative_calls == 0 || !queue.empty() || queue.suspects() > 0 || idle.empty() ||
       ending || settings.nested || settings.max_retries == 0)
     return;
   const Call* last = nullptr; // Slots that are next to each other are often at one call.
@@ -53,40 +53,41 @@ void PoolState::speculate() {
         slow = slow_after(slot.call());
       if (!slow)
         continue;
-      auto due = *slow - (now - slot.progress);
+      auto due = *slow - (now - slot.last_progress);
       // Behind the copied task there may be others, if the node does not hand them back.
-      if (due > nanoseconds(0) || (copy(node, i) && slot.recalled))
+      if (due > nanoseconds(0) || (start_copy(node, i) && slot.recall_pending))
         next = std::min(next.value_or(due), due);
     }
-  if (next && !idle.empty() && !std::exchange(looking, true))
-    self->delayed_send(self, std::clamp<nanoseconds>(*next, least_wait, most_wait),
+  if (next && !idle.empty() && !std::exchange(speculate_pending, true))
+    self->delayed_send(self, std::clamp<nanoseconds>(*next, min_wait, max_wait),
                        SpeculateTick{});
 }
 
 /// How long a task of this call runs before it is slow; unknown at first.
 std::optional<nanoseconds> PoolState::slow_after(const Call& call) {
   auto& known = pace(call).durations;
-  if (!known || known->total() < least_known)
+  if (!known || known->total() < min_samples)
     return std::nullopt;
   constexpr double most = 1e18; // Within nanoseconds.
   auto ns = call.speculate * static_cast<double>(known->percentile_ns(0.5));
   // Results are held back for a quarter of the horizon, and for twice that at times.
   return std::max<nanoseconds>(
-    {nanoseconds(static_cast<std::int64_t>(std::min(ns, most))), least_slow, horizon()});
+    {nanoseconds(static_cast<std::int64_t>(std::min(ns, most))), min_slow,
+     prefetch_time()});
 }
 
 /// Has an idle slot of another node run what this one is at; false if that can't be. What
 /// waits behind it runs elsewhere as soon as the node hands it back: of one that does not
 /// answer to that it is copied as well.
-bool PoolState::copy(Node& node, std::size_t slot) {
-  auto free = idle_elsewhere(node);
+bool PoolState::start_copy(Node& node, std::size_t slot) {
+  auto free = idle_slot_elsewhere(node);
   if (free == idle.end())
     return false;
   auto* first = node.slots[slot].single_out_uncopied();
   if (first == nullptr || first->tasks.batch->call->speculate <= 0 ||
       first->tasks.charges > 0 || calls[first->tasks.call()].cancelled)
     return false;
-  if (!node.slots[slot].is_oldest(*first) && !node.slots[slot].recalled)
+  if (!node.slots[slot].is_oldest(*first) && !node.slots[slot].recall_pending)
     return false;
   auto ref = *free;
   idle.erase(free);
@@ -111,21 +112,22 @@ bool PoolState::copy(Node& node, std::size_t slot) {
 }
 
 /// Elsewhere, since the whole job may be slow, and is ended if the task does not stop.
-std::deque<PoolState::SlotRef>::iterator PoolState::idle_elsewhere(const Node& node) {
+std::deque<PoolState::SlotRef>::iterator
+PoolState::idle_slot_elsewhere(const Node& node) {
   return std::find_if(idle.begin(), idle.end(), [&](const SlotRef& ref) {
     auto found = nodes.find(ref.incarnation);
     return ref.incarnation != node.incarnation && found != nodes.end() &&
-           usable(found->second) && found->second.slots[ref.slot].outstanding() == 0;
+           takes_tasks(found->second) && found->second.slots[ref.slot].outstanding() == 0;
   });
 }
 
 /// A worker no longer has this task. Whether another one has it, which then decides; if
 /// none has, it is a task as any other again.
-bool PoolState::leave_to_copy(TaskRange& task) {
+bool PoolState::other_copy_decides(TaskRange& task) {
   auto twin = task.twin;
   if (!twin)
     return false;
-  if (twin->ended || --twin->left > 0)
+  if (twin->ended || --twin->copies_left > 0)
     return true;
   task.twin.reset();
   task.attempt = std::max(task.attempt, twin->attempt);
@@ -133,7 +135,7 @@ bool PoolState::leave_to_copy(TaskRange& task) {
 }
 
 bool PoolState::has_copy(const TaskRange& task) {
-  return task.twin && task.twin->left > 1;
+  return task.twin && task.twin->copies_left > 1;
 }
 
 /// Tells who is still at a task that has ended to stop.
@@ -146,7 +148,7 @@ void PoolState::stop_copies(const Twin& twin) {
     Writer writer(frame.head);
     write(writer, StopTask{static_cast<std::uint32_t>(slot), seq});
     flush(found->second, frame);
-    end_later(found->second, slot, seq);
+    kill_after_grace(found->second, slot, seq);
   }
 }
 

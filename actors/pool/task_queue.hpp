@@ -23,10 +23,10 @@ struct Twin {
     std::size_t slot = 0;
     std::uint64_t seq = 0;
   };
-  std::array<Place, 2> places; ///< Where the copies were sent.
-  std::uint32_t left = 2;      ///< Copies that workers still have.
-  bool ended = false;          ///< The caller has its answer.
-  std::uint32_t attempt = 1;   ///< Of the later copy.
+  std::array<Place, 2> places;   ///< Where the copies were sent.
+  std::uint32_t copies_left = 2; ///< Copies that workers still have.
+  bool ended = false;            ///< The caller has its answer.
+  std::uint32_t attempt = 1;     ///< Of the later copy.
 };
 
 /// Consecutive tasks of a batch that share a history.

@@ -242,7 +242,7 @@ private:
     for (auto& [incarnation, node] : state.nodes) {
       left += node.opened.size();
       for (auto& slot : node.slots)
-        for (auto& range : slot.lose()) // It has no use for them any more.
+        for (auto& range : slot.take_all()) // It has no use for them any more.
           left += range.tasks.ended ? 0 : range.tasks.size();
       slots += node.slots.size();
     }
@@ -257,7 +257,7 @@ private:
     for (auto& call : ledger_->calls)
       for (auto& task : call.tasks)
         ledger_->saw(Event::overdue, task.overdue);
-    if (state.speculating > 0)
+    if (state.speculative_calls > 0)
       ledger_->complain("the pool remembers calls that want copies");
     if (stats.done + stats.failed != ledger_->resolved)
       ledger_->complain("the pool's count of ended tasks is wrong");

@@ -129,11 +129,11 @@ TEST(Slot, loses_everything_once_with_its_numbers) {
   slot.assign(tasks_of(1, {8, 8}));
   slot.assign(tasks_of(2, {8}));
   slot.finish(1);
-  auto lost = slot.lose();
+  auto lost = slot.take_all();
   ASSERT_EQ(lost.size(), 2u);
   EXPECT_EQ(lost[0].first_seq, 2u);
   EXPECT_EQ(lost[1].first_seq, 3u);
-  EXPECT_TRUE(slot.lose().empty());
+  EXPECT_TRUE(slot.take_all().empty());
   EXPECT_EQ(slot.outstanding(), 0u);
   EXPECT_EQ(slot.assign(tasks_of(3, {8})), 4u) << "a number is never used again";
 }
