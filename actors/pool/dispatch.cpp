@@ -9,22 +9,24 @@
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
 
-// Who gets which task, and when. Slots pull: each has as many tasks as keep it busy until
-// the next ones arrive, and gets more as it answers. What waits behind a slow task is
-// taken back as soon as somebody else is idle.
+// Which slot gets which tasks, and when. The pool prefetches: a slot holds as many tasks
+// as keep it busy until the next ones arrive, and gets more as it answers. Tasks that
+// wait behind a slow one are stolen, that is, recalled as soon as another slot is idle.
+//
+// A suspect is a task that was charged with a lost worker. It runs alone: in a node that
+// is reserved for it and runs nothing else meanwhile.
 
 namespace fiber::actors {
 namespace {
 
-/// Tasks that a slot has in hand should last for so long: many times the 50 to 100 us
-/// that results and new tasks take on their way, and short enough that nothing is far
-/// from done.
+/// Shortest run time of the tasks that a slot holds ahead: many times the 50 to 100 us
+/// that results and new tasks travel, and short enough that no task is far from its turn.
 constexpr std::chrono::microseconds min_prefetch_time{2000};
-/// And for so long a worker, as the driver answers one after the other.
+/// The same for each worker, as the driver answers one after the other.
 constexpr std::chrono::microseconds prefetch_time_per_worker{100};
 constexpr std::size_t max_prefetch_tasks = 1024;
 constexpr std::size_t max_prefetch_bytes = 1024 * 1024;
-/// Less waiting work than this is not worth taking back.
+/// Less waiting work than this is not worth a steal.
 constexpr double min_steal_ns = 3e5;
 constexpr std::chrono::milliseconds steal_interval{5};
 
@@ -43,24 +45,24 @@ void PoolState::note_idle(Node& node, std::size_t slot) {
   idle.push_back({node.incarnation, slot});
 }
 
-/// For how long slots have work in hand.
+/// Returns how long the tasks that a slot holds ahead should run.
 std::chrono::microseconds PoolState::prefetch_time() const {
   return std::max(min_prefetch_time,
                   std::chrono::microseconds(prefetch_time_per_worker * slots_up));
 }
 
-/// Less work than this is not worth a message of its own. Nothing, with few workers.
+/// Returns the least work that is worth a message of its own; 0 with few workers.
 double PoolState::min_send_ns() const {
   return 1e3 * static_cast<double>((prefetch_time() - min_prefetch_time).count()) / 8;
 }
 
-/// How many tasks of this call a slot may have.
+/// Returns how many tasks of this call a slot may hold.
 std::size_t PoolState::prefetch_limit(const Call& call, std::size_t bytes) {
   if (settings.nested)
     return max_prefetch_tasks;
   auto chunk = std::max<std::size_t>(1, call.chunksize);
   auto mean = pace(call).mean_ns;
-  // With no retry at all nothing is sent ahead: what may have started must not run again.
+  // Without retries nothing is prefetched: a task that may have started must not rerun.
   if (settings.max_retries == 0 || mean < 0)
     return chunk;
   auto tasks =
@@ -95,21 +97,20 @@ void PoolState::dispatch() {
   saturated = !queue.empty();
 }
 
-/// Gives a slot what it may have.
+/// Fills a slot up to its prefetch limit.
 void PoolState::fill(Node& node, std::size_t slot) {
   if (queue.empty() || !takes_tasks(node))
     return;
   auto& call = *queue.next().batch->call;
   auto may_have = prefetch_limit(call, bytes_per_task(queue.next()));
   auto has = node.slots[slot].outstanding();
-  // At least half empty before it is filled: frames carry many tasks then.
+  // Waits until the slot is half empty, so that frames carry many tasks.
   if (has >= may_have || (has > may_have / 2 && !settings.nested))
     return;
   auto most = may_have - has;
   if (!settings.nested) {
-    // The end of a call is shared out: half of an even share each, or all of one that is
-    // hardly worth a message. Nor is it worth one for a slot that is not about to run
-    // dry.
+    // Near the end of a call each slot gets half of an even share, or a whole share if
+    // half is not worth a message. A slot with enough work then waits.
     auto share = (queue.size() + calls[call.id].to_come) / slots_up;
     auto worth =
       static_cast<std::size_t>(min_send_ns() / std::max(pace(call).mean_ns, 1.0));
@@ -130,7 +131,7 @@ void PoolState::fill(Node& node, std::size_t slot) {
   flush(node, frame);
 }
 
-/// Suspects run alone: in a node that has nothing else, one task at a time.
+/// Gives each suspect an idle node, and reserves busy nodes for the others.
 void PoolState::place_suspects() {
   if (queue.suspects() == 0)
     return;
@@ -149,7 +150,7 @@ void PoolState::place_suspects() {
       ++reserved;
     }
   }
-  // Nodes that run a suspect are reserved too: they take the next one when they are done.
+  // A node that runs a suspect stays reserved, and takes the next one when it is done.
   for (auto& [incarnation, node] : nodes) {
     if (reserved >= queue.suspects())
       return;
@@ -163,7 +164,7 @@ void PoolState::place_suspects() {
   }
 }
 
-/// No suspect is left there: its slots take what there is, all of them.
+/// Ends the reservation of a node whose suspect has ended.
 void PoolState::free_reserved(Node& node) {
   if (!node.reserved || !node.idle())
     return;
@@ -209,12 +210,12 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   if (settings.trace)
     settings.trace->send(node.first_rank + slot, tasks);
   run.first_seq = target.assign(std::move(tasks));
-  Writer again(frame.head);
-  write(again, run);
+  Writer run_writer(frame.head);
+  write(run_writer, run);
   if (arguments.size() >= own_message_bytes)
     frame.body = std::move(arguments);
   else
-    again.raw(arguments.bytes().data(), arguments.size());
+    run_writer.raw(arguments.bytes().data(), arguments.size());
 }
 
 void PoolState::flush(Node& node, NodeFrame& frame) {
@@ -241,8 +242,8 @@ void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
   flush(node, frame);
 }
 
-/// With nothing left to hand out, takes back from slots with the most work ahead, one for
-/// each idle slot.
+/// If the queue is empty, recalls half the tasks of a slot with much work ahead for each
+/// idle slot.
 void PoolState::steal() {
   if (!queue.empty() || idle.empty() || ending)
     return;

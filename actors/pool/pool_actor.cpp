@@ -13,7 +13,7 @@
 namespace fiber::actors {
 namespace {
 
-/// Statuses of a refusal that asking again does not mend.
+/// HTTP statuses of a refusal for which a retry is useless.
 constexpr int bad_request = 400, not_found = 404;
 
 std::exception_ptr cancelled(const std::string& why) {
@@ -22,8 +22,8 @@ std::exception_ptr cancelled(const std::string& why) {
 
 } // namespace
 PoolState::~PoolState() {
-  // An end that nobody planned must not leave anybody waiting; nobody can be written to
-  // any more.
+  // Even an unplanned end answers every caller. No message can be sent any more, so no
+  // node is told to close a call.
   ending = true;
   for (auto& [incarnation, node] : nodes)
     node.opened.clear();
@@ -160,7 +160,7 @@ void PoolState::cancel_call(std::uint64_t call) {
   deliver_completions();
 }
 
-// -- tasks that are to stop --
+// -- tasks that were told to stop --
 
 void PoolState::overdue(const NodeOverdue& news) {
   auto found = nodes.find(news.incarnation);
@@ -175,8 +175,8 @@ void PoolState::overdue(const NodeOverdue& news) {
   }
 }
 
-/// A task that was told to stop has a while for it. What runs on a thread of this process
-/// can't be ended.
+/// Kills the node after a grace period if the task has not stopped. Does nothing if tasks
+/// run on threads of this process, which can't be killed.
 void PoolState::kill_after_grace(const Node& node, std::size_t slot, std::uint64_t seq) {
   if (!settings.nested)
     self->delayed_send(self, settings.cancel_grace,
@@ -216,7 +216,7 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
   }
   auto child = child_of(lost.name);
   if (child != children.end() && child->second.stopping) {
-    planned = true; // Its supervisor would replace it.
+    planned = true; // Else its supervisor would replace it.
     if (was_up)
       stop_child(child->first);
   }
@@ -240,8 +240,8 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
   return ExitKind::lost;
 }
 
-/// Null unless the next job would fare no better. One that is late is no more than that,
-/// once another was not.
+/// Returns why no worker will ever start, or null if a retry may help. Once a worker has
+/// been up, a late or unreachable one is an ordinary loss.
 std::exception_ptr PoolState::why_none_will_start(const NodeLost& lost) const {
   if (lost.cause == LossCause::other_build)
     return std::make_exception_ptr(VersionMismatch(lost.reason));
@@ -257,7 +257,7 @@ std::exception_ptr PoolState::why_none_will_start(const NodeLost& lost) const {
   return nullptr;
 }
 
-/// At most once a second: a storm says nothing new.
+/// Warns at most once a second.
 void PoolState::warn_of(const NodeLost& lost) {
   auto now = self->clock().now();
   if (last_warning && now - *last_warning < std::chrono::seconds(1)) {
@@ -302,7 +302,7 @@ void PoolState::stop_if_closed() {
 
 void PoolState::terminate() {
   fail_all(cancelled("the pool was terminated"));
-  auto again = std::exchange(ending, true);
+  auto already_ending = std::exchange(ending, true);
   answer_waiting();
   if (!supervisor) {
     self->quit();
@@ -310,11 +310,11 @@ void PoolState::terminate() {
   }
   for (auto& [incarnation, node] : nodes)
     self->send(node.link, KillNode{});
-  if (!again)
+  if (!already_ending)
     caf::anon_send(supervisor, stop{});
 }
 
-/// More workers would be of no use. The pool stays, to tell why.
+/// Ends all tasks, since no worker can start. The pool lives on to report `why`.
 void PoolState::give_up(std::exception_ptr why) {
   failure = std::move(why);
   fail_all(failure);
@@ -331,14 +331,14 @@ void PoolState::supervisor_down(const caf::error& reason) {
     self->quit();
     return;
   }
-  // The pool stays, to tell whoever asks why it can't go on.
+  // The pool lives on to report the failure to later callers.
   if (!failure)
     failure = last_cause == LossCause::late
                 ? std::make_exception_ptr(
                     TimeoutError("no worker could be started: " + exit_text(reason)))
                 : std::make_exception_ptr(
                     BackendError("start workers", last_status, exit_text(reason)));
-  fail_all(failure); // Nodes that had to be killed have not said what they had.
+  fail_all(failure); // Killed nodes did not report the tasks that they held.
   nodes.clear();
   slots_up = 0;
   answer_waiting();

@@ -24,23 +24,24 @@
 
 namespace fiber::actors {
 
-/// To the pool itself: time to look for tasks that wait behind a slow one.
+// The timers of the pool, sent to itself.
+
+/// Time to take back tasks that wait behind a slow one.
 struct StealTick {};
-/// To the pool itself: time to look for tasks that run for long.
+/// Time to look for slow tasks.
 struct SpeculateTick {};
-/// To the pool itself: this node has been ready for long enough to say that starting
-/// works.
+/// The node has been up for long enough to show that workers can start.
 struct ProvenTick {
   std::uint64_t incarnation = 0;
 };
 
-/// To the pool itself: time to look for workers that nobody needs.
+/// Time to look for idle workers.
 struct ScaleTick {};
-/// To the pool itself: a task that was told to stop has had its time.
+/// The grace period of a task that was told to stop is over.
 struct GraceOver {
   std::uint64_t incarnation = 0;
   std::size_t slot = 0;
-  std::uint64_t seq = 0; ///< Its number, or a later one.
+  std::uint64_t seq = 0; ///< The task's sequence number, or a later one.
 };
 
 /// The state of a pool and its methods, which several files define:
@@ -60,15 +61,15 @@ struct PoolState {
   struct CallRecord {
     std::shared_ptr<const Call> call;
     std::size_t submitted = 0, ended = 0;
-    std::size_t to_come = 0;    ///< About how many tasks will follow soon.
+    std::size_t to_come = 0;    ///< Estimate of the tasks that will follow soon.
     bool all_submitted = false; ///< No more tasks will come.
-    bool cancelled = false;     ///< Tasks that come back end as Cancelled.
+    bool cancelled = false;     ///< Requeued tasks end as Cancelled.
   };
   /// How long the tasks of one callable run, over all of its calls.
   struct Pace {
     double mean_ns = -1; ///< Negative if unknown.
-    double weight = 0;   ///< Tasks behind mean_ns, up to a limit.
-    /// Of each of them; only if a call of it gives slow tasks a copy.
+    double weight = 0;   ///< Number of tasks in mean_ns, up to a limit.
+    /// Null unless a call of this callable copies slow tasks.
     std::unique_ptr<DurationCounts> durations = {};
 
     void remember(const TaskResults& results);
@@ -80,7 +81,7 @@ struct PoolState {
   struct Child {
     std::size_t slots = 1;
     bool stopping = false;
-    bool asked_to_stop = false; ///< The supervisor was.
+    bool asked_to_stop = false; ///< The supervisor was asked to stop this child.
   };
 
   // pool_actor.cpp
@@ -144,6 +145,8 @@ struct PoolState {
 
   // results.cpp
   void results(NodeResults& news);
+  void note_durations(const Slot& slot, const TaskResults& frame);
+  void take_result(const Node& node, Slot& slot, const TaskResults& frame, std::size_t i);
   void handed_back(const NodeHandedBack& news);
   void finish(const TaskRange& task, detail::RawOutcome outcome);
   void fail(const TaskRange& tasks, const std::exception_ptr& error);
@@ -153,8 +156,9 @@ struct PoolState {
   void drop_call_if_over(std::uint64_t call);
 
   // retry.cpp
-  /// `again`: they ran, and do so once more.
-  void requeue(TaskRange tasks, bool again);
+  /// `ran`: they have run, so this is a retry.
+  void requeue(TaskRange tasks, bool ran);
+  bool retry_exception(const TaskRange& task, std::uint32_t runs);
   void recover_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
   void charge(TaskRange task, const NodeLost& lost, bool crashed);
 
@@ -164,28 +168,29 @@ struct PoolState {
   TaskQueue queue;
   std::unordered_map<std::uint64_t, CallRecord> calls;
   std::unordered_map<detail::Open, Pace> paces;
-  std::map<std::uint64_t, Node> nodes;   ///< Those that are up, by incarnation.
-  std::size_t slots_up = 0;              ///< Theirs.
-  std::map<std::size_t, Child> children; ///< Those that the supervisor has, by ordinal.
-  std::deque<SlotRef> idle;              ///< May hold some that are not any more.
+  std::map<std::uint64_t, Node> nodes;   ///< Nodes that are up, by incarnation.
+  std::size_t slots_up = 0;              ///< Slots of these nodes.
+  std::map<std::size_t, Child> children; ///< The supervisor's children, by ordinal.
+  std::deque<SlotRef> idle;              ///< Idle slots; some may be busy or gone.
   std::vector<std::shared_ptr<WorkersReply>> awaiting_workers;
   std::vector<Completion> completions; ///< Of `completing`, not delivered yet.
   std::shared_ptr<const Call> completed_call;
-  std::exception_ptr failure; ///< Why the pool can run nothing any more.
+  std::exception_ptr failure; ///< Why the pool can run no more tasks.
   bool started = false, closed = false, ending = false;
-  bool ever_up = false;        ///< One of its nodes was.
-  bool losses_counted = false; ///< A loss counts against the supervisor's intensity.
-  LossCause last_cause = LossCause::ended; ///< Of the last loss, as is
-  int last_status = 0;                     ///< this.
-  bool saturated = false;     ///< Every slot was asked; each is again when it answers.
-  bool steal_pending = false; ///< A StealTick is under way.
-  bool speculate_pending = false;    ///< A SpeculateTick is under way.
-  std::size_t speculative_calls = 0; ///< Calls whose slow tasks get copies.
+  bool ever_up = false; ///< A node has been up.
+  /// A loss counts against the supervisor's intensity, and is not yet forgiven.
+  bool losses_counted = false;
+  LossCause last_cause = LossCause::ended; ///< Cause of the last loss.
+  int last_status = 0;                     ///< Status of the last loss.
+  bool saturated = false;         ///< Every slot is full; one that answers is refilled.
+  bool steal_pending = false;     ///< A StealTick is pending.
+  bool speculate_pending = false; ///< A SpeculateTick is pending.
+  std::size_t speculative_calls = 0; ///< Calls whose slow tasks are copied.
   std::optional<Autoscale> scale;
-  bool scale_pending = false; ///< A ScaleTick is under way.
+  bool scale_pending = false; ///< A ScaleTick is pending.
   std::optional<std::chrono::steady_clock::time_point>
     last_warning;                    ///< Of a lost worker.
-  std::size_t unreported_losses = 0; ///< Lost workers since then.
+  std::size_t unreported_losses = 0; ///< Lost workers since the last warning.
   PoolStats totals;
   DurationCounts durations;
 };

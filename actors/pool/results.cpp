@@ -13,7 +13,7 @@
 namespace fiber::actors {
 namespace {
 
-/// Tasks behind a call's mean duration: enough to be steady, few enough to follow a
+/// Weight of the mean duration in tasks: enough to be steady, few enough to follow a
 /// change.
 constexpr double max_weight = 64;
 
@@ -29,63 +29,17 @@ void PoolState::results(NodeResults& news) {
   }
   auto& node = found->second;
   auto& slot = node.slots[frame.slot];
-  auto n = static_cast<double>(frame.results.size());
-  auto seq = frame.first_seq;
-  if (slot.outstanding() > 0) {
-    auto& known = pace(slot.call());
-    auto busy = static_cast<double>(frame.busy_ns);
-    known.mean_ns = known.weight > 0
-                      ? (known.mean_ns * known.weight + busy) / (known.weight + n)
-                      : busy / n;
-    known.weight = std::min(max_weight, known.weight + n);
-    durations.add(frame.busy_ns, frame.longest_ns, frame.results.size());
-    if (slot.call().speculate > 0)
-      known.remember(frame);
-  }
+  if (slot.outstanding() > 0)
+    note_durations(slot, frame);
   slot.last_progress = self->clock().now();
-  for (std::size_t i = 0; i < frame.results.size(); ++i) {
-    auto& result = frame.results[i];
-    auto task = settings.nested ? slot.finish_nested(seq) : slot.finish(seq);
-    ++seq;
-    if (!task) {
-      ++totals.late;
-      continue;
-    }
-    if (settings.trace)
-      settings.trace->take(node.first_rank + frame.slot, *task, frame, i);
-    if (task->ended) {
-      totals.late += task->overtaken ? 1 : 0;
-      continue;
-    }
-    if (result.status == TaskResult::Status::overdue) {
-      if (!other_copy_decides(*task))
-        finish(*task, {{}, timeout_error(*task)});
-      continue;
-    }
-    auto bytes = frame.bytes.slice(result.offset, result.length);
-    if (result.status == TaskResult::Status::value) {
-      finish(*task, {std::move(bytes), nullptr});
-      continue;
-    }
-    auto runs = task->twin ? std::max(task->attempt, task->twin->attempt) : task->attempt;
-    auto runs_left = settings.max_retries < 0 ||
-                     runs <= static_cast<std::uint32_t>(settings.max_retries);
-    if (settings.retry_exceptions && (runs_left || has_copy(*task))) {
-      requeue(*task, true);
-      continue;
-    }
-    Reader reader(bytes.bytes());
-    finish(*task, {{},
-                   std::make_exception_ptr(
-                     RemoteError(read_failure(reader), task->batch->first + task->from,
-                                 static_cast<int>(runs), node.job))});
-  }
+  for (std::size_t i = 0; i < frame.results.size(); ++i)
+    take_result(node, slot, frame, i);
   if (losses_counted && !frame.results.empty()) {
     losses_counted = false;
     caf::anon_send(supervisor, forgive{});
   }
   free_reserved(node);
-  // New tasks go out before results are handed on: the worker waits, nobody else may.
+  // Sends new tasks before it delivers results, since the worker waits for them.
   if (takes_tasks(node) && queue.suspects() == 0)
     fill(node, frame.slot);
   deliver_completions();
@@ -94,6 +48,56 @@ void PoolState::results(NodeResults& news) {
   retire_if_empty(node);
   if (queue.empty() || queue.suspects() > 0 || !idle.empty())
     dispatch();
+}
+
+/// Updates the mean duration of the call's tasks and the pool's percentiles.
+void PoolState::note_durations(const Slot& slot, const TaskResults& frame) {
+  auto& known = pace(slot.call());
+  auto n = static_cast<double>(frame.results.size());
+  auto busy = static_cast<double>(frame.busy_ns);
+  known.mean_ns = known.weight > 0
+                    ? (known.mean_ns * known.weight + busy) / (known.weight + n)
+                    : busy / n;
+  known.weight = std::min(max_weight, known.weight + n);
+  durations.add(frame.busy_ns, frame.longest_ns, frame.results.size());
+  if (slot.call().speculate > 0)
+    known.remember(frame);
+}
+
+/// Ends or retries the task of the i-th result, unless the result is late.
+void PoolState::take_result(const Node& node, Slot& slot, const TaskResults& frame,
+                            std::size_t i) {
+  auto& result = frame.results[i];
+  auto seq = frame.first_seq + i;
+  auto task = settings.nested ? slot.finish_nested(seq) : slot.finish(seq);
+  if (!task) {
+    ++totals.late;
+    return;
+  }
+  if (settings.trace)
+    settings.trace->take(node.first_rank + frame.slot, *task, frame, i);
+  if (task->ended) {
+    totals.late += task->overtaken ? 1 : 0;
+    return;
+  }
+  if (result.status == TaskResult::Status::overdue) {
+    if (!other_copy_decides(*task))
+      finish(*task, {{}, timeout_error(*task)});
+    return;
+  }
+  auto bytes = frame.bytes.slice(result.offset, result.length);
+  if (result.status == TaskResult::Status::value) {
+    finish(*task, {std::move(bytes), nullptr});
+    return;
+  }
+  auto runs = task->twin ? std::max(task->attempt, task->twin->attempt) : task->attempt;
+  if (retry_exception(*task, runs))
+    return;
+  Reader reader(bytes.bytes());
+  finish(*task, {{},
+                 std::make_exception_ptr(RemoteError(read_failure(reader),
+                                                     task->batch->first + task->from,
+                                                     static_cast<int>(runs), node.job))});
 }
 
 void PoolState::handed_back(const NodeHandedBack& news) {
@@ -134,7 +138,7 @@ void PoolState::finish(const TaskRange& task, detail::RawOutcome outcome) {
   if (task.twin) {
     if (std::exchange(task.twin->ended, true))
       return;
-    if (!calls[task.call()].cancelled) // Else they are all stopped.
+    if (!calls[task.call()].cancelled) // Cancelling the call stops all copies.
       stop_copies(*task.twin);
   }
   if (completed_call != task.batch->call) {
@@ -161,12 +165,12 @@ void PoolState::fail_all(const std::exception_ptr& error) {
       for (auto& range : left)
         all.push_back(std::move(range.tasks));
     }
-  for (auto& tasks : all) // Now that no copy is left that would have to be stopped.
+  for (auto& tasks : all) // Only now, so that no copy is left to stop.
     fail(tasks, error);
   deliver_completions();
 }
 
-/// Hands over what finish() has gathered.
+/// Delivers the completions that finish() has gathered.
 void PoolState::deliver_completions() {
   if (!completed_call)
     return;

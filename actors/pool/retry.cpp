@@ -9,15 +9,16 @@
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
 
-// Which tasks are retried: those of lost workers, and those that failed with an exception
-// if the pool retries exceptions.
+// Which tasks of a lost or failed worker are retried. When a worker is lost, the task
+// that ran is charged with the loss. A charged task is a suspect: it is retried alone in
+// a node, so that no other task can be blamed for its next loss.
 
 namespace fiber::actors {
 
-/// Tasks that were handed out and have not ended wait again, if anybody still wants them.
-/// One that another copy is left of does not, and forgets its charge: a bystander that is
-/// lost twice at a time would fail.
-void PoolState::requeue(TaskRange tasks, bool again) {
+/// Puts tasks that a worker had back into the queue, unless they have ended or were
+/// cancelled. If another copy of the task still runs, neither requeues it nor keeps its
+/// charge: an innocent task that loses both workers at once must not be charged twice.
+void PoolState::requeue(TaskRange tasks, bool ran) {
   if (tasks.ended || other_copy_decides(tasks))
     return;
   if (calls[tasks.call()].cancelled || ending) {
@@ -26,7 +27,7 @@ void PoolState::requeue(TaskRange tasks, bool again) {
   }
   if (settings.trace)
     PoolTrace::queue(tasks);
-  if (again) {
+  if (ran) {
     ++tasks.attempt;
     totals.retries += tasks.size();
     if (settings.chaos_counts)
@@ -38,45 +39,58 @@ void PoolState::requeue(TaskRange tasks, bool again) {
     queue.put_back(std::move(tasks));
 }
 
-/// Every task of a lost node waits again or ends. In each slot one is charged: the one it
-/// last announced as started, else the first it had not answered.
+/// Retries a task that threw, if the pool retries exceptions and a run or a copy is left.
+/// `runs`: how often the task has run.
+bool PoolState::retry_exception(const TaskRange& task, std::uint32_t runs) {
+  auto runs_left =
+    settings.max_retries < 0 || runs <= static_cast<std::uint32_t>(settings.max_retries);
+  if (!settings.retry_exceptions || (!runs_left && !has_copy(task)))
+    return false;
+  requeue(task, true);
+  return true;
+}
+
+/// Requeues or ends every task of a lost node. If `blame`, charges one task of each slot:
+/// the one that the slot last announced as started, else its first unanswered one.
+/// `charged` is set if any task was.
 void PoolState::recover_tasks(Node& node, const NodeLost& lost, bool blame,
                               bool& charged) {
-  std::vector<std::pair<TaskRange, bool>> back; // And whether it ran.
+  std::vector<std::pair<TaskRange, bool>> back; // The task, and whether it ran.
   for (std::size_t i = 0; i < node.slots.size(); ++i) {
     auto* crash =
       lost.last.crash && lost.last.crash->slot == i ? &*lost.last.crash : nullptr;
-    auto known = node.page || crash != nullptr;
+    auto start_known = node.page || crash != nullptr;
     auto announced = crash != nullptr ? crash->seq : node.started(i);
-    auto first = true;
-    auto left = node.slots[i].take_all();
+    auto is_first = true;
+    auto lost_ranges = node.slots[i].take_all();
     if (settings.trace)
-      settings.trace->drop(node, i, left, TraceSpan::Outcome::lost);
-    for (auto& [tasks, first_seq] : left) {
+      settings.trace->drop(node, i, lost_ranges, TraceSpan::Outcome::lost);
+    for (auto& [tasks, first_seq] : lost_ranges) {
       auto seq = first_seq;
       while (tasks.size() > 0) {
         auto task = tasks.split(1);
         if (task.ended) {
-          first = false;
+          is_first = false;
           ++seq;
           continue;
         }
-        // With no retry at all, whatever may have run must not run again, whoever ended
-        // its node. Of unannounced tasks that is all: results of the first ones may have
-        // been under way. So it is on a node that may go on.
-        auto once = settings.max_retries == 0;
-        auto ran = known ? seq <= announced || (once && !lost.confirmed) : first || once;
-        auto guilty = known ? seq == announced : first;
-        if ((blame && guilty) || (ran && once)) {
+        // Without retries, a task that may have run must not run again, whoever ended
+        // its node. If starts are not announced, or the node may still run, that is every
+        // task: results of the first ones may have been in flight.
+        auto no_retries = settings.max_retries == 0;
+        auto ran = start_known ? seq <= announced || (no_retries && !lost.confirmed)
+                               : is_first || no_retries;
+        auto blamed = start_known ? seq == announced : is_first;
+        if ((blame && blamed) || (ran && no_retries)) {
           charged = true;
-          // Another slot's crash is not its. A thread without slot may be anybody's.
-          auto its_crash = lost.last.crash && guilty &&
+          // Blames only the crashing slot; a thread without a slot may be any slot's.
+          auto its_crash = lost.last.crash && blamed &&
                            (crash != nullptr || !lost.last.crash->slot.has_value());
           charge(std::move(task), lost, its_crash);
         } else {
           back.emplace_back(std::move(task), ran);
         }
-        first = false;
+        is_first = false;
         ++seq;
       }
     }
@@ -85,6 +99,8 @@ void PoolState::recover_tasks(Node& node, const NodeLost& lost, bool blame,
     requeue(std::move(task->first), task->second);
 }
 
+/// Charges the task with the loss: retries it, or fails it with WorkerLost after too
+/// many. `crashed`: the crash report is about this task.
 void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
   auto exits = task.exits ? *task.exits : std::vector<int>{};
   exits.push_back(lost.exit_code.value_or(WorkerLost::exit_unknown));

@@ -8,13 +8,13 @@
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
 
-// How many workers there are: started, resized, scaled, retired.
+// How many workers there are: starting, resizing, scaling and retiring them.
 
 namespace fiber::actors {
 namespace {
 
 constexpr std::chrono::seconds proven_after{10};
-/// A worker more is worth its start if there is so much work for it.
+/// Least work that is worth the start of another worker.
 constexpr double min_work_per_worker_ns = 1e8;
 
 } // namespace
@@ -48,7 +48,7 @@ int PoolState::intensity() const {
   return std::max(5, 2 * static_cast<int>(settings.workers));
 }
 
-/// Makes the supervisor's children those that the number of workers asks for.
+/// Starts and stops children until the supervisor has those that settings.workers needs.
 void PoolState::reconcile() {
   if (ending || failure)
     return;
@@ -74,7 +74,7 @@ void PoolState::reconcile() {
          .restart = Restart::permanent,
          .start = [start = settings.start_node, pool = caf::actor_addr(pool.address()),
                    order](caf::event_based_actor* parent) -> caf::actor {
-           // By address: a pool that nobody uses must not live on through its nodes.
+           // By address, so that its nodes do not keep an unused pool alive.
            auto strong = caf::actor_cast<caf::actor>(pool);
            return strong ? start(parent, strong, order) : caf::actor{};
          },
@@ -82,7 +82,7 @@ void PoolState::reconcile() {
   }
 }
 
-/// Takes a child away: at once if it is not up, else when its tasks are done.
+/// Stops a child: at once if it is not up, else when its tasks are done.
 void PoolState::stop_child(std::size_t ordinal) {
   children[ordinal].stopping = true;
   auto name = settings.name + ".w" + std::to_string(ordinal);
@@ -92,7 +92,7 @@ void PoolState::stop_child(std::size_t ordinal) {
     drain(node->second);
     return;
   }
-  // Once: a second answer would be taken for one about its replacement.
+  // Asks once: a second answer would be taken for one about the child's replacement.
   if (std::exchange(children[ordinal].asked_to_stop, true))
     return;
   auto gone = [this, ordinal] {
@@ -113,8 +113,8 @@ void PoolState::autoscale(const Autoscale& message) {
   schedule_scale_tick();
 }
 
-/// Asks for as many workers as what waits can use: a worker for each task, or fewer if
-/// the tasks are known to be short.
+/// Adds as many workers as the waiting tasks can use: one for each task, or fewer if the
+/// tasks are known to be short.
 void PoolState::grow() {
   if (!scale || !started || settings.workers >= scale->most || ending || failure)
     return;
@@ -135,7 +135,7 @@ void PoolState::grow() {
   }
 }
 
-/// Lets go of as many jobs as have had nothing to do for long.
+/// Removes as many workers as have been idle for long.
 void PoolState::shrink() {
   scale_pending = false;
   if (!scale || ending || failure)
@@ -200,7 +200,7 @@ PoolState::child_of(const std::string& node_name) {
   });
 }
 
-/// Gives the node no more tasks and takes back what it has not started.
+/// Gives the node no more tasks and recalls those that it has not started.
 void PoolState::drain(Node& node) {
   node.draining = true;
   for (std::size_t i = 0; i < node.slots.size(); ++i)
@@ -229,7 +229,7 @@ std::size_t PoolState::workers_up() const {
 }
 
 void PoolState::await_workers(const std::shared_ptr<WorkersReply>& up) {
-  // Who has given up waiting holds its signal no more.
+  // A caller that has given up no longer holds its reply.
   std::erase_if(awaiting_workers, [](auto& waiting) { return waiting.use_count() == 1; });
   awaiting_workers.push_back(up);
   start_workers();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: whatever happens to the nodes of a pool in whatever order, each task ends
-// exactly once, with its value or for a reason that is true; and then nobody and nothing
+// exactly once, with its value or with the true reason; and then no task, node or caller
 // is left.
 //
 // The pool and its supervisor are the real ones, on CAF's test scheduler.
-// FIBER_SIM_HISTORIES says how many histories, FIBER_SIM_FROM the seed of the first;
-// FIBER_SIM_SEED replays one and tells it.
+// FIBER_SIM_HISTORIES is the number of histories, FIBER_SIM_FROM the seed of the first;
+// FIBER_SIM_SEED replays one and prints it.
 
 #include <algorithm>
 #include <cstdlib>
@@ -321,7 +321,7 @@ void play(std::uint64_t first, std::uint64_t count, bool tells, Seen& seen) {
   }
 }
 
-TEST(PoolHistory, resolves_each_task_once_in_every_random_history) {
+TEST(PoolHistory, each_task_ends_once_in_every_random_history) {
   log().set_level(spdlog::level::off);
   Seen seen{};
   if (auto seed = from_environment("FIBER_SIM_SEED", 0); seed > 0) {
