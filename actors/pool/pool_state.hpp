@@ -173,7 +173,7 @@ struct PoolState {
   std::map<std::size_t, Child> children; ///< The supervisor's children, by ordinal.
   std::deque<SlotRef> idle;              ///< Idle slots; some may be busy or gone.
   std::vector<std::shared_ptr<WorkersReply>> awaiting_workers;
-  std::vector<Completion> completions; ///< Of `completing`, not delivered yet.
+  std::vector<Completion> completions; ///< Of `completing`, not yet delivered.
   std::shared_ptr<const Call> completed_call;
   std::exception_ptr failure; ///< Why the pool can run no more tasks.
   bool started = false, closed = false, ending = false;

@@ -17,8 +17,7 @@ protected:
   }
 };
 
-TEST_F(PoolStop,
-       an_overdue_task_fails_at_once_and_its_node_is_killed_after_the_grace_period) {
+TEST_F(PoolStop, an_overdue_task_fails_at_once_and_its_node_has_a_grace_period) {
   submit(1);
   auto& node = up(1);
   tell(NodeOverdue{1, {0, 1}});
@@ -53,8 +52,7 @@ TEST_F(PoolStop, the_pool_ignores_overdue_tasks_that_the_node_does_not_have) {
   EXPECT_TRUE(has_value(0));
 }
 
-TEST_F(PoolStop,
-       a_running_task_is_told_of_its_cancellation_and_killed_after_the_grace_period) {
+TEST_F(PoolStop, a_cancelled_running_task_is_told_and_has_a_grace_period) {
   submit(2);
   auto& node = up(1);
   tell(CancelCall{1});

@@ -229,8 +229,7 @@ TEST_F(PoolTest, a_node_that_drained_before_it_was_ready_is_not_counted_as_lost)
   EXPECT_EQ(stats().workers_lost, 0u);
 }
 
-TEST_F(PoolTest,
-       without_retries_tasks_that_an_ended_worker_had_not_started_run_elsewhere) {
+TEST_F(PoolTest, without_retries_tasks_that_an_ended_worker_had_not_begun_run) {
   settings.max_retries = 0;
   submit(4, 4);
   auto page = backends::SharedPage::create(4096);

@@ -207,8 +207,7 @@ TEST_F(SpeculatingPool, a_task_is_not_copied_within_the_same_job) {
   EXPECT_EQ(stats().speculated, 0u);
 }
 
-TEST_F(SpeculatingPool,
-       tasks_behind_a_copied_one_are_copied_if_the_node_does_not_hand_them_back) {
+TEST_F(SpeculatingPool, tasks_behind_a_copied_one_are_copied_if_not_handed_back) {
   speculate = 3;
   settings.workers = 2;
   submit(8, 2);
