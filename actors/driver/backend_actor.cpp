@@ -38,8 +38,8 @@ struct BackendState {
         create();
         return promise;
       },
-      [this](const JobSettled& settled) {
-        starting.erase(settled.name);
+      [this](const StartFinished& finished) {
+        starting.erase(finished.name);
         create();
       },
       [this](const CancelJob& cancel) {

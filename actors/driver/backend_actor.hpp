@@ -27,7 +27,7 @@ struct JobCreated {
 };
 /// The job of that name is ready or has failed: it no longer takes room in the start
 /// window.
-struct JobSettled {
+struct StartFinished {
   std::string name;
 };
 /// The job of that name is wanted no more. If it was not created yet it never will be.
@@ -65,7 +65,7 @@ caf::actor spawn_job_backend(caf::actor_system& system,
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CreateJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobCreated)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobSettled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartFinished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::WatchJob)

@@ -27,13 +27,13 @@ struct JobLink {
 };
 
 /// From the end of a job to the end of its link, or the other way round.
-inline constexpr std::chrono::milliseconds link_lingers{500};
+inline constexpr std::chrono::milliseconds link_end_wait{500};
 
 /// Stays with a job that was declared dead until it is really gone: hands its results to
 /// the pool, which refuses them as late, and then frees what it held.
 ///
 /// Takes what the link says, and the job's events.
-caf::actor spawn_warden(caf::event_based_actor* node_link, JobLink at,
-                        std::shared_ptr<ShareStore> shares, caf::actor pool);
+caf::actor spawn_fenced_job(caf::event_based_actor* node_link, JobLink node,
+                            std::shared_ptr<ShareStore> shares, caf::actor pool);
 
 } // namespace fiber::actors

@@ -15,11 +15,11 @@ struct NodeJob {
   backends::JobSpec spec;
   std::string dialled; ///< Where it dials: HOST:PORT.
 };
-NodeJob job_of_node(const NodeServices& services, const NodeTemplate& like,
-                    const NodeOrder& order, std::uint64_t incarnation);
+NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_template,
+                      const NodeOrder& order, std::uint64_t incarnation);
 
 /// How far a job has come on its way to a node.
-struct NodeStart {
+struct NodeStartup {
   std::string build;   ///< Which it must be of.
   std::string dialled; ///< As NodeJob has it.
   bool runs = false;   ///< The engine says so.
@@ -29,7 +29,7 @@ struct NodeStart {
 
 /// Adds to what is known of a node's loss what the end of its job says. `lost.output` is
 /// what the job wrote last; it stays there without crash lines if `keep_output`.
-void judge_end(NodeLost& lost, const backends::JobEvent& event, const NodeStart& start,
-               bool keep_output);
+void describe_end(NodeLost& lost, const backends::JobEvent& event,
+                  const NodeStartup& start, bool keep_output);
 
 } // namespace fiber::actors

@@ -74,7 +74,7 @@ protected:
               return *to->creating;
             },
             [to](const JobCreated& created) { to->creating->deliver(created); },
-            [](const JobSettled&) {},
+            [](const StartFinished&) {},
             [to](const CancelJob& cancel) { to->cancelled.push_back(cancel.name); },
             [to](const EndJob& end) { to->ended.push_back(end); },
             [to](const WatchJob& watch) { to->watched.push_back(watch); }};
