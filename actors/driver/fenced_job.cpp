@@ -12,7 +12,7 @@
 namespace fiber::actors {
 namespace {
 
-struct LingerOver {}; ///< The job is gone and its link has had its time.
+struct LingerOver {}; ///< The job is gone, and the time for its link to close is over.
 
 } // namespace
 } // namespace fiber::actors
@@ -42,7 +42,7 @@ struct FencedJobState {
                                                                op == Op::timed_results)});
           else if (op == Op::log)
             log_for_job(node.name, read_log(reader));
-        } catch (const Error&) { // It is refused in any case.
+        } catch (const Error&) { // Ends the link of a job that can't be trusted.
           node.link->close();
         }
       },

@@ -12,7 +12,7 @@ std::string in_brackets(const std::string& text) {
   return text.empty() ? "" : " (" + text + ")";
 }
 
-/// A job that could not become a node says why by its exit code.
+/// Adds the reason why a job could not become a node, from its exit code.
 void explain_exit(NodeLost& lost, const NodeStartup& start) {
   if (lost.exit_code == exit_other_build) {
     lost.cause = LossCause::other_build;
@@ -81,7 +81,7 @@ void describe_end(NodeLost& lost, const backends::JobEvent& event,
     lost.reason =
       event.detail + (lost.last.crash ? in_brackets(lost.last.crash->detail()) : "");
   else if (failed && !event.detail.empty())
-    lost.reason += ": " + event.detail; // What it waited for.
+    lost.reason += ": " + event.detail; // The detail names what the job waited for.
 }
 
 } // namespace fiber::actors

@@ -20,12 +20,13 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds job_end_wait{2}, exit_report_wait{10};
-constexpr std::chrono::seconds term_grace{2}; ///< SIGTERM to SIGKILL.
+constexpr std::chrono::seconds job_end_wait{2};      ///< End of the link to a kill.
+constexpr std::chrono::seconds exit_report_wait{10}; ///< Kill to "exit unknown".
+constexpr std::chrono::seconds term_grace{2};        ///< SIGTERM to SIGKILL.
 
-struct StartTick {}; ///< Time to see whether the job takes too long to start.
+struct StartTick {}; ///< Time to check the start deadline.
 struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
-struct LingerTick {  ///< One of link and job is gone and the other has had its time.
+struct LingerTick {  ///< The link or the job has ended, and the other one should have.
   int stage = 0;
 };
 
@@ -72,8 +73,7 @@ struct NodeLinkState {
       [this](JobOutput& output) { lost.output = std::move(output.text); },
       [this](const backends::JobEvent& event) { job_event(event); },
       [this](LinkSilent) {
-        if (startup.up) // Before that a program may do in main what it likes, up to the
-                        // deadline.
+        if (startup.up) // Until then only the start deadline counts: main() may block.
           declare_dead("silent for " + seconds(services->heartbeat_timeout));
       },
       [this](const LinkClosed& closed) {
@@ -147,14 +147,15 @@ struct NodeLinkState {
     self->delayed_send(self, start_interval(), StartTick{});
   }
 
-  /// It will never be a node.
+  /// Ends a job that will never be a node.
   void give_up(LossCause cause, std::string why) {
     lost.cause = cause;
     lost.reason = std::move(why);
     end_job(std::chrono::milliseconds(0));
   }
 
-  // While this process stands still, nobody is late: so time is counted in ticks.
+  // Deadlines are counted in ticks, so that time in which this process was suspended does
+  // not count.
   std::chrono::milliseconds start_interval() const {
     return std::max(services->start_deadline / 8, std::chrono::milliseconds(1));
   }
@@ -169,7 +170,8 @@ struct NodeLinkState {
     return options;
   }
 
-  /// When the job is known too: what its page says is wanted from the first message on.
+  /// Starts the link once the job is known too: its page is needed from the first message
+  /// on.
   void use_link() {
     if (!node.link || !node.job)
       return;
@@ -210,7 +212,7 @@ struct NodeLinkState {
       self->send(services->backend, StartFinished{job_name});
   }
 
-  // -- what the link says --
+  // -- messages of the job --
 
   void receive(const FromLink& from) {
     try {
@@ -289,8 +291,8 @@ struct NodeLinkState {
     self->send(pool, NodeResults{node.incarnation, attach_handles(std::move(results))});
   }
 
-  /// Lets the bytes keep what handles in them stand for, until somebody has unpacked
-  /// them. Before the job's next message, which may release it.
+  /// Makes the result bytes own the objects whose handles they contain, until they are
+  /// unpacked. Called before the job's next message, which may release these objects.
   TaskResults attach_handles(TaskResults results) {
     if (results.held.empty())
       return results;
@@ -313,7 +315,8 @@ struct NodeLinkState {
       job_template->trace->chaos(note.worker, note.fate);
   }
 
-  /// The link lives as long as the process; this asks for the actors behind it.
+  /// Asks whether the actors behind the link answer: the link itself lives as long as the
+  /// process does.
   void probe() {
     if (probes.tick(self->clock().now(), std::exchange(answered, false))) {
       declare_dead("its actors did not answer for " + seconds(services->lease));
@@ -345,7 +348,7 @@ struct NodeLinkState {
 
   void linger(int stage) {
     if (node.job_gone && node.link && !node.link_gone) {
-      node.link->close(); // Something that the job started holds the other end.
+      node.link->close(); // A process that the job started holds the other end.
     } else if (node.link_gone && !node.job_gone) {
       end_job(std::chrono::milliseconds(0));
       if (stage == 0) {
@@ -370,7 +373,7 @@ struct NodeLinkState {
       retire_if_stopping();
   }
 
-  /// A job that is under way is ended as soon as it is there.
+  /// Ends the job; one that is being created ends as soon as it exists.
   void end_node(std::chrono::milliseconds grace) {
     stopping = true;
     if (!node.job && !node.job_gone)
@@ -378,7 +381,8 @@ struct NodeLinkState {
     end_job(grace);
   }
 
-  /// Otherwise the pool says so, when nothing is under way.
+  /// Retires a node that drains while it is to stop. Otherwise the pool retires it, when
+  /// no task is in flight.
   void retire_if_stopping() {
     if (!draining || !stopping || !node.link)
       return;
@@ -410,7 +414,7 @@ struct NodeLinkState {
     report();
   }
 
-  /// Tells the pool, which knows whom to blame, and ends as it says.
+  /// Reports the loss to the pool, which judges it, and ends with the kind it answers.
   void report() {
     services->arrivals->forget(node.incarnation);
     finish_start();
@@ -437,8 +441,8 @@ struct NodeLinkState {
   JobLink node;
   std::string job_name;
   NodeStartup startup;
-  NodeLost lost;    ///< What will be reported, as far as it is known.
-  std::string logs; ///< The last that it logged.
+  NodeLost lost;    ///< The report of the loss, as far as it is known.
+  std::string logs; ///< The last log lines of the job.
   wire::Silence starting{{}, {}}, probes{{}, {}};
   ClockOffset clock;
   bool for_process = false, answered = false, start_finished = false, stopping = false,
