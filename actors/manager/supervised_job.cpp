@@ -86,7 +86,7 @@ struct LifeState {
         if (stopping || problem)
           return;
         settings->up();
-        self->send(supervisor, child_started{});
+        self->send(supervisor, ChildStarted{});
       },
       [this](const LifeFailed& failed) {
         if (stopping || problem)

@@ -85,7 +85,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](ProvenTick message) {
       if (losses_counted && nodes.count(message.incarnation) > 0) {
         losses_counted = false;
-        caf::anon_send(supervisor, forgive{});
+        caf::anon_send(supervisor, ForgiveFailures{});
       }
     },
   };
@@ -297,7 +297,7 @@ void PoolState::stop_if_closed() {
     node.draining = true;
     retire_if_empty(node);
   }
-  caf::anon_send(supervisor, stop{});
+  caf::anon_send(supervisor, StopSupervisor{});
 }
 
 void PoolState::terminate() {
@@ -311,7 +311,7 @@ void PoolState::terminate() {
   for (auto& [incarnation, node] : nodes)
     self->send(node.link, KillNode{});
   if (!already_ending)
-    caf::anon_send(supervisor, stop{});
+    caf::anon_send(supervisor, StopSupervisor{});
 }
 
 /// Ends all tasks, since no worker can start. The pool lives on to report `why`.
@@ -321,7 +321,7 @@ void PoolState::give_up(std::exception_ptr why) {
   answer_waiting();
   for (auto& [incarnation, node] : nodes)
     self->send(node.link, KillNode{});
-  caf::anon_send(supervisor, stop{});
+  caf::anon_send(supervisor, StopSupervisor{});
 }
 
 void PoolState::supervisor_down(const caf::error& reason) {

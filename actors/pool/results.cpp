@@ -36,7 +36,7 @@ void PoolState::results(NodeResults& news) {
     take_result(node, slot, frame, i);
   if (losses_counted && !frame.results.empty()) {
     losses_counted = false;
-    caf::anon_send(supervisor, forgive{});
+    caf::anon_send(supervisor, ForgiveFailures{});
   }
   free_reserved(node);
   // Sends new tasks before it delivers results, since the worker waits for them.

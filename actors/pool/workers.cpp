@@ -39,7 +39,7 @@ void PoolState::resize(std::size_t workers) {
   if (!started)
     return;
   if (supervisor)
-    caf::anon_send(supervisor, limit_restarts{intensity()});
+    caf::anon_send(supervisor, LimitRestarts{intensity()});
   reconcile();
   answer_waiting();
 }
@@ -69,7 +69,7 @@ void PoolState::reconcile() {
     auto pool = caf::actor_cast<caf::actor>(self);
     caf::anon_send(
       supervisor,
-      start_child{
+      StartChild{
         {.name = order.name,
          .restart = Restart::permanent,
          .start = [start = settings.start_node, pool = caf::actor_addr(pool.address()),
@@ -99,7 +99,7 @@ void PoolState::stop_child(std::size_t ordinal) {
     children.erase(ordinal);
     reconcile();
   };
-  self->request(supervisor, caf::infinite, actors::stop_child{name})
+  self->request(supervisor, caf::infinite, actors::StopChild{name})
     .then(gone, [gone](caf::error&) { gone(); });
 }
 

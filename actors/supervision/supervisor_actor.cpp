@@ -18,14 +18,14 @@ namespace fiber::actors {
 namespace {
 
 /// A wait or a stop limit is over.
-struct alarm_over {
+struct AlarmOver {
   std::uint64_t number;
 };
 
 } // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::alarm_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AlarmOver)
 
 namespace fiber::actors {
 namespace {
@@ -48,13 +48,13 @@ struct Child {
   std::string last_error;
 };
 
-struct supervisor_state {
+struct SupervisorState {
   static constexpr const char* name = "fiber.supervisor";
 
-  explicit supervisor_state(caf::event_based_actor* ptr) : self(ptr) {}
+  explicit SupervisorState(caf::event_based_actor* ptr) : self(ptr) {}
 
   /// However the supervisor ends, it leaves nobody behind and no request unanswered.
-  ~supervisor_state() {
+  ~SupervisorState() {
     for (auto& child : table) {
       caf::anon_send_exit(child->handle, caf::exit_reason::kill);
       for (auto& removal : child->removals)
@@ -73,20 +73,20 @@ struct supervisor_state {
     for (auto& spec : std::exchange(config.children, {}))
       std::ignore = add({std::move(spec)});
     return {
-      [this](start_child& request) { return add(std::move(request)); },
-      [this](child_started) { announced(); },
-      [this](const stop_child& request) { return remove(request.name); },
-      [this](forgive) { forgive_all(); },
-      [this](limit_restarts limit) { window->allow(limit.intensity); },
-      [this](children) { return list(); },
-      [this](stop) { return stop_all(); },
-      [this](alarm_over alarm) { ring(alarm.number); },
+      [this](StartChild& request) { return add(std::move(request)); },
+      [this](ChildStarted) { child_announced(); },
+      [this](const StopChild& request) { return remove(request.name); },
+      [this](ForgiveFailures) { forgive_all(); },
+      [this](LimitRestarts limit) { window->allow(limit.intensity); },
+      [this](ListChildren) { return list(); },
+      [this](StopSupervisor) { return stop_all(); },
+      [this](AlarmOver alarm) { alarm_rang(alarm.number); },
     };
   }
 
   // -- requests --
 
-  caf::result<ChildInfo> add(start_child request) {
+  caf::result<ChildInfo> add(StartChild request) {
     if (ending)
       return refusal("is stopping");
     if (find(request.spec.name))
@@ -95,7 +95,7 @@ struct supervisor_state {
     child->spec = std::move(request.spec);
     child->must_start = request.must_start;
     table.push_back(child);
-    settle();
+    proceed();
     if (ending)
       return refusal("is stopping: " + exit_text(reason));
     if (find(child->spec.name) != child)
@@ -109,7 +109,7 @@ struct supervisor_state {
       return refusal("has no child \"" + child_name + "\"");
     if (!child->handle) {
       forget(child, {});
-      settle(); // Others may have waited for this one's turn.
+      proceed(); // Others may have waited for this one's turn.
       return caf::unit;
     }
     auto promise = self->make_response_promise();
@@ -118,12 +118,12 @@ struct supervisor_state {
     return promise;
   }
 
-  void announced() {
+  void child_announced() {
     auto child = find(caf::actor_cast<caf::actor_addr>(self->current_sender()));
     if (!child)
       return; // An earlier incarnation.
     child->starting = child->must_start = false;
-    settle();
+    proceed();
   }
 
   void forgive_all() {
@@ -144,7 +144,7 @@ struct supervisor_state {
     auto promise = self->make_response_promise();
     stoppers.push_back(promise);
     end({});
-    settle();
+    proceed();
     return promise;
   }
 
@@ -152,7 +152,7 @@ struct supervisor_state {
     if (!exit.reason)
       return; // An actor linked to this one is done: nothing to do with us.
     end(std::move(exit.reason));
-    settle();
+    proceed();
   }
 
   // -- what happens to children --
@@ -174,14 +174,15 @@ struct supervisor_state {
       if (ending || child->spec.restart == Restart::temporary)
         forget(child, down.reason);
     } else {
-      judge(child, down.reason, true);
+      handle_exit(child, down.reason, true);
     }
-    settle();
+    proceed();
   }
 
   /// Decides what becomes of a child that ended or, if not `started`, could not be
   /// started.
-  void judge(const std::shared_ptr<Child>& child, const caf::error& why, bool started) {
+  void handle_exit(const std::shared_ptr<Child>& child, const caf::error& why,
+                   bool started) {
     auto kind = exit_kind(why);
     if (kind != ExitKind::planned)
       child->last_error = exit_text(why);
@@ -203,7 +204,7 @@ struct supervisor_state {
     auto now = self->clock().now();
     note_exit(child.spec.name, why);
     if (!window->add(now)) {
-      give_up(child);
+      escalate(child);
       return false;
     }
     auto wait = dice->wait(child.streak.failed(now, config.reset_after));
@@ -226,7 +227,7 @@ struct supervisor_state {
       (*first)->to_be_stopped = (*first)->handle != nullptr;
   }
 
-  void give_up(const Child& child) {
+  void escalate(const Child& child) {
     auto text = "child \"" + child.spec.name + "\" of " + config.name + " failed; " +
                 std::to_string(window->count()) + " failures";
     if (config.period)
@@ -257,7 +258,7 @@ struct supervisor_state {
       child->to_be_stopped = true;
   }
 
-  void quit() {
+  void finish() {
     ended = true;
     for (auto& stopper : std::exchange(stoppers, {}))
       stopper.deliver(caf::unit);
@@ -268,12 +269,12 @@ struct supervisor_state {
 
   /// Goes on with what is to be stopped and, when all of that is down, to be started.
   /// Every handler ends here.
-  void settle() {
+  void proceed() {
     do {
       if (ended || stop_marked())
         return;
       if (ending) {
-        quit();
+        finish();
         return;
       }
     } while (!start_due());
@@ -338,12 +339,14 @@ struct supervisor_state {
       ++child->starts;
       return true;
     } catch (const std::exception& e) {
-      judge(child,
-            make_exit(ExitKind::lost, std::string("could not be started: ") + e.what()),
-            false);
+      handle_exit(
+        child,
+        make_exit(ExitKind::lost, std::string("could not be started: ") + e.what()),
+        false);
     } catch (...) {
-      judge(child, make_exit(ExitKind::lost, "could not be started: unknown exception"),
-            false);
+      handle_exit(child,
+                  make_exit(ExitKind::lost, "could not be started: unknown exception"),
+                  false);
     }
     return false;
   }
@@ -384,20 +387,20 @@ struct supervisor_state {
     constexpr milliseconds year =
       std::chrono::hours(24 * 365); // Far from what overflows.
     if (wait.count() > 0)
-      self->delayed_send(self, std::min(wait, year), alarm_over{++alarms});
+      self->delayed_send(self, std::min(wait, year), AlarmOver{++alarms});
     else
-      self->send(self, alarm_over{++alarms});
+      self->send(self, AlarmOver{++alarms});
     return alarms;
   }
 
-  void ring(std::uint64_t number) {
+  void alarm_rang(std::uint64_t number) {
     for (auto& child : table) {
       if (child->wait_alarm == number)
         child->wait_alarm = 0;
       if (child->kill_alarm == number)
         self->send_exit(child->handle, caf::exit_reason::kill);
     }
-    settle();
+    proceed();
   }
 
   caf::event_based_actor* self;
@@ -419,7 +422,7 @@ caf::actor spawn_supervisor(caf::actor_system& system, SupervisorConfig config) 
   // An argument, not a capture: CAF 0.17 binds a null reference for functions without
   // arguments.
   return system.spawn(
-    [](caf::stateful_actor<supervisor_state>* self, const SupervisorConfig& with) {
+    [](caf::stateful_actor<SupervisorState>* self, const SupervisorConfig& with) {
       return self->state.make_behavior(with);
     },
     std::move(config));

@@ -57,34 +57,34 @@ struct SupervisorConfig {
 /// start with the others if they are just being restarted. Answered with its ChildInfo;
 /// with an error if the name is taken, the supervisor is stopping, or a temporary child
 /// can't be started. A first start that fails is otherwise like any loss.
-struct start_child {
+struct StartChild {
   ChildSpec spec;
   bool must_start = false; ///< If its first start fails, it is forgotten instead.
 };
 
 /// From a child that announces.
-struct child_started {};
+struct ChildStarted {};
 
 /// Stops a child and forgets it. Answered when it is down; with an error if it is
 /// unknown.
-struct stop_child {
+struct StopChild {
   std::string name;
 };
 
 /// Sets the count of restarts and the back-off to zero. A wait that has begun goes on.
-struct forgive {};
+struct ForgiveFailures {};
 
 /// From now on so many restarts are allowed; those that have happened count.
-struct limit_restarts {
+struct LimitRestarts {
   int intensity = 5;
 };
 
 /// Answered with std::vector<ChildInfo>, in the order of their start.
-struct children {};
+struct ListChildren {};
 
 /// Stops all children in reverse order, answers, and quits. So does an exit message, with
 /// its reason.
-struct stop {};
+struct StopSupervisor {};
 
 /// Keeps children alive: when one ends that shall not, it starts it again and, as the
 /// strategy says, others with it (OTP's semantics). A name never has two live
@@ -105,10 +105,10 @@ caf::actor spawn_supervisor(caf::actor_system& system, SupervisorConfig config);
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::ChildInfo)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<fiber::ChildInfo>)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::start_child)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::child_started)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::stop_child)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::forgive)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::limit_restarts)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::children)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::stop)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartChild)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ChildStarted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StopChild)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ForgiveFailures)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LimitRestarts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ListChildren)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StopSupervisor)

@@ -19,18 +19,18 @@
 namespace fiber::actors {
 
 /// Tells a child of a SupervisedWorld to end with this reason.
-struct end_with {
+struct EndWith {
   caf::error reason;
 };
 /// Tells one to say that it has started.
-struct announce_to {
+struct AnnounceTo {
   caf::actor supervisor;
 };
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::end_with)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::announce_to)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndWith)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AnnounceTo)
 
 namespace fiber::actors {
 
@@ -116,7 +116,7 @@ public:
   }
 
   void announce(const std::string& name) {
-    caf::anon_send(chronicle->newest.at(name), announce_to{supervisors_.back()});
+    caf::anon_send(chronicle->newest.at(name), AnnounceTo{supervisors_.back()});
     run();
   }
 
@@ -158,14 +158,14 @@ public:
         answer->error = exit_text(e);
       };
       auto reply = self->request(supervisor, caf::infinite, message);
-      if constexpr (std::is_same_v<Message, start_child>)
+      if constexpr (std::is_same_v<Message, StartChild>)
         reply.then(
           [answer](ChildInfo& info) {
             ++answer->count;
             answer->info = std::move(info);
           },
           failed);
-      else if constexpr (std::is_same_v<Message, children>)
+      else if constexpr (std::is_same_v<Message, ListChildren>)
         reply.then(
           [answer](std::vector<ChildInfo>& list) {
             ++answer->count;
@@ -188,8 +188,7 @@ public:
 
   /// Ends the live incarnation of a child, but lets nobody know before run().
   void send_end(const std::string& name, ExitKind kind, std::string text = "broken") {
-    caf::anon_send(chronicle->newest.at(name),
-                   end_with{make_exit(kind, std::move(text))});
+    caf::anon_send(chronicle->newest.at(name), EndWith{make_exit(kind, std::move(text))});
   }
 
   void end(const std::string& name, ExitKind kind = ExitKind::lost,
@@ -241,8 +240,8 @@ private:
         if (!book->stubborn.contains(name))
           self->quit(exit.reason);
       });
-      return {[=](const end_with& how) { self->quit(how.reason); },
-              [=](const announce_to& to) { self->send(to.supervisor, child_started{}); }};
+      return {[=](const EndWith& how) { self->quit(how.reason); },
+              [=](const AnnounceTo& to) { self->send(to.supervisor, ChildStarted{}); }};
     };
     auto actor = system.spawn(behaviour, name);
     book->events.push_back("+" + name);

@@ -108,23 +108,23 @@ private:
       // tree.
       if (auto name = "n" + std::to_string(below(4));
           root_names_.insert(name).second || below(2))
-        answers_.push_back(world_.ask(root_, start_child{spec(name, 0)}));
+        answers_.push_back(world_.ask(root_, StartChild{spec(name, 0)}));
       break;
     case 7:
-      ask(stop_child{any});
+      ask(StopChild{any});
       break;
     case 8:
       world_.chronicle->failing_starts[any] = below(3);
       break;
     case 9:
-      ask(forgive{});
+      ask(ForgiveFailures{});
       break;
     case 10:
-      ask(children{});
+      ask(ListChildren{});
       break;
     case 11:
       if (below(6) == 0)
-        ask(stop{});
+        ask(StopSupervisor{});
       else if (below(6) == 0)
         caf::anon_send_exit(any_supervisor(), caf::exit_reason::user_shutdown);
       else if (below(6) == 0)
@@ -147,7 +147,7 @@ private:
 
   void finish() {
     world_.chronicle->failing_starts.clear();
-    answers_.push_back(world_.ask(root_, stop{}));
+    answers_.push_back(world_.ask(root_, StopSupervisor{}));
     // Stops may take a limit each, waits until some are forgotten; no more than this.
     for (int i = 0; i < 200; ++i)
       world_.advance(milliseconds(100));

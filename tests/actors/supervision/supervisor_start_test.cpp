@@ -45,7 +45,7 @@ TEST_F(AnnouncedStart, lets_the_next_one_start) {
     } else {
       EXPECT_EQ(announced("bc"), "~b -c ~c +b | +c");
     }
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
     EXPECT_EQ(world.events(), "-c ~c -b ~b -a ~a");
   }
 }
@@ -66,11 +66,11 @@ TEST_F(AnnouncedStart, that_fails_begins_again_from_the_first) {
 
 TEST_F(AnnouncedStart, that_never_came_is_the_end_of_a_child_that_must_start) {
   auto supervisor = world.supervisor({.children = {}});
-  EXPECT_TRUE(world.asked(supervisor, start_child{world.announcing("a"), true}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StartChild{world.announcing("a"), true}).ok());
   world.end("a");
   EXPECT_EQ(world.events(), "+a ~a");
   EXPECT_EQ(world.chronicle->forgotten.at("a"), "broken");
-  EXPECT_TRUE(world.asked(supervisor, start_child{world.announcing("a"), true}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StartChild{world.announcing("a"), true}).ok());
   world.announce("a");
   world.end("a"); // From now on like any.
   EXPECT_EQ(world.events(), "+a ~a +a");
@@ -84,18 +84,19 @@ TEST_F(AnnouncedStart, is_told_of_children_that_are_forgotten) {
   for (auto [name, restart] :
        {std::pair("t", Restart::temporary), std::pair("n", Restart::transient),
         std::pair("p", Restart::permanent)})
-    world.asked(supervisor, start_child{world.announcing(name, restart), true});
+    world.asked(supervisor, StartChild{world.announcing(name, restart), true});
   for (auto* name : {"t", "n", "p"})
     world.announce(name);
   world.end("t");
   world.end("n", ExitKind::planned, "done");
   world.end("p");
-  EXPECT_TRUE(world.asked(supervisor, stop_child{"p"}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StopChild{"p"}).ok());
   EXPECT_EQ(world.chronicle->forgotten,
             (std::map<std::string, std::string>{
               {"n", "done"}, {"p", "was asked to end"}, {"t", "broken"}}));
-  world.asked(supervisor, start_child{world.announcing("x")});
-  EXPECT_TRUE(world.asked(supervisor, stop{}).ok()); // Its own end tells of this one.
+  world.asked(supervisor, StartChild{world.announcing("x")});
+  EXPECT_TRUE(
+    world.asked(supervisor, StopSupervisor{}).ok()); // Its own end tells of this one.
   EXPECT_FALSE(world.chronicle->forgotten.contains("x"));
 }
 

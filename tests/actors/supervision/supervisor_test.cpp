@@ -21,9 +21,9 @@ protected:
 
 TEST_F(Supervisor, starts_its_children_in_order_and_stops_them_in_reverse) {
   auto supervisor = world.supervisor({.children = {world.child("a"), world.child("b")}});
-  EXPECT_TRUE(world.asked(supervisor, start_child{world.child("c")}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StartChild{world.child("c")}).ok());
   EXPECT_EQ(world.events(), "+a +b +c");
-  EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   EXPECT_EQ(world.events(), "-c ~c -b ~b -a ~a");
   ASSERT_TRUE(world.end_of(supervisor));
   EXPECT_FALSE(*world.end_of(supervisor)); // A normal end.
@@ -53,7 +53,7 @@ TEST_F(Supervisor, restarts_the_children_that_otp_would) {
     world.advance(60s);
     world.end(dies);
     EXPECT_EQ(world.events(), events);
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   }
 }
 
@@ -65,7 +65,7 @@ TEST_F(Supervisor, drops_temporary_children_that_it_stops_for_a_restart) {
   world.events();
   world.end("a");
   EXPECT_EQ(world.events(), "~a -c ~c -b ~b +a +c");
-  EXPECT_EQ(world.asked(supervisor, children{}).list.size(), 2u);
+  EXPECT_EQ(world.asked(supervisor, ListChildren{}).list.size(), 2u);
 }
 
 TEST_F(Supervisor, does_not_disturb_others_for_a_child_that_stays_down) {
@@ -79,8 +79,8 @@ TEST_F(Supervisor, does_not_disturb_others_for_a_child_that_stays_down) {
     world.end("b", ExitKind::planned);
     EXPECT_EQ(world.events(), "~a ~b");
     EXPECT_TRUE(
-      world.asked(supervisor, start_child{world.child("a")}).ok()); // The name is free.
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+      world.asked(supervisor, StartChild{world.child("a")}).ok()); // The name is free.
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   }
 }
 
@@ -117,8 +117,8 @@ TEST_F(Supervisor, judges_an_end_by_restart_type_and_kind) {
       EXPECT_EQ(world.living(), again && !gives_up ? "a" : "");
       EXPECT_EQ(world.is_alive(supervisor), !gives_up);
       if (!gives_up) {
-        EXPECT_EQ(world.asked(supervisor, children{}).list.size(), again ? 1u : 0u);
-        EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+        EXPECT_EQ(world.asked(supervisor, ListChildren{}).list.size(), again ? 1u : 0u);
+        EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
       }
     }
   }
@@ -146,7 +146,7 @@ TEST_F(Supervisor, treats_a_kill_as_a_loss) {
   auto supervisor = world.supervisor({.intensity = 1, .children = {world.child("a")}});
   caf::anon_send_exit(world.chronicle->newest["a"], caf::exit_reason::kill);
   world.run();
-  auto info = world.asked(supervisor, children{}).list.at(0);
+  auto info = world.asked(supervisor, ListChildren{}).list.at(0);
   EXPECT_TRUE(info.alive);
   EXPECT_EQ(info.restarts, 1);
   EXPECT_EQ(info.last_error, "was killed");
@@ -197,7 +197,7 @@ TEST_F(Supervisor, counts_until_forgiven_if_there_is_no_period) {
   auto supervisor = world.supervisor_of_three({.intensity = 1, .period = {}});
   world.end("a");
   world.advance(1h);
-  caf::anon_send(supervisor, forgive{});
+  caf::anon_send(supervisor, ForgiveFailures{});
   world.run();
   world.end("b");
   EXPECT_EQ(world.living(), "abc");
@@ -240,7 +240,7 @@ TEST_F(Supervisor, stops_the_tree_below_before_it_ends_itself) {
   auto root = world.supervisor(
     {.name = "root", .children = {world.child("a"), world.subtree(inner)}});
   world.events();
-  EXPECT_TRUE(world.asked(root, stop{}).ok());
+  EXPECT_TRUE(world.asked(root, StopSupervisor{}).ok());
   EXPECT_EQ(world.events(), "-y ~y -x ~x -a ~a");
 }
 
@@ -310,7 +310,7 @@ TEST_F(Supervisor, waits_as_its_seed_says) {
                                         .seed = seed,
                                         .children = {world.child("a")}});
     runs.push_back(waits(world, "a", 5));
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   }
   EXPECT_EQ(runs[0], runs[1]);
   EXPECT_NE(runs[0], runs[2]);
@@ -335,7 +335,7 @@ TEST_F(Supervisor, starts_the_back_off_anew_when_forgiven_or_after_a_blameless_e
   auto supervisor =
     world.supervisor_of_three({.intensity = 99, .backoff = {.first = 10ms, .jitter = 0}});
   EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
-  caf::anon_send(supervisor, forgive{});
+  caf::anon_send(supervisor, ForgiveFailures{});
   world.run();
   EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
   world.end("a", ExitKind::charged);
@@ -355,7 +355,7 @@ TEST_F(Supervisor, restarts_the_group_when_the_wait_of_the_failed_child_is_over)
     EXPECT_EQ(world.living(), strategy == Strategy::one_for_all ? "" : "a");
     world.advance(1ms);
     EXPECT_EQ(world.living(), "abc");
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   }
 }
 
@@ -364,7 +364,7 @@ TEST_F(Supervisor, restarts_the_group_when_the_wait_of_the_failed_child_is_over)
 TEST_F(Supervisor, kills_a_child_that_does_not_stop_in_its_time) {
   auto supervisor = world.supervisor_of_three({});
   world.chronicle->stubborn = {"b"};
-  auto answer = world.ask(supervisor, stop{});
+  auto answer = world.ask(supervisor, StopSupervisor{});
   world.run();
   EXPECT_EQ(world.events(), "-c ~c -b"); // "a" is not asked before "b" is down.
   world.advance(999ms);
@@ -378,7 +378,7 @@ TEST_F(Supervisor, kills_at_once_if_the_limit_is_zero) {
   auto supervisor =
     world.supervisor({.children = {world.child("a", Restart::permanent, 0ms)}});
   world.events();
-  EXPECT_TRUE(world.asked(supervisor, stop_child{"a"}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StopChild{"a"}).ok());
   EXPECT_EQ(world.events(), "~a");
 }
 
@@ -386,7 +386,7 @@ TEST_F(Supervisor, waits_for_ever_for_a_child_without_limit) {
   auto supervisor = world.supervisor(
     {.children = {world.child("a", Restart::permanent, ChildSpec::no_limit)}});
   world.chronicle->stubborn = {"a"};
-  auto answer = world.ask(supervisor, stop{});
+  auto answer = world.ask(supervisor, StopSupervisor{});
   world.run();
   EXPECT_FALSE(world.scheduler().has_pending_timeout());
   EXPECT_EQ(answer->count, 0);
@@ -405,7 +405,7 @@ TEST_F(Supervisor, does_not_kill_the_next_incarnation_for_an_old_limit) {
 TEST_F(Supervisor, stops_independent_children_all_at_once_if_told_so) {
   auto supervisor = world.supervisor_of_three({.stop_together = true});
   world.chronicle->stubborn = {"a", "b", "c"};
-  auto answer = world.ask(supervisor, stop{});
+  auto answer = world.ask(supervisor, StopSupervisor{});
   world.run();
   EXPECT_EQ(world.events(), "-c -b -a");
   world.advance(1s);
