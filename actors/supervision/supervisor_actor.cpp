@@ -17,7 +17,7 @@
 namespace fiber::actors {
 namespace {
 
-/// A wait or a stop limit is over.
+/// The wait before a restart, or a stop limit, is over.
 struct AlarmOver {
   std::uint64_t number;
 };
@@ -32,17 +32,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A child is up (it has a handle), or down and due to start, or about to be erased.
+/// A child is up (it has a handle), down and due to start, or about to be erased.
 struct Child {
   ChildSpec spec;
   caf::actor handle;            // Empty while it is down.
-  bool asked_to_end = false;    // An exit message is on its way to `handle`.
-  bool to_be_stopped = false;   // By the strategy, or since the supervisor ends.
-  bool starting = false;        // It is up and has not announced itself.
-  bool must_start = false;      // Its first start has not yet succeeded.
-  std::uint64_t wait_alarm = 0; // Down and waiting for this alarm; 0: for nothing.
-  std::uint64_t kill_alarm = 0;
-  std::vector<caf::response_promise> removals; // If any: gone for good once it is down.
+  bool asked_to_end = false;    // An exit message was sent to `handle`.
+  bool to_be_stopped = false;   // By the strategy, or because the supervisor ends.
+  bool starting = false;        // It is up, but has not announced its start.
+  bool must_start = false;      // It is forgotten if its first start fails.
+  std::uint64_t wait_alarm = 0; // The alarm that it waits for while down; 0: none.
+  std::uint64_t kill_alarm = 0; // The alarm at which it is killed; 0: none.
+  std::vector<caf::response_promise> removals; // If any, it is forgotten once down.
   FailureStreak streak;
   int starts = 0;
   std::string last_error;
@@ -53,7 +53,7 @@ struct SupervisorState {
 
   explicit SupervisorState(caf::event_based_actor* ptr) : self(ptr) {}
 
-  /// However the supervisor ends, it leaves nobody behind and no request unanswered.
+  /// However the supervisor ends, it kills its children and answers every request.
   ~SupervisorState() {
     for (auto& child : table) {
       caf::anon_send_exit(child->handle, caf::exit_reason::kill);
@@ -109,7 +109,7 @@ struct SupervisorState {
       return refusal("has no child \"" + child_name + "\"");
     if (!child->handle) {
       forget(child, {});
-      proceed(); // Others may have waited for this one's turn.
+      proceed(); // Later siblings may have waited for this one.
       return caf::unit;
     }
     auto promise = self->make_response_promise();
@@ -150,12 +150,12 @@ struct SupervisorState {
 
   void asked_to_end(caf::exit_msg& exit) {
     if (!exit.reason)
-      return; // An actor linked to this one is done: nothing to do with us.
+      return; // A linked actor ended normally.
     end(std::move(exit.reason));
     proceed();
   }
 
-  // -- what happens to children --
+  // -- ends of children --
 
   void child_down(const caf::down_msg& down) {
     auto child = find(down.source);
@@ -179,8 +179,7 @@ struct SupervisorState {
     proceed();
   }
 
-  /// Decides what becomes of a child that ended or, if not `started`, could not be
-  /// started.
+  /// Restarts or forgets a child that ended or, if not `started`, could not be started.
   void handle_exit(const std::shared_ptr<Child>& child, const caf::error& why,
                    bool started) {
     auto kind = exit_kind(why);
@@ -199,7 +198,8 @@ struct SupervisorState {
     stop_for_restart(child);
   }
 
-  /// Counts, and sets the wait before the next start. False if that was one too many.
+  /// Counts a failure and sets the wait before the next start. If that was one failure
+  /// too many, gives up and returns false.
   bool count_failure(Child& child, const std::string& why, bool started) {
     auto now = self->clock().now();
     note_exit(child.spec.name, why);
@@ -208,15 +208,15 @@ struct SupervisorState {
       return false;
     }
     auto wait = dice->wait(child.streak.failed(now, config.reset_after));
-    log().info("{}: child \"{}\" {}; starts again in {} ms", config.name, child.spec.name,
+    log().info("{}: child \"{}\" {}; restarts in {} ms", config.name, child.spec.name,
                why, wait.count());
     if (wait.count() > 0 ||
-        !started) // Others get their turn before it fails to start again.
+        !started) // Even a wait of 0 lets other messages through before the next start.
       child.wait_alarm = set_alarm(wait);
     return true;
   }
 
-  /// Marks those that the strategy restarts along with `failed`.
+  /// Marks the children that the strategy restarts along with `failed`.
   void stop_for_restart(const std::shared_ptr<Child>& failed) {
     if (config.strategy == Strategy::one_for_one)
       return;
@@ -267,8 +267,8 @@ struct SupervisorState {
 
   // -- stopping and starting --
 
-  /// Goes on with what is to be stopped and, when all of that is down, to be started.
-  /// Every handler ends here.
+  /// Stops the marked children and, when all of them are down, starts those that are due.
+  /// Every handler ends with this call.
   void proceed() {
     do {
       if (ended || stop_marked())
@@ -280,11 +280,11 @@ struct SupervisorState {
     } while (!start_due());
   }
 
-  /// Stops the marked children in reverse order. True while any of them is up.
+  /// Stops the marked children in reverse order; true while any of them is up.
   bool stop_marked() {
     bool any = false;
     auto again = !ending || is_restart_exit(reason) ||
-                 exit_kind(reason) == ExitKind::escalated; // By the one above.
+                 exit_kind(reason) == ExitKind::escalated; // By the supervisor above.
     for (auto i = table.rbegin(); i != table.rend(); ++i) {
       if (!(*i)->to_be_stopped)
         continue;
@@ -308,8 +308,8 @@ struct SupervisorState {
       child.kill_alarm = set_alarm(child.spec.stop_limit);
   }
 
-  /// Starts what is down and waits for nothing, in order. False if a start failed, which
-  /// may have left something to be stopped.
+  /// Starts the children that are down and wait for no alarm, in order. False if a start
+  /// failed, after which there may be children to stop.
   bool start_due() {
     auto waits = [](const auto& child) { return child->wait_alarm != 0; };
     if (config.strategy == Strategy::one_for_all && std::ranges::any_of(table, waits))
@@ -318,12 +318,12 @@ struct SupervisorState {
       if (!child->handle && !waits(child) && !start(std::shared_ptr(child)))
         return false;
       if ((waits(child) || child->starting) && config.strategy != Strategy::one_for_one)
-        return true; // What comes later needs this one.
+        return true; // Later siblings wait, except with one_for_one.
     }
     return true;
   }
 
-  /// A child that can't be started is judged like one that died at once.
+  /// Starts a child; one that can't be started counts as one that died at once.
   bool start(const std::shared_ptr<Child>& child) {
     try {
       auto handle = child->spec.start(self);
@@ -384,8 +384,7 @@ struct SupervisorState {
   }
 
   std::uint64_t set_alarm(milliseconds wait) {
-    constexpr milliseconds year =
-      std::chrono::hours(24 * 365); // Far from what overflows.
+    constexpr milliseconds year = std::chrono::hours(24 * 365); // Far below an overflow.
     if (wait.count() > 0)
       self->delayed_send(self, std::min(wait, year), AlarmOver{++alarms});
     else
@@ -411,8 +410,8 @@ struct SupervisorState {
   std::vector<std::string> recent_exits;
   std::vector<caf::response_promise> stoppers;
   std::uint64_t alarms = 0;
-  bool ending = false; // Nothing starts any more; `reason` is why.
-  bool ended = false;
+  bool ending = false; // No child starts any more; `reason` says why.
+  bool ended = false;  // It has quit.
   caf::error reason;
 };
 

@@ -22,7 +22,7 @@ namespace fiber::actors {
 struct EndWith {
   caf::error reason;
 };
-/// Tells one to say that it has started.
+/// Tells a child to announce that it has started.
 struct AnnounceTo {
   caf::actor supervisor;
 };
@@ -36,17 +36,17 @@ namespace fiber::actors {
 
 using std::chrono::milliseconds;
 
-/// What the children of a world have in common.
+/// The record of all children of a world, which they share.
 struct Chronicle {
   std::vector<std::string> events; ///< "+a" started, "-a" asked to end, "~a" down.
   std::map<std::string, caf::actor> newest;
   std::map<std::string, int> alive;
   std::map<std::string, int> starts;
   std::map<std::string, int>
-    failing_starts;               ///< The next so many starts of this child throw.
+    failing_starts;               ///< How many of the next starts of this child throw.
   std::set<std::string> stubborn; ///< These ignore that they are asked to end.
-  std::map<std::string, std::string> forgotten; ///< How these have ended for good.
-  int most_alive = 0;                           ///< Of any one name at a time.
+  std::map<std::string, std::string> forgotten; ///< Why these have ended for good.
+  int most_alive = 0; ///< Most live incarnations of one name at a time.
 };
 
 /// The answer to one request.
@@ -59,7 +59,7 @@ struct Answer {
   bool ok() const { return count == 1 && error.empty(); }
 };
 
-/// An actor system in which nothing moves, time included, outside run() and advance().
+/// An actor system in which no actor runs and no time passes outside run() and advance().
 class SupervisedWorld {
 public:
   SupervisedWorld() {
@@ -93,7 +93,7 @@ public:
     run();
   }
 
-  /// The specification of a child that writes to the chronicle.
+  /// Returns the specification of a child that writes to the chronicle.
   ChildSpec child(const std::string& name, Restart restart = Restart::permanent,
                   milliseconds limit = milliseconds(1000)) {
     return {.name = name,
@@ -105,7 +105,7 @@ public:
             .stop_limit = limit};
   }
 
-  /// The same for one that says when it has started: announce() makes it do so.
+  /// Returns the same for a child that announces its start when announce() tells it to.
   ChildSpec announcing(const std::string& name, Restart restart = Restart::permanent) {
     auto spec = child(name, restart);
     spec.announces = true;
@@ -139,7 +139,7 @@ public:
     return supervisors_.back();
   }
 
-  /// A supervisor of the permanent children a, b and c.
+  /// Starts a supervisor of the permanent children a, b and c.
   caf::actor supervisor_of_three(SupervisorConfig config) {
     config.children = {child("a"), child("b"), child("c")};
     auto result = supervisor(std::move(config));
@@ -186,7 +186,7 @@ public:
     return *answer;
   }
 
-  /// Ends the live incarnation of a child, but lets nobody know before run().
+  /// Ends the live incarnation of a child; no actor hears of it before run().
   void send_end(const std::string& name, ExitKind kind, std::string text = "broken") {
     caf::anon_send(chronicle->newest.at(name), EndWith{make_exit(kind, std::move(text))});
   }
@@ -197,7 +197,7 @@ public:
     run();
   }
 
-  /// Why a supervisor or child ended; nothing if it lives.
+  /// Returns why a supervisor or child ended; nothing if it lives.
   std::optional<caf::error> end_of(const caf::actor& actor) {
     auto result = std::make_shared<std::optional<caf::error>>();
     actor->attach_functor([=](const caf::error& reason) { *result = reason; });
@@ -206,7 +206,7 @@ public:
 
   bool is_alive(const caf::actor& actor) { return !end_of(actor); }
 
-  /// Events since the last call, with a space between.
+  /// Returns the events since the last call, separated by spaces.
   std::string events() {
     std::string result;
     for (auto& event : std::exchange(chronicle->events, {}))
@@ -214,7 +214,7 @@ public:
     return result;
   }
 
-  /// Names of what lives, in alphabetical order.
+  /// Returns the names of the live children in alphabetical order.
   std::string living() const {
     std::string result;
     for (const auto& [name, count] : chronicle->alive)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: starts that fail and events that come while another one is being dealt
-// with leave no child behind, start none twice, and answer each request once.
+// The promise: after failed starts, and events that come while another one is handled, no
+// child is left behind or started twice, and each request is answered once.
 
 #include <gtest/gtest.h>
 
@@ -159,7 +159,7 @@ TEST_F(SupervisorOverlap, a_name_is_taken_until_its_child_is_gone) {
   EXPECT_EQ(world.asked(supervisor, StopChild{"x"}).error, "crew has no child \"x\"");
 }
 
-// -- stop_child at a bad moment --
+// -- StopChild at a bad moment --
 
 TEST_F(SupervisorOverlap, a_stopped_child_is_not_restarted_and_does_not_count) {
   for (auto strategy :
@@ -315,7 +315,7 @@ TEST_F(SupervisorOverlap, news_of_a_stranger_are_ignored_while_a_child_is_down) 
   EXPECT_EQ(world.events(), "");
 }
 
-// -- start_child and stop at a bad moment --
+// -- StartChild and StopSupervisor at a bad moment --
 
 TEST_F(SupervisorOverlap, a_new_child_joins_a_group_that_is_being_restarted) {
   for (auto strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {

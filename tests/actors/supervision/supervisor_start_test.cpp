@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: where order counts a child starts when the one before it has; and a child
-// that never started is forgotten, not restarted.
+// The promise: where order counts, a child starts when the one before it has started; and
+// a child that must start and never did is forgotten, not restarted.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ protected:
                              .children = {world.announcing("a"), world.announcing("b"),
                                           world.announcing("c")}});
   }
-  /// What happens while these announce their start one after the other.
+  /// Returns the events while these announce their start one after the other.
   std::string announced(const std::string& names) {
     auto events = world.events();
     for (auto name : names) {
@@ -33,7 +33,7 @@ protected:
   SupervisedWorld world;
 };
 
-TEST_F(AnnouncedStart, lets_the_next_one_start) {
+TEST_F(AnnouncedStart, an_announced_start_lets_the_next_child_start) {
   for (auto strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {
     auto supervisor = supervisor_of_three(strategy);
     EXPECT_EQ(announced("abc"), "+a | +b | +c");
@@ -50,21 +50,21 @@ TEST_F(AnnouncedStart, lets_the_next_one_start) {
   }
 }
 
-TEST_F(AnnouncedStart, holds_up_nobody_where_each_is_on_its_own) {
+TEST_F(AnnouncedStart, an_open_start_holds_up_no_sibling_with_one_for_one) {
   auto supervisor = supervisor_of_three(Strategy::one_for_one);
   EXPECT_EQ(world.events(), "+a +b +c");
   world.end("b");
   EXPECT_EQ(world.events(), "~b +b");
 }
 
-TEST_F(AnnouncedStart, that_fails_begins_again_from_the_first) {
+TEST_F(AnnouncedStart, a_failed_start_begins_again_from_the_first_child) {
   auto supervisor = supervisor_of_three(Strategy::one_for_all);
   EXPECT_EQ(announced("a"), "+a | +b");
   world.end("b"); // It never said that it had started.
   EXPECT_EQ(announced("ab"), "~b -a ~a +a | +b | +c");
 }
 
-TEST_F(AnnouncedStart, that_never_came_is_the_end_of_a_child_that_must_start) {
+TEST_F(AnnouncedStart, a_child_that_must_start_is_forgotten_if_it_never_announced) {
   auto supervisor = world.supervisor({.children = {}});
   EXPECT_TRUE(world.asked(supervisor, StartChild{world.announcing("a"), true}).ok());
   world.end("a");
@@ -79,7 +79,7 @@ TEST_F(AnnouncedStart, that_never_came_is_the_end_of_a_child_that_must_start) {
   EXPECT_EQ(world.events(), "~a +a");
 }
 
-TEST_F(AnnouncedStart, is_told_of_children_that_are_forgotten) {
+TEST_F(AnnouncedStart, the_forgotten_hook_is_called_for_children_that_end_for_good) {
   auto supervisor = world.supervisor({.children = {}});
   for (auto [name, restart] :
        {std::pair("t", Restart::temporary), std::pair("n", Restart::transient),
