@@ -47,7 +47,7 @@ struct RingSettings {
                            std::function<void()> ended)>
     start_job;
   /// For so long a member that lost contact waits for the cause to be told.
-  std::chrono::milliseconds patience{10000};
+  std::chrono::milliseconds cause_timeout{10000};
   std::shared_ptr<Reply<std::shared_ptr<RingEnd>>> end =
     std::make_shared<Reply<std::shared_ptr<RingEnd>>>();
 };

@@ -25,7 +25,7 @@ RingRequest read_ring_request(const Payload& body) {
   return request;
 }
 
-RingBoard::Replies RingBoard::asked(const Asker& who, RingRequest request) {
+RingBoard::Replies RingBoard::handle(const Asker& who, RingRequest request) {
   Replies replies;
   switch (request.op) {
   case RingOp::set: {
@@ -87,7 +87,7 @@ public:
       try {
         auto request = read_ring_request(ask.body);
         std::lock_guard lock(mutex_);
-        return reply(board_.asked(ask.who, std::move(request)));
+        return reply(board_.handle(ask.who, std::move(request)));
       } catch (const Error& error) {
         return reply({{ask.who, Answer::refused, {}, error.what()}});
       }

@@ -46,7 +46,7 @@ public:
 
   explicit RingBoard(std::size_t members) : members_(members) {}
 
-  Replies asked(const Asker& who, RingRequest request);
+  Replies handle(const Asker& who, RingRequest request);
   Replies cancel(const Asker& who);
   /// That process asks no more.
   void gone(std::uint64_t process);

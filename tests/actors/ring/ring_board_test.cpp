@@ -31,13 +31,13 @@ class RingBoardTest : public testing::Test {
 protected:
   RingBoard::Replies set(const Asker& who, const std::string& key,
                          std::string_view value) {
-    return board_.asked(who, {RingOp::set, key, payload(value)});
+    return board_.handle(who, {RingOp::set, key, payload(value)});
   }
   RingBoard::Replies get(const Asker& who, const std::string& key) {
-    return board_.asked(who, {RingOp::get, key, {}});
+    return board_.handle(who, {RingOp::get, key, {}});
   }
   RingBoard::Replies leave(const Asker& who) {
-    return board_.asked(who, {RingOp::leave, {}, {}});
+    return board_.handle(who, {RingOp::leave, {}, {}});
   }
 
   RingBoard board_{3};
