@@ -18,12 +18,11 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds session_end_grace{
-  2};                                           ///< SIGTERM to SIGKILL, with the session.
-constexpr std::chrono::seconds cancel_grace{2}; ///< As a pool has it.
+constexpr std::chrono::seconds session_end_grace{2}; ///< SIGTERM to SIGKILL.
+constexpr std::chrono::seconds cancel_grace{2};      ///< The same as a pool's.
 constexpr std::uint64_t only_call = 1, only_seq = 1;
 
-/// As a part of names that every engine takes.
+/// Returns the name with only the characters that every engine allows in names.
 std::string plain_name(std::string name) {
   constexpr std::size_t longest = 40;
   name.resize(std::min(name.size(), longest));
@@ -39,7 +38,7 @@ struct ProcessState {
   static constexpr const char* name = "fiber.process";
 
   explicit ProcessState(caf::event_based_actor* self) : self(self) {}
-  /// An end that nobody planned must not leave anybody waiting, nor a job behind.
+  /// Even an unplanned end answers every caller and leaves no job behind.
   ~ProcessState() {
     if (node)
       caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
@@ -72,8 +71,8 @@ struct ProcessState {
           node_up(*early_pid);
       },
       [this](const NodeUp& message) {
-        // A job may dial back before its engine has answered. What the process leaves,
-        // its errors and its trace, names the job: so it waits for that.
+        // A job may dial back before its engine has answered. The task waits for the
+        // answer, since errors and the trace name the job.
         if (job.empty())
           early_pid = message.pid;
         else
@@ -115,7 +114,7 @@ struct ProcessState {
     flush(frame);
   }
 
-  /// What is large travels behind the frame instead of in it.
+  /// Appends a message and its bytes to the frame; large bytes become the frame's body.
   template <class Message>
   void append(NodeFrame& frame, const Message& message, const Payload& bytes) {
     Writer writer(frame.head);
@@ -158,8 +157,8 @@ struct ProcessState {
     }
   }
 
-  /// The job stays until its result is here: what it had sent could be lost with the
-  /// connection that its end closes.
+  /// Lets the job exit. It stays until its result is here, because the end of its
+  /// connection could lose messages.
   void retire() {
     NodeFrame frame;
     Writer writer(frame.head);
@@ -167,7 +166,7 @@ struct ProcessState {
     flush(frame);
   }
 
-  /// Once.
+  /// Delivers the outcome of the task, unless one was delivered before.
   void deliver_outcome(detail::RawOutcome outcome) {
     auto& sink = settings.task->call->sink;
     if (!sink || std::exchange(delivered, true))
@@ -185,7 +184,7 @@ struct ProcessState {
     if (!running)
       return end({});
     stop_task();
-    if (!settings.nested) // What runs on a thread of this process can't be ended.
+    if (!settings.nested) // A task on a thread of this process can't be killed.
       self->delayed_send(self, cancel_grace, EndProcess{});
   }
 
@@ -225,7 +224,7 @@ struct ProcessState {
       conclude(lost);
       return;
     }
-    // Its output will go where nobody reads it: here is the last chance.
+    // No later event will bring the job's output, so asks for it now.
     auto known = std::make_shared<NodeLost>(std::move(lost));
     self->request(settings.backend, caf::infinite, AskOutput{job})
       .then(
@@ -251,8 +250,8 @@ struct ProcessState {
     self->quit();
   }
 
-  /// One that a signal ended on its way has that to tell. The signal by which we end what
-  /// we have given up says nothing.
+  /// Returns whether the job was never up. A job that a signal ended before counts as
+  /// run, to report the signal, unless the driver had given it up and killed it.
   bool never_ran(const NodeLost& lost) const {
     auto given_up = lost.cause != LossCause::ended;
     return !up && !end_signal && (given_up || lost.exit_code.value_or(0) >= 0);
@@ -260,7 +259,7 @@ struct ProcessState {
 
   int exit_code(const NodeLost& lost) const {
     auto known = lost.exit_code;
-    constexpr int signals = 128; // Some engines tell signal N by the code 128 + N.
+    constexpr int signals = 128; // Some engines report signal N as the code 128 + N.
     if (returned_code && *returned_code > signals && known == signals - *returned_code)
       known = returned_code;
     return known           ? *known
@@ -289,7 +288,7 @@ struct ProcessState {
                  std::move(last)));
   }
 
-  /// The actor of the job ended without a word.
+  /// The actor of the job has ended without a report.
   void job_actor_down() {
     node = nullptr;
     auto error =
@@ -298,7 +297,7 @@ struct ProcessState {
     self->quit();
   }
 
-  /// Whoever waits goes on.
+  /// Reports the end to every caller, once.
   void finish(ProcessEnd how, const std::exception_ptr& no_result) {
     if (!settings.task || std::exchange(ended, true))
       return;
@@ -314,10 +313,11 @@ struct ProcessState {
   caf::event_based_actor* self;
   ProcessSettings settings;
   caf::actor node;
-  std::string job;                  ///< The engine's name; empty before there is one.
-  std::optional<int> early_pid;     ///< This pid, before the engine has answered.
-  std::optional<int> end_signal;    ///< To end, by this signal.
-  std::optional<int> returned_code; ///< What its function says that it is to exit with.
+  std::string job; ///< The engine's name of the job; empty before there is one.
+  std::optional<int>
+    early_pid; ///< The pid of a job that was up before its engine had answered.
+  std::optional<int> end_signal;    ///< The signal by which it was asked to end.
+  std::optional<int> returned_code; ///< The exit code that its function returned.
   bool up = false, running = false, answered = false, delivered = false,
        session_ending = false, ///< The session ends.
     ended = false;

@@ -16,19 +16,22 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds reset_after{10}; ///< Who lived for so long starts afresh.
+constexpr std::chrono::seconds reset_after{10}; ///< A longer life resets the back-off.
 
-/// To itself.
+// Messages of the ring to itself.
+
+/// The task of a member has ended.
 struct MemberOutcome {
   int attempt = 0;
   std::size_t rank = 0;
   detail::RawOutcome outcome;
 };
-/// Its job is no more.
+/// The job of a member has ended.
 struct MemberEnded {
   int attempt = 0;
   std::size_t rank = 0;
 };
+/// The time to wait for the cause of a lost contact is over.
 struct GiveUpWaiting {
   int attempt = 0;
 };
@@ -65,7 +68,7 @@ struct RingState {
   using Fate = RingAttempt::Fate;
 
   explicit RingState(caf::event_based_actor* self) : self(self) {}
-  /// However it ends, nobody waits on, and no job goes on.
+  /// However the ring ends, it answers every caller and ends its jobs.
   ~RingState() {
     for (auto& job : jobs)
       if (job)
@@ -112,7 +115,7 @@ struct RingState {
     jobs.assign(settings.size, nullptr);
     try {
       board = open_ring_board(settings.objects, settings.size);
-    } catch (const Closed&) { // Our own end is on its way.
+    } catch (const Closed&) { // The session is ending.
       fail(std::current_exception());
       return self->quit();
     }
@@ -138,7 +141,7 @@ struct RingState {
     act_on_fate();
   }
 
-  /// Once an attempt's fate is known the jobs end, one way or the other.
+  /// Reports the results, or ends all jobs, once the attempt's fate is known.
   void act_on_fate() {
     if (fate_handled || attempt->fate() == Fate::open)
       return;
@@ -163,11 +166,11 @@ struct RingState {
       return self->quit();
     if (fate_handled)
       return finish_attempt();
-    attempt->give_up_waiting(); // Nobody is left to tell.
+    attempt->give_up_waiting(); // No job is left that could tell the cause.
     act_on_fate();
   }
 
-  /// All jobs have ended, and why is known.
+  /// All jobs have ended and the fate is known: ends the ring or starts the next attempt.
   void finish_attempt() {
     board = nullptr;
     if (attempt->fate() == Fate::done)
@@ -184,9 +187,9 @@ struct RingState {
       return self->quit();
     }
     if (most < 0)
-      losses.clear(); // Nobody will ask for them.
+      losses.clear(); // Without a limit they are never reported.
     auto wait = dice.wait(streak.failed(Clock::now(), reset_after));
-    log().warn("{} lost rank {} and starts again", settings.name, attempt->rank());
+    log().warn("{} lost rank {} and restarts", settings.name, attempt->rank());
     self->delayed_send(self, wait, StartAttempt{});
   }
 
@@ -199,13 +202,13 @@ struct RingState {
 
   caf::event_based_actor* self;
   RingSettings settings;
-  int attempt_number = 0; ///< Of the attempt, from 1.
+  int attempt_number = 0; ///< Counts from 1.
   std::optional<RingAttempt> attempt;
-  std::shared_ptr<ObjectHandle> board; ///< Of the attempt.
+  std::shared_ptr<ObjectHandle> board; ///< Board of the current attempt.
   std::vector<caf::actor> jobs;        ///< By rank; null: it has ended.
   std::size_t running = 0;             ///< Jobs that have not ended.
-  bool waiting_for_cause = false;      ///< Somebody waits for a cause.
-  bool fate_handled = false;           ///< The attempt's fate is known, and was acted on.
+  bool waiting_for_cause = false;      ///< A GiveUpWaiting is pending.
+  bool fate_handled = false;           ///< The attempt's fate is known and was acted on.
   bool session_ending = false;         ///< The session ends.
   std::vector<RingLoss> losses;
   FailureStreak streak;

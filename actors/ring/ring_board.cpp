@@ -75,7 +75,7 @@ std::vector<Asker> RingBoard::waiting() const {
 
 namespace {
 
-/// No actor: whoever brings a request does the little that there is to do.
+/// The board as an object. Not an actor: the thread that brings a request handles it.
 class RingHome final : public ObjectHome {
 public:
   RingHome(std::weak_ptr<ObjectSpace> space, std::size_t members)
@@ -117,7 +117,7 @@ public:
   }
 
 private:
-  /// Under the lock, as the answers of one member must keep their order.
+  /// Requires the lock, since the answers to one member must keep their order.
   void reply(const RingBoard::Replies& replies) {
     auto space = space_.lock();
     if (!space)
