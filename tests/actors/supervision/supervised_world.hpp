@@ -50,7 +50,7 @@ struct Chronicle {
 };
 
 /// The answer to one request.
-struct Answer {
+struct Response {
   int count = 0;
   std::string error;
   std::optional<ChildInfo> info;
@@ -149,8 +149,8 @@ public:
 
   /// Sends a request; the answer appears as the world runs.
   template <class Message>
-  std::shared_ptr<Answer> ask(const caf::actor& supervisor, Message message) {
-    auto answer = std::make_shared<Answer>();
+  std::shared_ptr<Response> ask(const caf::actor& supervisor, Message message) {
+    auto answer = std::make_shared<Response>();
     // With an argument: CAF 0.17 binds a null reference for functions without.
     auto requester = [=](caf::event_based_actor* self, const Message& message) {
       auto failed = [answer](caf::error& e) {
@@ -180,7 +180,7 @@ public:
   }
 
   template <class Message>
-  Answer asked(const caf::actor& supervisor, Message message) {
+  Response asked(const caf::actor& supervisor, Message message) {
     auto answer = ask(supervisor, std::move(message));
     run();
     return *answer;

@@ -164,7 +164,7 @@ private:
   caf::actor root_;
   std::vector<std::string> children_, supervisors_;
   std::set<std::string> root_names_;
-  std::vector<std::shared_ptr<Answer>> answers_;
+  std::vector<std::shared_ptr<Response>> answers_;
   std::size_t kills_ = 0;
 };
 
