@@ -29,7 +29,7 @@ class ManagedObjects final : public ObjectHome,
                              public std::enable_shared_from_this<ManagedObjects> {
 public:
   /// `again`: hosts may be replaced.
-  ManagedObjects(std::shared_ptr<ObjectSpace> space, bool again);
+  ManagedObjects(std::shared_ptr<ObjectSpace> space, bool restartable);
 
   /// Who is told of each host. Called by any thread, which it must not hold up.
   struct Watcher {
@@ -57,7 +57,7 @@ public:
   /// Asks the host to end; what is asked from now on waits for the next one. So do calls
   /// that have not begun there if `again`, else they are told `why`. False if there is
   /// none to ask.
-  bool stop(const std::exception_ptr& why, bool again);
+  bool stop(const std::exception_ptr& why, bool restarting);
   /// There will be no host any more: from now on each call is told `why` as it is.
   void give_up(const std::exception_ptr& why);
   /// Everything is answered `closed` from now on. Asks the host to end; `asked` is called
@@ -95,24 +95,24 @@ private:
     std::uint64_t request = 0;
     std::uint64_t host = 0; ///< Which one, counted.
     Turn turn = 0;
-    std::optional<ObjectAsk> again = {}; ///< What may run once more.
+    std::optional<ObjectAsk> retry = {}; ///< What may run once more.
   };
   struct Lost {
     Asker who;
-    std::optional<ObjectAsk> again = {};
+    std::optional<ObjectAsk> retry = {};
   };
 
   /// Now that there is a host for it.
   void handle(Turn turn, ObjectAsk ask);
   void create(Turn turn, const Asker& who, const Payload& body, detail::KeptObjects kept);
   void pass_on(Turn turn, ObjectAsk ask);
-  void answered(const Asker& who, std::uint64_t request, ObjectAnswer answer);
+  void host_answered(const Asker& who, std::uint64_t request, ObjectAnswer answer);
   /// From now on it is not passed on. Nothing if its process is gone.
-  std::optional<PassedOn> settled(const Asker& who);
+  std::optional<PassedOn> take_passed_on(const Asker& who);
   /// Its host is gone, or has given it back.
-  void unanswered(const Asker& who, PassedOn&& passed, ObjectAnswer answer);
+  void host_left_unanswered(const Asker& who, PassedOn&& passed, ObjectAnswer answer);
   /// As it was asked, if that can be read.
-  std::optional<ObjectAsk> given_back(const Asker& who, ObjectAnswer answer) const;
+  std::optional<ObjectAsk> ask_given_back(const Asker& who, ObjectAnswer answer) const;
   bool is_from_host_locked(const Asker& who) const;
   void forget_recipe(std::uint64_t number);
   void cancel(const Asker& who);
@@ -123,7 +123,7 @@ private:
   void remake(bool first);
   void remade(std::uint64_t host, const ObjectAnswer& answer);
   void restore();
-  void open_up();
+  void release_waiting();
   void lose_host(const std::exception_ptr& why, bool last);
   void answer_lost(const Asker& who);
   std::shared_ptr<ObjectHandle> host() const;
@@ -142,19 +142,19 @@ private:
   }
 
   const std::shared_ptr<ObjectSpace> space_;
-  const bool again_;
+  const bool restartable_;
   mutable std::mutex mutex_;
   Watcher watcher_;
-  std::uint64_t watchers_ = 0; ///< That there have been.
+  std::uint64_t watcher_count_ = 0; ///< That there have been.
   State state_ = State::waiting;
-  bool stops_to_start_ = false;
+  bool restarting_ = false;
   std::uint64_t control_ = 0;
-  std::uint64_t hosts_ = 0; ///< That there have been.
+  std::uint64_t host_count_ = 0; ///< That there have been.
   std::shared_ptr<ObjectHandle> host_;
   std::map<std::uint64_t, Recipe> recipes_; ///< By number, as they were made.
   std::size_t to_remake_ = 0;
   AnyCallable restore_;
-  Turn turns_ = 0; ///< That there have been.
+  Turn last_turn_ = 0; ///< That there have been.
   std::map<Turn, Waiting> waiting_;
   std::map<Asker, PassedOn> passed_on_;
   std::map<Turn, Lost> lost_; ///< Whose host was lost, we don't know how yet.

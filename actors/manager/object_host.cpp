@@ -16,7 +16,8 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::size_t at_a_time = 16; ///< Calls on one object before others' turn.
+constexpr std::size_t max_calls_per_turn =
+  16; ///< Calls on one object before others' turn.
 
 /// Whose call runs on this thread.
 thread_local ObjectHost* current_host = nullptr;
@@ -53,7 +54,7 @@ void ObjectHost::asked(ObjectAsk ask) {
   if (is_stop_at_once(ask.body)) {
     Request request{ask.who, std::move(ask.body), {}};
     Strand none(0);
-    obey(none, request);
+    execute(none, request);
   } else if (!enqueue(ask))
     give_back(ask.who, std::move(ask.body), std::move(ask.kept));
 }
@@ -86,12 +87,12 @@ void ObjectHost::cancel(const Asker& who) {
     std::lock_guard lock(mutex_);
     for (auto& [number, strand] : strands_) {
       auto& requests = strand->requests;
-      auto at = std::find_if(requests.begin(), requests.end(),
-                             [&](auto& request) { return request.who == who; });
-      if (at == requests.end())
+      auto found_at = std::find_if(requests.begin(), requests.end(),
+                                   [&](auto& request) { return request.who == who; });
+      if (found_at == requests.end())
         continue;
-      found = std::move(*at);
-      requests.erase(at);
+      found = std::move(*found_at);
+      requests.erase(found_at);
       break;
     }
   }
@@ -107,10 +108,10 @@ void ObjectHost::stop() {
     for (auto& [number, strand] : strands_)
       for (auto& request : std::exchange(strand->requests, {}))
         last.push_back(std::move(request));
-    for (auto* waiter : idle_)
+    for (auto* waiter : idle_threads_)
       waiter->wake();
-    if (stopped_)
-      stopped_->wake();
+    if (runner_)
+      runner_->wake();
   }
   for (auto& request : last)
     give_back(request.who, std::move(request.body), std::move(request.kept));
@@ -145,7 +146,7 @@ std::vector<ObjectHost::StrandPtr> ObjectHost::take_idle_locked() {
 
 void ObjectHost::destroy(const std::vector<StrandPtr>& strands) {
   for (auto& strand : strands) {
-    if (planned_ && strand->object)
+    if (told_to_stop_ && strand->object)
       try {
         strand->object->stopping();
       } catch (const std::exception& error) {
@@ -162,16 +163,16 @@ void ObjectHost::destroy(const std::vector<StrandPtr>& strands) {
 void ObjectHost::run() {
   {
     std::lock_guard lock(mutex_);
-    stopped_ = std::make_unique<wire::Waiter>();
+    runner_ = std::make_unique<wire::Waiter>();
     if (!ready_.empty())
       wake_locked();
   }
   auto over = [this] {
     std::lock_guard lock(mutex_);
-    return stopping_ && running_ == 0;
+    return stopping_ && thread_count_ == 0;
   };
   while (!over())
-    stopped_->wait();
+    runner_->wait();
   std::unique_lock lock(mutex_);
   auto last = take_idle_locked();
   lock.unlock();
@@ -181,34 +182,34 @@ void ObjectHost::run() {
 /// Threads start when there is something to do for them, and end when there are more than
 /// needed: those whose call waited had others in their place.
 void ObjectHost::wake_locked() {
-  if (!idle_.empty()) {
-    idle_.back()->wake();
-    idle_.pop_back();
+  if (!idle_threads_.empty()) {
+    idle_threads_.back()->wake();
+    idle_threads_.pop_back();
     return;
   }
-  if (!stopped_ || running_ >= threads_ + paused_)
+  if (!runner_ || thread_count_ >= threads_ + paused_)
     return;
-  ++running_;
+  ++thread_count_;
   std::thread([self = shared_from_this()] { self->work(); }).detach();
 }
 
 void ObjectHost::work() {
   CrashHandlerStack for_crashes;
   std::unique_lock lock(mutex_);
-  while (!stopping_ && running_ <= threads_ + paused_) {
+  while (!stopping_ && thread_count_ <= threads_ + paused_) {
     if (step_locked(lock))
       continue;
     wire::Waiter waiter(leadership_);
-    idle_.push_back(&waiter);
+    idle_threads_.push_back(&waiter);
     lock.unlock();
     waiter.wait();
     lock.lock();
-    std::erase(idle_, &waiter); // It may be one that stop() has woken.
+    std::erase(idle_threads_, &waiter); // It may be one that stop() has woken.
   }
-  --running_;
+  --thread_count_;
   if (!ready_.empty() && !stopping_)
     wake_locked();
-  stopped_->wake();
+  runner_->wake();
 }
 
 bool ObjectHost::step() {
@@ -259,7 +260,7 @@ void ObjectHost::pause(bool begins) {
 
 void ObjectHost::run_strand(Strand& strand) {
   auto* outer = std::exchange(current_host, this);
-  for (std::size_t i = 0; i < at_a_time; ++i) {
+  for (std::size_t i = 0; i < max_calls_per_turn; ++i) {
     Request request;
     {
       std::lock_guard lock(mutex_);
@@ -268,12 +269,12 @@ void ObjectHost::run_strand(Strand& strand) {
       request = std::move(strand.requests.front());
       strand.requests.pop_front();
     }
-    obey(strand, request);
+    execute(strand, request);
   }
   current_host = outer;
 }
 
-void ObjectHost::obey(Strand& strand, Request& request) {
+void ObjectHost::execute(Strand& strand, Request& request) {
   try {
     Reader reader(request.body.bytes());
     reader.get<std::uint64_t>(); // The number of its strand.
@@ -304,7 +305,7 @@ void ObjectHost::obey(Strand& strand, Request& request) {
     }
     case detail::ObjectOp::stop: {
       std::unique_lock lock(mutex_);
-      planned_ = true;
+      told_to_stop_ = true;
       lock.unlock();
       stop();
     }
@@ -319,11 +320,11 @@ void ObjectHost::obey(Strand& strand, Request& request) {
 }
 
 void ObjectHost::create(Strand& strand, Reader& reader, const Request& request,
-                        bool again) {
+                        bool remade) {
   auto make =
     reinterpret_cast<detail::MakeObject>(const_cast<void*>(detail::unpack_code(reader)));
   auto object = make(reader);
-  if (again)
+  if (remade)
     object->restarted();
   {
     std::lock_guard lock(mutex_);

@@ -82,8 +82,8 @@ private:
   void give_back(const Asker& who, Payload body, detail::KeptObjects kept);
   bool step_locked(std::unique_lock<std::mutex>& lock);
   void run_strand(Strand& strand);
-  void obey(Strand& strand, Request& request);
-  void create(Strand& strand, Reader& reader, const Request& request, bool again);
+  void execute(Strand& strand, Request& request);
+  void create(Strand& strand, Reader& reader, const Request& request, bool remade);
   void call(Strand& strand, Reader& reader, const Request& request);
   void reply(const Asker& who, ObjectAnswer answer, Haste haste = Haste::now);
   void fail(const Asker& who);
@@ -102,12 +102,12 @@ private:
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, StrandPtr> strands_;
   std::deque<StrandPtr> ready_;
-  std::vector<wire::Waiter*> idle_;
-  std::size_t running_ = 0; ///< Threads.
+  std::vector<wire::Waiter*> idle_threads_;
+  std::size_t thread_count_ = 0; ///< Threads.
   std::size_t paused_ = 0;
   bool stopping_ = false;
-  bool planned_ = false;                  ///< It was told to stop.
-  std::unique_ptr<wire::Waiter> stopped_; ///< Who is in run().
+  bool told_to_stop_ = false;            ///< It was told to stop.
+  std::unique_ptr<wire::Waiter> runner_; ///< Who is in run().
   KeptAnswers answers_;
 };
 
