@@ -7,14 +7,14 @@
 #include "base/failure.hpp"
 #include "fiber/error.hpp"
 
-// What becomes of objects when hosts come and go.
+// How objects are remade when a host comes, and how calls end when it is lost.
 
 namespace fiber::actors {
 namespace {
 
 using detail::ObjectOp;
 
-/// Of all objects of a host: see ObjectOp::stop.
+/// Returns the request to stop a host with all its objects; see ObjectOp::stop.
 Payload stop_request(bool at_once) {
   Bytes bytes;
   Writer writer(bytes);
@@ -24,7 +24,7 @@ Payload stop_request(bool at_once) {
   return Payload(std::move(bytes));
 }
 
-/// As the callers of its objects are told of it.
+/// Returns the error that callers of a lost host's objects get.
 std::exception_ptr as_lost_call(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
@@ -110,7 +110,7 @@ void ManagedObjects::restore() {
     host = host_count_;
     if (host > 1)
       restore = restore_;
-    to_remake_ = 1; // By the callable.
+    to_remake_ = 1; // The restore callable has to answer.
   }
   if (!restore)
     return release_waiting();
@@ -126,7 +126,7 @@ void ManagedObjects::restore() {
            });
 }
 
-/// Passes on what waits. What comes meanwhile stands behind it.
+/// Passes on the waiting calls. Calls that come meanwhile queue behind them.
 void ManagedObjects::release_waiting() {
   for (;;) {
     std::map<Turn, Waiting>::node_type first;
@@ -217,7 +217,7 @@ void ManagedObjects::end(std::function<void()> asked) {
            [asked = std::move(asked)](std::uint64_t, const auto&) { asked(); });
 }
 
-// -- who is told --
+// -- the watcher --
 
 std::uint64_t ManagedObjects::watch(Watcher watcher) {
   std::lock_guard lock(mutex_);

@@ -79,7 +79,7 @@ void ManagedObjects::set_restore(AnyCallable restore) {
   std::swap(restore_, restore);
 }
 
-// -- what is asked --
+// -- requests --
 
 void ManagedObjects::asked(ObjectAsk ask) {
   if (ask.what == AskKind::cancel)
@@ -142,7 +142,7 @@ void ManagedObjects::freed(std::uint64_t number) {
     if (number == control_ || state_ == State::lost || state_ == State::ended)
       return;
     turn = ++last_turn_;
-    if (state_ != State::up) { // Behind the calls that wait.
+    if (state_ != State::up) { // Queues behind the waiting calls.
       waiting_[turn].ask = std::move(destruction);
       return;
     }
@@ -151,7 +151,7 @@ void ManagedObjects::freed(std::uint64_t number) {
 }
 
 void ManagedObjects::gone(std::uint64_t process) {
-  std::vector<ObjectAsk> asks; // The ends of handles send messages.
+  std::vector<ObjectAsk> asks; // Dropped without the lock, as handles send messages.
   std::vector<detail::KeptObjects> last;
   auto drop = [&](std::optional<ObjectAsk> ask) {
     if (ask)
@@ -225,7 +225,8 @@ void ManagedObjects::handle(Turn turn, ObjectAsk ask) {
 }
 
 void ManagedObjects::forget_recipe(std::uint64_t number) {
-  decltype(recipes_)::node_type last; // The ends of handles send messages.
+  decltype(recipes_)::node_type
+    last; // Dropped without the lock, as handles send messages.
   std::lock_guard lock(mutex_);
   last = recipes_.extract(number);
 }
@@ -250,7 +251,7 @@ void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
   ask_host(
     to, recipe, std::move(kept),
     [self = shared_from_this(), who, handle](std::uint64_t request, ObjectAnswer answer) {
-      if (answer.what == Answer::unbegun) // It will be asked for as another one.
+      if (answer.what == Answer::unbegun) // The retry creates a new object.
         self->forget_recipe(handle->held_id().number);
       if (answer.what != Answer::done)
         return self->host_answered(who, request, std::move(answer));
@@ -269,7 +270,7 @@ void ManagedObjects::pass_on(Turn turn, ObjectAsk ask) {
   std::uint64_t host = 0;
   {
     std::lock_guard lock(mutex_);
-    if (state_ == State::waiting) { // The host was lost just now.
+    if (state_ == State::waiting) { // The host was lost meanwhile.
       waiting_[turn].ask = std::move(ask);
       return;
     }
@@ -341,11 +342,11 @@ void ManagedObjects::host_left_unanswered(const Asker& who, PassedOn&& passed,
   std::unique_lock lock(mutex_);
   auto state = state_;
   auto now = host == host_count_ && (state == State::up || state == State::restoring);
-  if (begun && now) { // How it was lost is not known yet.
+  if (begun && now) { // The reason of the loss is not known yet.
     lost_[turn] = {who, std::move(retry)};
     return;
   }
-  // Who asks from there would hold up the end that this waits for.
+  // A caller in the host itself must not wait: it would block the end of the host.
   auto refused =
     !begun && (is_from_host_locked(who) || (state == State::stopping && !restarting_));
   auto over = state == State::lost || state == State::ended;

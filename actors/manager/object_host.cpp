@@ -16,13 +16,14 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::size_t max_calls_per_turn =
-  16; ///< Calls on one object before others' turn.
+/// Calls on one object before other objects get their turn.
+constexpr std::size_t max_calls_per_turn = 16;
 
-/// Whose call runs on this thread.
+/// The host whose call runs on this thread.
 thread_local ObjectHost* current_host = nullptr;
 
-/// Not in its turn, for which a call that runs would have to end.
+/// Returns whether this request stops the host at once, without waiting for its turn,
+/// which would come only after the running call.
 bool is_stop_at_once(const Payload& request) {
   Reader reader(request.bytes());
   reader.get<std::uint64_t>();
@@ -38,7 +39,7 @@ ObjectHost::ObjectHost(std::size_t threads, std::shared_ptr<ObjectSpace> objects
 
 ObjectHost::~ObjectHost() = default;
 
-// -- what is asked --
+// -- requests --
 
 void ObjectHost::asked(ObjectAsk ask) {
   if (ask.what == AskKind::cancel)
@@ -101,7 +102,7 @@ void ObjectHost::cancel(const Asker& who) {
 }
 
 void ObjectHost::stop() {
-  std::deque<Request> last; // Calls that run may wait for these.
+  std::deque<Request> last; // Answered, as running calls may wait for these.
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -179,8 +180,8 @@ void ObjectHost::run() {
   destroy(last);
 }
 
-/// Threads start when there is something to do for them, and end when there are more than
-/// needed: those whose call waited had others in their place.
+/// Wakes an idle thread or starts one. Threads end when there are more than needed, which
+/// happens when the calls of paused threads go on.
 void ObjectHost::wake_locked() {
   if (!idle_threads_.empty()) {
     idle_threads_.back()->wake();
@@ -204,7 +205,7 @@ void ObjectHost::work() {
     lock.unlock();
     waiter.wait();
     lock.lock();
-    std::erase(idle_threads_, &waiter); // It may be one that stop() has woken.
+    std::erase(idle_threads_, &waiter); // stop() wakes threads without removing them.
   }
   --thread_count_;
   if (!ready_.empty() && !stopping_)
@@ -225,7 +226,7 @@ bool ObjectHost::step_locked(std::unique_lock<std::mutex>& lock) {
   strand->running = true;
   auto detached = strand->object && strand->object->detached();
   lock.unlock();
-  if (detached) // Its thread does not count.
+  if (detached) // The thread of a detached object does not count.
     pause(true);
   run_strand(*strand);
   if (detached)
@@ -313,7 +314,7 @@ void ObjectHost::execute(Strand& strand, Request& request) {
     case detail::ObjectOp::ready:
       break;
     }
-    throw Error("a manager's job was asked for what it does not know");
+    throw Error("a manager's job does not know this request");
   } catch (...) {
     fail(request.who);
   }
@@ -352,13 +353,13 @@ void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
   reply(request.who, std::move(answer), Haste::soon);
 }
 
-/// Heard behind what the call has sent.
+/// Replies after the messages that the call has sent.
 void ObjectHost::reply(const Asker& who, ObjectAnswer answer, Haste haste) {
   objects_->settle_others(who.process);
   objects_->answer(who, std::move(answer), haste);
 }
 
-/// Tells of the exception that is being handled.
+/// Replies with the exception that is being handled.
 void ObjectHost::fail(const Asker& who) {
   Bytes bytes;
   Writer writer(bytes);

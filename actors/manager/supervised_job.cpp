@@ -15,9 +15,9 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds end_grace{5}; ///< For the calls that run, and on_stop().
+constexpr std::chrono::seconds end_grace{5}; ///< For running calls and on_stop().
 
-/// To itself.
+// Messages of the actor to itself.
 struct ObjectsUp {};
 struct ObjectsFailed {
   std::exception_ptr why;
@@ -36,7 +36,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobOver)
 namespace fiber::actors {
 namespace {
 
-/// The job has exited with 0, as its program wanted.
+/// Returns whether the job has exited with 0.
 bool ended_well(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
@@ -51,7 +51,7 @@ struct SupervisedJobState {
   static constexpr const char* name = "fiber.supervised_job";
 
   explicit SupervisedJobState(caf::event_based_actor* self) : self(self) {}
-  /// An end that nobody planned leaves no job behind.
+  /// Even an unplanned end leaves no job behind.
   ~SupervisedJobState() {
     if (!settings)
       return;
@@ -107,7 +107,7 @@ struct SupervisedJobState {
       self->send(job, EndProcess{});
   }
 
-  /// Before its actor is down the job has told how it has ended.
+  /// The job is down; JobOver has come before.
   void job_down() {
     job = nullptr;
     auto objects = settings->job.objects;
@@ -119,7 +119,7 @@ struct SupervisedJobState {
       settings->down(nullptr);
       return self->quit(caf::exit_reason::user_shutdown);
     }
-    if (!why) // Its task has returned, and nobody had asked for that.
+    if (!why) // Its task has returned unasked.
       why = std::make_exception_ptr(Closed(settings->job.name + " has ended by itself"));
     auto succeeded = ended_well(why);
     objects->lost(why, false);
@@ -138,8 +138,8 @@ struct SupervisedJobState {
   std::optional<SupervisedJobSettings> settings;
   caf::actor job; ///< Null when it has ended.
   std::uint64_t watcher = 0;
-  std::exception_ptr why;     ///< How it has ended.
-  std::exception_ptr problem; ///< Its objects could not be made.
+  std::exception_ptr why;     ///< Why the job has ended.
+  std::exception_ptr problem; ///< Why the objects could not be made.
   bool stopping = false;
 };
 
