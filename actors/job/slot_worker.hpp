@@ -110,8 +110,8 @@ private:
     Payload arguments;
     bool last = false;          ///< No other task was waiting.
     bool stopped_early = false; ///< It was told to stop before it began.
-    std::vector<std::uint64_t> closed_calls =
-      {}; ///< Calls whose callables to drop after it.
+    /// Calls whose callables are dropped after this task.
+    std::vector<std::uint64_t> closed_calls = {};
   };
 
   struct Running {

@@ -23,7 +23,7 @@ namespace fiber::actors {
 
 class PoolTrace;
 
-/// What a node is told when the pool starts it.
+/// The parameters of a node that the pool starts.
 struct NodeOrder {
   std::string name;           ///< Its replacements have the same name.
   std::size_t first_rank = 0; ///< Rank of its first slot within the pool.

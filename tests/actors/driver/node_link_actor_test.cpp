@@ -257,7 +257,7 @@ TEST_F(NodeLinkTest, time_in_which_the_driver_is_suspended_does_not_count) {
   EXPECT_TRUE(heard->ended.empty());
   ready();
   pass(14s);
-  stand_still(100s); // The answer lies there, and is read behind the tick that is due.
+  stand_still(100s); // The answer has arrived, but the tick that is due comes first.
   EXPECT_TRUE(heard->lost.empty());
 }
 
@@ -334,7 +334,7 @@ TEST_F(NodeLinkTest, a_job_that_is_being_created_is_ended_too) {
   end_node(7s);
   EXPECT_EQ(heard->cancelled.size(), 1u);
   EXPECT_TRUE(heard->ended.empty());
-  create(); // It was too late.
+  create(); // Too late: the job is created.
   EXPECT_EQ(heard->ended.size(), 1u);
   link_closes();
   job_ends(-9);
@@ -398,7 +398,7 @@ TEST_F(NodeLinkTest, values_that_a_dead_worker_holds_stay_until_it_is_gone) {
   ASSERT_EQ(heard->watched.size(), 1u);
   link_closes();
   object = nullptr;
-  EXPECT_TRUE(services->shares->find(id)); // Its job may still be there.
+  EXPECT_TRUE(services->shares->find(id)); // The dead worker's job may still run.
   caf::anon_send(heard->watched[0].owner, ended(-9));
   run();
   EXPECT_FALSE(services->shares->find(id));

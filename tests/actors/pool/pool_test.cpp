@@ -20,7 +20,7 @@ TEST_F(PoolTest, a_callable_is_sent_once_and_tasks_as_the_slot_answers) {
   EXPECT_TRUE(has_value(0) && has_value(1) && has_value(2));
 }
 
-// The driver answers one worker after the other: many must not need it too often.
+// The driver answers one worker after the other, so many workers must not need it often.
 TEST_F(PoolTest, slots_get_more_tasks_at_a_time_if_there_are_more_workers) {
   std::size_t given = 0, held_us = 0;
   for (std::size_t slots : {1, 64}) {
@@ -38,7 +38,7 @@ TEST_F(PoolTest, slots_get_more_tasks_at_a_time_if_there_are_more_workers) {
   }
 }
 
-// Else whoever hands in a long call would have the first of it dealt out one by one.
+// Else the first tasks of a long call would be handed out one by one.
 TEST_F(PoolTest, even_shares_count_the_tasks_that_are_still_to_come) {
   for (std::size_t to_come : {0, 10000}) {
     settings.workers_per_job = 64;
@@ -129,7 +129,7 @@ TEST_F(PoolTest, a_task_fails_after_its_retries_and_tells_all_exit_codes) {
 TEST_F(PoolTest, the_task_that_a_crash_report_names_is_charged) {
   settings.max_retries = 0;
   submit(4, 4);
-  up(1); // No page: without the report, the first one.
+  up(1); // No page: without the report the first task would be charged.
   NodeLost lost{.incarnation = 1,
                 .name = "pool.w0",
                 .exit_code = -11,
@@ -143,7 +143,7 @@ TEST_F(PoolTest, the_task_that_a_crash_report_names_is_charged) {
                                 .frames = {{"", "", 0x1234}}};
   lost.last.lines = "last words";
   end_job(lose(lost));
-  ASSERT_EQ(results->outcomes.size(), 2u); // The result of the first is lost with it.
+  ASSERT_EQ(results->outcomes.size(), 2u); // The result of the first task is lost too.
   for (std::size_t i = 0; i < 2; ++i)
     try {
       std::rethrow_exception(failure(i));
@@ -156,7 +156,7 @@ TEST_F(PoolTest, the_task_that_a_crash_report_names_is_charged) {
   EXPECT_EQ(next.runs[0].first_index, 2u);
 }
 
-// It ran twice, however often it was taken back before it began.
+// A task that was handed back before it began has not run.
 TEST_F(PoolTest, a_retry_counts_once_even_if_the_task_is_handed_back) {
   submit(1);
   up(1);
@@ -213,7 +213,7 @@ TEST_F(PoolTest, a_draining_node_charges_no_task) {
   tell(NodeDraining{1});
   tell(NodeHandedBack{1, {0, 2, 4}});
   EXPECT_EQ(stats().queued, 2u);
-  EXPECT_FALSE(node.retired); // It would end with a task.
+  EXPECT_FALSE(node.retired); // It still has a task.
   answer(1, 1);
   EXPECT_TRUE(node.retired);
   EXPECT_EQ(lose(1, 0), ExitKind::planned);
@@ -249,7 +249,7 @@ TEST_F(PoolTest, without_retries_tasks_that_may_start_in_a_dead_worker_do_not_re
   auto page = backends::SharedPage::create(4096);
   up(1, page);
   SlotProgress::announce(page->data(), 0, 2);
-  end_job(lose(1, -9, false)); // Nobody has said that it has ended: it may start a third.
+  end_job(lose(1, -9, false)); // Its end is not confirmed: it may start a third task.
   EXPECT_TRUE(up(2).runs.empty());
   for (std::size_t i = 0; i < 4; ++i) {
     ASSERT_EQ(results->outcomes[i].size(), 1u);
@@ -263,7 +263,7 @@ TEST_F(PoolTest, a_recall_of_all_waits_for_the_answer_to_one_of_some) {
   auto& busy = up(1, nullptr, 0);
   up(2, nullptr, 1);
   pass(std::chrono::milliseconds(5));
-  ASSERT_EQ(busy.recalls.size(), 1u); // For the idle one.
+  ASSERT_EQ(busy.recalls.size(), 1u); // For the idle node.
   EXPECT_EQ(busy.recalls[0].most, 4u);
   tell(CancelCall{1});
   EXPECT_EQ(busy.recalls.size(), 1u);
@@ -397,7 +397,7 @@ TEST_F(PoolTest, the_pool_gives_up_at_once_when_the_engine_reports_not_found) {
 
 TEST_F(PoolTest, the_end_of_the_supervisor_ends_the_tasks_of_all_nodes) {
   submit(2);
-  up(1); // It never says that it is lost.
+  up(1); // Its loss is never reported.
   kill_supervisor();
   ASSERT_EQ(results->outcomes[0].size(), 1u);
   ASSERT_EQ(results->outcomes[1].size(), 1u);

@@ -108,7 +108,7 @@ TEST(Slot, a_slot_hands_back_some_of_its_tasks) {
 TEST(Slot, a_slot_keeps_tasks_that_were_sent_while_others_were_handed_back) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8}));
-  slot.assign(tasks_of(2, {8, 8})); // Behind the recall: the answer knows nothing of it.
+  slot.assign(tasks_of(2, {8, 8})); // Sent after the recall, so not part of the answer.
   auto back = slot.hand_back(2, 3);
   ASSERT_EQ(back.size(), 1u);
   EXPECT_EQ(back[0].call(), 1u);

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 class SpeculatingPool : public PoolTest {
 protected:
-  /// Four tasks of 100 ms each, but for task 1, which node 2 is at as its number 1.
+  /// Runs four tasks of 100 ms each, except task 1, which node 2 still runs as its first.
   void begin() {
     speculate = 3;
     settings.workers = 2;
@@ -23,7 +23,7 @@ protected:
       answer(1, seq);
     ASSERT_EQ(fast->runs.size(), 3u);
   }
-  /// Until node 1 has the copy, as its number 4.
+  /// Waits until node 1 has the copy, as its fourth task.
   void copy() {
     begin();
     pass(500ms);
@@ -217,7 +217,7 @@ TEST_F(SpeculatingPool, tasks_behind_a_copied_one_are_copied_if_not_handed_back)
   auto first = slow.runs[0].first_index;
   for (std::uint64_t seq = 1; stats().done < 6; ++seq)
     answer(1, seq);
-  ASSERT_EQ(slow.recalls.size(), 1u); // Which it does not answer.
+  ASSERT_EQ(slow.recalls.size(), 1u); // The node does not answer it.
   auto before = fast.runs.size();
   pass(500ms);
   ASSERT_EQ(fast.runs.size(), before + 1);

@@ -131,7 +131,7 @@ TEST_F(ProcessTest, a_process_that_never_ran_reports_why) {
 
 TEST_F(ProcessTest, a_process_that_missed_its_start_deadline_reports_it) {
   start();
-  auto lost = exits(-SIGKILL); // By which we ended it.
+  auto lost = exits(-SIGKILL); // The signal by which the driver killed it.
   lost.cause = LossCause::late;
   lose(lost);
   EXPECT_THROW(std::rethrow_exception(end().problem), TimeoutError);

@@ -60,7 +60,7 @@ TEST(RingAttempt, an_attempt_has_failed_when_the_function_throws) {
   attempt.ended(2, threw("std::out_of_range", "no 17th", 2));
   EXPECT_EQ(attempt.fate(), Fate::failed);
   EXPECT_EQ(attempt.rank(), 2U);
-  attempt.ended(1, lost(-9)); // As it is ended now.
+  attempt.ended(1, lost(-9)); // It is ended because of that.
   EXPECT_EQ(attempt.fate(), Fate::failed);
 }
 

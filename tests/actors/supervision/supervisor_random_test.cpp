@@ -129,7 +129,7 @@ private:
         caf::anon_send_exit(any_supervisor(), caf::exit_reason::user_shutdown);
       else if (below(6) == 0)
         caf::anon_send_exit(any_supervisor(), caf::exit_reason::kill);
-      else if (has && world_.chronicle->alive[any] == 0) // Said twice, or late.
+      else if (has && world_.chronicle->alive[any] == 0) // A second or late message.
         caf::anon_send(root_, caf::down_msg{actor->second.address(), {}});
       break;
     default:

@@ -72,7 +72,7 @@ TEST_F(AnnouncedStart, a_child_that_must_start_is_forgotten_if_it_never_announce
   EXPECT_EQ(world.chronicle->forgotten.at("a"), "broken");
   EXPECT_TRUE(world.asked(supervisor, StartChild{world.announcing("a"), true}).ok());
   world.announce("a");
-  world.end("a"); // From now on like any.
+  world.end("a"); // Once it has started it is an ordinary child.
   EXPECT_EQ(world.events(), "+a ~a +a");
   world.end("a");
   world.advance(60s);
@@ -95,8 +95,8 @@ TEST_F(AnnouncedStart, the_forgotten_hook_is_called_for_children_that_end_for_go
             (std::map<std::string, std::string>{
               {"n", "done"}, {"p", "was asked to end"}, {"t", "broken"}}));
   world.asked(supervisor, StartChild{world.announcing("x")});
-  EXPECT_TRUE(
-    world.asked(supervisor, StopSupervisor{}).ok()); // Its own end tells of this one.
+  EXPECT_TRUE(world.asked(supervisor, StopSupervisor{})
+                .ok()); // The supervisor's own end covers this child.
   EXPECT_FALSE(world.chronicle->forgotten.contains("x"));
 }
 

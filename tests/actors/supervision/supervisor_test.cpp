@@ -204,7 +204,7 @@ TEST_F(Supervisor, without_a_period_restarts_count_until_forgiven) {
   world.advance(1h);
   world.end("c");
   EXPECT_EQ(
-    exit_text(world.end_of(supervisor).value()), // What was forgiven is not told.
+    exit_text(world.end_of(supervisor).value()), // Forgiven failures are not told.
     "child \"c\" of supervisor failed; 2 failures, last: [b: broken] [c: broken]");
   EXPECT_EQ(world.living(), "");
 }
