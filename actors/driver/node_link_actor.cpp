@@ -198,7 +198,9 @@ struct NodeLinkState {
       return;
     }
     if (ready.slots != order.slots || startup.up)
-      throw Error("it is ready with " + std::to_string(ready.slots) + " slots");
+      throw Error("it is ready with " + std::to_string(ready.slots) +
+                  " slots instead of " + std::to_string(order.slots) +
+                  ", or for the second time");
     startup.up = true;
     finish_start();
     probe();
@@ -220,7 +222,7 @@ struct NodeLinkState {
       while (!reader.empty())
         handle(read_op(reader), reader, from.message);
     } catch (const std::exception& error) {
-      declare_dead(std::string("sent what can't be read: ") + error.what());
+      declare_dead(std::string("sent a malformed message: ") + error.what());
     }
   }
 
@@ -356,7 +358,7 @@ struct NodeLinkState {
         return;
       }
       node.job_gone = true;
-      lost.reason = "exit unknown (no word from the engine)";
+      lost.reason = "exit unknown (the engine did not report it)";
       end_if_gone();
     }
   }

@@ -98,7 +98,7 @@ struct NodeState {
     try {
       read();
     } catch (const std::exception& error) {
-      log().error("{} sent what can't be read: {}", who, error.what());
+      log().error("{} sent a malformed message: {}", who, error.what());
       parts.abort(exit_protocol);
     }
   }

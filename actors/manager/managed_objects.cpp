@@ -105,7 +105,7 @@ void ManagedObjects::asked(ObjectAsk ask) {
                     ? head.op == ObjectOp::create && ask.who.process == space_->self()
                     : is_call && head.number == ask.number;
     if (!may_be)
-      return space_->refuse(ask.who, "the object can't do that");
+      return space_->refuse(ask.who, "unknown request to an object of a manager");
   } catch (const std::exception& error) {
     return space_->refuse(ask.who, error.what());
   }

@@ -189,7 +189,7 @@ void PoolState::grace_over(const GraceOver& message) {
       !found->second.slots[message.slot].has_abandoned(message.seq))
     return;
   auto& node = found->second;
-  log().info("{} has a task that did not stop when it was told to; it is replaced",
+  log().info("{} is replaced, as one of its tasks did not stop when it was told to",
              node.name);
   node.doomed = true;
   node.draining = true;

@@ -18,7 +18,7 @@ RingRequest read_ring_request(const Payload& body) {
   Reader reader(body.bytes());
   auto op = reader.get<std::uint8_t>();
   if (op > static_cast<std::uint8_t>(RingOp::leave))
-    throw Error("a ring is asked for " + std::to_string(op) + ", which does not exist");
+    throw Error("unknown ring operation " + std::to_string(op));
   RingRequest request{static_cast<RingOp>(op), reader.text()};
   auto left = reader.rest().size();
   request.value = body.slice(body.size() - left, left);
