@@ -197,10 +197,11 @@ struct NodeLinkState {
                                         ", this program is build " + services->build);
       return;
     }
-    if (ready.slots != order.slots || startup.up)
+    if (startup.up)
+      throw Error("it is ready for the second time");
+    if (ready.slots != order.slots)
       throw Error("it is ready with " + std::to_string(ready.slots) +
-                  " slots instead of " + std::to_string(order.slots) +
-                  ", or for the second time");
+                  " slots instead of " + std::to_string(order.slots));
     startup.up = true;
     finish_start();
     probe();
