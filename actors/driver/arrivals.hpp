@@ -19,12 +19,12 @@ struct LinkArrived {
   std::shared_ptr<wire::Link> link;
 };
 
-/// Who waits for which job to dial back. Thread-safe.
+/// The actors that wait for a job to dial back, by the job's incarnation. Thread-safe.
 class Arrivals {
 public:
   void expect(std::uint64_t incarnation, caf::actor who);
   void forget(std::uint64_t incarnation);
-  /// Hands the link over; a link that nobody expects is closed.
+  /// Sends the link to the actor that expects it; closes a link that nobody expects.
   void arrived(caf::actor_system& system, std::uint64_t incarnation,
                std::shared_ptr<wire::Link> link);
 

@@ -38,8 +38,8 @@ struct BackendState {
         create();
         return promise;
       },
-      [this](const JobSettled& settled) {
-        starting.erase(settled.name);
+      [this](const StartFinished& finished) {
+        starting.erase(finished.name);
         create();
       },
       [this](const CancelJob& cancel) {
@@ -54,7 +54,7 @@ struct BackendState {
       [this](const WatchJob& watch) {
         if (auto job = jobs.find(watch.job); job != jobs.end())
           job->second.owner = watch.owner;
-        else // Its end was told already, to somebody else.
+        else // Its end was reported already, to the owner of that time.
           self->send(watch.owner,
                      backends::JobEvent{.kind = backends::JobEvent::Kind::ended,
                                         .job = watch.job,
@@ -109,9 +109,9 @@ struct BackendState {
     bool all_output = false;
   };
 
-  /// It is dropped with the job.
+  /// Sends the job's output to its owner, before the backend forgets both.
   void tell_output(const backends::JobId& id, const Known& job) {
-    constexpr std::size_t most = 64 * 1024; // A crash line may be followed by others.
+    constexpr std::size_t most = 64 * 1024; // Other lines may follow a crash line.
     auto text = backend->logs(id);
     if (!job.all_output)
       text.erase(0, text.size() - std::min(text.size(), most));

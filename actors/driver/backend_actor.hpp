@@ -13,24 +13,23 @@
 
 namespace fiber::actors {
 
-/// Start a job and report its end to `owner` as backends::JobEvent. Answered with
+/// Starts a job and reports its end to `owner` as backends::JobEvent. Answered with
 /// JobCreated, as soon as the start window has room.
 struct CreateJob {
   std::shared_ptr<backends::JobSpec> spec;
   caf::actor owner;
-  bool all_output = false; ///< JobOutput has all that the backend keeps.
+  bool all_output = false; ///< JobOutput holds all output that the backend keeps.
 };
 struct JobCreated {
   std::shared_ptr<backends::Job> job; ///< Null if it was refused.
-  std::string problem;                ///< Why.
+  std::string problem;                ///< Why it was refused.
   int status = 0;                     ///< errno or HTTP status; 0 if there is none.
 };
-/// The job of that name is ready or has failed: it no longer takes room in the start
-/// window.
-struct JobSettled {
+/// The job of that name is ready or has failed: it leaves the start window.
+struct StartFinished {
   std::string name;
 };
-/// The job of that name is wanted no more. If it was not created yet it never will be.
+/// Cancels the job of that name if it is not created yet.
 struct CancelJob {
   std::string name;
 };
@@ -38,25 +37,26 @@ struct EndJob {
   backends::JobId job;
   std::chrono::milliseconds grace{0};
 };
-/// Report on the job to somebody else from now on; of one that is gone, that it ended.
+/// Replaces the job's owner, to whom its events go. If the job is gone, the new owner is
+/// told that it has ended.
 struct WatchJob {
   backends::JobId job;
   caf::actor owner;
 };
 
-/// Answered with JobOutput: what is kept of it now; nothing of a job that is gone.
+/// Answered with JobOutput: the output that is kept now; empty for a job that is gone.
 struct AskOutput {
   backends::JobId job;
 };
 
-/// To a job's owner, before the event that it has ended: the end of what it wrote.
+/// To a job's owner, before the event that the job has ended: the end of its output.
 struct JobOutput {
   std::string text;
 };
 
-/// The one actor that makes jobs. At most `window` of them are starting at a time, so
-/// that a thousand do not knock at once. It runs on a thread of its own since an engine
-/// may take its time.
+/// Starts the one actor that creates jobs. At most `window` of them start at a time, so
+/// that a thousand jobs do not dial the driver at once. It has a thread of its own, since
+/// calls to an engine block.
 caf::actor spawn_job_backend(caf::actor_system& system,
                              std::shared_ptr<backends::Backend> backend,
                              std::size_t window);
@@ -65,7 +65,7 @@ caf::actor spawn_job_backend(caf::actor_system& system,
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CreateJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobCreated)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobSettled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartFinished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::WatchJob)

@@ -12,23 +12,23 @@
 namespace fiber::actors {
 namespace {
 
-struct Linger {}; ///< The job is gone and its link has had its time.
+struct LingerOver {}; ///< The job is gone, and the time for its link to close is over.
 
 } // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Linger)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LingerOver)
 
 namespace fiber::actors {
 namespace {
 
-struct WardenState {
-  static constexpr const char* name = "fiber.warden";
-  explicit WardenState(caf::event_based_actor* self) : self(self) {}
+struct FencedJobState {
+  static constexpr const char* name = "fiber.fenced_job";
+  explicit FencedJobState(caf::event_based_actor* self) : self(self) {}
 
   caf::behavior make_behavior(JobLink taken, std::shared_ptr<ShareStore> with,
                               caf::actor of) {
-    at = std::move(taken);
+    node = std::move(taken);
     shares = std::move(with);
     pool = std::move(of);
     return {
@@ -38,55 +38,55 @@ struct WardenState {
           auto op = read_op(reader);
           if (op == Op::results || op == Op::timed_results)
             self->send(
-              pool, NodeResults{at.incarnation, read_results(reader, from.message,
-                                                             op == Op::timed_results)});
+              pool, NodeResults{node.incarnation, read_results(reader, from.message,
+                                                               op == Op::timed_results)});
           else if (op == Op::log)
-            log_for_job(at.name, read_log(reader));
-        } catch (const Error&) { // It is refused in any case.
-          at.link->close();
+            log_for_job(node.name, read_log(reader));
+        } catch (const Error&) { // Ends the link of a job that can't be trusted.
+          node.link->close();
         }
       },
       [](LinkSilent) {},
       [](const JobOutput&) {},
       [this](const LinkClosed&) {
-        at.link_gone = true;
+        node.link_gone = true;
         end();
       },
       [this](const backends::JobEvent& event) {
         if (event.kind == backends::JobEvent::Kind::started)
           return;
-        at.job_gone = true;
-        self->delayed_send(self, link_lingers, Linger{});
+        node.job_gone = true;
+        self->delayed_send(self, link_end_wait, LingerOver{});
         end();
       },
-      [this](Linger) { at.link->close(); },
+      [this](LingerOver) { node.link->close(); },
       [](KillNode) {},
       [](const NodeFrame&) {},
     };
   }
 
   void end() {
-    if (!at.link_gone || !at.job_gone)
+    if (!node.link_gone || !node.job_gone)
       return;
-    shares->job_gone(at.incarnation);
+    shares->job_gone(node.incarnation);
     self->quit();
   }
 
   caf::event_based_actor* self;
-  JobLink at;
+  JobLink node;
   std::shared_ptr<ShareStore> shares;
   caf::actor pool;
 };
 
 } // namespace
 
-caf::actor spawn_warden(caf::event_based_actor* node_link, JobLink at,
-                        std::shared_ptr<ShareStore> shares, caf::actor pool) {
+caf::actor spawn_fenced_job(caf::event_based_actor* node_link, JobLink node,
+                            std::shared_ptr<ShareStore> shares, caf::actor pool) {
   return node_link->spawn(
-    [](caf::stateful_actor<WardenState>* self, const JobLink& taken,
+    [](caf::stateful_actor<FencedJobState>* self, const JobLink& taken,
        const std::shared_ptr<ShareStore>& with,
        const caf::actor& of) { return self->state.make_behavior(taken, with, of); },
-    std::move(at), std::move(shares), std::move(pool));
+    std::move(node), std::move(shares), std::move(pool));
 }
 
 } // namespace fiber::actors

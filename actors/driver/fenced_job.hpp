@@ -16,7 +16,7 @@
 
 namespace fiber::actors {
 
-/// What is known of a job and its link.
+/// A job and its link, as far as they are known.
 struct JobLink {
   std::uint64_t incarnation = 0;
   std::string name;
@@ -26,14 +26,15 @@ struct JobLink {
   bool link_gone = false, job_gone = false;
 };
 
-/// From the end of a job to the end of its link, or the other way round.
-inline constexpr std::chrono::milliseconds link_lingers{500};
+/// Time for a link to close after its job has ended.
+inline constexpr std::chrono::milliseconds link_end_wait{500};
 
-/// Stays with a job that was declared dead until it is really gone: hands its results to
-/// the pool, which refuses them as late, and then frees what it held.
+/// Starts the actor of a fenced job, one that was declared dead but may still run. Until
+/// the job is really gone, the actor passes its results to the pool, which refuses them
+/// as late; then it frees the shared values that the job held.
 ///
-/// Takes what the link says, and the job's events.
-caf::actor spawn_warden(caf::event_based_actor* node_link, JobLink at,
-                        std::shared_ptr<ShareStore> shares, caf::actor pool);
+/// It takes the messages of the link and the events of the job.
+caf::actor spawn_fenced_job(caf::event_based_actor* node_link, JobLink node,
+                            std::shared_ptr<ShareStore> shares, caf::actor pool);
 
 } // namespace fiber::actors

@@ -12,8 +12,8 @@ std::string in_brackets(const std::string& text) {
   return text.empty() ? "" : " (" + text + ")";
 }
 
-/// A job that could not become a node says why by its exit code.
-void explain_exit(NodeLost& lost, const NodeStart& start) {
+/// Adds the reason why a job could not become a node, from its exit code.
+void explain_exit(NodeLost& lost, const NodeStartup& start) {
   if (lost.exit_code == exit_other_build) {
     lost.cause = LossCause::other_build;
     lost.reason = "the job runs another build than this program, which is build " +
@@ -33,8 +33,8 @@ void explain_exit(NodeLost& lost, const NodeStart& start) {
 
 } // namespace
 
-NodeJob job_of_node(const NodeServices& services, const NodeTemplate& like,
-                    const NodeOrder& order, std::uint64_t incarnation) {
+NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_template,
+                      const NodeOrder& order, std::uint64_t incarnation) {
   NodeBoot boot;
   boot.incarnation = incarnation;
   boot.name = order.name;
@@ -44,12 +44,12 @@ NodeJob job_of_node(const NodeServices& services, const NodeTemplate& like,
   boot.lease = services.lease;
   boot.log_level = services.log_level;
   boot.chaos = services.chaos;
-  boot.max_retries = like.max_retries;
-  boot.task_timeout = like.task_timeout;
-  boot.trace = like.trace != nullptr;
-  boot.use = like.use;
+  boot.max_retries = job_template.max_retries;
+  boot.task_timeout = job_template.task_timeout;
+  boot.trace = job_template.trace != nullptr;
+  boot.use = job_template.use;
   boot.session_tag = services.session_tag;
-  boot.initializer = like.initializer.open != nullptr;
+  boot.initializer = job_template.initializer.open != nullptr;
   NodeJob job;
   if (services.address)
     job.spec.keys = services.address(boot);
@@ -57,14 +57,14 @@ NodeJob job_of_node(const NodeServices& services, const NodeTemplate& like,
   job.spec.name = order.name + "-" + std::to_string(incarnation);
   job.spec.link = boot.host.empty();
   job.spec.page_bytes = order.slots * SlotProgress::stride + JobLedger::bytes;
-  job.spec.resources = like.resources;
-  job.spec.image = like.image;
+  job.spec.resources = job_template.resources;
+  job.spec.image = job_template.image;
   job.spec.boot = boot.pack();
   return job;
 }
 
-void judge_end(NodeLost& lost, const backends::JobEvent& event, const NodeStart& start,
-               bool keep_output) {
+void describe_end(NodeLost& lost, const backends::JobEvent& event,
+                  const NodeStartup& start, bool keep_output) {
   lost.exit_code = event.exit_code;
   lost.confirmed = event.confirmed;
   auto failed = event.kind == backends::JobEvent::Kind::failed;
@@ -81,7 +81,7 @@ void judge_end(NodeLost& lost, const backends::JobEvent& event, const NodeStart&
     lost.reason =
       event.detail + (lost.last.crash ? in_brackets(lost.last.crash->detail()) : "");
   else if (failed && !event.detail.empty())
-    lost.reason += ": " + event.detail; // What it waited for.
+    lost.reason += ": " + event.detail; // The detail names what the job waited for.
 }
 
 } // namespace fiber::actors

@@ -10,26 +10,26 @@
 
 namespace fiber::actors {
 
-/// The job that is to become a node: the job backend is asked for it.
+/// A job that is to become a node, as ordered from the job backend.
 struct NodeJob {
   backends::JobSpec spec;
-  std::string dialled; ///< Where it dials: HOST:PORT.
+  std::string dialled; ///< The HOST:PORT that it dials.
 };
-NodeJob job_of_node(const NodeServices& services, const NodeTemplate& like,
-                    const NodeOrder& order, std::uint64_t incarnation);
+NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_template,
+                      const NodeOrder& order, std::uint64_t incarnation);
 
-/// How far a job has come on its way to a node.
-struct NodeStart {
-  std::string build;   ///< Which it must be of.
-  std::string dialled; ///< As NodeJob has it.
-  bool runs = false;   ///< The engine says so.
-  bool linked = false;
-  bool up = false; ///< It is a node.
+/// How far the startup of a node has come.
+struct NodeStartup {
+  std::string build;   ///< The build that the job must be of.
+  std::string dialled; ///< NodeJob::dialled.
+  bool runs = false;   ///< The engine has reported that the job runs.
+  bool linked = false; ///< The job has connected.
+  bool up = false;     ///< The node is ready for tasks.
 };
 
-/// Adds to what is known of a node's loss what the end of its job says. `lost.output` is
-/// what the job wrote last; it stays there without crash lines if `keep_output`.
-void judge_end(NodeLost& lost, const backends::JobEvent& event, const NodeStart& start,
-               bool keep_output);
+/// Completes `lost` from the end of the node's job. `lost.output` is the last output of
+/// the job; it stays there, without crash lines, if `keep_output`.
+void describe_end(NodeLost& lost, const backends::JobEvent& event,
+                  const NodeStartup& start, bool keep_output);
 
 } // namespace fiber::actors

@@ -20,12 +20,13 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds job_lingers{2}, job_lost{10};
-constexpr std::chrono::seconds polite{2}; ///< SIGTERM to SIGKILL.
+constexpr std::chrono::seconds job_end_wait{2};      ///< End of the link to a kill.
+constexpr std::chrono::seconds exit_report_wait{10}; ///< Kill to "exit unknown".
+constexpr std::chrono::seconds term_grace{2};        ///< SIGTERM to SIGKILL.
 
-struct StartTick {}; ///< Time to see whether the job takes too long to start.
+struct StartTick {}; ///< Time to check the start deadline.
 struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
-struct LingerTick {  ///< One of link and job is gone and the other has had its time.
+struct LingerTick {  ///< The link or the job has ended, and the other one should have.
   int stage = 0;
 };
 
@@ -53,35 +54,34 @@ struct NodeLinkState {
     for_process = job_template->use != NodeUse::pool;
     starting = {start_interval(), services->start_deadline};
     probes = {probe_interval(), services->lease};
-    at.name = lost.name = order.name;
-    at.incarnation = lost.incarnation = services->next_incarnation();
+    node.name = lost.name = order.name;
+    node.incarnation = lost.incarnation = services->next_incarnation();
     self->set_exit_handler([this](caf::exit_msg& message) { stop(message.reason); });
     create();
     return {
       [this](LinkArrived& arrived) {
-        at.link = std::move(arrived.link);
+        node.link = std::move(arrived.link);
         use_link();
       },
       [this](FromLink& from) { receive(from); },
       [this](NodeFrame& frame) {
-        if (at.link)
-          at.link->send(task_stream, std::move(frame.head), std::move(frame.body));
+        if (node.link)
+          node.link->send(task_stream, std::move(frame.head), std::move(frame.body));
       },
       [this](KillNode) { end_job(std::chrono::milliseconds(0)); },
       [this](EndNode end) { end_node(end.grace); },
       [this](JobOutput& output) { lost.output = std::move(output.text); },
       [this](const backends::JobEvent& event) { job_event(event); },
       [this](LinkSilent) {
-        if (way.up) // Before that a program may do in main what it likes, up to the
-                    // deadline.
+        if (startup.up) // Until then only the start deadline counts: main() may block.
           declare_dead("silent for " + seconds(services->heartbeat_timeout));
       },
       [this](const LinkClosed& closed) {
-        at.link_gone = true;
-        services->objects->disconnect(at.incarnation);
-        if (!at.job_gone)
-          self->delayed_send(self, job_lingers, LingerTick{0});
-        log().debug("{}: link closed: {}", at.name, closed.reason);
+        node.link_gone = true;
+        services->objects->disconnect(node.incarnation);
+        if (!node.job_gone)
+          self->delayed_send(self, job_end_wait, LingerTick{0});
+        log().debug("{}: link closed: {}", node.name, closed.reason);
         end_if_gone();
       },
       [this](StartTick) { check_start(); },
@@ -97,11 +97,11 @@ struct NodeLinkState {
   // -- start --
 
   void create() {
-    auto job = job_of_node(*services, *job_template, order, at.incarnation);
+    auto job = make_node_job(*services, *job_template, order, node.incarnation);
     job_name = job.spec.name;
-    way = {.build = services->build, .dialled = std::move(job.dialled)};
+    startup = {.build = services->build, .dialled = std::move(job.dialled)};
     auto me = caf::actor_cast<caf::actor>(self);
-    services->arrivals->expect(at.incarnation, me);
+    services->arrivals->expect(node.incarnation, me);
     self
       ->request(services->backend, caf::infinite,
                 CreateJob{std::make_shared<backends::JobSpec>(std::move(job.spec)), me,
@@ -112,8 +112,8 @@ struct NodeLinkState {
 
   void never_created(std::string why) {
     lost.reason = std::move(why);
-    at.job_gone = true;
-    at.link = nullptr;
+    node.job_gone = true;
+    node.link = nullptr;
     end_if_gone();
   }
 
@@ -124,19 +124,20 @@ struct NodeLinkState {
       never_created(created.problem);
       return;
     }
-    at.job = std::move(created.job);
+    node.job = std::move(created.job);
     if (for_process)
-      self->send(pool, NodeCreated{at.incarnation, at.job->id});
+      self->send(pool, NodeCreated{node.incarnation, node.job->id});
     check_start();
-    if (at.job->link)
-      at.link = wire::adopt(*services->reactor, std::move(at.job->link), link_options());
+    if (node.job->link)
+      node.link =
+        wire::adopt(*services->reactor, std::move(node.job->link), link_options());
     use_link();
     if (stopping)
       end_job(std::chrono::milliseconds(0));
   }
 
   void check_start() {
-    if (way.up || ended || !lost.reason.empty())
+    if (startup.up || ended || !lost.reason.empty())
       return;
     if (starting.tick(self->clock().now(), false)) {
       give_up(LossCause::late, "not ready after " + seconds(services->start_deadline) +
@@ -146,14 +147,15 @@ struct NodeLinkState {
     self->delayed_send(self, start_interval(), StartTick{});
   }
 
-  /// It will never be a node.
+  /// Ends a job that will never be a node.
   void give_up(LossCause cause, std::string why) {
     lost.cause = cause;
     lost.reason = std::move(why);
     end_job(std::chrono::milliseconds(0));
   }
 
-  // While this process stands still, nobody is late: so time is counted in ticks.
+  // Deadlines are counted in ticks, so that time in which this process was suspended does
+  // not count.
   std::chrono::milliseconds start_interval() const {
     return std::max(services->start_deadline / 8, std::chrono::milliseconds(1));
   }
@@ -168,60 +170,64 @@ struct NodeLinkState {
     return options;
   }
 
-  /// When the job is known too: what its page says is wanted from the first message on.
+  /// Starts the link once the job is known too: its page is needed from the first message
+  /// on.
   void use_link() {
-    if (!at.link || !at.job)
+    if (!node.link || !node.job)
       return;
-    services->objects->connect(at.incarnation, at.link);
-    if (at.job->page)
-      services->objects->set_ledger(at.incarnation,
-                                    std::make_shared<JobLedger>(at.job->page));
-    at.handler =
+    services->objects->connect(node.incarnation, node.link);
+    if (node.job->page)
+      services->objects->set_ledger(node.incarnation,
+                                    std::make_shared<JobLedger>(node.job->page));
+    node.handler =
       std::make_shared<LinkToActor>(self->system(), caf::actor_cast<caf::actor>(self));
-    at.link->start(at.handler);
+    node.link->start(node.handler);
     if (auto& code = job_template->initializer; code.open != nullptr) {
       Bytes head;
       Writer writer(head);
       write(writer, OpenCall{initializer_call, false, code.open, {}, code.state});
       self->send(pool, NodeShare{head.size() + code.state.size()});
-      at.link->send(task_stream, std::move(head), code.state);
+      node.link->send(task_stream, std::move(head), code.state);
     }
   }
 
   void node_ready(const Ready& ready) {
-    if (ready.incarnation != at.incarnation || ready.build != services->build) {
+    if (ready.incarnation != node.incarnation || ready.build != services->build) {
       give_up(LossCause::other_build, "the job runs build " + ready.build +
                                         ", this program is build " + services->build);
       return;
     }
-    if (ready.slots != order.slots || way.up)
-      throw Error("it is ready with " + std::to_string(ready.slots) + " slots");
-    way.up = true;
-    settled();
+    if (startup.up)
+      throw Error("it is ready for the second time");
+    if (ready.slots != order.slots)
+      throw Error("it is ready with " + std::to_string(ready.slots) +
+                  " slots instead of " + std::to_string(order.slots));
+    startup.up = true;
+    finish_start();
     probe();
-    self->send(pool, NodeUp{at.incarnation, order.name, job_name, ready.slots,
+    self->send(pool, NodeUp{node.incarnation, order.name, job_name, ready.slots,
                             caf::actor_cast<caf::actor>(self),
-                            at.job ? at.job->page : nullptr, ready.pid});
+                            node.job ? node.job->page : nullptr, ready.pid});
   }
 
-  void settled() {
-    if (!std::exchange(is_settled, true))
-      self->send(services->backend, JobSettled{job_name});
+  void finish_start() {
+    if (!std::exchange(start_finished, true))
+      self->send(services->backend, StartFinished{job_name});
   }
 
-  // -- what the link says --
+  // -- messages of the job --
 
   void receive(const FromLink& from) {
     try {
       Reader reader(from.message.bytes());
       while (!reader.empty())
-        heard(read_op(reader), reader, from.message);
+        handle(read_op(reader), reader, from.message);
     } catch (const std::exception& error) {
-      declare_dead(std::string("sent what can't be read: ") + error.what());
+      declare_dead(std::string("sent a malformed message: ") + error.what());
     }
   }
 
-  void heard(Op op, Reader& reader, const Payload& whole) {
+  void handle(Op op, Reader& reader, const Payload& whole) {
     switch (op) {
     case Op::ready:
       return node_ready(read_ready(reader));
@@ -230,12 +236,12 @@ struct NodeLinkState {
     case Op::timed_results:
       return use_results(read_results(reader, whole, true));
     case Op::handed_back:
-      return self->send(pool, NodeHandedBack{at.incarnation, read_handed_back(reader)});
+      return self->send(pool, NodeHandedBack{node.incarnation, read_handed_back(reader)});
     case Op::overdue:
-      return self->send(pool, NodeOverdue{at.incarnation, read_overdue(reader)});
+      return self->send(pool, NodeOverdue{node.incarnation, read_overdue(reader)});
     case Op::draining:
       draining = true;
-      self->send(pool, NodeDraining{at.incarnation});
+      self->send(pool, NodeDraining{node.incarnation});
       return retire_if_stopping();
     case Op::init_failed: {
       auto failure = read_failure(reader);
@@ -248,13 +254,13 @@ struct NodeLinkState {
                      std::chrono::steady_clock::now());
       return;
     case Op::fetch:
-      return self->send(
-        pool, NodeShare{services->shares->fetch(reader.get<std::uint64_t>(), *at.link)});
+      return self->send(pool, NodeShare{services->shares->fetch(
+                                reader.get<std::uint64_t>(), *node.link)});
     case Op::retain:
-      return services->shares->retain(reader.get<std::uint64_t>(), at.incarnation,
-                                      at.link);
+      return services->shares->retain(reader.get<std::uint64_t>(), node.incarnation,
+                                      node.link);
     case Op::release:
-      return services->shares->release(reader.get<std::uint64_t>(), at.incarnation);
+      return services->shares->release(reader.get<std::uint64_t>(), node.incarnation);
     case Op::chaos:
       return note_chaos(reader.get<ChaosNote>());
     case Op::lease_over:
@@ -268,7 +274,7 @@ struct NodeLinkState {
     case Op::object_release:
     case Op::received:
     case Op::peer_listens:
-      return services->objects->heard(at.incarnation, op, reader, whole);
+      return services->objects->heard(node.incarnation, op, reader, whole);
     default:
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
                   " is not for a driver");
@@ -285,23 +291,23 @@ struct NodeLinkState {
   void use_results(TaskResults results) {
     for (auto& time : results.times)
       time.began_ns -= clock.value().count();
-    self->send(pool, NodeResults{at.incarnation, keep(std::move(results))});
+    self->send(pool, NodeResults{node.incarnation, attach_handles(std::move(results))});
   }
 
-  /// Lets the bytes keep what handles in them stand for, until somebody has unpacked
-  /// them. Before the job's next message, which may release it.
-  TaskResults keep(TaskResults results) {
+  /// Makes the result bytes own the objects whose handles they contain, until they are
+  /// unpacked. Called before the job's next message, which may release these objects.
+  TaskResults attach_handles(TaskResults results) {
     if (results.held.empty())
       return results;
-    struct Kept {
+    struct ResultsWithHandles {
       Payload bytes;
       detail::KeptObjects objects;
     };
-    auto kept = std::make_shared<Kept>();
-    kept->bytes = std::move(results.bytes);
-    kept->objects =
-      services->objects->take_over(at.incarnation, results.held, results.parcel);
-    results.bytes = Payload(kept, kept->bytes.bytes());
+    auto owner = std::make_shared<ResultsWithHandles>();
+    owner->bytes = std::move(results.bytes);
+    owner->objects =
+      services->objects->take_over(node.incarnation, results.held, results.parcel);
+    results.bytes = Payload(owner, owner->bytes.bytes());
     return results;
   }
 
@@ -312,7 +318,8 @@ struct NodeLinkState {
       job_template->trace->chaos(note.worker, note.fate);
   }
 
-  /// The link lives as long as the process; this asks for the actors behind it.
+  /// Asks whether the actors behind the link answer: the link itself lives as long as the
+  /// process does.
   void probe() {
     if (probes.tick(self->clock().now(), std::exchange(answered, false))) {
       declare_dead("its actors did not answer for " + seconds(services->lease));
@@ -322,7 +329,7 @@ struct NodeLinkState {
     Writer writer(head);
     write(writer, Op::probe);
     clock.asked(std::chrono::steady_clock::now());
-    at.link->send(task_stream, std::move(head));
+    node.link->send(task_stream, std::move(head));
     self->delayed_send(self, probe_interval(), ProbeTick{});
   }
 
@@ -330,61 +337,62 @@ struct NodeLinkState {
 
   void job_event(const backends::JobEvent& event) {
     if (event.kind == backends::JobEvent::Kind::started) {
-      way.runs = true;
+      startup.runs = true;
       return;
     }
-    at.job_gone = true;
+    node.job_gone = true;
     disrupted = event.disrupted;
-    way.linked = at.link != nullptr;
-    judge_end(lost, event, way, for_process);
-    if (at.link && !at.link_gone)
-      self->delayed_send(self, link_lingers, LingerTick{0});
+    startup.linked = node.link != nullptr;
+    describe_end(lost, event, startup, for_process);
+    if (node.link && !node.link_gone)
+      self->delayed_send(self, link_end_wait, LingerTick{0});
     end_if_gone();
   }
 
   void linger(int stage) {
-    if (at.job_gone && at.link && !at.link_gone) {
-      at.link->close(); // Something that the job started holds the other end.
-    } else if (at.link_gone && !at.job_gone) {
+    if (node.job_gone && node.link && !node.link_gone) {
+      node.link->close(); // A process that the job started holds the other end.
+    } else if (node.link_gone && !node.job_gone) {
       end_job(std::chrono::milliseconds(0));
       if (stage == 0) {
-        self->delayed_send(self, job_lost, LingerTick{1});
+        self->delayed_send(self, exit_report_wait, LingerTick{1});
         return;
       }
-      at.job_gone = true;
-      lost.reason = "exit unknown (no word from the engine)";
+      node.job_gone = true;
+      lost.reason = "exit unknown (the engine did not report it)";
       end_if_gone();
     }
   }
 
   void end_job(std::chrono::milliseconds grace) {
-    if (at.job && !at.job_gone)
-      self->send(services->backend, EndJob{at.job->id, grace});
+    if (node.job && !node.job_gone)
+      self->send(services->backend, EndJob{node.job->id, grace});
   }
 
   void stop(const caf::error& reason) {
-    auto at_once = reason == caf::exit_reason::kill || stopping || !way.up;
-    end_node(at_once ? std::chrono::milliseconds(0) : polite);
+    auto at_once = reason == caf::exit_reason::kill || stopping || !startup.up;
+    end_node(at_once ? std::chrono::milliseconds(0) : term_grace);
     if (!at_once)
       retire_if_stopping();
   }
 
-  /// A job that is under way is ended as soon as it is there.
+  /// Ends the job; one that is being created ends as soon as it exists.
   void end_node(std::chrono::milliseconds grace) {
     stopping = true;
-    if (!at.job && !at.job_gone)
+    if (!node.job && !node.job_gone)
       self->send(services->backend, CancelJob{job_name});
     end_job(grace);
   }
 
-  /// Otherwise the pool says so, when nothing is under way.
+  /// Retires a node that drains while it is to stop. Otherwise the pool retires it, when
+  /// no task is in flight.
   void retire_if_stopping() {
-    if (!draining || !stopping || !at.link)
+    if (!draining || !stopping || !node.link)
       return;
     Bytes head;
     Writer writer(head);
     write(writer, Op::retire);
-    at.link->send(task_stream, std::move(head));
+    node.link->send(task_stream, std::move(head));
   }
 
   void declare_dead(const std::string& why) {
@@ -392,27 +400,27 @@ struct NodeLinkState {
       return;
     lost.reason = why;
     lost.declared_dead = true;
-    services->objects->disconnect(at.incarnation);
-    auto warden = spawn_warden(self, at, services->shares, pool);
-    if (at.job)
-      self->send(services->backend, WatchJob{at.job->id, warden});
+    services->objects->disconnect(node.incarnation);
+    auto fenced = spawn_fenced_job(self, node, services->shares, pool);
+    if (node.job)
+      self->send(services->backend, WatchJob{node.job->id, fenced});
     end_job(std::chrono::milliseconds(0));
-    if (at.handler)
-      at.handler->to(warden);
+    if (node.handler)
+      node.handler->to(fenced);
     report();
   }
 
   void end_if_gone() {
-    if (!at.job_gone || (at.link && !at.link_gone) || std::exchange(ended, true))
+    if (!node.job_gone || (node.link && !node.link_gone) || std::exchange(ended, true))
       return;
-    services->shares->job_gone(at.incarnation);
+    services->shares->job_gone(node.incarnation);
     report();
   }
 
-  /// Tells the pool, which knows whom to blame, and ends as it says.
+  /// Reports the loss to the pool, which judges it, and ends with the kind it answers.
   void report() {
-    services->arrivals->forget(at.incarnation);
-    settled();
+    services->arrivals->forget(node.incarnation);
+    finish_start();
     auto text = job_name + ": " + (lost.reason.empty() ? "ended" : lost.reason);
     auto& lines = lost.last.lines;
     lines = last_lines(logs + lines, most_last_lines, most_last_bytes);
@@ -433,14 +441,14 @@ struct NodeLinkState {
   std::shared_ptr<const NodeTemplate> job_template;
   caf::actor pool;
   NodeOrder order;
-  JobLink at;
+  JobLink node;
   std::string job_name;
-  NodeStart way;
-  NodeLost lost;    ///< What will be reported, as far as it is known.
-  std::string logs; ///< The last that it logged.
+  NodeStartup startup;
+  NodeLost lost;    ///< The report of the loss, as far as it is known.
+  std::string logs; ///< The last log lines of the job.
   wire::Silence starting{{}, {}}, probes{{}, {}};
   ClockOffset clock;
-  bool for_process = false, answered = false, is_settled = false, stopping = false,
+  bool for_process = false, answered = false, start_finished = false, stopping = false,
        draining = false, disrupted = false, ended = false;
 };
 

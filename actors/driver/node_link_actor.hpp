@@ -18,6 +18,10 @@
 #include "actors/protocol/node_boot.hpp"
 #include "actors/share/share_store.hpp"
 
+// This folder holds the driver's side of jobs: the actor that creates them, and one actor
+// for each node that translates between its link and its pool. It may include core, job,
+// objects, pool, protocol, share, supervision and trace.
+
 namespace fiber::wire {
 class Reactor;
 }
@@ -27,49 +31,48 @@ namespace fiber::actors {
 class PoolTrace;
 class Trace;
 
-/// What the nodes of a session share.
+/// Services that the nodes of a session share.
 struct NodeServices {
   caf::actor backend;
   wire::Reactor* reactor = nullptr; ///< Outlives every node.
   std::shared_ptr<Arrivals> arrivals = std::make_shared<Arrivals>();
   std::shared_ptr<ShareStore> shares = std::make_shared<ShareStore>();
   std::shared_ptr<ObjectSpace> objects;
-  std::uint64_t session_tag = 0; ///< NodeBoot::session_tag.
+  std::uint64_t session_tag = 0; ///< See NodeBoot::session_tag.
   std::chrono::milliseconds heartbeat_timeout{10000};
   std::chrono::milliseconds lease{60000};
   std::chrono::milliseconds start_deadline{60000};
   std::string log_level = "warn";
-  std::string chaos; ///< Chaos::parse().
+  std::string chaos; ///< Fault injection; see Chaos::parse().
   std::shared_ptr<ChaosCounts> chaos_counts = std::make_shared<ChaosCounts>();
-  std::shared_ptr<Trace> trace; ///< Null: there is none.
+  std::shared_ptr<Trace> trace; ///< Null: no trace.
   std::string build;            ///< Build id that a node must have.
-  /// Fills in where a job dials, if it must, and returns what it shows there:
-  /// wire::Identity::pack().
+  /// Fills in the address that a job dials, if it has to dial, and returns its
+  /// credentials: wire::Identity::pack().
   std::function<Bytes(NodeBoot&)> address;
   std::function<std::uint64_t()> next_incarnation;
 };
 
-/// What a pool wants its jobs to be, or a process its one.
+/// Settings of the jobs of a pool, or of the job of a process.
 struct NodeTemplate {
   backends::JobResources resources;
   CallCode initializer;
   std::chrono::nanoseconds task_timeout{0}; ///< 0: no limit.
   int max_retries = 3;
-  std::shared_ptr<PoolTrace> trace = nullptr; ///< As the pool has it.
+  std::shared_ptr<PoolTrace> trace = nullptr; ///< The pool's trace.
   NodeUse use = NodeUse::pool;
-  std::string image = {}; ///< Empty: the session's.
+  std::string image = {}; ///< Empty: the session's image.
 };
 
-/// One incarnation of a node, seen from the driver: asks the job backend for the job,
-/// turns what the link says into messages for the pool and the pool's frames into
-/// messages on the link. It ends with the job, for a reason its supervisor can judge.
+/// Starts the actor of one incarnation of a node: it asks the job backend for the job,
+/// turns messages of the link into messages for the pool, and sends the pool's frames on
+/// the link. It ends with the job, for a reason that its supervisor can judge.
 ///
-/// A process plays the part of the pool for its one node. It is also told of the job as
-/// soon as there is one, and in the end what it wrote.
+/// For a process, the process actor takes the place of the pool. It is also told of the
+/// job as soon as it exists and, in the end, of its output.
 ///
 /// A job that falls silent is declared dead: this actor ends at once, so that it is
-/// replaced, and leaves its link to a warden that goes on handing results to the pool,
-/// which refuses them as late, until the job is really gone.
+/// replaced, and leaves the link to the actor of a fenced job (fenced_job.hpp).
 caf::actor spawn_node_link(caf::event_based_actor* supervisor,
                            std::shared_ptr<const NodeServices> services,
                            std::shared_ptr<const NodeTemplate> job, caf::actor pool,

@@ -18,8 +18,8 @@
 namespace fiber::actors {
 namespace {
 
-/// The first reason to end is the one that counts.
-class Watch final : public wire::LinkHandler {
+/// Ends the process when the driver is gone. The first reason counts.
+class DriverWatch final : public wire::LinkHandler {
 public:
   void on_message(wire::StreamId, Bytes) override {}
   void on_silence() override { end("nothing heard from the driver for the whole lease"); }
@@ -29,14 +29,15 @@ public:
 
 private:
   static void end(const std::string& why) {
-    log().info("{}; the session's objects can go", why);
+    log().info("{}; this anchor ends, and the session's objects with it", why);
     std::_Exit(EXIT_SUCCESS);
   }
 };
 
 } // namespace
 
-/// An anchor has nothing to say, and another one takes its place if it goes.
+/// The driver's handler of the link to an anchor. An anchor sends no messages, and is
+/// replaced when it ends, so the handler only notes that the link is closed.
 class AnchorLinks::Handler final : public wire::LinkHandler {
 public:
   void on_message(wire::StreamId, Bytes) override {}
@@ -69,15 +70,15 @@ void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot) {
       {boot.session, build_id(), boot.incarnation}, boot.lease,
       {.heartbeat_interval = boot.heartbeat_interval, .silence_limit = boot.lease});
   } catch (const wire::OtherBuild& error) {
-    // The driver lives, and hears the same from its workers, unless they go with this.
+    // Not success: the driver lives, and needs its workers to report the same error.
     log().error("{}", error.what());
     std::_Exit(exit_other_build);
   } catch (const std::exception& error) {
-    log().error("this anchor is of no use: {}", error.what());
+    log().error("this anchor can't connect to its driver: {}", error.what());
     std::_Exit(EXIT_SUCCESS);
   }
-  link->start(std::make_shared<Watch>());
-  std::promise<void>().get_future().wait(); // Its handlers end the process.
+  link->start(std::make_shared<DriverWatch>());
+  std::promise<void>().get_future().wait(); // The link's handler ends the process.
   std::_Exit(EXIT_FAILURE);
 }
 

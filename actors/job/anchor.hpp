@@ -12,32 +12,33 @@
 
 namespace fiber::actors {
 
-/// The incarnation by which a driver knows its anchor's link.
+/// The incarnation that identifies an anchor's link to the driver.
 inline constexpr std::uint64_t anchor_incarnation = UINT64_MAX;
 
-/// Runs this job as its session's anchor: a node without slots, which does nothing but to
-/// end with code 0 when the driver is gone, and with another one when it is asked to end,
-/// so that whoever made it makes it again.
+/// Runs this job as its session's anchor: a node without slots, which only waits for the
+/// end of the driver. It then exits with code 0; if it is asked to end before, it exits
+/// with another code, so that the engine restarts it.
 [[noreturn]] void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot);
 
-/// A driver's links to its anchors. Each is held until the anchor or the session ends, as
-/// an anchor takes the end of its link for that: one that is asked to end may live on
-/// while the next one is there already. Thread-safe.
+/// A driver's links to its anchors. An anchor takes the end of its link for the end of
+/// the session, so each link is held until the anchor or the session ends. There may be
+/// several: an anchor that was asked to end may outlive the start of the next one.
+/// Thread-safe.
 class AnchorLinks {
 public:
   void add(std::shared_ptr<wire::Link> link);
-  /// The session has ended.
+  /// Drops all links, as the session has ended.
   void close();
 
 private:
   class Handler;
-  struct Held {
+  struct AnchorLink {
     std::shared_ptr<wire::Link> link;
     std::shared_ptr<Handler> handler;
   };
 
   std::mutex mutex_;
-  std::vector<Held> links_; ///< Those that have closed go when the next one comes.
+  std::vector<AnchorLink> links_; ///< add() drops those that have closed.
 };
 
 } // namespace fiber::actors

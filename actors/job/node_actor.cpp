@@ -20,8 +20,9 @@ namespace {
 /// Exit codes of a job that ends itself.
 constexpr int exit_protocol = 70, exit_initializer = 71;
 
-struct DeadlineTick {}; ///< To itself.
-struct PeersTick {};    ///< A peer is gone and may have been read to its end.
+// Timers of the node, sent to itself.
+struct DeadlineTick {}; ///< Time to check for overdue tasks.
+struct PeersTick {};    ///< Time to drop peers that are gone and read to their end.
 constexpr std::chrono::milliseconds peers_interval{500};
 
 } // namespace
@@ -43,7 +44,7 @@ struct NodeState {
     return {
       [this](FromLink& from) { receive(from); },
       [this](const FromPeer& from) {
-        read_of("another job", [&] {
+        parse_from("another job", [&] {
           parts.objects->heard_peer(from.process, from.link, from.message);
         });
       },
@@ -51,9 +52,9 @@ struct NodeState {
         parts.objects->closed_peer(closed.process, closed.link);
       },
       [this](PeersTick) {
-        awaiting_dying = false;
+        peers_tick_pending = false;
         parts.objects->peers().end_dying();
-        await_dying();
+        schedule_peers_tick();
       },
       [this](SlotReady) {
         if (++ready == parts.slots.size() && !draining)
@@ -70,8 +71,7 @@ struct NodeState {
       },
       [this](DrainNode) { drain(); },
       [this](DeadlineTick) { check_deadlines(); },
-      // Silence and the end of the link are the link handler's to judge: the job ends by
-      // them.
+      // The link handler ends the job on silence and on the end of the link.
       [](LinkSilent) {},
       [](const LinkClosed&) {},
     };
@@ -86,24 +86,24 @@ struct NodeState {
   }
 
   void receive(FromLink& from) {
-    read_of("the driver", [&] {
+    parse_from("the driver", [&] {
       Reader reader(from.message.bytes());
       while (!reader.empty())
-        obey(read_op(reader), reader, from.message);
+        handle(read_op(reader), reader, from.message);
     });
   }
 
   template <class F>
-  void read_of(const char* who, F read) {
+  void parse_from(const char* who, F read) {
     try {
       read();
     } catch (const std::exception& error) {
-      log().error("{} sent what can't be read: {}", who, error.what());
+      log().error("{} sent a malformed message: {}", who, error.what());
       parts.abort(exit_protocol);
     }
   }
 
-  void obey(Op op, Reader& reader, const Payload& whole) {
+  void handle(Op op, Reader& reader, const Payload& whole) {
     switch (op) {
     case Op::open:
       return open(read_open(reader, whole));
@@ -151,7 +151,7 @@ struct NodeState {
       if (parts.peers)
         parts.peers->forget(rest.get<std::uint64_t>());
       parts.objects->heard(0, op, reader, whole);
-      return await_dying();
+      return schedule_peers_tick();
     }
     case Op::peer_listen:
       return peers().listen(read_peer_call(reader));
@@ -169,8 +169,8 @@ struct NodeState {
     return *parts.peers;
   }
 
-  void await_dying() {
-    if (parts.objects->peers().dying() && !std::exchange(awaiting_dying, true))
+  void schedule_peers_tick() {
+    if (parts.objects->peers().dying() && !std::exchange(peers_tick_pending, true))
       self->delayed_send(self, peers_interval, PeersTick{});
   }
 
@@ -207,7 +207,7 @@ struct NodeState {
       calls.erase(call);
     auto& worker = slot(tasks.slot);
     worker.push(std::move(tasks), std::move(code));
-    if (parts.task_timeout.count() > 0 && !std::exchange(watching, true))
+    if (parts.task_timeout.count() > 0 && !std::exchange(deadline_pending, true))
       self->delayed_send(self, parts.task_timeout, DeadlineTick{});
   }
 
@@ -221,21 +221,21 @@ struct NodeState {
       if (check.again)
         again = std::min(again.value_or(*check.again), *check.again);
     }
-    watching = again.has_value();
-    if (watching)
+    deadline_pending = again.has_value();
+    if (deadline_pending)
       self->delayed_send(self, *again - now, DeadlineTick{});
   }
 
   void drain() {
     if (std::exchange(draining, true))
-      return; // An engine may ask again.
+      return; // An engine may ask more than once.
     send(Op::draining);
     for (auto& slot : parts.slots)
       send(slot->recall(SIZE_MAX));
-    // More tasks may be under way: the driver says when there are none, by Op::retire.
-    // One that stands still is waited for, so that nothing is lost: until whoever asked
-    // the job to end, or the lease, does not wait any longer. Of a node that is not ready
-    // it knows nothing.
+    // More tasks may be in flight, so the slots finish only when the driver sends
+    // Op::retire. If the driver is suspended, the job waits for it so that no task is
+    // lost, until its engine kills it or its lease expires. Of a node that is not ready
+    // the driver knows nothing, so it need not wait.
     if (ready < parts.slots.size())
       for (auto& slot : parts.slots)
         slot->finish();
@@ -245,15 +245,15 @@ struct NodeState {
   NodeParts parts;
   std::size_t ready = 0;
   bool draining = false;
-  bool watching = false;       ///< A DeadlineTick is under way,
-  bool awaiting_dying = false; ///< and a PeersTick.
+  bool deadline_pending = false;   ///< A DeadlineTick is pending.
+  bool peers_tick_pending = false; ///< A PeersTick is pending.
   std::unordered_map<std::uint64_t, std::shared_ptr<const CallCode>> calls;
 };
 
-/// Whichever thread runs it: what links bring waits for that.
-class Node final : public caf::stateful_actor<NodeState> {
+/// The actor of the node. While any thread runs it, messages from links wait.
+class NodeActor final : public caf::stateful_actor<NodeState> {
 public:
-  Node(caf::actor_config& config, NodeParts parts)
+  NodeActor(caf::actor_config& config, NodeParts parts)
     : stateful_actor(config), objects_(parts.objects), parts_(std::move(parts)) {}
   caf::behavior make_behavior() override {
     return state.make_behavior(std::move(parts_));
@@ -271,7 +271,7 @@ private:
 } // namespace
 
 caf::actor spawn_node(caf::actor_system& system, NodeParts parts) {
-  return system.spawn<Node>(std::move(parts));
+  return system.spawn<NodeActor>(std::move(parts));
 }
 
 } // namespace fiber::actors

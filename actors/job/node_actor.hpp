@@ -23,31 +23,30 @@ namespace fiber::actors {
 
 /// A slot has run its initializer.
 struct SlotReady {};
-/// A slot's initializer threw: the job is of no use.
+/// A slot's initializer threw, so the job can run no tasks.
 struct SlotFailed {
   Failure failure;
 };
-/// The job was asked to end (SIGTERM): finish what has started, give back the rest.
+/// The job was asked to end (SIGTERM): finish the running tasks, hand back the others.
 struct DrainNode {};
 
-/// What a node is made of. It shares the slots with their threads.
+/// The parts of a node. It shares the slots with their threads.
 struct NodeParts {
   std::uint64_t incarnation = 0;
   std::shared_ptr<wire::Link> link;
   std::vector<std::shared_ptr<SlotWorker>> slots;
-  /// Called when the initializer has come.
+  /// Called when the initializer has arrived.
   std::function<void(CallCode)> initialize;
   /// Called with the exit code when the node has to end at once.
   std::function<void(int code)> abort;
-  std::chrono::nanoseconds task_timeout{0};       ///< As the slots have it.
-  std::shared_ptr<ObjectSpace> objects = nullptr; ///< The same.
+  std::chrono::nanoseconds task_timeout{0};       ///< The same as the slots'.
+  std::shared_ptr<ObjectSpace> objects = nullptr; ///< The same as the slots'.
   std::shared_ptr<PeerLinks> peers = nullptr;     ///< Null: there are no other jobs.
 };
 
-/// The node within its job: hands the driver's tasks to the slots and answers for them.
-/// Results do not pass through it: slots write them to the link themselves. It ends its
-/// slots when the driver retires it or the job is asked to end; who runs the slots then
-/// ends the job.
+/// Starts the node's actor within its job: it hands the driver's tasks to the slots and
+/// answers the driver's other messages. Slots write results to the link themselves. The
+/// node finishes its slots when the driver retires it; run_node() then ends the job.
 caf::actor spawn_node(caf::actor_system& system, NodeParts parts);
 
 } // namespace fiber::actors

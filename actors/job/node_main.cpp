@@ -39,32 +39,34 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds last_words{2}; ///< To get results out before the job ends.
-constexpr std::chrono::milliseconds flush_limit{500}; ///< The same for open streams.
+/// Time to send results before the job exits.
+constexpr std::chrono::seconds final_flush_limit{2};
+/// Time to flush open streams before the job exits.
+constexpr std::chrono::milliseconds stream_flush_limit{500};
 constexpr std::chrono::seconds dial_limit{30};
 constexpr int exit_lease = 72, exit_orphan = 73;
 
-/// Task after task takes and frees blocks of the same sizes. By default large ones come
-/// fresh from the kernel each time, which clears their pages: most of the cost of a task
-/// with a megabyte of arguments.
+/// Makes malloc keep large freed blocks. Tasks allocate blocks of the same sizes again
+/// and again; by default large ones come from the kernel each time, which clears their
+/// pages: most of the cost of a task with a megabyte of arguments.
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 32 << 20); // As much as glibc takes.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); // The largest value that glibc accepts.
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
 #endif
 }
 
 enum class Children { stay, end };
 
-/// Without running what static objects do at exit: slots may still run.
+/// Ends the process without destroying static objects, since slots may still run.
 [[noreturn]] void end_process(int code, Children children) {
   if (children == Children::end && getpgrp() == getpid())
     kill(0, SIGKILL);
   std::_Exit(code);
 }
 
-/// Bounds what comes before the end: a pipe that nobody reads, a stream that another
-/// thread has locked, would hold the process for ever.
+/// Ends the process after `limit` whatever the caller does: a pipe that nobody reads, or
+/// a stream that another thread has locked, would block it for ever.
 void end_process_within(std::chrono::milliseconds limit, int code, Children children) {
   std::thread([=] {
     std::this_thread::sleep_for(limit);
@@ -72,32 +74,32 @@ void end_process_within(std::chrono::milliseconds limit, int code, Children chil
   }).detach();
 }
 
-[[noreturn]] void leave(int code) {
-  end_process_within(flush_limit, code, Children::stay);
+[[noreturn]] void exit_job(int code) {
+  end_process_within(stream_flush_limit, code, Children::stay);
   try {
-    std::cout.flush();                 // A program may have cut it off from stdio.
-  } catch (const std::ios::failure&) { // As it asked for.
+    std::cout.flush();                 // The program may have unsynced it from stdio.
+  } catch (const std::ios::failure&) { // The program may have enabled exceptions.
   }
   std::fflush(nullptr);
   end_process(code, Children::stay);
 }
 
-/// A task that calls exit() ends the job as any end does: static objects stay, as other
+/// Makes exit() in a task end the job without destroying static objects, since other
 /// threads use them.
-void leave_at_exit() {
+void install_exit_hook() {
 #ifdef __GLIBC__
-  on_exit([](int code, void*) { leave(code); }, nullptr);
+  on_exit([](int code, void*) { exit_job(code); }, nullptr);
 #endif
 }
 
-/// Nobody is there to end what the tasks have started: this job and its children end
-/// together.
-[[noreturn]] void leave_with_children(int code) {
+/// Ends this job together with the processes that its tasks have started: the driver,
+/// which would end them, is gone.
+[[noreturn]] void exit_with_children(int code) {
   std::fflush(nullptr);
   end_process(code, Children::end);
 }
 
-/// Ends the job when its driver is gone.
+/// The handler of the link to the driver: ends the job when its driver is gone.
 class DriverLink final : public LinkToActor {
 public:
   DriverLink(caf::actor_system& system, caf::actor node, std::shared_ptr<wire::Link> link,
@@ -106,19 +108,19 @@ public:
   }
 
   void on_silence() override {
-    end_process_within(last_words, exit_lease, Children::end);
+    end_process_within(final_flush_limit, exit_lease, Children::end);
     log_->link_over();
     log().warn("nothing heard from the driver for the whole lease; this job ends");
     Bytes head;
     Writer writer(head);
     write(writer, Op::lease_over);
     link_->send(task_stream, std::move(head));
-    leave_with_children(exit_lease);
+    exit_with_children(exit_lease);
   }
   void on_closed(const std::string& reason) override {
-    end_process_within(flush_limit, exit_orphan, Children::end);
+    end_process_within(stream_flush_limit, exit_orphan, Children::end);
     log().debug("the driver is gone: {}", reason);
-    leave_with_children(exit_orphan);
+    exit_with_children(exit_orphan);
   }
 
 private:
@@ -135,7 +137,7 @@ struct SystemConfig : caf::actor_system_config {
 
 [[noreturn]] void refuse(const std::exception& error, int code) {
   log().error("this job can't become a node: {}", error.what());
-  leave(code);
+  exit_job(code);
 }
 
 std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry& entry,
@@ -149,7 +151,7 @@ std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry
                     {boot.session, build_id(), boot.incarnation}, dial_limit, options);
 }
 
-/// A silent peer is not lost for that, only the link to it.
+/// Returns the links to other jobs. A silent peer loses only its link; it is not lost.
 std::shared_ptr<PeerLinks> peer_links(wire::Reactor& reactor, caf::actor_system& system,
                                       const std::shared_ptr<ObjectSpace>& objects,
                                       const std::shared_ptr<wire::Link>& driver,
@@ -167,10 +169,10 @@ std::shared_ptr<PeerLinks> peer_links(wire::Reactor& reactor, caf::actor_system&
   return std::make_shared<PeerLinks>(std::move(parts));
 }
 
-/// What does to tasks as they start what FIBER_CHAOS asks for; empty if that is nothing.
-/// The last run that a task is allowed is left alone.
+/// Returns a hook that kills or stalls this process at the start of tasks, as FIBER_CHAOS
+/// asks; empty if it asks for nothing. It spares the last allowed run of a task.
 std::function<void(std::uint64_t, const TaskContext&)>
-chaos_of(const NodeBoot& boot, const std::shared_ptr<wire::Link>& link) {
+fault_injector(const NodeBoot& boot, const std::shared_ptr<wire::Link>& link) {
   auto chaos = Chaos::parse(boot.chaos).value_or(Chaos{});
   if (!chaos.on())
     return nullptr;
@@ -179,12 +181,12 @@ chaos_of(const NodeBoot& boot, const std::shared_ptr<wire::Link>& link) {
     auto [fate, length] = chaos.draw(call, task.index, task.attempt);
     if (fate == Chaos::Fate::none || (most >= 0 && task.attempt > most))
       return;
-    Bytes told;
-    Writer writer(told);
+    Bytes frame;
+    Writer writer(frame);
     writer.put(Op::chaos);
     writer.put(ChaosNote{fate, task.rank});
-    link->send(task_stream, std::move(told));
-    link->flush(last_words);
+    link->send(task_stream, std::move(frame));
+    link->flush(final_flush_limit);
     if (fate == Chaos::Fate::kill)
       kill_this_process();
     stall_this_process(
@@ -192,7 +194,7 @@ chaos_of(const NodeBoot& boot, const std::shared_ptr<wire::Link>& link) {
   };
 }
 
-/// `initializer` is not valid if there is none.
+/// Runs the initializer, if there is one, and then the tasks of a slot.
 void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slot,
               const std::shared_future<CallCode>& initializer) {
   CrashHandlerStack for_crashes;
@@ -208,6 +210,97 @@ void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slo
   slot.run();
 }
 
+/// The parts of a running node. They live in run_node(), which never returns.
+struct NodeRun {
+  const backends::JobEntry& entry;
+  const NodeBoot& boot;
+  wire::Reactor& reactor;
+  caf::actor_system& system;
+  std::shared_ptr<wire::Link> link;
+  std::shared_ptr<ObjectSpace> objects;
+  int exit_code = EXIT_SUCCESS;
+  std::vector<std::shared_ptr<SlotWorker>> slots = {};
+  std::promise<CallCode> arrived_initializer = {};
+  std::shared_future<CallCode> initializer = {}; ///< Not valid if there is none.
+  std::shared_ptr<PeerLinks> peers = {};
+};
+
+std::shared_ptr<ObjectSpace> open_objects(caf::actor_system& system,
+                                          const backends::JobEntry& entry,
+                                          const NodeBoot& boot,
+                                          const std::shared_ptr<wire::Link>& link) {
+  auto objects =
+    std::make_shared<ObjectSpace>(system, boot.incarnation, [](std::uint64_t id) {
+      return ShareCache::instance().hold(id);
+    });
+  objects->connect(0, link);
+  if (entry.page)
+    objects->set_ledger(boot.incarnation, std::make_shared<JobLedger>(entry.page));
+  return objects;
+}
+
+void make_slots(NodeRun& run) {
+  for (std::uint32_t i = 0; i < run.boot.slots; ++i) {
+    auto& slot = run.slots.emplace_back();
+    SlotWorker::Settings settings{
+      i,
+      run.boot.first_rank + i,
+      run.link,
+      run.entry.page,
+      [&run, i](std::chrono::milliseconds after) {
+        run.reactor.after(after, [&run, i] { run.slots[i]->flush_results(); });
+      },
+      run.reactor.leadership(),
+      run.boot.task_timeout,
+      fault_injector(run.boot, run.link),
+      run.boot.trace};
+    settings.objects = run.objects;
+    if (run.boot.use != NodeUse::pool) // The job exits when the driver has the result.
+      settings.after_task = [&run](TaskResult::Status status, const Bytes& result) {
+        run.exit_code = process_exit_code(run.boot, status, result);
+      };
+    slot = std::make_shared<SlotWorker>(std::move(settings));
+  }
+}
+
+/// Starts the node's actor and then the link that feeds it.
+caf::actor start_node(NodeRun& run, const std::shared_ptr<JobLog>& job_log) {
+  auto abort = [link = run.link](int code) {
+    link->flush(final_flush_limit);
+    exit_job(code);
+  };
+  if (run.boot.initializer)
+    run.initializer = run.arrived_initializer.get_future().share();
+  run.peers =
+    peer_links(run.reactor, run.system, run.objects, run.link, run.entry, run.boot);
+  auto initialize = [&run](CallCode code) {
+    run.arrived_initializer.set_value(std::move(code));
+  };
+  auto node =
+    spawn_node(run.system, {run.boot.incarnation, run.link, run.slots, initialize, abort,
+                            run.boot.task_timeout, run.objects, run.peers});
+  run.peers->tell(node);
+  auto summon = [&reactor = run.reactor] { reactor.leadership()->summon(); };
+  run.objects->peers().before_waiting(summon);
+  ShareCache::instance().connect(run.link, summon);
+  if (run.boot.use == NodeUse::pool) // SIGTERM ends a process, unless it handles that.
+    run.reactor.on_signal(
+      SIGTERM, [&system = run.system, node] { deliver(system, node, DrainNode{}); });
+  run.link->start(std::make_shared<DriverLink>(run.system, node, run.link, job_log));
+  return node;
+}
+
+/// Runs all slots, the first one on this thread, until they have finished.
+void run_slots(NodeRun& run, const caf::actor& node) {
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 1; i < run.boot.slots; ++i)
+    threads.emplace_back(
+      [&, i] { run_slot(run.system, node, *run.slots[i], run.initializer); });
+  run_slot(run.system, node, *run.slots[0], run.initializer);
+  for (auto& thread : threads)
+    thread.join();
+}
+
 } // namespace
 
 void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
@@ -216,84 +309,33 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
   try {
     auto boot = NodeBoot::unpack(entry.boot);
     log().set_level(spdlog::level::from_str(boot.log_level));
-    // The driver's alone: what a task starts must not write to the same file.
+    // Only the driver may write to these files, and no process that a task starts.
     for (auto* variable : {"FIBER_TRACE", "FIBER_METRICS"})
       unsetenv(variable);
     if (boot.slots == 0)
       run_anchor(entry, boot);
     report_crashes();
-    leave_at_exit();
-    // Never destroyed: the process ends while they are at work.
+    install_exit_hook();
+    // Never destroyed, since the process ends while they are in use.
     auto& reactor = *new wire::Reactor; // NOLINT(cppcoreguidelines-owning-memory)
     auto& config = *new SystemConfig;   // NOLINT(cppcoreguidelines-owning-memory)
     auto& system =
       *new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
     auto link = open_link(reactor, entry, boot);
-    auto objects =
-      std::make_shared<ObjectSpace>(system, boot.incarnation, [](std::uint64_t id) {
-        return ShareCache::instance().hold(id);
-      });
-    objects->connect(0, link);
-    if (entry.page)
-      objects->set_ledger(boot.incarnation, std::make_shared<JobLedger>(entry.page));
+    auto objects = open_objects(system, entry, boot, link);
     ThisJob::set(
       {&system, objects, reactor.leadership(), boot.session_tag, boot.host,
        ActorPort::open(objects, boot.session_tag, std::make_shared<ProgramActors>())});
     job_log = std::make_shared<JobLog>(link, log_sinks());
     redirect_log(job_log);
-    auto exit_code = EXIT_SUCCESS;
-    std::vector<std::shared_ptr<SlotWorker>> slots;
-    for (std::uint32_t i = 0; i < boot.slots; ++i) {
-      auto& slot = slots.emplace_back();
-      SlotWorker::Settings settings{
-        i,
-        boot.first_rank + i,
-        link,
-        entry.page,
-        [&reactor, &slots, i](std::chrono::milliseconds after) {
-          reactor.after(after, [&slots, i] { slots[i]->flush_results(); });
-        },
-        reactor.leadership(),
-        boot.task_timeout,
-        chaos_of(boot, link),
-        boot.trace};
-      settings.objects = objects;
-      if (boot.use != NodeUse::pool) // It goes when the driver has the result.
-        settings.after_task = [&](TaskResult::Status status, const Bytes& result) {
-          exit_code = process_exit_code(boot, status, result);
-        };
-      slot = std::make_shared<SlotWorker>(std::move(settings));
-    }
-    auto abort = [link](int code) {
-      link->flush(last_words);
-      leave(code);
-    };
-    std::promise<CallCode> told;
-    std::shared_future<CallCode> initializer;
-    if (boot.initializer)
-      initializer = told.get_future().share();
-    auto peers = peer_links(reactor, system, objects, link, entry, boot);
-    auto node =
-      spawn_node(system, {boot.incarnation, link, slots,
-                          [&told](CallCode code) { told.set_value(std::move(code)); },
-                          abort, boot.task_timeout, objects, peers});
-    peers->tell(node);
-    auto summon = [&reactor] { reactor.leadership()->summon(); };
-    objects->peers().before_waiting(summon);
-    ShareCache::instance().connect(link, summon);
-    if (boot.use == NodeUse::pool) // A process ends by it, unless its function says else.
-      reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
-    link->start(std::make_shared<DriverLink>(system, node, link, job_log));
-    std::vector<std::thread> threads;
-    for (std::uint32_t i = 1; i < boot.slots; ++i)
-      threads.emplace_back([&, i] { run_slot(system, node, *slots[i], initializer); });
-    run_slot(system, node, *slots[0], initializer);
-    for (auto& thread : threads)
-      thread.join();
+    NodeRun run{entry, boot, reactor, system, link, objects};
+    make_slots(run);
+    auto node = start_node(run, job_log);
+    run_slots(run, node);
     at_end();
-    objects->peers().settle(last_words); // A connection may end with bytes in it.
-    link->flush(last_words);
-    leave(exit_code);
+    objects->peers().settle(final_flush_limit); // Links to peers may hold unsent bytes.
+    link->flush(final_flush_limit);
+    exit_job(run.exit_code);
   } catch (const wire::Unreachable& error) {
     refuse(error, exit_unreachable);
   } catch (const wire::OtherBuild& error) {

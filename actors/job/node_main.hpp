@@ -5,10 +5,15 @@
 
 #include "backends/job_entry.hpp"
 
+// This folder holds what runs inside a job: the node, which takes tasks from the driver,
+// its slots, which run them, and the links to other jobs. A session's anchor is a job
+// too. It may include caf, core, crash, objects, protocol and share, and of pool only
+// running_table.hpp.
+
 namespace fiber::actors {
 
-/// Is the node of this job until the driver retires it, the link closes or the lease runs
-/// out; then the process ends. The calling thread becomes the first slot. `at_end` runs
+/// Runs this job as a node until the driver retires it, the link closes or the lease runs
+/// out; then the process exits. The calling thread becomes the first slot. `at_end` runs
 /// when the last task has ended.
 [[noreturn]] void run_node(backends::JobEntry entry, const std::function<void()>& at_end);
 

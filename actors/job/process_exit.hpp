@@ -6,8 +6,8 @@
 
 namespace fiber::actors {
 
-/// The code that a job exits with when its one task has left `result`. A process says on
-/// stderr what it threw, as nobody else would ever tell.
+/// Returns the exit code of a job whose only task has ended with `result`. For a process
+/// it also prints the uncaught exception to stderr, since nothing else would report it.
 int process_exit_code(const NodeBoot& boot, TaskResult::Status status,
                       const Bytes& result);
 

@@ -13,10 +13,10 @@
 namespace fiber::actors {
 namespace {
 
-/// Results are gathered until one of these is reached, the first one's time is over, or
-/// nothing is left to run.
-constexpr std::size_t most_results = 128;
-constexpr std::size_t most_result_bytes = 32 * 1024;
+/// Results are gathered until one of these limits is reached, the first result has waited
+/// for its hold time, or no task is left.
+constexpr std::size_t max_gathered_results = 128;
+constexpr std::size_t max_gathered_bytes = 32 * 1024;
 
 thread_local const TaskContext* current_task = nullptr;
 
@@ -55,7 +55,7 @@ void SlotWorker::run() {
 
 bool SlotWorker::step() {
   std::unique_lock lock(mutex_);
-  auto outer = running_; // A task that waits for others.
+  auto outer = running_; // The task that waits, and runs this one meanwhile.
   auto outer_stop = std::exchange(stop_, std::stop_source(std::nostopstate));
   auto task = take();
   if (task) {
@@ -76,7 +76,7 @@ std::optional<SlotWorker::Task> SlotWorker::wait_for_task() {
       std::lock_guard lock(mutex_);
       if (auto task = take(); task || finishing_)
         return task;
-      closed.swap(closed_);
+      closed.swap(closed_calls_);
     }
     flush_results();
     for (auto call : closed)
@@ -105,10 +105,10 @@ std::optional<SlotWorker::Task> SlotWorker::take() {
   if (++run.next == run.tasks.lengths.size())
     queue_.pop_front();
   task.last = queue_.empty();
-  task.closed.swap(closed_);
-  if (!unwanted_.empty()) {
-    task.unwanted = std::ranges::count(unwanted_, task.seq) > 0;
-    std::erase_if(unwanted_, [&](auto seq) { return seq <= task.seq; });
+  task.closed_calls.swap(closed_calls_);
+  if (!stopped_early_.empty()) {
+    task.stopped_early = std::ranges::count(stopped_early_, task.seq) > 0;
+    std::erase_if(stopped_early_, [&](auto seq) { return seq <= task.seq; });
   }
   return task;
 }
@@ -121,14 +121,14 @@ void SlotWorker::run_task(const Task& task) {
     settings_.before_task(task.code->call, task.context);
   auto begin = Clock::now();
   auto status = TaskResult::Status::value;
-  // Taken for the while: on an inline session a task that waits runs others in between.
+  // Moved out, since nested tasks of an inline session may reuse the buffer.
   auto value = std::exchange(scratch_, {});
   value.clear();
   Payload tail;
   detail::KeepScope handles;
   try {
     TaskScope scope(task.context);
-    if (task.unwanted)
+    if (task.stopped_early)
       throw Cancelled("it was told to stop before it began");
     Reader arguments(task.arguments.bytes());
     Writer result(value, &tail);
@@ -149,13 +149,13 @@ void SlotWorker::run_task(const Task& task) {
     value.clear();
     tail = {};
   }
-  if (settings_.objects) // A result is heard behind what its task has sent.
+  if (settings_.objects) // Messages that the task has sent arrive before its result.
     settings_.objects->settle_others(settings_.objects->self());
   if (settings_.after_task)
     settings_.after_task(status, value);
   add_result(task, status, value, std::move(tail), handles.take(), begin);
   scratch_ = std::move(value);
-  for (auto call : task.closed)
+  for (auto call : task.closed_calls)
     bodies_.erase(call);
 }
 
@@ -214,9 +214,9 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
   } else
     values_.insert(values_.end(), value.begin(), value.end());
   std::move(kept.begin(), kept.end(), std::back_inserter(kept_));
-  // Whoever waits for the last ones waits no longer than needed.
-  if (task.last || results.size() >= most_results || size >= most_result_bytes ||
-      values_.size() >= most_result_bytes || end - oldest_ >= task.hold) {
+  // The last results are sent at once, since a caller may wait for them.
+  if (task.last || results.size() >= max_gathered_results || size >= max_gathered_bytes ||
+      values_.size() >= max_gathered_bytes || end - oldest_ >= task.hold) {
     flush_locked();
     return;
   }
@@ -232,7 +232,7 @@ void SlotWorker::flush_results() {
   flush_locked();
 }
 
-// Sends under the lock, so that frames leave in the order of their tasks.
+// Sends while it holds the lock, so that frames leave in the order of their tasks.
 void SlotWorker::flush_locked() {
   if (pending_.results.empty())
     return;
@@ -253,7 +253,7 @@ void SlotWorker::flush_locked() {
   pending_.times.clear();
   pending_.busy_ns = pending_.longest_ns = 0;
   settings_.link->send(task_stream, std::move(head), std::move(tail));
-  kept_.clear(); // Not before: the driver must read of them before it reads of their end.
+  kept_.clear(); // Only now: the driver must read the handles before their release.
 }
 
 // -- any thread --
@@ -293,7 +293,7 @@ void SlotWorker::stop_task(std::uint64_t seq) {
     std::lock_guard lock(mutex_);
     if (!queue_.empty() && seq < next_seq_ &&
         seq >= queue_.front().tasks.first_seq + queue_.front().next) {
-      unwanted_.push_back(seq);
+      stopped_early_.push_back(seq);
       return;
     }
   }
@@ -310,7 +310,7 @@ void SlotWorker::stop_if(Which is_meant) {
     running_->stopped = true;
     stop = stop_;
   }
-  stop.request_stop(); // Which calls what the task has registered.
+  stop.request_stop(); // Outside the lock, as it calls the task's callbacks.
 }
 
 SlotWorker::DeadlineCheck SlotWorker::check_deadline(Clock::time_point now) {
@@ -340,16 +340,16 @@ std::stop_token SlotWorker::stop_token() {
   if (!stop_.stop_possible())
     stop_ = std::stop_source();
   if (running_ && running_->stopped)
-    stop_.request_stop(); // Nothing is registered yet.
+    stop_.request_stop(); // Under the lock, as no callback is registered yet.
   return stop_.get_token();
 }
 
 void SlotWorker::close(std::uint64_t call) {
   {
     std::lock_guard lock(mutex_);
-    closed_.push_back(call);
+    closed_calls_.push_back(call);
   }
-  changed_.wake(); // What the call holds must not stay until the next task.
+  changed_.wake(); // Frees the callable now, not with the next task.
 }
 
 void SlotWorker::finish() {

@@ -21,10 +21,10 @@
 
 namespace fiber::actors {
 
-/// A callable as a job got it.
+/// The callable of a call, as a job received it.
 struct CallCode {
   std::uint64_t call = 0;
-  bool single = false; ///< For one task: nothing of it is kept.
+  bool single = false; ///< For one task only: the callable is not cached.
   detail::Open open = nullptr;
   std::string problem; ///< Why `open` is null.
   Payload state;
@@ -33,9 +33,10 @@ struct CallCode {
 /// One worker slot of a node: a queue of tasks and the thread that runs them, one at a
 /// time and in order. The thread writes its results to the link itself.
 ///
-/// It is told of time limits by who asks it: check_deadline().
+/// It has no timer: its owner calls check_deadline() for time limits.
 ///
-/// Thread safety: run() and step() belong to the slot's thread, all else to any.
+/// Thread safety: only the slot's thread may call initialize(), run() and step(); any
+/// thread may call the other functions.
 class SlotWorker final : public TaskHost {
 public:
   using Clock = std::chrono::steady_clock;
@@ -45,52 +46,51 @@ public:
     std::size_t rank = 0;
     std::shared_ptr<wire::Link> link;
     std::shared_ptr<backends::SharedPage> page; ///< Null: starts are not announced.
-    /// Asks for flush_results() in so long. Called at most once until that happens.
+    /// Called to request flush_results() after this time; at most once until then.
     std::function<void(std::chrono::milliseconds)> request_flush;
-    /// Of the link's reactor, for a thread that waits for tasks; null: none.
+    /// Leadership of the link's reactor, for a thread that waits for tasks; may be null.
     std::shared_ptr<wire::Leadership> leadership = nullptr;
     std::chrono::nanoseconds task_timeout{0}; ///< How long a task may run; 0: no limit.
-    /// Called as a task starts; empty: nothing is.
+    /// Called as a task starts; may be empty.
     std::function<void(std::uint64_t call, const TaskContext& task)> before_task =
       nullptr;
-    bool timed = false; ///< Results say when their tasks ran.
-    std::size_t most_result_bytes = most_value_bytes; ///< Of one task.
-    /// Called with what a task left as it has ended, before anybody hears of that; empty:
-    /// nothing is.
+    bool timed = false; ///< Results include when their tasks ran.
+    std::size_t most_result_bytes = most_value_bytes; ///< Limit for one task.
+    /// Called with the result of a task before it is sent; may be empty.
     std::function<void(TaskResult::Status status, const Bytes& result)> after_task =
       nullptr;
-    /// Keeps what handles in results stand for until the driver does; null: nothing does.
+    /// Keeps the objects of handles in results alive until the driver does; may be null.
     std::shared_ptr<ObjectSpace> objects = nullptr;
   };
   explicit SlotWorker(Settings settings);
 
-  /// Runs `initializer` as the first thing on this thread. Throws what it throws.
+  /// Runs `initializer` before any task. Throws its exceptions.
   void initialize(const CallCode& initializer);
-  /// Runs tasks until finish() was called and nothing is left.
+  /// Runs tasks until finish() was called and no task is left.
   void run();
-  /// Runs one task; false if there is none. For a thread that does other things as well.
+  /// Runs one task; false if there is none. For a thread that has other work as well.
   bool step();
 
   void push(RunTasks tasks, std::shared_ptr<const CallCode> code);
-  /// Takes back up to `most` tasks that have not started, last first.
+  /// Removes up to `most` tasks that have not started, last first.
   HandedBack recall(std::size_t most);
-  /// Tells the running task to stop, if it is of this call.
+  /// Tells the running task to stop, if it belongs to this call.
   void stop(std::uint64_t call);
-  /// Tells the task with this number to stop; one that waits does not run at all.
+  /// Tells the task with this number to stop; a waiting task ends without running.
   void stop_task(std::uint64_t seq);
-  /// Whether the running task has come to its limit, told once and to itself as well; and
-  /// when to ask again, which is no use as long as there is nothing to run.
+  /// Reports once that the running task has reached its limit, and tells the task to
+  /// stop. Also returns when to check again; nothing if there is no task.
   struct DeadlineCheck {
-    std::optional<std::uint64_t> overdue; ///< Its number.
+    std::optional<std::uint64_t> overdue; ///< Number of the overdue task.
     std::optional<Clock::time_point> again;
   };
   DeadlineCheck check_deadline(Clock::time_point now);
   std::stop_token stop_token() override;
-  /// No task of this call will come any more.
+  /// No more tasks of this call will come: drops its callable.
   void close(std::uint64_t call);
-  /// Ends run() when nothing is left.
+  /// Ends run() when no task is left.
   void finish();
-  /// Whether finish() was called and nothing is left.
+  /// Returns whether finish() was called and no task is left.
   bool finished();
   /// Sends results that were held back.
   void flush_results();
@@ -99,18 +99,19 @@ private:
   struct Queued {
     RunTasks tasks;
     std::shared_ptr<const CallCode> code;
-    std::size_t next = 0;    ///< Which task is next.
-    std::uint64_t begin = 0; ///< Where its arguments begin.
+    std::size_t next = 0;    ///< Position of the next task.
+    std::uint64_t begin = 0; ///< Where the arguments of that task begin.
   };
   struct Task {
     std::shared_ptr<const CallCode> code;
     std::uint64_t seq = 0;
     TaskContext context;
-    std::chrono::microseconds hold; ///< Its result may wait for so long.
+    std::chrono::microseconds hold; ///< How long its result may wait.
     Payload arguments;
-    bool last = false;                      ///< Nothing else was waiting.
-    bool unwanted = false;                  ///< It was told to stop before it began.
-    std::vector<std::uint64_t> closed = {}; ///< Calls to forget by the way.
+    bool last = false;          ///< No other task was waiting.
+    bool stopped_early = false; ///< It was told to stop before it began.
+    /// Calls whose callables are dropped after this task.
+    std::vector<std::uint64_t> closed_calls = {};
   };
 
   struct Running {
@@ -118,7 +119,7 @@ private:
     Clock::time_point since;
     bool stopped = false; ///< It was told to stop.
     bool overdue = false;
-    bool ended = false; ///< No deadline any more.
+    bool ended = false; ///< It has ended, so no deadline applies.
   };
 
   template <class Which>
@@ -134,26 +135,26 @@ private:
   void flush_locked();
 
   Settings settings_;
-  // Of the slot's thread.
+  // Used by the slot's thread only.
   std::map<std::uint64_t, std::unique_ptr<detail::Body>> bodies_;
   Bytes scratch_;
-  // The queue.
+  // The queue, guarded by mutex_.
   std::mutex mutex_;
   wire::Waiter changed_;
   std::deque<Queued> queue_;
-  std::vector<std::uint64_t> closed_;
+  std::vector<std::uint64_t> closed_calls_;
   std::optional<Running> running_;
-  std::stop_source stop_{std::nostopstate}; ///< Of the running task, if it has asked.
-  std::uint64_t next_seq_ = 1;              ///< Behind the last task it got.
-  std::vector<std::uint64_t> unwanted_;     ///< Tasks that wait and need not run.
+  std::stop_source stop_{std::nostopstate};  ///< Of the running task, once it has asked.
+  std::uint64_t next_seq_ = 1;               ///< The number after that of the last task.
+  std::vector<std::uint64_t> stopped_early_; ///< Waiting tasks that were told to stop.
   bool finishing_ = false;
-  // Results that are held back.
+  // Results that are held back, guarded by results_mutex_.
   std::mutex results_mutex_;
   TaskResults pending_;
   Bytes values_;
-  Payload tail_;             ///< Of the last value.
-  detail::KeptObjects kept_; ///< What handles in values_ refer to.
-  Clock::time_point oldest_;
+  Payload tail_;             ///< The large part of the last value.
+  detail::KeptObjects kept_; ///< Objects of the handles in values_.
+  Clock::time_point oldest_; ///< When the first of these tasks began.
   bool flush_requested_ = false;
 };
 

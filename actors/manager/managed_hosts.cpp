@@ -7,14 +7,14 @@
 #include "base/failure.hpp"
 #include "fiber/error.hpp"
 
-// What becomes of objects when hosts come and go.
+// How objects are remade when a host comes, and how calls end when it is lost.
 
 namespace fiber::actors {
 namespace {
 
 using detail::ObjectOp;
 
-/// Of all objects of a host: see ObjectOp::stop.
+/// Returns the request to stop a host with all its objects; see ObjectOp::stop.
 Payload stop_request(bool at_once) {
   Bytes bytes;
   Writer writer(bytes);
@@ -24,7 +24,7 @@ Payload stop_request(bool at_once) {
   return Payload(std::move(bytes));
 }
 
-/// As the callers of its objects are told of it.
+/// Returns the error that callers of a lost host's objects get.
 std::exception_ptr as_lost_call(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
@@ -47,7 +47,7 @@ void ManagedObjects::ready(std::shared_ptr<ObjectHandle> host) {
     late = state_ == State::ended || (state_ == State::stopping && !host_);
     if (state_ == State::waiting && host) {
       host_ = host;
-      first = ++hosts_ == 1;
+      first = ++host_count_ == 1;
       state_ = State::restoring;
     } else if (!late || !host) {
       return;
@@ -72,7 +72,7 @@ void ManagedObjects::remake(bool first) {
     for (auto& [number, recipe] : recipes_)
       recipes.push_back({recipe_of(number, op, recipe.body), recipe.kept});
     to_remake_ = recipes.size();
-    host = hosts_;
+    host = host_count_;
   }
   for (auto& recipe : recipes)
     ask_host(
@@ -87,7 +87,7 @@ void ManagedObjects::remake(bool first) {
 void ManagedObjects::remade(std::uint64_t host, const ObjectAnswer& answer) {
   {
     std::lock_guard lock(mutex_);
-    if (host != hosts_ || state_ != State::restoring || to_remake_ == 0)
+    if (host != host_count_ || state_ != State::restoring || to_remake_ == 0)
       return;
     auto failed = answer.what == Answer::failed;
     to_remake_ = failed ? 0 : to_remake_ - (answer.what == Answer::done ? 1 : 0);
@@ -107,13 +107,13 @@ void ManagedObjects::restore() {
   {
     std::lock_guard lock(mutex_);
     to = host_;
-    host = hosts_;
+    host = host_count_;
     if (host > 1)
       restore = restore_;
-    to_remake_ = 1; // By the callable.
+    to_remake_ = 1; // The restore callable has to answer.
   }
   if (!restore)
-    return open_up();
+    return release_waiting();
   auto body = head_of(0, ObjectOp::restore);
   Writer writer(body);
   detail::pack_code(writer, detail::code_of(restore.open()));
@@ -122,12 +122,12 @@ void ManagedObjects::restore() {
            [self = shared_from_this(), host](std::uint64_t, const ObjectAnswer& answer) {
              if (answer.what != Answer::done)
                return self->remade(host, answer);
-             self->open_up();
+             self->release_waiting();
            });
 }
 
-/// Passes on what waits. What comes meanwhile stands behind it.
-void ManagedObjects::open_up() {
+/// Passes on the waiting calls. Calls that come meanwhile queue behind them.
+void ManagedObjects::release_waiting() {
   for (;;) {
     std::map<Turn, Waiting>::node_type first;
     {
@@ -170,9 +170,9 @@ void ManagedObjects::lose_host(const std::exception_ptr& why, bool last) {
     else
       std::erase_if(lost, [&](auto& each) {
         auto& [turn, call] = each;
-        if (call.again)
-          waiting_[turn] = {std::move(*call.again), true};
-        return call.again.has_value();
+        if (call.retry)
+          waiting_[turn] = {std::move(*call.retry), true};
+        return call.retry.has_value();
       });
   }
   for (auto& [turn, call] : lost)
@@ -181,18 +181,18 @@ void ManagedObjects::lose_host(const std::exception_ptr& why, bool last) {
     answer_lost(call.ask.who);
 }
 
-bool ManagedObjects::stop(const std::exception_ptr& why, bool again) {
+bool ManagedObjects::stop(const std::exception_ptr& why, bool restarting) {
   {
     std::lock_guard lock(mutex_);
     if (state_ == State::lost || state_ == State::ended)
       return false;
     state_ = State::stopping;
-    stops_to_start_ = again;
+    restarting_ = restarting;
     why_ = as_lost_call(why);
     if (!host_)
       return false;
   }
-  ask_host(host(), stop_request(again), {}, [](std::uint64_t, const auto&) {});
+  ask_host(host(), stop_request(restarting), {}, [](std::uint64_t, const auto&) {});
   return true;
 }
 
@@ -217,18 +217,18 @@ void ManagedObjects::end(std::function<void()> asked) {
            [asked = std::move(asked)](std::uint64_t, const auto&) { asked(); });
 }
 
-// -- who is told --
+// -- the watcher --
 
 std::uint64_t ManagedObjects::watch(Watcher watcher) {
   std::lock_guard lock(mutex_);
   std::swap(watcher_, watcher);
-  return ++watchers_;
+  return ++watcher_count_;
 }
 
 void ManagedObjects::unwatch(std::uint64_t number) {
   Watcher last;
   std::lock_guard lock(mutex_);
-  if (number == watchers_)
+  if (number == watcher_count_)
     std::swap(watcher_, last);
 }
 

@@ -40,8 +40,8 @@ LostCall for_another_process(const std::exception_ptr& why) {
 
 } // namespace
 
-ManagedObjects::ManagedObjects(std::shared_ptr<ObjectSpace> space, bool again)
-  : space_(std::move(space)), again_(again) {}
+ManagedObjects::ManagedObjects(std::shared_ptr<ObjectSpace> space, bool restartable)
+  : space_(std::move(space)), restartable_(restartable) {}
 
 std::shared_ptr<ObjectHandle> ManagedObjects::open() {
   auto control = space_->add(shared_from_this());
@@ -79,7 +79,7 @@ void ManagedObjects::set_restore(AnyCallable restore) {
   std::swap(restore_, restore);
 }
 
-// -- what is asked --
+// -- requests --
 
 void ManagedObjects::asked(ObjectAsk ask) {
   if (ask.what == AskKind::cancel)
@@ -105,14 +105,14 @@ void ManagedObjects::asked(ObjectAsk ask) {
                     ? head.op == ObjectOp::create && ask.who.process == space_->self()
                     : is_call && head.number == ask.number;
     if (!may_be)
-      return space_->refuse(ask.who, "the object can't do that");
+      return space_->refuse(ask.who, "unknown request to an object of a manager");
   } catch (const std::exception& error) {
     return space_->refuse(ask.who, error.what());
   }
   Turn turn = 0;
   {
     std::unique_lock lock(mutex_);
-    turn = ++turns_;
+    turn = ++last_turn_;
     auto waits = state_ == State::restoring || state_ == State::stopping;
     if (state_ == State::waiting || (waits && !is_from_host_locked(ask.who))) {
       waiting_[turn].ask = std::move(ask);
@@ -141,8 +141,8 @@ void ManagedObjects::freed(std::uint64_t number) {
     std::lock_guard lock(mutex_);
     if (number == control_ || state_ == State::lost || state_ == State::ended)
       return;
-    turn = ++turns_;
-    if (state_ != State::up) { // Behind the calls that wait.
+    turn = ++last_turn_;
+    if (state_ != State::up) { // Queues behind the waiting calls.
       waiting_[turn].ask = std::move(destruction);
       return;
     }
@@ -151,7 +151,7 @@ void ManagedObjects::freed(std::uint64_t number) {
 }
 
 void ManagedObjects::gone(std::uint64_t process) {
-  std::vector<ObjectAsk> asks; // The ends of handles send messages.
+  std::vector<ObjectAsk> asks; // Dropped without the lock, as handles send messages.
   std::vector<detail::KeptObjects> last;
   auto drop = [&](std::optional<ObjectAsk> ask) {
     if (ask)
@@ -164,10 +164,10 @@ void ManagedObjects::gone(std::uint64_t process) {
     return ask.who.process == process && drop(std::move(ask));
   });
   std::erase_if(lost_, [&](auto& each) {
-    return each.second.who.process == process && drop(std::move(each.second.again));
+    return each.second.who.process == process && drop(std::move(each.second.retry));
   });
   std::erase_if(passed_on_, [&](auto& each) {
-    return each.first.process == process && drop(std::move(each.second.again));
+    return each.first.process == process && drop(std::move(each.second.retry));
   });
   last = answers_.gone(process);
 }
@@ -178,11 +178,11 @@ void ManagedObjects::cancel(const Asker& who) {
   {
     Waiting last;
     std::unique_lock lock(mutex_);
-    auto at = std::ranges::find_if(
+    auto found = std::ranges::find_if(
       waiting_, [&](auto& each) { return each.second.ask.who == who; });
-    if (at != waiting_.end()) {
-      last = std::move(at->second);
-      waiting_.erase(at);
+    if (found != waiting_.end()) {
+      last = std::move(found->second);
+      waiting_.erase(found);
       lock.unlock();
       if (last.may_have_run)
         return answer_lost(who);
@@ -225,7 +225,8 @@ void ManagedObjects::handle(Turn turn, ObjectAsk ask) {
 }
 
 void ManagedObjects::forget_recipe(std::uint64_t number) {
-  decltype(recipes_)::node_type last; // The ends of handles send messages.
+  decltype(recipes_)::node_type
+    last; // Dropped without the lock, as handles send messages.
   std::lock_guard lock(mutex_);
   last = recipes_.extract(number);
 }
@@ -243,18 +244,18 @@ void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
   {
     std::lock_guard lock(mutex_);
     to = host_;
-    passed_on_[who] = {.host = hosts_, .turn = turn};
-    if (again_)
+    passed_on_[who] = {.host = host_count_, .turn = turn};
+    if (restartable_)
       recipes_[number] = {recipe, kept};
   }
   ask_host(
     to, recipe, std::move(kept),
     [self = shared_from_this(), who, handle](std::uint64_t request, ObjectAnswer answer) {
-      if (answer.what == Answer::unbegun) // It will be asked for as another one.
+      if (answer.what == Answer::unbegun) // The retry creates a new object.
         self->forget_recipe(handle->held_id().number);
       if (answer.what != Answer::done)
-        return self->answered(who, request, std::move(answer));
-      self->settled(who);
+        return self->host_answered(who, request, std::move(answer));
+      self->take_passed_on(who);
       self->space_->answer(who,
                            {.what = Answer::value, .kept = detail::KeptObjects{handle}});
     });
@@ -263,24 +264,24 @@ void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
 void ManagedObjects::pass_on(Turn turn, ObjectAsk ask) {
   auto who = ask.who;
   PassedOn passed{.turn = turn};
-  if (again_ && Head(ask.body).op == ObjectOp::repeat)
-    passed.again = ask;
+  if (restartable_ && Head(ask.body).op == ObjectOp::repeat)
+    passed.retry = ask;
   std::shared_ptr<ObjectHandle> to;
   std::uint64_t host = 0;
   {
     std::lock_guard lock(mutex_);
-    if (state_ == State::waiting) { // The host was lost just now.
+    if (state_ == State::waiting) { // The host was lost meanwhile.
       waiting_[turn].ask = std::move(ask);
       return;
     }
     to = host_;
-    host = passed.host = hosts_;
+    host = passed.host = host_count_;
     passed_on_[who] = std::move(passed);
   }
   auto request = ask_host(
     to, std::move(ask.body), std::move(ask.kept),
     [self = shared_from_this(), who](std::uint64_t of, ObjectAnswer answer) {
-      self->answered(who, of, std::move(answer));
+      self->host_answered(who, of, std::move(answer));
     },
     ask.haste);
   std::lock_guard lock(mutex_);
@@ -289,7 +290,7 @@ void ManagedObjects::pass_on(Turn turn, ObjectAsk ask) {
     known->second.request = request;
 }
 
-std::optional<ManagedObjects::PassedOn> ManagedObjects::settled(const Asker& who) {
+std::optional<ManagedObjects::PassedOn> ManagedObjects::take_passed_on(const Asker& who) {
   std::lock_guard lock(mutex_);
   auto known = passed_on_.extract(who);
   if (known.empty())
@@ -297,12 +298,12 @@ std::optional<ManagedObjects::PassedOn> ManagedObjects::settled(const Asker& who
   return std::move(known.mapped());
 }
 
-void ManagedObjects::answered(const Asker& who, std::uint64_t request,
-                              ObjectAnswer answer) {
-  auto passed = settled(who);
+void ManagedObjects::host_answered(const Asker& who, std::uint64_t request,
+                                   ObjectAnswer answer) {
+  auto passed = take_passed_on(who);
   if (answer.what == Answer::closed || answer.what == Answer::unbegun) {
     if (passed)
-      unanswered(who, std::move(*passed), std::move(answer));
+      host_left_unanswered(who, std::move(*passed), std::move(answer));
     return;
   }
   std::shared_ptr<ObjectHandle> from;
@@ -317,8 +318,8 @@ void ManagedObjects::answered(const Asker& who, std::uint64_t request,
   space_->answer(who, std::move(answer));
 }
 
-std::optional<ObjectAsk> ManagedObjects::given_back(const Asker& who,
-                                                    ObjectAnswer answer) const {
+std::optional<ObjectAsk> ManagedObjects::ask_given_back(const Asker& who,
+                                                        ObjectAnswer answer) const {
   try {
     Head head(answer.body);
     if (head.op == ObjectOp::create)
@@ -332,32 +333,32 @@ std::optional<ObjectAsk> ManagedObjects::given_back(const Asker& who,
   }
 }
 
-void ManagedObjects::unanswered(const Asker& who, PassedOn&& passed,
-                                ObjectAnswer answer) {
-  auto& [request, host, turn, again] = passed;
+void ManagedObjects::host_left_unanswered(const Asker& who, PassedOn&& passed,
+                                          ObjectAnswer answer) {
+  auto& [request, host, turn, retry] = passed;
   auto begun = answer.what != Answer::unbegun;
   if (!begun)
-    again = given_back(who, std::move(answer));
+    retry = ask_given_back(who, std::move(answer));
   std::unique_lock lock(mutex_);
   auto state = state_;
-  auto now = host == hosts_ && (state == State::up || state == State::restoring);
-  if (begun && now) { // How it was lost is not known yet.
-    lost_[turn] = {who, std::move(again)};
+  auto now = host == host_count_ && (state == State::up || state == State::restoring);
+  if (begun && now) { // The reason of the loss is not known yet.
+    lost_[turn] = {who, std::move(retry)};
     return;
   }
-  // Who asks from there would hold up the end that this waits for.
-  auto told = !begun && (is_from_host_locked(who) ||
-                         (state == State::stopping && !stops_to_start_));
+  // A caller in the host itself must not wait: it would block the end of the host.
+  auto refused =
+    !begun && (is_from_host_locked(who) || (state == State::stopping && !restarting_));
   auto over = state == State::lost || state == State::ended;
-  if (again && !told && !over && (state != State::up || now)) {
-    waiting_[turn] = {std::move(*again), begun};
+  if (retry && !refused && !over && (state != State::up || now)) {
+    waiting_[turn] = {std::move(*retry), begun};
     return;
   }
   lock.unlock();
   if (state == State::ended)
     return space_->answer(who, {});
-  if (again && state == State::up && !told)
-    return handle(turn, std::move(*again));
+  if (retry && state == State::up && !refused)
+    return handle(turn, std::move(*retry));
   answer_lost(who);
 }
 

@@ -17,51 +17,50 @@
 
 namespace fiber::actors {
 
-/// The objects of one manager as the process knows them that made it. Handles stand for
-/// objects of this process, so they outlive the manager's job: this passes on what is
-/// asked of them to whichever host there is (object_host.hpp), keeps it while there is
-/// none, and makes the objects again in the next one, where those calls run again that
-/// may.
+/// The objects of one manager, as seen by the process that made the manager. Handles
+/// refer to objects of this process, so they outlive the manager's job, the host
+/// (object_host.hpp). This class passes calls on to the current host, queues them while
+/// there is none, and remakes the objects in the next host, where it retries the calls
+/// that may be repeated.
 ///
-/// Thread safety: any thread may call any member function. No actor, as each call would
-/// have to pass through it.
+/// Thread safety: any thread may call any member function. It is not an actor, since each
+/// call would have to pass through it.
 class ManagedObjects final : public ObjectHome,
                              public std::enable_shared_from_this<ManagedObjects> {
 public:
-  /// `again`: hosts may be replaced.
-  ManagedObjects(std::shared_ptr<ObjectSpace> space, bool again);
+  /// `restartable`: a lost host is replaced.
+  ManagedObjects(std::shared_ptr<ObjectSpace> space, bool restartable);
 
-  /// Who is told of each host. Called by any thread, which it must not hold up.
+  /// Functions that are told of each host. Any thread may call them; they must not block.
   struct Watcher {
-    std::function<void()> up; ///< It has all objects, and runs calls.
-    /// Once for each that could not be made as the one before was.
+    std::function<void()> up; ///< The host has all objects, and runs calls.
+    /// The host could not remake the objects; called once for each host.
     std::function<void(std::exception_ptr)> failed;
   };
-  /// From now on instead of the one before.
+  /// Replaces the watcher; returns its number.
   std::uint64_t watch(Watcher watcher);
-  /// No more of that one.
+  /// Removes the watcher with this number.
   void unwatch(std::uint64_t number);
   bool is_up() const;
 
-  /// What create() is asked of, and hosts say that they are ready.
+  /// Opens the control object, which takes create requests and the hosts' `ready`.
   std::shared_ptr<ObjectHandle> open();
+  /// Sets the callable that each new host but the first one runs before calls.
   void set_restore(AnyCallable restore);
-  /// A new object, made in every host, the first one included, as create() would be told
-  /// by `body`. Throws Closed.
+  /// Adds an object that every host makes, from `body`, a create request. Throws Closed.
   std::shared_ptr<ObjectHandle> add(const Payload& body, detail::KeptObjects kept);
-  /// There is a host, in the job or in this process.
+  /// A host is ready, in the job or in this process.
   void ready(std::shared_ptr<ObjectHandle> host);
-  /// The host is gone: what it had not answered may have run. `last`: none will follow,
-  /// and so will have what is asked from now on.
+  /// The host is gone, so calls that it had not answered may have run. `last`: no other
+  /// host will follow, so later calls fail with `why` too.
   void lost(const std::exception_ptr& why, bool last);
-  /// Asks the host to end; what is asked from now on waits for the next one. So do calls
-  /// that have not begun there if `again`, else they are told `why`. False if there is
-  /// none to ask.
-  bool stop(const std::exception_ptr& why, bool again);
-  /// There will be no host any more: from now on each call is told `why` as it is.
+  /// Asks the host to end; later calls wait for the next host. Calls that have not begun
+  /// wait too if `restarting`, else they fail with `why`. False if there is no host.
+  bool stop(const std::exception_ptr& why, bool restarting);
+  /// No host will follow: from now on each call fails with `why`, unchanged.
   void give_up(const std::exception_ptr& why);
-  /// Everything is answered `closed` from now on. Asks the host to end; `asked` is called
-  /// when it has understood, or is gone.
+  /// Answers all calls with `closed` from now on. Asks the host to end; `asked` is called
+  /// when the host has acknowledged that, or is gone.
   void end(std::function<void()> asked);
 
   void asked(ObjectAsk ask) override;
@@ -71,63 +70,64 @@ public:
 
 private:
   enum class State : std::uint8_t {
-    waiting,   ///< For a host.
-    restoring, ///< What the host before had.
-    up,
-    stopping, ///< To make place for the next one.
-    lost,     ///< For good.
-    ended
+    waiting,   ///< There is no host yet.
+    restoring, ///< The host remakes the objects.
+    up,        ///< The host runs calls.
+    stopping,  ///< The host ends; another may follow.
+    lost,      ///< The last host is lost.
+    ended      ///< end() was called.
   };
-  /// How an object is made.
+  /// The request that makes an object.
   struct Recipe {
     Payload body;
     detail::KeptObjects kept;
   };
-  /// When it was asked: a number that goes up, by which calls keep their order though
-  /// some of them run again.
+  /// The position of a call in the order of arrival. Calls keep it when they are retried.
   using Turn = std::uint64_t;
   struct Waiting {
     ObjectAsk ask = {};
     bool may_have_run = false;
   };
-  /// What was passed on: the request to the host, once it has a number.
+  /// A call that was passed on to a host.
   struct PassedOn {
-    std::uint64_t request = 0;
-    std::uint64_t host = 0; ///< Which one, counted.
+    std::uint64_t request = 0; ///< Number of the request to the host; 0: not yet known.
+    std::uint64_t host = 0;    ///< Number of the host.
     Turn turn = 0;
-    std::optional<ObjectAsk> again = {}; ///< What may run once more.
+    std::optional<ObjectAsk> retry = {}; ///< The call, if it may be repeated.
   };
+  /// A call that its host left unanswered.
   struct Lost {
     Asker who;
-    std::optional<ObjectAsk> again = {};
+    std::optional<ObjectAsk> retry = {};
   };
 
-  /// Now that there is a host for it.
+  /// Handles a request, as there is a host for it.
   void handle(Turn turn, ObjectAsk ask);
   void create(Turn turn, const Asker& who, const Payload& body, detail::KeptObjects kept);
   void pass_on(Turn turn, ObjectAsk ask);
-  void answered(const Asker& who, std::uint64_t request, ObjectAnswer answer);
-  /// From now on it is not passed on. Nothing if its process is gone.
-  std::optional<PassedOn> settled(const Asker& who);
-  /// Its host is gone, or has given it back.
-  void unanswered(const Asker& who, PassedOn&& passed, ObjectAnswer answer);
-  /// As it was asked, if that can be read.
-  std::optional<ObjectAsk> given_back(const Asker& who, ObjectAnswer answer) const;
+  void host_answered(const Asker& who, std::uint64_t request, ObjectAnswer answer);
+  /// Removes the call from passed_on_; nothing if its process is gone.
+  std::optional<PassedOn> take_passed_on(const Asker& who);
+  /// The host is gone, or has given the call back: retries or fails the call.
+  void host_left_unanswered(const Asker& who, PassedOn&& passed, ObjectAnswer answer);
+  /// Returns the call that the host gave back; nothing if it is malformed.
+  std::optional<ObjectAsk> ask_given_back(const Asker& who, ObjectAnswer answer) const;
   bool is_from_host_locked(const Asker& who) const;
   void forget_recipe(std::uint64_t number);
   void cancel(const Asker& who);
   static Bytes head_of(std::uint64_t number, detail::ObjectOp op);
-  /// How the object of that number is made; `body` says so of any.
+  /// Returns the request that makes object `number`, from the request `body` of any
+  /// object.
   static Payload recipe_of(std::uint64_t number, detail::ObjectOp op,
                            const Payload& body);
   void remake(bool first);
   void remade(std::uint64_t host, const ObjectAnswer& answer);
   void restore();
-  void open_up();
+  void release_waiting();
   void lose_host(const std::exception_ptr& why, bool last);
   void answer_lost(const Asker& who);
   std::shared_ptr<ObjectHandle> host() const;
-  /// `host`: none answers at once.
+  /// Sends a request to the host; if `host` is null, `done` gets `closed` at once.
   std::uint64_t ask_host(const std::shared_ptr<ObjectHandle>& host, Payload body,
                          detail::KeptObjects kept, ObjectSpace::Done done,
                          Haste haste = Haste::now);
@@ -142,24 +142,25 @@ private:
   }
 
   const std::shared_ptr<ObjectSpace> space_;
-  const bool again_;
+  const bool restartable_;
   mutable std::mutex mutex_;
   Watcher watcher_;
-  std::uint64_t watchers_ = 0; ///< That there have been.
+  std::uint64_t watcher_count_ = 0; ///< Watchers so far.
   State state_ = State::waiting;
-  bool stops_to_start_ = false;
+  bool restarting_ = false;
   std::uint64_t control_ = 0;
-  std::uint64_t hosts_ = 0; ///< That there have been.
+  std::uint64_t host_count_ = 0; ///< Hosts so far.
   std::shared_ptr<ObjectHandle> host_;
-  std::map<std::uint64_t, Recipe> recipes_; ///< By number, as they were made.
+  std::map<std::uint64_t, Recipe>
+    recipes_; ///< By the object's number, in the order of creation.
   std::size_t to_remake_ = 0;
   AnyCallable restore_;
-  Turn turns_ = 0; ///< That there have been.
+  Turn last_turn_ = 0;
   std::map<Turn, Waiting> waiting_;
   std::map<Asker, PassedOn> passed_on_;
-  std::map<Turn, Lost> lost_; ///< Whose host was lost, we don't know how yet.
+  std::map<Turn, Lost> lost_; ///< Calls of a lost host, until lost() tells why.
   KeptAnswers answers_;
-  std::exception_ptr why_; ///< How the last host was lost.
+  std::exception_ptr why_; ///< Why the last host was lost.
 };
 
 } // namespace fiber::actors

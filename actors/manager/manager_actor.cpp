@@ -12,16 +12,16 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds end_grace{5}; ///< For the calls that run.
-constexpr std::chrono::seconds steady{10};   ///< Who lived for so long starts afresh.
+constexpr std::chrono::seconds end_grace{5};    ///< For running calls.
+constexpr std::chrono::seconds reset_after{10}; ///< A longer life resets the back-off.
 
-/// To itself.
+// Messages of the manager to itself.
 struct JobEnded {
   std::uint64_t job = 0;
   std::exception_ptr why;
 };
 struct StartJob {};
-/// Its job is of no use.
+/// The objects could not be made in the job.
 struct JobFailed {
   std::exception_ptr why;
 };
@@ -70,8 +70,8 @@ struct ManagerState {
     start();
     return {
       [this](const JobEnded& end) {
-        if (end.job == jobs)
-          ended(end.why);
+        if (end.job == job_number)
+          job_ended(end.why);
       },
       [this](StartJob) {
         if (!ending)
@@ -91,26 +91,26 @@ struct ManagerState {
     problem = nullptr;
     streak.started(Clock::now());
     auto me = caf::actor_cast<caf::actor>(self);
-    job = start_object_job(self, settings.job, [me, number = ++jobs](auto why) {
+    job = start_object_job(self, settings.job, [me, number = ++job_number](auto why) {
       caf::anon_send(me, JobEnded{number, std::move(why)});
     });
     self->monitor(job);
   }
 
-  void ended(std::exception_ptr why) {
+  void job_ended(std::exception_ptr why) {
     if (ending)
-      return; // Its end will be told by its actor.
+      return; // The end of the job's actor follows.
     if (problem)
       why = problem;
-    if (!why) // Its task has returned, and nobody had asked for that.
+    if (!why) // Its task has returned unasked.
       why = std::make_exception_ptr(Closed(settings.job.name + " has ended by itself"));
     auto now = Clock::now();
-    auto again = settings.restart != Restart::temporary && window.add(now);
-    objects->lost(why, !again);
-    if (!again)
+    auto restarts = settings.restart != Restart::temporary && window.add(now);
+    objects->lost(why, !restarts);
+    if (!restarts)
       return;
-    auto wait = dice.wait(streak.failed(now, steady));
-    log().warn("{} starts again", settings.job.name);
+    auto wait = dice.wait(streak.failed(now, reset_after));
+    log().warn("{} restarts", settings.job.name);
     self->delayed_send(self, wait, StartJob{});
   }
 
@@ -129,8 +129,8 @@ struct ManagerState {
   ManagerSettings settings;
   std::shared_ptr<ManagedObjects> objects;
   std::uint64_t watcher = 0;
-  caf::actor job;         ///< Null while there is none.
-  std::uint64_t jobs = 0; ///< That there have been.
+  caf::actor job;               ///< Null while there is none.
+  std::uint64_t job_number = 0; ///< Number of the current or last job.
   std::exception_ptr problem;
   bool ending = false;
   SupervisorOptions limits;

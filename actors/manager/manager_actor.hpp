@@ -12,6 +12,10 @@
 #include "actors/process/process_actor.hpp"
 #include "fiber/supervision.hpp"
 
+// This folder holds managers: objects that live in a job, the host, and are called from
+// other processes; and the actors that restart that job. It may include core, objects,
+// process, protocol and supervision, and of crash crash_handler.hpp.
+
 namespace fiber::actors {
 
 struct ManagerSettings {
@@ -20,12 +24,11 @@ struct ManagerSettings {
   std::shared_ptr<Signal> ended; ///< Set when its last job has ended.
 };
 
-/// End the job, after the calls that run.
+/// Ends the job after its running calls.
 struct EndManager {};
 
-/// A manager: has one job at a time, in which its objects live, and judges whether
-/// another one takes its place when it is lost. ManagedObjects tells callers what came of
-/// them.
+/// Starts a manager, which has one job at a time for its objects, and decides whether a
+/// lost job is replaced. ManagedObjects answers the callers of the objects.
 caf::actor spawn_manager(caf::actor_system& system, ManagerSettings settings);
 
 } // namespace fiber::actors

@@ -16,12 +16,14 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::size_t at_a_time = 16; ///< Calls on one object before others' turn.
+/// Calls on one object before other objects get their turn.
+constexpr std::size_t max_calls_per_turn = 16;
 
-/// Whose call runs on this thread.
+/// The host whose call runs on this thread.
 thread_local ObjectHost* current_host = nullptr;
 
-/// Not in its turn, for which a call that runs would have to end.
+/// Returns whether this request stops the host at once, without waiting for its turn,
+/// which would come only after the running call.
 bool is_stop_at_once(const Payload& request) {
   Reader reader(request.bytes());
   reader.get<std::uint64_t>();
@@ -37,7 +39,7 @@ ObjectHost::ObjectHost(std::size_t threads, std::shared_ptr<ObjectSpace> objects
 
 ObjectHost::~ObjectHost() = default;
 
-// -- what is asked --
+// -- requests --
 
 void ObjectHost::asked(ObjectAsk ask) {
   if (ask.what == AskKind::cancel)
@@ -53,7 +55,7 @@ void ObjectHost::asked(ObjectAsk ask) {
   if (is_stop_at_once(ask.body)) {
     Request request{ask.who, std::move(ask.body), {}};
     Strand none(0);
-    obey(none, request);
+    execute(none, request);
   } else if (!enqueue(ask))
     give_back(ask.who, std::move(ask.body), std::move(ask.kept));
 }
@@ -86,12 +88,12 @@ void ObjectHost::cancel(const Asker& who) {
     std::lock_guard lock(mutex_);
     for (auto& [number, strand] : strands_) {
       auto& requests = strand->requests;
-      auto at = std::find_if(requests.begin(), requests.end(),
-                             [&](auto& request) { return request.who == who; });
-      if (at == requests.end())
+      auto found_at = std::find_if(requests.begin(), requests.end(),
+                                   [&](auto& request) { return request.who == who; });
+      if (found_at == requests.end())
         continue;
-      found = std::move(*at);
-      requests.erase(at);
+      found = std::move(*found_at);
+      requests.erase(found_at);
       break;
     }
   }
@@ -100,17 +102,17 @@ void ObjectHost::cancel(const Asker& who) {
 }
 
 void ObjectHost::stop() {
-  std::deque<Request> last; // Calls that run may wait for these.
+  std::deque<Request> last; // Answered, as running calls may wait for these.
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
     for (auto& [number, strand] : strands_)
       for (auto& request : std::exchange(strand->requests, {}))
         last.push_back(std::move(request));
-    for (auto* waiter : idle_)
+    for (auto* waiter : idle_threads_)
       waiter->wake();
-    if (stopped_)
-      stopped_->wake();
+    if (runner_)
+      runner_->wake();
   }
   for (auto& request : last)
     give_back(request.who, std::move(request.body), std::move(request.kept));
@@ -145,7 +147,7 @@ std::vector<ObjectHost::StrandPtr> ObjectHost::take_idle_locked() {
 
 void ObjectHost::destroy(const std::vector<StrandPtr>& strands) {
   for (auto& strand : strands) {
-    if (planned_ && strand->object)
+    if (told_to_stop_ && strand->object)
       try {
         strand->object->stopping();
       } catch (const std::exception& error) {
@@ -162,53 +164,53 @@ void ObjectHost::destroy(const std::vector<StrandPtr>& strands) {
 void ObjectHost::run() {
   {
     std::lock_guard lock(mutex_);
-    stopped_ = std::make_unique<wire::Waiter>();
+    runner_ = std::make_unique<wire::Waiter>();
     if (!ready_.empty())
       wake_locked();
   }
   auto over = [this] {
     std::lock_guard lock(mutex_);
-    return stopping_ && running_ == 0;
+    return stopping_ && thread_count_ == 0;
   };
   while (!over())
-    stopped_->wait();
+    runner_->wait();
   std::unique_lock lock(mutex_);
   auto last = take_idle_locked();
   lock.unlock();
   destroy(last);
 }
 
-/// Threads start when there is something to do for them, and end when there are more than
-/// needed: those whose call waited had others in their place.
+/// Wakes an idle thread or starts one. Threads end when there are more than needed, which
+/// happens when the calls of paused threads go on.
 void ObjectHost::wake_locked() {
-  if (!idle_.empty()) {
-    idle_.back()->wake();
-    idle_.pop_back();
+  if (!idle_threads_.empty()) {
+    idle_threads_.back()->wake();
+    idle_threads_.pop_back();
     return;
   }
-  if (!stopped_ || running_ >= threads_ + paused_)
+  if (!runner_ || thread_count_ >= threads_ + paused_)
     return;
-  ++running_;
+  ++thread_count_;
   std::thread([self = shared_from_this()] { self->work(); }).detach();
 }
 
 void ObjectHost::work() {
   CrashHandlerStack for_crashes;
   std::unique_lock lock(mutex_);
-  while (!stopping_ && running_ <= threads_ + paused_) {
+  while (!stopping_ && thread_count_ <= threads_ + paused_) {
     if (step_locked(lock))
       continue;
     wire::Waiter waiter(leadership_);
-    idle_.push_back(&waiter);
+    idle_threads_.push_back(&waiter);
     lock.unlock();
     waiter.wait();
     lock.lock();
-    std::erase(idle_, &waiter); // It may be one that stop() has woken.
+    std::erase(idle_threads_, &waiter); // stop() wakes threads without removing them.
   }
-  --running_;
+  --thread_count_;
   if (!ready_.empty() && !stopping_)
     wake_locked();
-  stopped_->wake();
+  runner_->wake();
 }
 
 bool ObjectHost::step() {
@@ -224,7 +226,7 @@ bool ObjectHost::step_locked(std::unique_lock<std::mutex>& lock) {
   strand->running = true;
   auto detached = strand->object && strand->object->detached();
   lock.unlock();
-  if (detached) // Its thread does not count.
+  if (detached) // The thread of a detached object does not count.
     pause(true);
   run_strand(*strand);
   if (detached)
@@ -259,7 +261,7 @@ void ObjectHost::pause(bool begins) {
 
 void ObjectHost::run_strand(Strand& strand) {
   auto* outer = std::exchange(current_host, this);
-  for (std::size_t i = 0; i < at_a_time; ++i) {
+  for (std::size_t i = 0; i < max_calls_per_turn; ++i) {
     Request request;
     {
       std::lock_guard lock(mutex_);
@@ -268,12 +270,12 @@ void ObjectHost::run_strand(Strand& strand) {
       request = std::move(strand.requests.front());
       strand.requests.pop_front();
     }
-    obey(strand, request);
+    execute(strand, request);
   }
   current_host = outer;
 }
 
-void ObjectHost::obey(Strand& strand, Request& request) {
+void ObjectHost::execute(Strand& strand, Request& request) {
   try {
     Reader reader(request.body.bytes());
     reader.get<std::uint64_t>(); // The number of its strand.
@@ -304,7 +306,7 @@ void ObjectHost::obey(Strand& strand, Request& request) {
     }
     case detail::ObjectOp::stop: {
       std::unique_lock lock(mutex_);
-      planned_ = true;
+      told_to_stop_ = true;
       lock.unlock();
       stop();
     }
@@ -312,18 +314,18 @@ void ObjectHost::obey(Strand& strand, Request& request) {
     case detail::ObjectOp::ready:
       break;
     }
-    throw Error("a manager's job was asked for what it does not know");
+    throw Error("a manager's job does not know this request");
   } catch (...) {
     fail(request.who);
   }
 }
 
 void ObjectHost::create(Strand& strand, Reader& reader, const Request& request,
-                        bool again) {
+                        bool remade) {
   auto make =
     reinterpret_cast<detail::MakeObject>(const_cast<void*>(detail::unpack_code(reader)));
   auto object = make(reader);
-  if (again)
+  if (remade)
     object->restarted();
   {
     std::lock_guard lock(mutex_);
@@ -351,13 +353,13 @@ void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
   reply(request.who, std::move(answer), Haste::soon);
 }
 
-/// Heard behind what the call has sent.
+/// Replies after the messages that the call has sent.
 void ObjectHost::reply(const Asker& who, ObjectAnswer answer, Haste haste) {
   objects_->settle_others(who.process);
   objects_->answer(who, std::move(answer), haste);
 }
 
-/// Tells of the exception that is being handled.
+/// Replies with the exception that is being handled.
 void ObjectHost::fail(const Asker& who) {
   Bytes bytes;
   Writer writer(bytes);

@@ -18,27 +18,27 @@
 
 namespace fiber::actors {
 
-/// The objects of one manager, where they live: runs the calls on one object one at a
-/// time in the order in which they came, those on different ones on a few threads.
+/// The host of one manager's objects: runs the calls on one object one at a time in the
+/// order of arrival, and calls on different objects on a few threads.
 ///
 /// Thread safety: any thread may call any member function.
 class ObjectHost final : public ObjectHome,
                          public std::enable_shared_from_this<ObjectHost> {
 public:
-  /// So many calls run at the same time; those that wait for something do not count.
-  /// `leadership`: of the reactor that brings calls.
+  /// `threads`: how many calls run at the same time; calls that wait do not count.
+  /// `leadership`: leadership of the reactor that brings calls.
   ObjectHost(std::size_t threads, std::shared_ptr<ObjectSpace> objects,
              std::shared_ptr<wire::Leadership> leadership);
   ~ObjectHost() override;
 
-  /// Runs calls on threads of its own until a call says that it is to stop, or the
-  /// session ends; then destroys all objects, those first asked for last.
+  /// Runs calls on threads of its own until it is told to stop or the session ends; then
+  /// destroys all objects, in the reverse order of their creation.
   void run();
-  /// Instead of run(), where there is one thread for all: runs one call on this one.
-  /// False if there is none.
+  /// Runs one call on this thread; false if there is none. Used instead of run() if there
+  /// is one thread for everything.
   bool step();
-  /// The same: destroys all objects but one whose call goes on, if it was told to stop.
-  /// Else false.
+  /// If the host was told to stop, destroys all objects except those with a running call;
+  /// else returns false. Used with step().
   bool destroy_stopped();
 
   void asked(ObjectAsk ask) override;
@@ -46,8 +46,8 @@ public:
   void gone(std::uint64_t process) override;
   void close() override { stop(); }
 
-  /// While it lives its thread waits for something. Has no effect on a thread that runs
-  /// no call of a host.
+  /// Marks this thread as waiting, so that another one may run calls. Has no effect on a
+  /// thread that runs no call of a host.
   class Pause {
   public:
     Pause();
@@ -65,34 +65,36 @@ private:
     Payload body;
     detail::KeptObjects kept;
   };
+  /// One object and its queue of calls.
   struct Strand {
     explicit Strand(std::uint64_t of) : number(of) {}
     const std::uint64_t number;
     std::deque<Request> requests;
-    bool busy = false; ///< It stands in ready_, or a thread is at it.
+    bool busy = false; ///< It is in ready_, or a thread runs it.
     bool running = false;
     std::unique_ptr<detail::LivingObject> object;
   };
   using StrandPtr = std::shared_ptr<Strand>;
 
   void work();
-  /// False if the host takes no more.
+  /// Queues a request; false if the host has stopped.
   bool enqueue(ObjectAsk& ask);
-  /// It has not begun here.
+  /// Returns a request that has not begun to its sender.
   void give_back(const Asker& who, Payload body, detail::KeptObjects kept);
   bool step_locked(std::unique_lock<std::mutex>& lock);
   void run_strand(Strand& strand);
-  void obey(Strand& strand, Request& request);
-  void create(Strand& strand, Reader& reader, const Request& request, bool again);
+  void execute(Strand& strand, Request& request);
+  void create(Strand& strand, Reader& reader, const Request& request, bool remade);
   void call(Strand& strand, Reader& reader, const Request& request);
   void reply(const Asker& who, ObjectAnswer answer, Haste haste = Haste::now);
   void fail(const Asker& who);
   void cancel(const Asker& who);
   void stop();
-  /// Those asked for last first: numbers go up, and outlive hosts.
+  /// Takes the strands without a running call, in the reverse order of creation: numbers
+  /// only grow, across hosts too.
   std::vector<StrandPtr> take_idle_locked();
   void destroy(const std::vector<StrandPtr>& strands);
-  /// There is something to do: somebody must see to it.
+  /// Makes a thread run the strands in ready_.
   void wake_locked();
   void pause(bool begins);
 
@@ -102,17 +104,17 @@ private:
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, StrandPtr> strands_;
   std::deque<StrandPtr> ready_;
-  std::vector<wire::Waiter*> idle_;
-  std::size_t running_ = 0; ///< Threads.
+  std::vector<wire::Waiter*> idle_threads_;
+  std::size_t thread_count_ = 0; ///< Threads that exist.
   std::size_t paused_ = 0;
   bool stopping_ = false;
-  bool planned_ = false;                  ///< It was told to stop.
-  std::unique_ptr<wire::Waiter> stopped_; ///< Who is in run().
+  bool told_to_stop_ = false;            ///< It was told to stop, so on_stop() runs.
+  std::unique_ptr<wire::Waiter> runner_; ///< Waiter of the thread in run().
   KeptAnswers answers_;
 };
 
-/// What a manager's job runs as its one task: a host, and says to the manager's control
-/// object that it is ready. Its arguments are those of pack_host_arguments().
+/// Opens the one task of a manager's job: it runs a host, and tells the manager's control
+/// object that the host is ready. Its arguments are those of pack_host_arguments().
 std::unique_ptr<detail::Body> open_object_host(Reader& state);
 Bytes pack_host_arguments(std::size_t threads, const detail::HeldId& control);
 

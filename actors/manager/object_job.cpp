@@ -11,7 +11,7 @@
 namespace fiber::actors {
 namespace {
 
-/// Why a job ended: what its one task would have given.
+/// Notes why a job ended, from the outcome of its one task.
 class JobSink final : public ResultSink {
 public:
   void deliver(std::vector<Completion> completions) override {
@@ -29,7 +29,7 @@ caf::actor start_object_job(caf::event_based_actor* parent, const ObjectJob& job
   auto sink = std::make_shared<JobSink>();
   auto call = std::make_shared<Call>();
   call->callable =
-    AnyCallable::opened_by(&open_object_host); // Its arguments say the rest.
+    AnyCallable::opened_by(&open_object_host); // The arguments hold the rest.
   call->single = true;
   call->sink = sink;
   auto task = std::make_shared<Batch>();

@@ -16,9 +16,9 @@
 
 namespace fiber::actors {
 
-/// A job that hosts objects, and how to start it.
+/// A job that hosts objects.
 struct ObjectJob {
-  /// Starts a process for that one task; `ended` is to be called when it has ended.
+  /// Starts a process for `task`, which calls `ended` when it has ended.
   using Start = std::function<caf::actor(
     caf::event_based_actor* parent, std::string name, std::shared_ptr<const Batch> task,
     std::shared_ptr<ProcessNews> news, std::function<void()> ended)>;
@@ -26,12 +26,13 @@ struct ObjectJob {
   std::string name;
   std::size_t threads = 1;
   std::shared_ptr<ManagedObjects> objects;
-  std::shared_ptr<ObjectHandle> control; ///< Of `objects`.
+  std::shared_ptr<ObjectHandle> control; ///< Control object of `objects`.
   Start start = nullptr;
 };
 
-/// Starts one, as a process that `parent` is to monitor. `ended` is called by any thread
-/// before that is down: with what its end tells of calls, null if its task has returned.
+/// Starts the job as a process, which `parent` has to monitor. Any thread may call
+/// `ended`, before the process is down, with the error for open calls, or null if the
+/// task has returned.
 caf::actor
 start_object_job(caf::event_based_actor* parent, const ObjectJob& job,
                  std::function<void(std::exception_ptr why)> ended,

@@ -15,28 +15,28 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds end_grace{5}; ///< For the calls that run, and on_stop().
+constexpr std::chrono::seconds end_grace{5}; ///< For running calls and on_stop().
 
-/// To itself.
-struct LifeUp {};
-struct LifeFailed {
+// Messages of the actor to itself.
+struct ObjectsUp {};
+struct ObjectsFailed {
   std::exception_ptr why;
 };
-struct LifeOver {
+struct JobOver {
   std::exception_ptr why;
 };
 
 } // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LifeUp)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LifeFailed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LifeOver)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ObjectsUp)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ObjectsFailed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobOver)
 
 namespace fiber::actors {
 namespace {
 
-/// The job has exited with 0, as its program wanted.
+/// Returns whether the job has exited with 0.
 bool ended_well(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
@@ -47,12 +47,12 @@ bool ended_well(const std::exception_ptr& why) {
   }
 }
 
-struct LifeState {
+struct SupervisedJobState {
   static constexpr const char* name = "fiber.supervised_job";
 
-  explicit LifeState(caf::event_based_actor* self) : self(self) {}
-  /// An end that nobody planned leaves no job behind.
-  ~LifeState() {
+  explicit SupervisedJobState(caf::event_based_actor* self) : self(self) {}
+  /// Even an unplanned end leaves no job behind.
+  ~SupervisedJobState() {
     if (!settings)
       return;
     settings->job.objects->unwatch(watcher);
@@ -65,69 +65,69 @@ struct LifeState {
     settings = std::move(with);
     auto me = caf::actor_cast<caf::actor>(self);
     watcher =
-      settings->job.objects->watch({.up = [me] { caf::anon_send(me, LifeUp{}); },
+      settings->job.objects->watch({.up = [me] { caf::anon_send(me, ObjectsUp{}); },
                                     .failed =
                                       [me](std::exception_ptr why) {
-                                        caf::anon_send(me, LifeFailed{std::move(why)});
+                                        caf::anon_send(me, ObjectsFailed{std::move(why)});
                                       }});
     self->set_exit_handler(
       [this](const caf::exit_msg& message) { stop(is_restart_exit(message.reason)); });
     self->set_down_handler([this](const caf::down_msg& down) {
       if (job && down.source == job.address())
-        over();
+        job_down();
     });
     job = start_object_job(
       self, settings->job,
-      [me](std::exception_ptr end) { caf::anon_send(me, LifeOver{std::move(end)}); },
+      [me](std::exception_ptr end) { caf::anon_send(me, JobOver{std::move(end)}); },
       settings->news);
     self->monitor(job);
     return {
-      [this](LifeUp) {
+      [this](ObjectsUp) {
         if (stopping || problem)
           return;
         settings->up();
-        self->send(supervisor, child_started{});
+        self->send(supervisor, ChildStarted{});
       },
-      [this](const LifeFailed& failed) {
+      [this](const ObjectsFailed& failed) {
         if (stopping || problem)
           return;
         problem = failed.why;
         self->send(job, EndProcess{});
       },
-      [this](const LifeOver& end) { why = end.why; },
+      [this](const JobOver& end) { why = end.why; },
     };
   }
 
   void stop(bool to_start_again) {
     if (std::exchange(stopping, true))
       return;
-    if (settings->job.objects->stop(stopped(), to_start_again))
+    if (settings->job.objects->stop(stop_error(), to_start_again))
       self->delayed_send(job, end_grace, EndProcess{});
     else
       self->send(job, EndProcess{});
   }
 
-  /// Before its actor is down the job has told how it has ended.
-  void over() {
+  /// The job is down; JobOver has come before.
+  void job_down() {
     job = nullptr;
     auto objects = settings->job.objects;
     objects->unwatch(watcher);
     if (problem)
       why = problem;
     if (stopping) {
-      objects->lost(stopped(), false);
+      objects->lost(stop_error(), false);
       settings->down(nullptr);
       return self->quit(caf::exit_reason::user_shutdown);
     }
-    if (!why) // Its task has returned, and nobody had asked for that.
+    if (!why) // Its task has returned unasked.
       why = std::make_exception_ptr(Closed(settings->job.name + " has ended by itself"));
-    auto well = ended_well(why);
+    auto succeeded = ended_well(why);
     objects->lost(why, false);
-    settings->down(well ? nullptr : why);
-    self->quit(make_exit(well ? ExitKind::planned : ExitKind::lost, in_words(why)));
+    settings->down(succeeded ? nullptr : why);
+    self->quit(make_exit(succeeded ? ExitKind::planned : ExitKind::lost, in_words(why)));
   }
 
-  static std::exception_ptr stopped() {
+  static std::exception_ptr stop_error() {
     std::string reason = "its supervisor has stopped it";
     return std::make_exception_ptr(
       WorkerLost(reason, WorkerLost::exit_unknown, reason, {}));
@@ -138,8 +138,8 @@ struct LifeState {
   std::optional<SupervisedJobSettings> settings;
   caf::actor job; ///< Null when it has ended.
   std::uint64_t watcher = 0;
-  std::exception_ptr why;     ///< How it has ended.
-  std::exception_ptr problem; ///< Its objects could not be made.
+  std::exception_ptr why;     ///< Why the job has ended.
+  std::exception_ptr problem; ///< Why the objects could not be made.
   bool stopping = false;
 };
 
@@ -160,7 +160,7 @@ std::string in_words(const std::exception_ptr& why) {
 caf::actor spawn_supervised_job(caf::event_based_actor* supervisor,
                                 SupervisedJobSettings settings) {
   return supervisor->system().spawn(
-    [](caf::stateful_actor<LifeState>* self, const caf::actor& of,
+    [](caf::stateful_actor<SupervisedJobState>* self, const caf::actor& of,
        const SupervisedJobSettings& with) { return self->state.make_behavior(of, with); },
     caf::actor_cast<caf::actor>(supervisor), std::move(settings));
 }

@@ -16,19 +16,19 @@ namespace fiber::actors {
 
 struct SupervisedJobSettings {
   ObjectJob job;
-  std::shared_ptr<ProcessNews> news; ///< Of this life.
-  std::function<void()> up;          ///< Called when it has all its objects.
-  /// Called when it has ended; null: as planned.
+  std::shared_ptr<ProcessNews> news; ///< News of this incarnation.
+  std::function<void()> up;          ///< Called when the job has all its objects.
+  /// Called when the job has ended; null: as planned.
   std::function<void(std::exception_ptr why)> down;
 };
 
-/// One life of a job of objects, as the child of a supervisor (supervisor_actor.hpp):
-/// tells it when the objects are made, ends when the job does, or when it is told to, and
-/// then after its objects' on_stop().
+/// Starts one incarnation of a job of objects, as the child of a supervisor
+/// (supervisor_actor.hpp). The actor announces its start when the objects are made, and
+/// ends with the job. When told to end, it lets the objects run on_stop() first.
 caf::actor spawn_supervised_job(caf::event_based_actor* supervisor,
                                 SupervisedJobSettings settings);
 
-/// What went wrong, in a few words: of a lost job the reason alone.
+/// Returns a short text of the error: for a lost job only the reason.
 std::string in_words(const std::exception_ptr& why);
 
 } // namespace fiber::actors

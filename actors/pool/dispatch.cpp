@@ -9,63 +9,67 @@
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
 
-// Who gets which task, and when. Slots pull: each has as many tasks as keep it busy until
-// the next ones arrive, and gets more as it answers. What waits behind a slow task is
-// taken back as soon as somebody else is idle.
+// Which slot gets which tasks, and when. The pool prefetches: a slot holds as many tasks
+// as keep it busy until the next ones arrive, and gets more as it answers. Tasks that
+// wait behind a slow one are stolen, that is, recalled as soon as another slot is idle.
+//
+// A suspect is a task that was charged with a lost worker. It runs alone: in a node that
+// is reserved for it and runs nothing else meanwhile.
 
 namespace fiber::actors {
 namespace {
 
-/// Tasks that a slot has in hand should last for so long: many times the 50 to 100 us
-/// that results and new tasks take on their way, and short enough that nothing is far
-/// from done.
-constexpr std::chrono::microseconds least_horizon{2000};
-/// And for so long a worker, as the driver answers one after the other.
-constexpr std::chrono::microseconds horizon_a_worker{100};
-constexpr std::size_t most_credit = 1024;
-constexpr std::size_t bytes_in_hand = 1024 * 1024;
-/// Less waiting work than this is not worth taking back.
-constexpr double steal_ns = 3e5;
-constexpr std::chrono::milliseconds steal_tick{5};
+/// Shortest run time of the tasks that a slot holds ahead: many times the 50 to 100 us
+/// that results and new tasks travel, and short enough that no task is far from its turn.
+constexpr std::chrono::microseconds min_prefetch_time{2000};
+/// The same for each worker, as the driver answers one after the other.
+constexpr std::chrono::microseconds prefetch_time_per_worker{100};
+constexpr std::size_t max_prefetch_tasks = 1024;
+constexpr std::size_t max_prefetch_bytes = 1024 * 1024;
+/// Less waiting work than this is not worth a steal.
+constexpr double min_steal_ns = 3e5;
+constexpr std::chrono::milliseconds steal_interval{5};
 
-std::size_t bytes_a_task(const TaskRange& tasks) {
+std::size_t bytes_per_task(const TaskRange& tasks) {
   auto& batch = *tasks.batch;
   return (batch.ends[tasks.to - 1] - batch.begin_of(tasks.from)) / tasks.size();
 }
 
 } // namespace
 
-bool PoolState::usable(const Node& node) const {
-  return !node.leaving && !node.reserved && node.left > 0;
+bool PoolState::takes_tasks(const Node& node) const {
+  return !node.draining && !node.reserved && node.tasks_left > 0;
 }
 
 void PoolState::note_idle(Node& node, std::size_t slot) {
   idle.push_back({node.incarnation, slot});
 }
 
-/// For how long slots have work in hand.
-std::chrono::microseconds PoolState::horizon() const {
-  return std::max(least_horizon, std::chrono::microseconds(horizon_a_worker * slots_up));
+/// Returns how long the tasks that a slot holds ahead should run.
+std::chrono::microseconds PoolState::prefetch_time() const {
+  return std::max(min_prefetch_time,
+                  std::chrono::microseconds(prefetch_time_per_worker * slots_up));
 }
 
-/// Less work than this is not worth a message of its own. Nothing, with few workers.
-double PoolState::grain_ns() const {
-  return 1e3 * static_cast<double>((horizon() - least_horizon).count()) / 8;
+/// Returns the least work that is worth a message of its own; 0 with few workers.
+double PoolState::min_send_ns() const {
+  return 1e3 * static_cast<double>((prefetch_time() - min_prefetch_time).count()) / 8;
 }
 
-/// How many tasks of this call a slot may have.
-std::size_t PoolState::credit(const Call& call, std::size_t bytes) {
+/// Returns how many tasks of this call a slot may hold.
+std::size_t PoolState::prefetch_limit(const Call& call, std::size_t bytes) {
   if (settings.nested)
-    return most_credit;
+    return max_prefetch_tasks;
   auto chunk = std::max<std::size_t>(1, call.chunksize);
   auto mean = pace(call).mean_ns;
-  // With no retry at all nothing is sent ahead: what may have started must not run again.
+  // Without retries nothing is prefetched: a task that may have started must not rerun.
   if (settings.max_retries == 0 || mean < 0)
     return chunk;
-  auto tasks = 1 + static_cast<std::size_t>(std::ceil(
-                     1e3 * static_cast<double>(horizon().count()) / std::max(mean, 1.0)));
-  tasks = std::min(tasks, bytes_in_hand / std::max<std::size_t>(1, bytes));
-  tasks = std::clamp<std::size_t>(tasks, 2, most_credit);
+  auto tasks =
+    1 + static_cast<std::size_t>(std::ceil(
+          1e3 * static_cast<double>(prefetch_time().count()) / std::max(mean, 1.0)));
+  tasks = std::min(tasks, max_prefetch_bytes / std::max<std::size_t>(1, bytes));
+  tasks = std::clamp<std::size_t>(tasks, 2, max_prefetch_tasks);
   return (tasks + chunk - 1) / chunk * chunk; // Chunks stay together.
 }
 
@@ -75,7 +79,7 @@ void PoolState::dispatch() {
     auto ref = idle.front();
     idle.pop_front();
     auto node = nodes.find(ref.incarnation);
-    if (node != nodes.end() && usable(node->second) &&
+    if (node != nodes.end() && takes_tasks(node->second) &&
         node->second.slots[ref.slot].outstanding() == 0)
       fill(node->second, ref.slot);
   }
@@ -88,37 +92,37 @@ void PoolState::dispatch() {
   if (saturated)
     return;
   for (auto& [incarnation, node] : nodes)
-    for (std::size_t i = 0; i < node.slots.size() && usable(node); ++i)
+    for (std::size_t i = 0; i < node.slots.size() && takes_tasks(node); ++i)
       fill(node, i);
   saturated = !queue.empty();
 }
 
-/// Gives a slot what it may have.
+/// Fills a slot up to its prefetch limit.
 void PoolState::fill(Node& node, std::size_t slot) {
-  if (queue.empty() || !usable(node))
+  if (queue.empty() || !takes_tasks(node))
     return;
   auto& call = *queue.next().batch->call;
-  auto may_have = credit(call, bytes_a_task(queue.next()));
+  auto may_have = prefetch_limit(call, bytes_per_task(queue.next()));
   auto has = node.slots[slot].outstanding();
-  // At least half empty before it is filled: frames carry many tasks then.
+  // Waits until the slot is half empty, so that frames carry many tasks.
   if (has >= may_have || (has > may_have / 2 && !settings.nested))
     return;
   auto most = may_have - has;
   if (!settings.nested) {
-    // The end of a call is shared out: half of an even share each, or all of one that is
-    // hardly worth a message. Nor is it worth one for a slot that is not about to run
-    // dry.
+    // Near the end of a call each slot gets half of an even share, or a whole share if
+    // half is not worth a message. A slot with enough work then waits.
     auto share = (queue.size() + calls[call.id].to_come) / slots_up;
-    auto worth = static_cast<std::size_t>(grain_ns() / std::max(pace(call).mean_ns, 1.0));
+    auto worth =
+      static_cast<std::size_t>(min_send_ns() / std::max(pace(call).mean_ns, 1.0));
     if (share / 2 < worth && has > worth)
       return;
     auto least = std::min(most, std::max<std::size_t>(1, call.chunksize));
     most = std::clamp(std::max(share / 2, std::min(share, worth)), least, most);
   }
   NodeFrame frame;
-  while (most > 0 && !queue.empty() && usable(node)) {
-    auto limit = std::max(bytes_in_hand / 4, bytes_a_task(queue.next()));
-    auto tasks = queue.take(std::min(most, node.left), limit);
+  while (most > 0 && !queue.empty() && takes_tasks(node)) {
+    auto limit = std::max(max_prefetch_bytes / 4, bytes_per_task(queue.next()));
+    auto tasks = queue.take(std::min(most, node.tasks_left), limit);
     most -= tasks.size();
     append_run(node, slot, std::move(tasks), frame);
     if (!frame.body.empty())
@@ -127,7 +131,7 @@ void PoolState::fill(Node& node, std::size_t slot) {
   flush(node, frame);
 }
 
-/// Suspects run alone: in a node that has nothing else, one task at a time.
+/// Gives each suspect an idle node, and reserves busy nodes for the others.
 void PoolState::place_suspects() {
   if (queue.suspects() == 0)
     return;
@@ -135,7 +139,7 @@ void PoolState::place_suspects() {
   for (auto& [incarnation, node] : nodes) {
     if (queue.suspects() == 0)
       return;
-    if (node.leaving || node.left == 0)
+    if (node.draining || node.tasks_left == 0)
       continue;
     if (node.idle()) {
       node.reserved = true;
@@ -146,11 +150,11 @@ void PoolState::place_suspects() {
       ++reserved;
     }
   }
-  // Nodes that run a suspect are reserved too: they take the next one when they are done.
+  // A node that runs a suspect stays reserved, and takes the next one when it is done.
   for (auto& [incarnation, node] : nodes) {
     if (reserved >= queue.suspects())
       return;
-    if (node.leaving || node.reserved || node.left == 0)
+    if (node.draining || node.reserved || node.tasks_left == 0)
       continue;
     node.reserved = true;
     ++reserved;
@@ -160,7 +164,7 @@ void PoolState::place_suspects() {
   }
 }
 
-/// No suspect is left there: its slots take what there is, all of them.
+/// Ends the reservation of a node whose suspect has ended.
 void PoolState::free_reserved(Node& node) {
   if (!node.reserved || !node.idle())
     return;
@@ -193,25 +197,25 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   run.call = call.id;
   run.first_index = batch.first + tasks.from;
   run.attempt = tasks.attempt;
-  run.hold_us = static_cast<std::uint32_t>(horizon().count() / 4);
+  run.hold_us = static_cast<std::uint32_t>(prefetch_time().count() / 4);
   run.lengths.reserve(tasks.size());
   auto begin = batch.begin_of(tasks.from);
   for (auto i = tasks.from; i < tasks.to; ++i)
     run.lengths.push_back(batch.ends[i] - batch.begin_of(i));
   auto arguments = batch.arguments.slice(begin, batch.ends[tasks.to - 1] - begin);
   auto& target = node.slots[slot];
-  target.progress = self->clock().now();
-  if (node.left != SIZE_MAX)
-    node.left -= tasks.size();
+  target.last_progress = self->clock().now();
+  if (node.tasks_left != SIZE_MAX)
+    node.tasks_left -= tasks.size();
   if (settings.trace)
     settings.trace->send(node.first_rank + slot, tasks);
   run.first_seq = target.assign(std::move(tasks));
-  Writer again(frame.head);
-  write(again, run);
+  Writer run_writer(frame.head);
+  write(run_writer, run);
   if (arguments.size() >= own_message_bytes)
     frame.body = std::move(arguments);
   else
-    again.raw(arguments.bytes().data(), arguments.size());
+    run_writer.raw(arguments.bytes().data(), arguments.size());
 }
 
 void PoolState::flush(Node& node, NodeFrame& frame) {
@@ -225,11 +229,11 @@ void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
   auto& target = node.slots[slot];
   if (target.outstanding() == 0)
     return;
-  if (target.recalled) {
-    target.recall_all |= most == UINT32_MAX;
+  if (target.recall_pending) {
+    target.recall_rest |= most == UINT32_MAX;
     return;
   }
-  target.recalled = true;
+  target.recall_pending = true;
   NodeFrame frame;
   Writer writer(frame.head);
   write(writer,
@@ -238,14 +242,14 @@ void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
   flush(node, frame);
 }
 
-/// With nothing left to hand out, takes back from slots with the most work ahead, one for
-/// each idle slot.
+/// If the queue is empty, recalls half the tasks of a slot with much work ahead for each
+/// idle slot.
 void PoolState::steal() {
   if (!queue.empty() || idle.empty() || ending)
     return;
   std::erase_if(idle, [&](const SlotRef& ref) {
     auto node = nodes.find(ref.incarnation);
-    return node == nodes.end() || !usable(node->second) ||
+    return node == nodes.end() || !takes_tasks(node->second) ||
            node->second.slots[ref.slot].outstanding() > 0;
   });
   if (idle.empty())
@@ -256,23 +260,23 @@ void PoolState::steal() {
   for (auto& [incarnation, node] : nodes) {
     for (std::size_t i = 0; i < node.slots.size(); ++i) {
       auto& slot = node.slots[i];
-      if (slot.recalled && takers > 0)
+      if (slot.recall_pending && takers > 0)
         --takers;
-      if (slot.recalled || slot.outstanding() < 2)
+      if (slot.recall_pending || slot.outstanding() < 2)
         continue;
       later = true;
       auto mean = pace(slot.call()).mean_ns;
       auto ahead = static_cast<double>(slot.outstanding() - 1) * std::max(mean, 0.0);
-      if (takers > 0 && (ahead > std::max(steal_ns, grain_ns()) ||
-                         now - slot.progress > horizon() / 2)) {
+      if (takers > 0 && (ahead > std::max(min_steal_ns, min_send_ns()) ||
+                         now - slot.last_progress > prefetch_time() / 2)) {
         recall(node, i, slot.outstanding() / 2);
         --takers;
       }
     }
   }
-  if (later && !ticking) {
-    ticking = true;
-    self->delayed_send(self, steal_tick, StealTick{});
+  if (later && !steal_pending) {
+    steal_pending = true;
+    self->delayed_send(self, steal_interval, StealTick{});
   }
   speculate();
 }

@@ -13,7 +13,7 @@
 namespace fiber::actors {
 namespace {
 
-/// Statuses of a refusal that asking again does not mend.
+/// HTTP statuses of a refusal for which a retry is useless.
 constexpr int bad_request = 400, not_found = 404;
 
 std::exception_ptr cancelled(const std::string& why) {
@@ -22,8 +22,8 @@ std::exception_ptr cancelled(const std::string& why) {
 
 } // namespace
 PoolState::~PoolState() {
-  // An end that nobody planned must not leave anybody waiting; nobody can be written to
-  // any more.
+  // Even an unplanned end answers every caller. No message can be sent any more, so no
+  // node is told to close a call.
   ending = true;
   for (auto& [incarnation, node] : nodes)
     node.opened.clear();
@@ -68,24 +68,24 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](const GraceOver& message) { grace_over(message); },
     [this](NodeDraining message) {
       if (auto node = nodes.find(message.incarnation); node != nodes.end())
-        leave(node->second);
+        drain(node->second);
     },
     [this](NodeShare message) { totals.bytes_sent += message.bytes; },
     [this](const NodeLost& message) {
       return static_cast<std::uint8_t>(node_lost(message));
     },
     [this](StealTick) {
-      ticking = false;
+      steal_pending = false;
       steal();
     },
     [this](SpeculateTick) {
-      looking = false;
+      speculate_pending = false;
       speculate();
     },
     [this](ProvenTick message) {
-      if (unforgiven && nodes.count(message.incarnation) > 0) {
-        unforgiven = false;
-        caf::anon_send(supervisor, forgive{});
+      if (losses_counted && nodes.count(message.incarnation) > 0) {
+        losses_counted = false;
+        caf::anon_send(supervisor, ForgiveFailures{});
       }
     },
   };
@@ -96,7 +96,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
 void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
   auto& record = calls[batch->call->id];
   if (!record.call && batch->call->speculate > 0)
-    ++speculating;
+    ++speculative_calls;
   record.call = batch->call;
   record.submitted += batch->size();
   record.to_come = batch->to_come;
@@ -106,12 +106,12 @@ void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
                   .exits = nullptr};
   if (failure || ending) {
     fail(tasks, failure ? failure : cancelled("the pool was terminated"));
-    deliver();
+    deliver_completions();
     return;
   }
   if (record.cancelled) {
     fail(tasks, cancelled("cancelled before it started"));
-    deliver();
+    deliver_completions();
     return;
   }
   auto was_waiting = !queue.empty();
@@ -126,7 +126,7 @@ void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
 
 void PoolState::end_call(std::uint64_t call) {
   if (auto record = calls.find(call); record != calls.end()) {
-    record->second.fed = true;
+    record->second.all_submitted = true;
     record->second.to_come = 0;
     drop_call_if_over(call);
   }
@@ -154,13 +154,13 @@ void PoolState::cancel_call(std::uint64_t call) {
       recall(node, i, UINT32_MAX);
       for (auto& tasks : open)
         fail(tasks, cancelled("cancelled before it ended"));
-      end_later(node, i, node.slots[i].last_seq());
+      kill_after_grace(node, i, node.slots[i].last_seq());
     }
   }
-  deliver();
+  deliver_completions();
 }
 
-// -- tasks that are to stop --
+// -- tasks that were told to stop --
 
 void PoolState::overdue(const NodeOverdue& news) {
   auto found = nodes.find(news.incarnation);
@@ -168,16 +168,16 @@ void PoolState::overdue(const NodeOverdue& news) {
     return;
   auto& node = found->second;
   if (auto task = node.slots[news.what.slot].abandon(news.what.seq)) {
-    if (!leave_to_copy(*task))
-      finish(*task, {{}, too_long(*task)});
-    deliver();
-    end_later(node, news.what.slot, news.what.seq);
+    if (!other_copy_decides(*task))
+      finish(*task, {{}, timeout_error(*task)});
+    deliver_completions();
+    kill_after_grace(node, news.what.slot, news.what.seq);
   }
 }
 
-/// A task that was told to stop has a while for it. What runs on a thread of this process
-/// can't be ended.
-void PoolState::end_later(const Node& node, std::size_t slot, std::uint64_t seq) {
+/// Kills the node after a grace period if the task has not stopped. Does nothing if tasks
+/// run on threads of this process, which can't be killed.
+void PoolState::kill_after_grace(const Node& node, std::size_t slot, std::uint64_t seq) {
   if (!settings.nested)
     self->delayed_send(self, settings.cancel_grace,
                        GraceOver{node.incarnation, slot, seq});
@@ -189,10 +189,10 @@ void PoolState::grace_over(const GraceOver& message) {
       !found->second.slots[message.slot].has_abandoned(message.seq))
     return;
   auto& node = found->second;
-  log().info("{} has a task that did not stop when it was told to; it is replaced",
+  log().info("{} is replaced, as one of its tasks did not stop when it was told to",
              node.name);
   node.doomed = true;
-  node.leaving = true;
+  node.draining = true;
   self->send(node.link, KillNode{});
 }
 
@@ -210,13 +210,13 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
     auto node = std::move(found->second);
     slots_up -= node.slots.size();
     nodes.erase(found);
-    planned = planned || node.leaving;
-    lose_tasks(node, lost, !planned && !lost.lease, charged);
-    deliver();
+    planned = planned || node.draining;
+    recover_tasks(node, lost, !planned && !lost.lease, charged);
+    deliver_completions();
   }
   auto child = child_of(lost.name);
   if (child != children.end() && child->second.stopping) {
-    planned = true; // Its supervisor would replace it.
+    planned = true; // Else its supervisor would replace it.
     if (was_up)
       stop_child(child->first);
   }
@@ -236,12 +236,12 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
     return ExitKind::lease;
   if (charged)
     return ExitKind::charged;
-  unforgiven = true;
+  losses_counted = true;
   return ExitKind::lost;
 }
 
-/// Null unless the next job would fare no better. One that is late is no more than that,
-/// once another was not.
+/// Returns why no worker will ever start, or null if a retry may help. Once a worker has
+/// been up, a late or unreachable one is an ordinary loss.
 std::exception_ptr PoolState::why_none_will_start(const NodeLost& lost) const {
   if (lost.cause == LossCause::other_build)
     return std::make_exception_ptr(VersionMismatch(lost.reason));
@@ -250,22 +250,22 @@ std::exception_ptr PoolState::why_none_will_start(const NodeLost& lost) const {
   auto text = "no worker could be started: " + lost.name + ": " + lost.reason;
   if (lost.cause == LossCause::late)
     return std::make_exception_ptr(TimeoutError(text));
-  auto asks_in_vain = lost.cause == LossCause::refused &&
-                      (lost.status == bad_request || lost.status == not_found);
-  if (lost.cause == LossCause::unreachable || asks_in_vain)
+  auto retry_is_useless = lost.cause == LossCause::refused &&
+                          (lost.status == bad_request || lost.status == not_found);
+  if (lost.cause == LossCause::unreachable || retry_is_useless)
     return std::make_exception_ptr(BackendError("start workers", lost.status, text));
   return nullptr;
 }
 
-/// At most once a second: a storm says nothing new.
+/// Warns at most once a second.
 void PoolState::warn_of(const NodeLost& lost) {
   auto now = self->clock().now();
-  if (warned && now - *warned < std::chrono::seconds(1)) {
-    ++not_warned;
+  if (last_warning && now - *last_warning < std::chrono::seconds(1)) {
+    ++unreported_losses;
     return;
   }
-  warned = now;
-  auto others = std::exchange(not_warned, 0);
+  last_warning = now;
+  auto others = std::exchange(unreported_losses, 0);
   log().warn("{} is lost: {}{}", lost.name, lost.reason.empty() ? "ended" : lost.reason,
              others > 0 ? "; " + std::to_string(others) + " more before it" : "");
 }
@@ -294,15 +294,15 @@ void PoolState::stop_if_closed() {
     return;
   }
   for (auto& [incarnation, node] : nodes) {
-    node.leaving = true;
+    node.draining = true;
     retire_if_empty(node);
   }
-  caf::anon_send(supervisor, stop{});
+  caf::anon_send(supervisor, StopSupervisor{});
 }
 
 void PoolState::terminate() {
   fail_all(cancelled("the pool was terminated"));
-  auto again = std::exchange(ending, true);
+  auto already_ending = std::exchange(ending, true);
   answer_waiting();
   if (!supervisor) {
     self->quit();
@@ -310,18 +310,18 @@ void PoolState::terminate() {
   }
   for (auto& [incarnation, node] : nodes)
     self->send(node.link, KillNode{});
-  if (!again)
-    caf::anon_send(supervisor, stop{});
+  if (!already_ending)
+    caf::anon_send(supervisor, StopSupervisor{});
 }
 
-/// More workers would be of no use. The pool stays, to tell why.
+/// Ends all tasks, since no worker can start. The pool lives on to report `why`.
 void PoolState::give_up(std::exception_ptr why) {
   failure = std::move(why);
   fail_all(failure);
   answer_waiting();
   for (auto& [incarnation, node] : nodes)
     self->send(node.link, KillNode{});
-  caf::anon_send(supervisor, stop{});
+  caf::anon_send(supervisor, StopSupervisor{});
 }
 
 void PoolState::supervisor_down(const caf::error& reason) {
@@ -331,14 +331,14 @@ void PoolState::supervisor_down(const caf::error& reason) {
     self->quit();
     return;
   }
-  // The pool stays, to tell whoever asks why it can't go on.
+  // The pool lives on to report the failure to later callers.
   if (!failure)
     failure = last_cause == LossCause::late
                 ? std::make_exception_ptr(
                     TimeoutError("no worker could be started: " + exit_text(reason)))
                 : std::make_exception_ptr(
                     BackendError("start workers", last_status, exit_text(reason)));
-  fail_all(failure); // Nodes that had to be killed have not said what they had.
+  fail_all(failure); // Killed nodes did not report the tasks that they held.
   nodes.clear();
   slots_up = 0;
   answer_waiting();

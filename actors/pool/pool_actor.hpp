@@ -14,13 +14,18 @@
 #include "actors/protocol/messages.hpp"
 #include "actors/supervision/supervisor_actor.hpp"
 
+// This folder holds the pool: the driver's actor that queues tasks, hands them to worker
+// slots, retries the tasks of lost workers and returns results. A node is a worker job;
+// it has one or more slots, each of which runs one task at a time. May include: core,
+// crash, protocol, supervision, trace.
+
 namespace fiber::actors {
 
 class PoolTrace;
 
-/// A worker job for the pool to start: what its node needs to know.
+/// The parameters of a node that the pool starts.
 struct NodeOrder {
-  std::string name;           ///< Also of its replacements.
+  std::string name;           ///< Its replacements have the same name.
   std::size_t first_rank = 0; ///< Rank of its first slot within the pool.
   std::size_t slots = 1;
 };
@@ -32,29 +37,30 @@ struct PoolSettings {
   std::size_t max_tasks_per_worker = 0; ///< 0: no limit.
   int max_retries = 3;                  ///< -1: no limit.
   bool retry_exceptions = false;
-  std::chrono::nanoseconds task_timeout{0};     ///< For messages: nodes judge by it.
-  std::chrono::milliseconds cancel_grace{2000}; ///< Then a task that goes on is ended.
-  bool nested =
-    false; ///< A task that waits runs others of its slot: each slot takes what there is.
-  /// Starts the actor that stands for one job; it reports to the pool with NodeUp and its
-  /// kin.
+  std::chrono::nanoseconds task_timeout{0};     ///< For error texts; nodes enforce it.
+  std::chrono::milliseconds cancel_grace{2000}; ///< Then a task that runs on is killed.
+  /// A task that waits runs other tasks of its slot meanwhile, as on an inline session.
+  /// Slots then take all waiting tasks, and no node can be killed.
+  bool nested = false;
+  /// Starts the actor that represents one job. It sends the pool NodeUp and the other
+  /// messages "from its nodes" in messages.hpp.
   std::function<caf::actor(caf::event_based_actor* supervisor, const caf::actor& pool,
                            const NodeOrder& order)>
     start_node;
-  std::shared_ptr<ChaosCounts> chaos_counts = nullptr; ///< Null: they are not counted.
-  std::shared_ptr<PoolTrace> trace = nullptr;          ///< Null: nobody asked for one.
+  std::shared_ptr<ChaosCounts> chaos_counts = nullptr; ///< Null: retries not counted.
+  std::shared_ptr<PoolTrace> trace = nullptr;          ///< Null: no trace.
   Backoff backoff = {};
-  std::uint64_t seed = 0; ///< Of the back-off's jitter; 0: a random one.
+  std::uint64_t seed = 0; ///< Of the back-off's jitter; 0: random.
 };
 
 /// Runs tasks on nodes. Each accepted task ends exactly once, whatever happens to the
 /// nodes: with a result, with its exception, as WorkerLost after too many losses, or as
 /// Cancelled.
 ///
-/// Where a task is: in the queue (not handed out), in the running table of one slot
-/// (Slot), or ended. Results are accepted only for what the running table lists.
+/// A task is either in the queue (TaskQueue), in the running table of one slot (Slot), or
+/// ended. The pool accepts a result only for a task that the running table lists.
 ///
-/// The pool owns the supervisor of its nodes and starts both lazily. Messages:
+/// The pool owns the supervisor of its nodes and starts both lazily. Its messages are in
 /// messages.hpp.
 caf::actor spawn_pool(caf::actor_system& system, PoolSettings settings);
 

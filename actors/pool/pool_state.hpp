@@ -24,28 +24,33 @@
 
 namespace fiber::actors {
 
-/// To the pool itself: time to look for tasks that wait behind a slow one.
+// The timers of the pool, sent to itself.
+
+/// Time to take back tasks that wait behind a slow one.
 struct StealTick {};
-/// To the pool itself: time to look for tasks that run for long.
+/// Time to look for slow tasks.
 struct SpeculateTick {};
-/// To the pool itself: this node has been ready for long enough to say that starting
-/// works.
+/// The node has been up for long enough to show that workers can start.
 struct ProvenTick {
   std::uint64_t incarnation = 0;
 };
 
-/// To the pool itself: time to look for workers that nobody needs.
+/// Time to look for idle workers.
 struct ScaleTick {};
-/// To the pool itself: a task that was told to stop has had its time.
+/// The grace period of a task that was told to stop is over.
 struct GraceOver {
   std::uint64_t incarnation = 0;
   std::size_t slot = 0;
-  std::uint64_t seq = 0; ///< Its number, or a later one.
+  std::uint64_t seq = 0; ///< The task's sequence number, or a later one.
 };
 
-/// A pool's own knowledge and what it does with it. Handlers, calls and the end are in
-/// pool_actor.cpp, workers in pool_workers.cpp, who gets which task in pool_dispatch.cpp,
-/// copies of slow tasks in pool_copies.cpp, how tasks end in pool_results.cpp.
+/// The state of a pool and its methods, which several files define:
+///   pool_actor.cpp   message handlers, calls, lost nodes, the end of the pool
+///   workers.cpp      how many workers there are, and how they come and go
+///   dispatch.cpp     which slot gets which tasks, and when
+///   results.cpp      how results arrive, and how tasks and calls end
+///   retry.cpp        which tasks of a lost or failed worker are retried
+///   speculation.cpp  second copies of slow tasks
 struct PoolState {
   static constexpr const char* name = "fiber.pool";
 
@@ -56,15 +61,15 @@ struct PoolState {
   struct CallRecord {
     std::shared_ptr<const Call> call;
     std::size_t submitted = 0, ended = 0;
-    std::size_t to_come = 0; ///< About how many tasks will follow soon.
-    bool fed = false;        ///< No more tasks will come.
-    bool cancelled = false;  ///< Tasks that come back end as Cancelled.
+    std::size_t to_come = 0;    ///< Estimate of the tasks that will follow soon.
+    bool all_submitted = false; ///< No more tasks will come.
+    bool cancelled = false;     ///< Requeued tasks end as Cancelled.
   };
   /// How long the tasks of one callable run, over all of its calls.
   struct Pace {
     double mean_ns = -1; ///< Negative if unknown.
-    double weight = 0;   ///< Tasks behind mean_ns, up to a limit.
-    /// Of each of them; only if a call of it gives slow tasks a copy.
+    double weight = 0;   ///< Number of tasks in mean_ns, up to a limit.
+    /// Null unless a call of this callable copies slow tasks.
     std::unique_ptr<DurationCounts> durations = {};
 
     void remember(const TaskResults& results);
@@ -76,7 +81,7 @@ struct PoolState {
   struct Child {
     std::size_t slots = 1;
     bool stopping = false;
-    bool asked_to_stop = false; ///< The supervisor was.
+    bool asked_to_stop = false; ///< The supervisor was asked to stop this child.
   };
 
   // pool_actor.cpp
@@ -84,7 +89,7 @@ struct PoolState {
   void end_call(std::uint64_t call);
   void cancel_call(std::uint64_t call);
   void overdue(const NodeOverdue& news);
-  void end_later(const Node& node, std::size_t slot, std::uint64_t seq);
+  void kill_after_grace(const Node& node, std::size_t slot, std::uint64_t seq);
   void grace_over(const GraceOver& message);
   void terminate();
   ExitKind node_lost(const NodeLost& lost);
@@ -95,7 +100,7 @@ struct PoolState {
   void stop_if_closed();
   PoolStats stats() const;
 
-  // pool_workers.cpp
+  // workers.cpp
   void start_workers();
   void resize(std::size_t workers);
   int intensity() const;
@@ -104,16 +109,16 @@ struct PoolState {
   void autoscale(const Autoscale& message);
   void grow();
   void shrink();
-  void tick_scale();
+  void schedule_scale_tick();
   void node_up(NodeUp& up);
   std::map<std::size_t, Child>::iterator child_of(const std::string& node_name);
-  void leave(Node& node);
+  void drain(Node& node);
   void retire_if_empty(Node& node);
   std::size_t workers_up() const;
   void await_workers(const std::shared_ptr<WorkersReply>& up);
   void answer_waiting();
 
-  // pool_dispatch.cpp
+  // dispatch.cpp
   void dispatch();
   void place_suspects();
   void free_reserved(Node& node);
@@ -121,36 +126,41 @@ struct PoolState {
   void append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFrame& frame);
   void flush(Node& node, NodeFrame& frame);
   Pace& pace(const Call& call) { return paces[call.callable.open()]; }
-  std::chrono::microseconds horizon() const;
-  double grain_ns() const;
-  std::size_t credit(const Call& call, std::size_t bytes_a_task);
+  std::chrono::microseconds prefetch_time() const;
+  double min_send_ns() const;
+  std::size_t prefetch_limit(const Call& call, std::size_t bytes_per_task);
   void note_idle(Node& node, std::size_t slot);
   void recall(Node& node, std::size_t slot, std::size_t most);
   void steal();
-  bool usable(const Node& node) const;
+  bool takes_tasks(const Node& node) const;
 
-  // pool_copies.cpp
+  // speculation.cpp
   void speculate();
-  bool copy(Node& node, std::size_t slot);
+  bool start_copy(Node& node, std::size_t slot);
   std::optional<std::chrono::nanoseconds> slow_after(const Call& call);
-  std::deque<SlotRef>::iterator idle_elsewhere(const Node& node);
-  static bool leave_to_copy(TaskRange& task);
+  std::deque<SlotRef>::iterator idle_slot_elsewhere(const Node& node);
+  static bool other_copy_decides(TaskRange& task);
   static bool has_copy(const TaskRange& task);
   void stop_copies(const Twin& twin);
 
-  // pool_results.cpp
+  // results.cpp
   void results(NodeResults& news);
+  void note_durations(const Slot& slot, const TaskResults& frame);
+  void take_result(const Node& node, Slot& slot, const TaskResults& frame, std::size_t i);
   void handed_back(const NodeHandedBack& news);
   void finish(const TaskRange& task, detail::RawOutcome outcome);
   void fail(const TaskRange& tasks, const std::exception_ptr& error);
   void fail_all(const std::exception_ptr& error);
-  /// `again`: they ran, and do so once more.
-  void come_back(TaskRange tasks, bool again);
-  std::exception_ptr too_long(const TaskRange& task) const;
-  void lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
-  void charge(TaskRange task, const NodeLost& lost, bool crashed);
-  void deliver();
+  std::exception_ptr timeout_error(const TaskRange& task) const;
+  void deliver_completions();
   void drop_call_if_over(std::uint64_t call);
+
+  // retry.cpp
+  /// `ran`: they have run, so this is a retry.
+  void requeue(TaskRange tasks, bool ran);
+  bool retry_exception(const TaskRange& task, std::uint32_t runs);
+  void recover_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged);
+  void charge(TaskRange task, const NodeLost& lost, bool crashed);
 
   caf::event_based_actor* self;
   PoolSettings settings;
@@ -158,27 +168,29 @@ struct PoolState {
   TaskQueue queue;
   std::unordered_map<std::uint64_t, CallRecord> calls;
   std::unordered_map<detail::Open, Pace> paces;
-  std::map<std::uint64_t, Node> nodes;   ///< Those that are up, by incarnation.
-  std::size_t slots_up = 0;              ///< Theirs.
-  std::map<std::size_t, Child> children; ///< Those that the supervisor has, by ordinal.
-  std::deque<SlotRef> idle;              ///< May hold some that are not any more.
+  std::map<std::uint64_t, Node> nodes;   ///< Nodes that are up, by incarnation.
+  std::size_t slots_up = 0;              ///< Slots of these nodes.
+  std::map<std::size_t, Child> children; ///< The supervisor's children, by ordinal.
+  std::deque<SlotRef> idle;              ///< Idle slots; some may be busy or gone.
   std::vector<std::shared_ptr<WorkersReply>> awaiting_workers;
-  std::vector<Completion> completions; ///< Of `completing`, not delivered yet.
-  std::shared_ptr<const Call> completing;
-  std::exception_ptr failure; ///< Why the pool can run nothing any more.
+  std::vector<Completion> completions; ///< Of `completing`, not yet delivered.
+  std::shared_ptr<const Call> completed_call;
+  std::exception_ptr failure; ///< Why the pool can run no more tasks.
   bool started = false, closed = false, ending = false;
-  bool ever_up = false;    ///< One of its nodes was.
-  bool unforgiven = false; ///< A loss counts against the supervisor's intensity.
-  LossCause last_cause = LossCause::ended; ///< Of the last loss, as is
-  int last_status = 0;                     ///< this.
-  bool saturated = false;      ///< Every slot was asked; each is again when it answers.
-  bool ticking = false;        ///< A StealTick is under way.
-  bool looking = false;        ///< A SpeculateTick is under way.
-  std::size_t speculating = 0; ///< Calls whose slow tasks get copies.
+  bool ever_up = false; ///< A node has been up.
+  /// A loss counts against the supervisor's intensity, and is not yet forgiven.
+  bool losses_counted = false;
+  LossCause last_cause = LossCause::ended; ///< Cause of the last loss.
+  int last_status = 0;                     ///< Status of the last loss.
+  bool saturated = false;         ///< Every slot is full; one that answers is refilled.
+  bool steal_pending = false;     ///< A StealTick is pending.
+  bool speculate_pending = false; ///< A SpeculateTick is pending.
+  std::size_t speculative_calls = 0; ///< Calls whose slow tasks are copied.
   std::optional<Autoscale> scale;
-  bool scaling = false; ///< A ScaleTick is under way.
-  std::optional<std::chrono::steady_clock::time_point> warned; ///< Of a lost worker.
-  std::size_t not_warned = 0; ///< Lost workers since then.
+  bool scale_pending = false; ///< A ScaleTick is pending.
+  std::optional<std::chrono::steady_clock::time_point>
+    last_warning;                    ///< Of a lost worker.
+  std::size_t unreported_losses = 0; ///< Lost workers since the last warning.
   PoolStats totals;
   DurationCounts durations;
 };

@@ -74,7 +74,7 @@ void PoolTrace::take(std::size_t worker, const TaskRange& task,
                      const TaskResults& results, std::size_t i) {
   if (i >= results.times.size())
     return;
-  auto& at = row(worker);
+  auto& state = row(worker);
   auto now = Trace::Clock::now();
   auto& [began_ns, ran_ns] = results.times[i];
   auto run = span(Kind::run, worker, task);
@@ -82,26 +82,26 @@ void PoolTrace::take(std::size_t worker, const TaskRange& task,
   run.sent_at = task.sent_at;
   run.returned_at = now;
   run.outcome = outcome_of(task, results.results[i].status);
-  auto earliest = nested_ ? task.sent_at : std::max(task.sent_at, at.free_since);
+  auto earliest = nested_ ? task.sent_at : std::max(task.sent_at, state.free_since);
   using std::chrono::nanoseconds;
   run.from = std::clamp(TraceSpan::Time(nanoseconds(began_ns)), earliest, now);
   run.to = run.from +
            std::clamp(nanoseconds(ran_ns), nanoseconds(0), nanoseconds(now - run.from));
-  at.free_since = run.to;
-  if (std::exchange(at.sent_at, task.sent_at) != task.sent_at) { // First of its frame.
+  state.free_since = run.to;
+  if (std::exchange(state.sent_at, task.sent_at) != task.sent_at) { // First of its frame.
     auto under_way = span(Kind::sent, worker, task);
     under_way.from = task.sent_at;
     under_way.to = run.from;
     trace_->add(under_way);
   }
   trace_->add(run);
-  gather(at, run, i == 0, i + 1 == results.results.size());
+  gather(state, run, i == 0, i + 1 == results.results.size());
 }
 
-/// Results of one frame whose indices follow each other have one span: tasks of several
-/// ranges, which need not be neighbours, may return together.
-void PoolTrace::gather(Row& at, const TraceSpan& run, bool first, bool last) {
-  auto& back = at.back;
+/// Merges results of one frame into one span as long as their indices are consecutive. A
+/// frame may hold tasks of several ranges.
+void PoolTrace::gather(Row& state, const TraceSpan& run, bool first, bool last) {
+  auto& back = state.back;
   if (back && (first || back->call != run.call || back->first + back->tasks != run.first))
     trace_->add(*std::exchange(back, std::nullopt));
   if (back) {
@@ -121,14 +121,14 @@ void PoolTrace::drop(const Node& node, std::size_t slot,
   if (ranges.empty())
     return;
   auto worker = node.first_rank + slot;
-  auto& at = row(worker);
+  auto& state = row(worker);
   auto now = Trace::Clock::now();
   auto started = node.page ? node.started(slot) : ranges.front().first_seq;
   for (auto& [tasks, first_seq] : ranges) {
     auto rest = tasks;
     for (auto seq = first_seq; seq <= started && rest.size() > 0; ++seq) {
       auto task = rest.split(1);
-      if (seq < started) { // It ended, but its result is not there.
+      if (seq < started) { // It ended, but its result has not arrived.
         trace_->add_instant(pool_, static_cast<std::uint32_t>(worker), "result lost",
                             {{"call", task.call()},
                              {"index", task.batch->first + task.from},
@@ -140,10 +140,10 @@ void PoolTrace::drop(const Node& node, std::size_t slot,
       run.sent_at = task.sent_at;
       run.returned_at = now;
       run.outcome = task.ended ? outcome_of_ended(task) : outcome;
-      run.from = std::max(task.sent_at, at.free_since);
+      run.from = std::max(task.sent_at, state.free_since);
       run.to = now;
       trace_->add(run);
-      at.free_since = now;
+      state.free_since = now;
     }
   }
 }

@@ -15,52 +15,52 @@
 
 namespace fiber::actors {
 
-/// What a pool tells the trace: which of its tasks was where, and what became of its
-/// workers. A worker is known by its rank: it keeps its row when its job is replaced.
+/// Records in the trace which task was where, and what happened to workers. A worker is
+/// identified by its rank, so it keeps its row when its job is replaced.
 ///
-/// What a job says of its time is not believed beyond what the driver knows: a task runs
-/// after it was sent and after the one before it, and until its result arrived.
+/// Times that a job reports are clamped to what the driver knows: a task runs after it
+/// was sent and after the task before it, and until its result arrived.
 ///
-/// Thread safety: chaos() may be called by any thread, all else by the pool alone.
+/// Thread safety: any thread may call chaos(), only the pool the other functions.
 class PoolTrace {
 public:
-  /// `nested`: a worker runs tasks within others.
+  /// `nested`: a worker runs tasks inside others.
   PoolTrace(std::shared_ptr<Trace> trace, std::uint32_t pool, const std::string& name,
             bool nested);
 
-  /// The tasks wait from now on.
+  /// The tasks were queued.
   static void queue(TaskRange& tasks);
-  /// They go to a worker.
+  /// The tasks were sent to a worker.
   void send(std::size_t worker, TaskRange& tasks);
-  /// The i-th of these results is this task's.
+  /// The i-th of these results belongs to this task.
   void take(std::size_t worker, const TaskRange& task, const TaskResults& results,
             std::size_t i);
-  /// A slot will not answer these any more. If it has not announced which one it had
-  /// started last, it was the first.
+  /// A slot will not answer these tasks any more. If it has not announced its last start,
+  /// the first one was running.
   void drop(const Node& node, std::size_t slot, const std::deque<RunningRange>& tasks,
             TraceSpan::Outcome outcome);
 
-  /// A worker gets a second copy of a task that another one is at.
+  /// A worker gets a second copy of a task that worker `first` runs.
   void copy(std::size_t worker, std::size_t first, const TaskRange& task);
 
   void worker_up(const Node& node);
   void worker_lost(std::size_t first_worker, std::size_t workers, const NodeLost& lost,
                    bool planned);
-  /// A worker is about to do this to its job.
+  /// Fault injection is about to kill or stall the job of a worker.
   void chaos(std::size_t worker, Chaos::Fate fate);
 
 private:
   struct Row {
     TraceSpan::Time free_since;    ///< End of its last task.
-    TraceSpan::Time sent_at;       ///< When its last task was.
-    std::optional<TraceSpan> back; ///< Results that return together, being gathered.
+    TraceSpan::Time sent_at;       ///< When its last task was sent.
+    std::optional<TraceSpan> back; ///< Span of results that return together, so far.
     bool named = false;
   };
 
   Row& row(std::size_t worker);
-  /// False if it has been named before.
+  /// Names the row; false if it was named before.
   bool name(std::size_t worker);
-  void gather(Row& at, const TraceSpan& run, bool first, bool last);
+  void gather(Row& state, const TraceSpan& run, bool first, bool last);
   TraceSpan span(TraceSpan::Kind kind, std::size_t worker, const TaskRange& tasks) const;
 
   std::shared_ptr<Trace> trace_;

@@ -5,18 +5,17 @@
 
 #include <caf/all.hpp>
 
-#include "actors/crash/crash_stack.hpp"
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
 
-// How tasks end, or come back.
+// How results arrive, and how tasks and calls end.
 
 namespace fiber::actors {
 namespace {
 
-/// Tasks behind a call's mean duration: enough to be steady, few enough to follow a
+/// Weight of the mean duration in tasks: enough to be steady, few enough to follow a
 /// change.
-constexpr double most_weight = 64;
+constexpr double max_weight = 64;
 
 } // namespace
 
@@ -30,71 +29,75 @@ void PoolState::results(NodeResults& news) {
   }
   auto& node = found->second;
   auto& slot = node.slots[frame.slot];
-  auto n = static_cast<double>(frame.results.size());
-  auto seq = frame.first_seq;
-  if (slot.outstanding() > 0) {
-    auto& known = pace(slot.call());
-    auto busy = static_cast<double>(frame.busy_ns);
-    known.mean_ns = known.weight > 0
-                      ? (known.mean_ns * known.weight + busy) / (known.weight + n)
-                      : busy / n;
-    known.weight = std::min(most_weight, known.weight + n);
-    durations.add(frame.busy_ns, frame.longest_ns, frame.results.size());
-    if (slot.call().speculate > 0)
-      known.remember(frame);
-  }
-  slot.progress = self->clock().now();
-  for (std::size_t i = 0; i < frame.results.size(); ++i) {
-    auto& result = frame.results[i];
-    auto task = settings.nested ? slot.finish_nested(seq) : slot.finish(seq);
-    ++seq;
-    if (!task) {
-      ++totals.late;
-      continue;
-    }
-    if (settings.trace)
-      settings.trace->take(node.first_rank + frame.slot, *task, frame, i);
-    if (task->ended) {
-      totals.late += task->overtaken ? 1 : 0;
-      continue;
-    }
-    if (result.status == TaskResult::Status::overdue) {
-      if (!leave_to_copy(*task))
-        finish(*task, {{}, too_long(*task)});
-      continue;
-    }
-    auto bytes = frame.bytes.slice(result.offset, result.length);
-    if (result.status == TaskResult::Status::value) {
-      finish(*task, {std::move(bytes), nullptr});
-      continue;
-    }
-    auto runs = task->twin ? std::max(task->attempt, task->twin->attempt) : task->attempt;
-    auto runs_left = settings.max_retries < 0 ||
-                     runs <= static_cast<std::uint32_t>(settings.max_retries);
-    if (settings.retry_exceptions && (runs_left || has_copy(*task))) {
-      come_back(*task, true);
-      continue;
-    }
-    Reader reader(bytes.bytes());
-    finish(*task, {{},
-                   std::make_exception_ptr(
-                     RemoteError(read_failure(reader), task->batch->first + task->from,
-                                 static_cast<int>(runs), node.job))});
-  }
-  if (unforgiven && !frame.results.empty()) {
-    unforgiven = false;
-    caf::anon_send(supervisor, forgive{});
+  if (slot.outstanding() > 0)
+    note_durations(slot, frame);
+  slot.last_progress = self->clock().now();
+  for (std::size_t i = 0; i < frame.results.size(); ++i)
+    take_result(node, slot, frame, i);
+  if (losses_counted && !frame.results.empty()) {
+    losses_counted = false;
+    caf::anon_send(supervisor, ForgiveFailures{});
   }
   free_reserved(node);
-  // New tasks go out before results are handed on: the worker waits, nobody else may.
-  if (usable(node) && queue.suspects() == 0)
+  // Sends new tasks before it delivers results, since the worker waits for them.
+  if (takes_tasks(node) && queue.suspects() == 0)
     fill(node, frame.slot);
-  deliver();
+  deliver_completions();
   if (slot.outstanding() == 0)
     note_idle(node, frame.slot);
   retire_if_empty(node);
   if (queue.empty() || queue.suspects() > 0 || !idle.empty())
     dispatch();
+}
+
+/// Updates the mean duration of the call's tasks and the pool's percentiles.
+void PoolState::note_durations(const Slot& slot, const TaskResults& frame) {
+  auto& known = pace(slot.call());
+  auto n = static_cast<double>(frame.results.size());
+  auto busy = static_cast<double>(frame.busy_ns);
+  known.mean_ns = known.weight > 0
+                    ? (known.mean_ns * known.weight + busy) / (known.weight + n)
+                    : busy / n;
+  known.weight = std::min(max_weight, known.weight + n);
+  durations.add(frame.busy_ns, frame.longest_ns, frame.results.size());
+  if (slot.call().speculate > 0)
+    known.remember(frame);
+}
+
+/// Ends or retries the task of the i-th result, unless the result is late.
+void PoolState::take_result(const Node& node, Slot& slot, const TaskResults& frame,
+                            std::size_t i) {
+  auto& result = frame.results[i];
+  auto seq = frame.first_seq + i;
+  auto task = settings.nested ? slot.finish_nested(seq) : slot.finish(seq);
+  if (!task) {
+    ++totals.late;
+    return;
+  }
+  if (settings.trace)
+    settings.trace->take(node.first_rank + frame.slot, *task, frame, i);
+  if (task->ended) {
+    totals.late += task->overtaken ? 1 : 0;
+    return;
+  }
+  if (result.status == TaskResult::Status::overdue) {
+    if (!other_copy_decides(*task))
+      finish(*task, {{}, timeout_error(*task)});
+    return;
+  }
+  auto bytes = frame.bytes.slice(result.offset, result.length);
+  if (result.status == TaskResult::Status::value) {
+    finish(*task, {std::move(bytes), nullptr});
+    return;
+  }
+  auto runs = task->twin ? std::max(task->attempt, task->twin->attempt) : task->attempt;
+  if (retry_exception(*task, runs))
+    return;
+  Reader reader(bytes.bytes());
+  finish(*task, {{},
+                 std::make_exception_ptr(RemoteError(read_failure(reader),
+                                                     task->batch->first + task->from,
+                                                     static_cast<int>(runs), node.job))});
 }
 
 void PoolState::handed_back(const NodeHandedBack& news) {
@@ -103,16 +106,16 @@ void PoolState::handed_back(const NodeHandedBack& news) {
     return;
   auto& node = found->second;
   auto& slot = node.slots[news.what.slot];
-  slot.recalled = false;
+  slot.recall_pending = false;
   auto back = slot.hand_back(news.what.from_seq, news.what.to_seq);
-  if (std::exchange(slot.recall_all, false))
+  if (std::exchange(slot.recall_rest, false))
     recall(node, news.what.slot, UINT32_MAX);
   for (auto tasks = back.rbegin(); tasks != back.rend(); ++tasks) {
-    if (node.left != SIZE_MAX)
-      node.left += tasks->size();
-    come_back(std::move(*tasks), false);
+    if (node.tasks_left != SIZE_MAX)
+      node.tasks_left += tasks->size();
+    requeue(std::move(*tasks), false);
   }
-  deliver();
+  deliver_completions();
   free_reserved(node);
   if (slot.outstanding() == 0)
     note_idle(node, news.what.slot);
@@ -121,98 +124,7 @@ void PoolState::handed_back(const NodeHandedBack& news) {
   dispatch();
 }
 
-/// Tasks that were handed out and have not ended wait again, if anybody still wants them.
-/// One that another copy is left of does not, and forgets its charge: a bystander that is
-/// lost twice at a time would fail.
-void PoolState::come_back(TaskRange tasks, bool again) {
-  if (tasks.ended || leave_to_copy(tasks))
-    return;
-  if (calls[tasks.call()].cancelled || ending) {
-    fail(tasks, std::make_exception_ptr(Cancelled("cancelled before it ended")));
-    return;
-  }
-  if (settings.trace)
-    PoolTrace::queue(tasks);
-  if (again) {
-    ++tasks.attempt;
-    totals.retries += tasks.size();
-    if (settings.chaos_counts)
-      settings.chaos_counts->reruns += tasks.size();
-  }
-  if (tasks.charges > 0)
-    queue.suspect(std::move(tasks));
-  else
-    queue.put_back(std::move(tasks));
-}
-
-/// Every task of a lost node waits again or ends. In each slot one is charged: the one it
-/// last announced as started, else the first it had not answered.
-void PoolState::lose_tasks(Node& node, const NodeLost& lost, bool blame, bool& charged) {
-  std::vector<std::pair<TaskRange, bool>> back; // And whether it ran.
-  for (std::size_t i = 0; i < node.slots.size(); ++i) {
-    auto* crash =
-      lost.last.crash && lost.last.crash->slot == i ? &*lost.last.crash : nullptr;
-    auto known = node.page || crash != nullptr;
-    auto announced = crash != nullptr ? crash->seq : node.started(i);
-    auto first = true;
-    auto left = node.slots[i].lose();
-    if (settings.trace)
-      settings.trace->drop(node, i, left, TraceSpan::Outcome::lost);
-    for (auto& [tasks, first_seq] : left) {
-      auto seq = first_seq;
-      while (tasks.size() > 0) {
-        auto task = tasks.split(1);
-        if (task.ended) {
-          first = false;
-          ++seq;
-          continue;
-        }
-        // With no retry at all, whatever may have run must not run again, whoever ended
-        // its node. Of unannounced tasks that is all: results of the first ones may have
-        // been under way. So it is on a node that may go on.
-        auto once = settings.max_retries == 0;
-        auto ran = known ? seq <= announced || (once && !lost.confirmed) : first || once;
-        auto guilty = known ? seq == announced : first;
-        if ((blame && guilty) || (ran && once)) {
-          charged = true;
-          // Another slot's crash is not its. A thread without slot may be anybody's.
-          auto its_crash = lost.last.crash && guilty &&
-                           (crash != nullptr || !lost.last.crash->slot.has_value());
-          charge(std::move(task), lost, its_crash);
-        } else {
-          back.emplace_back(std::move(task), ran);
-        }
-        first = false;
-        ++seq;
-      }
-    }
-  }
-  for (auto task = back.rbegin(); task != back.rend(); ++task)
-    come_back(std::move(task->first), task->second);
-}
-
-void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
-  auto exits = task.exits ? *task.exits : std::vector<int>{};
-  exits.push_back(lost.exit_code.value_or(WorkerLost::exit_unknown));
-  ++task.charges;
-  auto allowed = settings.max_retries < 0 ||
-                 task.charges <= static_cast<std::uint32_t>(settings.max_retries);
-  if (!allowed) {
-    auto index = task.batch->first + task.from;
-    LastWords last{.log = lost.last.lines};
-    if (crashed)
-      last.stack = std::make_shared<CrashStack>(lost.last.crash->frames);
-    finish(task, {{},
-                  std::make_exception_ptr(
-                    WorkerLost(index, static_cast<int>(task.attempt), std::move(exits),
-                               lost.reason, std::move(last)))});
-    return;
-  }
-  task.exits = std::make_shared<const std::vector<int>>(std::move(exits));
-  come_back(std::move(task), true);
-}
-
-std::exception_ptr PoolState::too_long(const TaskRange& task) const {
+std::exception_ptr PoolState::timeout_error(const TaskRange& task) const {
   auto limit = std::chrono::duration<double>(settings.task_timeout).count();
   std::ostringstream text;
   text << "task " << task.batch->first + task.from << " ran for longer than " << limit
@@ -226,12 +138,12 @@ void PoolState::finish(const TaskRange& task, detail::RawOutcome outcome) {
   if (task.twin) {
     if (std::exchange(task.twin->ended, true))
       return;
-    if (!calls[task.call()].cancelled) // Else they are all stopped.
+    if (!calls[task.call()].cancelled) // Cancelling the call stops all copies.
       stop_copies(*task.twin);
   }
-  if (completing != task.batch->call) {
-    deliver();
-    completing = task.batch->call;
+  if (completed_call != task.batch->call) {
+    deliver_completions();
+    completed_call = task.batch->call;
   }
   ++(outcome.error ? totals.failed : totals.done);
   completions.push_back({task.batch->first + task.from, std::move(outcome)});
@@ -247,22 +159,22 @@ void PoolState::fail_all(const std::exception_ptr& error) {
   auto all = queue.remove(std::nullopt);
   for (auto& [incarnation, node] : nodes)
     for (std::size_t i = 0; i < node.slots.size(); ++i) {
-      auto left = node.slots[i].lose();
+      auto left = node.slots[i].take_all();
       if (settings.trace)
         settings.trace->drop(node, i, left, TraceSpan::Outcome::cancelled);
       for (auto& range : left)
         all.push_back(std::move(range.tasks));
     }
-  for (auto& tasks : all) // Now that no copy is left that would have to be stopped.
+  for (auto& tasks : all) // Only now, so that no copy is left to stop.
     fail(tasks, error);
-  deliver();
+  deliver_completions();
 }
 
-/// Hands over what finish() has gathered.
-void PoolState::deliver() {
-  if (!completing)
+/// Delivers the completions that finish() has gathered.
+void PoolState::deliver_completions() {
+  if (!completed_call)
     return;
-  auto call = std::exchange(completing, nullptr);
+  auto call = std::exchange(completed_call, nullptr);
   auto ended = std::exchange(completions, {});
   calls[call->id].ended += ended.size();
   call->sink->deliver(std::move(ended));
@@ -271,7 +183,7 @@ void PoolState::deliver() {
 
 void PoolState::drop_call_if_over(std::uint64_t id) {
   auto record = calls.find(id);
-  if (record == calls.end() || !record->second.fed ||
+  if (record == calls.end() || !record->second.all_submitted ||
       record->second.ended < record->second.submitted)
     return;
   for (auto& [incarnation, node] : nodes)
@@ -282,7 +194,7 @@ void PoolState::drop_call_if_over(std::uint64_t id) {
       flush(node, frame);
     }
   if (record->second.call && record->second.call->speculate > 0)
-    --speculating;
+    --speculative_calls;
   calls.erase(record);
   stop_if_closed();
 }

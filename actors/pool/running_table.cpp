@@ -117,7 +117,7 @@ RunningRange* Slot::single_out_uncopied() {
   return found != running_.end() ? &*single_out(found, found->first_seq) : nullptr;
 }
 
-std::deque<RunningRange> Slot::lose() {
+std::deque<RunningRange> Slot::take_all() {
   outstanding_ = 0;
   return std::exchange(running_, {});
 }

@@ -18,59 +18,58 @@
 
 namespace fiber::actors {
 
-/// Tasks that a slot has and has not answered.
+/// Tasks that a slot has not yet answered.
 struct RunningRange {
   TaskRange tasks;
   std::uint64_t first_seq = 0;
 };
 
-/// One worker slot as the pool sees it: what was sent to it, in order.
+/// The running table of one worker slot: the tasks that were sent to it, in order.
 ///
-/// This is the running table. A result counts only if its (incarnation, slot, sequence
-/// number) stands here, and each entry leaves once: answered, handed back or lost.
+/// A result counts only if its (incarnation, slot, sequence number) is listed here. Each
+/// entry leaves once: answered, handed back or lost.
 class Slot {
 public:
-  /// Appends; returns the sequence number of the first task.
+  /// Appends tasks; returns the sequence number of the first one.
   std::uint64_t assign(TaskRange tasks);
-  /// The oldest task has ended: takes it out if `seq` is its number.
+  /// Removes the oldest task, which has ended, if `seq` is its number.
   std::optional<TaskRange> finish(std::uint64_t seq);
-  /// The same for any task that is here: on an inline session a task that waits runs
-  /// later ones meanwhile.
+  /// Removes any listed task: on an inline session a task that waits runs later ones
+  /// meanwhile.
   std::optional<TaskRange> finish_nested(std::uint64_t seq);
-  /// Takes out what has numbers from `from_seq` on and before `to_seq`.
+  /// Removes the tasks with numbers from `from_seq` up to but excluding `to_seq`.
   std::vector<TaskRange> hand_back(std::uint64_t from_seq, std::uint64_t to_seq);
-  /// Marks a task, or all of a call, as ended, and returns what was not marked before.
-  /// They stay until they are answered, handed back or lost.
+  /// Marks a task, or all tasks of a call, as ended, and returns those that were not
+  /// marked before. They stay until they are answered, handed back or lost.
   std::optional<TaskRange> abandon(std::uint64_t seq);
   std::vector<TaskRange> abandon_call(std::uint64_t call);
-  /// The same for a task that another copy of it has ended; false if it had ended.
+  /// Abandons a task that another copy has ended; false if it was ended already.
   bool overtake(std::uint64_t seq);
-  /// Whether a task with this number or a lower one was so marked and is still here.
+  /// Returns whether an abandoned task with this number or a lower one is still here.
   bool has_abandoned(std::uint64_t seq) const;
   /// Gives the oldest task that has neither ended nor a second copy a range of its own;
   /// null if there is none.
   RunningRange* single_out_uncopied();
-  /// Whether this is the oldest one.
   bool is_oldest(const RunningRange& range) const { return &range == &running_.front(); }
-  /// Takes out everything; the first number comes with each range.
-  std::deque<RunningRange> lose();
+  /// Removes all tasks; each range comes with its first number.
+  std::deque<RunningRange> take_all();
   std::size_t outstanding() const { return outstanding_; }
-  /// Number of the last task it was given.
+  /// Returns the number of the last task that it was given.
   std::uint64_t last_seq() const { return next_seq_ - 1; }
-  /// Call of the oldest task; only if there is one.
+  /// Returns the call of the oldest task. Requires a task.
   const Call& call() const { return *running_.front().tasks.batch->call; }
   bool holds(std::uint64_t call) const;
 
-  bool recalled = false;   ///< An answer to a recall is under way.
-  bool recall_all = false; ///< When it is there, the rest is to be recalled.
-  std::chrono::steady_clock::time_point
-    progress; ///< Last time it got or answered something.
+  bool recall_pending = false; ///< The slot has not yet answered a recall.
+  bool recall_rest = false;    ///< Recall all other tasks after that answer.
+  /// When the slot last got tasks or answered.
+  std::chrono::steady_clock::time_point last_progress;
 
 private:
   using Place = std::deque<RunningRange>::iterator;
 
   Place find(std::uint64_t seq);
-  /// In a range of its own.
+  /// Gives the task a range of its own.
   Place single_out(Place range, std::uint64_t seq);
 
   std::deque<RunningRange> running_;
@@ -78,32 +77,33 @@ private:
   std::size_t outstanding_ = 0;
 };
 
-/// One job of a pool.
+/// A worker job of a pool, as the pool sees it.
 struct Node {
   std::uint64_t incarnation = 0;
   std::string name; ///< Its name as the supervisor's child; a replacement has the same.
   std::string job;
-  std::size_t first_rank = 0; ///< Of its first slot within the pool.
+  std::size_t first_rank = 0; ///< Rank of its first slot within the pool.
   caf::actor link;
   std::shared_ptr<backends::SharedPage> page;
   std::vector<Slot> slots;
-  std::chrono::steady_clock::time_point since; ///< When it was ready.
-  std::set<std::uint64_t> opened;              ///< Calls whose callable it has.
-  bool leaving = false;        ///< Gets no more tasks; ends when it has none.
-  bool retired = false;        ///< Was told to end.
-  bool doomed = false;         ///< Was killed for a task that did not stop.
-  bool reserved = false;       ///< Kept free for a suspect, or runs one.
-  std::size_t left = SIZE_MAX; ///< Tasks it may still be given (max_tasks_per_worker).
+  std::chrono::steady_clock::time_point ready_since;
+  std::set<std::uint64_t> opened; ///< Calls whose callable it has.
+  bool draining = false;          ///< It gets no more tasks and ends when it has none.
+  bool retired = false;           ///< It was told to end.
+  bool doomed = false;            ///< It was killed for a task that did not stop.
+  bool reserved = false;          ///< It is kept free for a suspect, or runs one.
+  /// Tasks that it may still get (max_tasks_per_worker).
+  std::size_t tasks_left = SIZE_MAX;
 
   bool idle() const;
   std::size_t outstanding() const;
-  /// Number of the last task that a slot has announced as started; 0 if it can't be
-  /// known.
+  /// Returns the number of the last task that a slot has announced as started; 0 if
+  /// unknown.
   std::uint64_t started(std::size_t slot) const;
 };
 
-/// Where a slot of a local job announces the task it starts. One line of the shared page
-/// each, in front of the job's ledger.
+/// How a slot of a local job announces the task that it starts: in one cache line per
+/// slot of the shared page, before the job's ledger.
 struct SlotProgress {
   static constexpr std::size_t stride = 64;
   static void announce(std::byte* page, std::size_t slot, std::uint64_t seq);

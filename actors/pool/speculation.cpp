@@ -9,23 +9,23 @@
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
 
-// Second copies of tasks that run for much longer than others did
-// (MapOptions::speculate). The two are one task: the first to end it ends it, and the
-// other is told to stop. A copy that comes back or is lost while the other is left costs
-// nothing.
+// Second copies of stragglers, tasks that run for much longer than others did
+// (MapOptions::speculate). Both copies are one task: the first result counts, and the
+// other copy is told to stop. A copy that is handed back or lost while the other one runs
+// costs no retry.
 
 namespace fiber::actors {
 namespace {
 
 using std::chrono::nanoseconds;
 
-/// So many tasks must have ended before one can be called slow.
-constexpr std::uint64_t least_known = 3;
-/// A shorter time is as well spent under way: results are held back for a while, and
-/// messages wait.
-constexpr std::chrono::milliseconds least_slow{5};
-/// One that becomes slow is seen within this, and nobody looks more often than that.
-constexpr std::chrono::milliseconds least_wait{1}, most_wait{20};
+/// Tasks that must have ended before one can be called slow.
+constexpr std::uint64_t min_samples = 3;
+/// Shorter delays are ordinary latency: results are held back for a while, and messages
+/// queue.
+constexpr std::chrono::milliseconds min_slow{5};
+/// Shortest and longest interval between two looks for slow tasks.
+constexpr std::chrono::milliseconds min_wait{1}, max_wait{20};
 
 } // namespace
 
@@ -35,12 +35,12 @@ void PoolState::Pace::remember(const TaskResults& results) {
   durations->add(results.busy_ns, results.longest_ns, results.results.size());
 }
 
-/// Gives idle slots a copy of what others have been at for too long.
+/// Gives idle slots a copy of tasks that run for too long.
 void PoolState::speculate() {
-  if (speculating == 0 || !queue.empty() || queue.suspects() > 0 || idle.empty() ||
+  if (speculative_calls == 0 || !queue.empty() || queue.suspects() > 0 || idle.empty() ||
       ending || settings.nested || settings.max_retries == 0)
     return;
-  const Call* last = nullptr; // Slots that are next to each other are often at one call.
+  const Call* last = nullptr; // Neighbouring slots often run the same call.
   std::optional<nanoseconds> slow;
   std::optional<nanoseconds> next;
   auto now = self->clock().now();
@@ -53,40 +53,42 @@ void PoolState::speculate() {
         slow = slow_after(slot.call());
       if (!slow)
         continue;
-      auto due = *slow - (now - slot.progress);
-      // Behind the copied task there may be others, if the node does not hand them back.
-      if (due > nanoseconds(0) || (copy(node, i) && slot.recalled))
+      auto due = *slow - (now - slot.last_progress);
+      // More tasks may wait behind the copied one if the node does not hand them back.
+      if (due > nanoseconds(0) || (start_copy(node, i) && slot.recall_pending))
         next = std::min(next.value_or(due), due);
     }
-  if (next && !idle.empty() && !std::exchange(looking, true))
-    self->delayed_send(self, std::clamp<nanoseconds>(*next, least_wait, most_wait),
+  if (next && !idle.empty() && !std::exchange(speculate_pending, true))
+    self->delayed_send(self, std::clamp<nanoseconds>(*next, min_wait, max_wait),
                        SpeculateTick{});
 }
 
-/// How long a task of this call runs before it is slow; unknown at first.
+/// Returns how long a task of this call runs before it is slow; nothing if too few have
+/// ended to know.
 std::optional<nanoseconds> PoolState::slow_after(const Call& call) {
   auto& known = pace(call).durations;
-  if (!known || known->total() < least_known)
+  if (!known || known->total() < min_samples)
     return std::nullopt;
-  constexpr double most = 1e18; // Within nanoseconds.
+  constexpr double most = 1e18; // Fits into nanoseconds.
   auto ns = call.speculate * static_cast<double>(known->percentile_ns(0.5));
-  // Results are held back for a quarter of the horizon, and for twice that at times.
+  // Results are held back for a quarter of the prefetch time, sometimes for half of it.
   return std::max<nanoseconds>(
-    {nanoseconds(static_cast<std::int64_t>(std::min(ns, most))), least_slow, horizon()});
+    {nanoseconds(static_cast<std::int64_t>(std::min(ns, most))), min_slow,
+     prefetch_time()});
 }
 
-/// Has an idle slot of another node run what this one is at; false if that can't be. What
-/// waits behind it runs elsewhere as soon as the node hands it back: of one that does not
-/// answer to that it is copied as well.
-bool PoolState::copy(Node& node, std::size_t slot) {
-  auto free = idle_elsewhere(node);
+/// Copies the running task of this slot to an idle slot of another node; false if that is
+/// not possible. Tasks that wait behind it move when the node hands them back; if the
+/// node does not answer the recall, they are copied too.
+bool PoolState::start_copy(Node& node, std::size_t slot) {
+  auto free = idle_slot_elsewhere(node);
   if (free == idle.end())
     return false;
   auto* first = node.slots[slot].single_out_uncopied();
   if (first == nullptr || first->tasks.batch->call->speculate <= 0 ||
       first->tasks.charges > 0 || calls[first->tasks.call()].cancelled)
     return false;
-  if (!node.slots[slot].is_oldest(*first) && !node.slots[slot].recalled)
+  if (!node.slots[slot].is_oldest(*first) && !node.slots[slot].recall_pending)
     return false;
   auto ref = *free;
   idle.erase(free);
@@ -110,22 +112,24 @@ bool PoolState::copy(Node& node, std::size_t slot) {
   return true;
 }
 
-/// Elsewhere, since the whole job may be slow, and is ended if the task does not stop.
-std::deque<PoolState::SlotRef>::iterator PoolState::idle_elsewhere(const Node& node) {
+/// Finds an idle slot of another node: this whole job may be slow, and is killed if the
+/// losing copy does not stop.
+std::deque<PoolState::SlotRef>::iterator
+PoolState::idle_slot_elsewhere(const Node& node) {
   return std::find_if(idle.begin(), idle.end(), [&](const SlotRef& ref) {
     auto found = nodes.find(ref.incarnation);
     return ref.incarnation != node.incarnation && found != nodes.end() &&
-           usable(found->second) && found->second.slots[ref.slot].outstanding() == 0;
+           takes_tasks(found->second) && found->second.slots[ref.slot].outstanding() == 0;
   });
 }
 
-/// A worker no longer has this task. Whether another one has it, which then decides; if
-/// none has, it is a task as any other again.
-bool PoolState::leave_to_copy(TaskRange& task) {
+/// A worker no longer has this task. Returns true if another copy has ended it or still
+/// runs; else the task is an ordinary one again.
+bool PoolState::other_copy_decides(TaskRange& task) {
   auto twin = task.twin;
   if (!twin)
     return false;
-  if (twin->ended || --twin->left > 0)
+  if (twin->ended || --twin->copies_left > 0)
     return true;
   task.twin.reset();
   task.attempt = std::max(task.attempt, twin->attempt);
@@ -133,10 +137,10 @@ bool PoolState::leave_to_copy(TaskRange& task) {
 }
 
 bool PoolState::has_copy(const TaskRange& task) {
-  return task.twin && task.twin->left > 1;
+  return task.twin && task.twin->copies_left > 1;
 }
 
-/// Tells who is still at a task that has ended to stop.
+/// Stops the losing copies of a task that has ended.
 void PoolState::stop_copies(const Twin& twin) {
   for (auto& [incarnation, slot, seq] : twin.places) {
     auto found = nodes.find(incarnation);
@@ -146,7 +150,7 @@ void PoolState::stop_copies(const Twin& twin) {
     Writer writer(frame.head);
     write(writer, StopTask{static_cast<std::uint32_t>(slot), seq});
     flush(found->second, frame);
-    end_later(found->second, slot, seq);
+    kill_after_grace(found->second, slot, seq);
   }
 }
 

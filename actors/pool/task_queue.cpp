@@ -27,7 +27,7 @@ TaskRange TaskQueue::take(std::size_t most, std::size_t most_bytes) {
   auto& front = waiting_.front();
   auto& batch = *front.batch;
   auto n = std::min(most, front.size());
-  // Ends only grow: the last one within the limit is found without looking at all.
+  // The ends only grow, so a binary search finds the last one within the limit.
   auto begin = batch.ends.begin() + front.from;
   auto limit = batch.begin_of(front.from) + most_bytes;
   auto fitting =

@@ -8,14 +8,14 @@
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
 
-// How many workers there are: started, resized, scaled, retired.
+// How many workers there are: starting, resizing, scaling and retiring them.
 
 namespace fiber::actors {
 namespace {
 
 constexpr std::chrono::seconds proven_after{10};
-/// A worker more is worth its start if there is so much work for it.
-constexpr double worth_a_worker_ns = 1e8;
+/// Least work that is worth the start of another worker.
+constexpr double min_work_per_worker_ns = 1e8;
 
 } // namespace
 
@@ -39,7 +39,7 @@ void PoolState::resize(std::size_t workers) {
   if (!started)
     return;
   if (supervisor)
-    caf::anon_send(supervisor, limit_restarts{intensity()});
+    caf::anon_send(supervisor, LimitRestarts{intensity()});
   reconcile();
   answer_waiting();
 }
@@ -48,14 +48,14 @@ int PoolState::intensity() const {
   return std::max(5, 2 * static_cast<int>(settings.workers));
 }
 
-/// Makes the supervisor's children those that the number of workers asks for.
+/// Starts and stops children until the supervisor has those that settings.workers needs.
 void PoolState::reconcile() {
   if (ending || failure)
     return;
-  auto a_job = settings.workers_per_job;
+  auto per_job = settings.workers_per_job;
   auto wanted = [&](std::size_t ordinal) {
-    auto before = ordinal * a_job;
-    return before >= settings.workers ? 0 : std::min(a_job, settings.workers - before);
+    auto before = ordinal * per_job;
+    return before >= settings.workers ? 0 : std::min(per_job, settings.workers - before);
   };
   for (auto& [ordinal, child] : children)
     if (wanted(ordinal) != child.slots && !child.stopping)
@@ -63,18 +63,18 @@ void PoolState::reconcile() {
   for (std::size_t ordinal = 0; wanted(ordinal) > 0; ++ordinal) {
     if (children.count(ordinal) > 0)
       continue;
-    NodeOrder order{settings.name + ".w" + std::to_string(ordinal), ordinal * a_job,
+    NodeOrder order{settings.name + ".w" + std::to_string(ordinal), ordinal * per_job,
                     wanted(ordinal)};
     children[ordinal] = {.slots = order.slots};
     auto pool = caf::actor_cast<caf::actor>(self);
     caf::anon_send(
       supervisor,
-      start_child{
+      StartChild{
         {.name = order.name,
          .restart = Restart::permanent,
          .start = [start = settings.start_node, pool = caf::actor_addr(pool.address()),
                    order](caf::event_based_actor* parent) -> caf::actor {
-           // By address: a pool that nobody uses must not live on through its nodes.
+           // By address, so that its nodes do not keep an unused pool alive.
            auto strong = caf::actor_cast<caf::actor>(pool);
            return strong ? start(parent, strong, order) : caf::actor{};
          },
@@ -82,24 +82,24 @@ void PoolState::reconcile() {
   }
 }
 
-/// Takes a child away: at once if it is not up, else when its tasks are done.
+/// Stops a child: at once if it is not up, else when its tasks are done.
 void PoolState::stop_child(std::size_t ordinal) {
   children[ordinal].stopping = true;
   auto name = settings.name + ".w" + std::to_string(ordinal);
   auto node = std::find_if(nodes.begin(), nodes.end(),
                            [&](auto& entry) { return entry.second.name == name; });
   if (node != nodes.end()) {
-    leave(node->second);
+    drain(node->second);
     return;
   }
-  // Once: a second answer would be taken for one about its replacement.
+  // Asks once: a second answer would be taken for one about the child's replacement.
   if (std::exchange(children[ordinal].asked_to_stop, true))
     return;
   auto gone = [this, ordinal] {
     children.erase(ordinal);
     reconcile();
   };
-  self->request(supervisor, caf::infinite, actors::stop_child{name})
+  self->request(supervisor, caf::infinite, actors::StopChild{name})
     .then(gone, [gone](caf::error&) { gone(); });
 }
 
@@ -110,11 +110,11 @@ void PoolState::autoscale(const Autoscale& message) {
   resize(started ? std::clamp(settings.workers, message.least, message.most)
                  : message.least);
   grow();
-  tick_scale();
+  schedule_scale_tick();
 }
 
-/// Asks for as many workers as what waits can use: a worker for each task, or fewer if
-/// the tasks are known to be short.
+/// Adds as many workers as the waiting tasks can use: one for each task, or fewer if the
+/// tasks are known to be short.
 void PoolState::grow() {
   if (!scale || !started || settings.workers >= scale->most || ending || failure)
     return;
@@ -126,37 +126,38 @@ void PoolState::grow() {
   auto wanted = static_cast<double>(tasks);
   if (!queue.empty())
     if (auto mean = pace(*queue.next().batch->call).mean_ns; mean >= 0)
-      wanted = std::min(wanted, std::ceil(wanted * mean / worth_a_worker_ns));
+      wanted = std::min(wanted, std::ceil(wanted * mean / min_work_per_worker_ns));
   auto most = static_cast<double>(scale->most);
   auto workers = static_cast<std::size_t>(std::clamp(wanted, 1.0, most));
   if (workers > settings.workers) {
     resize(workers);
-    tick_scale();
+    schedule_scale_tick();
   }
 }
 
-/// Lets go of as many jobs as have had nothing to do for long.
+/// Removes as many workers as have been idle for long.
 void PoolState::shrink() {
-  scaling = false;
+  scale_pending = false;
   if (!scale || ending || failure)
     return;
   auto now = self->clock().now();
   std::size_t idle_for_long = 0;
   for (auto& [incarnation, node] : nodes) {
-    auto busy_at = [](auto& slot) { return slot.progress; };
-    auto last = std::ranges::max(node.slots, {}, busy_at).progress;
-    if (!node.leaving && node.idle() && now - std::max(last, node.since) >= scale->idle)
+    auto busy_at = [](auto& slot) { return slot.last_progress; };
+    auto last = std::ranges::max(node.slots, {}, busy_at).last_progress;
+    if (!node.draining && node.idle() &&
+        now - std::max(last, node.ready_since) >= scale->idle)
       idle_for_long += node.slots.size();
   }
   auto needed = settings.workers - std::min(settings.workers, idle_for_long);
   if (queue.empty() && queue.suspects() == 0 && settings.workers > scale->least)
     if (auto workers = std::max(needed, scale->least); workers < settings.workers)
       resize(workers);
-  tick_scale();
+  schedule_scale_tick();
 }
 
-void PoolState::tick_scale() {
-  if (settings.workers > scale->least && !std::exchange(scaling, true))
+void PoolState::schedule_scale_tick() {
+  if (settings.workers > scale->least && !std::exchange(scale_pending, true))
     self->delayed_send(self, scale->idle / 4 + std::chrono::milliseconds(1), ScaleTick{});
 }
 
@@ -169,14 +170,14 @@ void PoolState::node_up(NodeUp& up) {
   node.job = up.job;
   node.link = up.link;
   node.page = up.page;
-  node.since = self->clock().now();
+  node.ready_since = self->clock().now();
   node.slots.resize(up.slots);
   slots_up += up.slots;
   if (settings.max_tasks_per_worker > 0)
-    node.left = settings.max_tasks_per_worker * up.slots;
+    node.tasks_left = settings.max_tasks_per_worker * up.slots;
   answer_waiting();
   ever_up = true;
-  if (unforgiven)
+  if (losses_counted)
     self->delayed_send(self, proven_after, ProvenTick{up.incarnation});
   auto child = child_of(up.name);
   if (child != children.end())
@@ -184,7 +185,7 @@ void PoolState::node_up(NodeUp& up) {
   if (settings.trace)
     settings.trace->worker_up(node);
   if (ending || child == children.end() || child->second.stopping) {
-    leave(node);
+    drain(node);
     return;
   }
   for (std::size_t i = 0; i < node.slots.size(); ++i)
@@ -199,9 +200,9 @@ PoolState::child_of(const std::string& node_name) {
   });
 }
 
-/// Gives the node no more tasks and takes back what it has not started.
-void PoolState::leave(Node& node) {
-  node.leaving = true;
+/// Gives the node no more tasks and recalls those that it has not started.
+void PoolState::drain(Node& node) {
+  node.draining = true;
   for (std::size_t i = 0; i < node.slots.size(); ++i)
     if (node.slots[i].outstanding() > 0)
       recall(node, i, UINT32_MAX);
@@ -209,9 +210,9 @@ void PoolState::leave(Node& node) {
 }
 
 void PoolState::retire_if_empty(Node& node) {
-  if (node.left == 0)
-    node.leaving = true;
-  if (!node.leaving || node.retired || !node.idle())
+  if (node.tasks_left == 0)
+    node.draining = true;
+  if (!node.draining || node.retired || !node.idle())
     return;
   node.retired = true;
   NodeFrame frame;
@@ -223,12 +224,12 @@ void PoolState::retire_if_empty(Node& node) {
 std::size_t PoolState::workers_up() const {
   std::size_t up = 0;
   for (auto& [incarnation, node] : nodes)
-    up += node.leaving ? 0 : node.slots.size();
+    up += node.draining ? 0 : node.slots.size();
   return up;
 }
 
 void PoolState::await_workers(const std::shared_ptr<WorkersReply>& up) {
-  // Who has given up waiting holds its signal no more.
+  // A caller that has given up no longer holds its reply.
   std::erase_if(awaiting_workers, [](auto& waiting) { return waiting.use_count() == 1; });
   awaiting_workers.push_back(up);
   start_workers();

@@ -18,11 +18,11 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds at_the_end{2};   ///< SIGTERM to SIGKILL, with the session.
-constexpr std::chrono::seconds cancel_grace{2}; ///< As a pool has it.
+constexpr std::chrono::seconds session_end_grace{2}; ///< SIGTERM to SIGKILL.
+constexpr std::chrono::seconds cancel_grace{2};      ///< The same as a pool's.
 constexpr std::uint64_t only_call = 1, only_seq = 1;
 
-/// As a part of names that every engine takes.
+/// Returns the name with only the characters that every engine allows in names.
 std::string plain_name(std::string name) {
   constexpr std::size_t longest = 40;
   name.resize(std::min(name.size(), longest));
@@ -38,7 +38,7 @@ struct ProcessState {
   static constexpr const char* name = "fiber.process";
 
   explicit ProcessState(caf::event_based_actor* self) : self(self) {}
-  /// An end that nobody planned must not leave anybody waiting, nor a job behind.
+  /// Even an unplanned end answers every caller and leaves no job behind.
   ~ProcessState() {
     if (node)
       caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
@@ -51,11 +51,11 @@ struct ProcessState {
     settings = std::move(with);
     self->set_down_handler([this](caf::down_msg& down) {
       if (node && down.source == node.address())
-        gone();
+        job_actor_down();
     });
     self->set_exit_handler([this](caf::exit_msg&) {
-      leaving = true;
-      end(at_the_end);
+      session_ending = true;
+      end(session_end_grace);
     });
     node = settings.start_node(self, caf::actor_cast<caf::actor>(self),
                                {.name = plain_name(settings.name)});
@@ -63,18 +63,18 @@ struct ProcessState {
     return {
       [this](EndProcess message) { end(message.grace); },
       [this](CancelProcess) { cancel(); },
-      [this](const AskProcessLogs& ask) { tell_logs(ask.reply); },
+      [this](const AskProcessLogs& ask) { reply_logs(ask.reply); },
       [this](NodeCreated& created) {
         job = created.job;
         settings.news->job.set(std::move(created.job));
-        if (node && ready_as)
-          node_up(*ready_as);
+        if (node && early_pid)
+          node_up(*early_pid);
       },
       [this](const NodeUp& message) {
-        // A job may dial back before its engine has answered. What the process leaves,
-        // its errors and its trace, names the job: so it waits for that.
+        // A job may dial back before its engine has answered. The task waits for the
+        // answer, since errors and the trace name the job.
         if (job.empty())
-          ready_as = message.pid;
+          early_pid = message.pid;
         else
           node_up(message.pid);
       },
@@ -97,7 +97,7 @@ struct ProcessState {
     settings.news->pid.set(pid);
     if (settings.trace)
       settings.trace->up(job, pid);
-    if (asked)
+    if (end_signal)
       return; // It is about to end.
     running = true;
     auto& call = *settings.task->call;
@@ -114,7 +114,7 @@ struct ProcessState {
     flush(frame);
   }
 
-  /// What is large travels behind the frame instead of in it.
+  /// Appends a message and its bytes to the frame; large bytes become the frame's body.
   template <class Message>
   void append(NodeFrame& frame, const Message& message, const Payload& bytes) {
     Writer writer(frame.head);
@@ -141,24 +141,24 @@ struct ProcessState {
     auto& first = results.results.front();
     auto bytes = results.bytes.slice(first.offset, first.length);
     Reader reader(bytes.bytes());
-    auto well = first.status == TaskResult::Status::value;
+    auto succeeded = first.status == TaskResult::Status::value;
     if (settings.task->call->sink) {
-      if (well)
-        deliver({std::move(bytes), nullptr});
+      if (succeeded)
+        deliver_outcome({std::move(bytes), nullptr});
       else
-        deliver(
+        deliver_outcome(
           {{},
            std::make_exception_ptr(RemoteError(read_failure(reader), settings.task->first,
                                                settings.attempt, job, settings.counts))});
-    } else if (!well) {
-      code = EXIT_FAILURE;
+    } else if (!succeeded) {
+      returned_code = EXIT_FAILURE;
     } else if (first.length == sizeof(int)) {
-      code = unpack<int>(reader) & 0xff;
+      returned_code = unpack<int>(reader) & 0xff;
     }
   }
 
-  /// The job stays until its result is here: what it had sent could be lost with the
-  /// connection that its end closes.
+  /// Lets the job exit. It stays until its result is here, because the end of its
+  /// connection could lose messages.
   void retire() {
     NodeFrame frame;
     Writer writer(frame.head);
@@ -166,8 +166,8 @@ struct ProcessState {
     flush(frame);
   }
 
-  /// Once.
-  void deliver(detail::RawOutcome outcome) {
+  /// Delivers the outcome of the task, unless one was delivered before.
+  void deliver_outcome(detail::RawOutcome outcome) {
     auto& sink = settings.task->call->sink;
     if (!sink || std::exchange(delivered, true))
       return;
@@ -179,11 +179,12 @@ struct ProcessState {
   void cancel() {
     if (answered || !node)
       return;
-    deliver({{}, std::make_exception_ptr(Cancelled("cancelled before it ended"))});
+    deliver_outcome(
+      {{}, std::make_exception_ptr(Cancelled("cancelled before it ended"))});
     if (!running)
       return end({});
     stop_task();
-    if (!settings.nested) // What runs on a thread of this process can't be ended.
+    if (!settings.nested) // A task on a thread of this process can't be killed.
       self->delayed_send(self, cancel_grace, EndProcess{});
   }
 
@@ -196,7 +197,7 @@ struct ProcessState {
 
   // -- its output --
 
-  void tell_logs(const std::shared_ptr<Reply<std::string>>& reply) {
+  void reply_logs(const std::shared_ptr<Reply<std::string>>& reply) {
     self->request(settings.backend, caf::infinite, AskOutput{job})
       .then(
         [reply](const JobOutput& output) {
@@ -210,20 +211,20 @@ struct ProcessState {
   void end(std::chrono::milliseconds grace) {
     if (!node)
       return; // It has ended.
-    if (settings.nested && running && !leaving)
+    if (settings.nested && running && !session_ending)
       return stop_task();
-    asked = grace > std::chrono::milliseconds(0) ? SIGTERM : SIGKILL;
+    end_signal = grace > std::chrono::milliseconds(0) ? SIGTERM : SIGKILL;
     self->send(node, EndNode{grace});
   }
 
   void node_lost(NodeLost lost) {
     node = nullptr;
-    auto told = lost.confirmed && !lost.declared_dead;
-    if (told || job.empty() || !lost.output.empty()) {
+    auto exit_known = lost.confirmed && !lost.declared_dead;
+    if (exit_known || job.empty() || !lost.output.empty()) {
       conclude(lost);
       return;
     }
-    // Its output will go where nobody reads it: here is the last chance.
+    // No later event will bring the job's output, so asks for it now.
     auto known = std::make_shared<NodeLost>(std::move(lost));
     self->request(settings.backend, caf::infinite, AskOutput{job})
       .then(
@@ -235,36 +236,39 @@ struct ProcessState {
   }
 
   void conclude(NodeLost& lost) {
-    ProcessEnd end{exit_code(lost), never_ran(lost) ? why_not(lost) : nullptr,
+    ProcessEnd end{exit_code(lost), never_ran(lost) ? start_error(lost) : nullptr,
                    std::move(lost.output)};
     auto crashed = end.exit_code < 0 || lost.declared_dead || lost.lease;
     if (end.problem)
       log().warn("{} could not be started: {}", settings.name, lost.reason);
-    else if (crashed && !asked)
+    else if (crashed && !end_signal)
       log().warn("{} is lost: {}", settings.name, lost.reason);
-    auto error = end.problem ? end.problem : why_no_result(lost);
+    auto error = end.problem ? end.problem : lost_error(lost);
     if (settings.trace)
       settings.trace->ended(end.exit_code, lost.reason);
     finish(std::move(end), error);
     self->quit();
   }
 
-  /// One that a signal ended on its way has that to tell. The signal by which we end what
-  /// we have given up says nothing.
+  /// Returns whether the job was never up. A job that a signal ended before counts as
+  /// run, to report the signal, unless the driver had given it up and killed it.
   bool never_ran(const NodeLost& lost) const {
     auto given_up = lost.cause != LossCause::ended;
-    return !up && !asked && (given_up || lost.exit_code.value_or(0) >= 0);
+    return !up && !end_signal && (given_up || lost.exit_code.value_or(0) >= 0);
   }
 
   int exit_code(const NodeLost& lost) const {
     auto known = lost.exit_code;
-    constexpr int signals = 128; // Some engines tell signal N by the code 128 + N.
-    if (code && *code > signals && known == signals - *code)
-      known = code;
-    return known ? *known : code ? *code : asked ? -*asked : ProcessEnd::exit_unknown;
+    constexpr int signals = 128; // Some engines report signal N as the code 128 + N.
+    if (returned_code && *returned_code > signals && known == signals - *returned_code)
+      known = returned_code;
+    return known           ? *known
+           : returned_code ? *returned_code
+           : end_signal    ? -*end_signal
+                           : ProcessEnd::exit_unknown;
   }
 
-  std::exception_ptr why_not(const NodeLost& lost) const {
+  std::exception_ptr start_error(const NodeLost& lost) const {
     auto text = settings.name + ": " + lost.reason;
     if (lost.cause == LossCause::other_build)
       return std::make_exception_ptr(VersionMismatch(text));
@@ -273,8 +277,8 @@ struct ProcessState {
     return std::make_exception_ptr(BackendError("start process", lost.status, text));
   }
 
-  std::exception_ptr why_no_result(NodeLost& lost) const {
-    if (leaving)
+  std::exception_ptr lost_error(NodeLost& lost) const {
+    if (session_ending)
       return std::make_exception_ptr(Cancelled("the session has ended"));
     LastWords last{.log = std::move(lost.last.lines)};
     if (lost.last.crash)
@@ -284,8 +288,8 @@ struct ProcessState {
                  std::move(last)));
   }
 
-  /// The actor of the job ended without a word.
-  void gone() {
+  /// The actor of the job has ended without a report.
+  void job_actor_down() {
     node = nullptr;
     auto error =
       std::make_exception_ptr(WorkerLost(0, 1, {WorkerLost::exit_unknown}, "unknown"));
@@ -293,11 +297,11 @@ struct ProcessState {
     self->quit();
   }
 
-  /// Whoever waits goes on.
+  /// Reports the end to every caller, once.
   void finish(ProcessEnd how, const std::exception_ptr& no_result) {
     if (!settings.task || std::exchange(ended, true))
       return;
-    deliver({{}, no_result});
+    deliver_outcome({{}, no_result});
     settings.task = nullptr;
     settings.news->job.set({});
     settings.news->pid.set(0);
@@ -309,12 +313,13 @@ struct ProcessState {
   caf::event_based_actor* self;
   ProcessSettings settings;
   caf::actor node;
-  std::string job;             ///< The engine's name; empty before there is one.
-  std::optional<int> ready_as; ///< This pid, before the engine has answered.
-  std::optional<int> asked;    ///< To end, by this signal.
-  std::optional<int> code;     ///< What its function says that it is to exit with.
+  std::string job; ///< The engine's name of the job; empty before there is one.
+  std::optional<int>
+    early_pid; ///< The pid of a job that was up before its engine had answered.
+  std::optional<int> end_signal;    ///< The signal by which it was asked to end.
+  std::optional<int> returned_code; ///< The exit code that its function returned.
   bool up = false, running = false, answered = false, delivered = false,
-       leaving = false, ///< The session ends.
+       session_ending = false, ///< The session ends.
     ended = false;
 };
 

@@ -16,19 +16,22 @@
 #include "actors/process/process_trace.hpp"
 #include "actors/protocol/call.hpp"
 
+// This folder holds processes: the driver's actor of a job that runs one task and exits.
+// It may include core, crash, driver, protocol and trace, and of pool pool_actor.hpp.
+
 namespace fiber::actors {
 
 /// How a process has ended.
 struct ProcessEnd {
-  /// When nobody can tell; as in Python's multiprocessing.
+  /// The exit code if it is unknown; as in Python's multiprocessing.
   static constexpr int exit_unknown = 255;
 
   int exit_code = exit_unknown; ///< 0..255, -N for signal N.
-  std::exception_ptr problem;   ///< Why it never ran; null if it did, or need not have.
-  std::string output;           ///< The last that it wrote.
+  std::exception_ptr problem;   ///< Why it never ran; null if it ran or was ended before.
+  std::string output;           ///< The end of its output.
 };
 
-/// What is known of a process. Its actor tells, once each.
+/// Facts about a process, each set once by its actor.
 struct ProcessNews {
   Reply<std::string> job; ///< The engine's name of its job; empty if it never had one.
   Reply<int> pid;         ///< 0 if it never ran.
@@ -37,41 +40,41 @@ struct ProcessNews {
 
 struct ProcessSettings {
   std::string name;
-  /// Its one task. What is bound to it and its arguments are kept until it has ended.
-  /// Without a sink the task's result is an int, the code that it exits with.
+  /// Its one task. The callable and the arguments are kept until it has ended. Without a
+  /// sink the task returns an int, the exit code.
   std::shared_ptr<const Batch> task;
-  /// As the task itself sees it, and RemoteError tells: which run of it this is, and what
-  /// the task's index counts.
+  /// The number of this run of the task, and the noun for the task's index, as the task
+  /// and RemoteError show them.
   int attempt = 1;
   const char* counts = "task";
-  bool nested = false; ///< It runs on a thread of this process, and can't be ended.
-  /// Starts the actor that stands for its job, as PoolSettings::start_node does.
+  bool nested = false; ///< It runs on a thread of this process, and can't be killed.
+  /// Starts the actor that represents its job, as PoolSettings::start_node does.
   std::function<caf::actor(caf::event_based_actor* parent, const caf::actor& process,
                            const NodeOrder& order)>
     start_node;
-  caf::actor backend; ///< Is asked for what the job has written.
+  caf::actor backend; ///< The job backend, which has the job's output.
   std::shared_ptr<ProcessNews> news = std::make_shared<ProcessNews>();
-  std::shared_ptr<ProcessTrace> trace = nullptr; ///< Null: nobody asked for one.
-  /// Called once when it has ended, before its news tell.
+  std::shared_ptr<ProcessTrace> trace = nullptr; ///< Null: no trace.
+  /// Called once when it has ended, before `news` reports that.
   std::function<void()> ended = nullptr;
 };
 
-/// End the process by SIGTERM, or by SIGKILL if it goes on for longer than `grace`.
+/// Ends the process by SIGTERM, or by SIGKILL if it runs on for longer than `grace`.
 struct EndProcess {
-  std::chrono::milliseconds grace{0}; ///< 0: by SIGKILL at once.
+  std::chrono::milliseconds grace{0}; ///< 0: SIGKILL at once.
 };
-/// Its result is wanted no more: tell its task to stop, and end it if that does not.
+/// Cancels the task: tells it to stop, and kills the process if it does not.
 struct CancelProcess {};
-/// Set the reply to what it has written so far.
+/// Sets the reply to the output so far.
 struct AskProcessLogs {
   std::shared_ptr<Reply<std::string>> reply;
 };
 
-/// One process: a job with one node, which runs one task and then exits. Whatever
-/// happens, its news tell of its end once, and its task's sink gets one outcome: a task
-/// that may have started is never run again.
+/// Starts the actor of one process: a job with one node, which runs one task and then
+/// exits. Whatever happens, its news reports its end once, and its task's sink gets one
+/// outcome. A task that may have started is never retried.
 ///
-/// To its node it is what a pool is to its own (messages.hpp). It ends with the job.
+/// The actor takes the place of a pool for its node (messages.hpp). It ends with the job.
 caf::actor spawn_process(caf::actor_system& system, ProcessSettings settings);
 
 } // namespace fiber::actors

@@ -16,7 +16,7 @@ ProcessTrace::ProcessTrace(std::shared_ptr<Trace> trace, std::uint64_t number,
                            std::string name)
   : trace_(std::move(trace)), row_(static_cast<std::uint32_t>(number)),
     name_(std::move(name)) {
-  trace_->name_pool(processes, "processes"); // Once would do.
+  trace_->name_pool(processes, "processes"); // Harmless if named before.
   trace_->name_row(processes, row_, name_);
 }
 

@@ -10,8 +10,8 @@
 
 namespace fiber::actors {
 
-/// What a process tells the trace: it has a row of its own, among those of all processes,
-/// with a slice for its start and one for the time that it ran.
+/// Records a process in the trace: in a row of its own, in the group of all processes,
+/// with one slice for its start and one for its run.
 class ProcessTrace {
 public:
   ProcessTrace(std::shared_ptr<Trace> trace, std::uint64_t number, std::string name);
@@ -24,7 +24,7 @@ private:
   const std::uint32_t row_;
   const std::string name_;
   backends::JobId job_;
-  int pid_ = 0; ///< 0: it is not up.
+  int pid_ = 0; ///< 0: not up.
   TraceSpan::Time since_ = Trace::Clock::now();
 };
 

@@ -16,19 +16,22 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds steady{10}; ///< Who lived for so long starts afresh.
+constexpr std::chrono::seconds reset_after{10}; ///< A longer life resets the back-off.
 
-/// To itself.
+// Messages of the ring to itself.
+
+/// The task of a member has ended.
 struct MemberOutcome {
   int attempt = 0;
   std::size_t rank = 0;
   detail::RawOutcome outcome;
 };
-/// Its job is no more.
+/// The job of a member has ended.
 struct MemberEnded {
   int attempt = 0;
   std::size_t rank = 0;
 };
+/// The time to wait for the cause of a lost contact is over.
 struct GiveUpWaiting {
   int attempt = 0;
 };
@@ -65,7 +68,7 @@ struct RingState {
   using Fate = RingAttempt::Fate;
 
   explicit RingState(caf::event_based_actor* self) : self(self) {}
-  /// However it ends, nobody waits on, and no job goes on.
+  /// However the ring ends, it answers every caller and ends its jobs.
   ~RingState() {
     for (auto& job : jobs)
       if (job)
@@ -76,7 +79,7 @@ struct RingState {
   caf::behavior make_behavior(RingSettings with) {
     settings = std::move(with);
     self->set_exit_handler([this](caf::exit_msg& message) {
-      leaving = true;
+      session_ending = true;
       fail(std::make_exception_ptr(Closed("the session has ended")));
       for (auto& job : jobs)
         if (job)
@@ -87,62 +90,62 @@ struct RingState {
     start();
     return {
       [this](MemberOutcome& member) {
-        if (member.attempt == number)
-          heard(member);
+        if (member.attempt == attempt_number)
+          handle_outcome(member);
       },
-      [this](const MemberEnded& member) { ended(member); },
+      [this](const MemberEnded& member) { member_ended(member); },
       [this](GiveUpWaiting message) {
-        if (message.attempt != number || !attempt)
+        if (message.attempt != attempt_number || !attempt)
           return;
         attempt->give_up_waiting();
-        judge();
+        act_on_fate();
       },
       [this](StartAttempt) {
-        if (!leaving)
+        if (!session_ending)
           start();
       },
     };
   }
 
   void start() {
-    ++number;
-    patient = over = false;
+    ++attempt_number;
+    waiting_for_cause = fate_handled = false;
     streak.started(Clock::now());
     attempt.emplace(settings.size);
     jobs.assign(settings.size, nullptr);
     try {
       board = open_ring_board(settings.objects, settings.size);
-    } catch (const Closed&) { // Our own end is on its way.
+    } catch (const Closed&) { // The session is ending.
       fail(std::current_exception());
       return self->quit();
     }
     auto me = caf::actor_cast<caf::actor>(self);
     for (std::size_t rank = 0; rank < settings.size; ++rank) {
-      RingPlace place{rank, number, board};
+      RingPlace place{rank, attempt_number, board};
       auto task =
-        settings.make_task(place, std::make_shared<MemberSink>(me, number, rank));
+        settings.make_task(place, std::make_shared<MemberSink>(me, attempt_number, rank));
       ++running;
-      jobs[rank] =
-        settings.start_job(self, place, std::move(task), [me, attempt = number, rank] {
-          caf::anon_send(me, MemberEnded{attempt, rank});
-        });
+      jobs[rank] = settings.start_job(self, place, std::move(task),
+                                      [me, attempt = attempt_number, rank] {
+                                        caf::anon_send(me, MemberEnded{attempt, rank});
+                                      });
     }
   }
 
-  void heard(MemberOutcome& member) {
+  void handle_outcome(MemberOutcome& member) {
     if (!attempt)
       return;
     attempt->ended(member.rank, std::move(member.outcome));
-    if (attempt->wants_cause() && !std::exchange(patient, true))
-      self->delayed_send(self, settings.patience, GiveUpWaiting{number});
-    judge();
+    if (attempt->wants_cause() && !std::exchange(waiting_for_cause, true))
+      self->delayed_send(self, settings.cause_timeout, GiveUpWaiting{attempt_number});
+    act_on_fate();
   }
 
-  /// Once an attempt's fate is known the jobs end, one way or the other.
-  void judge() {
-    if (over || attempt->fate() == Fate::open)
+  /// Reports the results, or ends all jobs, once the attempt's fate is known.
+  void act_on_fate() {
+    if (fate_handled || attempt->fate() == Fate::open)
       return;
-    over = true;
+    fate_handled = true;
     if (attempt->fate() == Fate::done)
       settings.end->set(
         std::make_shared<RingEnd>(RingEnd{attempt->take_results(), nullptr}));
@@ -151,24 +154,24 @@ struct RingState {
         if (job)
           self->send(job, EndProcess{});
     if (running == 0)
-      conclude();
+      finish_attempt();
   }
 
-  void ended(const MemberEnded& member) {
+  void member_ended(const MemberEnded& member) {
     --running;
     jobs[member.rank] = nullptr;
     if (running > 0)
       return;
-    if (leaving)
+    if (session_ending)
       return self->quit();
-    if (over)
-      return conclude();
-    attempt->give_up_waiting(); // Nobody is left to tell.
-    judge();
+    if (fate_handled)
+      return finish_attempt();
+    attempt->give_up_waiting(); // No job is left that could tell the cause.
+    act_on_fate();
   }
 
-  /// All jobs have ended, and why is known.
-  void conclude() {
+  /// All jobs have ended and the fate is known: ends the ring or starts the next attempt.
+  void finish_attempt() {
     board = nullptr;
     if (attempt->fate() == Fate::done)
       return self->quit();
@@ -184,9 +187,9 @@ struct RingState {
       return self->quit();
     }
     if (most < 0)
-      losses.clear(); // Nobody will ask for them.
-    auto wait = dice.wait(streak.failed(Clock::now(), steady));
-    log().warn("{} lost rank {} and starts again", settings.name, attempt->rank());
+      losses.clear(); // Without a limit they are never reported.
+    auto wait = dice.wait(streak.failed(Clock::now(), reset_after));
+    log().warn("{} lost rank {} and restarts", settings.name, attempt->rank());
     self->delayed_send(self, wait, StartAttempt{});
   }
 
@@ -199,14 +202,14 @@ struct RingState {
 
   caf::event_based_actor* self;
   RingSettings settings;
-  int number = 0; ///< Of the attempt, from 1.
+  int attempt_number = 0; ///< Counts from 1.
   std::optional<RingAttempt> attempt;
-  std::shared_ptr<ObjectHandle> board; ///< Of the attempt.
+  std::shared_ptr<ObjectHandle> board; ///< Board of the current attempt.
   std::vector<caf::actor> jobs;        ///< By rank; null: it has ended.
   std::size_t running = 0;             ///< Jobs that have not ended.
-  bool patient = false;                ///< Somebody waits for a cause.
-  bool over = false;                   ///< The attempt's fate is known, and was acted on.
-  bool leaving = false;                ///< The session ends.
+  bool waiting_for_cause = false;      ///< A GiveUpWaiting is pending.
+  bool fate_handled = false;           ///< The attempt's fate is known and was acted on.
+  bool session_ending = false;         ///< The session ends.
   std::vector<RingLoss> losses;
   FailureStreak streak;
   BackoffDice dice{Backoff{}, std::random_device()()};

@@ -16,6 +16,10 @@
 #include "actors/objects/object_space.hpp"
 #include "actors/protocol/call.hpp"
 
+// This folder holds rings: groups of jobs, the members, which run one function together
+// and are restarted together when one of them is lost. It may include core, objects,
+// process, protocol and supervision.
+
 namespace fiber::actors {
 
 /// How a ring has ended.
@@ -24,11 +28,11 @@ struct RingEnd {
   std::exception_ptr error;                ///< Why there are none.
 };
 
-/// One member of one attempt.
+/// The place of one member in one attempt.
 struct RingPlace {
   std::size_t rank = 0;
   int attempt = 1;
-  std::shared_ptr<ObjectHandle> board; ///< Of the attempt: ring_board.hpp.
+  std::shared_ptr<ObjectHandle> board; ///< Board of the attempt (ring_board.hpp).
 };
 
 struct RingSettings {
@@ -36,25 +40,25 @@ struct RingSettings {
   std::size_t size = 1;
   int max_restarts = 3; ///< -1: no limit.
   std::shared_ptr<ObjectSpace> objects;
-  /// What a member's job is to do. The result goes to `sink`.
+  /// Makes the task of a member. Its result goes to `sink`.
   std::function<std::shared_ptr<const Batch>(const RingPlace& place,
                                              std::shared_ptr<ResultSink> sink)>
     make_task;
-  /// Starts a process for it (process_actor.hpp); `ended` is to be called when that has
+  /// Starts a process for a member (process_actor.hpp), which calls `ended` when it has
   /// ended.
   std::function<caf::actor(caf::event_based_actor* ring, const RingPlace& place,
                            std::shared_ptr<const Batch> task,
                            std::function<void()> ended)>
     start_job;
-  /// For so long a member that lost contact waits for the cause to be told.
-  std::chrono::milliseconds patience{10000};
+  /// How long the ring waits for the cause when a member has lost contact to the others.
+  std::chrono::milliseconds cause_timeout{10000};
   std::shared_ptr<Reply<std::shared_ptr<RingEnd>>> end =
     std::make_shared<Reply<std::shared_ptr<RingEnd>>>();
 };
 
-/// A ring: starts its members' jobs, all at once. When one is lost it ends the others and
-/// starts all again, as they can't go on without it; when all have a result, or one has
-/// failed, `end` tells. An error is told when no job is left.
+/// Starts a ring, which starts the jobs of its members all at once. When one is lost, the
+/// ring ends the others, which can't go on without it, and restarts all. When all members
+/// have a result, or one has failed, it sets `end`; an error only when no job is left.
 caf::actor spawn_ring(caf::actor_system& system, RingSettings settings);
 
 } // namespace fiber::actors

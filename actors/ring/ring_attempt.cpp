@@ -9,7 +9,7 @@
 namespace fiber::actors {
 namespace {
 
-/// What it says behind the name of its type.
+/// Returns the text that follows the name of the exception's type.
 std::string text_of(const RemoteError& error) {
   std::string text = error.what();
   auto at = text.find(error.type());

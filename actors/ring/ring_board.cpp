@@ -18,14 +18,14 @@ RingRequest read_ring_request(const Payload& body) {
   Reader reader(body.bytes());
   auto op = reader.get<std::uint8_t>();
   if (op > static_cast<std::uint8_t>(RingOp::leave))
-    throw Error("a ring is asked for " + std::to_string(op) + ", which does not exist");
+    throw Error("unknown ring operation " + std::to_string(op));
   RingRequest request{static_cast<RingOp>(op), reader.text()};
   auto left = reader.rest().size();
   request.value = body.slice(body.size() - left, left);
   return request;
 }
 
-RingBoard::Replies RingBoard::asked(const Asker& who, RingRequest request) {
+RingBoard::Replies RingBoard::handle(const Asker& who, RingRequest request) {
   Replies replies;
   switch (request.op) {
   case RingOp::set: {
@@ -75,7 +75,7 @@ std::vector<Asker> RingBoard::waiting() const {
 
 namespace {
 
-/// No actor: whoever brings a request does the little that there is to do.
+/// The board as an object. Not an actor: the thread that brings a request handles it.
 class RingHome final : public ObjectHome {
 public:
   RingHome(std::weak_ptr<ObjectSpace> space, std::size_t members)
@@ -87,7 +87,7 @@ public:
       try {
         auto request = read_ring_request(ask.body);
         std::lock_guard lock(mutex_);
-        return reply(board_.asked(ask.who, std::move(request)));
+        return reply(board_.handle(ask.who, std::move(request)));
       } catch (const Error& error) {
         return reply({{ask.who, Answer::refused, {}, error.what()}});
       }
@@ -117,7 +117,7 @@ public:
   }
 
 private:
-  /// Under the lock, as the answers of one member must keep their order.
+  /// Requires the lock, since the answers to one member must keep their order.
   void reply(const RingBoard::Replies& replies) {
     auto space = space_.lock();
     if (!space)

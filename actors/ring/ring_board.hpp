@@ -14,10 +14,10 @@
 
 namespace fiber::actors {
 
-/// What a member asks of its ring's board.
+/// A request of a member to its ring's board.
 enum class RingOp : std::uint8_t {
   set,  ///< key, value
-  get,  ///< key; answered when somebody has set it
+  get,  ///< key; answered when a member has set it
   leave ///< answered when all members have asked for it
 };
 
@@ -31,9 +31,9 @@ void write(Writer& writer, const RingRequest& request);
 /// Throws Error on anything malformed.
 RingRequest read_ring_request(const Payload& body);
 
-/// Where the members of one attempt of a ring find each other, and leave together: what
-/// each tells the others under a key, and who waits for it. It does nothing by itself:
-/// every member function says whom to answer what.
+/// The board by which the members of one attempt of a ring find each other and leave
+/// together: values that members publish under keys, and the members that wait for them.
+/// It sends nothing: each function returns the replies to send.
 class RingBoard {
 public:
   struct Reply {
@@ -46,11 +46,11 @@ public:
 
   explicit RingBoard(std::size_t members) : members_(members) {}
 
-  Replies asked(const Asker& who, RingRequest request);
+  Replies handle(const Asker& who, RingRequest request);
   Replies cancel(const Asker& who);
-  /// That process asks no more.
+  /// Drops the requests of a process that is gone.
   void gone(std::uint64_t process);
-  /// Those who have not been answered.
+  /// Returns the requests that are not yet answered.
   std::vector<Asker> waiting() const;
 
 private:
@@ -65,7 +65,7 @@ private:
   std::vector<Asker> leaving_;
 };
 
-/// A board as an object that members in other processes ask.
+/// Opens a board as an object to which members in other processes send requests.
 std::shared_ptr<ObjectHandle> open_ring_board(const std::shared_ptr<ObjectSpace>& space,
                                               std::size_t members);
 

@@ -10,46 +10,48 @@
 #include "actors/core/exit.hpp"
 #include "fiber/supervision.hpp"
 
-// What a supervisor decides, apart from the actor that does it: no clock, no message.
+// The decisions of a supervisor, apart from its actor: no clock, no message.
 
 namespace fiber::actors {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-/// Whether a child that ended so starts again.
+/// Returns whether a child that ended like this is restarted.
 bool starts_again(Restart restart, ExitKind kind);
 
-/// Whether such an end says that something is wrong with the child: then it counts
-/// against the intensity and makes the next start wait.
+/// Returns whether this end is a failure of the child: a failure counts against the
+/// intensity and delays the next start.
 bool is_failure(ExitKind kind);
 
 /// Counts restarts against an intensity.
 class RestartWindow {
 public:
-  /// `intensity` restarts are allowed within any `period`; without one, since forgive().
+  /// Allows `intensity` restarts within any `period`, or since the last forgive() if
+  /// there is no period.
   RestartWindow(int intensity, std::optional<std::chrono::milliseconds> period);
 
-  /// Counts a restart. False if it is one too many.
+  /// Counts a restart; false if it exceeds the intensity.
   bool add(TimePoint now);
-  /// Those that count as of the last add().
+  /// Returns the restarts within the period as of the last add().
   int count() const { return count_; }
+  /// Sets the count to zero.
   void forgive();
-  /// From now on; what was counted stays counted.
+  /// Sets the intensity; restarts that were counted stay counted.
   void allow(int intensity) { intensity_ = intensity; }
 
 private:
   int intensity_;
   std::optional<std::chrono::milliseconds> period_;
-  std::deque<TimePoint> recent_; // Stays empty if there is no period.
+  std::deque<TimePoint> recent_; // Empty if there is no period.
   int count_ = 0;
 };
 
-/// How often a child has failed in a row.
+/// Counts the failures of a child in a row.
 class FailureStreak {
 public:
   void started(TimePoint now) { started_ = now; }
-  /// Counts a failure and returns the number in a row. A child that lived for longer than
-  /// `reset_after` before starts from zero.
+  /// Counts a failure and returns the number in a row. The row starts anew if the child
+  /// lived for longer than `reset_after`.
   int failed(TimePoint now, std::chrono::milliseconds reset_after);
   void forgive() { failures_ = 0; }
 
@@ -58,13 +60,13 @@ private:
   int failures_ = 0;
 };
 
-/// Draws how long to wait before a restart.
+/// Draws the wait before a restart.
 class BackoffDice {
 public:
   BackoffDice(const Backoff& backoff, std::uint64_t seed);
 
-  /// After the first failure in a row nothing, then Backoff's sequence. Values of Backoff
-  /// that make no sense are taken as the nearest that do.
+  /// Returns 0 after the first failure in a row, then Backoff's sequence. Senseless
+  /// values of Backoff are replaced by the nearest valid ones.
   std::chrono::milliseconds wait(int failures_in_row);
 
 private:

@@ -17,44 +17,44 @@
 namespace fiber::actors {
 namespace {
 
-/// A wait or a stop limit is over.
-struct alarm_over {
+/// The wait before a restart, or a stop limit, is over.
+struct AlarmOver {
   std::uint64_t number;
 };
 
 } // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::alarm_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AlarmOver)
 
 namespace fiber::actors {
 namespace {
 
 using std::chrono::milliseconds;
 
-/// A child is up (it has a handle), or down and due to start, or about to be erased.
+/// A child is up (it has a handle), down and due to start, or about to be erased.
 struct Child {
   ChildSpec spec;
   caf::actor handle;            // Empty while it is down.
-  bool asked_to_end = false;    // An exit message is on its way to `handle`.
-  bool to_be_stopped = false;   // By the strategy, or since the supervisor ends.
-  bool starting = false;        // It is up and has not announced itself.
-  bool must_start = false;      // Its first start has not yet succeeded.
-  std::uint64_t wait_alarm = 0; // Down and waiting for this alarm; 0: for nothing.
-  std::uint64_t kill_alarm = 0;
-  std::vector<caf::response_promise> removals; // If any: gone for good once it is down.
+  bool asked_to_end = false;    // An exit message was sent to `handle`.
+  bool to_be_stopped = false;   // By the strategy, or because the supervisor ends.
+  bool starting = false;        // It is up, but has not announced its start.
+  bool must_start = false;      // It is forgotten if its first start fails.
+  std::uint64_t wait_alarm = 0; // The alarm that it waits for while down; 0: none.
+  std::uint64_t kill_alarm = 0; // The alarm at which it is killed; 0: none.
+  std::vector<caf::response_promise> removals; // If any, it is forgotten once down.
   FailureStreak streak;
   int starts = 0;
   std::string last_error;
 };
 
-struct supervisor_state {
+struct SupervisorState {
   static constexpr const char* name = "fiber.supervisor";
 
-  explicit supervisor_state(caf::event_based_actor* ptr) : self(ptr) {}
+  explicit SupervisorState(caf::event_based_actor* ptr) : self(ptr) {}
 
-  /// However the supervisor ends, it leaves nobody behind and no request unanswered.
-  ~supervisor_state() {
+  /// However the supervisor ends, it kills its children and answers every request.
+  ~SupervisorState() {
     for (auto& child : table) {
       caf::anon_send_exit(child->handle, caf::exit_reason::kill);
       for (auto& removal : child->removals)
@@ -73,20 +73,20 @@ struct supervisor_state {
     for (auto& spec : std::exchange(config.children, {}))
       std::ignore = add({std::move(spec)});
     return {
-      [this](start_child& request) { return add(std::move(request)); },
-      [this](child_started) { announced(); },
-      [this](const stop_child& request) { return remove(request.name); },
-      [this](forgive) { forgive_all(); },
-      [this](limit_restarts limit) { window->allow(limit.intensity); },
-      [this](children) { return list(); },
-      [this](stop) { return stop_all(); },
-      [this](alarm_over alarm) { ring(alarm.number); },
+      [this](StartChild& request) { return add(std::move(request)); },
+      [this](ChildStarted) { child_announced(); },
+      [this](const StopChild& request) { return remove(request.name); },
+      [this](ForgiveFailures) { forgive_all(); },
+      [this](LimitRestarts limit) { window->allow(limit.intensity); },
+      [this](ListChildren) { return list(); },
+      [this](StopSupervisor) { return stop_all(); },
+      [this](AlarmOver alarm) { alarm_rang(alarm.number); },
     };
   }
 
   // -- requests --
 
-  caf::result<ChildInfo> add(start_child request) {
+  caf::result<ChildInfo> add(StartChild request) {
     if (ending)
       return refusal("is stopping");
     if (find(request.spec.name))
@@ -95,7 +95,7 @@ struct supervisor_state {
     child->spec = std::move(request.spec);
     child->must_start = request.must_start;
     table.push_back(child);
-    settle();
+    proceed();
     if (ending)
       return refusal("is stopping: " + exit_text(reason));
     if (find(child->spec.name) != child)
@@ -109,7 +109,7 @@ struct supervisor_state {
       return refusal("has no child \"" + child_name + "\"");
     if (!child->handle) {
       forget(child, {});
-      settle(); // Others may have waited for this one's turn.
+      proceed(); // Later siblings may have waited for this one.
       return caf::unit;
     }
     auto promise = self->make_response_promise();
@@ -118,12 +118,12 @@ struct supervisor_state {
     return promise;
   }
 
-  void announced() {
+  void child_announced() {
     auto child = find(caf::actor_cast<caf::actor_addr>(self->current_sender()));
     if (!child)
       return; // An earlier incarnation.
     child->starting = child->must_start = false;
-    settle();
+    proceed();
   }
 
   void forgive_all() {
@@ -144,18 +144,18 @@ struct supervisor_state {
     auto promise = self->make_response_promise();
     stoppers.push_back(promise);
     end({});
-    settle();
+    proceed();
     return promise;
   }
 
   void asked_to_end(caf::exit_msg& exit) {
     if (!exit.reason)
-      return; // An actor linked to this one is done: nothing to do with us.
+      return; // A linked actor ended normally.
     end(std::move(exit.reason));
-    settle();
+    proceed();
   }
 
-  // -- what happens to children --
+  // -- ends of children --
 
   void child_down(const caf::down_msg& down) {
     auto child = find(down.source);
@@ -174,14 +174,14 @@ struct supervisor_state {
       if (ending || child->spec.restart == Restart::temporary)
         forget(child, down.reason);
     } else {
-      judge(child, down.reason, true);
+      handle_exit(child, down.reason, true);
     }
-    settle();
+    proceed();
   }
 
-  /// Decides what becomes of a child that ended or, if not `started`, could not be
-  /// started.
-  void judge(const std::shared_ptr<Child>& child, const caf::error& why, bool started) {
+  /// Restarts or forgets a child that ended or, if not `started`, could not be started.
+  void handle_exit(const std::shared_ptr<Child>& child, const caf::error& why,
+                   bool started) {
     auto kind = exit_kind(why);
     if (kind != ExitKind::planned)
       child->last_error = exit_text(why);
@@ -198,24 +198,25 @@ struct supervisor_state {
     stop_for_restart(child);
   }
 
-  /// Counts, and sets the wait before the next start. False if that was one too many.
+  /// Counts a failure and sets the wait before the next start. If that was one failure
+  /// too many, gives up and returns false.
   bool count_failure(Child& child, const std::string& why, bool started) {
     auto now = self->clock().now();
     note_exit(child.spec.name, why);
     if (!window->add(now)) {
-      give_up(child);
+      escalate(child);
       return false;
     }
     auto wait = dice->wait(child.streak.failed(now, config.reset_after));
-    log().info("{}: child \"{}\" {}; starts again in {} ms", config.name, child.spec.name,
+    log().info("{}: child \"{}\" {}; restarts in {} ms", config.name, child.spec.name,
                why, wait.count());
     if (wait.count() > 0 ||
-        !started) // Others get their turn before it fails to start again.
+        !started) // Even a wait of 0 lets other messages through before the next start.
       child.wait_alarm = set_alarm(wait);
     return true;
   }
 
-  /// Marks those that the strategy restarts along with `failed`.
+  /// Marks the children that the strategy restarts along with `failed`.
   void stop_for_restart(const std::shared_ptr<Child>& failed) {
     if (config.strategy == Strategy::one_for_one)
       return;
@@ -226,7 +227,7 @@ struct supervisor_state {
       (*first)->to_be_stopped = (*first)->handle != nullptr;
   }
 
-  void give_up(const Child& child) {
+  void escalate(const Child& child) {
     auto text = "child \"" + child.spec.name + "\" of " + config.name + " failed; " +
                 std::to_string(window->count()) + " failures";
     if (config.period)
@@ -257,7 +258,7 @@ struct supervisor_state {
       child->to_be_stopped = true;
   }
 
-  void quit() {
+  void finish() {
     ended = true;
     for (auto& stopper : std::exchange(stoppers, {}))
       stopper.deliver(caf::unit);
@@ -266,24 +267,24 @@ struct supervisor_state {
 
   // -- stopping and starting --
 
-  /// Goes on with what is to be stopped and, when all of that is down, to be started.
-  /// Every handler ends here.
-  void settle() {
+  /// Stops the marked children and, when all of them are down, starts those that are due.
+  /// Every handler ends with this call.
+  void proceed() {
     do {
       if (ended || stop_marked())
         return;
       if (ending) {
-        quit();
+        finish();
         return;
       }
     } while (!start_due());
   }
 
-  /// Stops the marked children in reverse order. True while any of them is up.
+  /// Stops the marked children in reverse order; true while any of them is up.
   bool stop_marked() {
     bool any = false;
     auto again = !ending || is_restart_exit(reason) ||
-                 exit_kind(reason) == ExitKind::escalated; // By the one above.
+                 exit_kind(reason) == ExitKind::escalated; // By the supervisor above.
     for (auto i = table.rbegin(); i != table.rend(); ++i) {
       if (!(*i)->to_be_stopped)
         continue;
@@ -307,8 +308,8 @@ struct supervisor_state {
       child.kill_alarm = set_alarm(child.spec.stop_limit);
   }
 
-  /// Starts what is down and waits for nothing, in order. False if a start failed, which
-  /// may have left something to be stopped.
+  /// Starts the children that are down and wait for no alarm, in order. False if a start
+  /// failed, after which there may be children to stop.
   bool start_due() {
     auto waits = [](const auto& child) { return child->wait_alarm != 0; };
     if (config.strategy == Strategy::one_for_all && std::ranges::any_of(table, waits))
@@ -317,12 +318,12 @@ struct supervisor_state {
       if (!child->handle && !waits(child) && !start(std::shared_ptr(child)))
         return false;
       if ((waits(child) || child->starting) && config.strategy != Strategy::one_for_one)
-        return true; // What comes later needs this one.
+        return true; // Later siblings wait, except with one_for_one.
     }
     return true;
   }
 
-  /// A child that can't be started is judged like one that died at once.
+  /// Starts a child; one that can't be started counts as one that died at once.
   bool start(const std::shared_ptr<Child>& child) {
     try {
       auto handle = child->spec.start(self);
@@ -338,12 +339,14 @@ struct supervisor_state {
       ++child->starts;
       return true;
     } catch (const std::exception& e) {
-      judge(child,
-            make_exit(ExitKind::lost, std::string("could not be started: ") + e.what()),
-            false);
+      handle_exit(
+        child,
+        make_exit(ExitKind::lost, std::string("could not be started: ") + e.what()),
+        false);
     } catch (...) {
-      judge(child, make_exit(ExitKind::lost, "could not be started: unknown exception"),
-            false);
+      handle_exit(child,
+                  make_exit(ExitKind::lost, "could not be started: unknown exception"),
+                  false);
     }
     return false;
   }
@@ -381,23 +384,22 @@ struct supervisor_state {
   }
 
   std::uint64_t set_alarm(milliseconds wait) {
-    constexpr milliseconds year =
-      std::chrono::hours(24 * 365); // Far from what overflows.
+    constexpr milliseconds year = std::chrono::hours(24 * 365); // Far below an overflow.
     if (wait.count() > 0)
-      self->delayed_send(self, std::min(wait, year), alarm_over{++alarms});
+      self->delayed_send(self, std::min(wait, year), AlarmOver{++alarms});
     else
-      self->send(self, alarm_over{++alarms});
+      self->send(self, AlarmOver{++alarms});
     return alarms;
   }
 
-  void ring(std::uint64_t number) {
+  void alarm_rang(std::uint64_t number) {
     for (auto& child : table) {
       if (child->wait_alarm == number)
         child->wait_alarm = 0;
       if (child->kill_alarm == number)
         self->send_exit(child->handle, caf::exit_reason::kill);
     }
-    settle();
+    proceed();
   }
 
   caf::event_based_actor* self;
@@ -408,8 +410,8 @@ struct supervisor_state {
   std::vector<std::string> recent_exits;
   std::vector<caf::response_promise> stoppers;
   std::uint64_t alarms = 0;
-  bool ending = false; // Nothing starts any more; `reason` is why.
-  bool ended = false;
+  bool ending = false; // No child starts any more; `reason` says why.
+  bool ended = false;  // It has quit.
   caf::error reason;
 };
 
@@ -419,7 +421,7 @@ caf::actor spawn_supervisor(caf::actor_system& system, SupervisorConfig config) 
   // An argument, not a capture: CAF 0.17 binds a null reference for functions without
   // arguments.
   return system.spawn(
-    [](caf::stateful_actor<supervisor_state>* self, const SupervisorConfig& with) {
+    [](caf::stateful_actor<SupervisorState>* self, const SupervisorConfig& with) {
       return self->state.make_behavior(with);
     },
     std::move(config));

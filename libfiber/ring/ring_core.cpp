@@ -97,7 +97,7 @@ actors::RingSettings RingCore::settings() const {
   ring.size = options_.size;
   ring.max_restarts = options_.max_restarts;
   ring.objects = runtime_->objects();
-  ring.patience = services->heartbeat_timeout;
+  ring.cause_timeout = services->heartbeat_timeout;
   auto checkpoint =
     checkpoint_.bytes.empty() ? open_checkpoint(std::nullopt) : checkpoint_;
   ring.make_task =

@@ -316,11 +316,11 @@ void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {
 /// What is lost of it, only its users can mend.
 void Runtime::supervise(std::string name, caf::actor actor) {
   caf::anon_send(
-    root_, actors::start_child{{.name = std::move(name),
-                                .restart = Restart::temporary,
-                                .start = [actor = std::move(actor)](
-                                           caf::event_based_actor*) { return actor; },
-                                .stop_limit = stop_limit}});
+    root_, actors::StartChild{{.name = std::move(name),
+                               .restart = Restart::temporary,
+                               .start = [actor = std::move(actor)](
+                                          caf::event_based_actor*) { return actor; },
+                               .stop_limit = stop_limit}});
 }
 
 std::shared_ptr<const actors::NodeServices> Runtime::services() {
@@ -382,7 +382,7 @@ void Runtime::close() {
   metrics.reset();   // Not under a lock, as somebody may just be asking.
   objects_->close(); // Who waits for an item waits no longer.
   processes_->end(); // Together: the root ends its children one after the other.
-  caf::anon_send(root_, actors::stop{});
+  caf::anon_send(root_, actors::StopSupervisor{});
   await_down(root_);
   caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
   await_down(backend_); // Its backend ends what is left.

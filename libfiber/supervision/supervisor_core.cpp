@@ -105,7 +105,7 @@ std::shared_ptr<SupervisorCore> SupervisorCore::nested(const SupervisorOptions& 
     if (place_.runtime->is_inline())
       core->start();
     else
-      place_.runtime->post(actor_, actors::start_child{spec_of(core)});
+      place_.runtime->post(actor_, actors::StartChild{spec_of(core)});
     children_.push_back(std::move(child));
   }
   actors::ObjectHost::Pause pause;
@@ -268,7 +268,7 @@ ObjectRef SupervisorCore::start_group(Child child, const SpawnOptions& options,
     std::lock_guard lock(mutex_);
     check_open_locked();
     children_.push_back(child);
-    place_.runtime->post(actor_, actors::start_child{spec_of(group), true});
+    place_.runtime->post(actor_, actors::StartChild{spec_of(group), true});
   }
   if (auto why = group->await_start())
     std::rethrow_exception(why);
@@ -378,11 +378,11 @@ void SupervisorCore::stop() {
       if (self != siblings.end()) { // Else somebody else is at it, or it is over.
         above->stopped_.push_back(self->nested);
         siblings.erase(self);
-        place_.runtime->post(above->actor_, actors::stop_child{name_});
+        place_.runtime->post(above->actor_, actors::StopChild{name_});
       }
     } else {
       std::lock_guard lock(mutex_);
-      place_.runtime->post(actor_, actors::stop{});
+      place_.runtime->post(actor_, actors::StopSupervisor{});
     }
   } catch (const Closed&) { // With which it ends.
     return;

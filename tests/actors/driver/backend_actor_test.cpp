@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: whoever asks about a job hears of its end.
+// The promise: every owner of a job, early or late, hears of its end and its output.
 
 #include "actors/driver/backend_actor.hpp"
 
@@ -11,7 +11,7 @@ using namespace fiber::actors;
 
 namespace {
 
-/// Has one job, which ends when told.
+/// A backend with one job, which ends when told.
 class OneJob final : public backends::Backend {
 public:
   explicit OneJob(std::string wrote = {}) : wrote_(std::move(wrote)) {}
@@ -33,7 +33,7 @@ private:
   Watcher tell_;
 };
 
-TEST(JobBackend, tells_a_later_watcher_of_a_job_that_has_ended) {
+TEST(JobBackend, a_later_owner_hears_that_a_job_has_ended) {
   caf::actor_system_config config;
   caf::actor_system system(config);
   caf::scoped_actor first{system}, second{system};
@@ -55,7 +55,7 @@ TEST(JobBackend, tells_a_later_watcher_of_a_job_that_has_ended) {
   caf::anon_send_exit(backend, caf::exit_reason::user_shutdown);
 }
 
-TEST(JobBackend, tells_all_that_a_job_wrote_to_whom_it_matters) {
+TEST(JobBackend, an_owner_that_asks_for_all_output_gets_all) {
   caf::actor_system_config config;
   caf::actor_system system(config);
   caf::scoped_actor owner{system}, asker{system};

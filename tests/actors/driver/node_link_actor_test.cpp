@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what the driver makes of what a job, its link and its engine say, and of
-// what they do not say in time.
+// The promise: how the driver reacts to messages of a job, its link and its engine, and
+// to messages that do not come in time.
 
 #include "actors/driver/node_link_actor.hpp"
 #include "actors/job/anchor.hpp"
@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What a node's link has told the others.
+/// The messages that the node link has sent to its backend and pool.
 struct Heard {
   std::optional<caf::response_promise> creating;
   bool all_output = false;
@@ -74,7 +74,7 @@ protected:
               return *to->creating;
             },
             [to](const JobCreated& created) { to->creating->deliver(created); },
-            [](const JobSettled&) {},
+            [](const StartFinished&) {},
             [to](const CancelJob& cancel) { to->cancelled.push_back(cancel.name); },
             [to](const EndJob& end) { to->ended.push_back(end); },
             [to](const WatchJob& watch) { to->watched.push_back(watch); }};
@@ -93,14 +93,14 @@ protected:
   }
   void run() { scheduler().run(); }
   caf::actor_system& system() { return *system_; }
-  /// Time goes on, and this process with it.
+  /// Lets time pass while this process runs.
   void pass(std::chrono::seconds time) {
     for (auto end = scheduler().clock().now() + time; scheduler().clock().now() < end;) {
       scheduler().advance_time(100ms);
       run();
     }
   }
-  /// This process stands still meanwhile.
+  /// Lets time pass while this process is suspended.
   void stand_still(std::chrono::seconds time) {
     scheduler().clock().current_time += time;
     scheduler().advance_time(1ms);
@@ -180,7 +180,7 @@ private:
   caf::actor backend_, pool_, supervisor_, node_;
 };
 
-TEST_F(NodeLinkTest, does_not_take_a_slow_start_for_silence) {
+TEST_F(NodeLinkTest, a_slow_start_is_not_taken_for_silence) {
   order();
   create();
   link_is_silent();
@@ -193,7 +193,7 @@ TEST_F(NodeLinkTest, does_not_take_a_slow_start_for_silence) {
   EXPECT_FALSE(heard->lost[0].confirmed);
 }
 
-TEST_F(NodeLinkTest, counts_the_start_deadline_from_the_jobs_creation) {
+TEST_F(NodeLinkTest, the_start_deadline_counts_from_the_creation_of_the_job) {
   order();
   pass(100s);
   create();
@@ -208,13 +208,13 @@ TEST_F(NodeLinkTest, counts_the_start_deadline_from_the_jobs_creation) {
   EXPECT_TRUE(heard->lost[0].confirmed);
 }
 
-/// A crash line with this signal.
+/// Returns a crash line with this signal.
 std::string crash_line(const std::string& signal) {
   return std::string(backends::crash_mark) + "signal=" + signal +
          " address=10 sp=0 slot=1 seq=5 uncaught= objects= frames=-+1234 end\n";
 }
 
-TEST_F(NodeLinkTest, tells_how_a_job_crashed_and_what_it_had_to_say) {
+TEST_F(NodeLinkTest, a_loss_holds_the_crash_report_and_the_last_output) {
   start();
   LogRecord record;
   record.level = static_cast<std::uint8_t>(spdlog::level::warn);
@@ -230,7 +230,7 @@ TEST_F(NodeLinkTest, tells_how_a_job_crashed_and_what_it_had_to_say) {
   EXPECT_EQ(heard->lost[0].last.crash->slot, 1u);
 }
 
-TEST_F(NodeLinkTest, believes_a_report_that_hung_until_its_alarm) {
+TEST_F(NodeLinkTest, a_crash_report_that_hung_until_its_alarm_counts) {
   start();
   job_wrote(crash_line("11"));
   job_ends(-14);
@@ -240,7 +240,7 @@ TEST_F(NodeLinkTest, believes_a_report_that_hung_until_its_alarm) {
   EXPECT_EQ(heard->lost[0].last.crash->signal, 11);
 }
 
-TEST_F(NodeLinkTest, does_not_believe_a_report_of_a_crash_that_did_not_end_the_job) {
+TEST_F(NodeLinkTest, a_report_of_a_crash_that_did_not_end_the_job_is_ignored) {
   start();
   job_wrote(crash_line("7"));
   link_closes();
@@ -250,18 +250,18 @@ TEST_F(NodeLinkTest, does_not_believe_a_report_of_a_crash_that_did_not_end_the_j
   EXPECT_FALSE(heard->lost[0].last.crash);
 }
 
-TEST_F(NodeLinkTest, does_not_count_the_time_in_which_the_driver_stood_still) {
+TEST_F(NodeLinkTest, time_in_which_the_driver_is_suspended_does_not_count) {
   order();
   create();
   stand_still(100s);
   EXPECT_TRUE(heard->ended.empty());
   ready();
   pass(14s);
-  stand_still(100s); // The answer lies there, and is read behind the tick that is due.
+  stand_still(100s); // The answer has arrived, but the tick that is due comes first.
   EXPECT_TRUE(heard->lost.empty());
 }
 
-TEST_F(NodeLinkTest, declares_dead_whose_actors_do_not_answer) {
+TEST_F(NodeLinkTest, a_node_whose_actors_do_not_answer_is_declared_dead) {
   start();
   pass(59s);
   EXPECT_TRUE(heard->lost.empty());
@@ -271,7 +271,7 @@ TEST_F(NodeLinkTest, declares_dead_whose_actors_do_not_answer) {
   EXPECT_EQ(heard->ended.size(), 1u);
 }
 
-TEST_F(NodeLinkTest, refuses_a_node_with_other_slots_than_ordered) {
+TEST_F(NodeLinkTest, a_node_with_another_number_of_slots_is_refused) {
   order();
   create();
   ready(3'000'000'000);
@@ -280,7 +280,7 @@ TEST_F(NodeLinkTest, refuses_a_node_with_other_slots_than_ordered) {
   EXPECT_EQ(heard->ended.size(), 1u);
 }
 
-TEST_F(NodeLinkTest, reports_who_drained_as_planned_even_before_it_was_ready) {
+TEST_F(NodeLinkTest, a_node_that_drained_before_it_was_ready_ends_as_planned) {
   order();
   create();
   link->say(Op::draining);
@@ -290,7 +290,7 @@ TEST_F(NodeLinkTest, reports_who_drained_as_planned_even_before_it_was_ready) {
   EXPECT_TRUE(heard->lost[0].planned);
 }
 
-TEST_F(NodeLinkTest, tells_a_process_of_its_job_and_of_all_that_it_wrote) {
+TEST_F(NodeLinkTest, a_process_is_told_of_its_job_and_all_its_output) {
   job->use = NodeUse::process;
   job->image = "another";
   order();
@@ -308,7 +308,7 @@ TEST_F(NodeLinkTest, tells_a_process_of_its_job_and_of_all_that_it_wrote) {
   EXPECT_EQ(heard->lost[0].output, "first\nlast");
 }
 
-TEST_F(NodeLinkTest, does_not_bother_a_pool_with_that) {
+TEST_F(NodeLinkTest, a_pool_is_not_told_of_jobs_and_output) {
   start();
   EXPECT_FALSE(heard->all_output);
   EXPECT_TRUE(heard->created.empty());
@@ -319,7 +319,7 @@ TEST_F(NodeLinkTest, does_not_bother_a_pool_with_that) {
   EXPECT_EQ(heard->lost[0].output, "");
 }
 
-TEST_F(NodeLinkTest, ends_a_job_with_the_grace_that_is_asked_for) {
+TEST_F(NodeLinkTest, a_job_is_ended_with_the_requested_grace_period) {
   start();
   end_node(7s);
   ASSERT_EQ(heard->ended.size(), 1u);
@@ -329,20 +329,21 @@ TEST_F(NodeLinkTest, ends_a_job_with_the_grace_that_is_asked_for) {
   EXPECT_EQ(heard->lost.size(), 1u);
 }
 
-TEST_F(NodeLinkTest, ends_a_job_that_is_not_there_yet) {
+TEST_F(NodeLinkTest, a_job_that_is_being_created_is_ended_too) {
   order();
   end_node(7s);
   EXPECT_EQ(heard->cancelled.size(), 1u);
   EXPECT_TRUE(heard->ended.empty());
-  create(); // It was too late.
+  create(); // Too late: the job is created.
   EXPECT_EQ(heard->ended.size(), 1u);
   link_closes();
   job_ends(-9);
   EXPECT_EQ(heard->lost.size(), 1u);
 }
 
-/// It takes that for the end of the session, and its Job would take all pods along.
-TEST(AnchorLinks, of_an_anchor_stays_when_the_next_one_comes) {
+/// An anchor takes the end of its link for the end of the session, and the end of its
+/// Kubernetes Job would delete all pods.
+TEST(AnchorLinks, the_link_of_an_anchor_stays_when_the_next_one_comes) {
   auto first = std::make_shared<FakeLink>(), second = std::make_shared<FakeLink>();
   AnchorLinks links;
   links.add(first);
@@ -353,8 +354,8 @@ TEST(AnchorLinks, of_an_anchor_stays_when_the_next_one_comes) {
   EXPECT_EQ(second.use_count(), 1);
 }
 
-/// A long session has many.
-TEST(AnchorLinks, of_an_anchor_that_is_gone_goes_when_the_next_one_comes) {
+/// A long session has many anchors.
+TEST(AnchorLinks, the_link_of_a_gone_anchor_is_dropped_when_the_next_one_comes) {
   auto first = std::make_shared<FakeLink>(), second = std::make_shared<FakeLink>();
   AnchorLinks links;
   links.add(first);
@@ -364,8 +365,8 @@ TEST(AnchorLinks, of_an_anchor_that_is_gone_goes_when_the_next_one_comes) {
   EXPECT_EQ(second.use_count(), 2);
 }
 
-/// Its pool may be gone.
-TEST_F(NodeLinkTest, tells_who_drains_to_end_when_its_supervisor_asks) {
+/// The pool that would retire it may be gone.
+TEST_F(NodeLinkTest, a_draining_node_is_retired_when_its_supervisor_asks) {
   start();
   link->say(Op::draining);
   run();
@@ -376,7 +377,7 @@ TEST_F(NodeLinkTest, tells_who_drains_to_end_when_its_supervisor_asks) {
   link_closes();
 }
 
-TEST_F(NodeLinkTest, tells_who_drains_as_its_supervisor_asked_to_end) {
+TEST_F(NodeLinkTest, a_node_that_drains_after_its_supervisor_asked_is_retired) {
   start();
   supervisor_ends();
   ASSERT_EQ(heard->ended.size(), 1u);
@@ -388,7 +389,7 @@ TEST_F(NodeLinkTest, tells_who_drains_as_its_supervisor_asked_to_end) {
   link_closes();
 }
 
-TEST_F(NodeLinkTest, keeps_what_a_dead_worker_holds_until_it_is_gone) {
+TEST_F(NodeLinkTest, values_that_a_dead_worker_holds_stay_until_it_is_gone) {
   start();
   auto object = services->shares->add(Bytes(8), nullptr);
   auto id = object->id();
@@ -397,13 +398,13 @@ TEST_F(NodeLinkTest, keeps_what_a_dead_worker_holds_until_it_is_gone) {
   ASSERT_EQ(heard->watched.size(), 1u);
   link_closes();
   object = nullptr;
-  EXPECT_TRUE(services->shares->find(id)); // Its job may still be there.
+  EXPECT_TRUE(services->shares->find(id)); // The dead worker's job may still run.
   caf::anon_send(heard->watched[0].owner, ended(-9));
   run();
   EXPECT_FALSE(services->shares->find(id));
 }
 
-TEST_F(NodeLinkTest, tells_a_later_listener_that_the_link_is_closed) {
+TEST_F(NodeLinkTest, a_later_listener_hears_that_the_link_is_closed) {
   struct Listener {
     static caf::behavior behavior(caf::event_based_actor*,
                                   const std::shared_ptr<int>& closed) {

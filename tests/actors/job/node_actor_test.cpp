@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what a node and its slots do besides running tasks.
+// The promise: a node and its slots answer the driver's messages other than tasks.
 
 #include "actors/job/node_actor.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 using wire::eventually;
 
-/// A node of one slot, whose driver is played by hand.
+/// A node of one slot; the test plays its driver.
 class NodeActor : public testing::Test {
 protected:
   NodeActor() {
@@ -64,8 +64,7 @@ private:
   caf::actor node_;
 };
 
-TEST_F(NodeActor,
-       that_is_asked_to_end_before_it_is_ready_says_so_and_never_that_it_is_ready) {
+TEST_F(NodeActor, a_node_that_drains_before_it_is_ready_never_reports_ready) {
   tell(DrainNode{});
   tell(SlotReady{});
   EXPECT_EQ(link->count(Op::draining), 1u);
@@ -73,8 +72,8 @@ TEST_F(NodeActor,
   EXPECT_TRUE(slot->finished());
 }
 
-/// Else tasks that the driver sent before it heard of it would be lost.
-TEST_F(NodeActor, that_is_asked_to_end_waits_for_the_drivers_word) {
+/// Else tasks that the driver sent before it heard of the drain would be lost.
+TEST_F(NodeActor, a_draining_node_waits_until_the_driver_retires_it) {
   tell(SlotReady{});
   tell(DrainNode{});
   EXPECT_EQ(link->count(Op::handed_back), 1u);
@@ -83,7 +82,7 @@ TEST_F(NodeActor, that_is_asked_to_end_waits_for_the_drivers_word) {
   EXPECT_TRUE(slot->finished());
 }
 
-/// Counts itself.
+/// Counts its live instances.
 struct Counted {
   static inline std::atomic<int> alive{0};
   Counted() { ++alive; }
@@ -95,7 +94,7 @@ struct Counted {
   void serialize(Archive&, unsigned) {}
 };
 
-TEST(Slot, forgets_a_call_that_is_over_without_another_task) {
+TEST(Slot, a_slot_drops_a_closed_call_without_another_task) {
   auto link = std::make_shared<FakeLink>();
   SlotWorker slot({0, 0, link, nullptr, [](auto) {}});
   std::thread thread([&] { slot.run(); });

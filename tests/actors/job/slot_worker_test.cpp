@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a slot says how each of its tasks has ended.
+// The promise: a slot reports how each of its tasks has ended.
 
 #include "actors/job/slot_worker.hpp"
 
@@ -37,7 +37,7 @@ public:
   std::vector<TaskResults> frames;
 };
 
-/// A slot, whose results may have `most` bytes, and its driver.
+/// A slot whose results may have `most` bytes, and its driver.
 class Bench {
 public:
   explicit Bench(std::size_t most = most_value_bytes,
@@ -105,16 +105,16 @@ TEST(SlotWorker, a_result_that_is_too_large_to_be_sent_fails_its_task_alone) {
   EXPECT_EQ(frames[1].results.at(0).status, TaskResult::Status::value);
 }
 
-TEST(SlotWorker, so_does_a_vector_that_would_be_sent_as_it_is) {
+TEST(SlotWorker, a_vector_result_that_is_too_large_fails_its_task_alone) {
   auto frames = run(&zeros, {200000, 50000}, 100000);
   ASSERT_EQ(frames.size(), 2U);
   EXPECT_EQ(frames[0].results.at(0).status, TaskResult::Status::failure);
   EXPECT_EQ(frames[1].results.at(0).status, TaskResult::Status::value);
 }
 
-// Results of short tasks are gathered; that of a long one would only wait, and the timer
-// that is there for it costs two wake-ups.
-TEST(SlotWorker, sends_the_result_of_a_long_task_as_it_ends) {
+// Results of short tasks are gathered. The result of a long task would only wait, and its
+// timer costs two wake-ups.
+TEST(SlotWorker, the_result_of_a_long_task_is_sent_as_it_ends) {
   Bench bench;
   bench.push(
     +[](int ms) {
@@ -133,7 +133,7 @@ int sleeps_us(int us) {
   return us;
 }
 
-TEST(SlotWorker, gathers_the_results_of_longer_ones_if_it_is_told_to) {
+TEST(SlotWorker, results_are_gathered_for_longer_with_a_longer_hold_time) {
   Bench bench;
   bench.push(&sleeps_us, {1000, 1000, 1000}, std::chrono::hours(1));
   bench.slot.finish();
@@ -142,7 +142,7 @@ TEST(SlotWorker, gathers_the_results_of_longer_ones_if_it_is_told_to) {
   EXPECT_EQ(bench.flushes_requested, 1) << "the next one might have been very long";
 }
 
-TEST(SlotWorker, tells_the_longest_task_of_a_frame_from_the_others) {
+TEST(SlotWorker, a_frame_tells_the_time_of_its_longest_task) {
   auto frames = run(&sleeps_us, {0, 0, 0, 20'000}, most_value_bytes);
   std::uint64_t longest = 0;
   for (auto& frame : frames) {
@@ -153,7 +153,7 @@ TEST(SlotWorker, tells_the_longest_task_of_a_frame_from_the_others) {
   EXPECT_GE(longest, 20'000'000U);
 }
 
-TEST(SlotWorker, says_when_its_tasks_ran_if_it_is_asked) {
+TEST(SlotWorker, timed_results_tell_when_their_tasks_ran) {
   Bench bench(most_value_bytes, {}, true);
   auto now = [] {
     return std::chrono::nanoseconds(SlotWorker::Clock::now().time_since_epoch()).count();
@@ -176,7 +176,7 @@ TEST(SlotWorker, says_when_its_tasks_ran_if_it_is_asked) {
   EXPECT_LE(last, now());
 }
 
-/// Returns what the task was told before it had asked, and after it was told to stop.
+/// Returns whether the task saw a stop request before it was told to stop, and after.
 int asks_late(int) {
   auto* host = TaskContext::current()->host;
   auto& slot = *static_cast<SlotWorker*>(host);
@@ -188,7 +188,7 @@ int asks_late(int) {
          (host->stop_token().stop_requested() ? 1 : 0);
 }
 
-TEST(SlotWorker, tells_a_task_to_stop_and_not_the_next_one) {
+TEST(SlotWorker, a_stop_reaches_the_running_task_and_not_the_next_one) {
   Bench bench;
   bench.push(&asks_late, {1, 2}, std::chrono::hours(1));
   bench.slot.finish();
@@ -198,7 +198,8 @@ TEST(SlotWorker, tells_a_task_to_stop_and_not_the_next_one) {
   EXPECT_EQ(unpack<int>(reader), 11) << "it was not told before";
 }
 
-/// The first stops the second, which waits, and itself. Returns what it was told.
+/// The first task stops the second, which waits, and then itself. Returns the stop
+/// requests that it saw.
 int stops_two(int i) {
   auto* host = TaskContext::current()->host;
   auto& slot = *static_cast<SlotWorker*>(host);
@@ -206,13 +207,13 @@ int stops_two(int i) {
   if (i > 1)
     return i * 1000 + (stop.stop_requested() ? 1 : 0);
   slot.stop_task(2);
-  slot.stop_task(4); // Nobody has it yet.
+  slot.stop_task(4); // No slot has this task yet.
   auto before = stop.stop_requested();
   slot.stop_task(1);
   return (before ? 100 : 0) + (stop.stop_requested() ? 10 : 0);
 }
 
-TEST(SlotWorker, stops_one_task_and_does_not_begin_it_if_it_waits) {
+TEST(SlotWorker, a_waiting_task_that_is_stopped_does_not_begin) {
   Bench bench;
   bench.push(&stops_two, {1, 2, 3}, std::chrono::hours(1));
   bench.slot.finish();
@@ -239,7 +240,7 @@ int outlasts_the_limit(int) {
   return 1;
 }
 
-TEST(SlotWorker, has_no_result_for_a_task_that_took_too_long) {
+TEST(SlotWorker, an_overdue_task_has_no_result) {
   Bench bench(most_value_bytes, std::chrono::minutes(10));
   bench.push(&outlasts_the_limit, {1});
   EXPECT_TRUE(bench.slot.check_deadline(SlotWorker::Clock::now()).again);

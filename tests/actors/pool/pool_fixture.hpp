@@ -25,7 +25,7 @@ inline int same(int x) {
   return x;
 }
 
-/// What one node was sent.
+/// The messages that one node was sent.
 struct Inbox {
   std::vector<RunTasks> runs;
   std::vector<Recall> recalls;
@@ -44,7 +44,7 @@ public:
   std::map<std::size_t, std::vector<detail::RawOutcome>> outcomes;
 };
 
-/// A pool on CAF's test scheduler, whose nodes are played by hand.
+/// A pool on CAF's test scheduler; the test plays its nodes.
 class PoolTest : public testing::Test {
 protected:
   PoolTest() {
@@ -91,7 +91,7 @@ protected:
     run();
   }
 
-  /// With tasks to come the call is not over.
+  /// Submits the tasks, and ends the call unless more are to come.
   void submit(std::size_t tasks, std::size_t chunksize = 1, std::size_t to_come = 0) {
     pool_ = spawn_pool(*system_, settings);
     auto call = std::make_shared<Call>();
@@ -111,7 +111,8 @@ protected:
       tell(EndCall{1});
   }
 
-  /// The newest job that the pool ordered becomes ready as this incarnation.
+  /// The newest job that the pool ordered, or job number `job`, becomes ready as this
+  /// incarnation.
   Inbox& up(std::uint64_t incarnation,
             std::shared_ptr<backends::SharedPage> page = nullptr,
             std::optional<std::size_t> job = {}) {
@@ -182,7 +183,7 @@ protected:
     tell(std::move(news));
   }
 
-  /// The answer of the pool, which the job's actor then ends with.
+  /// Reports a lost node; returns the pool's answer, with which the job's actor ends.
   ExitKind lose(std::uint64_t incarnation, int code = -9, bool confirmed = true) {
     return lose(NodeLost{.incarnation = incarnation,
                          .name = names_.back(),
@@ -190,7 +191,7 @@ protected:
                          .confirmed = confirmed,
                          .reason = "lost"});
   }
-  /// A job that never was ready.
+  /// Reports a job that never was ready.
   ExitKind lose(LossCause cause, int status = 0) {
     return lose(NodeLost{.incarnation = 99,
                          .name = names_.back(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: whatever happens to the nodes of a pool in whatever order, each task ends
-// exactly once, with its value or for a reason that is true; and then nobody and nothing
+// exactly once, with its value or with the true reason; and then no task, node or caller
 // is left.
 //
 // The pool and its supervisor are the real ones, on CAF's test scheduler.
-// FIBER_SIM_HISTORIES says how many histories, FIBER_SIM_FROM the seed of the first;
-// FIBER_SIM_SEED replays one and tells it.
+// FIBER_SIM_HISTORIES is the number of histories, FIBER_SIM_FROM the seed of the first;
+// FIBER_SIM_SEED replays one and prints it.
 
 #include <algorithm>
 #include <cstdlib>
@@ -52,7 +52,7 @@ public:
       ledger_(std::make_shared<Ledger>(seed, tells)),
       before_(system.registry().running()) {}
 
-  /// What was wrong with it.
+  /// Returns what was wrong with the history.
   std::vector<std::string> play() {
     draw_plan();
     draw_calls();
@@ -66,7 +66,8 @@ public:
     ledger_->judge();
     return ledger_->complaints;
   }
-  /// What occurred in it. Of one that was terminated no losses, time limits and copies.
+  /// Returns the events that occurred; without losses, time limits and copies if the pool
+  /// was terminated.
   const Seen& seen() const { return ledger_->seen; }
 
 private:
@@ -117,7 +118,7 @@ private:
 
   void draw_task(Story& task) {
     auto& plan = ledger_->plan;
-    // With no limit to its runs, a task may not go on killing or throwing for ever.
+    // Without a limit on retries, no task may kill or throw for ever.
     auto forever = plan.max_retries >= 0;
     if (plan.poison && one_in(12))
       task.kills = forever && one_in(2) ? -1 : static_cast<int>(1 + below(3));
@@ -125,7 +126,7 @@ private:
       task.throws = forever && one_in(2) ? -1 : static_cast<int>(1 + below(3));
   }
 
-  /// Hands the tasks of a call in, in batches.
+  /// Submits the tasks of a call in batches.
   void draw_actions(std::uint64_t id, Clock::time_point when) {
     auto& tasks = ledger_->calls[id].tasks;
     static constexpr std::size_t chunks[] = {0, 0, 1, 2, 5, 20};
@@ -194,15 +195,14 @@ private:
 
   bool all_resolved() const { return ledger_->resolved >= ledger_->expected(); }
 
-  /// Lets things happen, in any order, until `done` and nobody has anything more to say
-  /// now.
+  /// Runs events in random order until `done` and no message is left now.
   template <class Done>
   bool run_until(Done done) {
     for (int step = 0; step < 200'000; ++step) {
       auto& jobs = scheduler_.jobs;
       if (!ledger_->complaints.empty())
         return true;
-      // Sometimes the next thing happens before everybody has heard of the last one.
+      // Sometimes the next event comes before all messages of the last one are delivered.
       if (!jobs.empty() && !one_in(20)) {
         std::swap(jobs.front(), jobs[below(jobs.size())]);
         scheduler_.run_once();
@@ -227,11 +227,11 @@ private:
   void terminate() {
     ledger_->tell("terminate\n");
     ledger_->terminated = ended_ = true;
-    actions_.clear(); // Nobody hands in tasks any more.
+    actions_.clear(); // No more tasks are submitted.
     caf::anon_send(pool_, TerminatePool{});
   }
 
-  /// All calls are over: what the pool remembers of them must be gone.
+  /// All calls are over: the pool must have forgotten them.
   void check_records() {
     auto* actor = dynamic_cast<caf::stateful_actor<PoolState>*>(
       caf::actor_cast<caf::abstract_actor*>(pool_));
@@ -242,7 +242,7 @@ private:
     for (auto& [incarnation, node] : state.nodes) {
       left += node.opened.size();
       for (auto& slot : node.slots)
-        for (auto& range : slot.lose()) // It has no use for them any more.
+        for (auto& range : slot.take_all()) // The pool does not need them any more.
           left += range.tasks.ended ? 0 : range.tasks.size();
       slots += node.slots.size();
     }
@@ -257,7 +257,7 @@ private:
     for (auto& call : ledger_->calls)
       for (auto& task : call.tasks)
         ledger_->saw(Event::overdue, task.overdue);
-    if (state.speculating > 0)
+    if (state.speculative_calls > 0)
       ledger_->complain("the pool remembers calls that want copies");
     if (stats.done + stats.failed != ledger_->resolved)
       ledger_->complain("the pool's count of ended tasks is wrong");
@@ -277,7 +277,7 @@ private:
       ledger_->complain("the pool or its nodes do not end");
     caf::anon_send_exit(pool_, caf::exit_reason::kill);
     pool_ = nullptr;
-    do { // Alarms hold their actors.
+    do { // Pending timers keep their actors alive.
       scheduler_.run();
     } while (scheduler_.trigger_timeouts() > 0 || scheduler_.has_job());
     if (ledger_->complaints.empty() && system_.registry().running() != before_)
@@ -305,7 +305,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text != nullptr ? std::stoull(text) : otherwise;
 }
 
-/// Several histories share an actor system, which costs as much as some of them.
+/// Several histories share an actor system, whose start costs as much as some histories.
 void play(std::uint64_t first, std::uint64_t count, bool tells, Seen& seen) {
   caf::actor_system_config config;
   config.set("scheduler.policy", caf::atom("testing"));
@@ -321,7 +321,7 @@ void play(std::uint64_t first, std::uint64_t count, bool tells, Seen& seen) {
   }
 }
 
-TEST(PoolHistory, resolves_each_task_once_in_every_random_history) {
+TEST(PoolHistory, each_task_ends_once_in_every_random_history) {
   log().set_level(spdlog::level::off);
   Seen seen{};
   if (auto seed = from_environment("FIBER_SIM_SEED", 0); seed > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a task that is to stop ends for its caller at once; its node has a while
-// to end it, too.
+// The promise: a cancelled or overdue task ends for its caller at once; its node has a
+// grace period to stop it, and is then killed.
 
 #include "tests/actors/pool/pool_fixture.hpp"
 
@@ -17,7 +17,7 @@ protected:
   }
 };
 
-TEST_F(PoolStop, what_runs_too_long_fails_at_once_and_its_node_has_a_while) {
+TEST_F(PoolStop, an_overdue_task_fails_at_once_and_its_node_has_a_grace_period) {
   submit(1);
   auto& node = up(1);
   tell(NodeOverdue{1, {0, 1}});
@@ -31,7 +31,7 @@ TEST_F(PoolStop, what_runs_too_long_fails_at_once_and_its_node_has_a_while) {
   EXPECT_EQ(stats().workers_lost, 0u);
 }
 
-TEST_F(PoolStop, what_ends_in_that_while_costs_nothing_and_counts_no_more) {
+TEST_F(PoolStop, an_overdue_task_that_ends_within_the_grace_period_keeps_its_node) {
   submit(1);
   auto& node = up(1);
   tell(NodeOverdue{1, {0, 1}});
@@ -42,7 +42,7 @@ TEST_F(PoolStop, what_ends_in_that_while_costs_nothing_and_counts_no_more) {
   EXPECT_EQ(stats().late, 0u);
 }
 
-TEST_F(PoolStop, what_a_node_says_of_tasks_it_does_not_have_is_not_heard) {
+TEST_F(PoolStop, the_pool_ignores_overdue_tasks_that_the_node_does_not_have) {
   submit(1);
   up(1);
   tell(NodeOverdue{1, {7, 1}});
@@ -52,7 +52,7 @@ TEST_F(PoolStop, what_a_node_says_of_tasks_it_does_not_have_is_not_heard) {
   EXPECT_TRUE(has_value(0));
 }
 
-TEST_F(PoolStop, what_is_cancelled_while_it_runs_is_told_and_has_a_while) {
+TEST_F(PoolStop, a_cancelled_running_task_is_told_and_has_a_grace_period) {
   submit(2);
   auto& node = up(1);
   tell(CancelCall{1});
@@ -66,7 +66,7 @@ TEST_F(PoolStop, what_is_cancelled_while_it_runs_is_told_and_has_a_while) {
   EXPECT_TRUE(node.killed);
 }
 
-TEST_F(PoolStop, an_idle_node_is_told_nothing) {
+TEST_F(PoolStop, a_cancelled_call_tells_idle_nodes_nothing) {
   submit(1);
   auto& node = up(1);
   answer(1, 1);
@@ -76,7 +76,7 @@ TEST_F(PoolStop, an_idle_node_is_told_nothing) {
   EXPECT_FALSE(node.killed);
 }
 
-TEST_F(PoolStop, a_task_that_takes_its_node_along_after_its_time_charges_nobody) {
+TEST_F(PoolStop, an_overdue_task_that_crashes_its_node_is_not_charged) {
   settings.max_retries = 1;
   submit(1);
   up(1);
@@ -86,7 +86,7 @@ TEST_F(PoolStop, a_task_that_takes_its_node_along_after_its_time_charges_nobody)
   EXPECT_EQ(stats().retries, 0u);
 }
 
-TEST_F(PoolStop, where_tasks_nest_no_node_is_ended) {
+TEST_F(PoolStop, a_node_of_nested_tasks_is_never_killed) {
   settings.nested = true;
   submit(1);
   auto& node = up(1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what the pool does about each single event, with nodes that are played by
-// hand.
+// The promise: how the pool reacts to each single event. The tests play its nodes.
 
 #include <sstream>
 
@@ -11,7 +10,7 @@
 namespace fiber::actors {
 namespace {
 
-TEST_F(PoolTest, sends_a_callable_once_and_tasks_as_they_are_answered) {
+TEST_F(PoolTest, a_callable_is_sent_once_and_tasks_as_the_slot_answers) {
   submit(3);
   auto& node = up(1);
   ASSERT_EQ(node.runs.size(), 1u);
@@ -21,8 +20,8 @@ TEST_F(PoolTest, sends_a_callable_once_and_tasks_as_they_are_answered) {
   EXPECT_TRUE(has_value(0) && has_value(1) && has_value(2));
 }
 
-// The driver answers one worker after the other: many must not need it too often.
-TEST_F(PoolTest, gives_the_more_at_a_time_the_more_workers_there_are) {
+// The driver answers one worker after the other, so many workers must not need it often.
+TEST_F(PoolTest, slots_get_more_tasks_at_a_time_if_there_are_more_workers) {
   std::size_t given = 0, held_us = 0;
   for (std::size_t slots : {1, 64}) {
     settings.workers_per_job = slots;
@@ -39,8 +38,8 @@ TEST_F(PoolTest, gives_the_more_at_a_time_the_more_workers_there_are) {
   }
 }
 
-// Else whoever hands in a long call would have the first of it dealt out one by one.
-TEST_F(PoolTest, shares_out_what_is_to_come_as_well) {
+// Else the first tasks of a long call would be handed out one by one.
+TEST_F(PoolTest, even_shares_count_the_tasks_that_are_still_to_come) {
   for (std::size_t to_come : {0, 10000}) {
     settings.workers_per_job = 64;
     submit(64 + 8, 0, to_come);
@@ -50,7 +49,7 @@ TEST_F(PoolTest, shares_out_what_is_to_come_as_well) {
   }
 }
 
-TEST_F(PoolTest, refuses_a_result_that_comes_twice_and_one_of_a_lost_node) {
+TEST_F(PoolTest, the_pool_refuses_duplicate_results_and_those_of_lost_nodes) {
   submit(2);
   up(1);
   answer(1, 1);
@@ -65,7 +64,7 @@ TEST_F(PoolTest, refuses_a_result_that_comes_twice_and_one_of_a_lost_node) {
   EXPECT_TRUE(has_value(1));
 }
 
-TEST_F(PoolTest, charges_the_first_unanswered_task_and_runs_it_alone) {
+TEST_F(PoolTest, the_first_unanswered_task_is_charged_and_retried_alone) {
   submit(4, 4);
   EXPECT_EQ(up(1).runs.at(0).lengths.size(), 4u);
   answer(1, 1);
@@ -79,7 +78,7 @@ TEST_F(PoolTest, charges_the_first_unanswered_task_and_runs_it_alone) {
   EXPECT_EQ(next.runs[0].attempt, 2u);
 }
 
-TEST_F(PoolTest, charges_the_task_that_was_announced) {
+TEST_F(PoolTest, the_task_that_was_announced_is_charged) {
   submit(4, 4);
   auto page = backends::SharedPage::create(4096);
   up(1, page);
@@ -90,7 +89,7 @@ TEST_F(PoolTest, charges_the_task_that_was_announced) {
   EXPECT_EQ(next.runs[0].first_index, 2u);
 }
 
-TEST_F(PoolTest, gives_all_slots_work_again_when_a_suspect_has_ended) {
+TEST_F(PoolTest, all_slots_get_work_again_when_a_suspect_has_ended) {
   settings.workers_per_job = 2;
   submit(100);
   up(1);
@@ -104,14 +103,14 @@ TEST_F(PoolTest, gives_all_slots_work_again_when_a_suspect_has_ended) {
   EXPECT_EQ(next.runs[2].slot + next.runs[3].slot, 1u) << "one slot has nothing";
 }
 
-TEST_F(PoolTest, charges_nobody_for_a_worker_that_was_idle) {
+TEST_F(PoolTest, the_loss_of_an_idle_worker_charges_no_task) {
   submit(1);
   up(1);
   answer(1, 1);
   EXPECT_EQ(lose(1), ExitKind::lost);
 }
 
-TEST_F(PoolTest, gives_a_task_up_after_its_retries_with_all_exits) {
+TEST_F(PoolTest, a_task_fails_after_its_retries_and_tells_all_exit_codes) {
   settings.max_retries = 1;
   submit(1);
   up(1);
@@ -127,10 +126,10 @@ TEST_F(PoolTest, gives_a_task_up_after_its_retries_with_all_exits) {
   }
 }
 
-TEST_F(PoolTest, charges_the_task_that_a_crash_report_names) {
+TEST_F(PoolTest, the_task_that_a_crash_report_names_is_charged) {
   settings.max_retries = 0;
   submit(4, 4);
-  up(1); // No page: without the report, the first one.
+  up(1); // No page: without the report the first task would be charged.
   NodeLost lost{.incarnation = 1,
                 .name = "pool.w0",
                 .exit_code = -11,
@@ -144,7 +143,7 @@ TEST_F(PoolTest, charges_the_task_that_a_crash_report_names) {
                                 .frames = {{"", "", 0x1234}}};
   lost.last.lines = "last words";
   end_job(lose(lost));
-  ASSERT_EQ(results->outcomes.size(), 2u); // The result of the first is lost with it.
+  ASSERT_EQ(results->outcomes.size(), 2u); // The result of the first task is lost too.
   for (std::size_t i = 0; i < 2; ++i)
     try {
       std::rethrow_exception(failure(i));
@@ -157,8 +156,8 @@ TEST_F(PoolTest, charges_the_task_that_a_crash_report_names) {
   EXPECT_EQ(next.runs[0].first_index, 2u);
 }
 
-// It ran twice, however often it was taken back before it began.
-TEST_F(PoolTest, counts_a_retry_once_even_if_the_task_is_handed_back) {
+// A task that was handed back before it began has not run.
+TEST_F(PoolTest, a_retry_counts_once_even_if_the_task_is_handed_back) {
   submit(1);
   up(1);
   end_job(lose(1));
@@ -170,7 +169,7 @@ TEST_F(PoolTest, counts_a_retry_once_even_if_the_task_is_handed_back) {
   EXPECT_EQ(stats().retries, 1u);
 }
 
-TEST_F(PoolTest, counts_the_bytes_of_results_that_came_too_late) {
+TEST_F(PoolTest, the_bytes_of_late_results_are_counted) {
   submit(1);
   up(1);
   end_job(lose(1));
@@ -180,7 +179,7 @@ TEST_F(PoolTest, counts_the_bytes_of_results_that_came_too_late) {
   EXPECT_EQ(stats().bytes_received, before.bytes_received + 4);
 }
 
-TEST_F(PoolTest, percentiles_know_the_longest_task_of_a_frame) {
+TEST_F(PoolTest, percentiles_include_the_longest_task_of_a_frame) {
   submit(4, 4);
   up(1);
   NodeResults news{1, {}};
@@ -196,7 +195,7 @@ TEST_F(PoolTest, percentiles_know_the_longest_task_of_a_frame) {
   EXPECT_NEAR(us(stats().p99), 10'000, 1300);
 }
 
-TEST(DurationCounts, tells_how_many_were_shorter_than_a_power_of_two) {
+TEST(DurationCounts, duration_counts_tell_how_many_were_shorter_than_a_power_of_two) {
   DurationCounts counts;
   for (std::uint64_t ns : {0, 1, 3, 4, 1023, 1024, 5000})
     counts.add(ns, 1);
@@ -208,20 +207,20 @@ TEST(DurationCounts, tells_how_many_were_shorter_than_a_power_of_two) {
   EXPECT_EQ(counts.sum_ns(), 7055u);
 }
 
-TEST_F(PoolTest, charges_nobody_when_a_node_drains) {
+TEST_F(PoolTest, a_draining_node_charges_no_task) {
   submit(3, 3);
   auto& node = up(1);
   tell(NodeDraining{1});
   tell(NodeHandedBack{1, {0, 2, 4}});
   EXPECT_EQ(stats().queued, 2u);
-  EXPECT_FALSE(node.retired); // It would end with a task.
+  EXPECT_FALSE(node.retired); // It still has a task.
   answer(1, 1);
   EXPECT_TRUE(node.retired);
   EXPECT_EQ(lose(1, 0), ExitKind::planned);
   EXPECT_EQ(stats().workers_lost, 0u);
 }
 
-TEST_F(PoolTest, does_not_count_a_node_that_drained_before_it_was_ready) {
+TEST_F(PoolTest, a_node_that_drained_before_it_was_ready_is_not_counted_as_lost) {
   submit(1);
   NodeLost lost;
   lost.name = "pool.w0";
@@ -230,7 +229,7 @@ TEST_F(PoolTest, does_not_count_a_node_that_drained_before_it_was_ready) {
   EXPECT_EQ(stats().workers_lost, 0u);
 }
 
-TEST_F(PoolTest, without_retries_runs_again_what_an_ended_worker_had_not_started) {
+TEST_F(PoolTest, without_retries_tasks_that_an_ended_worker_had_not_begun_run) {
   settings.max_retries = 0;
   submit(4, 4);
   auto page = backends::SharedPage::create(4096);
@@ -244,13 +243,13 @@ TEST_F(PoolTest, without_retries_runs_again_what_an_ended_worker_had_not_started
   EXPECT_EQ(results->outcomes.size(), 2u);
 }
 
-TEST_F(PoolTest, without_retries_runs_nothing_again_that_may_start_in_a_dead_worker) {
+TEST_F(PoolTest, without_retries_tasks_that_may_start_in_a_dead_worker_do_not_rerun) {
   settings.max_retries = 0;
   submit(4, 4);
   auto page = backends::SharedPage::create(4096);
   up(1, page);
   SlotProgress::announce(page->data(), 0, 2);
-  end_job(lose(1, -9, false)); // Nobody has said that it has ended: it may start a third.
+  end_job(lose(1, -9, false)); // Its end is not confirmed: it may start a third task.
   EXPECT_TRUE(up(2).runs.empty());
   for (std::size_t i = 0; i < 4; ++i) {
     ASSERT_EQ(results->outcomes[i].size(), 1u);
@@ -264,7 +263,7 @@ TEST_F(PoolTest, a_recall_of_all_waits_for_the_answer_to_one_of_some) {
   auto& busy = up(1, nullptr, 0);
   up(2, nullptr, 1);
   pass(std::chrono::milliseconds(5));
-  ASSERT_EQ(busy.recalls.size(), 1u); // For the idle one.
+  ASSERT_EQ(busy.recalls.size(), 1u); // For the idle node.
   EXPECT_EQ(busy.recalls[0].most, 4u);
   tell(CancelCall{1});
   EXPECT_EQ(busy.recalls.size(), 1u);
@@ -273,7 +272,7 @@ TEST_F(PoolTest, a_recall_of_all_waits_for_the_answer_to_one_of_some) {
   EXPECT_EQ(busy.recalls[1].most, UINT32_MAX);
 }
 
-TEST_F(PoolTest, resized_allows_as_many_restarts_as_its_size_asks_for) {
+TEST_F(PoolTest, a_resized_pool_allows_restarts_for_its_new_size) {
   submit(1);
   tell(Resize{10});
   ASSERT_EQ(jobs(), 10u);
@@ -283,7 +282,7 @@ TEST_F(PoolTest, resized_allows_as_many_restarts_as_its_size_asks_for) {
   EXPECT_TRUE(results->outcomes.empty()); // The pool has not given up.
 }
 
-TEST_F(PoolTest, resized_answers_who_waits_for_workers) {
+TEST_F(PoolTest, a_resized_pool_answers_callers_that_wait_for_workers) {
   settings.workers = 2;
   submit(1);
   auto all = std::make_shared<WorkersReply>();
@@ -295,7 +294,7 @@ TEST_F(PoolTest, resized_answers_who_waits_for_workers) {
   EXPECT_FALSE(all->value());
 }
 
-TEST_F(PoolTest, forgets_who_waits_no_longer_for_workers) {
+TEST_F(PoolTest, the_pool_forgets_callers_that_no_longer_wait_for_workers) {
   submit(1);
   auto gone = std::make_shared<WorkersReply>();
   std::weak_ptr<WorkersReply> kept = gone;
@@ -304,7 +303,7 @@ TEST_F(PoolTest, forgets_who_waits_no_longer_for_workers) {
   EXPECT_TRUE(kept.expired());
 }
 
-TEST_F(PoolTest, warns_of_lost_workers_once_a_second) {
+TEST_F(PoolTest, lost_workers_are_logged_once_a_second) {
   std::ostringstream text;
   auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text);
   log().sinks().push_back(sink);
@@ -324,7 +323,7 @@ TEST_F(PoolTest, warns_of_lost_workers_once_a_second) {
   EXPECT_NE(text.str().find("2 more"), std::string::npos) << text.str();
 }
 
-TEST_F(PoolTest, does_not_take_for_handed_back_what_it_sent_later) {
+TEST_F(PoolTest, tasks_sent_after_a_recall_do_not_count_as_handed_back) {
   submit(3, 3);
   up(1);
   tell(NodeHandedBack{1, {0, 2, 3}}); // Knows of two tasks only.
@@ -334,7 +333,7 @@ TEST_F(PoolTest, does_not_take_for_handed_back_what_it_sent_later) {
   EXPECT_TRUE(has_value(2));
 }
 
-TEST_F(PoolTest, gives_up_at_once_when_a_job_runs_another_build) {
+TEST_F(PoolTest, the_pool_gives_up_at_once_when_a_job_runs_another_build) {
   settings.workers = 2;
   submit(3);
   auto& other = up(1);
@@ -348,19 +347,19 @@ TEST_F(PoolTest, gives_up_at_once_when_a_job_runs_another_build) {
   EXPECT_THROW(std::rethrow_exception(reply->value()), VersionMismatch);
 }
 
-TEST_F(PoolTest, gives_up_when_its_first_worker_was_not_ready_in_time) {
+TEST_F(PoolTest, the_pool_gives_up_when_its_first_worker_was_not_ready_in_time) {
   submit(1);
   EXPECT_EQ(lose(LossCause::late), ExitKind::planned);
   EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
 }
 
-TEST_F(PoolTest, gives_up_when_its_first_worker_could_not_reach_it) {
+TEST_F(PoolTest, the_pool_gives_up_when_its_first_worker_could_not_reach_the_driver) {
   submit(1);
   EXPECT_EQ(lose(LossCause::unreachable), ExitKind::planned);
   EXPECT_THROW(std::rethrow_exception(failure(0)), BackendError);
 }
 
-TEST_F(PoolTest, tries_again_when_a_worker_is_late_and_another_was_not) {
+TEST_F(PoolTest, a_late_worker_is_replaced_if_another_has_been_ready) {
   submit(1);
   up(1);
   EXPECT_EQ(lose(1), ExitKind::charged);
@@ -369,7 +368,7 @@ TEST_F(PoolTest, tries_again_when_a_worker_is_late_and_another_was_not) {
   EXPECT_EQ(up(2).runs.size(), 1u);
 }
 
-TEST_F(PoolTest, says_that_no_worker_was_ready_in_time) {
+TEST_F(PoolTest, the_pool_reports_that_no_worker_was_ready_in_time) {
   submit(1);
   up(1);
   EXPECT_EQ(lose(1), ExitKind::charged);
@@ -378,7 +377,7 @@ TEST_F(PoolTest, says_that_no_worker_was_ready_in_time) {
   EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
 }
 
-TEST_F(PoolTest, hands_on_the_status_of_an_engine_that_refuses) {
+TEST_F(PoolTest, the_error_holds_the_status_of_an_engine_that_refuses) {
   submit(1);
   EXPECT_EQ(lose(LossCause::refused, 403), ExitKind::lost);
   kill_supervisor();
@@ -389,16 +388,16 @@ TEST_F(PoolTest, hands_on_the_status_of_an_engine_that_refuses) {
   }
 }
 
-TEST_F(PoolTest, gives_up_at_once_when_what_it_orders_is_not_there) {
+TEST_F(PoolTest, the_pool_gives_up_at_once_when_the_engine_reports_not_found) {
   submit(1);
   EXPECT_EQ(lose(LossCause::refused, 404), ExitKind::planned);
   ASSERT_EQ(results->outcomes[0].size(), 1u);
   EXPECT_THROW(std::rethrow_exception(results->outcomes[0][0].error), BackendError);
 }
 
-TEST_F(PoolTest, ends_what_nodes_had_when_its_supervisor_is_gone) {
+TEST_F(PoolTest, the_end_of_the_supervisor_ends_the_tasks_of_all_nodes) {
   submit(2);
-  up(1); // It never says that it is lost.
+  up(1); // Its loss is never reported.
   kill_supervisor();
   ASSERT_EQ(results->outcomes[0].size(), 1u);
   ASSERT_EQ(results->outcomes[1].size(), 1u);

@@ -12,7 +12,7 @@ using namespace fiber::actors;
 
 namespace {
 
-TEST(Slot, accepts_the_end_of_its_oldest_task_only) {
+TEST(Slot, a_slot_accepts_only_the_end_of_its_oldest_task) {
   Slot slot;
   EXPECT_EQ(slot.assign(tasks_of(1, {8, 8})), 1u);
   EXPECT_EQ(slot.assign(tasks_of(2, {8})), 3u);
@@ -25,7 +25,7 @@ TEST(Slot, accepts_the_end_of_its_oldest_task_only) {
   EXPECT_EQ(slot.outstanding(), 0u);
 }
 
-TEST(Slot, accepts_the_end_of_any_task_it_has_where_tasks_nest) {
+TEST(Slot, a_slot_accepts_the_end_of_any_task_if_tasks_nest) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8, 8}));
   EXPECT_EQ(slot.finish_nested(2)->from, 1u);
@@ -36,7 +36,7 @@ TEST(Slot, accepts_the_end_of_any_task_it_has_where_tasks_nest) {
   EXPECT_EQ(slot.outstanding(), 0u);
 }
 
-TEST(Slot, keeps_what_was_abandoned_until_it_leaves) {
+TEST(Slot, a_slot_keeps_abandoned_tasks_until_they_leave) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8, 8}));
   slot.assign(tasks_of(2, {8}));
@@ -59,7 +59,7 @@ TEST(Slot, keeps_what_was_abandoned_until_it_leaves) {
   EXPECT_FALSE(slot.finish(4)->ended);
 }
 
-TEST(Slot, finds_what_has_no_copy_yet) {
+TEST(Slot, a_slot_finds_its_oldest_task_without_a_copy) {
   Slot slot;
   EXPECT_EQ(slot.single_out_uncopied(), nullptr);
   slot.assign(tasks_of(1, {8, 8, 8}));
@@ -78,7 +78,7 @@ TEST(Slot, finds_what_has_no_copy_yet) {
   EXPECT_EQ(slot.outstanding(), 3u);
 }
 
-TEST(Slot, tells_what_another_copy_has_ended_from_what_was_abandoned) {
+TEST(Slot, a_slot_tells_overtaken_tasks_from_abandoned_ones) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8, 8}));
   EXPECT_TRUE(slot.overtake(2));
@@ -91,7 +91,7 @@ TEST(Slot, tells_what_another_copy_has_ended_from_what_was_abandoned) {
   EXPECT_FALSE(slot.finish(3)->overtaken);
 }
 
-TEST(Slot, takes_back_a_part_of_what_it_has) {
+TEST(Slot, a_slot_hands_back_some_of_its_tasks) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8, 8}));
   slot.assign(tasks_of(2, {8, 8}));
@@ -105,10 +105,10 @@ TEST(Slot, takes_back_a_part_of_what_it_has) {
   EXPECT_FALSE(slot.finish(3));
 }
 
-TEST(Slot, keeps_what_was_sent_while_tasks_were_handed_back) {
+TEST(Slot, a_slot_keeps_tasks_that_were_sent_while_others_were_handed_back) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8}));
-  slot.assign(tasks_of(2, {8, 8})); // Behind the recall: the answer knows nothing of it.
+  slot.assign(tasks_of(2, {8, 8})); // Sent after the recall, so not part of the answer.
   auto back = slot.hand_back(2, 3);
   ASSERT_EQ(back.size(), 1u);
   EXPECT_EQ(back[0].call(), 1u);
@@ -116,7 +116,7 @@ TEST(Slot, keeps_what_was_sent_while_tasks_were_handed_back) {
   EXPECT_TRUE(slot.finish(3) && slot.finish(4));
 }
 
-TEST(Slot, takes_back_nothing_when_nothing_is_handed_back) {
+TEST(Slot, a_slot_that_hands_back_nothing_loses_nothing) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8}));
   EXPECT_TRUE(slot.hand_back(3, 3).empty());
@@ -124,21 +124,21 @@ TEST(Slot, takes_back_nothing_when_nothing_is_handed_back) {
   EXPECT_EQ(slot.outstanding(), 2u);
 }
 
-TEST(Slot, loses_everything_once_with_its_numbers) {
+TEST(Slot, a_slot_gives_up_all_tasks_once_with_their_numbers) {
   Slot slot;
   slot.assign(tasks_of(1, {8, 8}));
   slot.assign(tasks_of(2, {8}));
   slot.finish(1);
-  auto lost = slot.lose();
+  auto lost = slot.take_all();
   ASSERT_EQ(lost.size(), 2u);
   EXPECT_EQ(lost[0].first_seq, 2u);
   EXPECT_EQ(lost[1].first_seq, 3u);
-  EXPECT_TRUE(slot.lose().empty());
+  EXPECT_TRUE(slot.take_all().empty());
   EXPECT_EQ(slot.outstanding(), 0u);
   EXPECT_EQ(slot.assign(tasks_of(3, {8})), 4u) << "a number is never used again";
 }
 
-TEST(Slot, knows_whose_tasks_it_holds) {
+TEST(Slot, a_slot_knows_the_calls_of_its_tasks) {
   Slot slot;
   slot.assign(tasks_of(1, {8}));
   slot.assign(tasks_of(2, {8}));
@@ -148,7 +148,7 @@ TEST(Slot, knows_whose_tasks_it_holds) {
   EXPECT_EQ(slot.call().id, 2u);
 }
 
-TEST(Node, reads_what_each_slot_has_announced) {
+TEST(Node, a_node_reads_the_task_that_each_slot_has_announced) {
   Node node;
   EXPECT_EQ(node.started(0), 0u) << "no shared page";
   node.page = fiber::backends::SharedPage::create(4096);

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// To a node itself.
+// Timers of a node, sent to itself.
 struct NodeAlarm {
   enum Kind { up, done, overdue, flush, fate, poisoned, gone, limit, duplicate };
   Kind kind = up;
@@ -94,7 +94,7 @@ struct NodeState {
       return report();
     if (alarm.kind == NodeAlarm::duplicate) {
       ledger->saw(Event::duplicate);
-      // What is sent twice has another value: it would be seen if it counted.
+      // A duplicate frame has other values, so that the ledger sees it if it counts.
       self->send(pool, std::move(duplicates.front()));
       duplicates.pop_front();
       return;
@@ -148,7 +148,7 @@ struct NodeState {
     }
   }
 
-  // -- what the pool says --
+  // -- messages of the pool --
 
   void receive(const NodeFrame& frame) {
     Bytes bytes = frame.head;
@@ -181,7 +181,7 @@ struct NodeState {
       return hand_back(recall.slot, recall.most);
     }
     case Op::stop:
-      reader.get<std::uint64_t>(); // Its tasks end when they do, or are ended.
+      reader.get<std::uint64_t>(); // Its tasks may go on until the node is killed.
       return;
     case Op::stop_task:
       read_stop_task(reader);
@@ -210,7 +210,7 @@ struct NodeState {
       auto& story = ledger->story(item.call, item.index);
       auto attempt = static_cast<int>(tasks.attempt);
       if (attempt < story.last_attempt && !dead &&
-          !plan().speculate) // Else it is a later run that has overtaken.
+          !plan().speculate) // With speculation a later run may overtake this one.
         ledger->complain("an attempt's number goes back");
       story.last_attempt = std::max(story.last_attempt, attempt);
       ledger->tell("  node %llu.%u gets %llu.%llu as %llu, attempt %u\n", number(),
@@ -271,7 +271,7 @@ struct NodeState {
     if (++story.starts > 1 && plan().max_retries == 0)
       ledger->complain(Ledger::name(task.call, task.index) +
                        " starts again in spite of max_retries = 0");
-    // A copy may be on its way when the other one ends.
+    // A copy may be in flight when the other one ends.
     if (story.delivered > 0 && !ledger->terminated && !plan().speculate &&
         !ledger->calls.at(task.call).cancelled)
       ledger->complain(Ledger::name(task.call, task.index) + " starts after it ended");
@@ -279,7 +279,7 @@ struct NodeState {
     auto lasts = duration();
     alarm(kills ? NodeAlarm::poisoned : NodeAlarm::done, i, lasts);
     if (plan().limits && ledger->one_in(8)) {
-      task.overdue = ledger->one_in(2); // Else it is told only while the task runs.
+      task.overdue = ledger->one_in(2); // Else reported only while the task runs.
       alarm(NodeAlarm::overdue, i, ledger->below(lasts + 1));
     }
     if (fate == Fate::killed_inside && ++started == fate_at)
@@ -373,7 +373,7 @@ struct NodeState {
 
   void asked_to_end() {
     if (hangs)
-      return; // Until its supervisor kills it.
+      return; // Lingers until its supervisor kills it.
     if (!up || std::exchange(stopping, true))
       return die(-15, false);
     drain();
@@ -390,7 +390,7 @@ struct NodeState {
     alarm(NodeAlarm::gone, 0, ledger->one_in(2) ? 0 : ledger->below(2'000));
   }
 
-  /// Declared dead now; what it has begun arrives later and must not count.
+  /// Declares the node dead. Results that come later must not count.
   void fall_silent() {
     dead = true;
     std::deque<NodeResults> late;
@@ -424,7 +424,7 @@ struct NodeState {
             [this](caf::error&) { self->quit(make_exit(ExitKind::planned, "")); });
   }
 
-  /// All that the pool ever sent has arrived by now.
+  /// Runs when all messages of the pool have arrived.
   void judged(ExitKind kind) {
     ledger->tell("- node %llu is judged %d\n", number(), static_cast<int>(kind));
     auto blames = kind == ExitKind::charged || plan().max_retries == 0;
@@ -448,7 +448,7 @@ struct NodeState {
     self->quit(make_exit(kind, "simulated"));
   }
 
-  /// Declared dead, but not ended yet: it still starts some of what it has.
+  /// A node that was declared dead, but has not ended, still starts some of its tasks.
   void go_on() {
     for (auto& slot : slots)
       for (auto n = ledger->below(slot.queue.size() + 1); n > 0; --n) {

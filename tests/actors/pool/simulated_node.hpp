@@ -10,11 +10,11 @@
 
 namespace fiber::actors::simulation {
 
-/// PoolSettings::start_node of a simulated history: an actor that stands for
-/// node_link_actor, the link, the job and its slots. What happens to it, and when, is
-/// drawn from the ledger's seed; delays pass on the actor system's clock.
+/// PoolSettings::start_node of a simulated history: starts an actor that models
+/// node_link_actor, the link, the job and its slots. Its fate and delays are drawn from
+/// the ledger's seed; delays pass on the actor system's clock.
 ///
-/// Throws, as a backend does that refuses a job.
+/// May throw, like a backend that refuses a job.
 caf::actor spawn_simulated_node(caf::event_based_actor* supervisor,
                                 const std::shared_ptr<Ledger>& ledger,
                                 const caf::actor& pool, const NodeOrder& order);

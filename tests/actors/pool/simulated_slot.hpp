@@ -12,16 +12,16 @@
 
 namespace fiber::actors::simulation {
 
-/// What happens to a node if nothing else does first.
+/// What happens to a node unless something else happens first.
 enum class Fate {
   none,
   stillborn,     ///< Ends before it is ready.
   killed,        ///< At a random moment.
   killed_inside, ///< While it runs its n-th task.
   killed_after,  ///< Just after it sent results.
-  drained,       ///< Somebody asks it to end.
-  silent,        ///< Is declared dead, and speaks on.
-  lease,         ///< Ends since it heard nothing.
+  drained,       ///< It is asked to end.
+  silent,        ///< It is declared dead, but goes on sending.
+  lease,         ///< It ends because its lease has expired.
 };
 
 struct Item {
@@ -33,19 +33,19 @@ struct Item {
   bool overdue = false;
 };
 
-/// One worker slot, as SlotWorker is.
+/// One worker slot: a model of SlotWorker.
 struct SimulatedSlot {
   std::deque<Item> queue;
   std::optional<Item> running;
-  std::vector<Item> unsent; ///< Ended, their results held back.
+  std::vector<Item> unsent; ///< Ended tasks whose results are held back.
   TaskResults pending;
   Bytes values;
   std::uint64_t next_seq = 1;
   bool flush_due = false;
-  bool ended = false; ///< Its thread is.
+  bool ended = false; ///< Its thread has ended.
 };
 
-/// The results held back, as they arrive at the driver.
+/// Takes the results that were held back, as they arrive at the driver.
 inline TaskResults take_results(SimulatedSlot& slot) {
   Bytes head;
   slot.pending.bytes = Payload(std::exchange(slot.values, {}));
@@ -60,7 +60,7 @@ inline TaskResults take_results(SimulatedSlot& slot) {
   return read_results(reader, whole);
 }
 
-/// The same frame with results that are values, and wrong.
+/// Returns the same frame with wrong values as results.
 inline NodeResults falsified(const NodeResults& news) {
   auto copy = news;
   std::uint64_t at = 0;

@@ -14,12 +14,12 @@
 #include "fiber/error.hpp"
 #include "fiber/value.hpp"
 
-// What a simulated history is made of, and the judge of what comes out: it knows each
-// task's story from the nodes' side and compares it with what the pool says.
+// The plan of a simulated history and its judge, the ledger: it records the story of each
+// task on the nodes and compares that with the outcome that the pool delivers.
 
 namespace fiber::actors::simulation {
 
-/// A task's argument says who it is; the padding makes some of them large.
+/// A task's argument identifies the task; the padding makes some arguments large.
 using Argument = std::pair<std::uint64_t, std::string>;
 inline std::uint64_t argument_of(std::uint64_t call, std::size_t index) {
   return (call << 32) | index;
@@ -28,8 +28,8 @@ inline std::uint64_t simulated_task(const Argument& argument) {
   return argument.first * 0x9e3779b97f4a7c15 + argument.second.size();
 }
 
-/// What may happen in a history. Each is on in a part of the histories only, so that
-/// every combination occurs.
+/// The events that may happen in a history. Each is enabled in some histories only, so
+/// that every combination occurs.
 struct Plan {
   int max_retries = 3;
   bool retry_exceptions = false;
@@ -37,35 +37,35 @@ struct Plan {
   bool kills = false, after_results = false, drains = false, leases = false,
        silences = false;
   bool poison = false, throwing = false, duplicates = false, slow = false, hangs = false;
-  bool limits = false; ///< Tasks may run for longer than they may.
+  bool limits = false; ///< Tasks may run into task_timeout.
   bool failing_starts = false, pages = false, padded = false;
   bool speculate = false; ///< Slow tasks get copies.
-  bool storm = false;     ///< Nodes may be lost without a limit: the pool may give up.
-  int losses_left = 4;    ///< Else this many, which is below any supervisor's intensity.
+  bool storm = false;     ///< Any number of nodes may be lost, so the pool may give up.
+  int losses_left = 4;    ///< Without a storm: fewer than any supervisor's intensity.
 };
 
-/// What is to happen to a task, and what has.
+/// What a task is planned to do, and what has happened to it.
 struct Story {
-  int kills = 0;  ///< So many of its first runs take their worker with them; -1: all.
-  int throws = 0; ///< So many of its first runs throw; -1: all.
+  int kills = 0;  ///< How many of its first runs kill their worker; -1: all.
+  int throws = 0; ///< How many of its first runs throw; -1: all.
   int starts = 0;
   int delivered = 0;
-  int last_attempt = 0;   ///< Of the last frame it was in.
-  int strange_losses = 0; ///< Workers that had it and were lost through no task's fault.
-  std::vector<int> exits; ///< Of all lost workers that had it.
+  int last_attempt = 0;   ///< Attempt in the last frame that held it.
+  int strange_losses = 0; ///< Workers that had it and were lost without a task's fault.
+  std::vector<int> exits; ///< Exit codes of all lost workers that had it.
   std::exception_ptr error;
   bool value_wrong = false;
-  bool overdue = false; ///< A node said so.
+  bool overdue = false; ///< A node has reported it.
 };
 
 struct CallStory {
   std::vector<Story> tasks;
   std::size_t padding = 0;
-  std::size_t submitted = 0; ///< Only tasks up to here are expected.
+  std::size_t submitted = 0; ///< Tasks that the pool was given so far.
   bool cancelled = false;
 };
 
-/// What must occur somewhere in many histories, or nothing was tested.
+/// The events that must occur somewhere in many histories, else nothing was tested.
 enum class Event { loss, drain, resize, cancel, overdue, duplicate, hand_back, copy };
 constexpr std::array event_names{"loss",    "drain",     "resize",    "cancel",
                                  "overdue", "duplicate", "hand_back", "copy"};
@@ -126,7 +126,7 @@ public:
     return sum;
   }
 
-  /// Judges every outcome, when all is over.
+  /// Judges every outcome at the end of the history.
   void judge() {
     for (std::size_t call = 0; call < calls.size(); ++call)
       for (std::size_t i = 0; i < calls[call].submitted; ++i)
@@ -204,7 +204,7 @@ private:
                         std::to_string(exit));
       exits.erase(found);
     }
-    // Somebody else's poison can cost a task one worker, never a second one.
+    // The fault of another task can cost a task one worker, never a second one.
     if (task.kills == 0 && plan.max_retries > 0 && task.strange_losses < plan.max_retries)
       complain(who + " is a bystander and fails");
   }

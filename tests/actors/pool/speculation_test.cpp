@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task that runs for much longer than others gets a second copy, and is one task all
-// the same: it ends once, and each lost worker is charged once.
+// The promise: a task that runs for much longer than others gets a second copy, and is
+// still one task: it ends once, and each lost worker is charged once.
 
 #include "tests/actors/pool/pool_fixture.hpp"
 
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 class SpeculatingPool : public PoolTest {
 protected:
-  /// Four tasks of 100 ms each, but for task 1, which node 2 is at as its number 1.
+  /// Runs four tasks of 100 ms each, except task 1, which node 2 still runs as its first.
   void begin() {
     speculate = 3;
     settings.workers = 2;
@@ -23,7 +23,7 @@ protected:
       answer(1, seq);
     ASSERT_EQ(fast->runs.size(), 3u);
   }
-  /// Until node 1 has the copy, as its number 4.
+  /// Waits until node 1 has the copy, as its fourth task.
   void copy() {
     begin();
     pass(500ms);
@@ -36,7 +36,7 @@ protected:
   Inbox* slow = nullptr;
 };
 
-TEST_F(SpeculatingPool, copies_a_task_that_runs_for_so_many_medians) {
+TEST_F(SpeculatingPool, a_task_that_runs_for_the_set_multiple_of_the_median_is_copied) {
   begin();
   pass(200ms);
   EXPECT_EQ(fast->runs.size(), 3u);
@@ -49,7 +49,7 @@ TEST_F(SpeculatingPool, copies_a_task_that_runs_for_so_many_medians) {
   EXPECT_EQ(slow->runs.size(), 1u);
 }
 
-TEST_F(SpeculatingPool, copies_nothing_unless_it_is_asked_to) {
+TEST_F(SpeculatingPool, no_task_is_copied_unless_the_call_asks_for_it) {
   settings.workers = 2;
   submit(4);
   auto& fast = up(1, nullptr, 0);
@@ -60,7 +60,7 @@ TEST_F(SpeculatingPool, copies_nothing_unless_it_is_asked_to) {
   EXPECT_EQ(fast.runs.size(), 3u);
 }
 
-TEST_F(SpeculatingPool, takes_the_copy_s_result_and_stops_the_first) {
+TEST_F(SpeculatingPool, the_result_of_the_second_copy_stops_the_first) {
   copy();
   answer(1, 4);
   EXPECT_TRUE(has_value(1));
@@ -72,7 +72,7 @@ TEST_F(SpeculatingPool, takes_the_copy_s_result_and_stops_the_first) {
   EXPECT_EQ(stats().retries, 0u);
 }
 
-TEST_F(SpeculatingPool, takes_the_first_s_result_and_stops_the_copy) {
+TEST_F(SpeculatingPool, the_result_of_the_first_copy_stops_the_second) {
   copy();
   answer(2, 1);
   EXPECT_TRUE(has_value(1));
@@ -82,7 +82,7 @@ TEST_F(SpeculatingPool, takes_the_first_s_result_and_stops_the_copy) {
   EXPECT_EQ(stats().done, 4u);
 }
 
-TEST_F(SpeculatingPool, replaces_a_worker_that_goes_on_with_the_other_copy) {
+TEST_F(SpeculatingPool, a_worker_that_does_not_stop_the_losing_copy_is_replaced) {
   copy();
   answer(1, 4);
   pass(settings.cancel_grace);
@@ -90,7 +90,7 @@ TEST_F(SpeculatingPool, replaces_a_worker_that_goes_on_with_the_other_copy) {
   EXPECT_FALSE(fast->killed);
 }
 
-TEST_F(SpeculatingPool, runs_nothing_again_while_one_copy_is_left) {
+TEST_F(SpeculatingPool, a_task_is_not_retried_while_one_copy_is_left) {
   copy();
   lose(2);
   EXPECT_TRUE(results->outcomes[1].empty());
@@ -100,7 +100,7 @@ TEST_F(SpeculatingPool, runs_nothing_again_while_one_copy_is_left) {
   EXPECT_TRUE(has_value(1));
 }
 
-TEST_F(SpeculatingPool, runs_a_task_again_that_lost_both_copies) {
+TEST_F(SpeculatingPool, a_task_that_lost_both_copies_is_retried) {
   copy();
   lose(1);
   lose(2);
@@ -112,7 +112,7 @@ TEST_F(SpeculatingPool, runs_a_task_again_that_lost_both_copies) {
   EXPECT_TRUE(has_value(1));
 }
 
-TEST_F(SpeculatingPool, charges_a_task_once_for_both_copies) {
+TEST_F(SpeculatingPool, a_task_is_charged_once_for_both_copies) {
   settings.max_retries = 1;
   copy();
   lose(2, -11);
@@ -128,7 +128,7 @@ TEST_F(SpeculatingPool, charges_a_task_once_for_both_copies) {
   }
 }
 
-TEST_F(SpeculatingPool, has_the_other_copy_go_on_when_one_is_handed_back) {
+TEST_F(SpeculatingPool, one_copy_goes_on_when_the_other_is_handed_back) {
   copy();
   tell(NodeHandedBack{1, {0, 4, 5}});
   EXPECT_TRUE(results->outcomes[1].empty());
@@ -138,7 +138,7 @@ TEST_F(SpeculatingPool, has_the_other_copy_go_on_when_one_is_handed_back) {
   EXPECT_TRUE(fast->stopped_tasks.empty());
 }
 
-TEST_F(SpeculatingPool, fails_a_task_only_when_both_copies_are_overdue) {
+TEST_F(SpeculatingPool, a_task_fails_only_when_both_copies_are_overdue) {
   settings.task_timeout = 1s;
   copy();
   tell(NodeOverdue{2, {0, 1}});
@@ -148,7 +148,7 @@ TEST_F(SpeculatingPool, fails_a_task_only_when_both_copies_are_overdue) {
   EXPECT_EQ(stats().failed, 1u);
 }
 
-TEST_F(SpeculatingPool, takes_the_copy_s_value_when_the_first_is_overdue) {
+TEST_F(SpeculatingPool, the_value_of_the_second_copy_counts_when_the_first_is_overdue) {
   settings.task_timeout = 1s;
   copy();
   tell(NodeOverdue{2, {0, 1}});
@@ -158,14 +158,14 @@ TEST_F(SpeculatingPool, takes_the_copy_s_value_when_the_first_is_overdue) {
   EXPECT_TRUE(slow->killed);
 }
 
-TEST_F(SpeculatingPool, ends_a_task_with_the_first_exception) {
+TEST_F(SpeculatingPool, the_first_exception_of_either_copy_ends_the_task) {
   copy();
   throws(1, 4);
   EXPECT_THROW(std::rethrow_exception(failure(1)), RemoteError);
   EXPECT_EQ(slow->stopped_tasks, std::vector<std::uint64_t>{1});
 }
 
-TEST_F(SpeculatingPool, retries_an_exception_by_the_copy_that_is_left) {
+TEST_F(SpeculatingPool, the_copy_that_is_left_is_the_retry_of_an_exception) {
   settings.retry_exceptions = true;
   settings.max_retries = 1;
   copy();
@@ -176,7 +176,7 @@ TEST_F(SpeculatingPool, retries_an_exception_by_the_copy_that_is_left) {
   EXPECT_TRUE(has_value(1));
 }
 
-TEST_F(SpeculatingPool, runs_a_task_no_more_often_if_both_copies_throw) {
+TEST_F(SpeculatingPool, a_task_is_not_retried_more_often_if_both_copies_throw) {
   settings.retry_exceptions = true;
   settings.max_retries = 1; // Two runs: the copies.
   copy();
@@ -186,14 +186,14 @@ TEST_F(SpeculatingPool, runs_a_task_no_more_often_if_both_copies_throw) {
   EXPECT_EQ(stats().retries, 0u);
 }
 
-TEST_F(SpeculatingPool, copies_nothing_that_may_run_once_at_most) {
+TEST_F(SpeculatingPool, a_task_without_retries_is_not_copied) {
   settings.max_retries = 0;
   begin();
   pass(10s);
   EXPECT_EQ(fast->runs.size(), 3u);
 }
 
-TEST_F(SpeculatingPool, copies_nothing_within_the_same_job) {
+TEST_F(SpeculatingPool, a_task_is_not_copied_within_the_same_job) {
   speculate = 3;
   settings.workers = settings.workers_per_job = 2;
   submit(4);
@@ -207,7 +207,7 @@ TEST_F(SpeculatingPool, copies_nothing_within_the_same_job) {
   EXPECT_EQ(stats().speculated, 0u);
 }
 
-TEST_F(SpeculatingPool, copies_what_waits_behind_if_the_node_does_not_hand_it_back) {
+TEST_F(SpeculatingPool, tasks_behind_a_copied_one_are_copied_if_not_handed_back) {
   speculate = 3;
   settings.workers = 2;
   submit(8, 2);
@@ -217,7 +217,7 @@ TEST_F(SpeculatingPool, copies_what_waits_behind_if_the_node_does_not_hand_it_ba
   auto first = slow.runs[0].first_index;
   for (std::uint64_t seq = 1; stats().done < 6; ++seq)
     answer(1, seq);
-  ASSERT_EQ(slow.recalls.size(), 1u); // Which it does not answer.
+  ASSERT_EQ(slow.recalls.size(), 1u); // The node does not answer it.
   auto before = fast.runs.size();
   pass(500ms);
   ASSERT_EQ(fast.runs.size(), before + 1);
@@ -232,7 +232,7 @@ TEST_F(SpeculatingPool, copies_what_waits_behind_if_the_node_does_not_hand_it_ba
   EXPECT_EQ(slow.stopped_tasks, (std::vector<std::uint64_t>{1, 2}));
 }
 
-TEST_F(SpeculatingPool, ends_a_task_once_when_it_is_terminated) {
+TEST_F(SpeculatingPool, a_copied_task_ends_once_when_the_pool_is_terminated) {
   copy();
   tell(TerminatePool{});
   EXPECT_EQ(results->outcomes[1].size(), 1u);
@@ -241,7 +241,7 @@ TEST_F(SpeculatingPool, ends_a_task_once_when_it_is_terminated) {
   EXPECT_TRUE(fast->killed);
 }
 
-TEST_F(SpeculatingPool, cancels_both_copies_and_ends_the_task_once) {
+TEST_F(SpeculatingPool, a_cancelled_task_ends_once_and_both_copies_stop) {
   copy();
   tell(CancelCall{1});
   EXPECT_EQ(results->outcomes[1].size(), 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what waits leaves in order, each task once, suspects apart.
+// The promise: waiting tasks leave in order, each task once, suspects apart.
 
 #include "actors/pool/task_queue.hpp"
 
@@ -11,7 +11,7 @@ using namespace fiber::actors;
 
 namespace {
 
-TEST(TaskQueue, gives_tasks_in_the_order_in_which_they_came) {
+TEST(TaskQueue, tasks_leave_the_queue_in_the_order_in_which_they_came) {
   TaskQueue queue;
   queue.add(tasks_of(1, {8, 8, 8}));
   queue.add(tasks_of(2, {8}));
@@ -24,7 +24,7 @@ TEST(TaskQueue, gives_tasks_in_the_order_in_which_they_came) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(TaskQueue, puts_tasks_that_come_back_before_all_others) {
+TEST(TaskQueue, requeued_tasks_come_before_all_others) {
   TaskQueue queue;
   queue.add(tasks_of(1, {8}));
   queue.put_back(tasks_of(2, {8}));
@@ -32,7 +32,7 @@ TEST(TaskQueue, puts_tasks_that_come_back_before_all_others) {
   EXPECT_EQ(queue.next().call(), 2u);
 }
 
-TEST(TaskQueue, gives_no_more_bytes_than_asked_for_but_always_one_task) {
+TEST(TaskQueue, take_returns_no_more_bytes_than_asked_for_but_at_least_one_task) {
   TaskQueue queue;
   queue.add(tasks_of(1, {10, 10, 10, 100, 10}));
   EXPECT_EQ(queue.take(5, 25).size(), 2u);
@@ -41,14 +41,14 @@ TEST(TaskQueue, gives_no_more_bytes_than_asked_for_but_always_one_task) {
   EXPECT_EQ(queue.size(), 1u);
 }
 
-TEST(TaskQueue, forgets_empty_ranges) {
+TEST(TaskQueue, the_queue_ignores_empty_ranges) {
   TaskQueue queue;
   queue.add(tasks_of(1, {}));
   queue.put_back(tasks_of(1, {}));
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(TaskQueue, removes_the_tasks_of_one_call_suspects_too) {
+TEST(TaskQueue, remove_takes_the_tasks_of_one_call_with_its_suspects) {
   TaskQueue queue;
   queue.add(tasks_of(1, {8, 8}));
   queue.add(tasks_of(2, {8}));

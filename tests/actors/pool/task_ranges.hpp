@@ -9,7 +9,7 @@
 
 namespace fiber::actors {
 
-/// Tasks of a call of its own, with arguments of these sizes.
+/// Returns the tasks of a new call, with arguments of these sizes.
 inline TaskRange tasks_of(std::uint64_t call, const std::vector<std::uint64_t>& sizes) {
   auto made = std::make_shared<Call>();
   made->id = call;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a process runs its one task at most once, and whatever becomes of its job,
-// those who ask learn how it ended, once.
+// The promise: a process runs its one task at most once, and reports its end once,
+// whatever happens to its job.
 
 #include "tests/actors/process/process_fixture.hpp"
 
@@ -13,13 +13,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_F(ProcessTest, has_a_job_whose_name_every_engine_takes) {
+TEST_F(ProcessTest, the_name_of_a_job_suits_every_engine) {
   start();
   EXPECT_EQ(ordered.name, "my-trainer");
   EXPECT_EQ(ordered.slots, 1u);
 }
 
-TEST_F(ProcessTest, runs_its_task_once_its_node_is_up) {
+TEST_F(ProcessTest, a_process_runs_its_task_when_its_node_is_up) {
   start();
   created();
   EXPECT_EQ(news->job.value(), "engine-7");
@@ -32,14 +32,14 @@ TEST_F(ProcessTest, runs_its_task_once_its_node_is_up) {
   EXPECT_EQ(told->runs[0].attempt, 1u);
 }
 
-TEST_F(ProcessTest, sends_large_arguments_as_they_are) {
+TEST_F(ProcessTest, large_arguments_are_not_copied_into_the_frame) {
   start(own_message_bytes);
   up();
   ASSERT_EQ(told->runs.size(), 1u);
   EXPECT_EQ(told->runs[0].arguments.size(), own_message_bytes);
 }
 
-TEST_F(ProcessTest, ends_with_the_code_of_its_job) {
+TEST_F(ProcessTest, a_process_ends_with_the_exit_code_of_its_job) {
   start();
   up();
   answers(3);
@@ -52,7 +52,7 @@ TEST_F(ProcessTest, ends_with_the_code_of_its_job) {
   EXPECT_FALSE(end().problem);
 }
 
-TEST_F(ProcessTest, runs_when_it_knows_its_job) {
+TEST_F(ProcessTest, a_process_runs_only_when_it_knows_its_job) {
   start();
   ready(); // A job may dial back before its engine has answered.
   EXPECT_TRUE(told->runs.empty());
@@ -63,7 +63,7 @@ TEST_F(ProcessTest, runs_when_it_knows_its_job) {
   EXPECT_EQ(news->pid.value(), 77);
 }
 
-TEST_F(ProcessTest, lets_its_job_go_when_it_has_what_its_function_left) {
+TEST_F(ProcessTest, a_job_is_retired_when_its_result_is_here) {
   start();
   up();
   EXPECT_EQ(told->retired, 0);
@@ -71,7 +71,7 @@ TEST_F(ProcessTest, lets_its_job_go_when_it_has_what_its_function_left) {
   EXPECT_EQ(told->retired, 1);
 }
 
-TEST_F(ProcessTest, lets_a_job_go_that_answers_what_nobody_asked) {
+TEST_F(ProcessTest, a_job_that_sends_an_unexpected_result_is_retired) {
   start();
   up();
   NodeResults news{1, {}};
@@ -83,7 +83,7 @@ TEST_F(ProcessTest, lets_a_job_go_that_answers_what_nobody_asked) {
   EXPECT_EQ(end().exit_code, 0);
 }
 
-TEST_F(ProcessTest, killed_by_a_signal_ends_with_its_number) {
+TEST_F(ProcessTest, a_process_killed_by_a_signal_ends_with_its_number) {
   start();
   up();
   lose(exits(-SIGSEGV));
@@ -91,7 +91,7 @@ TEST_F(ProcessTest, killed_by_a_signal_ends_with_its_number) {
   EXPECT_FALSE(end().problem);
 }
 
-TEST_F(ProcessTest, has_the_code_of_its_function_if_no_engine_knows_it) {
+TEST_F(ProcessTest, the_code_of_the_function_counts_if_the_engine_knows_none) {
   start();
   up();
   answers(7);
@@ -99,7 +99,7 @@ TEST_F(ProcessTest, has_the_code_of_its_function_if_no_engine_knows_it) {
   EXPECT_EQ(end().exit_code, 7);
 }
 
-TEST_F(ProcessTest, is_not_taken_for_killed_by_an_engine_that_cant_tell) {
+TEST_F(ProcessTest, an_exit_code_of_137_is_not_taken_for_sigkill) {
   start();
   up();
   answers(137);
@@ -107,14 +107,14 @@ TEST_F(ProcessTest, is_not_taken_for_killed_by_an_engine_that_cant_tell) {
   EXPECT_EQ(end().exit_code, 137);
 }
 
-TEST_F(ProcessTest, whose_exit_nobody_knows_has_not_ended_well) {
+TEST_F(ProcessTest, an_unknown_exit_is_not_a_success) {
   start();
   up();
   lose(exits(std::nullopt));
   EXPECT_EQ(end().exit_code, ProcessEnd::exit_unknown);
 }
 
-TEST_F(ProcessTest, that_never_ran_tells_why) {
+TEST_F(ProcessTest, a_process_that_never_ran_reports_why) {
   start();
   auto lost = exits(0); // A program that does not reach fiber::init.
   lost.status = 5;
@@ -129,15 +129,15 @@ TEST_F(ProcessTest, that_never_ran_tells_why) {
   EXPECT_EQ(news->job.value(), "");
 }
 
-TEST_F(ProcessTest, that_was_late_says_so) {
+TEST_F(ProcessTest, a_process_that_missed_its_start_deadline_reports_it) {
   start();
-  auto lost = exits(-SIGKILL); // By which we ended it.
+  auto lost = exits(-SIGKILL); // The signal by which the driver killed it.
   lost.cause = LossCause::late;
   lose(lost);
   EXPECT_THROW(std::rethrow_exception(end().problem), TimeoutError);
 }
 
-TEST_F(ProcessTest, of_another_build_says_so) {
+TEST_F(ProcessTest, a_process_of_another_build_reports_it) {
   start();
   auto lost = exits(-SIGKILL);
   lost.cause = LossCause::other_build;
@@ -145,7 +145,7 @@ TEST_F(ProcessTest, of_another_build_says_so) {
   EXPECT_THROW(std::rethrow_exception(end().problem), VersionMismatch);
 }
 
-TEST_F(ProcessTest, killed_on_its_way_ends_with_the_number_of_the_signal) {
+TEST_F(ProcessTest, a_process_killed_while_it_starts_ends_with_the_signal) {
   start();
   created();
   lose(exits(-SIGSEGV));
@@ -153,7 +153,7 @@ TEST_F(ProcessTest, killed_on_its_way_ends_with_the_number_of_the_signal) {
   EXPECT_FALSE(end().problem);
 }
 
-TEST_F(ProcessTest, asked_to_end_before_it_is_up_never_runs) {
+TEST_F(ProcessTest, a_process_that_is_ended_before_it_is_up_never_runs) {
   start();
   tell(EndProcess{10s});
   ASSERT_EQ(told->ends.size(), 1u);
@@ -165,7 +165,7 @@ TEST_F(ProcessTest, asked_to_end_before_it_is_up_never_runs) {
   EXPECT_FALSE(end().problem);
 }
 
-TEST_F(ProcessTest, that_was_killed_and_whose_exit_nobody_knows_was_killed) {
+TEST_F(ProcessTest, a_killed_process_with_an_unknown_exit_counts_as_killed) {
   start();
   up();
   tell(EndProcess{});
@@ -175,7 +175,7 @@ TEST_F(ProcessTest, that_was_killed_and_whose_exit_nobody_knows_was_killed) {
   EXPECT_EQ(end().exit_code, -SIGKILL);
 }
 
-TEST_F(ProcessTest, declared_dead_keeps_what_it_wrote) {
+TEST_F(ProcessTest, a_process_declared_dead_keeps_its_output) {
   start();
   up();
   *written = "last words";
@@ -185,7 +185,7 @@ TEST_F(ProcessTest, declared_dead_keeps_what_it_wrote) {
   EXPECT_EQ(end().output, "last words");
 }
 
-TEST_F(ProcessTest, of_whose_end_no_engine_tells_keeps_what_it_wrote) {
+TEST_F(ProcessTest, a_process_with_an_unconfirmed_end_keeps_its_output) {
   start();
   up();
   *written = "last words";
@@ -195,7 +195,7 @@ TEST_F(ProcessTest, of_whose_end_no_engine_tells_keeps_what_it_wrote) {
   EXPECT_EQ(end().output, "last words");
 }
 
-TEST_F(ProcessTest, tells_what_it_has_written_but_no_crash_lines) {
+TEST_F(ProcessTest, the_logs_of_a_process_hold_no_crash_lines) {
   start();
   up();
   *written = "mine\n" + std::string(backends::crash_mark) + "signal=11 end\nmine, too\n";
@@ -205,7 +205,7 @@ TEST_F(ProcessTest, tells_what_it_has_written_but_no_crash_lines) {
   EXPECT_EQ(reply->value(), "mine\nmine, too\n");
 }
 
-TEST_F(ProcessTest, ends_with_the_session) {
+TEST_F(ProcessTest, a_process_ends_with_the_session) {
   start();
   up();
   session_ends();
@@ -215,14 +215,14 @@ TEST_F(ProcessTest, ends_with_the_session) {
   EXPECT_EQ(end().exit_code, -SIGTERM);
 }
 
-TEST_F(ProcessTest, leaves_nobody_waiting_if_its_actor_is_killed) {
+TEST_F(ProcessTest, no_caller_waits_on_if_the_actor_of_a_process_is_killed) {
   start();
   up();
   kill_actor();
   EXPECT_TRUE(end().problem);
 }
 
-TEST_F(ProcessTest, leaves_nobody_waiting_if_the_actor_of_its_job_is_killed) {
+TEST_F(ProcessTest, no_caller_waits_on_if_the_actor_of_a_job_is_killed) {
   start();
   up();
   caf::anon_send_exit(node, caf::exit_reason::kill);
@@ -230,7 +230,7 @@ TEST_F(ProcessTest, leaves_nobody_waiting_if_the_actor_of_its_job_is_killed) {
   EXPECT_EQ(end().exit_code, ProcessEnd::exit_unknown);
 }
 
-TEST_F(FutureProcessTest, gives_its_result_before_it_has_ended) {
+TEST_F(FutureProcessTest, the_result_is_delivered_before_the_process_has_ended) {
   start();
   up();
   answers(7);
@@ -242,7 +242,7 @@ TEST_F(FutureProcessTest, gives_its_result_before_it_has_ended) {
   EXPECT_EQ(sink->outcomes.size(), 1u);
 }
 
-TEST_F(FutureProcessTest, gives_what_its_task_threw) {
+TEST_F(FutureProcessTest, the_exception_of_the_task_is_delivered) {
   start();
   up();
   throws();
@@ -252,7 +252,7 @@ TEST_F(FutureProcessTest, gives_what_its_task_threw) {
   EXPECT_EQ(sink->outcomes.size(), 1u);
 }
 
-TEST_F(FutureProcessTest, that_is_lost_is_not_run_again) {
+TEST_F(FutureProcessTest, a_lost_task_of_a_process_is_not_retried) {
   start();
   up();
   lose(exits(-SIGKILL));
@@ -260,13 +260,13 @@ TEST_F(FutureProcessTest, that_is_lost_is_not_run_again) {
   EXPECT_EQ(told->runs.size(), 1u);
 }
 
-TEST_F(FutureProcessTest, that_never_ran_gives_the_reason) {
+TEST_F(FutureProcessTest, a_future_of_a_process_that_never_ran_gives_the_reason) {
   start();
   lose(exits(74));
   expect_result_throws<BackendError>();
 }
 
-TEST_F(FutureProcessTest, that_is_cancelled_is_told_to_stop_and_then_killed) {
+TEST_F(FutureProcessTest, a_cancelled_process_is_told_to_stop_and_then_killed) {
   start();
   up();
   tell(CancelProcess{});
@@ -280,7 +280,7 @@ TEST_F(FutureProcessTest, that_is_cancelled_is_told_to_stop_and_then_killed) {
   EXPECT_EQ(sink->outcomes.size(), 1u);
 }
 
-TEST_F(FutureProcessTest, that_is_cancelled_before_it_runs_never_does) {
+TEST_F(FutureProcessTest, a_process_that_is_cancelled_before_it_runs_never_runs) {
   start();
   tell(CancelProcess{});
   expect_result_throws<Cancelled>();
@@ -289,7 +289,7 @@ TEST_F(FutureProcessTest, that_is_cancelled_before_it_runs_never_does) {
   EXPECT_TRUE(told->runs.empty());
 }
 
-TEST_F(FutureProcessTest, that_has_its_result_is_not_cancelled) {
+TEST_F(FutureProcessTest, a_process_with_a_result_is_not_cancelled) {
   start();
   up();
   answers(7);
@@ -300,7 +300,7 @@ TEST_F(FutureProcessTest, that_has_its_result_is_not_cancelled) {
   EXPECT_FALSE(sink->outcomes[0].error);
 }
 
-TEST_F(FutureProcessTest, ends_as_cancelled_with_the_session) {
+TEST_F(FutureProcessTest, a_future_process_is_cancelled_with_the_session) {
   start();
   up();
   session_ends();

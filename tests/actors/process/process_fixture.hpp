@@ -22,7 +22,7 @@ inline int as_it_is(int x) {
   return x;
 }
 
-/// What a process has told its node.
+/// The messages that a process has sent to its node.
 struct Told {
   std::vector<EndNode> ends;
   std::vector<std::string> opened; ///< States.
@@ -40,7 +40,7 @@ public:
   std::vector<detail::RawOutcome> outcomes;
 };
 
-/// A process on CAF's test scheduler, whose node and backend are played by hand.
+/// A process on CAF's test scheduler; the test plays its node and backend.
 class ProcessTest : public testing::Test {
 protected:
   ProcessTest() {
@@ -184,7 +184,7 @@ protected:
     run();
     EXPECT_EQ(*answer, static_cast<int>(ExitKind::planned));
   }
-  /// How it ended; it must have, and have said so once.
+  /// Returns how the process ended. Requires that it has reported its end once.
   const ProcessEnd& end() {
     static const ProcessEnd none;
     EXPECT_EQ(ended, 1);
@@ -226,7 +226,7 @@ private:
   caf::actor process_;
 };
 
-/// The same with a result that somebody waits for.
+/// A process with a result that a caller waits for.
 class FutureProcessTest : public ProcessTest {
 protected:
   FutureProcessTest() { sink = std::make_shared<Sink>(); }

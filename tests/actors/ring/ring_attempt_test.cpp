@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what follows for a ring from the ends of its members tells a lost member
-// from a function that throws, whichever is heard of first.
+// The promise: a ring tells a lost member from a function that throws, whichever of their
+// consequences is reported first.
 #include "actors/ring/ring_attempt.hpp"
 
 #include <string>
@@ -35,7 +35,7 @@ E thrown(const std::exception_ptr& error) {
   }
 }
 
-TEST(RingAttempt, is_done_when_all_have_a_result) {
+TEST(RingAttempt, an_attempt_is_done_when_all_members_have_a_result) {
   RingAttempt attempt(3);
   attempt.ended(2, value(2));
   attempt.ended(0, value(0));
@@ -47,7 +47,7 @@ TEST(RingAttempt, is_done_when_all_have_a_result) {
     EXPECT_EQ(results.at(rank).value.bytes()[0], std::byte(rank));
 }
 
-TEST(RingAttempt, is_lost_with_a_member) {
+TEST(RingAttempt, an_attempt_is_lost_with_a_member) {
   RingAttempt attempt(3);
   attempt.ended(0, value(0));
   attempt.ended(1, lost(-9));
@@ -55,16 +55,16 @@ TEST(RingAttempt, is_lost_with_a_member) {
   EXPECT_EQ(attempt.rank(), 1U);
 }
 
-TEST(RingAttempt, has_failed_when_the_function_throws) {
+TEST(RingAttempt, an_attempt_has_failed_when_the_function_throws) {
   RingAttempt attempt(3);
   attempt.ended(2, threw("std::out_of_range", "no 17th", 2));
   EXPECT_EQ(attempt.fate(), Fate::failed);
   EXPECT_EQ(attempt.rank(), 2U);
-  attempt.ended(1, lost(-9)); // As it is ended now.
+  attempt.ended(1, lost(-9)); // It is ended because of that.
   EXPECT_EQ(attempt.fate(), Fate::failed);
 }
 
-TEST(RingAttempt, waits_for_the_cause_when_members_lose_contact) {
+TEST(RingAttempt, an_attempt_waits_for_the_cause_when_members_lose_contact) {
   for (auto cause_first : {false, true}) {
     for (auto failed : {false, true}) {
       RingAttempt attempt(3);
@@ -85,7 +85,7 @@ TEST(RingAttempt, waits_for_the_cause_when_members_lose_contact) {
   }
 }
 
-TEST(RingAttempt, is_lost_if_nobody_tells_the_cause) {
+TEST(RingAttempt, an_attempt_is_lost_if_no_cause_is_reported) {
   RingAttempt attempt(2);
   attempt.give_up_waiting();
   EXPECT_EQ(attempt.fate(), Fate::open);
@@ -97,14 +97,14 @@ TEST(RingAttempt, is_lost_if_nobody_tells_the_cause) {
   EXPECT_EQ(thrown<WorkerLost>(attempt.error()).reason(), "no route");
 }
 
-TEST(RingAttempt, is_refused_if_a_job_can_not_be_had) {
+TEST(RingAttempt, an_attempt_is_refused_if_a_member_gets_no_job) {
   RingAttempt attempt(2);
   attempt.ended(1, {{}, std::make_exception_ptr(BackendError("start", 28, "full"))});
   EXPECT_EQ(attempt.fate(), Fate::refused);
   EXPECT_EQ(thrown<BackendError>(attempt.error()).status(), 28);
 }
 
-TEST(RingAttempt, believes_the_first_news_only) {
+TEST(RingAttempt, only_the_first_deciding_outcome_counts) {
   RingAttempt attempt(1);
   attempt.ended(7, lost(-9)); // There is no such member.
   EXPECT_EQ(attempt.fate(), Fate::open);
@@ -113,7 +113,7 @@ TEST(RingAttempt, believes_the_first_news_only) {
   EXPECT_EQ(attempt.fate(), Fate::done);
 }
 
-TEST(RingLost, names_the_ranks_and_how_they_ended) {
+TEST(RingLost, the_error_names_the_lost_ranks_and_their_exits) {
   auto error =
     thrown<WorkerLost>(ring_lost("Ring-1", {{2, lost(-9).error}, {0, lost(3).error}}));
   EXPECT_STREQ(error.what(), "Ring-1 lost a member in each of 2 attempts (rank 2: signal "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: members of a ring find each other in whatever order they come, and none
-// leaves before all are done.
+// The promise: members of a ring find each other in any order, and none leaves before all
+// are done.
 #include "actors/ring/ring_board.hpp"
 
 #include <string>
@@ -31,19 +31,19 @@ class RingBoardTest : public testing::Test {
 protected:
   RingBoard::Replies set(const Asker& who, const std::string& key,
                          std::string_view value) {
-    return board_.asked(who, {RingOp::set, key, payload(value)});
+    return board_.handle(who, {RingOp::set, key, payload(value)});
   }
   RingBoard::Replies get(const Asker& who, const std::string& key) {
-    return board_.asked(who, {RingOp::get, key, {}});
+    return board_.handle(who, {RingOp::get, key, {}});
   }
   RingBoard::Replies leave(const Asker& who) {
-    return board_.asked(who, {RingOp::leave, {}, {}});
+    return board_.handle(who, {RingOp::leave, {}, {}});
   }
 
   RingBoard board_{3};
 };
 
-TEST_F(RingBoardTest, gives_what_was_set_before) {
+TEST_F(RingBoardTest, a_get_returns_the_value_that_was_set_before) {
   auto set_it = set(first, "0", "here");
   ASSERT_EQ(set_it.size(), 1U);
   EXPECT_EQ(set_it[0].to, first);
@@ -55,7 +55,7 @@ TEST_F(RingBoardTest, gives_what_was_set_before) {
   EXPECT_EQ(text(got[0].value), "here");
 }
 
-TEST_F(RingBoardTest, makes_wait_who_asks_for_what_is_not_there) {
+TEST_F(RingBoardTest, a_get_waits_until_the_key_is_set) {
   EXPECT_TRUE(get(second, "0").empty());
   EXPECT_TRUE(get(third, "0").empty());
   EXPECT_TRUE(get(third, "1").empty());
@@ -68,7 +68,7 @@ TEST_F(RingBoardTest, makes_wait_who_asks_for_what_is_not_there) {
   EXPECT_EQ(board_.waiting(), std::vector<Asker>{third});
 }
 
-TEST_F(RingBoardTest, lets_members_leave_together) {
+TEST_F(RingBoardTest, members_leave_together) {
   EXPECT_TRUE(leave(second).empty());
   EXPECT_TRUE(leave(first).empty());
   auto replies = leave(third);
@@ -78,7 +78,7 @@ TEST_F(RingBoardTest, lets_members_leave_together) {
   EXPECT_TRUE(board_.waiting().empty());
 }
 
-TEST_F(RingBoardTest, forgets_who_gives_up_or_is_gone) {
+TEST_F(RingBoardTest, the_board_forgets_cancelled_requests_and_gone_members) {
   get(first, "x");
   leave(second);
   leave(third);
@@ -91,7 +91,7 @@ TEST_F(RingBoardTest, forgets_who_gives_up_or_is_gone) {
   EXPECT_TRUE(leave(first).empty()); // Two of three are there.
 }
 
-TEST(RingRequest, travels_as_bytes) {
+TEST(RingRequest, a_ring_request_travels_as_bytes) {
   Bytes bytes;
   Writer writer(bytes);
   write(writer, {RingOp::set, "a key", payload("a value")});
@@ -101,7 +101,7 @@ TEST(RingRequest, travels_as_bytes) {
   EXPECT_EQ(text(read.value), "a value");
 }
 
-TEST(RingRequest, is_refused_if_it_is_malformed) {
+TEST(RingRequest, a_malformed_ring_request_is_refused) {
   EXPECT_THROW(read_ring_request({}), Error);
   EXPECT_THROW(read_ring_request(payload("\x03")), Error);
   EXPECT_THROW(read_ring_request(payload(std::string(9, '\x01'))), Error);

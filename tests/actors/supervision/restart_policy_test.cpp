@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: restarts are counted and spaced as the options say, to the millisecond.
+// The promise: restarts are counted and delayed as the options say, to the millisecond.
 
 #include "actors/supervision/restart_policy.hpp"
 
@@ -19,7 +19,7 @@ TimePoint at(std::chrono::milliseconds time) {
   return TimePoint(1h + time);
 }
 
-TEST(Exit, keeps_its_kind_and_text_as_a_caf_error) {
+TEST(Exit, an_exit_keeps_its_kind_and_text_as_a_caf_error) {
   for (auto kind : {ExitKind::planned, ExitKind::charged, ExitKind::lease, ExitKind::lost,
                     ExitKind::escalated}) {
     auto error = make_exit(kind, "because");
@@ -29,7 +29,7 @@ TEST(Exit, keeps_its_kind_and_text_as_a_caf_error) {
   }
 }
 
-TEST(Exit, of_an_actor_that_was_done_or_asked_is_planned) {
+TEST(Exit, the_exit_of_an_actor_that_was_done_or_asked_is_planned) {
   EXPECT_EQ(exit_kind({}), ExitKind::planned);
   EXPECT_EQ(exit_kind(caf::exit_reason::normal), ExitKind::planned);
   EXPECT_EQ(exit_kind(caf::exit_reason::user_shutdown), ExitKind::planned);
@@ -42,7 +42,7 @@ TEST(Exit, of_an_actor_that_was_done_or_asked_is_planned) {
   EXPECT_EQ(exit_text(caf::exit_reason::user_shutdown), "was asked to end");
 }
 
-TEST(Exit, of_an_unknown_cause_is_a_loss_in_readable_words) {
+TEST(Exit, an_exit_of_unknown_cause_is_a_loss_with_a_readable_text) {
   EXPECT_EQ(exit_kind(caf::exit_reason::kill), ExitKind::lost);
   EXPECT_EQ(exit_text(caf::exit_reason::kill), "was killed");
   EXPECT_EQ(exit_kind(caf::exit_reason::unhandled_exception), ExitKind::lost);
@@ -50,12 +50,12 @@ TEST(Exit, of_an_unknown_cause_is_a_loss_in_readable_words) {
   EXPECT_EQ(exit_text(caf::sec::runtime_error), "threw an exception");
   EXPECT_EQ(exit_kind(caf::sec::bad_function_call), ExitKind::lost);
   EXPECT_EQ(exit_text(caf::sec::bad_function_call), "bad_function_call");
-  // A code of ours in another category, and one of nobody in ours.
+  // A code of this category under another one, and an unknown code of this category.
   EXPECT_EQ(exit_kind({1, caf::atom("other")}), ExitKind::lost);
   EXPECT_EQ(exit_kind({99, caf::atom("fiberexit")}), ExitKind::lost);
 }
 
-TEST(StartsAgain, follows_the_table_of_restart_types) {
+TEST(StartsAgain, restarts_follow_the_table_of_restart_types) {
   using enum ExitKind;
   for (auto kind : {planned, charged, lease, lost, escalated}) {
     EXPECT_TRUE(starts_again(Restart::permanent, kind));
@@ -65,7 +65,7 @@ TEST(StartsAgain, follows_the_table_of_restart_types) {
   }
 }
 
-TEST(RestartWindow, allows_as_many_restarts_as_the_intensity) {
+TEST(RestartWindow, a_window_allows_as_many_restarts_as_the_intensity) {
   RestartWindow window(2, 1000ms);
   EXPECT_TRUE(window.add(at(0ms)));
   EXPECT_TRUE(window.add(at(0ms)));
@@ -73,11 +73,11 @@ TEST(RestartWindow, allows_as_many_restarts_as_the_intensity) {
   EXPECT_EQ(window.count(), 3);
 }
 
-TEST(RestartWindow, of_intensity_zero_allows_none) {
+TEST(RestartWindow, a_window_of_intensity_zero_allows_no_restart) {
   EXPECT_FALSE(RestartWindow(0, 1000ms).add(at(0ms)));
 }
 
-TEST(RestartWindow, slides_and_includes_its_edge) {
+TEST(RestartWindow, a_window_slides_and_includes_its_edge) {
   RestartWindow window(2, 1000ms);
   EXPECT_TRUE(window.add(at(0ms)));
   EXPECT_TRUE(window.add(at(600ms)));
@@ -86,14 +86,14 @@ TEST(RestartWindow, slides_and_includes_its_edge) {
   EXPECT_FALSE(window.add(at(1600ms))); // 600 is just within.
 }
 
-TEST(RestartWindow, without_a_period_never_forgets_by_itself) {
+TEST(RestartWindow, a_window_without_a_period_never_forgets_by_itself) {
   RestartWindow window(2, {});
   EXPECT_TRUE(window.add(at(0ms)));
   EXPECT_TRUE(window.add(at(1h)));
   EXPECT_FALSE(window.add(at(1000h)));
 }
 
-TEST(RestartWindow, counts_from_zero_when_forgiven) {
+TEST(RestartWindow, a_forgiven_window_counts_from_zero) {
   for (std::optional<std::chrono::milliseconds> period :
        {std::optional(1000ms), std::optional<std::chrono::milliseconds>()}) {
     RestartWindow window(1, period);
@@ -105,7 +105,7 @@ TEST(RestartWindow, counts_from_zero_when_forgiven) {
   }
 }
 
-TEST(FailureStreak, grows_while_lives_are_short) {
+TEST(FailureStreak, a_streak_grows_while_lives_are_short) {
   FailureStreak streak;
   streak.started(at(0s));
   EXPECT_EQ(streak.failed(at(10s), 10s), 1);
@@ -114,7 +114,7 @@ TEST(FailureStreak, grows_while_lives_are_short) {
   EXPECT_EQ(streak.failed(at(20s), 10s), 3);
 }
 
-TEST(FailureStreak, begins_anew_after_a_long_life) {
+TEST(FailureStreak, a_streak_begins_anew_after_a_long_life) {
   FailureStreak streak;
   EXPECT_EQ(streak.failed(at(0s), 10s), 1);
   EXPECT_EQ(streak.failed(at(0s), 10s), 2);
@@ -122,21 +122,21 @@ TEST(FailureStreak, begins_anew_after_a_long_life) {
   EXPECT_EQ(streak.failed(at(10001ms), 10s), 1);
 }
 
-TEST(FailureStreak, is_not_ended_by_the_time_between_failed_starts) {
+TEST(FailureStreak, the_time_between_failed_starts_does_not_end_a_streak) {
   FailureStreak streak;
   streak.started(at(0s));
   EXPECT_EQ(streak.failed(at(0s), 10s), 1);
   EXPECT_EQ(streak.failed(at(60s), 10s), 2); // It did not live in between.
 }
 
-TEST(FailureStreak, begins_anew_when_forgiven) {
+TEST(FailureStreak, a_forgiven_streak_begins_anew) {
   FailureStreak streak;
   EXPECT_EQ(streak.failed(at(0s), 10s), 1);
   streak.forgive();
   EXPECT_EQ(streak.failed(at(0s), 10s), 1);
 }
 
-TEST(BackoffDice, waits_for_nothing_first_and_then_longer_and_longer) {
+TEST(BackoffDice, the_first_restart_does_not_wait_and_later_ones_wait_longer_and_longer) {
   BackoffDice dice({.first = 100ms, .most = 1000ms, .factor = 2, .jitter = 0}, 0);
   std::vector<std::chrono::milliseconds> waits;
   for (int failures = 1; failures <= 7; ++failures)
@@ -144,7 +144,7 @@ TEST(BackoffDice, waits_for_nothing_first_and_then_longer_and_longer) {
   EXPECT_EQ(waits, (std::vector{0ms, 100ms, 200ms, 400ms, 800ms, 1000ms, 1000ms}));
 }
 
-TEST(BackoffDice, draws_the_same_waits_from_the_same_seed) {
+TEST(BackoffDice, the_same_seed_draws_the_same_waits) {
   BackoffDice one({}, 7), two({}, 7), three({}, 8);
   std::vector<std::chrono::milliseconds> from_one, from_two, from_three;
   for (int failures = 1; failures <= 9; ++failures) {
@@ -156,7 +156,7 @@ TEST(BackoffDice, draws_the_same_waits_from_the_same_seed) {
   EXPECT_NE(from_one, from_three);
 }
 
-TEST(BackoffDice, draws_within_the_jitter_and_never_above_the_most) {
+TEST(BackoffDice, waits_stay_within_the_jitter_and_the_maximum) {
   BackoffDice dice({.first = 1000ms, .most = 4000ms, .factor = 2, .jitter = 0.25}, 1);
   auto low = 10000ms, high = 0ms;
   for (int i = 0; i < 2000; ++i) {
@@ -173,7 +173,7 @@ TEST(BackoffDice, draws_within_the_jitter_and_never_above_the_most) {
   EXPECT_GE(high, 2490ms);
 }
 
-TEST(BackoffDice, makes_sense_of_senseless_options) {
+TEST(BackoffDice, senseless_backoff_options_are_made_valid) {
   auto wait = [](Backoff backoff, int failures) {
     return BackoffDice(backoff, 3).wait(failures);
   };

@@ -19,38 +19,38 @@
 namespace fiber::actors {
 
 /// Tells a child of a SupervisedWorld to end with this reason.
-struct end_with {
+struct EndWith {
   caf::error reason;
 };
-/// Tells one to say that it has started.
-struct announce_to {
+/// Tells a child to announce that it has started.
+struct AnnounceTo {
   caf::actor supervisor;
 };
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::end_with)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::announce_to)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndWith)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AnnounceTo)
 
 namespace fiber::actors {
 
 using std::chrono::milliseconds;
 
-/// What the children of a world have in common.
+/// The record of all children of a world, which they share.
 struct Chronicle {
   std::vector<std::string> events; ///< "+a" started, "-a" asked to end, "~a" down.
   std::map<std::string, caf::actor> newest;
   std::map<std::string, int> alive;
   std::map<std::string, int> starts;
   std::map<std::string, int>
-    failing_starts;               ///< The next so many starts of this child throw.
+    failing_starts;               ///< How many of the next starts of this child throw.
   std::set<std::string> stubborn; ///< These ignore that they are asked to end.
-  std::map<std::string, std::string> forgotten; ///< How these have ended for good.
-  int most_alive = 0;                           ///< Of any one name at a time.
+  std::map<std::string, std::string> forgotten; ///< Why these have ended for good.
+  int most_alive = 0; ///< Most live incarnations of one name at a time.
 };
 
 /// The answer to one request.
-struct Answer {
+struct Response {
   int count = 0;
   std::string error;
   std::optional<ChildInfo> info;
@@ -59,7 +59,7 @@ struct Answer {
   bool ok() const { return count == 1 && error.empty(); }
 };
 
-/// An actor system in which nothing moves, time included, outside run() and advance().
+/// An actor system in which no actor runs and no time passes outside run() and advance().
 class SupervisedWorld {
 public:
   SupervisedWorld() {
@@ -93,7 +93,7 @@ public:
     run();
   }
 
-  /// The specification of a child that writes to the chronicle.
+  /// Returns the specification of a child that writes to the chronicle.
   ChildSpec child(const std::string& name, Restart restart = Restart::permanent,
                   milliseconds limit = milliseconds(1000)) {
     return {.name = name,
@@ -105,7 +105,7 @@ public:
             .stop_limit = limit};
   }
 
-  /// The same for one that says when it has started: announce() makes it do so.
+  /// Returns the same for a child that announces its start when announce() tells it to.
   ChildSpec announcing(const std::string& name, Restart restart = Restart::permanent) {
     auto spec = child(name, restart);
     spec.announces = true;
@@ -116,7 +116,7 @@ public:
   }
 
   void announce(const std::string& name) {
-    caf::anon_send(chronicle->newest.at(name), announce_to{supervisors_.back()});
+    caf::anon_send(chronicle->newest.at(name), AnnounceTo{supervisors_.back()});
     run();
   }
 
@@ -139,7 +139,7 @@ public:
     return supervisors_.back();
   }
 
-  /// A supervisor of the permanent children a, b and c.
+  /// Starts a supervisor of the permanent children a, b and c.
   caf::actor supervisor_of_three(SupervisorConfig config) {
     config.children = {child("a"), child("b"), child("c")};
     auto result = supervisor(std::move(config));
@@ -149,8 +149,8 @@ public:
 
   /// Sends a request; the answer appears as the world runs.
   template <class Message>
-  std::shared_ptr<Answer> ask(const caf::actor& supervisor, Message message) {
-    auto answer = std::make_shared<Answer>();
+  std::shared_ptr<Response> ask(const caf::actor& supervisor, Message message) {
+    auto answer = std::make_shared<Response>();
     // With an argument: CAF 0.17 binds a null reference for functions without.
     auto requester = [=](caf::event_based_actor* self, const Message& message) {
       auto failed = [answer](caf::error& e) {
@@ -158,14 +158,14 @@ public:
         answer->error = exit_text(e);
       };
       auto reply = self->request(supervisor, caf::infinite, message);
-      if constexpr (std::is_same_v<Message, start_child>)
+      if constexpr (std::is_same_v<Message, StartChild>)
         reply.then(
           [answer](ChildInfo& info) {
             ++answer->count;
             answer->info = std::move(info);
           },
           failed);
-      else if constexpr (std::is_same_v<Message, children>)
+      else if constexpr (std::is_same_v<Message, ListChildren>)
         reply.then(
           [answer](std::vector<ChildInfo>& list) {
             ++answer->count;
@@ -180,16 +180,15 @@ public:
   }
 
   template <class Message>
-  Answer asked(const caf::actor& supervisor, Message message) {
+  Response asked(const caf::actor& supervisor, Message message) {
     auto answer = ask(supervisor, std::move(message));
     run();
     return *answer;
   }
 
-  /// Ends the live incarnation of a child, but lets nobody know before run().
+  /// Ends the live incarnation of a child; no actor hears of it before run().
   void send_end(const std::string& name, ExitKind kind, std::string text = "broken") {
-    caf::anon_send(chronicle->newest.at(name),
-                   end_with{make_exit(kind, std::move(text))});
+    caf::anon_send(chronicle->newest.at(name), EndWith{make_exit(kind, std::move(text))});
   }
 
   void end(const std::string& name, ExitKind kind = ExitKind::lost,
@@ -198,7 +197,7 @@ public:
     run();
   }
 
-  /// Why a supervisor or child ended; nothing if it lives.
+  /// Returns why a supervisor or child ended; nothing if it lives.
   std::optional<caf::error> end_of(const caf::actor& actor) {
     auto result = std::make_shared<std::optional<caf::error>>();
     actor->attach_functor([=](const caf::error& reason) { *result = reason; });
@@ -207,7 +206,7 @@ public:
 
   bool is_alive(const caf::actor& actor) { return !end_of(actor); }
 
-  /// Events since the last call, with a space between.
+  /// Returns the events since the last call, separated by spaces.
   std::string events() {
     std::string result;
     for (auto& event : std::exchange(chronicle->events, {}))
@@ -215,7 +214,7 @@ public:
     return result;
   }
 
-  /// Names of what lives, in alphabetical order.
+  /// Returns the names of the live children in alphabetical order.
   std::string living() const {
     std::string result;
     for (const auto& [name, count] : chronicle->alive)
@@ -241,8 +240,8 @@ private:
         if (!book->stubborn.contains(name))
           self->quit(exit.reason);
       });
-      return {[=](const end_with& how) { self->quit(how.reason); },
-              [=](const announce_to& to) { self->send(to.supervisor, child_started{}); }};
+      return {[=](const EndWith& how) { self->quit(how.reason); },
+              [=](const AnnounceTo& to) { self->send(to.supervisor, ChildStarted{}); }};
     };
     auto actor = system.spawn(behaviour, name);
     book->events.push_back("+" + name);

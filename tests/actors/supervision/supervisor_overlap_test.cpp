@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: starts that fail and events that come while another one is being dealt
-// with leave no child behind, start none twice, and answer each request once.
+// The promise: after failed starts, and events that come while another one is handled, no
+// child is left behind or started twice, and each request is answered once.
 
 #include <gtest/gtest.h>
 
@@ -23,14 +23,14 @@ protected:
 TEST_F(SupervisorOverlap, a_first_start_that_throws_is_tried_again) {
   auto supervisor = world.supervisor(steady);
   world.chronicle->failing_starts["a"] = 2;
-  auto answer = world.asked(supervisor, start_child{world.child("a")});
+  auto answer = world.asked(supervisor, StartChild{world.child("a")});
   ASSERT_TRUE(answer.ok());
   EXPECT_FALSE(answer.info->alive);
   EXPECT_EQ(answer.info->last_error, "could not be started: no room");
   EXPECT_EQ(world.events(), "xa xa"); // The second one at once, the third after 10 ms.
   world.advance(10ms);
   EXPECT_EQ(world.events(), "+a");
-  EXPECT_EQ(world.asked(supervisor, children{}).list.at(0).restarts, 0);
+  EXPECT_EQ(world.asked(supervisor, ListChildren{}).list.at(0).restarts, 0);
 }
 
 TEST_F(SupervisorOverlap,
@@ -38,20 +38,20 @@ TEST_F(SupervisorOverlap,
   auto supervisor = world.supervisor(steady);
   auto spec = world.child("a");
   spec.start = [](auto*) { return caf::actor(); };
-  EXPECT_EQ(world.asked(supervisor, start_child{spec}).info.value().last_error,
+  EXPECT_EQ(world.asked(supervisor, StartChild{spec}).info.value().last_error,
             "could not be started: it returned no actor");
   spec.name = "b";
   spec.start = [](auto*) -> caf::actor { throw 42; };
-  EXPECT_EQ(world.asked(supervisor, start_child{spec}).info.value().last_error,
+  EXPECT_EQ(world.asked(supervisor, StartChild{spec}).info.value().last_error,
             "could not be started: unknown exception");
 }
 
 TEST_F(SupervisorOverlap, two_children_can_not_be_one_actor) {
   auto supervisor = world.supervisor(steady);
-  ASSERT_TRUE(world.asked(supervisor, start_child{world.child("a")}).ok());
+  ASSERT_TRUE(world.asked(supervisor, StartChild{world.child("a")}).ok());
   auto spec = world.child("b", Restart::temporary);
   spec.start = [a = world.chronicle->newest["a"]](auto*) { return a; };
-  EXPECT_EQ(world.asked(supervisor, start_child{spec}).error,
+  EXPECT_EQ(world.asked(supervisor, StartChild{spec}).error,
             "could not be started: it returned another child's actor");
   EXPECT_EQ(world.living(), "a");
 }
@@ -59,11 +59,11 @@ TEST_F(SupervisorOverlap, two_children_can_not_be_one_actor) {
 TEST_F(SupervisorOverlap, a_start_that_returns_a_dead_actor_is_a_loss) {
   auto supervisor = world.supervisor({.intensity = 3});
   auto spec = world.child("a", Restart::permanent, 0ms); // Its end will be a kill.
-  ASSERT_TRUE(world.asked(supervisor, start_child{spec}).ok());
+  ASSERT_TRUE(world.asked(supervisor, StartChild{spec}).ok());
   auto dead = world.chronicle->newest["a"];
-  ASSERT_TRUE(world.asked(supervisor, stop_child{"a"}).ok());
+  ASSERT_TRUE(world.asked(supervisor, StopChild{"a"}).ok());
   spec.start = [dead](auto*) { return dead; };
-  world.ask(supervisor, start_child{spec});
+  world.ask(supervisor, StartChild{spec});
   world.run();
   for (int i = 0; i < 9; ++i)
     world.advance(1s);
@@ -74,17 +74,17 @@ TEST_F(SupervisorOverlap, a_temporary_child_that_can_not_be_started_is_refused) 
   auto supervisor = world.supervisor(steady);
   world.chronicle->failing_starts["a"] = 1;
   auto spec = world.child("a", Restart::temporary);
-  auto answer = world.asked(supervisor, start_child{spec});
+  auto answer = world.asked(supervisor, StartChild{spec});
   EXPECT_EQ(answer.error, "could not be started: no room");
-  EXPECT_EQ(world.asked(supervisor, children{}).list.size(), 0u);
-  EXPECT_TRUE(world.asked(supervisor, start_child{spec}).ok()); // The name is free.
+  EXPECT_EQ(world.asked(supervisor, ListChildren{}).list.size(), 0u);
+  EXPECT_TRUE(world.asked(supervisor, StartChild{spec}).ok()); // The name is free.
 }
 
 TEST_F(SupervisorOverlap, starts_that_fail_too_often_make_the_supervisor_give_up) {
   auto supervisor =
     world.supervisor({.name = "crew", .intensity = 3, .children = {world.child("a")}});
   world.chronicle->failing_starts["b"] = 99;
-  auto answer = world.asked(supervisor, start_child{world.child("b")});
+  auto answer = world.asked(supervisor, StartChild{world.child("b")});
   EXPECT_EQ(answer.count, 1);
   for (int i = 0; i < 9; ++i)
     world.advance(1s);
@@ -97,7 +97,7 @@ TEST_F(SupervisorOverlap, starts_that_fail_too_often_make_the_supervisor_give_up
 TEST_F(SupervisorOverlap, a_supervisor_that_gives_up_at_once_refuses_and_ends) {
   auto supervisor = world.supervisor({.name = "crew", .intensity = 0});
   world.chronicle->failing_starts["b"] = 1;
-  auto answer = world.asked(supervisor, start_child{world.child("b")});
+  auto answer = world.asked(supervisor, StartChild{world.child("b")});
   EXPECT_EQ(answer.error.find("crew is stopping: child \"b\" of crew failed"), 0u)
     << answer.error;
   EXPECT_EQ(exit_kind(world.end_of(supervisor).value()), ExitKind::escalated);
@@ -128,7 +128,7 @@ TEST_F(SupervisorOverlap,
     EXPECT_EQ(world.events(), first);
     world.advance(1s);
     EXPECT_EQ(world.events(), then);
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
     world.events();
   }
 }
@@ -136,9 +136,9 @@ TEST_F(SupervisorOverlap,
 TEST_F(SupervisorOverlap, starts_that_fail_for_ever_let_other_messages_through) {
   auto supervisor = world.supervisor({.intensity = 1 << 30, .backoff = {.first = 0ms}});
   world.chronicle->failing_starts["a"] = 1 << 30;
-  world.ask(supervisor, start_child{world.child("a")});
+  world.ask(supervisor, StartChild{world.child("a")});
   world.scheduler().run(1000);
-  caf::anon_send(supervisor, stop{});
+  caf::anon_send(supervisor, StopSupervisor{});
   world.scheduler().run(1000);
   EXPECT_FALSE(world.is_alive(supervisor));
 }
@@ -147,29 +147,29 @@ TEST_F(SupervisorOverlap, starts_that_fail_for_ever_let_other_messages_through) 
 
 TEST_F(SupervisorOverlap, a_name_is_taken_until_its_child_is_gone) {
   auto supervisor = world.supervisor_of_three({.name = "crew"});
-  EXPECT_EQ(world.asked(supervisor, start_child{world.child("b")}).error,
+  EXPECT_EQ(world.asked(supervisor, StartChild{world.child("b")}).error,
             "crew has a child \"b\" already");
   world.chronicle->stubborn = {"b"};
-  auto stopped = world.ask(supervisor, stop_child{"b"});
+  auto stopped = world.ask(supervisor, StopChild{"b"});
   world.run();
-  EXPECT_FALSE(world.asked(supervisor, start_child{world.child("b")}).ok());
+  EXPECT_FALSE(world.asked(supervisor, StartChild{world.child("b")}).ok());
   world.advance(1s);
   EXPECT_TRUE(stopped->ok());
-  EXPECT_TRUE(world.asked(supervisor, start_child{world.child("b")}).ok());
-  EXPECT_EQ(world.asked(supervisor, stop_child{"x"}).error, "crew has no child \"x\"");
+  EXPECT_TRUE(world.asked(supervisor, StartChild{world.child("b")}).ok());
+  EXPECT_EQ(world.asked(supervisor, StopChild{"x"}).error, "crew has no child \"x\"");
 }
 
-// -- stop_child at a bad moment --
+// -- StopChild at a bad moment --
 
 TEST_F(SupervisorOverlap, a_stopped_child_is_not_restarted_and_does_not_count) {
   for (auto strategy :
        {Strategy::one_for_one, Strategy::one_for_all, Strategy::rest_for_one}) {
     auto supervisor = world.supervisor_of_three({.strategy = strategy, .intensity = 0});
-    EXPECT_TRUE(world.asked(supervisor, stop_child{"b"}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopChild{"b"}).ok());
     EXPECT_EQ(world.events(), "-b ~b");
     world.advance(20s);
     EXPECT_EQ(world.living(), "ac");
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
     world.events();
   }
 }
@@ -177,8 +177,8 @@ TEST_F(SupervisorOverlap, a_stopped_child_is_not_restarted_and_does_not_count) {
 TEST_F(SupervisorOverlap, a_child_that_fails_while_it_is_stopped_is_stopped) {
   auto supervisor = world.supervisor_of_three({.intensity = 0});
   world.chronicle->stubborn = {"b"};
-  auto first = world.ask(supervisor, stop_child{"b"});
-  auto second = world.ask(supervisor, stop_child{"b"});
+  auto first = world.ask(supervisor, StopChild{"b"});
+  auto second = world.ask(supervisor, StopChild{"b"});
   world.run();
   EXPECT_EQ(first->count, 0);
   world.end("b");
@@ -193,10 +193,10 @@ TEST_F(SupervisorOverlap, a_child_can_be_stopped_during_its_back_off) {
   world.end("b");
   world.end("b");
   EXPECT_EQ(world.living(), "ac");
-  EXPECT_TRUE(world.asked(supervisor, stop_child{"b"}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StopChild{"b"}).ok());
   world.advance(1s);
   EXPECT_EQ(world.living(), "ac");
-  EXPECT_TRUE(world.asked(supervisor, start_child{world.child("b")}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StartChild{world.child("b")}).ok());
   EXPECT_EQ(world.living(), "abc");
 }
 
@@ -208,9 +208,9 @@ TEST_F(SupervisorOverlap,
     world.end("a");
     world.end("a");
     EXPECT_EQ(world.living(), "");
-    EXPECT_TRUE(world.asked(supervisor, stop_child{"a"}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopChild{"a"}).ok());
     EXPECT_EQ(world.living(), "bc");
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   }
 }
 
@@ -219,8 +219,8 @@ TEST_F(SupervisorOverlap, a_child_can_be_stopped_while_a_group_restart_stops_it)
   auto supervisor = world.supervisor_of_three(steady);
   world.chronicle->stubborn = {"b", "c"};
   world.end("a");
-  auto stop_c = world.ask(supervisor, stop_child{"c"}); // Being stopped.
-  auto stop_b = world.ask(supervisor, stop_child{"b"}); // Next.
+  auto stop_c = world.ask(supervisor, StopChild{"c"}); // Being stopped.
+  auto stop_b = world.ask(supervisor, StopChild{"b"}); // Next.
   world.run();
   EXPECT_EQ(world.events(), "~a -c -b");
   world.end("b");
@@ -315,7 +315,7 @@ TEST_F(SupervisorOverlap, news_of_a_stranger_are_ignored_while_a_child_is_down) 
   EXPECT_EQ(world.events(), "");
 }
 
-// -- start_child and stop at a bad moment --
+// -- StartChild and StopSupervisor at a bad moment --
 
 TEST_F(SupervisorOverlap, a_new_child_joins_a_group_that_is_being_restarted) {
   for (auto strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {
@@ -323,7 +323,7 @@ TEST_F(SupervisorOverlap, a_new_child_joins_a_group_that_is_being_restarted) {
     auto supervisor = world.supervisor_of_three(steady);
     world.chronicle->stubborn = {"c"};
     world.end("a");
-    auto answer = world.asked(supervisor, start_child{world.child("d")});
+    auto answer = world.asked(supervisor, StartChild{world.child("d")});
     ASSERT_TRUE(answer.ok());
     EXPECT_FALSE(answer.info->alive);
     world.events();
@@ -331,11 +331,11 @@ TEST_F(SupervisorOverlap, a_new_child_joins_a_group_that_is_being_restarted) {
     EXPECT_EQ(world.events(), "~c -b ~b +a +b +c +d");
     world.chronicle->stubborn = {};
     world.end("a"); // Now it has to wait.
-    EXPECT_TRUE(world.asked(supervisor, start_child{world.child("e")}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StartChild{world.child("e")}).ok());
     EXPECT_EQ(world.living(), "");
     world.advance(10ms);
     EXPECT_EQ(world.living(), "abcde");
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
     world.events();
   }
 }
@@ -344,20 +344,20 @@ TEST_F(SupervisorOverlap, a_new_child_does_not_wait_for_the_back_off_of_another)
   auto supervisor = world.supervisor_of_three(steady);
   world.end("a");
   world.end("a");
-  EXPECT_TRUE(world.asked(supervisor, start_child{world.child("d")}).info.value().alive);
+  EXPECT_TRUE(world.asked(supervisor, StartChild{world.child("d")}).info.value().alive);
   EXPECT_EQ(world.living(), "bcd");
 }
 
 TEST_F(SupervisorOverlap, a_supervisor_that_stops_takes_no_child) {
   auto supervisor = world.supervisor_of_three({.name = "crew"});
   world.chronicle->stubborn = {"c"};
-  auto first = world.ask(supervisor, stop{});
-  auto second = world.ask(supervisor, stop{});
+  auto first = world.ask(supervisor, StopSupervisor{});
+  auto second = world.ask(supervisor, StopSupervisor{});
   world.run();
-  EXPECT_EQ(world.asked(supervisor, start_child{world.child("d")}).error,
+  EXPECT_EQ(world.asked(supervisor, StartChild{world.child("d")}).error,
             "crew is stopping");
-  auto stop_a = world.ask(supervisor, stop_child{"a"});
-  auto stop_c = world.ask(supervisor, stop_child{"c"});
+  auto stop_a = world.ask(supervisor, StopChild{"a"});
+  auto stop_c = world.ask(supervisor, StopChild{"c"});
   world.run();
   EXPECT_TRUE(stop_a->ok());
   EXPECT_EQ(stop_c->count, 0);
@@ -373,7 +373,7 @@ TEST_F(SupervisorOverlap, stop_while_a_group_is_restarted_starts_nothing) {
     auto supervisor = world.supervisor_of_three({.strategy = strategy});
     world.chronicle->stubborn = {"c"};
     world.end("b");
-    auto answer = world.ask(supervisor, stop{});
+    auto answer = world.ask(supervisor, StopSupervisor{});
     world.run();
     world.events();
     world.advance(1s);
@@ -387,7 +387,7 @@ TEST_F(SupervisorOverlap, stop_during_a_back_off_starts_nothing) {
   world.end("b");
   world.end("b");
   world.events();
-  EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   world.advance(1s);
   EXPECT_EQ(world.events(), "-c ~c -a ~a");
 }
@@ -395,7 +395,7 @@ TEST_F(SupervisorOverlap, stop_during_a_back_off_starts_nothing) {
 TEST_F(SupervisorOverlap, a_child_that_dies_while_all_are_stopped_changes_nothing) {
   auto supervisor = world.supervisor_of_three({.intensity = 0});
   world.chronicle->stubborn = {"c"};
-  auto answer = world.ask(supervisor, stop{});
+  auto answer = world.ask(supervisor, StopSupervisor{});
   world.run();
   world.end("a");
   world.end("c");
@@ -407,10 +407,10 @@ TEST_F(SupervisorOverlap, a_child_that_dies_while_all_are_stopped_changes_nothin
 TEST_F(SupervisorOverlap, giving_up_answers_what_is_open) {
   auto supervisor = world.supervisor_of_three({.intensity = 0});
   world.chronicle->stubborn = {"b", "c"};
-  auto stop_c = world.ask(supervisor, stop_child{"c"});
+  auto stop_c = world.ask(supervisor, StopChild{"c"});
   world.run();
   world.end("a");
-  auto stopped = world.ask(supervisor, stop{});
+  auto stopped = world.ask(supervisor, StopSupervisor{});
   world.run();
   world.advance(1s);
   world.advance(1s);
@@ -423,8 +423,8 @@ TEST_F(SupervisorOverlap, giving_up_answers_what_is_open) {
 TEST_F(SupervisorOverlap, a_kill_answers_what_is_open) {
   auto supervisor = world.supervisor_of_three({.name = "crew"});
   world.chronicle->stubborn = {"b", "c"};
-  auto stop_b = world.ask(supervisor, stop_child{"b"});
-  auto stop_all = world.ask(supervisor, stop{});
+  auto stop_b = world.ask(supervisor, StopChild{"b"});
+  auto stop_all = world.ask(supervisor, StopSupervisor{});
   world.run();
   caf::anon_send_exit(supervisor, caf::exit_reason::kill);
   world.run();

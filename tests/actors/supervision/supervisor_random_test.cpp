@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: whatever happens to a tree of supervisors in whatever order, no child ever
-// has two live incarnations, nobody outlives its supervisor, and every request is
-// answered once.
+// has two live incarnations or outlives its supervisor, and every request is answered
+// once.
 
 #include <random>
 
@@ -23,7 +23,7 @@ public:
     root_ = world_.supervisor(config("root", 2));
     for (int step = 0; step < 40; ++step) {
       act();
-      // Often only part of the messages get through before the next thing happens.
+      // Often only some messages are delivered before the next event.
       if (below(3) == 0)
         world_.run();
       else
@@ -33,7 +33,7 @@ public:
     }
     finish();
   }
-  /// How many living children it has killed.
+  /// Returns how many live children it has killed.
   std::size_t kills() const { return kills_; }
 
 private:
@@ -108,28 +108,28 @@ private:
       // tree.
       if (auto name = "n" + std::to_string(below(4));
           root_names_.insert(name).second || below(2))
-        answers_.push_back(world_.ask(root_, start_child{spec(name, 0)}));
+        answers_.push_back(world_.ask(root_, StartChild{spec(name, 0)}));
       break;
     case 7:
-      ask(stop_child{any});
+      ask(StopChild{any});
       break;
     case 8:
       world_.chronicle->failing_starts[any] = below(3);
       break;
     case 9:
-      ask(forgive{});
+      ask(ForgiveFailures{});
       break;
     case 10:
-      ask(children{});
+      ask(ListChildren{});
       break;
     case 11:
       if (below(6) == 0)
-        ask(stop{});
+        ask(StopSupervisor{});
       else if (below(6) == 0)
         caf::anon_send_exit(any_supervisor(), caf::exit_reason::user_shutdown);
       else if (below(6) == 0)
         caf::anon_send_exit(any_supervisor(), caf::exit_reason::kill);
-      else if (has && world_.chronicle->alive[any] == 0) // Said twice, or late.
+      else if (has && world_.chronicle->alive[any] == 0) // A second or late message.
         caf::anon_send(root_, caf::down_msg{actor->second.address(), {}});
       break;
     default:
@@ -137,7 +137,7 @@ private:
     }
   }
 
-  /// Whatever the scheduler has still to do, a root that ended normally has nobody left.
+  /// Whatever the scheduler has still to run, a root that ended normally has no child.
   void check_the_dead() {
     auto end = world_.end_of(root_);
     if (end && *end != caf::exit_reason::kill) {
@@ -147,8 +147,9 @@ private:
 
   void finish() {
     world_.chronicle->failing_starts.clear();
-    answers_.push_back(world_.ask(root_, stop{}));
-    // Stops may take a limit each, waits until some are forgotten; no more than this.
+    answers_.push_back(world_.ask(root_, StopSupervisor{}));
+    // Each stop may take a whole stop limit, and waits may take a while; no more than
+    // this.
     for (int i = 0; i < 200; ++i)
       world_.advance(milliseconds(100));
     EXPECT_TRUE(world_.end_of(root_));
@@ -163,11 +164,11 @@ private:
   caf::actor root_;
   std::vector<std::string> children_, supervisors_;
   std::set<std::string> root_names_;
-  std::vector<std::shared_ptr<Answer>> answers_;
+  std::vector<std::shared_ptr<Response>> answers_;
   std::size_t kills_ = 0;
 };
 
-TEST(SupervisorHistory, keeps_its_promises_in_every_random_history) {
+TEST(SupervisorHistory, a_supervision_tree_keeps_its_promises_in_every_random_history) {
   unsigned first = 1, last = 4000;
   if (auto* seed = std::getenv("FIBER_TEST_SEED")) // Replays one.
     first = last = static_cast<unsigned>(std::stoul(seed));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what OTP's supervisor would stop and start, ours does, in the same order;
-// and who fails too often is given up, with the causes told.
+// The promise: the supervisor stops and starts the same children as OTP's, in the same
+// order, and gives up on children that fail too often, with the causes in the error.
 
 #include <gtest/gtest.h>
 
@@ -19,17 +19,17 @@ protected:
 
 // -- strategies --
 
-TEST_F(Supervisor, starts_its_children_in_order_and_stops_them_in_reverse) {
+TEST_F(Supervisor, children_start_in_order_and_stop_in_reverse) {
   auto supervisor = world.supervisor({.children = {world.child("a"), world.child("b")}});
-  EXPECT_TRUE(world.asked(supervisor, start_child{world.child("c")}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StartChild{world.child("c")}).ok());
   EXPECT_EQ(world.events(), "+a +b +c");
-  EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   EXPECT_EQ(world.events(), "-c ~c -b ~b -a ~a");
   ASSERT_TRUE(world.end_of(supervisor));
   EXPECT_FALSE(*world.end_of(supervisor)); // A normal end.
 }
 
-TEST_F(Supervisor, restarts_the_children_that_otp_would) {
+TEST_F(Supervisor, the_same_children_are_restarted_as_in_otp) {
   struct Case {
     Strategy strategy;
     std::string dies, events;
@@ -49,15 +49,15 @@ TEST_F(Supervisor, restarts_the_children_that_otp_would) {
     auto supervisor = world.supervisor_of_three({.strategy = strategy});
     world.end(dies);
     EXPECT_EQ(world.events(), events);
-    // And once more, beginning with what was restarted.
+    // The same again, with the restarted children.
     world.advance(60s);
     world.end(dies);
     EXPECT_EQ(world.events(), events);
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   }
 }
 
-TEST_F(Supervisor, drops_temporary_children_that_it_stops_for_a_restart) {
+TEST_F(Supervisor, temporary_children_that_are_stopped_for_a_restart_are_dropped) {
   auto supervisor =
     world.supervisor({.strategy = Strategy::one_for_all,
                       .children = {world.child("a"), world.child("b", Restart::temporary),
@@ -65,10 +65,10 @@ TEST_F(Supervisor, drops_temporary_children_that_it_stops_for_a_restart) {
   world.events();
   world.end("a");
   EXPECT_EQ(world.events(), "~a -c ~c -b ~b +a +c");
-  EXPECT_EQ(world.asked(supervisor, children{}).list.size(), 2u);
+  EXPECT_EQ(world.asked(supervisor, ListChildren{}).list.size(), 2u);
 }
 
-TEST_F(Supervisor, does_not_disturb_others_for_a_child_that_stays_down) {
+TEST_F(Supervisor, a_child_that_stays_down_does_not_disturb_its_siblings) {
   for (auto strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {
     auto supervisor = world.supervisor(
       {.strategy = strategy,
@@ -79,12 +79,12 @@ TEST_F(Supervisor, does_not_disturb_others_for_a_child_that_stays_down) {
     world.end("b", ExitKind::planned);
     EXPECT_EQ(world.events(), "~a ~b");
     EXPECT_TRUE(
-      world.asked(supervisor, start_child{world.child("a")}).ok()); // The name is free.
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+      world.asked(supervisor, StartChild{world.child("a")}).ok()); // The name is free.
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   }
 }
 
-TEST_F(Supervisor, judges_an_end_by_restart_type_and_kind) {
+TEST_F(Supervisor, restart_type_and_exit_kind_decide_about_a_restart) {
   struct Case {
     Restart restart;
     ExitKind kind;
@@ -117,14 +117,14 @@ TEST_F(Supervisor, judges_an_end_by_restart_type_and_kind) {
       EXPECT_EQ(world.living(), again && !gives_up ? "a" : "");
       EXPECT_EQ(world.is_alive(supervisor), !gives_up);
       if (!gives_up) {
-        EXPECT_EQ(world.asked(supervisor, children{}).list.size(), again ? 1u : 0u);
-        EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+        EXPECT_EQ(world.asked(supervisor, ListChildren{}).list.size(), again ? 1u : 0u);
+        EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
       }
     }
   }
 }
 
-TEST_F(Supervisor, replaces_blameless_ends_at_once_and_without_limit) {
+TEST_F(Supervisor, blameless_ends_are_replaced_at_once_and_without_limit) {
   auto supervisor = world.supervisor({.intensity = 0, .children = {world.child("a")}});
   world.events();
   for (int i = 0; i < 20; ++i)
@@ -133,7 +133,7 @@ TEST_F(Supervisor, replaces_blameless_ends_at_once_and_without_limit) {
   EXPECT_TRUE(world.is_alive(supervisor));
 }
 
-TEST_F(Supervisor, counts_blameless_ends_too_when_told_to_be_like_otp) {
+TEST_F(Supervisor, blameless_ends_count_if_configured_as_in_otp) {
   auto supervisor = world.supervisor(
     {.intensity = 1, .count_blameless = true, .children = {world.child("a")}});
   world.end("a", ExitKind::planned);
@@ -142,11 +142,11 @@ TEST_F(Supervisor, counts_blameless_ends_too_when_told_to_be_like_otp) {
   EXPECT_FALSE(world.is_alive(supervisor));
 }
 
-TEST_F(Supervisor, treats_a_kill_as_a_loss) {
+TEST_F(Supervisor, a_kill_is_a_loss) {
   auto supervisor = world.supervisor({.intensity = 1, .children = {world.child("a")}});
   caf::anon_send_exit(world.chronicle->newest["a"], caf::exit_reason::kill);
   world.run();
-  auto info = world.asked(supervisor, children{}).list.at(0);
+  auto info = world.asked(supervisor, ListChildren{}).list.at(0);
   EXPECT_TRUE(info.alive);
   EXPECT_EQ(info.restarts, 1);
   EXPECT_EQ(info.last_error, "was killed");
@@ -154,7 +154,7 @@ TEST_F(Supervisor, treats_a_kill_as_a_loss) {
 
 // -- intensity and escalation --
 
-TEST_F(Supervisor, gives_up_beyond_the_intensity_and_tells_the_causes) {
+TEST_F(Supervisor, a_supervisor_gives_up_beyond_the_intensity_and_tells_the_causes) {
   auto supervisor = world.supervisor_of_three({.name = "crew", .intensity = 2});
   world.end("a", ExitKind::lost, "first");
   world.end("b", ExitKind::lost, "second");
@@ -168,7 +168,7 @@ TEST_F(Supervisor, gives_up_beyond_the_intensity_and_tells_the_causes) {
             "[b: second] [b: third]");
 }
 
-TEST_F(Supervisor, tells_the_last_five_distinct_causes) {
+TEST_F(Supervisor, the_last_five_distinct_causes_are_told) {
   auto supervisor = world.supervisor({.name = "crew",
                                       .intensity = 7,
                                       .period = {},
@@ -181,7 +181,7 @@ TEST_F(Supervisor, tells_the_last_five_distinct_causes) {
     "child \"a\" of crew failed; 8 failures, last: [a: 2] [a: 3] [a: 5] [a: 4] [a: 6]");
 }
 
-TEST_F(Supervisor, forgets_failures_older_than_the_period) {
+TEST_F(Supervisor, failures_older_than_the_period_do_not_count) {
   auto supervisor = world.supervisor_of_three({.intensity = 1, .period = 5000ms});
   for (int i = 0; i < 5; ++i) {
     world.end("a");
@@ -193,23 +193,23 @@ TEST_F(Supervisor, forgets_failures_older_than_the_period) {
   EXPECT_FALSE(world.is_alive(supervisor));
 }
 
-TEST_F(Supervisor, counts_until_forgiven_if_there_is_no_period) {
+TEST_F(Supervisor, without_a_period_restarts_count_until_forgiven) {
   auto supervisor = world.supervisor_of_three({.intensity = 1, .period = {}});
   world.end("a");
   world.advance(1h);
-  caf::anon_send(supervisor, forgive{});
+  caf::anon_send(supervisor, ForgiveFailures{});
   world.run();
   world.end("b");
   EXPECT_EQ(world.living(), "abc");
   world.advance(1h);
   world.end("c");
   EXPECT_EQ(
-    exit_text(world.end_of(supervisor).value()), // What was forgiven is not told.
+    exit_text(world.end_of(supervisor).value()), // Forgiven failures are not told.
     "child \"c\" of supervisor failed; 2 failures, last: [b: broken] [c: broken]");
   EXPECT_EQ(world.living(), "");
 }
 
-TEST_F(Supervisor, passes_failure_up_the_tree_with_all_causes) {
+TEST_F(Supervisor, failure_goes_up_the_tree_with_all_causes) {
   SupervisorConfig inner{.name = "inner", .intensity = 1, .children = {world.child("x")}};
   auto root = world.supervisor(
     {.name = "root",
@@ -234,17 +234,17 @@ TEST_F(Supervisor, passes_failure_up_the_tree_with_all_causes) {
             "[x: no memory]]");
 }
 
-TEST_F(Supervisor, stops_the_tree_below_before_it_ends_itself) {
+TEST_F(Supervisor, a_supervisor_stops_the_tree_below_before_it_ends) {
   SupervisorConfig inner{.name = "inner",
                          .children = {world.child("x"), world.child("y")}};
   auto root = world.supervisor(
     {.name = "root", .children = {world.child("a"), world.subtree(inner)}});
   world.events();
-  EXPECT_TRUE(world.asked(root, stop{}).ok());
+  EXPECT_TRUE(world.asked(root, StopSupervisor{}).ok());
   EXPECT_EQ(world.events(), "-y ~y -x ~x -a ~a");
 }
 
-TEST_F(Supervisor, ends_with_the_reason_of_the_exit_message_that_asked_for_it) {
+TEST_F(Supervisor, a_supervisor_ends_with_the_reason_of_the_exit_message) {
   auto supervisor = world.supervisor_of_three({});
   caf::anon_send(supervisor, caf::exit_msg{{}, make_exit(ExitKind::lease, "silence")});
   world.run();
@@ -252,14 +252,14 @@ TEST_F(Supervisor, ends_with_the_reason_of_the_exit_message_that_asked_for_it) {
   EXPECT_EQ(exit_kind(world.end_of(supervisor).value()), ExitKind::lease);
 }
 
-TEST_F(Supervisor, lives_on_when_a_linked_actor_ends_normally) {
+TEST_F(Supervisor, a_supervisor_lives_on_when_a_linked_actor_ends_normally) {
   auto supervisor = world.supervisor_of_three({});
   caf::anon_send(supervisor, caf::exit_msg{{}, {}});
   world.run();
   EXPECT_TRUE(world.is_alive(supervisor));
 }
 
-TEST_F(Supervisor, takes_its_children_along_when_killed) {
+TEST_F(Supervisor, the_children_of_a_killed_supervisor_die) {
   SupervisorConfig inner{.name = "inner", .children = {world.child("x")}};
   auto root = world.supervisor(
     {.name = "root", .children = {world.child("a"), world.subtree(inner)}});
@@ -268,7 +268,7 @@ TEST_F(Supervisor, takes_its_children_along_when_killed) {
   EXPECT_EQ(world.living(), "");
 }
 
-TEST_F(Supervisor, takes_its_children_along_when_nobody_holds_it) {
+TEST_F(Supervisor, the_children_of_an_unreferenced_supervisor_die) {
   {
     auto supervisor = spawn_supervisor(world.system(), {.children = {world.child("a")}});
     world.run();
@@ -280,7 +280,8 @@ TEST_F(Supervisor, takes_its_children_along_when_nobody_holds_it) {
 
 // -- back-off --
 
-/// Milliseconds from each of `failures` quick failures of a child until it starts again.
+/// Returns the milliseconds from each of `failures` quick failures of a child until its
+/// restart.
 std::vector<int> waits(SupervisedWorld& world, const std::string& name, int failures) {
   std::vector<int> result;
   for (int i = 0; i < failures; ++i) {
@@ -294,7 +295,7 @@ std::vector<int> waits(SupervisedWorld& world, const std::string& name, int fail
   return result;
 }
 
-TEST_F(Supervisor, waits_longer_each_time_a_child_fails_in_a_row) {
+TEST_F(Supervisor, each_failure_in_a_row_makes_the_restart_wait_longer) {
   auto supervisor = world.supervisor_of_three(
     {.intensity = 99,
      .backoff = {.first = 10ms, .most = 50ms, .factor = 2, .jitter = 0}});
@@ -302,7 +303,7 @@ TEST_F(Supervisor, waits_longer_each_time_a_child_fails_in_a_row) {
   EXPECT_EQ(waits(world, "b", 2), (std::vector{0, 10})); // Each child for itself.
 }
 
-TEST_F(Supervisor, waits_as_its_seed_says) {
+TEST_F(Supervisor, the_waits_depend_on_the_seed) {
   std::vector<std::vector<int>> runs;
   for (std::uint64_t seed : {1u, 1u, 2u}) {
     auto supervisor = world.supervisor({.intensity = 99,
@@ -310,7 +311,7 @@ TEST_F(Supervisor, waits_as_its_seed_says) {
                                         .seed = seed,
                                         .children = {world.child("a")}});
     runs.push_back(waits(world, "a", 5));
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   }
   EXPECT_EQ(runs[0], runs[1]);
   EXPECT_NE(runs[0], runs[2]);
@@ -321,7 +322,7 @@ TEST_F(Supervisor, waits_as_its_seed_says) {
   }
 }
 
-TEST_F(Supervisor, starts_the_back_off_anew_after_a_long_life) {
+TEST_F(Supervisor, the_back_off_starts_anew_after_a_long_life) {
   auto supervisor = world.supervisor_of_three(
     {.intensity = 99, .backoff = {.first = 10ms, .jitter = 0}, .reset_after = 3000ms});
   EXPECT_EQ(waits(world, "a", 3), (std::vector{0, 10, 20}));
@@ -331,18 +332,18 @@ TEST_F(Supervisor, starts_the_back_off_anew_after_a_long_life) {
   EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
 }
 
-TEST_F(Supervisor, starts_the_back_off_anew_when_forgiven_or_after_a_blameless_end) {
+TEST_F(Supervisor, the_back_off_starts_anew_when_forgiven_or_after_a_blameless_end) {
   auto supervisor =
     world.supervisor_of_three({.intensity = 99, .backoff = {.first = 10ms, .jitter = 0}});
   EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
-  caf::anon_send(supervisor, forgive{});
+  caf::anon_send(supervisor, ForgiveFailures{});
   world.run();
   EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
   world.end("a", ExitKind::charged);
   EXPECT_EQ(waits(world, "a", 2), (std::vector{0, 10}));
 }
 
-TEST_F(Supervisor, restarts_the_group_when_the_wait_of_the_failed_child_is_over) {
+TEST_F(Supervisor, the_group_restarts_when_the_wait_of_the_failed_child_is_over) {
   for (auto strategy : {Strategy::one_for_all, Strategy::rest_for_one}) {
     auto supervisor = world.supervisor_of_three(
       {.strategy = strategy, .intensity = 99, .backoff = {.first = 10ms, .jitter = 0}});
@@ -355,16 +356,16 @@ TEST_F(Supervisor, restarts_the_group_when_the_wait_of_the_failed_child_is_over)
     EXPECT_EQ(world.living(), strategy == Strategy::one_for_all ? "" : "a");
     world.advance(1ms);
     EXPECT_EQ(world.living(), "abc");
-    EXPECT_TRUE(world.asked(supervisor, stop{}).ok());
+    EXPECT_TRUE(world.asked(supervisor, StopSupervisor{}).ok());
   }
 }
 
 // -- stop limits --
 
-TEST_F(Supervisor, kills_a_child_that_does_not_stop_in_its_time) {
+TEST_F(Supervisor, a_child_that_does_not_stop_within_its_limit_is_killed) {
   auto supervisor = world.supervisor_of_three({});
   world.chronicle->stubborn = {"b"};
-  auto answer = world.ask(supervisor, stop{});
+  auto answer = world.ask(supervisor, StopSupervisor{});
   world.run();
   EXPECT_EQ(world.events(), "-c ~c -b"); // "a" is not asked before "b" is down.
   world.advance(999ms);
@@ -374,19 +375,19 @@ TEST_F(Supervisor, kills_a_child_that_does_not_stop_in_its_time) {
   EXPECT_TRUE(answer->ok());
 }
 
-TEST_F(Supervisor, kills_at_once_if_the_limit_is_zero) {
+TEST_F(Supervisor, a_child_with_a_stop_limit_of_zero_is_killed_at_once) {
   auto supervisor =
     world.supervisor({.children = {world.child("a", Restart::permanent, 0ms)}});
   world.events();
-  EXPECT_TRUE(world.asked(supervisor, stop_child{"a"}).ok());
+  EXPECT_TRUE(world.asked(supervisor, StopChild{"a"}).ok());
   EXPECT_EQ(world.events(), "~a");
 }
 
-TEST_F(Supervisor, waits_for_ever_for_a_child_without_limit) {
+TEST_F(Supervisor, a_child_without_stop_limit_is_waited_for_for_ever) {
   auto supervisor = world.supervisor(
     {.children = {world.child("a", Restart::permanent, ChildSpec::no_limit)}});
   world.chronicle->stubborn = {"a"};
-  auto answer = world.ask(supervisor, stop{});
+  auto answer = world.ask(supervisor, StopSupervisor{});
   world.run();
   EXPECT_FALSE(world.scheduler().has_pending_timeout());
   EXPECT_EQ(answer->count, 0);
@@ -394,7 +395,7 @@ TEST_F(Supervisor, waits_for_ever_for_a_child_without_limit) {
   EXPECT_TRUE(answer->ok());
 }
 
-TEST_F(Supervisor, does_not_kill_the_next_incarnation_for_an_old_limit) {
+TEST_F(Supervisor, an_old_stop_limit_does_not_kill_the_next_incarnation) {
   auto supervisor = world.supervisor_of_three({.strategy = Strategy::one_for_all});
   world.end("a"); // "b" and "c" are asked to end, and do.
   world.events();
@@ -402,10 +403,10 @@ TEST_F(Supervisor, does_not_kill_the_next_incarnation_for_an_old_limit) {
   EXPECT_EQ(world.events(), "");
 }
 
-TEST_F(Supervisor, stops_independent_children_all_at_once_if_told_so) {
+TEST_F(Supervisor, independent_children_stop_all_at_once_if_configured) {
   auto supervisor = world.supervisor_of_three({.stop_together = true});
   world.chronicle->stubborn = {"a", "b", "c"};
-  auto answer = world.ask(supervisor, stop{});
+  auto answer = world.ask(supervisor, StopSupervisor{});
   world.run();
   EXPECT_EQ(world.events(), "-c -b -a");
   world.advance(1s);
