@@ -8,8 +8,8 @@
 namespace fiber::actors {
 namespace {
 
-// A line: the request, whether the driver wants to be told, whether the job was given up,
-// and the count.
+// A line is one word, from the high bits to the low: the request, whether the job was
+// declared dead, whether the driver wants a message at the next take(), and the count.
 constexpr std::uint64_t count_mask = 0xffff, tell_bit = 1 << 16, over_bit = 1 << 17;
 constexpr int request_shift = 18;
 
@@ -62,7 +62,8 @@ bool JobLedger::take(std::size_t index, std::uint32_t count) {
   while ((was & over_bit) == 0)
     if (at.compare_exchange_weak(was, (was & ~(count_mask | tell_bit)) | count))
       return (was & tell_bit) != 0;
-  for (;;) // What it would return is another one's: this process is about to be ended.
+  // The driver has given the items to another process and is about to end this one.
+  for (;;)
     std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
@@ -136,7 +137,7 @@ JobLedger::Last JobLedger::end() {
   }
   std::lock_guard lock(mutex_);
   auto end = end_of_puts().load(std::memory_order_acquire);
-  // Who writes here may be out of its mind.
+  // A job that went wrong may have written anything here: check the lengths.
   while (end - received_ >= sizeof(PutHead) && end - received_ <= ring_bytes) {
     PutHead head;
     read(received_, std::as_writable_bytes(std::span(&head, 1)));
