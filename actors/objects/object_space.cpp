@@ -16,7 +16,8 @@ ObjectHandle::~ObjectHandle() {
     space->dropped(id_);
 }
 
-/// Lends the calling thread to an actor, as long as the system of actors is there.
+/// Passes requests on to an actor, which runs on the calling thread. Does nothing once
+/// the space is closed, as the actor system may be gone then.
 class ObjectSpace::ActorHome final : public ObjectHome {
 public:
   ActorHome(ObjectSpace& space, caf::actor actor)
@@ -31,7 +32,7 @@ public:
   }
   void freed(std::uint64_t number) override {
     auto gate = enter();
-    if (!space_.closed_) // Not lent, as handles are dropped anywhere.
+    if (!space_.closed_) // Does not borrow the thread: any code may drop a handle.
       caf::anon_send(actor_, ObjectFreed{number});
   }
   void gone(std::uint64_t process) override {
@@ -43,7 +44,7 @@ public:
 
 private:
   std::shared_lock<std::shared_mutex> enter() {
-    // A thread that is lent to actors already belongs to somebody who outlives them.
+    // A thread that already runs actors belongs to a caller that outlives the system.
     std::shared_lock gate(space_.gate_, std::defer_lock);
     if (!space_.on_lent_thread())
       gate.lock();
@@ -98,7 +99,7 @@ std::shared_ptr<ObjectHandle> ObjectSpace::handle_locked(const detail::HeldId& i
   auto handle = known.lock();
   if (!handle) {
     known = handle = make();
-    // Under the lock: whoever finds the handle may rely on it.
+    // Sent under the lock: whoever finds the handle may rely on the object being held.
     tell_holding_locked(Op::object_retain, id);
   }
   return handle;
@@ -121,7 +122,7 @@ void ObjectSpace::dropped(const detail::HeldId& id) {
   auto known = others_.find(id);
   if (known != others_.end() && known->second.expired())
     others_.erase(known);
-  // An object must not end before what was said to it last has arrived.
+  // The object must not end before the last message to it has arrived.
   if (!peers_.release_later(id))
     tell_holding_locked(Op::object_release, id);
 }
@@ -162,7 +163,7 @@ std::uint64_t ObjectSpace::park_for(std::uint64_t neighbour, detail::KeptObjects
 }
 
 void ObjectSpace::received(std::uint64_t from, std::uint64_t parcel) {
-  Parcel last; // Their ends take the lock again.
+  Parcel last; // Destroyed after the unlock: the handles' destructors lock again.
   std::lock_guard lock(mutex_);
   if (auto known = parcels_.find(parcel);
       known != parcels_.end() && known->second.to == from) {
@@ -258,7 +259,7 @@ void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload
 }
 
 void ObjectSpace::released(std::uint64_t from, const detail::HeldId& id) {
-  std::shared_ptr<const detail::Held> last; // Its end takes the lock again.
+  std::shared_ptr<const detail::Held> last; // Destroyed after the unlock.
   std::lock_guard lock(mutex_);
   auto known = held_for_.find(from);
   if (known == held_for_.end())
@@ -300,7 +301,7 @@ void ObjectSpace::heard_peer(std::uint64_t process, std::uint64_t link,
     try {
       arrived(std::move(message));
     } catch (const Error& error) {
-      log().warn("job {} sent what can't be read: {}", process, error.what());
+      log().warn("job {} sent a malformed message: {}", process, error.what());
     }
 }
 
@@ -333,7 +334,7 @@ void ObjectSpace::arrived(ObjectMessage message) {
   }
   auto what = static_cast<AskKind>(message.what);
   if (what >= AskKind::recall) {
-    std::shared_ptr<ObjectHandle> handle; // Its end takes the lock again.
+    std::shared_ptr<ObjectHandle> handle; // Destroyed after the unlock.
     std::unique_lock lock(mutex_);
     if (auto known = others_.find({message.from, message.object}); known != others_.end())
       handle = known->second.lock();
@@ -348,7 +349,8 @@ void ObjectSpace::arrived(ObjectMessage message) {
 
 void ObjectSpace::disconnect(std::uint64_t process) {
   use_last_of(process);
-  std::map<detail::HeldId, HeldThere> held; // Their ends take the lock again.
+  // All destroyed after the unlock: the handles' destructors lock again.
+  std::map<detail::HeldId, HeldThere> held;
   std::set<std::shared_ptr<ObjectHome>> users;
   std::vector<std::shared_ptr<wire::Link>> others;
   std::shared_ptr<wire::Link> last;
