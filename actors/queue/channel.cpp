@@ -18,7 +18,7 @@ bool Channel::has_room(const Item& item) const {
   return items == 0 || (items < limits_.items && bytes_ + item.cost() <= limits_.bytes);
 }
 
-/// In its place: one that comes back is before all that were never handed out.
+/// Stores an item at its place: one that comes back goes before later ones.
 void Channel::store(Stored stored) {
   bytes_ += stored.item.cost();
   if (items_.empty() || items_.back().place < stored.place) {
@@ -31,7 +31,7 @@ void Channel::store(Stored stored) {
   items_.insert(at, std::move(stored));
 }
 
-// -- what is handed out --
+// -- handing out --
 
 void Channel::hand_out(const WaitingGet& get, Replies& replies) {
   Handed handed;
@@ -48,11 +48,12 @@ void Channel::hand_out(const WaitingGet& get, Replies& replies) {
            (bytes += item.bytes.size()) <= most_bytes_ahead;
   };
   handed.alone = gets_.empty() && in_a_row_ > limits_.alone;
-  // Others who wait are left their shares.
+  // A sole consumer gets its limit; with several, the others that wait keep their shares.
   auto most = handed.alone
                 ? get.ahead.most
                 : std::min(get.ahead.quick, items_.size() / (gets_.size() + 1));
-  // Half of the room at most: it is used until the consumer tells of all of them.
+  // At most half of the room, since these items occupy it until the consumer reports
+  // them.
   most = limits_.puts_wait ? std::min(most, limits_.items / 2) : most;
   most = get.cancelled ? 0 : most;
   while (!items_.empty() && reply.ahead.size() < most &&
@@ -132,7 +133,7 @@ void Channel::recall(Replies& replies) {
 
 // -- room --
 
-/// Those that wait and have room now.
+/// Stores the items of waiting puts for which there is room now.
 void Channel::take_puts(Replies& replies) {
   while (!puts_.empty() && has_room(puts_.front().stored.item)) {
     auto put = std::move(puts_.front());
@@ -149,8 +150,8 @@ void Channel::take_puts(Replies& replies) {
   }
 }
 
-/// As much again as it has used, if nobody else wants it: never more than half of the
-/// room that is left.
+/// Lends a producer that puts often up to its share of half of the free room, unless a
+/// put waits. A producer that still has half of its share or more is lent nothing.
 void Channel::lend(std::uint64_t process, Replies& replies) {
   auto used = items_.size() + ahead_ + lent_in_all_;
   if (!limits_.puts_wait || closed_ || !puts_.empty() || used >= limits_.items)
@@ -318,7 +319,8 @@ std::size_t Channel::size() {
 }
 
 Channel::Replies Channel::cancel(Asker who) {
-  // Items that were there, as size() says, are not missed by who waits no time for them.
+  // A get with a timeout of 0 must still get the items that size() counts: wait for the
+  // recalled ones.
   if (auto get = std::ranges::find(gets_, who, &WaitingGet::who);
       get != gets_.end() && !ahead_at_.empty()) {
     get->cancelled = true;
@@ -336,7 +338,7 @@ Channel::Replies Channel::cancel(Asker who) {
     refresh();
     reclaim(replies);
   }
-  settle(replies); // Others may have waited behind it.
+  settle(replies); // Others may have waited for this request.
   return replies;
 }
 
@@ -346,7 +348,7 @@ Channel::Replies Channel::took(Asker who, std::size_t index) {
     forget_if_taken(at);
   }
   Replies replies;
-  settle(replies); // It may have been the last one of a closed channel.
+  settle(replies); // It may have been the last item of a closed channel.
   return replies;
 }
 
@@ -408,7 +410,7 @@ Channel::Replies Channel::gone(std::uint64_t process, const Taken& taken) {
   std::erase_if(gets_, [&](auto& get) { return is_its(get.who); });
   std::erase_if(polls_, is_its);
   std::erase_if(joins_, is_its);
-  if (limits_.puts_wait) // Else it has been put, and only waits for room.
+  if (limits_.puts_wait) // Otherwise put() has returned: the item counts as put.
     undone_ -= std::erase_if(puts_, [&](auto& put) { return is_its(put.who); });
   for (auto at = out_.lower_bound({process, 0}); at != out_.end() && is_its(at->first);) {
     if (taken)

@@ -12,14 +12,14 @@
 namespace fiber::actors {
 namespace {
 
-/// To itself: the numbers of its ends.
+/// From open_channel(): the object numbers of the channel's ends.
 struct EndsAre {
   std::vector<std::uint64_t> numbers;
 };
-/// To itself: somebody has waited for a while.
+/// To itself: a request has waited for `patience`.
 struct Press {};
 
-/// How long one waits before those are asked who may keep the room or the items.
+/// How long a request waits before lent room is reclaimed and quick prefetches recalled.
 constexpr std::chrono::milliseconds patience{1};
 
 } // namespace
@@ -36,13 +36,13 @@ struct ChannelState {
 
   struct End {
     std::uint64_t number = 0;
-    Channel* in = nullptr;  ///< Null: nothing can be got here.
-    Channel* out = nullptr; ///< Null: nothing can be put here.
+    Channel* in = nullptr;  ///< For gets; null if this end can't receive.
+    Channel* out = nullptr; ///< For puts; null if this end can't send.
     bool held = true;
   };
 
   explicit ChannelState(caf::event_based_actor* self) : self(self) {}
-  /// However it ends, nobody waits on.
+  /// Answers all waiting requests, however the actor ends.
   ~ChannelState() {
     for (auto& channel : channels)
       reply(channel, channel.drop());
@@ -108,7 +108,7 @@ struct ChannelState {
     try {
       obey(*end, ask);
     } catch (const std::exception& error) {
-      space->refuse(ask.who, std::string("it can't be read: ") + error.what());
+      space->refuse(ask.who, error.what());
     }
   }
 
@@ -196,7 +196,7 @@ struct ChannelState {
     }
   }
 
-  /// Of AskKind::puts.
+  /// Reads the body of AskKind::puts.
   static std::vector<Item> items_in(const Payload& body) {
     std::vector<Item> items;
     auto whole = body.bytes();
@@ -233,7 +233,8 @@ struct ChannelState {
     look_for_slow();
   }
 
-  /// A queue can still be emptied; the end of a pipe is of no use any more.
+  /// Closes an end. The items of a queue can still be got; what waits to be received at
+  /// the end of a pipe is dropped.
   void close(End& end) {
     if (end.out != nullptr)
       reply(*end.out, end.out->close());
@@ -281,7 +282,7 @@ struct ChannelState {
     return Payload(std::move(bytes));
   }
 
-  /// What no request waits for.
+  /// Sends a reply that no request waits for to the holder of the end that it concerns.
   void tell(const Channel& of, const Channel::Reply& reply) {
     auto recalls = reply.what == Answer::recalled;
     auto end = std::ranges::find_if(
@@ -307,7 +308,7 @@ struct ChannelState {
   std::shared_ptr<ObjectSpace> space;
   std::vector<Channel> channels;
   std::vector<End> ends;
-  bool presses = false; ///< Press is on its way.
+  bool presses = false; ///< Whether a Press is scheduled.
 };
 
 } // namespace
