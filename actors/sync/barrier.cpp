@@ -7,7 +7,8 @@
 namespace fiber::actors {
 namespace {
 
-/// Nobody waits while it is broken, and never all parties.
+/// Invariant: no request waits while the barrier is broken, and fewer than `parties`
+/// wait.
 class Barrier final : public SyncObject {
 public:
   explicit Barrier(std::uint64_t parties) : parties_(parties) {}
@@ -94,8 +95,8 @@ private:
   }
 
   const std::uint64_t parties_;
-  std::vector<Party> waiting_; ///< In the order of their arrival.
-  std::string why_broken_;     ///< Empty: it is not.
+  std::vector<Party> waiting_; ///< In order of arrival.
+  std::string why_broken_;     ///< Empty if it is not broken.
 };
 
 } // namespace

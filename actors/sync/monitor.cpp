@@ -9,8 +9,9 @@
 namespace fiber::actors {
 namespace {
 
-/// A recursive lock of one thread at a time, and those who have let go of it until they
-/// are notified. Nobody waits for the lock while it is free.
+/// A recursive lock with a condition: one thread owns it, others wait to enter, and
+/// waiters of the condition sleep until they are notified. Invariant: no thread waits to
+/// enter while the lock is free.
 class Monitor final : public SyncObject {
 public:
   explicit Monitor(SyncKind kind) : kind_(kind) {}
@@ -44,8 +45,8 @@ public:
     return asked_by_owner(who, request);
   }
 
-  /// Who waits is on its way back to the lock once it is notified or has given up, and is
-  /// answered when it is there.
+  /// A waiter of the condition that is notified or cancelled must reacquire the lock, and
+  /// is answered only then.
   Replies cancel(const Asker& who) override {
     Replies replies;
     auto is_it = [&](auto& each) { return each.who == who; };
@@ -64,7 +65,8 @@ public:
 
   Replies gone(std::uint64_t process) override {
     auto is_its = [&](auto& each) { return each.who.process == process; };
-    std::uint64_t unheard = 0; // Who was notified and did nothing of it, for all we know.
+    // Notified threads of the dead process may not have acted on it: notify others.
+    std::uint64_t unheard = 0;
     for (auto& each : entering_)
       unheard += is_its(each) && each.from == From::notified ? 1 : 0;
     std::erase_if(entering_, is_its);
@@ -88,8 +90,12 @@ public:
   }
 
 private:
-  enum class From : std::uint8_t { outside, time_limit, notified };
-  /// Who has the lock, or comes for it.
+  enum class From : std::uint8_t {
+    outside,    ///< Locks it.
+    time_limit, ///< Waits for the condition, or has given that up.
+    notified    ///< Has waited for the condition and was notified.
+  };
+  /// A thread that owns the lock, waits to enter, or sleeps in the condition.
   struct Entrant {
     Asker who;
     SyncThread thread;
@@ -165,8 +171,8 @@ private:
       entering_.pop_front();
       let_in(first, replies);
     }
-    // That thread once more: it locks again, or, on an inline session, runs a task while
-    // it waits itself.
+    // Requests of the owning thread are granted at once: it locks again, or, on an inline
+    // session, it runs a task while it waits.
     std::erase_if(entering_, [&](auto& each) {
       if (!owns(each.who, each.thread))
         return false;

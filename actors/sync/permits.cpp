@@ -8,7 +8,7 @@
 namespace fiber::actors {
 namespace {
 
-/// So many may have it at a time; who has it is known by process alone. Nobody waits
+/// A number of permits, whose holders are known by process. Invariant: no request waits
 /// while a permit is free.
 class Permits final : public SyncObject {
 public:
@@ -60,14 +60,14 @@ private:
     std::uint64_t out = 0;
     for (auto& [process, permits] : held_)
       out += permits;
-    auto more = n > out ? n - out : 0; // That nobody has acquired.
+    auto more = n > out ? n - out : 0; // New permits, which nobody had acquired.
     if (more > most_ - free_ - out)
       return refuse(who, why_not(n, out));
     Replies replies{{who}};
     n -= more;
     free_ += more;
     n -= take_back(who.process, n);
-    // Somebody else's: most likely of who has most.
+    // The rest was acquired by other processes: most likely by those that hold most.
     while (n > 0) {
       auto most = std::max_element(held_.begin(), held_.end(),
                                    [](auto& a, auto& b) { return a.second < b.second; });
@@ -85,7 +85,7 @@ private:
            (out == 1 ? " is acquired" : " are acquired");
   }
 
-  /// Up to `n` of what that process has. Returns how many.
+  /// Takes up to `n` permits from the process and returns how many.
   std::uint64_t take_back(std::uint64_t process, std::uint64_t n) {
     auto known = held_.find(process);
     if (known == held_.end())
@@ -111,9 +111,9 @@ private:
   }
 
   const SyncKind kind_;
-  const std::uint64_t most_; ///< Those that are free and those that are held.
+  const std::uint64_t most_; ///< Limit of free and held permits together.
   std::uint64_t free_;
-  std::map<std::uint64_t, std::uint64_t> held_; ///< By process; none has 0.
+  std::map<std::uint64_t, std::uint64_t> held_; ///< By process; never 0.
   std::deque<Asker> waiting_;
 };
 
