@@ -18,7 +18,7 @@ void tell(wire::Link& link, Op op, std::uint64_t id) {
 
 } // namespace
 
-/// The bytes, once they are here.
+/// A value's bytes, fetched or mapped on first use.
 class ShareCache::Copy {
 public:
   Copy(std::uint64_t id, std::shared_ptr<wire::Link> link, std::function<void()> awaited,
@@ -40,7 +40,8 @@ public:
       awaited_();
     changed_.wait(lock, [&] { return there_; });
     if (missing_)
-      throw Error("a shared value is used after its last handle in the driver was gone");
+      throw Error(
+        "a shared value is used after its last handle in the driver was dropped");
     return memory_ ? memory_->bytes() : fetched_.bytes();
   }
   void arrived(std::optional<Payload> bytes) {
@@ -57,7 +58,7 @@ public:
     std::lock_guard lock(mutex_);
     return place_;
   }
-  /// It came without a place before.
+  /// Sets where the bytes can be mapped, if no earlier handle had that.
   void offer(const SharedMemory::Place& place) {
     std::lock_guard lock(mutex_);
     if (!asked_ && place_.fd < 0)
@@ -65,7 +66,7 @@ public:
   }
   wire::Link& link() const { return *link_; }
 
-  std::weak_ptr<Handle> handle; ///< Guarded by the cache's lock.
+  std::weak_ptr<Handle> handle; ///< Guarded by the cache's mutex.
 
 private:
   std::uint64_t id_;
@@ -79,7 +80,8 @@ private:
   std::unique_ptr<SharedMemory> memory_;
 };
 
-/// Shared by all handles of this job; as long as it lives the driver keeps the value.
+/// Shared by all of this job's handles to a value. The driver keeps the value while it
+/// lives.
 class ShareCache::Handle final : public detail::SharedObject {
 public:
   Handle(std::uint64_t id, std::shared_ptr<Copy> copy) : id_(id), copy_(std::move(copy)) {
@@ -97,7 +99,7 @@ private:
 
 ShareCache& ShareCache::instance() {
   static auto* cache =
-    new ShareCache; // Never destroyed: handles may be in static objects.
+    new ShareCache; // Never destroyed: static objects may have handles.
   return *cache;
 }
 
