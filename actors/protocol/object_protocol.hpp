@@ -38,7 +38,7 @@ enum class AskKind : std::uint8_t {
   // Of a channel.
   put,       ///< body: an item
   get,       ///< body: the name of the type that the item must have, or nothing; how many
-             ///< others may be prefetched with it (ItemsAhead)
+             ///< others may be prefetched with it (Prefetch)
   poll,      ///< answered when there is an item to get
   join,      ///< answered when every item was reported as done
   task_done, ///< an item is done

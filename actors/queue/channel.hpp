@@ -32,8 +32,8 @@ struct Item {
 };
 
 /// Prefetch: how many more items may come with the one that is asked for.
-struct ItemsAhead {
-  std::size_t most = 0;  ///< Limit for a sole consumer.
+struct Prefetch {
+  std::size_t sole = 0;  ///< Limit for a sole consumer.
   std::size_t quick = 0; ///< Limit with several consumers: what this one takes at once.
 };
 
@@ -65,13 +65,13 @@ public:
     bool puts_wait = false;
     /// A consumer gets prefetched items after more gets in a row than this; each recall
     /// doubles it. A producer is lent room after more puts than this.
-    std::size_t alone = 4;
+    std::size_t streak = 4;
   };
   struct Reply {
     Asker to;
     Answer what = Answer::done;
-    Item item = {};               ///< For Answer::value; only its type for other_type.
-    std::vector<Item> ahead = {}; ///< Prefetched items that follow it.
+    Item item = {}; ///< For Answer::value; only its type for other_type.
+    std::vector<Item> prefetched = {}; ///< Prefetched items that follow it.
     /// For Answer::room: items if room was lent, else the bytes of items that found room.
     std::size_t room = 0;
   };
@@ -83,15 +83,15 @@ public:
   explicit Channel(Limits limits, Taken taken = nullptr)
     : limits_(limits), recorded_(std::move(taken)) {}
 
-  /// Answered when there is room for the item. `lends`: the producer may be lent room.
-  Replies put(Asker who, Item item, bool lends = false);
+  /// Answered when there is room for the item. `may_lend`: the producer may be lent room.
+  Replies put(Asker who, Item item, bool may_lend = false);
   /// Puts items that no request waits for. If Limits::puts_wait, they use lent room. If
   /// not, any number may come, and Answer::room reports their cost once there is room.
   Replies put_all(std::uint64_t process, std::vector<Item> items);
   /// The producer returns so much of its lent room.
   Replies unused(std::uint64_t process, std::size_t items);
   /// Answered with the first item, which must be of this type; empty: of any type.
-  Replies get(Asker who, std::string type, ItemsAhead ahead = {});
+  Replies get(Asker who, std::string type, Prefetch prefetch = {});
   /// Answered when there is an item to get.
   Replies poll(Asker who);
   /// Answered when task_done() was called for every item.
@@ -118,7 +118,7 @@ public:
   Replies gone(std::uint64_t process, const Taken& taken = nullptr);
 
   /// Whether a put waits while room is lent or occupied by prefetched items.
-  bool is_short() const { return !puts_.empty() && (ahead_ > 0 || lent_in_all_ > 0); }
+  bool is_short() const { return !puts_.empty() && (prefetched_ > 0 || lent_total_ > 0); }
   /// Whether a consumer waits while another one has not used up a quick prefetch.
   bool waits_for_quick() const {
     return !quick_.empty() && !(gets_.empty() && polls_.empty());
@@ -127,7 +127,7 @@ public:
   /// that were there at the previous call. If the channel is short, reclaims lent room
   /// and sets `to_tell` to the answers with prefetched items, whose consumers should
   /// report when they take the next one.
-  Replies press(std::vector<Asker>& to_tell);
+  Replies relieve_shortage(std::vector<Asker>& to_tell);
 
 private:
   struct Stored {
@@ -142,18 +142,18 @@ private:
   struct WaitingGet {
     Asker who;
     std::string type;
-    ItemsAhead ahead = {};
+    Prefetch prefetch = {};
     bool cancelled = false; ///< To be answered `cancelled` when nothing is prefetched.
   };
   /// The items of one answer, until all of them are taken or given back.
-  struct Handed {
+  struct HandedOut {
     std::vector<Stored> items;
     std::vector<bool> taken;
     std::size_t first = 0; ///< Index of the first item that is not taken.
     std::size_t left = 0;  ///< How many items are not taken.
-    bool alone = false;    ///< Whether the consumer was the only one.
+    bool sole = false;     ///< Whether the consumer was the only one.
   };
-  using HandedOut = std::map<Asker, Handed>;
+  using Outstanding = std::map<Asker, HandedOut>;
   /// The room that is lent to a producer.
   struct Lent {
     std::size_t puts = 0;  ///< Its puts since it last returned room.
@@ -163,24 +163,24 @@ private:
 
   bool has_room(const Item& item) const;
   bool empty() const {
-    return items_.empty() && puts_.empty() && out_.empty() && lent_in_all_ == 0;
+    return items_.empty() && puts_.empty() && outstanding_.empty() && lent_total_ == 0;
   }
   void store(Stored stored);
   /// Answers every waiting request that can be answered now.
-  void settle(Replies& replies);
+  void serve_waiting(Replies& replies);
   void take_puts(Replies& replies);
   void lend(std::uint64_t process, Replies& replies);
   void reclaim(Replies& replies);
   void hand_out(const WaitingGet& get, Replies& replies);
-  void nothing_ahead(const Asker& who);
+  void forget_prefetch(const Asker& who);
   void recall(Replies& replies);
-  void take(Handed& handed, std::size_t index);
-  void take_first(Handed& handed, std::size_t count);
+  void take(HandedOut& handed, std::size_t index);
+  void take_first(HandedOut& handed, std::size_t count);
   /// Takes over what consumers have recorded as taken.
-  void refresh();
+  void apply_recorded();
   /// Returns the untaken items from `first` on to their places.
-  void store_again(Handed& handed, std::size_t first);
-  HandedOut::iterator forget_if_taken(HandedOut::iterator at);
+  void put_back(HandedOut& handed, std::size_t first);
+  Outstanding::iterator forget_if_taken(Outstanding::iterator at);
 
   Limits limits_;
   Taken recorded_;
@@ -190,17 +190,17 @@ private:
   std::deque<WaitingPut> puts_;
   std::deque<WaitingGet> gets_;
   std::vector<Asker> polls_, joins_;
-  HandedOut out_;                      ///< Answers whose items are not all taken.
-  std::size_t ahead_ = 0;              ///< Prefetched items in out_ that are not taken.
-  std::set<Asker> ahead_at_;           ///< Answers that may have such items.
-  std::set<Asker> recalled_;           ///< Answers of which they were recalled.
-  std::set<Asker> quick_;              ///< Answers in ahead_at_ with a quick prefetch.
-  std::set<Asker> slow_;               ///< Those that were quick at the last press().
+  Outstanding outstanding_;    ///< Answers whose items are not all taken.
+  std::size_t prefetched_ = 0; ///< Prefetched items in outstanding_ that are not taken.
+  std::set<Asker> prefetched_at_; ///< Answers that may have such items.
+  std::set<Asker> recalled_;      ///< Answers of which they were recalled.
+  std::set<Asker> quick_;         ///< Answers in prefetched_at_ with a quick prefetch.
+  std::set<Asker> slow_; ///< Those that were quick at the last relieve_shortage().
   std::map<std::uint64_t, Lent> lent_; ///< By producer.
-  std::size_t lent_in_all_ = 0;        ///< Items.
-  std::uint64_t asks_ = 0;             ///< The process of the last get().
-  std::size_t in_a_row_ = 0;           ///< Its gets in a row.
-  std::uint64_t undone_ = 0;           ///< Items without a task_done().
+  std::size_t lent_total_ = 0;         ///< Items.
+  std::uint64_t last_getter_ = 0;      ///< The process of the last get().
+  std::size_t gets_in_a_row_ = 0;      ///< Its gets in a row.
+  std::uint64_t unfinished_ = 0;       ///< Items without a task_done().
   bool closed_ = false, dropped_ = false;
 };
 

@@ -17,7 +17,7 @@ struct EndsAre {
   std::vector<std::uint64_t> numbers;
 };
 /// To itself: a request has waited for `patience`.
-struct Press {};
+struct ShortageTick {};
 
 /// How long a request waits before lent room is reclaimed and quick prefetches recalled.
 constexpr std::chrono::milliseconds patience{1};
@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds patience{1};
 } // namespace fiber::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndsAre)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Press)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ShortageTick)
 
 namespace fiber::actors {
 namespace {
@@ -58,17 +58,17 @@ struct ChannelState {
       [this](ObjectAsk& ask) {
         asked(ask);
         if (std::ranges::any_of(channels, &Channel::is_short))
-          press_later();
-        look_for_slow();
+          schedule_tick();
+        watch_quick_prefetches();
       },
-      [this](Press) { press(); },
+      [this](ShortageTick) { relieve_shortage(); },
       [this](const ProcessGone& gone) {
         auto taken = [&](const Asker& who) {
           return gone.ledger ? gone.ledger->taken(who.request) : 0;
         };
         for (auto& channel : channels)
           reply(channel, channel.gone(gone.process, taken));
-        look_for_slow();
+        watch_quick_prefetches();
       },
       [this](ObjectFreed freed) {
         if (auto* end = find(freed.number)) {
@@ -129,18 +129,18 @@ struct ChannelState {
       Item item{reader.text(), {}, std::move(ask.kept)};
       auto rest = reader.rest().size();
       item.bytes = ask.body.slice(ask.body.size() - rest, rest);
-      auto lends = ask.who.process != space->self() && space->ledger(ask.who.process);
-      return reply(out(), out().put(ask.who, std::move(item), lends));
+      auto may_lend = ask.who.process != space->self() && space->ledger(ask.who.process);
+      return reply(out(), out().put(ask.who, std::move(item), may_lend));
     }
     case AskKind::get: {
       Reader reader(ask.body.bytes());
       auto type = reader.empty() ? std::string() : reader.text();
-      ItemsAhead ahead;
+      Prefetch prefetch;
       if (!reader.empty()) {
-        ahead.most = reader.get<std::uint32_t>();
-        ahead.quick = reader.get<std::uint32_t>();
+        prefetch.sole = reader.get<std::uint32_t>();
+        prefetch.quick = reader.get<std::uint32_t>();
       }
-      return reply(in(), in().get(ask.who, std::move(type), ahead));
+      return reply(in(), in().get(ask.who, std::move(type), prefetch));
     }
     case AskKind::poll:
       return reply(in(), in().poll(ask.who));
@@ -211,26 +211,26 @@ struct ChannelState {
     return items;
   }
 
-  void press_later() {
-    if (!std::exchange(presses, true))
-      self->delayed_send(self, patience, Press{});
+  void schedule_tick() {
+    if (!std::exchange(tick_scheduled, true))
+      self->delayed_send(self, patience, ShortageTick{});
   }
 
-  void look_for_slow() {
+  void watch_quick_prefetches() {
     if (std::ranges::any_of(channels, &Channel::waits_for_quick))
-      press_later();
+      schedule_tick();
   }
 
-  void press() {
-    presses = false;
+  void relieve_shortage() {
+    tick_scheduled = false;
     for (auto& channel : channels) {
       std::vector<Asker> to_tell;
-      reply(channel, channel.press(to_tell));
+      reply(channel, channel.relieve_shortage(to_tell));
       for (auto& who : to_tell)
         if (auto ledger = space->ledger(who.process))
           ledger->ask(who.request);
     }
-    look_for_slow();
+    watch_quick_prefetches();
   }
 
   /// Closes an end. The items of a queue can still be got; what waits to be received at
@@ -260,24 +260,24 @@ struct ChannelState {
         Writer(type).text(each.item.type);
         answer.body = Payload(std::move(type));
       }
-      if (!each.ahead.empty()) {
+      if (!each.prefetched.empty()) {
         answer.what = Answer::values;
-        answer.body = together(answer.body, each.ahead);
+        answer.body = together(answer.body, each.prefetched);
       }
       space->answer(each.to, std::move(answer));
     }
   }
 
-  static Payload together(const Payload& first, const std::vector<Item>& ahead) {
+  static Payload together(const Payload& first, const std::vector<Item>& prefetched) {
     Bytes bytes;
     Writer writer(bytes);
     auto append = [&](const Payload& item) {
       writer.size(item.size());
       writer.raw(item.bytes().data(), item.size());
     };
-    writer.size(1 + ahead.size());
+    writer.size(1 + prefetched.size());
     append(first);
-    for (auto& item : ahead)
+    for (auto& item : prefetched)
       append(item.bytes);
     return Payload(std::move(bytes));
   }
@@ -308,7 +308,7 @@ struct ChannelState {
   std::shared_ptr<ObjectSpace> space;
   std::vector<Channel> channels;
   std::vector<End> ends;
-  bool presses = false; ///< Whether a Press is scheduled.
+  bool tick_scheduled = false; ///< Whether a ShortageTick is scheduled.
 };
 
 } // namespace
