@@ -172,7 +172,7 @@ private:
 
 std::shared_ptr<ObjectHandle> ActorPort::place_of(const caf::strong_actor_ptr& actor) {
   if (auto* remote = as_remote(actor);
-      remote != nullptr && remote->port().get() == this && !remote->kept())
+      remote != nullptr && remote->port().get() == this && !remote->has_keeper())
     if (auto place = remote->place())
       return place;
   std::lock_guard lock(mutex_);
@@ -212,7 +212,7 @@ caf::strong_actor_ptr ActorPort::actor_at(const std::shared_ptr<ObjectHandle>& p
   return known == locals_.end() ? nullptr : known->second.lock();
 }
 
-caf::strong_actor_ptr ActorPort::spawned(std::shared_ptr<ObjectHandle> place) {
+caf::strong_actor_ptr ActorPort::make_spawned_proxy(std::shared_ptr<ObjectHandle> place) {
   return make_proxy(std::move(place));
 }
 

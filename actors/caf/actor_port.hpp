@@ -73,7 +73,7 @@ public:
   /// Returns the actor at a place: itself if it lives in this process, else a proxy.
   caf::strong_actor_ptr actor_at(const std::shared_ptr<ObjectHandle>& place);
   /// Makes a proxy for a spawned actor, whose place may change.
-  caf::strong_actor_ptr spawned(std::shared_ptr<ObjectHandle> place);
+  caf::strong_actor_ptr make_spawned_proxy(std::shared_ptr<ObjectHandle> place);
 
   void pack(Writer& writer, const caf::strong_actor_ptr& actor);
   /// Packs with the port of the innermost Scope; without one, with the port of a proxy or

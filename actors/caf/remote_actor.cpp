@@ -111,23 +111,23 @@ std::shared_ptr<ObjectHandle> RemoteActor::place() const {
   return place_;
 }
 
-bool RemoteActor::kept() const {
+bool RemoteActor::has_keeper() const {
   std::lock_guard lock(place_mutex_);
   return keeper_ != nullptr;
 }
 
-void RemoteActor::keep(std::shared_ptr<void> keeper) {
+void RemoteActor::set_keeper(std::shared_ptr<void> keeper) {
   std::lock_guard lock(place_mutex_);
   keeper_ = std::move(keeper);
   watched_ = true;
 }
 
-void RemoteActor::displaced() {
+void RemoteActor::drop_place() {
   std::lock_guard lock(place_mutex_);
   place_ = nullptr;
 }
 
-void RemoteActor::moved(std::shared_ptr<ObjectHandle> place) {
+void RemoteActor::set_place(std::shared_ptr<ObjectHandle> place) {
   for (;;) { // place_ is set last, so that new messages queue behind the waiting ones.
     caf::mailbox_element_ptr next;
     {

@@ -40,13 +40,13 @@ public:
   const std::shared_ptr<ActorPort>& port() const { return port_; }
 
   /// Makes `keeper` responsible for the place and for ending the proxy.
-  void keep(std::shared_ptr<void> keeper);
+  void set_keeper(std::shared_ptr<void> keeper);
   /// Whether it has a keeper.
-  bool kept() const;
+  bool has_keeper() const;
   /// Drops the place: later messages wait.
-  void displaced();
+  void drop_place();
   /// Sets the place and sends the messages that have waited.
-  void moved(std::shared_ptr<ObjectHandle> place);
+  void set_place(std::shared_ptr<ObjectHandle> place);
 
   /// Makes the response to the request `mid`, which an actor of this process will give,
   /// the answer to `who`.

@@ -40,14 +40,14 @@ constexpr int output_patience = 1000; // Milliseconds to wait while the pipe is 
 constexpr std::size_t longest_build = 32, longest_name = 32, longest_uncaught = 384;
 
 /// The state of the handler.
-struct Known {
+struct HandlerState {
   pid_t job = 0; ///< This process. Its forks inherit the handlers but must not report.
   int output = -1;
   std::terminate_handler terminate = nullptr;
   std::array<char, longest_uncaught> uncaught{};
   std::atomic_flag terminating, crashing;
 };
-Known known;
+HandlerState state;
 
 // This TLS model never allocates on first use.
 [[gnu::tls_model("initial-exec")]] constinit thread_local CrashTask::Task task;
@@ -200,9 +200,9 @@ void add_frames(Line& line, std::span<const std::uintptr_t> calls) {
 
 void write_line(std::string_view text) {
   for (int tries = 0; tries < 10; ++tries) {
-    pollfd ready{known.output, POLLOUT, 0};
+    pollfd ready{state.output, POLLOUT, 0};
     ::poll(&ready, 1, output_patience / 10);
-    if (::write(known.output, text.data(), text.size()) >= 0 ||
+    if (::write(state.output, text.data(), text.size()) >= 0 ||
         (errno != EAGAIN && errno != EINTR))
       return;
   }
@@ -269,7 +269,7 @@ void write_report(int signal, const siginfo_t& info, std::uintptr_t sp,
   line.number(task.seq, 10);
   line.add(" uncaught=");
   if (signal == SIGABRT)
-    line.escaped(known.uncaught.data());
+    line.escaped(state.uncaught.data());
   add_frames(line, calls);
   line.add(" end\n");
   write_line(line.text());
@@ -277,8 +277,8 @@ void write_report(int signal, const siginfo_t& info, std::uintptr_t sp,
 
 void on_crash(int signal, siginfo_t* info, void* context) {
   auto before = errno;
-  if (::getpid() == known.job) {
-    if (known.crashing.test_and_set())
+  if (::getpid() == state.job) {
+    if (state.crashing.test_and_set())
       for (;;) // The thread that crashed first ends the job.
         ::pause();
     // Ends the job if the report hangs in what has crashed.
@@ -316,14 +316,14 @@ void on_crash(int signal, siginfo_t* info, void* context) {
 
 /// Keeps the text of the exception for the SIGABRT that follows.
 [[noreturn]] void on_terminate() {
-  if (!known.terminating.test_and_set() && std::current_exception()) {
+  if (!state.terminating.test_and_set() && std::current_exception()) {
     auto failure = capture_failure();
     auto text = failure.type + (failure.what.empty() ? "" : ": ") + failure.what;
-    text.resize(std::min(text.size(), known.uncaught.size() - 1));
-    std::copy(text.begin(), text.end(), known.uncaught.begin());
+    text.resize(std::min(text.size(), state.uncaught.size() - 1));
+    std::copy(text.begin(), text.end(), state.uncaught.begin());
   }
-  if (known.terminate != nullptr)
-    known.terminate();
+  if (state.terminate != nullptr)
+    state.terminate();
   std::abort();
 }
 
@@ -338,9 +338,9 @@ int open_output() {
 } // namespace
 
 void report_crashes() {
-  known.job = ::getpid();
-  known.output = open_output();
-  known.terminate = std::set_terminate(on_terminate);
+  state.job = ::getpid();
+  state.output = open_output();
+  state.terminate = std::set_terminate(on_terminate);
   Stack unused;
   _Unwind_Backtrace(add_call, &unused); // Loads the libraries that the unwinder needs.
   struct sigaction ours {};

@@ -21,9 +21,9 @@ void tell(wire::Link& link, Op op, std::uint64_t id) {
 /// A value's bytes, fetched or mapped on first use.
 class ShareCache::Copy {
 public:
-  Copy(std::uint64_t id, std::shared_ptr<wire::Link> link, std::function<void()> awaited,
+  Copy(std::uint64_t id, std::shared_ptr<wire::Link> link, std::function<void()> on_wait,
        SharedMemory::Place place)
-    : id_(id), link_(std::move(link)), awaited_(std::move(awaited)), place_(place) {}
+    : id_(id), link_(std::move(link)), on_wait_(std::move(on_wait)), place_(place) {}
 
   std::span<const std::byte> bytes() {
     std::unique_lock lock(mutex_);
@@ -32,13 +32,13 @@ public:
       if (place_.fd >= 0)
         memory_ = SharedMemory::open(place_);
       if (memory_)
-        there_ = true;
+        ready_ = true;
       else
         tell(*link_, Op::fetch, id_);
     }
-    if (!there_)
-      awaited_();
-    changed_.wait(lock, [&] { return there_; });
+    if (!ready_)
+      on_wait_();
+    changed_.wait(lock, [&] { return ready_; });
     if (missing_)
       throw Error(
         "a shared value is used after its last handle in the driver was dropped");
@@ -47,7 +47,7 @@ public:
   void arrived(std::optional<Payload> bytes) {
     {
       std::lock_guard lock(mutex_);
-      there_ = true;
+      ready_ = true;
       missing_ = !bytes;
       if (bytes)
         fetched_ = std::move(*bytes);
@@ -71,11 +71,11 @@ public:
 private:
   std::uint64_t id_;
   std::shared_ptr<wire::Link> link_;
-  std::function<void()> awaited_;
+  std::function<void()> on_wait_;
   SharedMemory::Place place_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool asked_ = false, there_ = false, missing_ = false;
+  bool asked_ = false, ready_ = false, missing_ = false;
   Payload fetched_;
   std::unique_ptr<SharedMemory> memory_;
 };
@@ -104,10 +104,10 @@ ShareCache& ShareCache::instance() {
 }
 
 void ShareCache::connect(std::shared_ptr<wire::Link> link,
-                         std::function<void()> awaited) {
+                         std::function<void()> on_wait) {
   std::lock_guard lock(mutex_);
   link_ = std::move(link);
-  awaited_ = std::move(awaited);
+  on_wait_ = std::move(on_wait);
 }
 
 bool ShareCache::connected() const {
@@ -129,7 +129,7 @@ ShareCache::handle(std::uint64_t id, const SharedMemory::Place& place) {
   std::lock_guard lock(mutex_);
   auto& copy = copies_[id];
   if (!copy)
-    copy = std::make_shared<Copy>(id, link_, awaited_, place);
+    copy = std::make_shared<Copy>(id, link_, on_wait_, place);
   else
     copy->offer(place);
   auto handle = copy->handle.lock();

@@ -22,9 +22,9 @@ public:
   /// Returns the cache of this process.
   static ShareCache& instance();
 
-  /// Makes this process a job, whose link is `link`. `awaited` is called when a thread
+  /// Makes this process a job, whose link is `link`. `on_wait` is called when a thread
   /// begins to wait for a message of the link.
-  void connect(std::shared_ptr<wire::Link> link, std::function<void()> awaited);
+  void connect(std::shared_ptr<wire::Link> link, std::function<void()> on_wait);
   bool connected() const;
   /// Returns a handle to the value `id`. Reads from `reader` where the value may be
   /// mapped as shared memory.
@@ -45,7 +45,7 @@ private:
 
   mutable std::mutex mutex_;
   std::shared_ptr<wire::Link> link_;
-  std::function<void()> awaited_;
+  std::function<void()> on_wait_;
   std::map<std::uint64_t, std::shared_ptr<Copy>> copies_;
 };
 
