@@ -41,7 +41,7 @@ std::uint32_t ObjectSpace::taken(const Asker& who) {
 bool ObjectSpace::put(const detail::HeldId& object, std::span<const std::byte> item) {
   auto own = object.home == driver ? ledger(self_) : nullptr;
   auto link = link_to(driver);
-  if (!own || !link || item.size() > most_recorded)
+  if (!own || !link || item.size() > most_recorded_bytes)
     return false;
   settle_others(driver);
   Bytes head;
@@ -69,7 +69,7 @@ void ObjectSpace::arrived_puts(std::uint64_t from, Reader& reader, const Payload
 }
 
 /// Applies the puts that the process recorded and whose messages did not arrive.
-void ObjectSpace::use_last_of(std::uint64_t process) {
+void ObjectSpace::apply_recorded_puts(std::uint64_t process) {
   auto of = ledger(process);
   if (!of)
     return;

@@ -62,8 +62,8 @@ void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request, AskK
          {}, haste);
 }
 
-void ObjectSpace::tell_user(std::uint64_t number, const Asker& who, AskKind what,
-                            Payload body) {
+void ObjectSpace::tell_holder(std::uint64_t number, const Asker& who, AskKind what,
+                              Payload body) {
   send({.to = who.process,
         .from = self_,
         .object = number,
@@ -82,13 +82,13 @@ void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, AskKind what,
     if (!closed_ && known != homes_.end()) {
       home = known->second.home;
       if (who.process != self_)
-        known->second.users.insert(who.process);
+        known->second.requesters.insert(who.process);
     }
   }
   if (home)
     home->asked({who, number, what, std::move(body), std::move(kept), haste});
   else if (what == AskKind::puts)
-    tell_user(number, who, AskKind::shut);
+    tell_holder(number, who, AskKind::shut);
   else
     answer(who, {});
 }
@@ -151,7 +151,7 @@ void ObjectSpace::send(ObjectMessage message, const detail::KeptObjects& kept,
   // Between the driver and a job, other messages already tell the sender when the
   // receiver holds the objects.
   if (to_peer && !kept.empty())
-    message.parcel = park(kept);
+    message.parcel = keep_until_received(kept);
   auto link = link_to(message.to);
   if (!link)
     bounce(message);
@@ -167,7 +167,7 @@ bool ObjectSpace::flush_now() {
 }
 
 void ObjectSpace::settle_others(std::uint64_t to) {
-  if (!on_lent_thread()) // That thread may be the one that reads the acknowledgement.
+  if (!on_borrowed_thread()) // That thread may be the one that reads the acknowledgement.
     peers_.settle_others(to);
 }
 

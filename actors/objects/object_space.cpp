@@ -46,7 +46,7 @@ private:
   std::shared_lock<std::shared_mutex> enter() {
     // A thread that already runs actors belongs to a caller that outlives the system.
     std::shared_lock gate(space_.gate_, std::defer_lock);
-    if (!space_.on_lent_thread())
+    if (!space_.on_borrowed_thread())
       gate.lock();
     return gate;
   }
@@ -146,14 +146,15 @@ detail::KeptObjects ObjectSpace::take_over(std::uint64_t from,
   return kept;
 }
 
-std::uint64_t ObjectSpace::park(detail::KeptObjects kept) {
+std::uint64_t ObjectSpace::keep_until_received(detail::KeptObjects kept) {
   std::erase_if(kept, [](auto& object) {
     return object->held_id().home == detail::HeldId::shared_values;
   });
-  return park_for(driver, std::move(kept));
+  return keep_until_received_by(driver, std::move(kept));
 }
 
-std::uint64_t ObjectSpace::park_for(std::uint64_t neighbour, detail::KeptObjects kept) {
+std::uint64_t ObjectSpace::keep_until_received_by(std::uint64_t neighbour,
+                                                  detail::KeptObjects kept) {
   std::lock_guard lock(mutex_);
   if (kept.empty() || !links_.contains(neighbour))
     return 0;
@@ -172,10 +173,10 @@ void ObjectSpace::received(std::uint64_t from, std::uint64_t parcel) {
   }
 }
 
-thread_local const ObjectSpace* ObjectSpace::hearing_ = nullptr;
+thread_local const ObjectSpace* ObjectSpace::borrowing_ = nullptr;
 
-bool ObjectSpace::on_lent_thread() const {
-  return hearing_ == this || BorrowedThread::current(system_) != nullptr;
+bool ObjectSpace::on_borrowed_thread() const {
+  return borrowing_ == this || BorrowedThread::current(system_) != nullptr;
 }
 
 // -- neighbours --
@@ -284,7 +285,7 @@ void ObjectSpace::relay(std::uint64_t from, ObjectMessage message) {
     ++passed_on_.messages;
     passed_on_.bytes += message.body.size();
   }
-  message.parcel = park_for(message.to, std::move(kept));
+  message.parcel = keep_until_received_by(message.to, std::move(kept));
   send(std::move(message));
 }
 
@@ -348,10 +349,10 @@ void ObjectSpace::arrived(ObjectMessage message) {
 }
 
 void ObjectSpace::disconnect(std::uint64_t process) {
-  use_last_of(process);
+  apply_recorded_puts(process);
   // All destroyed after the unlock: the handles' destructors lock again.
-  std::map<detail::HeldId, HeldThere> held;
-  std::set<std::shared_ptr<ObjectHome>> users;
+  std::map<detail::HeldId, NeighbourHold> held;
+  std::set<std::shared_ptr<ObjectHome>> homes;
   std::vector<std::shared_ptr<wire::Link>> others;
   std::shared_ptr<wire::Link> last;
   std::vector<Parcel> parcels;
@@ -372,8 +373,8 @@ void ObjectSpace::disconnect(std::uint64_t process) {
       held_for_.erase(known);
     }
     for (auto& [number, home] : homes_)
-      if (home.users.erase(process) > 0)
-        users.insert(home.home);
+      if (home.requesters.erase(process) > 0)
+        homes.insert(home.home);
     if (auto known = contacts_.find(process); known != contacts_.end()) {
       for (auto other : known->second) {
         contacts_[other].erase(process);
@@ -386,7 +387,7 @@ void ObjectSpace::disconnect(std::uint64_t process) {
   }
   for (auto& link : others)
     send_op(*link, Op::process_gone, process);
-  for (auto& home : users)
+  for (auto& home : homes)
     home->gone(process);
   {
     std::lock_guard lock(mutex_);
@@ -398,7 +399,7 @@ void ObjectSpace::disconnect(std::uint64_t process) {
 void ObjectSpace::close() {
   std::map<std::uint64_t, Home> homes;
   std::map<std::uint64_t, Pending> pending;
-  std::map<std::uint64_t, std::map<detail::HeldId, HeldThere>> held;
+  std::map<std::uint64_t, std::map<detail::HeldId, NeighbourHold>> held;
   std::map<std::uint64_t, Parcel> parcels;
   {
     std::unique_lock gate(gate_);

@@ -38,7 +38,7 @@ class ObjectSpace;
 
 /// The largest item in bytes that put() records in the ledger; a larger one is sent as a
 /// request.
-inline constexpr std::size_t most_recorded = 4096;
+inline constexpr std::size_t most_recorded_bytes = 4096;
 
 /// The answer to a request. The receiver of a `value` acknowledges it to the object, by
 /// ObjectSpace::tell() of AskKind::took, once it holds what `kept` lists.
@@ -76,11 +76,11 @@ public:
   /// The state that the users of the object in this process share. Calls `make` if there
   /// is none now.
   template <class T, class Make>
-  std::shared_ptr<T> users(Make make) {
+  std::shared_ptr<T> shared_state(Make make) {
     std::lock_guard lock(mutex_);
-    auto known = std::static_pointer_cast<T>(users_.lock());
+    auto known = std::static_pointer_cast<T>(shared_state_.lock());
     if (!known)
-      users_ = known = make();
+      shared_state_ = known = make();
     return known;
   }
 
@@ -104,7 +104,7 @@ private:
   std::weak_ptr<ObjectSpace> space_;
   detail::HeldId id_;
   std::mutex mutex_;
-  std::weak_ptr<void> users_;
+  std::weak_ptr<void> shared_state_;
   OnTold on_told_;
 };
 
@@ -140,7 +140,8 @@ public:
 
   /// Calls ObjectHandle::told() in the process of `who`. Its request is one that was
   /// answered, or 0.
-  void tell_user(std::uint64_t number, const Asker& who, AskKind what, Payload body = {});
+  void tell_holder(std::uint64_t number, const Asker& who, AskKind what,
+                   Payload body = {});
   /// Returns how many items of an answer the process has recorded as taken; 0 if it has
   /// no ledger.
   std::uint32_t taken(const Asker& who);
@@ -177,15 +178,16 @@ public:
   bool flush_now();
   /// Whether this thread runs actors or handles messages of links; it must not wait for
   /// either.
-  bool on_lent_thread() const;
-  /// Makes on_lent_thread() true while it lives, for an actor that handles messages of a
-  /// link on a thread of CAF.
-  class Hearing {
+  bool on_borrowed_thread() const;
+  /// Makes on_borrowed_thread() true while it lives, for an actor that handles messages
+  /// of a link on a thread of CAF.
+  class BorrowedThreadScope {
   public:
-    explicit Hearing(const ObjectSpace* space) : outer_(std::exchange(hearing_, space)) {}
-    ~Hearing() { hearing_ = outer_; }
-    Hearing(const Hearing&) = delete;
-    Hearing& operator=(const Hearing&) = delete;
+    explicit BorrowedThreadScope(const ObjectSpace* space)
+      : outer_(std::exchange(borrowing_, space)) {}
+    ~BorrowedThreadScope() { borrowing_ = outer_; }
+    BorrowedThreadScope(const BorrowedThreadScope&) = delete;
+    BorrowedThreadScope& operator=(const BorrowedThreadScope&) = delete;
 
   private:
     const ObjectSpace* const outer_;
@@ -209,7 +211,7 @@ public:
                                 std::uint64_t parcel);
   /// Keeps the objects of a message to the driver until received() of the returned
   /// number. Returns 0 if none of them needs it.
-  std::uint64_t park(detail::KeptObjects kept);
+  std::uint64_t keep_until_received(detail::KeptObjects kept);
   void received(std::uint64_t from, std::uint64_t parcel);
 
   // -- for direct links to other jobs; called by the thread that calls heard() --
@@ -232,12 +234,12 @@ public:
 private:
   friend class ObjectHandle;
   static constexpr std::uint64_t driver = 0;
-  static thread_local const ObjectSpace* hearing_;
+  static thread_local const ObjectSpace* borrowing_;
   class ActorHome;
   struct Home {
     std::shared_ptr<ObjectHome> home;
     std::weak_ptr<ObjectHandle> handle;
-    std::set<std::uint64_t> users; ///< Other processes that have sent it requests.
+    std::set<std::uint64_t> requesters; ///< Other processes that have sent it requests.
   };
   /// The objects that a message in flight refers to, kept alive until the neighbour that
   /// it went to holds them: the process that sent the message here may be gone by then.
@@ -251,7 +253,7 @@ private:
     Done done;
   };
   /// An object that a neighbour holds, and how often.
-  struct HeldThere {
+  struct NeighbourHold {
     std::size_t count = 0;
     std::shared_ptr<const detail::Held> handle;
   };
@@ -260,7 +262,7 @@ private:
   /// `kept` are the objects that handles in the message refer to.
   void send(ObjectMessage message, const detail::KeptObjects& kept = {},
             Haste haste = Haste::now);
-  std::uint64_t park_for(std::uint64_t neighbour, detail::KeptObjects kept);
+  std::uint64_t keep_until_received_by(std::uint64_t neighbour, detail::KeptObjects kept);
   std::shared_ptr<ObjectHandle> handle_locked(const detail::HeldId& id);
   void tell_holding_locked(Op op, const detail::HeldId& id);
   /// Reports that the receiver of a request can't be reached.
@@ -275,7 +277,7 @@ private:
   void arrived(ObjectMessage message);
   /// Handles the items that a job puts into a channel of the driver.
   void arrived_puts(std::uint64_t from, Reader& reader, const Payload& whole);
-  void use_last_of(std::uint64_t process);
+  void apply_recorded_puts(std::uint64_t process);
   void released(std::uint64_t from, const detail::HeldId& id);
   void introduce_locked(Op op, const std::optional<PeerCall>& call);
 
@@ -291,7 +293,7 @@ private:
   std::map<std::uint64_t, Pending> pending_;
   std::map<std::uint64_t, Parcel> parcels_;
   std::map<std::uint64_t, std::shared_ptr<wire::Link>> links_;
-  std::map<std::uint64_t, std::map<detail::HeldId, HeldThere>>
+  std::map<std::uint64_t, std::map<detail::HeldId, NeighbourHold>>
     held_for_; ///< By neighbour.
   std::map<std::uint64_t, std::shared_ptr<JobLedger>> ledgers_;
   std::mutex put_order_; ///< Items are sent in the order in which they are recorded.

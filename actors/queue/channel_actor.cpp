@@ -292,15 +292,15 @@ struct ChannelState {
     Bytes body;
     switch (reply.what) {
     case Answer::recalled:
-      return space->tell_user(end->number, reply.to, AskKind::recall);
+      return space->tell_holder(end->number, reply.to, AskKind::recall);
     case Answer::reclaimed:
-      return space->tell_user(end->number, reply.to, AskKind::reclaim);
+      return space->tell_holder(end->number, reply.to, AskKind::reclaim);
     case Answer::room:
       Writer(body).size(reply.room);
-      return space->tell_user(end->number, reply.to, AskKind::room,
-                              Payload(std::move(body)));
+      return space->tell_holder(end->number, reply.to, AskKind::room,
+                                Payload(std::move(body)));
     default:
-      return space->tell_user(end->number, reply.to, AskKind::shut);
+      return space->tell_holder(end->number, reply.to, AskKind::shut);
     }
   }
 

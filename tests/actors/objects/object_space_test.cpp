@@ -125,7 +125,7 @@ TEST_F(ObjectSpaces, a_handle_in_an_answer_outlives_the_sender) {
 TEST_F(ObjectSpaces, a_handle_in_a_result_holds_until_the_driver_does) {
   auto made = queue_at(1);
   auto id = made->held_id();
-  auto parcel = at(1).park({made});
+  auto parcel = at(1).keep_until_received({made});
   EXPECT_NE(parcel, 0U);
   made = nullptr;
   run();
