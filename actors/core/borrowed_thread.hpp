@@ -42,8 +42,8 @@ private:
 /// thread. If this thread already runs actors, only queues the message: handlers never
 /// nest.
 template <class T>
-void deliver(caf::actor_system& system, const caf::actor& receiver, T message,
-             const caf::strong_actor_ptr& sender = nullptr) {
+void send_on_this_thread(caf::actor_system& system, const caf::actor& receiver, T message,
+                         const caf::strong_actor_ptr& sender = nullptr) {
   auto enqueue = [&](caf::execution_unit* unit) {
     receiver->enqueue(sender, caf::make_message_id(),
                       caf::make_message(std::move(message)), unit);

@@ -200,11 +200,11 @@ void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slo
     try {
       slot.initialize(initializer.get());
     } catch (...) {
-      deliver(system, node, SlotFailed{capture_failure()}); // Ends the job.
+      send_on_this_thread(system, node, SlotFailed{capture_failure()}); // Ends the job.
       slot.run();
     }
   }
-  deliver(system, node, SlotReady{});
+  send_on_this_thread(system, node, SlotReady{});
   slot.run();
 }
 
@@ -282,7 +282,8 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     objects->peers().before_waiting(summon);
     ShareCache::instance().connect(link, summon);
     if (boot.use == NodeUse::pool) // A process ends by it, unless its function says else.
-      reactor.on_signal(SIGTERM, [&system, node] { deliver(system, node, DrainNode{}); });
+      reactor.on_signal(
+        SIGTERM, [&system, node] { send_on_this_thread(system, node, DrainNode{}); });
     link->start(std::make_shared<DriverLink>(system, node, link, job_log));
     std::vector<std::thread> threads;
     for (std::uint32_t i = 1; i < boot.slots; ++i)

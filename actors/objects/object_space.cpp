@@ -28,7 +28,7 @@ public:
     if (space_.closed_)
       space_.answer(ask.who, {});
     else
-      deliver(space_.system_, actor_, std::move(ask));
+      send_on_this_thread(space_.system_, actor_, std::move(ask));
   }
   void freed(std::uint64_t number) override {
     auto gate = enter();
@@ -38,7 +38,8 @@ public:
   void gone(std::uint64_t process) override {
     auto gate = enter();
     if (!space_.closed_)
-      deliver(space_.system_, actor_, ProcessGone{process, space_.ledger(process)});
+      send_on_this_thread(space_.system_, actor_,
+                          ProcessGone{process, space_.ledger(process)});
   }
   void close() override { caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown); }
 
