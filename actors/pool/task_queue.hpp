@@ -31,7 +31,7 @@ struct Twin {
 
 /// Consecutive tasks of a batch that share a history.
 struct TaskRange {
-  std::shared_ptr<const Batch> batch;
+  std::shared_ptr<const TaskBatch> batch;
   std::uint32_t from = 0, to = 0; ///< Within the batch; `to` is not one of them.
   std::uint32_t attempt = 1;      ///< Number of the next run, or of the run going on.
   bool ended = false;        ///< The caller has its answer; a worker may still be at it.

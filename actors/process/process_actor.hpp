@@ -39,7 +39,7 @@ struct ProcessSettings {
   std::string name;
   /// Its one task. What is bound to it and its arguments are kept until it has ended.
   /// Without a sink the task's result is an int, the code that it exits with.
-  std::shared_ptr<const Batch> task;
+  std::shared_ptr<const TaskBatch> task;
   /// As the task itself sees it, and RemoteError tells: which run of it this is, and what
   /// the task's index counts.
   int attempt = 1;

@@ -36,7 +36,7 @@ struct Call {
 };
 
 /// Consecutive tasks of a call with their packed arguments.
-struct Batch {
+struct TaskBatch {
   std::shared_ptr<const Call> call;
   std::size_t first = 0;           ///< Index of the first task.
   std::vector<std::uint64_t> ends; ///< Where each task's arguments end in `arguments`.

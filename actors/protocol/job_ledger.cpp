@@ -10,7 +10,7 @@ namespace {
 
 // A line is one word, from the high bits to the low: the request, whether the job was
 // declared dead, whether the driver wants a message at the next take(), and the count.
-constexpr std::uint64_t count_mask = 0xffff, tell_bit = 1 << 16, over_bit = 1 << 17;
+constexpr std::uint64_t count_mask = 0xffff, tell_bit = 1 << 16, dead_bit = 1 << 17;
 constexpr int request_shift = 18;
 
 std::uint64_t request_of(std::uint64_t line) {
@@ -50,7 +50,7 @@ std::optional<std::size_t> JobLedger::open(std::uint64_t request) {
   *free = true;
   auto index = static_cast<std::size_t>(free - open_.begin());
   auto at = line(index);
-  for (auto was = at.load(); (was & over_bit) == 0;)
+  for (auto was = at.load(); (was & dead_bit) == 0;)
     if (at.compare_exchange_weak(was, request << request_shift))
       break;
   return index;
@@ -59,7 +59,7 @@ std::optional<std::size_t> JobLedger::open(std::uint64_t request) {
 bool JobLedger::take(std::size_t index, std::uint32_t count) {
   auto at = line(index);
   auto was = at.load();
-  while ((was & over_bit) == 0)
+  while ((was & dead_bit) == 0)
     if (at.compare_exchange_weak(was, (was & ~(count_mask | tell_bit)) | count))
       return (was & tell_bit) != 0;
   // The driver has given the items to another process and is about to end this one.
@@ -79,7 +79,7 @@ std::uint32_t JobLedger::taken(std::uint64_t request) const {
   return 0;
 }
 
-void JobLedger::ask(std::uint64_t request) {
+void JobLedger::request_report(std::uint64_t request) {
   for (std::size_t i = 0; i < lines; ++i) {
     auto at = line(i);
     auto now = at.load();
@@ -131,7 +131,7 @@ void JobLedger::read(std::uint64_t at, std::span<std::byte> bytes) const {
 JobLedger::Last JobLedger::end() {
   Last last;
   for (std::size_t i = 0; i < lines; ++i) {
-    auto was = line(i).fetch_or(over_bit);
+    auto was = line(i).fetch_or(dead_bit);
     if (request_of(was) != 0)
       last.taken[request_of(was)] = static_cast<std::uint32_t>(was & count_mask);
   }

@@ -60,7 +60,7 @@ public:
   /// Returns how many items of the answer to the request were taken; 0 if it has no line.
   std::uint32_t taken(std::uint64_t request) const;
   /// Makes the next take() for the request return true.
-  void ask(std::uint64_t request);
+  void request_report(std::uint64_t request);
   /// The message of the oldest recorded put, an item of this size, has arrived.
   void received(std::size_t item_bytes);
   /// Ends the ledger of a job that was lost or declared dead: what it records later does

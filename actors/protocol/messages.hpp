@@ -27,7 +27,7 @@ namespace fiber::actors {
 
 /// Submits tasks. The first Submit of a pool starts its workers.
 struct Submit {
-  std::shared_ptr<const Batch> batch;
+  std::shared_ptr<const TaskBatch> batch;
 };
 /// No more tasks of the call will come.
 struct EndCall {

@@ -228,7 +228,7 @@ struct ChannelState {
       reply(channel, channel.relieve_shortage(to_tell));
       for (auto& who : to_tell)
         if (auto ledger = space->ledger(who.process))
-          ledger->ask(who.request);
+          ledger->request_report(who.request);
     }
     watch_quick_prefetches();
   }

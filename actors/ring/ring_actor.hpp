@@ -37,13 +37,13 @@ struct RingSettings {
   int max_restarts = 3; ///< -1: no limit.
   std::shared_ptr<ObjectSpace> objects;
   /// What a member's job is to do. The result goes to `sink`.
-  std::function<std::shared_ptr<const Batch>(const RingPlace& place,
-                                             std::shared_ptr<ResultSink> sink)>
+  std::function<std::shared_ptr<const TaskBatch>(const RingPlace& place,
+                                                 std::shared_ptr<ResultSink> sink)>
     make_task;
   /// Starts a process for it (process_actor.hpp); `ended` is to be called when that has
   /// ended.
   std::function<caf::actor(caf::event_based_actor* ring, const RingPlace& place,
-                           std::shared_ptr<const Batch> task,
+                           std::shared_ptr<const TaskBatch> task,
                            std::function<void()> ended)>
     start_job;
   /// For so long a member that lost contact waits for the cause to be told.

@@ -48,7 +48,7 @@ TEST_F(Ledger, the_driver_sees_how_many_items_of_each_answer_are_taken) {
 TEST_F(Ledger, a_job_is_told_once_that_the_driver_wants_a_message) {
   auto line = job_.open(7);
   EXPECT_FALSE(job_.take(*line, 1));
-  driver_.ask(7);
+  driver_.request_report(7);
   EXPECT_TRUE(job_.take(*line, 2));
   EXPECT_FALSE(job_.take(*line, 3));
   EXPECT_EQ(driver_.taken(7), 3U);

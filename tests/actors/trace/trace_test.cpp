@@ -123,7 +123,7 @@ protected:
   PoolTraceTest() {
     auto call = std::make_shared<Call>();
     call->id = 1;
-    auto batch = std::make_shared<Batch>();
+    auto batch = std::make_shared<TaskBatch>();
     batch->call = call;
     batch->ends = {0, 0, 0};
     tasks.batch = batch;
