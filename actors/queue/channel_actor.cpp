@@ -112,53 +112,33 @@ struct ChannelState {
     }
   }
 
+  /// Returns the channel that this end puts into; throws Error if it only receives.
+  static Channel& out_of(const End& end) {
+    if (end.out == nullptr)
+      throw Error("this end of the pipe only receives");
+    return *end.out;
+  }
+  /// Returns the channel that this end gets from; throws Error if it only sends.
+  static Channel& in_of(const End& end) {
+    if (end.in == nullptr)
+      throw Error("this end of the pipe only sends");
+    return *end.in;
+  }
+
   void obey(End& end, ObjectAsk& ask) {
-    auto out = [&]() -> Channel& {
-      if (end.out == nullptr)
-        throw Error("this end of the pipe only receives");
-      return *end.out;
-    };
-    auto in = [&]() -> Channel& {
-      if (end.in == nullptr)
-        throw Error("this end of the pipe only sends");
-      return *end.in;
-    };
     switch (ask.what) {
-    case AskKind::put: {
-      Reader reader(ask.body.bytes());
-      Item item{reader.text(), {}, std::move(ask.kept)};
-      auto rest = reader.rest().size();
-      item.bytes = ask.body.slice(ask.body.size() - rest, rest);
-      auto may_lend = ask.who.process != space->self() && space->ledger(ask.who.process);
-      return reply(out(), out().put(ask.who, std::move(item), may_lend));
-    }
-    case AskKind::get: {
-      Reader reader(ask.body.bytes());
-      auto type = reader.empty() ? std::string() : reader.text();
-      Prefetch prefetch;
-      if (!reader.empty()) {
-        prefetch.sole = reader.get<std::uint32_t>();
-        prefetch.quick = reader.get<std::uint32_t>();
-      }
-      return reply(in(), in().get(ask.who, std::move(type), prefetch));
-    }
+    case AskKind::put:
+      return put(out_of(end), ask);
+    case AskKind::get:
+      return get(in_of(end), ask);
     case AskKind::poll:
-      return reply(in(), in().poll(ask.who));
+      return reply(in_of(end), in_of(end).poll(ask.who));
     case AskKind::join:
-      return reply(in(), in().join(ask.who));
+      return reply(in_of(end), in_of(end).join(ask.who));
     case AskKind::task_done:
-      if (auto replies = in().task_done()) {
-        reply(in(), std::move(*replies));
-        return space->answer(ask.who, {Answer::done});
-      }
-      return space->refuse(ask.who,
-                           "task_done() was called more often than there were items");
-    case AskKind::size: {
-      Bytes bytes;
-      Writer writer(bytes);
-      writer.size(in().size());
-      return space->answer(ask.who, {Answer::value, Payload(std::move(bytes))});
-    }
+      return task_done(in_of(end), ask.who);
+    case AskKind::size:
+      return answer_size(in_of(end), ask.who);
     case AskKind::close:
       close(end);
       return space->answer(ask.who, {Answer::done});
@@ -169,16 +149,10 @@ struct ChannelState {
         reply(channel, channel.cancel(ask.who));
       return;
     case AskKind::took:
-      if (end.in != nullptr)
-        reply(*end.in, end.in->took(ask.who, index_in(ask.body)));
-      return;
     case AskKind::taken:
-      if (end.in != nullptr)
-        reply(*end.in, end.in->took_first(ask.who, index_in(ask.body)));
-      return;
     case AskKind::give_back:
       if (end.in != nullptr)
-        reply(*end.in, end.in->give_back(ask.who, index_in(ask.body)));
+        consumer_reports(*end.in, ask);
       return;
     case AskKind::puts:
       if (end.out != nullptr)
@@ -194,6 +168,53 @@ struct ChannelState {
     case AskKind::shut:
       return;
     }
+  }
+
+  void put(Channel& channel, ObjectAsk& ask) {
+    Reader reader(ask.body.bytes());
+    Item item{reader.text(), {}, std::move(ask.kept)};
+    auto rest = reader.rest().size();
+    item.bytes = ask.body.slice(ask.body.size() - rest, rest);
+    auto may_lend = ask.who.process != space->self() && space->ledger(ask.who.process);
+    reply(channel, channel.put(ask.who, std::move(item), may_lend));
+  }
+
+  void get(Channel& channel, const ObjectAsk& ask) {
+    Reader reader(ask.body.bytes());
+    auto type = reader.empty() ? std::string() : reader.text();
+    Prefetch prefetch;
+    if (!reader.empty()) {
+      prefetch.sole = reader.get<std::uint32_t>();
+      prefetch.quick = reader.get<std::uint32_t>();
+    }
+    reply(channel, channel.get(ask.who, std::move(type), prefetch));
+  }
+
+  void task_done(Channel& channel, const Asker& who) {
+    auto replies = channel.task_done();
+    if (!replies)
+      return space->refuse(who,
+                           "task_done() was called more often than there were items");
+    reply(channel, std::move(*replies));
+    space->answer(who, {Answer::done});
+  }
+
+  void answer_size(Channel& channel, const Asker& who) {
+    Bytes bytes;
+    Writer writer(bytes);
+    writer.size(channel.size());
+    space->answer(who, {Answer::value, Payload(std::move(bytes))});
+  }
+
+  /// Handles what a consumer reports about the items of an answer.
+  void consumer_reports(Channel& channel, const ObjectAsk& ask) {
+    auto index = index_in(ask.body);
+    if (ask.what == AskKind::took)
+      reply(channel, channel.took(ask.who, index));
+    else if (ask.what == AskKind::taken)
+      reply(channel, channel.took_first(ask.who, index));
+    else
+      reply(channel, channel.give_back(ask.who, index));
   }
 
   /// Reads the body of AskKind::puts.
