@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// caf/ lets the program's own CAF actors exchange messages with those of other processes.
+// Of actors/ it may include protocol/ and objects/.
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,9 +19,6 @@
 #include "fiber/detail/packed_item.hpp"
 
 namespace fiber::actors {
-
-// caf/ lets the program's own CAF actors exchange messages with those of other processes.
-// It may include core/, protocol/ and objects/.
 
 /// The actor system of the program's own actors, made on first use. It is not that of the
 /// session, whose actors borrow the threads that bring messages: an actor of a program

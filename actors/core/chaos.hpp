@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// core/ holds what every other room of actors/ may use: replies to waiting threads, exit
+// reasons, the context of a task, injected faults and the borrowed thread. Of actors/ it
+// may include nothing else.
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -9,10 +13,6 @@
 #include <string>
 
 namespace fiber::actors {
-
-// core/ holds what every other room of actors/ may use: replies to waiting threads, exit
-// reasons, the context of a task, injected faults and the borrowed thread. It may include
-// no other room.
 
 /// Fault injection (FIBER_CHAOS): some tasks kill or stall their job as they start. The
 /// choice depends only on the seed and the task, so that a run can be repeated.

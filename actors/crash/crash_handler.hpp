@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// crash/ reports where a job crashed: the handler in the job, and in the driver the
+// parser and the names of functions. Of actors/ it may include nothing else.
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 namespace fiber::actors {
 
-// crash/ reports where a job crashed: the handler in the job, and in the driver the
-// parser and the names of functions. It may include no other room.
-//
 // On SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT a job writes a crash line
 // (backends/output/crash_line.hpp) to its stderr and then ends by that signal. The driver
 // reads the line with crash_report.hpp.

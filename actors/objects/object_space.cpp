@@ -56,7 +56,7 @@ private:
   const caf::actor actor_;
 };
 
-// -- who holds what --
+// -- handles and holders --
 
 std::shared_ptr<ObjectHandle> ObjectSpace::add(const caf::actor& actor) {
   return add(std::make_shared<ActorHome>(*this, actor));

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// objects/ lets the processes of a session hold objects of each other and send requests
+// to them: queues, locks, managed objects, actors. It counts holders and passes requests
+// and answers on; what an object does is up to its home. Of actors/ it may include core/
+// and protocol/.
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -30,11 +35,6 @@ namespace fiber::actors {
 
 enum class Op : std::uint8_t;
 class ObjectSpace;
-
-// objects/ lets the processes of a session hold, and send requests to, objects of each
-// other: queues, locks, managed objects, actors. It counts who holds an object and passes
-// requests and answers on; what an object does is up to its home. It may include core/
-// and protocol/.
 
 /// The largest item in bytes that put() records in the ledger; a larger one is sent as a
 /// request.

@@ -18,7 +18,7 @@ void LinkToActor::to(caf::actor target) {
       return;
     }
   }
-  send_on_this_thread(system_, target, LinkClosed{"closed before"});
+  send_on_this_thread(system_, target, LinkClosed{"it was closed already"});
 }
 
 template <class Message>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// protocol/ holds what processes and actors say to each other: messages and how they are
+// packed, a job's log records and its ledger. Of actors/ it may include core/ and crash/.
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,9 +16,6 @@
 #include "fiber/value.hpp"
 #include "wire/link.hpp"
 
-// protocol/ holds the messages of actors and processes and how they are packed, but no
-// behaviour of actors. It may include core/ and crash/.
-//
 // This file has the messages between a driver and a node (the actor of a job that runs
 // tasks in slots, a thread each). A message on a link is a sequence of operations, each
 // an Op and its fields. Both ends run the same build, so fields are packed as they lie in

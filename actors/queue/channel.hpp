@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// queue/ is the home of queues and pipes: the channel that both are built on, a state
+// machine without messages or threads, and the actor that serves it to other processes.
+// Of actors/ it may include protocol/ and objects/.
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -15,10 +19,6 @@
 #include "actors/protocol/object_protocol.hpp"
 
 namespace fiber::actors {
-
-// queue/ holds queues and pipes: the channel that both are built on, a state machine
-// without messages or threads, and the actor that serves it to other processes. It may
-// include core/, protocol/ and objects/.
 
 /// An item of a channel.
 struct Item {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// share/ holds shared values: the driver's store, a job's cache of copies, and memory
+// that processes of one machine map. Of actors/ it may include protocol/.
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,9 +16,6 @@
 #include "wire/link.hpp"
 
 namespace fiber::actors {
-
-// share/ holds shared values: the driver's store, a job's cache of copies, and memory
-// that processes of one machine map. It may include protocol/.
 
 /// The driver's shared values, the jobs that hold each, and the jobs that have a copy.
 ///

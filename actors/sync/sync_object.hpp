@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// sync/ is the home of locks, semaphores, events, conditions and barriers that processes
+// share: state machines without messages or threads, and the actor that serves them.
+// Of actors/ it may include protocol/ and objects/.
+
 #include <compare>
 #include <cstdint>
 #include <memory>
@@ -14,10 +18,6 @@ namespace fiber::actors {
 
 using detail::SyncKind;
 using detail::SyncOp;
-
-// sync/ holds locks, semaphores, events, conditions and barriers that processes share:
-// state machines without messages or threads, and the actor that serves them. It may
-// include core/, protocol/ and objects/.
 
 /// A thread of a process.
 struct SyncThread {

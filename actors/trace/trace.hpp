@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// trace/ writes the trace file that FIBER_TRACE asks for and estimates the clocks of
+// jobs. Of actors/ it may include nothing else.
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -16,9 +19,6 @@
 #include "base/unique_fd.hpp"
 
 namespace fiber::actors {
-
-// trace/ writes the trace file that FIBER_TRACE asks for and estimates the clocks of
-// jobs. It may include no other room.
 
 /// A phase in the life of one task, or of several that are sent together. The writing
 /// thread makes text of it; until then it must be small and cheap to copy.
