@@ -96,8 +96,7 @@ struct RunTasks {
   std::uint64_t call = 0;
   std::uint64_t first_index = 0;
   std::uint32_t attempt = 1;
-  std::uint32_t hold_us =
-    0; ///< How long a result may be held back to be sent with others.
+  std::uint32_t hold_us = 0; ///< How long a result may wait to be sent with others.
   std::vector<std::uint64_t> lengths; ///< Length of each task's part of `arguments`.
   Payload arguments;
 };

@@ -52,9 +52,9 @@ struct Prefetch {
 /// items as it says it takes at once (a quick prefetch); they are recalled only if it
 /// takes longer.
 ///
-/// Lent room: a producer that puts often may put so many items without asking. When
-/// another one waits for room, the room is reclaimed, and the producer reports what it
-/// has not used.
+/// Lent room: a producer that puts often may put a number of items without asking. When
+/// another one waits for room, the lent room is reclaimed, and the producer reports what
+/// it has not used.
 class Channel {
 public:
   struct Limits {
@@ -113,8 +113,8 @@ public:
   Replies close();
   /// Drops all items: there is no consumer any more.
   Replies drop();
-  /// Forgets the process. What it was handed and had not taken returns to the channel;
-  /// `taken` tells what it had recorded at its end.
+  /// Forgets the process. Items that it was handed and had not taken return to the
+  /// channel; `taken` tells what it had recorded at its end.
   Replies gone(std::uint64_t process, const Taken& taken = nullptr);
 
   /// Whether a put waits while room is lent or occupied by prefetched items.
@@ -193,11 +193,11 @@ private:
   Outstanding outstanding_;    ///< Answers whose items are not all taken.
   std::size_t prefetched_ = 0; ///< Prefetched items in outstanding_ that are not taken.
   std::set<Asker> prefetched_at_; ///< Answers that may have such items.
-  std::set<Asker> recalled_;      ///< Answers of which they were recalled.
+  std::set<Asker> recalled_;      ///< Answers whose prefetched items were recalled.
   std::set<Asker> quick_;         ///< Answers in prefetched_at_ with a quick prefetch.
-  std::set<Asker> slow_; ///< Those that were quick at the last relieve_shortage().
+  std::set<Asker> slow_;          ///< quick_ as it was at the last relieve_shortage().
   std::map<std::uint64_t, Lent> lent_; ///< By producer.
-  std::size_t lent_total_ = 0;         ///< Items.
+  std::size_t lent_total_ = 0;         ///< Items of lent_ together.
   std::uint64_t last_getter_ = 0;      ///< The process of the last get().
   std::size_t gets_in_a_row_ = 0;      ///< Its gets in a row.
   std::uint64_t unfinished_ = 0;       ///< Items without a task_done().
