@@ -65,7 +65,7 @@ public:
 };
 
 /// This process's hold on an object, wherever the object lives: it keeps the object
-/// alive. An ObjectSpace makes it, and at most one at a time for each object.
+/// alive. An ObjectSpace makes at most one at a time for each object.
 class ObjectHandle final : public detail::Held {
 public:
   ObjectHandle(std::weak_ptr<ObjectSpace> space, detail::HeldId id)

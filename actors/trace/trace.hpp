@@ -25,7 +25,7 @@ namespace fiber::actors {
 struct TraceSpan {
   using Time = std::chrono::steady_clock::time_point;
   enum class Kind : std::uint8_t {
-    queued,   ///< From submission until the driver sent them to a worker.
+    queued,   ///< Their wait in the driver until it sent them to a worker.
     sent,     ///< From there until the first of them began.
     run,      ///< The run of one task.
     returning ///< From the end of the last of them until the driver had the results.
