@@ -18,7 +18,7 @@
 namespace fiber::actors {
 namespace {
 
-/// The types that the program has declared; libraries opened later add theirs.
+/// The types that the program has declared. Libraries that are opened later add theirs.
 struct MessageTypes {
   std::shared_mutex mutex;
   std::map<std::type_index, MessageType> by_type;
@@ -31,14 +31,14 @@ MessageTypes& message_types() {
 
 using caf::type_nr;
 
-constexpr std::uint16_t declared = 0; ///< CAF has no number for it.
+constexpr std::uint16_t declared = 0; ///< CAF's number for types of the program.
 
 [[noreturn]] void fail_undeclared(const char* type) {
   auto name = demangle(type);
   throw Error(
     "a " + name +
-    " can't go to another process in a message: declare it with FIBER_MESSAGE(" + name +
-    ")");
+    " can't be sent to another process in a message: declare it with FIBER_MESSAGE(" +
+    name + ")");
 }
 
 template <class T>
@@ -156,7 +156,7 @@ struct Unpack<caf::unit_t> {
   static auto from(Reader&) { return caf::unit; }
 };
 
-/// What to do with the types that CAF has numbers for.
+/// How to pack and unpack a type that CAF has a number for.
 struct Numbered {
   void (*pack)(Writer&, const void*);
   void (*append)(Reader&, caf::message_builder&);
@@ -176,7 +176,7 @@ std::map<std::uint16_t, Numbered> table() {
   return {numbered<Ts>()...};
 }
 
-/// All but streams, groups, node ids and what CAF says to itself.
+/// All types of CAF but streams, groups, node ids and CAF's internal messages.
 const std::map<std::uint16_t, Numbered>& numbered_types() {
   static const auto types =
     table<caf::actor, std::vector<caf::actor>, caf::actor_addr,
@@ -208,7 +208,7 @@ void pack_message(Writer& writer, const caf::type_erased_tuple& message) {
       auto known = numbered_types().find(number);
       if (known == numbered_types().end())
         throw Error(std::string("a ") + caf::to_string(message.type(i)) +
-                    " can't go to another process in a message");
+                    " can't be sent to another process in a message");
       known->second.pack(writer, message.get(i));
       continue;
     }

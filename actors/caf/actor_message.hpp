@@ -8,13 +8,13 @@
 
 #include "fiber/byte_stream.hpp"
 
-// CAF messages as bytes for a process of the same build. CAF's own serialization writes
-// node ids, which two containers may share, and wants its types registered by each
-// system.
+// Packs CAF messages for a process of the same build. CAF's own serialization writes node
+// ids, which two containers may share, and requires that each actor system registers its
+// types.
 
 namespace fiber::actors {
 
-/// A type that CAF has no number for, as the program has declared it.
+/// A message type of the program, for which CAF has no number.
 struct MessageType {
   const std::type_info* type;
   void (*pack)(Writer& writer, const void* value);
@@ -22,11 +22,11 @@ struct MessageType {
 };
 void declare_message(const MessageType& type);
 
-/// Throws Error if a value in it is of a type that nobody has declared.
+/// Throws Error if the program has not declared the type of a value in it.
 void pack_message(Writer& writer, const caf::type_erased_tuple& message);
-/// Throws Error on anything malformed.
+/// Throws Error on malformed input.
 caf::message unpack_message(Reader& reader);
-/// An error whose context can't travel goes without it.
+/// A context that can't be packed is replaced by its text.
 void pack_error(Writer& writer, const caf::error& error);
 caf::error unpack_error(Reader& reader);
 

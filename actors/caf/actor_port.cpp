@@ -16,13 +16,14 @@
 namespace fiber::actors {
 namespace {
 
-/// What is asked of an actor.
+/// A request to an actor.
 enum class ActorOp : std::uint8_t {
-  message, ///< its number, the sender, what it holds
-  watch    ///< answered at its end: the reason
+  message, ///< CAF's message id, the sender and the message
+  watch    ///< answered with the exit reason when the actor ends
 };
 
-/// Those of this process: its session's and, in a job, that of its own one.
+/// The ports of this process. A job may have two: one for the session that it belongs to
+/// and one for a session of its own.
 struct OpenPorts {
   std::mutex mutex;
   std::vector<std::weak_ptr<ActorPort>> ports;
@@ -46,7 +47,7 @@ void respond(const caf::strong_actor_ptr& from, caf::mailbox_element& request,
                               nullptr);
     return;
   }
-  // Of actors that were composed: the next one gets what this one has answered.
+  // For composed actors: the next one gets the response as its request.
   auto next = std::move(request.stages.back());
   request.stages.pop_back();
   next->enqueue(caf::make_mailbox_element(std::move(request.sender), request.mid,
@@ -62,7 +63,7 @@ ProgramActors::~ProgramActors() {
   std::lock_guard lock(mutex_);
   if (!system_ || await_end_locked())
     return;
-  // Its end would wait for them for good.
+  // The destructors would wait for the actors for good.
   static_cast<void>(system_.release());
   static_cast<void>(config_.release());
 }
@@ -83,7 +84,7 @@ bool ProgramActors::await_end_locked() {
   while (system_->registry().running() > 0) {
     if (std::chrono::steady_clock::now() > until)
       return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1)); // CAF tells nobody.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1)); // CAF can only be polled.
   }
   return true;
 }
@@ -91,9 +92,10 @@ bool ProgramActors::await_end_locked() {
 void ProgramActors::await_end() {
   std::lock_guard lock(mutex_);
   if (system_ && !await_end_locked())
-    log().warn("{} actors of the program still run at the end of the session, and are "
-               "left to themselves: end them before",
-               system_->registry().running());
+    log().warn(
+      "{} actors of the program still run at the end of the session and are left "
+      "running: end them first",
+      system_->registry().running());
 }
 
 // -- ports --
@@ -135,7 +137,7 @@ ActorPort::Scope::~Scope() {
 
 // -- handles --
 
-/// An actor of this process that others have handles to.
+/// The home of an actor of this process that other processes have handles to.
 class ActorPort::LocalActor final : public ObjectHome {
 public:
   LocalActor(std::weak_ptr<ActorPort> port, caf::strong_actor_ptr actor)
@@ -165,12 +167,12 @@ public:
 
 private:
   const std::weak_ptr<ActorPort> port_;
-  const caf::strong_actor_ptr actor_; ///< Alive as long as somebody has a handle.
+  const caf::strong_actor_ptr actor_; ///< Keeps it alive while somebody has a handle.
 };
 
 std::shared_ptr<ObjectHandle> ActorPort::place_of(const caf::strong_actor_ptr& actor) {
   if (auto* remote = as_remote(actor);
-      remote != nullptr && remote->port().get() == this && !remote->kept())
+      remote != nullptr && remote->port().get() == this && !remote->has_keeper())
     if (auto place = remote->place())
       return place;
   std::lock_guard lock(mutex_);
@@ -210,12 +212,12 @@ caf::strong_actor_ptr ActorPort::actor_at(const std::shared_ptr<ObjectHandle>& p
   return known == locals_.end() ? nullptr : known->second.lock();
 }
 
-caf::strong_actor_ptr ActorPort::spawned(std::shared_ptr<ObjectHandle> place) {
+caf::strong_actor_ptr ActorPort::make_spawned_proxy(std::shared_ptr<ObjectHandle> place) {
   return make_proxy(std::move(place));
 }
 
 void ActorPort::forget_proxy(const detail::HeldId& id) {
-  caf::strong_actor_ptr successor; // Its end, if this is the last one, locks again.
+  caf::strong_actor_ptr successor; // Destroyed after the unlock: its end may lock again.
   std::lock_guard lock(mutex_);
   auto known = proxies_.find(id);
   if (known == proxies_.end())
@@ -232,7 +234,7 @@ void ActorPort::pack_here(Writer& writer, const caf::strong_actor_ptr& actor) {
   if (auto* remote = actor ? as_remote(actor) : nullptr; remote != nullptr)
     port = remote->port();
   if (!port)
-    throw Closed("there is no session that an actor could be known in");
+    throw Closed("there is no session to make a handle of an actor in");
   port->pack(writer, actor);
 }
 
@@ -268,7 +270,7 @@ std::shared_ptr<ObjectHandle> ActorPort::unpack_place(Reader& reader) {
   return read_handle(reader).second;
 }
 
-// -- messages from here --
+// -- messages to other processes --
 
 void ActorPort::send(const std::shared_ptr<ObjectHandle>& to,
                      caf::mailbox_element_ptr what, const caf::strong_actor_ptr& proxy) {
@@ -340,13 +342,13 @@ void ActorPort::watch(const std::shared_ptr<ObjectHandle>& place, Ended f) {
                     Reader reader(answer.body.bytes());
                     if (answer.what == Answer::value)
                       return f(unpack_error(reader));
-                  } catch (const Error&) { // As good as gone.
+                  } catch (const Error&) { // Treated as if the process were gone.
                   }
                   f(std::nullopt);
                 });
 }
 
-// -- messages from elsewhere --
+// -- messages from other processes --
 
 void ActorPort::asked(const caf::strong_actor_ptr& actor, ObjectAsk& ask) {
   if (ask.what == AskKind::took) {
@@ -356,7 +358,7 @@ void ActorPort::asked(const caf::strong_actor_ptr& actor, ObjectAsk& ask) {
     return;
   }
   if (ask.what != AskKind::call)
-    return; // Answers come of themselves.
+    return; // Nothing to cancel: the actor answers when it is done.
   try {
     Reader reader(ask.body.bytes());
     if (reader.get<ActorOp>() == ActorOp::message)
@@ -390,7 +392,7 @@ void ActorPort::take_message(const caf::strong_actor_ptr& actor, const Asker& wh
     return;
   }
   if (!place)
-    throw Error("a request comes from nobody");
+    throw Error("a request has no sender");
   auto asker = proxy_at(place);
   as_remote(asker)->expect_answer(mid, who);
   actor->enqueue(std::move(asker), mid, std::move(message), nullptr);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// caf/ lets the program's own CAF actors exchange messages with those of other processes.
+// Of actors/ it may include protocol/ and objects/.
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,9 +20,9 @@
 
 namespace fiber::actors {
 
-/// The system that a program's own actors live in, made when it is first asked for. Not
-/// that of the session: threads that bring messages are lent to its actors, which those
-/// of a program may hold up.
+/// The actor system of the program's own actors, made on first use. It is not that of the
+/// session, whose actors borrow the threads that bring messages: an actor of a program
+/// may block its thread.
 class ProgramActors {
 public:
   ProgramActors() = default;
@@ -28,7 +31,7 @@ public:
   ~ProgramActors();
 
   caf::actor_system& system();
-  /// Waits until all actors have ended; after some seconds they are left to themselves.
+  /// Waits until all actors have ended, but at most 10 seconds; logs how many still run.
   void await_end();
 
 private:
@@ -39,20 +42,23 @@ private:
   std::unique_ptr<caf::actor_system> system_;
 };
 
-/// The way of a program's CAF actors to other processes of a session, and of what is sent
-/// to them from there. An actor that another process has a handle to is an object of the
-/// object space, whose messages are its requests.
+/// Connects a program's CAF actors with the other processes of a session. An actor that
+/// another process has a handle to is an object of the object space, and messages to it
+/// are requests to the object.
+///
+/// The place of an actor is its object, wherever it lives. A proxy (RemoteActor) stands
+/// for an actor of another process.
 ///
 /// Thread safety: any thread may call any member function.
 class ActorPort : public std::enable_shared_from_this<ActorPort> {
 public:
-  /// `session`: by which its handles are told from those of other sessions.
+  /// `session` identifies the session in handles: NodeBoot::session_tag.
   static std::shared_ptr<ActorPort> open(std::shared_ptr<ObjectSpace> objects,
                                          std::uint64_t session,
                                          std::shared_ptr<ProgramActors> actors);
-  /// That of this session; null if it is not open here.
+  /// Returns the port of this session; null if this process has none.
   static std::shared_ptr<ActorPort> of(std::uint64_t session);
-  /// The one that was opened first; null if there is none.
+  /// Returns the port that was opened first; null if there is none.
   static std::shared_ptr<ActorPort> first();
 
   caf::actor_system& system() { return actors_->system(); }
@@ -61,21 +67,23 @@ public:
 
   // -- handles --
 
-  /// An actor of this process as others know it; that of a proxy is where its actor is.
+  /// Returns the place of an actor of this process. For a proxy without a keeper, returns
+  /// the place of its actor.
   std::shared_ptr<ObjectHandle> place_of(const caf::strong_actor_ptr& actor);
-  /// The actor at a place: itself, or a proxy.
+  /// Returns the actor at a place: itself if it lives in this process, else a proxy.
   caf::strong_actor_ptr actor_at(const std::shared_ptr<ObjectHandle>& place);
-  /// A proxy that moves from place to place.
-  caf::strong_actor_ptr spawned(std::shared_ptr<ObjectHandle> place);
+  /// Makes a proxy for a spawned actor, whose place may change.
+  caf::strong_actor_ptr make_spawned_proxy(std::shared_ptr<ObjectHandle> place);
 
   void pack(Writer& writer, const caf::strong_actor_ptr& actor);
-  /// The same by the port that it is packed for: see Scope.
+  /// Packs with the port of the innermost Scope; without one, with the port of a proxy or
+  /// first().
   static void pack_here(Writer& writer, const caf::strong_actor_ptr& actor);
-  /// Null if there is no actor any more, or was none.
+  /// Returns null if the actor is gone or was null.
   static caf::strong_actor_ptr unpack(Reader& reader);
   static std::shared_ptr<ObjectHandle> unpack_place(Reader& reader);
 
-  /// Handles in what this thread packs are of this port.
+  /// While it lives, pack_here() uses `port` on this thread.
   class Scope {
   public:
     explicit Scope(ActorPort& port);
@@ -89,12 +97,12 @@ public:
 
   // -- messages --
 
-  /// `proxy`: whom it was sent to here.
+  /// Sends a message that `proxy` got to the actor at `to`.
   void send(const std::shared_ptr<ObjectHandle>& to, caf::mailbox_element_ptr what,
             const caf::strong_actor_ptr& proxy);
   void answer(const Asker& who, const caf::type_erased_tuple& message);
-  /// `f` is called once, by any thread: with the reason of the actor's end, or with
-  /// nothing if its process is gone.
+  /// Calls `f` once, on any thread: with the actor's exit reason, or with nothing if its
+  /// process is gone.
   using Ended = std::function<void(const std::optional<caf::error>& reason)>;
   void watch(const std::shared_ptr<ObjectHandle>& place, Ended f);
 
@@ -109,7 +117,8 @@ private:
   static std::pair<std::shared_ptr<ActorPort>, std::shared_ptr<ObjectHandle>>
   read_handle(Reader& reader);
   caf::strong_actor_ptr make_proxy(std::shared_ptr<ObjectHandle> place);
-  /// A proxy even of an actor of this process: what it is sent answers requests.
+  /// Returns a proxy even for an actor of this process: responses that it gets answer
+  /// requests of other processes.
   caf::strong_actor_ptr proxy_at(const std::shared_ptr<ObjectHandle>& place);
   void forget_proxy(const detail::HeldId& id);
   void answered(const std::shared_ptr<ObjectHandle>& by,
@@ -123,8 +132,9 @@ private:
   const std::uint64_t session_;
   const std::shared_ptr<ProgramActors> actors_;
   std::mutex mutex_;
-  std::map<caf::actor_id, std::weak_ptr<ObjectHandle>> places_; ///< Of actors here.
-  std::map<std::uint64_t, caf::weak_actor_ptr> locals_;         ///< The same, by number.
+  std::map<caf::actor_id, std::weak_ptr<ObjectHandle>> places_; ///< Of local actors.
+  std::map<std::uint64_t, caf::weak_actor_ptr>
+    locals_; ///< Local actors by object number.
   std::map<detail::HeldId, caf::weak_actor_ptr> proxies_;
   KeptAnswers answers_;
 };

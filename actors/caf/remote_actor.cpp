@@ -49,7 +49,7 @@ void RemoteActor::enqueue(caf::mailbox_element_ptr what, caf::execution_unit*) {
   port_->send(to, std::move(what), ctrl());
 }
 
-/// Of an actor of this process to one that this stands for.
+/// Sends the response of an actor of this process to the request that it answers.
 void RemoteActor::answer(const caf::mailbox_element& response) {
   Asker who;
   {
@@ -67,7 +67,8 @@ void RemoteActor::answer(const caf::mailbox_element& response) {
 
 void RemoteActor::expect_answer(caf::message_id mid, const Asker& who) {
   std::lock_guard lock(place_mutex_);
-  // Several of one number are of one that was delegated: the inner one is answered first.
+  // A delegated request comes back under the same number: the inner one is answered
+  // first.
   expected_[mid.request_id().integer_value()].push_back(who);
 }
 
@@ -79,7 +80,7 @@ void RemoteActor::attach(caf::attachable_ptr what) {
     if (!std::exchange(watched_, true))
       place = place_;
   }
-  if (place) // Who wants to hear of the end keeps this alive until then.
+  if (place) // The callback keeps this proxy alive until the actor ends.
     port_->watch(place, [self = caf::strong_actor_ptr(ctrl())](const auto& reason) {
       static_cast<RemoteActor*>(self->get())
         ->kill_proxy(nullptr, reason.value_or(
@@ -110,24 +111,24 @@ std::shared_ptr<ObjectHandle> RemoteActor::place() const {
   return place_;
 }
 
-bool RemoteActor::kept() const {
+bool RemoteActor::has_keeper() const {
   std::lock_guard lock(place_mutex_);
   return keeper_ != nullptr;
 }
 
-void RemoteActor::keep(std::shared_ptr<void> keeper) {
+void RemoteActor::set_keeper(std::shared_ptr<void> keeper) {
   std::lock_guard lock(place_mutex_);
   keeper_ = std::move(keeper);
   watched_ = true;
 }
 
-void RemoteActor::displaced() {
+void RemoteActor::drop_place() {
   std::lock_guard lock(place_mutex_);
   place_ = nullptr;
 }
 
-void RemoteActor::moved(std::shared_ptr<ObjectHandle> place) {
-  for (;;) { // What comes meanwhile waits behind what has waited.
+void RemoteActor::set_place(std::shared_ptr<ObjectHandle> place) {
+  for (;;) { // place_ is set last, so that new messages queue behind the waiting ones.
     caf::mailbox_element_ptr next;
     {
       std::lock_guard lock(place_mutex_);

@@ -16,11 +16,12 @@ namespace fiber::actors {
 
 class ActorPort;
 
-/// An actor of another process, as an actor of this one: what is sent to it goes there.
-/// The other way round it stands for the actor there that waits for answers from here.
+/// A proxy for an actor of another process: it sends the messages that it gets to that
+/// process. It is also the sender of requests from there, and sends the responses back.
 ///
-/// That of a spawned actor may have no place for a while, and then another one: messages
-/// wait, and only its final end is its end.
+/// The proxy of a spawned actor may lose its place and get another one when the actor is
+/// restarted. Meanwhile messages wait, and the proxy ends only when the actor ends for
+/// good.
 class RemoteActor final : public caf::actor_proxy {
 public:
   RemoteActor(caf::actor_config& config, std::shared_ptr<ActorPort> port,
@@ -31,21 +32,24 @@ public:
   void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* host) override;
   void attach(caf::attachable_ptr what) override;
   void on_destroy() override;
-  /// Its end.
+  /// Ends the proxy.
   void kill_proxy(caf::execution_unit* host, caf::error reason) override;
 
-  /// Null while it has none.
+  /// Returns null while there is no place.
   std::shared_ptr<ObjectHandle> place() const;
   const std::shared_ptr<ActorPort>& port() const { return port_; }
 
-  /// From now on `keeper` sees to it that it has a place, and tells of its end.
-  void keep(std::shared_ptr<void> keeper);
-  bool kept() const;
-  /// What comes from now on waits.
-  void displaced();
-  void moved(std::shared_ptr<ObjectHandle> place);
+  /// Makes `keeper` responsible for the place and for ending the proxy.
+  void set_keeper(std::shared_ptr<void> keeper);
+  /// Whether it has a keeper.
+  bool has_keeper() const;
+  /// Drops the place: later messages wait.
+  void drop_place();
+  /// Sets the place and sends the messages that have waited.
+  void set_place(std::shared_ptr<ObjectHandle> place);
 
-  /// The actor here that its request `mid` was sent to will answer: then `who` is told.
+  /// Makes the response to the request `mid`, which an actor of this process will give,
+  /// the answer to `who`.
   void expect_answer(caf::message_id mid, const Asker& who);
 
 private:
@@ -56,8 +60,8 @@ private:
   std::shared_ptr<ObjectHandle> place_;
   bool watched_ = false, ended_ = false;
   std::shared_ptr<void> keeper_;
-  std::deque<caf::mailbox_element_ptr> waiting_; ///< For a place.
-  std::map<std::uint64_t, std::vector<Asker>> expected_;
+  std::deque<caf::mailbox_element_ptr> waiting_; ///< Messages, while there is no place.
+  std::map<std::uint64_t, std::vector<Asker>> expected_; ///< By CAF's request id.
 };
 
 } // namespace fiber::actors

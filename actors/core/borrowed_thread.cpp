@@ -29,7 +29,7 @@ void BorrowedThread::run() {
     auto* job = jobs_.front();
     jobs_.pop_front();
     switch (job->resume(this, messages_a_turn)) {
-    case caf::resumable::resume_later: // The thread that was lent is wanted back.
+    case caf::resumable::resume_later: // Gives the thread back to its owner.
       system().scheduler().enqueue(job);
       break;
     case caf::resumable::done:

@@ -13,11 +13,11 @@
 
 namespace fiber::actors {
 
-/// Lets the calling thread run the actors that its message wakes up, instead of waking
-/// one of CAF's threads for it: a hop between threads costs 5 to 10 us, which a call and
-/// its result would pay four times. An actor still runs on one thread at a time; if it is
-/// running elsewhere, that thread takes the message. What an actor can't finish soon goes
-/// to CAF's scheduler.
+/// Lets the calling thread run the actors that its message makes ready, instead of waking
+/// a thread of CAF: a hop between threads costs 5 to 10 us, and a call and its result
+/// would take four. An actor still runs on one thread at a time: if it already runs
+/// elsewhere, that thread handles the message. An actor that is not done after 256
+/// messages goes to CAF's scheduler.
 class BorrowedThread final : public caf::execution_unit {
 public:
   explicit BorrowedThread(caf::actor_system& system);
@@ -26,10 +26,11 @@ public:
   BorrowedThread& operator=(const BorrowedThread&) = delete;
 
   void exec_later(caf::resumable* job) override { jobs_.push_back(job); }
-  /// Runs what became ready, until nothing is.
+  /// Runs actors until none is ready.
   void run();
 
-  /// The one that runs on this thread now, if it belongs to `system`.
+  /// Returns the borrowed thread that this code runs on; null if there is none or it
+  /// belongs to another system.
   static BorrowedThread* current(caf::actor_system& system);
 
 private:
@@ -37,12 +38,12 @@ private:
   BorrowedThread* outer_;
 };
 
-/// Sends `message` to `receiver` and lends this thread to it and to whom it writes in
-/// turn. On a thread that is lent already the message is only queued: handlers never run
-/// nested.
+/// Sends `message` to `receiver` and runs it, and the actors that it sends to, on this
+/// thread. If this thread already runs actors, only queues the message: handlers never
+/// nest.
 template <class T>
-void deliver(caf::actor_system& system, const caf::actor& receiver, T message,
-             const caf::strong_actor_ptr& sender = nullptr) {
+void send_on_this_thread(caf::actor_system& system, const caf::actor& receiver, T message,
+                         const caf::strong_actor_ptr& sender = nullptr) {
   auto enqueue = [&](caf::execution_unit* unit) {
     receiver->enqueue(sender, caf::make_message_id(),
                       caf::make_message(std::move(message)), unit);

@@ -22,7 +22,7 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// From 0 to below 1.
+/// Maps `x` to a number of at least 0 and less than 1.
 double unit(std::uint64_t x) {
   return static_cast<double>(x >> 11) * 0x1p-53;
 }
@@ -50,7 +50,7 @@ std::optional<Chaos> Chaos::parse(const std::string& text) {
     if (!good)
       return std::nullopt;
   }
-  // Not NaN either.
+  // The negation also refuses NaN.
   if (!(chaos.kill >= 0 && chaos.stall >= 0 && chaos.kill + chaos.stall <= 1))
     return std::nullopt;
   return chaos;
@@ -75,7 +75,7 @@ void stall_this_process(std::chrono::nanoseconds length) {
   auto stalled = getpid();
   timespec left{static_cast<time_t>(length.count() / 1'000'000'000),
                 static_cast<long>(length.count() % 1'000'000'000)};
-  auto waker = fork(); // Nothing in a stopped process could wake it.
+  auto waker = fork(); // A stopped process can't wake itself.
   if (waker == 0) {
     while (nanosleep(&left, &left) != 0)
       ;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// core/ holds what every other room of actors/ may use: replies to waiting threads, exit
+// reasons, the context of a task, injected faults and the borrowed thread. Of actors/ it
+// may include nothing else.
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -10,15 +14,15 @@
 
 namespace fiber::actors {
 
-/// Faults on demand: some tasks lose their job as they start, or stop it for a while
-/// (FIBER_CHAOS). Which ones is drawn from the seed and the task alone, so that a run can
-/// be repeated.
+/// Fault injection (FIBER_CHAOS): some tasks kill or stall their job as they start. The
+/// choice depends only on the seed and the task, so that a run can be repeated.
 struct Chaos {
-  double kill = 0;  ///< Probability that a task kills its job.
-  double stall = 0; ///< That it stops it, for half to one and a half heartbeat timeouts.
+  double kill = 0; ///< Probability that a task kills its job.
+  /// Probability that a task stalls its job, for 0.5 to 1.5 heartbeat timeouts.
+  double stall = 0;
   std::uint64_t seed = 0;
 
-  /// "kill=P,stall=P,seed=N", each optional; nothing if it is anything else.
+  /// Reads "kill=P,stall=P,seed=N", each part optional. Nothing on other input.
   static std::optional<Chaos> parse(const std::string& text);
 
   bool on() const { return kill > 0 || stall > 0; }
@@ -26,19 +30,19 @@ struct Chaos {
   enum class Fate : std::uint8_t { none, kill, stall };
   struct Draw {
     Fate fate = Fate::none;
-    double length = 0; ///< Of a stall, in heartbeat timeouts: 0.5 to 1.5.
+    double length = 0; ///< Length of a stall in heartbeat timeouts: 0.5 to 1.5.
   };
   Draw draw(std::uint64_t call, std::uint64_t index, int attempt) const;
 };
 
-/// What has been done of it in a session.
+/// The injected faults of a session, and the tasks that were rerun because of them.
 struct ChaosCounts {
   std::atomic<std::size_t> kills{0}, stalls{0}, reruns{0};
 };
 
-/// Ends this process as if somebody had.
+/// Kills this process by SIGKILL.
 void kill_this_process();
-/// Stops this process, with all its threads, for so long.
+/// Stops all threads of this process for `length`.
 void stall_this_process(std::chrono::nanoseconds length);
 
 } // namespace fiber::actors

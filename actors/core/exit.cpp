@@ -14,7 +14,7 @@ namespace {
 constexpr auto category = caf::atom("fiberexit");
 
 constexpr auto last_kind = static_cast<std::uint8_t>(ExitKind::escalated);
-constexpr std::uint8_t restart_code = last_kind + 2; // That of a kind is one more.
+constexpr std::uint8_t restart_code = last_kind + 2; // The code of a kind is kind + 1.
 
 std::string context_text(const caf::error& reason) {
   const auto& context = reason.context();
@@ -46,7 +46,7 @@ caf::error make_exit(ExitKind kind, std::string text) {
 
 caf::error restart_exit() {
   return {restart_code, category,
-          caf::make_message(std::string("was asked to end, to start again"))};
+          caf::make_message(std::string("was asked to end, to be restarted"))};
 }
 
 bool is_restart_exit(const caf::error& reason) {

@@ -11,24 +11,25 @@ namespace fiber::actors {
 /// Why an actor ended, as its supervisor judges it.
 enum class ExitKind : std::uint8_t {
   planned,  ///< It was done or was asked to end.
-  charged,  ///< It was lost, and a task is to blame.
-  lease,    ///< It ended itself since it heard nothing from its driver.
-  lost,     ///< It failed, and nobody knows better.
+  charged,  ///< It was lost, and the loss is charged to a task.
+  lease,    ///< Its lease was over: it ended itself, as it heard nothing from the driver.
+  lost,     ///< It failed for any other reason.
   escalated ///< A supervisor whose children fail too often.
 };
 
-/// The reason to quit() with.
+/// Makes a reason for quit().
 caf::error make_exit(ExitKind kind, std::string text);
 
-/// The reason to end a child with that is to start again.
+/// Makes the reason to end a child that is to be restarted.
 caf::error restart_exit();
 bool is_restart_exit(const caf::error& reason);
 
-/// The kind of an end. None, normal, user_shutdown and that are planned; whatever
-/// make_exit() did not make is lost: kill, exceptions, other errors.
+/// Returns the kind of an exit reason. No reason, `normal`, `user_shutdown` and
+/// restart_exit() are planned. Any other reason that make_exit() did not make is lost:
+/// kills, exceptions, other errors.
 ExitKind exit_kind(const caf::error& reason);
 
-/// The reason in words.
+/// Returns the reason in words.
 std::string exit_text(const caf::error& reason);
 
 } // namespace fiber::actors

@@ -9,7 +9,7 @@
 
 namespace fiber::actors {
 
-/// Tells a waiting thread that something has happened, and what.
+/// A value that one thread sets once and others wait for.
 template <class T>
 class Reply {
 public:
@@ -27,7 +27,7 @@ public:
     std::lock_guard lock(mutex_);
     return set_;
   }
-  /// True if it is set by then.
+  /// Waits until the value is set; false if `limit` passed first.
   bool wait_until(std::chrono::steady_clock::time_point limit) const {
     std::unique_lock lock(mutex_);
     if (limit == std::chrono::steady_clock::time_point::max()) {
@@ -36,7 +36,7 @@ public:
     }
     return changed_.wait_until(lock, limit, [&] { return set_; });
   }
-  /// Only after it was set.
+  /// Returns the value, which must be set.
   T value() const {
     std::lock_guard lock(mutex_);
     return value_;
@@ -49,9 +49,9 @@ private:
   T value_{};
 };
 
-/// Done.
+/// Set when something is done.
 using Signal = Reply<bool>;
-/// Done, with the reason if it went wrong (null: well).
+/// Set when the workers are ready (null) or can't be (the reason).
 using WorkersReply = Reply<std::exception_ptr>;
 
 } // namespace fiber::actors

@@ -6,28 +6,28 @@
 
 namespace fiber::actors {
 
-/// What runs a task.
+/// Runs tasks.
 class TaskHost {
 public:
-  /// Of the task that runs: whether somebody wants it to stop.
+  /// Returns the token that tells the running task to stop.
   virtual std::stop_token stop_token() = 0;
 
 protected:
   ~TaskHost() = default;
 };
 
-/// What a task may know of itself; set on the slot's thread while one runs.
+/// What a task may know of itself; set on the slot's thread while the task runs.
 struct TaskContext {
   std::size_t index = 0;
   int attempt = 1;
   std::size_t rank = 0;
   TaskHost* host = nullptr;
 
-  /// Of this thread; null if it runs no task.
+  /// Returns the context of this thread's task; null if it runs none.
   static const TaskContext* current();
 };
 
-/// Makes `context` the current one of this thread.
+/// Makes `context` the current one of this thread while it lives.
 class TaskScope {
 public:
   explicit TaskScope(const TaskContext& context);

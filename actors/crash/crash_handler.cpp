@@ -26,32 +26,33 @@
 #include "base/build_note.hpp"
 #include "base/failure.hpp"
 
-// What runs in the handler may neither allocate nor lock: the thread may have been doing
-// either.
+// Code that runs in the handler must neither allocate nor lock: the thread may have
+// crashed while it did either.
 
 namespace fiber::actors {
 namespace {
 
 constexpr std::array signals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-constexpr unsigned longest_report = 5; // Seconds; then the job ends without.
-constexpr int output_patience = 1000;  // Milliseconds, for a pipe that is full.
-// So that whatever there is to tell fits into a line.
+constexpr unsigned longest_report =
+  5; // Seconds; after that the job ends without a report.
+constexpr int output_patience = 1000; // Milliseconds to wait while the pipe is full.
+// Limits in characters or bytes, so that every report fits into a line.
 constexpr std::size_t longest_build = 32, longest_name = 32, longest_uncaught = 384;
 
-/// What the handler needs to know.
-struct Known {
-  pid_t job = 0; ///< What it forks has these handlers as well, but is none.
+/// The state of the handler.
+struct HandlerState {
+  pid_t job = 0; ///< This process. Its forks inherit the handlers but must not report.
   int output = -1;
   std::terminate_handler terminate = nullptr;
   std::array<char, longest_uncaught> uncaught{};
   std::atomic_flag terminating, crashing;
 };
-Known known;
+HandlerState state;
 
-// Of a kind that is never allocated on first use.
+// This TLS model never allocates on first use.
 [[gnu::tls_model("initial-exec")]] constinit thread_local CrashTask::Task task;
 
-/// Text that is cut where there is no more room.
+/// A line of text of bounded size; what does not fit is cut off.
 class Line {
 public:
   void add(char c) {
@@ -74,7 +75,8 @@ public:
     add("0123456789abcdef"[c >> 4]);
     add("0123456789abcdef"[c & 15]);
   }
-  /// As one word.
+  /// Adds `text` as one word: spaces, separators and bytes that are not ASCII are
+  /// escaped.
   void escaped(std::string_view text) {
     for (char c : text)
       if (c > ' ' && c < 127 &&
@@ -92,7 +94,7 @@ private:
   std::size_t size_ = 0;
 };
 
-/// Of the code at `address`.
+/// Finds the object file that has the code at `address`.
 dl_find_object object_of(std::uintptr_t address) {
   dl_find_object object{};
   if (_dl_find_object(reinterpret_cast<void*>(address), &object) != 0)
@@ -119,17 +121,17 @@ std::span<const std::byte> build_of(const dl_find_object& object) {
   return {};
 }
 
-/// Return addresses on their way to a report.
+/// The return addresses of the crashed stack.
 struct Stack {
   std::uintptr_t crashed_at = 0;
-  const void* end = nullptr; ///< Frame of what runs the task.
-  bool below_handler = false;
+  const void* end = nullptr;  ///< Frame of the function that runs the task.
+  bool below_handler = false; ///< Whether the walk has left the handler's own frames.
   std::array<std::uintptr_t, most_crash_frames> calls;
   std::size_t size = 0;
 };
 
-/// Whether a frame with `top` called the one at `frame`. On another stack, a coroutine's,
-/// addresses tell nothing.
+/// Whether the function with the canonical frame address `top` called the one at `frame`.
+/// False on another stack, such as a coroutine's, where addresses can't be compared.
 bool is_caller_of(const void* frame, std::uintptr_t top) {
   constexpr std::uintptr_t near = 4096;
   auto at = reinterpret_cast<std::uintptr_t>(frame);
@@ -140,18 +142,18 @@ _Unwind_Reason_Code add_call(_Unwind_Context* context, void* to) {
   auto& stack = *static_cast<Stack*>(to);
   int exact = 0;
   auto at = static_cast<std::uintptr_t>(_Unwind_GetIPInfo(context, &exact));
-  if (!stack.below_handler) { // The handler's own, perhaps on a stack of its own.
+  if (!stack.below_handler) { // A frame of the handler, perhaps on its own stack.
     stack.below_handler = exact != 0 && at == stack.crashed_at;
     if (!stack.below_handler)
       return _URC_NO_REASON;
     stack.size = 0;
   } else if (is_caller_of(stack.end, _Unwind_GetCFA(context))) {
-    stack.size -= stack.size > 1 ? 1 : 0; // What runs the task was the last.
+    stack.size -= stack.size > 1 ? 1 : 0; // Drops the function that runs the task.
     return _URC_END_OF_STACK;
   }
   if (at == 0 || stack.size == stack.calls.size())
     return _URC_END_OF_STACK;
-  // A return address is behind its call, perhaps in another function.
+  // A return address is after the call, perhaps already in another function.
   stack.calls[stack.size++] = exact != 0 ? at : at - 1;
   return _URC_NO_REASON;
 }
@@ -198,17 +200,17 @@ void add_frames(Line& line, std::span<const std::uintptr_t> calls) {
 
 void write_line(std::string_view text) {
   for (int tries = 0; tries < 10; ++tries) {
-    pollfd ready{known.output, POLLOUT, 0};
+    pollfd ready{state.output, POLLOUT, 0};
     ::poll(&ready, 1, output_patience / 10);
-    if (::write(known.output, text.data(), text.size()) >= 0 ||
+    if (::write(state.output, text.data(), text.size()) >= 0 ||
         (errno != EAGAIN && errno != EINTR))
       return;
   }
 }
 
-// Of a thread's registers: where it was, and, for one that has called what is no code,
-// step_back(): as if it were still about to, since nobody could walk the stack from
-// there.
+// The program counter and stack pointer of the crashed thread. If the thread has called
+// an address without code, step_back() sets them as they were before the call, since the
+// stack can't be walked from there.
 #if defined(__x86_64__)
 struct Registers {
   greg_t& pc;
@@ -222,7 +224,7 @@ Registers registers(ucontext_t& context) {
 
 void step_back(Registers at) {
   auto* top = reinterpret_cast<const greg_t*>(at.sp);
-  at.pc = *top - 1; // Within the call.
+  at.pc = *top - 1; // Within the call instruction.
   at.sp += sizeof *top;
 }
 #elif defined(__aarch64__)
@@ -239,7 +241,7 @@ Registers registers(ucontext_t& context) {
 }
 
 void step_back(Registers at) {
-  at.pc = at.link - 1; // Within the call.
+  at.pc = at.link - 1; // Within the call instruction.
 }
 #else
 #error "Where does ucontext_t keep the program counter and the stack pointer here?"
@@ -267,7 +269,7 @@ void write_report(int signal, const siginfo_t& info, std::uintptr_t sp,
   line.number(task.seq, 10);
   line.add(" uncaught=");
   if (signal == SIGABRT)
-    line.escaped(known.uncaught.data());
+    line.escaped(state.uncaught.data());
   add_frames(line, calls);
   line.add(" end\n");
   write_line(line.text());
@@ -275,11 +277,11 @@ void write_report(int signal, const siginfo_t& info, std::uintptr_t sp,
 
 void on_crash(int signal, siginfo_t* info, void* context) {
   auto before = errno;
-  if (::getpid() == known.job) {
-    if (known.crashing.test_and_set())
-      for (;;) // The first one ends the job.
+  if (::getpid() == state.job) {
+    if (state.crashing.test_and_set())
+      for (;;) // The thread that crashed first ends the job.
         ::pause();
-    // Should what follows hang in what has crashed.
+    // Ends the job if the report hangs in what has crashed.
     std::signal(SIGALRM, SIG_DFL);
     sigset_t alarm;
     sigemptyset(&alarm);
@@ -292,7 +294,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     stack.crashed_at = static_cast<std::uintptr_t>(pc);
     stack.end = task.frame;
     auto top = static_cast<std::uintptr_t>(sp);
-    // First without the stack: it may be too broken to be walked.
+    // Report without the stack first: it may be too broken to be walked.
     write_report(signal, *info, top, std::span(&stack.crashed_at, 1));
     if (object_of(stack.crashed_at).dlfo_link_map == nullptr) {
       step_back(at);
@@ -305,7 +307,8 @@ void on_crash(int signal, siginfo_t* info, void* context) {
       write_report(signal, *info, top, std::span(stack.calls).first(stack.size));
     ::alarm(0);
   }
-  // As it would have ended: by running into it again, or by this, after the return.
+  // End by the same signal: the instruction faults again after the return, or raise()
+  // does.
   std::signal(signal, SIG_DFL);
   ::raise(signal);
   errno = before;
@@ -313,19 +316,19 @@ void on_crash(int signal, siginfo_t* info, void* context) {
 
 /// Keeps the text of the exception for the SIGABRT that follows.
 [[noreturn]] void on_terminate() {
-  if (!known.terminating.test_and_set() && std::current_exception()) {
+  if (!state.terminating.test_and_set() && std::current_exception()) {
     auto failure = capture_failure();
     auto text = failure.type + (failure.what.empty() ? "" : ": ") + failure.what;
-    text.resize(std::min(text.size(), known.uncaught.size() - 1));
-    std::copy(text.begin(), text.end(), known.uncaught.begin());
+    text.resize(std::min(text.size(), state.uncaught.size() - 1));
+    std::copy(text.begin(), text.end(), state.uncaught.begin());
   }
-  if (known.terminate != nullptr)
-    known.terminate();
+  if (state.terminate != nullptr)
+    state.terminate();
   std::abort();
 }
 
-/// A way to what is stderr now, whatever the program makes of that later, which does not
-/// block if it can be had.
+/// Opens the current stderr, so that the program may redirect it later; non-blocking
+/// where that is possible.
 int open_output() {
   int own =
     ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | O_APPEND);
@@ -335,11 +338,11 @@ int open_output() {
 } // namespace
 
 void report_crashes() {
-  known.job = ::getpid();
-  known.output = open_output();
-  known.terminate = std::set_terminate(on_terminate);
+  state.job = ::getpid();
+  state.output = open_output();
+  state.terminate = std::set_terminate(on_terminate);
   Stack unused;
-  _Unwind_Backtrace(add_call, &unused); // Loads what it needs.
+  _Unwind_Backtrace(add_call, &unused); // Loads the libraries that the unwinder needs.
   struct sigaction ours {};
   ours.sa_sigaction = on_crash;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;

@@ -1,39 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// crash/ reports where a job crashed: the handler in the job, and in the driver the
+// parser and the names of functions. Of actors/ it may include nothing else.
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 namespace fiber::actors {
 
-// How a job tells where it crashes: on SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT it
-// writes a crash line (backends/output/crash_line.hpp) to its stderr, then ends by that
-// signal as it would have. The driver reads it with crash_report.hpp.
+// On SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT a job writes a crash line
+// (backends/output/crash_line.hpp) to its stderr and then ends by that signal. The driver
+// reads the line with crash_report.hpp.
 
-/// For a job, before it runs tasks; once. Signals that the program, or a sanitizer, has
-/// handlers for are left to them.
+/// Installs the handlers. A job calls it once, before it runs tasks. Signals that the
+/// program or a sanitizer handles are left to them.
 void report_crashes();
 
-/// A stack for the handler, so that a thread that has used up its own can be told of too.
-/// Leaves one that is there alone.
+/// Gives the calling thread a stack for the handler, so that a stack overflow can be
+/// reported too. Does nothing if the thread has one.
 class CrashHandlerStack {
 public:
-  /// For the thread that makes it, which must also destroy it.
+  /// The same thread must destroy it.
   CrashHandlerStack();
   ~CrashHandlerStack();
   CrashHandlerStack(const CrashHandlerStack&) = delete;
   CrashHandlerStack& operator=(const CrashHandlerStack&) = delete;
 
 private:
-  std::unique_ptr<std::byte[]> memory_; ///< Null: the thread had one.
+  std::unique_ptr<std::byte[]> memory_; ///< Null if the thread had a stack already.
 };
 
-/// While it lives, its thread runs this task.
+/// Tells the handler which task its thread runs while it lives.
 class CrashTask {
 public:
-  /// `frame` is __builtin_frame_address(0) of the function that runs the task: neither
-  /// it nor what called it is of interest.
+  /// `frame` is __builtin_frame_address(0) of the function that runs the task. The report
+  /// leaves out that function and its callers.
   CrashTask(std::uint32_t slot, std::uint64_t seq, const void* frame);
   ~CrashTask();
   CrashTask(const CrashTask&) = delete;
@@ -42,7 +45,7 @@ public:
   struct Task {
     std::uint32_t slot = 0;
     std::uint64_t seq = 0;
-    const void* frame = nullptr; ///< Null: none.
+    const void* frame = nullptr; ///< Null if the thread runs no task.
   };
 
 private:

@@ -12,7 +12,7 @@
 namespace fiber::actors {
 namespace {
 
-/// Takes what stands before `end` from the front of `text`.
+/// Removes the word before `end` from the front of `text`, and `end`. Returns the word.
 std::string_view take_word(std::string_view& text, char end) {
   auto word = text.substr(0, text.find(end));
   text.remove_prefix(std::min(text.size(), word.size() + 1));
@@ -47,7 +47,7 @@ bool read_escaped(std::string_view word, std::string& text) {
   return true;
 }
 
-/// BUILD:NAME
+/// Written as BUILD:NAME.
 struct Object {
   std::string build, name;
 };
@@ -67,7 +67,7 @@ bool read_objects(std::string_view words, std::vector<Object>& objects) {
   return true;
 }
 
-/// OBJECT+OFFSET, or -+ADDRESS
+/// Reads frames written as OBJECT+OFFSET or -+ADDRESS.
 bool read_frames(std::string_view words, const std::vector<Object>& objects,
                  std::vector<CrashReport::Frame>& frames) {
   while (!words.empty()) {
@@ -115,7 +115,7 @@ std::optional<CrashReport> CrashReport::parse(std::string_view line) {
     read("uncaught", [&](auto word) { return read_escaped(word, report.uncaught); }) &&
     read("objects", [&](auto word) { return read_objects(word, objects); }) &&
     read("frames", [&](auto word) { return read_frames(word, objects, report.frames); });
-  // The last word tells a whole line from one that was cut.
+  // A line that was cut off lacks the last word.
   if (!whole || line != "end")
     return std::nullopt;
   return report;
@@ -126,8 +126,8 @@ std::string CrashReport::detail() const {
     return "uncaught " + uncaught;
   if (!address)
     return {};
-  // A call moves the stack pointer down before it touches what is there; no other access
-  // to so near an address fails.
+  // A call moves the stack pointer down before it touches the stack. No other access so
+  // near to the stack pointer fails.
   constexpr std::uint64_t widest_frame = 256 * 1024, first_page = 4096;
   if (signal == SIGSEGV && *address + widest_frame >= stack_pointer &&
       *address <= stack_pointer + first_page)
@@ -156,7 +156,7 @@ LastOutput read_last_output(std::string_view output) {
 }
 
 void drop_other_crash(LastOutput& last, std::optional<int> exit_code) {
-  // What reports may hang itself, in what has crashed: then its alarm ends the job.
+  // If the handler hangs, its alarm ends the job: then SIGALRM fits any report.
   if (last.crash && exit_code && *exit_code != -last.crash->signal &&
       *exit_code != -SIGALRM)
     last.crash.reset();

@@ -10,27 +10,28 @@
 
 namespace fiber::actors {
 
-/// What a job wrote as it crashed: a crash line (backends/output/crash_line.hpp), made by
-/// crash_handler.cpp.
+/// The content of a crash line (backends/output/crash_line.hpp), which crash_handler.cpp
+/// writes.
 struct CrashReport {
-  /// Where one call stood.
+  /// A call on the stack.
   struct Frame {
-    std::string build;        ///< Of the object file, in hex; empty: in none.
-    std::string object;       ///< Its name; empty: the executable.
-    std::uint64_t offset = 0; ///< Within the object; in none: the address.
+    std::string build;        ///< Build id of the object file, in hex; empty if in none.
+    std::string object;       ///< Name of the object file; empty for the executable.
+    std::uint64_t offset = 0; ///< Offset in the object file; the address if in none.
   };
 
   int signal = 0;
-  std::optional<std::uint64_t> address; ///< That it could not use.
+  std::optional<std::uint64_t> address; ///< The address whose access failed.
   std::uint64_t stack_pointer = 0;
-  std::optional<std::uint32_t> slot; ///< Which one's task crashed, if one's thread did.
-  std::uint64_t seq = 0;             ///< That task's number.
-  std::string uncaught;              ///< The exception that ended it, if one did.
-  std::vector<Frame> frames;         ///< Innermost first, without what called the task.
+  std::optional<std::uint32_t> slot; ///< The slot whose task crashed, if a task did.
+  std::uint64_t seq = 0;             ///< The task's number in the slot.
+  std::string uncaught;              ///< The uncaught exception, if one ended the job.
+  std::vector<Frame> frames;         ///< Innermost first; ends with the task's function.
 
-  /// Nothing if it is no whole report. Takes what follows the mark, without the newline.
+  /// Reads what follows the mark, without the newline. Nothing if it is not a whole
+  /// report.
   static std::optional<CrashReport> parse(std::string_view line);
-  /// What is known beyond the signal: "null pointer"; may be empty.
+  /// What is known beyond the signal, such as "null pointer"; may be empty.
   std::string detail() const;
 };
 
@@ -44,14 +45,15 @@ struct LastOutput {
 
 constexpr std::size_t most_last_lines = 20, most_last_bytes = 4096;
 
-/// The last whole report in `output`, and the last lines that are none.
+/// Returns the last whole report in `output` and the last lines without crash lines.
 LastOutput read_last_output(std::string_view output);
 
-/// Drops a report of another end than this one: it is of something else that wrote to the
-/// job's output.
+/// Drops a report that does not fit the exit code: another program wrote it to the job's
+/// output.
 void drop_other_crash(LastOutput& last, std::optional<int> exit_code);
 
-/// The last lines of `text`, within the limits; a longer line loses its beginning.
+/// Returns the last lines of `text` within both limits. A line that is too long loses its
+/// beginning.
 std::string last_lines(std::string_view text, std::size_t most_lines,
                        std::size_t most_bytes);
 

@@ -24,11 +24,11 @@ namespace {
 
 using Frame = actors::CrashReport::Frame;
 
-/// One call; several of a frame where functions were inlined.
+/// A call. A frame has several where functions were inlined.
 struct Call {
-  std::string function; ///< Empty: not known.
-  std::string file;     ///< The same.
-  std::string text;     ///< All that is known of it.
+  std::string function; ///< Empty if unknown.
+  std::string file;     ///< Empty if unknown.
+  std::string text;     ///< The call as users see it.
 };
 
 /// This process's own objects and their debug information.
@@ -41,11 +41,11 @@ public:
       dwfl_report_end(dwfl_.get(), nullptr, nullptr);
   }
 
-  /// Innermost first; empty if nothing is known.
+  /// Returns the calls at `address`, innermost first; empty if nothing is known.
   std::vector<Call> calls(Dwarf_Addr address) const;
 
 private:
-  // Without debuginfod, which dwfl_standard_find_debuginfo asks: that is the network.
+  // Not dwfl_standard_find_debuginfo, which asks debuginfod over the network.
   static constexpr Dwfl_Callbacks callbacks{.find_elf = dwfl_linux_proc_find_elf,
                                             .find_debuginfo =
                                               dwfl_build_id_find_debuginfo,
@@ -76,14 +76,14 @@ std::string symbol_at(Dwfl_Module* module, Dwarf_Addr address) {
   return name == nullptr ? "" : demangle(name);
 }
 
-/// As it stands in the source, with the types of its parameters where they are known.
+/// Returns the function's name as in the source, with parameter types if they are known.
 std::string name_of(Dwarf_Die* function, Dwfl_Module* module, Dwarf_Addr address) {
   Dwarf_Attribute attribute;
   for (auto kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
     if (auto* name = dwarf_formstring(
           dwarf_attr_integrate(function, static_cast<unsigned>(kind), &attribute)))
       return demangle(name);
-  // One that nobody else can call. A lambda's is "operator()" here.
+  // A local function has no linkage name, and the DWARF name of a lambda is "operator()".
   if (dwarf_tag(function) == DW_TAG_subprogram)
     if (auto name = symbol_at(module, address); !name.empty())
       return name;
@@ -99,7 +99,7 @@ std::optional<Dwarf_Word> number_of(Dwarf_Die* die, unsigned kind) {
   return value;
 }
 
-/// The functions that the code at `address` is of: inlined ones, then the real one.
+/// Returns the functions that contain `address`: inlined ones, then the one around them.
 std::vector<Dwarf_Die> functions_at(Dwfl_Module* module, Dwarf_Addr address) {
   Dwarf_Addr bias = 0;
   auto* unit = dwfl_module_addrdie(module, address, &bias);
@@ -107,8 +107,8 @@ std::vector<Dwarf_Die> functions_at(Dwfl_Module* module, Dwarf_Addr address) {
   if (unit == nullptr || dwarf_getscopes(unit, address - bias, &found) <= 0)
     return {};
   std::unique_ptr<Dwarf_Die, Free> scopes(found);
-  // Those go on with where the inlined function is defined; these with where it is
-  // called.
+  // dwarf_getscopes() continues outwards from the definition of the inlined function;
+  // dwarf_getscopes_die() from its call.
   auto inner = *scopes;
   found = nullptr;
   auto count = dwarf_getscopes_die(&inner, &found);
@@ -124,7 +124,7 @@ std::vector<Dwarf_Die> functions_at(Dwfl_Module* module, Dwarf_Addr address) {
   return functions;
 }
 
-/// Where an inlined function was called.
+/// Returns the file and line of the call of an inlined function.
 std::pair<const char*, int> call_place(Dwarf_Die* inlined) {
   Dwarf_Die unit;
   Dwarf_Files* files = nullptr;
@@ -171,7 +171,7 @@ std::string in_object(const Frame& frame) {
   return text.str();
 }
 
-/// Names that were looked up, as tasks of one call tend to crash in one place.
+/// Caches names, as tasks of one call tend to crash in the same place.
 struct Cache {
   static constexpr std::size_t most = 4096;
   std::mutex mutex;
@@ -183,7 +183,7 @@ std::vector<Call> calls_of(const std::vector<Frame>& frames) {
   std::lock_guard lock(cache.mutex);
   if (cache.calls.size() + frames.size() > Cache::most)
     cache.calls.clear();
-  std::optional<Symbols> symbols; // They take memory and files.
+  std::optional<Symbols> symbols; // Loaded on demand: they take memory and open files.
   std::vector<Call> all;
   for (auto& frame : frames) {
     auto& calls = cache.calls[{frame.build, frame.offset}];
@@ -209,9 +209,10 @@ bool begins_with_one_of(std::string_view text,
                      [&](auto word) { return text.starts_with(word); });
 }
 
-/// What stands between a task and the signal when it ends itself.
+/// Whether the function is part of ending the program, between the task's code and the
+/// signal.
 bool ends_program(std::string_view function) {
-  // glibc's names for its own use, and what a sanitizer has put before them.
+  // The prefixes of sanitizers and of glibc's internal names.
   for (std::string_view prefix : {"__interceptor_", "__GI_"})
     if (function.starts_with(prefix))
       function.remove_prefix(prefix.size());
@@ -220,8 +221,8 @@ bool ends_program(std::string_view function) {
                                        "__assert_fail"});
 }
 
-/// What stands between a task's function and what calls tasks. Names that the compiler
-/// gave to templates are not always whole: then the file tells.
+/// Whether the call belongs to the library code that calls a task's function. The names
+/// of templates are not always complete, so the file counts too.
 bool calls_tasks(const Call& call) {
   return call.file.ends_with("/fiber/callable.hpp") ||
          call.file.find("/include/c++/") != call.file.npos ||

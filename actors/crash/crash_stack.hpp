@@ -10,9 +10,9 @@
 
 namespace fiber::actors {
 
-/// The stack of a task that crashed in another process of this build, with names. They
-/// are looked up when somebody asks: that means reading debug information, and of most
-/// crashes nobody wants to know.
+/// The stack, with names, of a task that crashed in another process of this build. Names
+/// are looked up on first use, since that reads debug information and few crashes are
+/// looked at.
 ///
 /// Thread safety: any thread may call any member function.
 class CrashStack final : public detail::StackText {

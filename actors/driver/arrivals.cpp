@@ -28,7 +28,7 @@ void Arrivals::arrived(caf::actor_system& system, std::uint64_t incarnation,
     }
   }
   if (who)
-    deliver(system, who, LinkArrived{std::move(link)});
+    send_on_this_thread(system, who, LinkArrived{std::move(link)});
   else
     link->close();
 }

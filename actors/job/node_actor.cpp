@@ -259,7 +259,7 @@ public:
     return state.make_behavior(std::move(parts_));
   }
   resume_result resume(caf::execution_unit* unit, std::size_t most) override {
-    ObjectSpace::Hearing hears(objects_.get());
+    ObjectSpace::BorrowedThreadScope scope(objects_.get());
     return stateful_actor::resume(unit, most);
   }
 

@@ -202,11 +202,11 @@ void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slo
     try {
       slot.initialize(initializer.get());
     } catch (...) {
-      deliver(system, node, SlotFailed{capture_failure()}); // Ends the job.
+      send_on_this_thread(system, node, SlotFailed{capture_failure()}); // Ends the job.
       slot.run();
     }
   }
-  deliver(system, node, SlotReady{});
+  send_on_this_thread(system, node, SlotReady{});
   slot.run();
 }
 

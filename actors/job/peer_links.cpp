@@ -43,8 +43,8 @@ public:
 
   void on_message(wire::StreamId, Bytes message) override {
     if (process_ != 0)
-      deliver(*of_->parts_.system, of_->node_,
-              FromPeer{process_, number_, Payload(std::move(message))});
+      send_on_this_thread(*of_->parts_.system, of_->node_,
+                          FromPeer{process_, number_, Payload(std::move(message))});
     else if (refused_)
       return;
     else if (!greet(message))
@@ -62,7 +62,7 @@ public:
       return refuse(reason); // Who merely leaves may be a job that ends.
     log().debug("the link to {} is closed: {}", who_, reason);
     if (process_ != 0)
-      deliver(*of_->parts_.system, of_->node_, PeerClosed{process_, number_});
+      send_on_this_thread(*of_->parts_.system, of_->node_, PeerClosed{process_, number_});
     refused_ = true;
   }
   void end_of_patience() {

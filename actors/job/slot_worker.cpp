@@ -239,7 +239,7 @@ void SlotWorker::flush_locked() {
   auto tail = std::exchange(tail_, {});
   for (auto& object : kept_)
     pending_.held.push_back(object->held_id());
-  pending_.parcel = settings_.objects ? settings_.objects->park(kept_) : 0;
+  pending_.parcel = settings_.objects ? settings_.objects->keep_until_received(kept_) : 0;
   Bytes head;
   Writer writer(head);
   write(writer, pending_);

@@ -32,7 +32,7 @@ caf::actor start_object_job(caf::event_based_actor* parent, const ObjectJob& job
     AnyCallable::opened_by(&open_object_host); // The arguments hold the rest.
   call->single = true;
   call->sink = sink;
-  auto task = std::make_shared<Batch>();
+  auto task = std::make_shared<TaskBatch>();
   auto arguments = pack_host_arguments(job.threads, job.control->held_id());
   task->call = std::move(call);
   task->ends = {arguments.size()};

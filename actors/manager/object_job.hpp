@@ -19,9 +19,10 @@ namespace fiber::actors {
 /// A job that hosts objects.
 struct ObjectJob {
   /// Starts a process for `task`, which calls `ended` when it has ended.
-  using Start = std::function<caf::actor(
-    caf::event_based_actor* parent, std::string name, std::shared_ptr<const Batch> task,
-    std::shared_ptr<ProcessNews> news, std::function<void()> ended)>;
+  using Start = std::function<caf::actor(caf::event_based_actor* parent, std::string name,
+                                         std::shared_ptr<const TaskBatch> task,
+                                         std::shared_ptr<ProcessNews> news,
+                                         std::function<void()> ended)>;
 
   std::string name;
   std::size_t threads = 1;

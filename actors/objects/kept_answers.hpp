@@ -11,8 +11,9 @@
 
 namespace fiber::actors {
 
-/// What handles in answers stand for, until who asked says that it has taken them over.
-/// What comes out must not be dropped under a lock: the ends of handles send messages.
+/// The objects that answers refer to by handles, kept alive until the asking process says
+/// that it holds them itself. The caller must not destroy what these functions return
+/// under a lock, since the destructor of a handle sends messages.
 class KeptAnswers {
 public:
   void keep(const Asker& who, detail::KeptObjects kept) {
@@ -23,7 +24,7 @@ public:
     auto known = kept_.extract(who);
     return known.empty() ? detail::KeptObjects() : std::move(known.mapped());
   }
-  /// Of a process that will say no more.
+  /// Returns all that were kept for a process that will send nothing more.
   std::vector<detail::KeptObjects> gone(std::uint64_t process) {
     std::vector<detail::KeptObjects> all;
     for (auto at = kept_.lower_bound({process, 0});

@@ -4,7 +4,7 @@
 #include "actors/objects/object_space.hpp"
 #include "actors/protocol/node_protocol.hpp"
 
-// What jobs put into channels and take from them without asking, as a ledger knows of it.
+// Puts and gets of jobs that wait for no answer: a ledger (JobLedger) records them.
 
 namespace fiber::actors {
 namespace {
@@ -41,7 +41,7 @@ std::uint32_t ObjectSpace::taken(const Asker& who) {
 bool ObjectSpace::put(const detail::HeldId& object, std::span<const std::byte> item) {
   auto own = object.home == driver ? ledger(self_) : nullptr;
   auto link = link_to(driver);
-  if (!own || !link || item.size() > most_recorded)
+  if (!own || !link || item.size() > most_recorded_bytes)
     return false;
   settle_others(driver);
   Bytes head;
@@ -64,12 +64,12 @@ void ObjectSpace::arrived_puts(std::uint64_t from, Reader& reader, const Payload
     while (!reader.empty())
       of->received(reader.raw(reader.get<ItemSize>()).size());
   else
-    return; // It was declared dead, and what it had recorded has been used.
+    return; // It was declared dead, and its recorded puts have been applied.
   ask_here({from, 0}, number, AskKind::puts, whole.slice(whole.size() - rest, rest), {});
 }
 
-/// What that process had recorded, and was not heard.
-void ObjectSpace::use_last_of(std::uint64_t process) {
+/// Applies the puts that the process recorded and whose messages did not arrive.
+void ObjectSpace::apply_recorded_puts(std::uint64_t process) {
   auto of = ledger(process);
   if (!of)
     return;

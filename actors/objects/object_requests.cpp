@@ -5,7 +5,7 @@
 #include "actors/objects/object_space.hpp"
 #include "actors/protocol/node_protocol.hpp"
 
-// What is asked of objects, and answered.
+// Requests to objects, and their answers.
 
 namespace fiber::actors {
 namespace {
@@ -62,8 +62,8 @@ void ObjectSpace::tell(const detail::HeldId& object, std::uint64_t request, AskK
          {}, haste);
 }
 
-void ObjectSpace::tell_user(std::uint64_t number, const Asker& who, AskKind what,
-                            Payload body) {
+void ObjectSpace::tell_holder(std::uint64_t number, const Asker& who, AskKind what,
+                              Payload body) {
   send({.to = who.process,
         .from = self_,
         .object = number,
@@ -82,13 +82,13 @@ void ObjectSpace::ask_here(const Asker& who, std::uint64_t number, AskKind what,
     if (!closed_ && known != homes_.end()) {
       home = known->second.home;
       if (who.process != self_)
-        known->second.users.insert(who.process);
+        known->second.requesters.insert(who.process);
     }
   }
   if (home)
     home->asked({who, number, what, std::move(body), std::move(kept), haste});
   else if (what == AskKind::puts)
-    tell_user(number, who, AskKind::shut);
+    tell_holder(number, who, AskKind::shut);
   else
     answer(who, {});
 }
@@ -148,9 +148,10 @@ std::shared_ptr<wire::Link> ObjectSpace::link_to(std::uint64_t process) {
 void ObjectSpace::send(ObjectMessage message, const detail::KeptObjects& kept,
                        Haste haste) {
   auto to_peer = self_ != driver && message.to != driver;
-  // The driver's own requests and answers bring word of what it holds anyway.
+  // Between the driver and a job, other messages already tell the sender when the
+  // receiver holds the objects.
   if (to_peer && !kept.empty())
-    message.parcel = park(kept);
+    message.parcel = keep_until_received(kept);
   auto link = link_to(message.to);
   if (!link)
     bounce(message);
@@ -166,13 +167,13 @@ bool ObjectSpace::flush_now() {
 }
 
 void ObjectSpace::settle_others(std::uint64_t to) {
-  if (!on_lent_thread()) // Which may be the one that hears of it.
+  if (!on_borrowed_thread()) // That thread may be the one that reads the acknowledgement.
     peers_.settle_others(to);
 }
 
 void ObjectSpace::flush(std::uint64_t to, bool promised) {
   if (self_ == driver)
-    return; // With which all jobs end.
+    return; // All jobs end with the driver.
   constexpr std::chrono::seconds at_a_time{10};
   if (to != driver)
     peers_.flush(to, promised);
@@ -180,7 +181,7 @@ void ObjectSpace::flush(std::uint64_t to, bool promised) {
   while (link && link->backlog() > 0) {
     auto until = std::chrono::steady_clock::now() + at_a_time;
     if (!link->flush(at_a_time) && std::chrono::steady_clock::now() < until)
-      return; // It is broken, or over.
+      return; // The link is broken or closed.
   }
 }
 

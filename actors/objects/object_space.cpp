@@ -16,7 +16,8 @@ ObjectHandle::~ObjectHandle() {
     space->dropped(id_);
 }
 
-/// Lends the calling thread to an actor, as long as the system of actors is there.
+/// Passes requests on to an actor, which runs on the calling thread. Does nothing once
+/// the space is closed, as the actor system may be gone then.
 class ObjectSpace::ActorHome final : public ObjectHome {
 public:
   ActorHome(ObjectSpace& space, caf::actor actor)
@@ -27,25 +28,26 @@ public:
     if (space_.closed_)
       space_.answer(ask.who, {});
     else
-      deliver(space_.system_, actor_, std::move(ask));
+      send_on_this_thread(space_.system_, actor_, std::move(ask));
   }
   void freed(std::uint64_t number) override {
     auto gate = enter();
-    if (!space_.closed_) // Not lent, as handles are dropped anywhere.
+    if (!space_.closed_) // Does not borrow the thread: any code may drop a handle.
       caf::anon_send(actor_, ObjectFreed{number});
   }
   void gone(std::uint64_t process) override {
     auto gate = enter();
     if (!space_.closed_)
-      deliver(space_.system_, actor_, ProcessGone{process, space_.ledger(process)});
+      send_on_this_thread(space_.system_, actor_,
+                          ProcessGone{process, space_.ledger(process)});
   }
   void close() override { caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown); }
 
 private:
   std::shared_lock<std::shared_mutex> enter() {
-    // A thread that is lent to actors already belongs to somebody who outlives them.
+    // A thread that already runs actors belongs to a caller that outlives the system.
     std::shared_lock gate(space_.gate_, std::defer_lock);
-    if (!space_.on_lent_thread())
+    if (!space_.on_borrowed_thread())
       gate.lock();
     return gate;
   }
@@ -54,7 +56,7 @@ private:
   const caf::actor actor_;
 };
 
-// -- who holds what --
+// -- handles and holders --
 
 std::shared_ptr<ObjectHandle> ObjectSpace::add(const caf::actor& actor) {
   return add(std::make_shared<ActorHome>(*this, actor));
@@ -98,7 +100,7 @@ std::shared_ptr<ObjectHandle> ObjectSpace::handle_locked(const detail::HeldId& i
   auto handle = known.lock();
   if (!handle) {
     known = handle = make();
-    // Under the lock: whoever finds the handle may rely on it.
+    // Sent under the lock: whoever finds the handle may rely on the object being held.
     tell_holding_locked(Op::object_retain, id);
   }
   return handle;
@@ -121,7 +123,7 @@ void ObjectSpace::dropped(const detail::HeldId& id) {
   auto known = others_.find(id);
   if (known != others_.end() && known->second.expired())
     others_.erase(known);
-  // An object must not end before what was said to it last has arrived.
+  // The object must not end before the last message to it has arrived.
   if (!peers_.release_later(id))
     tell_holding_locked(Op::object_release, id);
 }
@@ -145,14 +147,15 @@ detail::KeptObjects ObjectSpace::take_over(std::uint64_t from,
   return kept;
 }
 
-std::uint64_t ObjectSpace::park(detail::KeptObjects kept) {
+std::uint64_t ObjectSpace::keep_until_received(detail::KeptObjects kept) {
   std::erase_if(kept, [](auto& object) {
     return object->held_id().home == detail::HeldId::shared_values;
   });
-  return park_for(driver, std::move(kept));
+  return keep_until_received_by(driver, std::move(kept));
 }
 
-std::uint64_t ObjectSpace::park_for(std::uint64_t neighbour, detail::KeptObjects kept) {
+std::uint64_t ObjectSpace::keep_until_received_by(std::uint64_t neighbour,
+                                                  detail::KeptObjects kept) {
   std::lock_guard lock(mutex_);
   if (kept.empty() || !links_.contains(neighbour))
     return 0;
@@ -162,7 +165,7 @@ std::uint64_t ObjectSpace::park_for(std::uint64_t neighbour, detail::KeptObjects
 }
 
 void ObjectSpace::received(std::uint64_t from, std::uint64_t parcel) {
-  Parcel last; // Their ends take the lock again.
+  Parcel last; // Destroyed after the unlock: the handles' destructors lock again.
   std::lock_guard lock(mutex_);
   if (auto known = parcels_.find(parcel);
       known != parcels_.end() && known->second.to == from) {
@@ -171,10 +174,10 @@ void ObjectSpace::received(std::uint64_t from, std::uint64_t parcel) {
   }
 }
 
-thread_local const ObjectSpace* ObjectSpace::hearing_ = nullptr;
+thread_local const ObjectSpace* ObjectSpace::borrowing_ = nullptr;
 
-bool ObjectSpace::on_lent_thread() const {
-  return hearing_ == this || BorrowedThread::current(system_) != nullptr;
+bool ObjectSpace::on_borrowed_thread() const {
+  return borrowing_ == this || BorrowedThread::current(system_) != nullptr;
 }
 
 // -- neighbours --
@@ -258,7 +261,7 @@ void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload
 }
 
 void ObjectSpace::released(std::uint64_t from, const detail::HeldId& id) {
-  std::shared_ptr<const detail::Held> last; // Its end takes the lock again.
+  std::shared_ptr<const detail::Held> last; // Destroyed after the unlock.
   std::lock_guard lock(mutex_);
   auto known = held_for_.find(from);
   if (known == held_for_.end())
@@ -283,7 +286,7 @@ void ObjectSpace::relay(std::uint64_t from, ObjectMessage message) {
     ++passed_on_.messages;
     passed_on_.bytes += message.body.size();
   }
-  message.parcel = park_for(message.to, std::move(kept));
+  message.parcel = keep_until_received_by(message.to, std::move(kept));
   send(std::move(message));
 }
 
@@ -300,7 +303,7 @@ void ObjectSpace::heard_peer(std::uint64_t process, std::uint64_t link,
     try {
       arrived(std::move(message));
     } catch (const Error& error) {
-      log().warn("job {} sent what can't be read: {}", process, error.what());
+      log().warn("job {} sent a malformed message: {}", process, error.what());
     }
 }
 
@@ -333,7 +336,7 @@ void ObjectSpace::arrived(ObjectMessage message) {
   }
   auto what = static_cast<AskKind>(message.what);
   if (what >= AskKind::recall) {
-    std::shared_ptr<ObjectHandle> handle; // Its end takes the lock again.
+    std::shared_ptr<ObjectHandle> handle; // Destroyed after the unlock.
     std::unique_lock lock(mutex_);
     if (auto known = others_.find({message.from, message.object}); known != others_.end())
       handle = known->second.lock();
@@ -347,9 +350,10 @@ void ObjectSpace::arrived(ObjectMessage message) {
 }
 
 void ObjectSpace::disconnect(std::uint64_t process) {
-  use_last_of(process);
-  std::map<detail::HeldId, HeldThere> held; // Their ends take the lock again.
-  std::set<std::shared_ptr<ObjectHome>> users;
+  apply_recorded_puts(process);
+  // All destroyed after the unlock: the handles' destructors lock again.
+  std::map<detail::HeldId, NeighbourHold> held;
+  std::set<std::shared_ptr<ObjectHome>> homes;
   std::vector<std::shared_ptr<wire::Link>> others;
   std::shared_ptr<wire::Link> last;
   std::vector<Parcel> parcels;
@@ -370,8 +374,8 @@ void ObjectSpace::disconnect(std::uint64_t process) {
       held_for_.erase(known);
     }
     for (auto& [number, home] : homes_)
-      if (home.users.erase(process) > 0)
-        users.insert(home.home);
+      if (home.requesters.erase(process) > 0)
+        homes.insert(home.home);
     if (auto known = contacts_.find(process); known != contacts_.end()) {
       for (auto other : known->second) {
         contacts_[other].erase(process);
@@ -384,7 +388,7 @@ void ObjectSpace::disconnect(std::uint64_t process) {
   }
   for (auto& link : others)
     send_op(*link, Op::process_gone, process);
-  for (auto& home : users)
+  for (auto& home : homes)
     home->gone(process);
   {
     std::lock_guard lock(mutex_);
@@ -396,7 +400,7 @@ void ObjectSpace::disconnect(std::uint64_t process) {
 void ObjectSpace::close() {
   std::map<std::uint64_t, Home> homes;
   std::map<std::uint64_t, Pending> pending;
-  std::map<std::uint64_t, std::map<detail::HeldId, HeldThere>> held;
+  std::map<std::uint64_t, std::map<detail::HeldId, NeighbourHold>> held;
   std::map<std::uint64_t, Parcel> parcels;
   {
     std::unique_lock gate(gate_);

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// objects/ lets the processes of a session hold objects of each other and send requests
+// to them: queues, locks, managed objects, actors. It counts holders and passes requests
+// and answers on; what an object does is up to its home. Of actors/ it may include core/
+// and protocol/.
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -31,35 +36,36 @@ namespace fiber::actors {
 enum class Op : std::uint8_t;
 class ObjectSpace;
 
-/// Of an item that is put unasked; what is larger goes out by itself.
-inline constexpr std::size_t most_recorded = 4096;
+/// The largest item in bytes that put() records in the ledger; a larger one is sent as a
+/// request.
+inline constexpr std::size_t most_recorded_bytes = 4096;
 
-/// What came of a request. Who gets `value` tells the object so: ObjectSpace::tell() of
-/// AskKind::took, once what `kept` lists is held here.
+/// The answer to a request. The receiver of a `value` acknowledges it to the object, by
+/// ObjectSpace::tell() of AskKind::took, once it holds what `kept` lists.
 struct ObjectAnswer {
   Answer what = Answer::closed;
   Payload body = {};
-  detail::KeptObjects kept = {}; ///< What handles in `body` stand for.
-  /// For Answer::lost within this process, instead of `body`.
+  detail::KeptObjects kept = {}; ///< The objects that handles in `body` refer to.
+  /// Replaces `body` for Answer::lost within this process.
   std::exception_ptr error = nullptr;
 };
 
-/// Who answers for objects that live here, by ObjectSpace::answer(). Called by any
-/// thread, which it must not hold up, and under no lock of the space.
+/// Answers the requests to one or more objects of this process, by ObjectSpace::answer().
+/// Any thread may call it, without a lock of the space; it must not block.
 class ObjectHome {
 public:
   virtual ~ObjectHome() = default;
   virtual void asked(ObjectAsk ask) = 0;
-  /// Nobody holds this object of it any more.
+  /// No process holds this object any more.
   virtual void freed(std::uint64_t number) = 0;
-  /// Nothing more will come from there.
+  /// Nothing more will come from this process.
   virtual void gone(std::uint64_t process) = 0;
   /// The session ends.
   virtual void close() = 0;
 };
 
-/// An object as this process knows it, wherever it lives. Made by an ObjectSpace, one at
-/// a time for each object; while it lives the object does.
+/// This process's hold on an object, wherever the object lives: it keeps the object
+/// alive. An ObjectSpace makes at most one at a time for each object.
 class ObjectHandle final : public detail::Held {
 public:
   ObjectHandle(std::weak_ptr<ObjectSpace> space, detail::HeldId id)
@@ -67,17 +73,18 @@ public:
   ~ObjectHandle() override;
   detail::HeldId held_id() const override { return id_; }
 
-  /// What its users in this process share, made by `make` if nobody has it now.
+  /// The state that the users of the object in this process share. Calls `make` if there
+  /// is none now.
   template <class T, class Make>
-  std::shared_ptr<T> users(Make make) {
+  std::shared_ptr<T> shared_state(Make make) {
     std::lock_guard lock(mutex_);
-    auto known = std::static_pointer_cast<T>(users_.lock());
+    auto known = std::static_pointer_cast<T>(shared_state_.lock());
     if (!known)
-      users_ = known = make();
+      shared_state_ = known = make();
     return known;
   }
 
-  /// What its home tells those who have it, without having been asked.
+  /// Receives what the object's home tells its holders unasked.
   using OnTold =
     std::function<void(AskKind what, std::uint64_t request, const Payload& body)>;
   /// `f` must not block.
@@ -97,14 +104,16 @@ private:
   std::weak_ptr<ObjectSpace> space_;
   detail::HeldId id_;
   std::mutex mutex_;
-  std::weak_ptr<void> users_;
+  std::weak_ptr<void> shared_state_;
   OnTold on_told_;
 };
 
-/// The objects of one process and its way to those of others: who lives here, who holds
-/// what, which requests wait for an answer. A job has one neighbour, its driver; that has
-/// every job, and passes on what is meant for another one. Jobs that say much to each
-/// other get a link of their own (Peers), which changes nothing of this but the way.
+/// The objects that live in this process (their home), the handles of this process to
+/// objects of others, and the requests that wait for an answer.
+///
+/// A neighbour is a process at the other end of a link: a job has one, the driver; the
+/// driver has every job, and passes messages on from job to job. Jobs that exchange many
+/// messages get a direct link (Peers), which changes only the route of messages.
 ///
 /// Thread safety: any thread may call any member function.
 class ObjectSpace : public std::enable_shared_from_this<ObjectSpace> {
@@ -118,168 +127,184 @@ public:
 
   std::uint64_t self() const { return self_; }
 
-  // -- of objects that live here --
+  // -- for objects that live here --
 
-  /// A new object, which `home` answers for.
+  /// Adds an object whose requests `home` answers.
   std::shared_ptr<ObjectHandle> add(std::shared_ptr<ObjectHome> home);
-  /// The same with an actor, which gets ObjectAsk, ObjectFreed and ProcessGone; close()
-  /// ends it.
+  /// Adds an object whose requests an actor answers. It gets ObjectAsk, ObjectFreed and
+  /// ProcessGone; close() ends it.
   std::shared_ptr<ObjectHandle> add(const caf::actor& actor);
   void answer(const Asker& who, ObjectAnswer answer, Haste haste = Haste::now);
-  /// Answers `refused`.
+  /// Answers with Answer::refused.
   void refuse(const Asker& who, std::string_view why);
 
-  /// Tells the handle of that process, of an answer to it or of no request.
-  void tell_user(std::uint64_t number, const Asker& who, AskKind what, Payload body = {});
-  /// How many items of an answer a process has taken, as far as that can be known here.
+  /// Calls ObjectHandle::told() in the process of `who`. Its request is one that was
+  /// answered, or 0.
+  void tell_holder(std::uint64_t number, const Asker& who, AskKind what,
+                   Payload body = {});
+  /// Returns how many items of an answer the process has recorded as taken; 0 if it has
+  /// no ledger.
   std::uint32_t taken(const Asker& who);
-  /// That of a job, which records what it does; null if it can't.
+  /// Returns the ledger of a job; null if it has none.
   std::shared_ptr<JobLedger> ledger(std::uint64_t process);
 
-  // -- of all objects --
+  // -- for all objects --
 
-  /// What `id` names. Null if that is gone, as far as can be known here.
+  /// Returns a hold on the object; null if this process knows that the object is gone.
   std::shared_ptr<const detail::Held> hold(const detail::HeldId& id);
-  /// The same of what is no shared value.
+  /// The same for an object that is not a shared value.
   std::shared_ptr<ObjectHandle> handle(const detail::HeldId& id);
-  /// Sends a request; `done` is called once, by any thread, and must not block. Returns
-  /// the request's number.
+  /// Sends a request and returns its number. `done` is called once, by any thread, and
+  /// must not block.
   std::uint64_t ask(const detail::HeldId& object, AskKind what, Payload body,
                     detail::KeptObjects kept, Done done, Haste haste = Haste::now);
-  /// Sends what is not answered. `request` is that of an earlier ask(), or 0.
+  /// Sends a message that is not answered. `request` is the number of an earlier ask(),
+  /// or 0.
   void tell(const detail::HeldId& object, std::uint64_t request, AskKind what,
             Payload body = {}, Haste haste = Haste::now);
 
-  /// In a job with a ledger: puts an item into a channel of the driver. It is there even
-  /// if this process ends now. False if this is not possible for it.
+  /// In a job with a ledger: puts an item into a channel of the driver without waiting
+  /// for an answer. The item is safe even if this process ends at once. False if the
+  /// channel is elsewhere, the item is too large or there is no ledger.
   bool put(const detail::HeldId& object, std::span<const std::byte> item);
-  /// In a job: waits until what was sent to that process is out of this one. `promised`:
-  /// what this job says to others later must be heard behind it.
+  /// In a job: waits until what was sent to the process `to` has left this one.
+  /// `promised`: later messages of this job to others must not overtake it.
   void flush(std::uint64_t to, bool promised = false);
-  /// In a job: waits until what was flushed to others has arrived. To be called before
-  /// anything is said that must not be heard before that.
+  /// In a job: waits until what was flushed to processes other than `to` has arrived. To
+  /// be called before a message that must not overtake it.
   void settle_others(std::uint64_t to);
-  /// Without waiting: whether it is.
+  /// Returns, without waiting, whether everything sent to the driver has left this
+  /// process. False in the driver.
   bool flush_now();
-  /// Whether this thread runs actors, or what links bring: it must not wait for either.
-  bool on_lent_thread() const;
-  /// Makes it so while it lives, for an actor that a thread of CAF's runs.
-  class Hearing {
+  /// Whether this thread runs actors or handles messages of links; it must not wait for
+  /// either.
+  bool on_borrowed_thread() const;
+  /// Makes on_borrowed_thread() true while it lives, for an actor that handles messages
+  /// of a link on a thread of CAF.
+  class BorrowedThreadScope {
   public:
-    explicit Hearing(const ObjectSpace* space) : outer_(std::exchange(hearing_, space)) {}
-    ~Hearing() { hearing_ = outer_; }
-    Hearing(const Hearing&) = delete;
-    Hearing& operator=(const Hearing&) = delete;
+    explicit BorrowedThreadScope(const ObjectSpace* space)
+      : outer_(std::exchange(borrowing_, space)) {}
+    ~BorrowedThreadScope() { borrowing_ = outer_; }
+    BorrowedThreadScope(const BorrowedThreadScope&) = delete;
+    BorrowedThreadScope& operator=(const BorrowedThreadScope&) = delete;
 
   private:
     const ObjectSpace* const outer_;
   };
 
-  // -- of neighbours --
+  // -- for neighbours --
 
   void connect(std::uint64_t process, std::shared_ptr<wire::Link> link);
-  /// Of a neighbour, or a job's own.
+  /// Sets the ledger of a neighbour, or of this job.
   void set_ledger(std::uint64_t process, std::shared_ptr<JobLedger> ledger);
-  /// Nothing from there counts any more.
+  /// Drops the process: its later messages are ignored, its requests are forgotten, and
+  /// it holds nothing any more.
   void disconnect(std::uint64_t process);
-  /// Reads what follows an Op that is of objects. Throws Error on anything malformed.
+  /// Handles an operation on objects; `reader` is behind its Op. Throws Error on
+  /// malformed input.
   void heard(std::uint64_t from, Op op, Reader& reader, const Payload& whole);
-  /// What was just read from that process had handles in it: holds what they stand for,
-  /// and then tells the neighbour that sent it here so, if `parcel` is not 0.
+  /// Holds the objects that handles in a message from `from` refer to. If `parcel` is not
+  /// 0, acknowledges it to the neighbour that sent the message.
   detail::KeptObjects take_over(std::uint64_t from,
                                 const std::vector<detail::HeldId>& held,
                                 std::uint64_t parcel);
-  /// Keeps them until received() of that number; 0 if none of them needs it.
-  std::uint64_t park(detail::KeptObjects kept);
+  /// Keeps the objects of a message to the driver until received() of the returned
+  /// number. Returns 0 if none of them needs it.
+  std::uint64_t keep_until_received(detail::KeptObjects kept);
   void received(std::uint64_t from, std::uint64_t parcel);
 
-  // -- of a job's peers: what their links bring, told by the thread that calls heard() --
+  // -- for direct links to other jobs; called by the thread that calls heard() --
 
   Peers& peers() { return peers_; }
   void heard_peer(std::uint64_t process, std::uint64_t link, const Payload& whole);
   void closed_peer(std::uint64_t process, std::uint64_t link);
 
-  /// In the driver: what it has passed on from job to job.
+  /// Messages that the driver has passed on from job to job.
   struct PassedOn {
     std::uint64_t messages = 0, bytes = 0;
   };
   PassedOn passed_on();
 
-  /// Ends all objects that live here. What is asked from now on is answered at once.
+  /// Ends all objects that live here. Later requests are answered `closed` at once.
   void close();
-  /// Lets go of the links, when their jobs have ended.
+  /// Releases the links, after their jobs have ended.
   void drop_links();
 
 private:
   friend class ObjectHandle;
   static constexpr std::uint64_t driver = 0;
-  static thread_local const ObjectSpace* hearing_;
+  static thread_local const ObjectSpace* borrowing_;
   class ActorHome;
   struct Home {
     std::shared_ptr<ObjectHome> home;
     std::weak_ptr<ObjectHandle> handle;
-    std::set<std::uint64_t> users; ///< Other processes that have asked it.
+    std::set<std::uint64_t> requesters; ///< Other processes that have sent it requests.
   };
-  /// What handles in a message stand for, until the neighbour that it went to holds that:
-  /// who had sent it here may be gone before.
+  /// The objects that a message in flight refers to, kept alive until the neighbour that
+  /// it went to holds them: the process that sent the message here may be gone by then.
   struct Parcel {
     std::uint64_t to = 0;
     detail::KeptObjects kept;
   };
   struct Pending {
     std::uint64_t home = 0;
-    detail::KeptObjects kept; ///< Until the home has them.
+    detail::KeptObjects kept; ///< Objects in the request, until it is answered.
     Done done;
   };
-  struct HeldThere {
+  /// An object that a neighbour holds, and how often.
+  struct NeighbourHold {
     std::size_t count = 0;
     std::shared_ptr<const detail::Held> handle;
   };
 
   void dropped(const detail::HeldId& id);
-  /// `kept` is what its handles stand for.
+  /// `kept` are the objects that handles in the message refer to.
   void send(ObjectMessage message, const detail::KeptObjects& kept = {},
             Haste haste = Haste::now);
-  std::uint64_t park_for(std::uint64_t neighbour, detail::KeptObjects kept);
+  std::uint64_t keep_until_received_by(std::uint64_t neighbour, detail::KeptObjects kept);
   std::shared_ptr<ObjectHandle> handle_locked(const detail::HeldId& id);
   void tell_holding_locked(Op op, const detail::HeldId& id);
-  /// To a process that can't be reached.
+  /// Reports that the receiver of a request can't be reached.
   void bounce(const ObjectMessage& message);
   void ask_here(const Asker& who, std::uint64_t number, AskKind what, Payload body,
                 detail::KeptObjects kept, Haste haste = Haste::now);
-  /// `from` is who answers.
+  /// Ends a request with the answer of the process `from`.
   void finish(std::uint64_t from, std::uint64_t request, ObjectAnswer answer);
   void relay(std::uint64_t from, ObjectMessage message);
   void fail_requests_to(std::uint64_t process);
   std::shared_ptr<wire::Link> link_to(std::uint64_t process);
   void arrived(ObjectMessage message);
-  /// From a job to a channel that lives here.
+  /// Handles the items that a job puts into a channel of the driver.
   void arrived_puts(std::uint64_t from, Reader& reader, const Payload& whole);
-  void use_last_of(std::uint64_t process);
+  void apply_recorded_puts(std::uint64_t process);
   void released(std::uint64_t from, const detail::HeldId& id);
   void introduce_locked(Op op, const std::optional<PeerCall>& call);
 
   caf::actor_system& system_;
   const std::uint64_t self_;
   const std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared_;
-  std::shared_mutex gate_; ///< Held exclusively while close() makes it the last time.
+  std::shared_mutex gate_; ///< Shared while an actor is called; exclusive in close().
   std::mutex mutex_;
-  std::atomic<bool> closed_ = false; ///< Set under both.
+  std::atomic<bool> closed_ = false; ///< Set under both mutexes.
   std::uint64_t next_number_ = 1, next_request_ = 1, next_parcel_ = 1;
   std::map<std::uint64_t, Home> homes_;
   std::map<detail::HeldId, std::weak_ptr<ObjectHandle>> others_;
   std::map<std::uint64_t, Pending> pending_;
   std::map<std::uint64_t, Parcel> parcels_;
   std::map<std::uint64_t, std::shared_ptr<wire::Link>> links_;
-  std::map<std::uint64_t, std::map<detail::HeldId, HeldThere>> held_for_; ///< Neighbours.
+  std::map<std::uint64_t, std::map<detail::HeldId, NeighbourHold>>
+    held_for_; ///< By neighbour.
   std::map<std::uint64_t, std::shared_ptr<JobLedger>> ledgers_;
-  std::mutex put_order_; ///< What is recorded goes out in the same order.
+  std::mutex put_order_; ///< Items are sent in the order in which they are recorded.
   std::map<std::uint64_t, std::set<std::uint64_t>>
-    contacts_; ///< Processes that a neighbour has exchanged messages with.
+    contacts_; ///< By neighbour: the processes that it has exchanged messages with.
   PassedOn passed_on_;
   PeerIntroductions introductions_;
-  Peers peers_; ///< Has a lock of its own, which is taken after this one's.
-  std::vector<detail::HeldId> late_releases_; ///< What the driver does not hold any more.
+  Peers peers_; ///< Has its own lock, which is taken after mutex_.
+  /// Objects that the driver has released while direct links of a dead job are read to
+  /// their end; released after that.
+  std::vector<detail::HeldId> late_releases_;
 };
 
 } // namespace fiber::actors

@@ -16,7 +16,7 @@ const ThisJob* ThisJob::get() {
 }
 
 void ThisJob::set(ThisJob job) {
-  // Never destroyed: static objects may use it, and tasks run while the process ends.
+  // Never destroyed: static objects may use it, and tasks may run during process exit.
   this_job = new ThisJob(std::move(job)); // NOLINT(cppcoreguidelines-owning-memory)
 }
 

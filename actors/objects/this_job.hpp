@@ -14,17 +14,17 @@ namespace fiber::actors {
 
 class ActorPort;
 
-/// What the tasks of a job use of its node. Set once, before the first one runs; all of
-/// it lives as long as the process.
+/// The parts of its node that the tasks of a job use. Set once, before the first task
+/// runs; they live as long as the process.
 struct ThisJob {
   caf::actor_system* system = nullptr;
   std::shared_ptr<ObjectSpace> objects;
   std::shared_ptr<wire::Leadership> leadership;
   std::uint64_t session = 0;         ///< NodeBoot::session_tag.
   std::string driver_host = {};      ///< NodeBoot::host.
-  std::shared_ptr<ActorPort> actors; ///< Of the program's own actors.
+  std::shared_ptr<ActorPort> actors; ///< For the program's own actors.
 
-  /// Null if this process is no job.
+  /// Returns null if this process is not a job.
   static const ThisJob* get();
   static void set(ThisJob job);
 };

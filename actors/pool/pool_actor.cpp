@@ -93,7 +93,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
 
 // -- calls --
 
-void PoolState::submit(const std::shared_ptr<const Batch>& batch) {
+void PoolState::submit(const std::shared_ptr<const TaskBatch>& batch) {
   auto& record = calls[batch->call->id];
   if (!record.call && batch->call->speculate > 0)
     ++speculative_calls;

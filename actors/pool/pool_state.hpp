@@ -85,7 +85,7 @@ struct PoolState {
   };
 
   // pool_actor.cpp
-  void submit(const std::shared_ptr<const Batch>& batch);
+  void submit(const std::shared_ptr<const TaskBatch>& batch);
   void end_call(std::uint64_t call);
   void cancel_call(std::uint64_t call);
   void overdue(const NodeOverdue& news);

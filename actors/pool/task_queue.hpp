@@ -31,7 +31,7 @@ struct Twin {
 
 /// Consecutive tasks of a batch with the same attempt, charges and copies.
 struct TaskRange {
-  std::shared_ptr<const Batch> batch;
+  std::shared_ptr<const TaskBatch> batch;
   std::uint32_t from = 0, to = 0; ///< Within the batch; `to` is excluded.
   std::uint32_t attempt = 1;      ///< Number of the current run, or of the next.
   bool ended = false;        ///< The caller has the result; a worker may still run it.

@@ -42,7 +42,7 @@ struct ProcessSettings {
   std::string name;
   /// Its one task. The callable and the arguments are kept until it has ended. Without a
   /// sink the task returns an int, the exit code.
-  std::shared_ptr<const Batch> task;
+  std::shared_ptr<const TaskBatch> task;
   /// The number of this run of the task, and the noun for the task's index, as the task
   /// and RemoteError show them.
   int attempt = 1;

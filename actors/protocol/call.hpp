@@ -16,7 +16,7 @@ struct Completion {
   detail::RawOutcome outcome;
 };
 
-/// Takes the results of one call. Called by the pool's actor; must not block.
+/// Receives the results of one call. The pool's actor calls it; it must not block.
 class ResultSink {
 public:
   virtual ~ResultSink() = default;
@@ -27,22 +27,22 @@ public:
 struct Call {
   std::uint64_t id = 0; ///< Unique within the pool.
   AnyCallable callable;
-  std::size_t chunksize = 0; ///< Tasks handed to a worker at a time; 0: as many as suit.
-  /// A task that runs for longer than so many times the median gets a second copy on an
-  /// idle worker; 0: none does.
+  std::size_t chunksize = 0; ///< Tasks sent to a worker at a time; 0: the pool chooses.
+  /// A task that runs for longer than this many times the median gets a second copy on an
+  /// idle worker; 0: no task does.
   double speculate = 0;
-  bool single = false; ///< Exactly one task: workers need not remember the callable.
+  bool single = false; ///< The call has one task, so workers need not keep the callable.
   std::shared_ptr<ResultSink> sink;
 };
 
 /// Consecutive tasks of a call with their packed arguments.
-struct Batch {
+struct TaskBatch {
   std::shared_ptr<const Call> call;
   std::size_t first = 0;           ///< Index of the first task.
   std::vector<std::uint64_t> ends; ///< Where each task's arguments end in `arguments`.
   Payload arguments;
-  detail::KeptObjects kept; ///< What packed handles refer to.
-  std::size_t to_come = 0;  ///< About how many tasks will follow soon; 0: unknown.
+  detail::KeptObjects kept; ///< The objects that handles in `arguments` refer to.
+  std::size_t to_come = 0;  ///< Estimate of the tasks that follow soon; 0: unknown.
 
   std::size_t size() const { return ends.size(); }
   std::uint64_t begin_of(std::size_t i) const { return i == 0 ? 0 : ends[i - 1]; }

@@ -8,9 +8,9 @@
 namespace fiber::actors {
 namespace {
 
-// A line: the request, whether the driver wants to be told, whether the job was given up,
-// and the count.
-constexpr std::uint64_t count_mask = 0xffff, tell_bit = 1 << 16, over_bit = 1 << 17;
+// A line is one word, from the high bits to the low: the request, whether the job was
+// declared dead, whether the driver wants a message at the next take(), and the count.
+constexpr std::uint64_t count_mask = 0xffff, tell_bit = 1 << 16, dead_bit = 1 << 17;
 constexpr int request_shift = 18;
 
 std::uint64_t request_of(std::uint64_t line) {
@@ -50,7 +50,7 @@ std::optional<std::size_t> JobLedger::open(std::uint64_t request) {
   *free = true;
   auto index = static_cast<std::size_t>(free - open_.begin());
   auto at = line(index);
-  for (auto was = at.load(); (was & over_bit) == 0;)
+  for (auto was = at.load(); (was & dead_bit) == 0;)
     if (at.compare_exchange_weak(was, request << request_shift))
       break;
   return index;
@@ -59,10 +59,11 @@ std::optional<std::size_t> JobLedger::open(std::uint64_t request) {
 bool JobLedger::take(std::size_t index, std::uint32_t count) {
   auto at = line(index);
   auto was = at.load();
-  while ((was & over_bit) == 0)
+  while ((was & dead_bit) == 0)
     if (at.compare_exchange_weak(was, (was & ~(count_mask | tell_bit)) | count))
       return (was & tell_bit) != 0;
-  for (;;) // What it would return is another one's: this process is about to be ended.
+  // The driver has given the items to another process and is about to end this one.
+  for (;;)
     std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
@@ -78,7 +79,7 @@ std::uint32_t JobLedger::taken(std::uint64_t request) const {
   return 0;
 }
 
-void JobLedger::ask(std::uint64_t request) {
+void JobLedger::request_report(std::uint64_t request) {
   for (std::size_t i = 0; i < lines; ++i) {
     auto at = line(i);
     auto now = at.load();
@@ -130,13 +131,13 @@ void JobLedger::read(std::uint64_t at, std::span<std::byte> bytes) const {
 JobLedger::Last JobLedger::end() {
   Last last;
   for (std::size_t i = 0; i < lines; ++i) {
-    auto was = line(i).fetch_or(over_bit);
+    auto was = line(i).fetch_or(dead_bit);
     if (request_of(was) != 0)
       last.taken[request_of(was)] = static_cast<std::uint32_t>(was & count_mask);
   }
   std::lock_guard lock(mutex_);
   auto end = end_of_puts().load(std::memory_order_acquire);
-  // Who writes here may be out of its mind.
+  // A job that went wrong may have written anything here: check the lengths.
   while (end - received_ >= sizeof(PutHead) && end - received_ <= ring_bytes) {
     PutHead head;
     read(received_, std::as_writable_bytes(std::span(&head, 1)));

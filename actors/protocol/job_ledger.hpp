@@ -18,18 +18,20 @@
 
 namespace fiber::actors {
 
-/// What a job has taken from the driver's channels and put into them, in memory that it
-/// shares with the driver: so nothing need be sent before a get() or a put() returns, and
-/// yet the driver knows of it however the job ends.
+/// Records, in memory that a job shares with the driver, what the job takes from the
+/// driver's channels and puts into them. So get() and put() return before a message is
+/// sent, and yet the driver knows of them however the job ends.
 ///
-/// Job and driver each have one over the same page. Thread safety: any thread may call
-/// any member function.
+/// The memory holds `lines`, each the count of items taken from one answer, and a ring
+/// buffer of put items. Job and driver each have a JobLedger over the same page. Thread
+/// safety: any thread may call any member function.
 class JobLedger {
 public:
-  /// What was recorded, and had not been heard of.
+  /// What the job had recorded at its end.
   struct Last {
-    std::map<std::uint64_t, std::uint32_t> taken;      ///< Of each request.
-    std::vector<std::pair<std::uint64_t, Bytes>> puts; ///< Object and item, in order.
+    std::map<std::uint64_t, std::uint32_t> taken; ///< Items taken, by request.
+    /// Object and item of the puts that had not arrived as messages, in order.
+    std::vector<std::pair<std::uint64_t, Bytes>> puts;
   };
 
   static constexpr std::size_t bytes = std::size_t{512} << 10;
@@ -39,29 +41,30 @@ public:
 
   // -- in the job --
 
-  /// A line to count on what is taken of the answer to `request`. Nothing if none is
-  /// free.
+  /// Opens a line that counts the items taken from the answer to `request`. Nothing if no
+  /// line is free.
   std::optional<std::size_t> open(std::uint64_t request);
-  /// The first `count` items are taken. True if the driver wants to be told. Does not
-  /// return once the driver has given this process up.
+  /// Records that the first `count` items are taken. Returns whether the driver wants a
+  /// message about it. Blocks for good once the driver has declared this process dead.
   bool take(std::size_t line, std::uint32_t count);
-  /// The driver has heard of it all.
+  /// Frees the line, when the driver knows of all items taken.
   void close(std::size_t line);
 
   /// Records that `item` is put. False if there is no room for it before sent().
   bool put(std::uint64_t object, std::span<const std::byte> item);
-  /// All that was put has left this process.
+  /// Frees the room of all recorded puts, when their messages have left this process.
   void sent();
 
   // -- in the driver --
 
-  /// How many were taken of the answer to that request; 0 if it has no line.
+  /// Returns how many items of the answer to the request were taken; 0 if it has no line.
   std::uint32_t taken(std::uint64_t request) const;
-  /// The next take() of it is to be told.
-  void ask(std::uint64_t request);
-  /// An item of this size came as it was put.
+  /// Makes the next take() for the request return true.
+  void request_report(std::uint64_t request);
+  /// The message of the oldest recorded put, an item of this size, has arrived.
   void received(std::size_t item_bytes);
-  /// Nothing counts any more that the job records from now on.
+  /// Ends the ledger of a job that was lost or declared dead: what it records later does
+  /// not count.
   Last end();
 
 private:
@@ -69,7 +72,7 @@ private:
   static constexpr std::size_t ring_bytes = bytes - (lines + 1) * sizeof(std::uint64_t);
 
   std::atomic_ref<std::uint64_t> line(std::size_t index) const;
-  /// Where in the endless sequence of what is put the next one begins.
+  /// Total bytes of puts ever recorded: the next one begins there, modulo `ring_bytes`.
   std::atomic_ref<std::uint64_t> end_of_puts() const;
   std::byte* ring() const;
   void write(std::uint64_t at, std::span<const std::byte> bytes);
@@ -78,9 +81,9 @@ private:
   const std::shared_ptr<backends::SharedPage> page_;
   std::byte* const data_;
   std::mutex mutex_;
-  std::array<bool, lines> open_ = {}; ///< The job's.
-  std::uint64_t sent_ = 0;            ///< The job's, of what is put.
-  std::uint64_t received_ = 0;        ///< The driver's likewise.
+  std::array<bool, lines> open_ = {}; ///< In the job: the lines in use.
+  std::uint64_t sent_ = 0;            ///< In the job: end_of_puts() at the last sent().
+  std::uint64_t received_ = 0;        ///< In the driver: bytes of puts that have arrived.
 };
 
 } // namespace fiber::actors

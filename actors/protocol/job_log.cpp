@@ -9,7 +9,7 @@
 namespace fiber::actors {
 namespace {
 
-/// A driver that is stopped takes nothing: what waits for it must not grow without bound.
+/// Limit in bytes of what waits to be sent, as a stopped driver reads nothing.
 constexpr std::size_t most_backlog = 1 << 20;
 
 } // namespace

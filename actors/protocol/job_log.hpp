@@ -14,16 +14,16 @@
 
 namespace fiber::actors {
 
-/// Where a job's logger writes: each record goes to the driver, with the task that runs
-/// on the thread. Without a link, or with one that takes nothing, to where the logger
-/// wrote before.
+/// The sink of a job's logger. It sends each record to the driver, with the task that
+/// runs on the thread. When the link is gone or takes nothing, the record goes to the
+/// sinks that the logger had before.
 ///
 /// Thread safety: any thread may call any member function.
 class JobLog final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
 public:
   JobLog(std::shared_ptr<wire::Link> link, std::vector<spdlog::sink_ptr> before);
 
-  /// Nobody hears what goes to the link from here on.
+  /// Stops using the link: nobody reads from it any more.
   void link_over() { over_ = true; }
 
 private:
@@ -36,7 +36,7 @@ private:
   std::atomic<bool> over_ = false;
 };
 
-/// In the driver: logs a record of a job, whose name tells its pool.
+/// In the driver: logs a record of a job. The name of the job tells its pool.
 void log_for_job(const std::string& job, const LogRecord& record);
 
 } // namespace fiber::actors

@@ -18,7 +18,7 @@ void LinkToActor::to(caf::actor target) {
       return;
     }
   }
-  deliver(system_, target, LinkClosed{"closed before"});
+  send_on_this_thread(system_, target, LinkClosed{"it was closed already"});
 }
 
 template <class Message>
@@ -29,7 +29,7 @@ void LinkToActor::tell(Message message) {
     target = target_;
   }
   if (target)
-    deliver(system_, target, std::move(message));
+    send_on_this_thread(system_, target, std::move(message));
 }
 
 void LinkToActor::on_message(wire::StreamId stream, Bytes message) {
@@ -49,7 +49,7 @@ void LinkToActor::on_closed(const std::string& reason) {
     target_ = nullptr;
   }
   if (last)
-    deliver(system_, last, LinkClosed{reason});
+    send_on_this_thread(system_, last, LinkClosed{reason});
 }
 
 } // namespace fiber::actors

@@ -13,7 +13,7 @@
 
 namespace fiber::actors {
 
-/// A message of the link, as it came.
+/// A message from the link.
 struct FromLink {
   wire::StreamId stream = 0;
   Payload message;
@@ -25,13 +25,14 @@ struct LinkClosed {
   std::string reason;
 };
 
-/// Delivers what a link says to an actor, on the link's own thread.
+/// Passes the events of a link to an actor, which runs on the link's thread.
 ///
 /// Thread safety: to() may be called by any thread.
 class LinkToActor : public wire::LinkHandler {
 public:
   LinkToActor(caf::actor_system& system, caf::actor target);
-  /// Whom it tells from now on, the end included if the link is gone already.
+  /// Sends later events to `target`. If the link is closed already, `target` gets
+  /// LinkClosed.
   void to(caf::actor target);
   void on_message(wire::StreamId stream, Bytes message) override;
   void on_silence() override;
@@ -43,7 +44,7 @@ private:
 
   caf::actor_system& system_;
   std::mutex mutex_;
-  caf::actor target_; ///< Nobody once the link is gone.
+  caf::actor target_; ///< Null once the link is closed.
   bool closed_ = false;
 };
 

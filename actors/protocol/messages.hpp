@@ -18,22 +18,22 @@
 #include "actors/protocol/pool_report.hpp"
 #include "backends/backend.hpp"
 
-// The messages of the driver's actors. They stay within one process: what crosses a link
-// is in node_protocol.hpp.
+// The messages between the driver's actors. They stay within one process;
+// node_protocol.hpp has the messages that cross a link.
 
 namespace fiber::actors {
 
 // -- to a pool, from its users --
 
-/// Tasks to run. The first one of a pool starts its workers.
+/// Submits tasks. The first Submit of a pool starts its workers.
 struct Submit {
-  std::shared_ptr<const Batch> batch;
+  std::shared_ptr<const TaskBatch> batch;
 };
-/// No more tasks of this call will come.
+/// No more tasks of the call will come.
 struct EndCall {
   std::uint64_t call = 0;
 };
-/// End the tasks of this call as Cancelled; what has started is told to stop.
+/// Ends the tasks of the call as Cancelled. Running tasks are told to stop.
 struct CancelCall {
   std::uint64_t call = 0;
 };
@@ -41,16 +41,16 @@ struct StartWorkers {};
 struct Resize {
   std::size_t workers = 0;
 };
-/// From now on as many workers as the tasks can use. Ended by Resize.
+/// Scales the workers with the number of tasks, until Resize.
 struct Autoscale {
   std::size_t least = 0, most = 1;
-  std::chrono::milliseconds idle{0}; ///< Those go that had nothing to do for so long.
+  std::chrono::milliseconds idle{0}; ///< Workers that were idle for so long are ended.
 };
-/// No more calls will come: end when all tasks have ended.
+/// No more calls will come: the pool ends when all tasks have ended.
 struct ClosePool {};
-/// Cancel every task and end the workers now.
+/// Cancels every task and ends the workers now.
 struct TerminatePool {};
-/// Set the reply when all workers are up, or why they never will be.
+/// Sets the reply when all workers are ready, or when they can't be, with the reason.
 struct AwaitWorkers {
   std::shared_ptr<WorkersReply> up;
 };
@@ -64,7 +64,7 @@ struct AskReport {
 
 // -- to a pool, from its nodes --
 
-/// The engine has accepted a node's job. Pools are not told.
+/// The engine has accepted a node's job. Pools do not get this message.
 struct NodeCreated {
   std::uint64_t incarnation = 0;
   backends::JobId job;
@@ -76,9 +76,9 @@ struct NodeUp {
   std::string job;
   std::size_t slots = 1;
   caf::actor link;
-  std::shared_ptr<backends::SharedPage>
-    page;      ///< What each slot has started, if it can be shared.
-  int pid = 0; ///< Of its process, as that sees it.
+  /// Which task each slot has started; null if memory can't be shared with the job.
+  std::shared_ptr<backends::SharedPage> page;
+  int pid = 0; ///< The job's pid, as the job sees it.
 };
 struct NodeResults {
   std::uint64_t incarnation = 0;
@@ -92,37 +92,37 @@ struct NodeOverdue {
   std::uint64_t incarnation = 0;
   Overdue what;
 };
-/// Somebody asked the job to end.
+/// The job was asked to end.
 struct NodeDraining {
   std::uint64_t incarnation = 0;
 };
-/// A shared value, or the initializer, went to the node.
+/// A shared value or the initializer was sent to the node.
 struct NodeShare {
   std::uint64_t bytes = 0;
 };
-/// What tells one loss from another for who has to mend it.
+/// Why a node was lost; decides how to recover.
 enum class LossCause : std::uint8_t {
-  ended,       ///< The job ended, or had to be given up.
-  refused,     ///< The engine made no job.
-  late,        ///< It was not ready within the start deadline.
-  unreachable, ///< It could not reach us.
-  other_build  ///< It runs another build: so will the next one.
+  ended,       ///< The job ended or was declared dead.
+  refused,     ///< The engine created no job.
+  late,        ///< The job was not ready within the start deadline.
+  unreachable, ///< The job could not reach the driver.
+  other_build  ///< The job runs another build, and so would its replacement.
 };
-/// A node is gone. The pool answers with the ExitKind to end with, as its supervisor will
-/// judge by it.
+/// A node is gone. The pool answers with the ExitKind that the node's actor then ends
+/// with; the supervisor decides by it.
 struct NodeLost {
   std::uint64_t incarnation = 0;
   std::string name;
   std::optional<int> exit_code;
-  bool lease = false;         ///< It ended since it had not heard from us.
-  bool declared_dead = false; ///< It may still run, and will not be believed.
-  bool planned = false;       ///< It was asked to end, and said so.
-  bool confirmed = false; ///< The engine says that it has ended; else it may still run.
+  bool lease = false;         ///< It ended itself since it heard nothing from the driver.
+  bool declared_dead = false; ///< It may still run; its messages are ignored.
+  bool planned = false;       ///< It was asked to end and had announced that.
+  bool confirmed = false;     ///< The engine reports its end; if not, it may still run.
   std::string reason;
   LossCause cause = LossCause::ended;
-  int status = 0; ///< refused: errno or HTTP status, 0 if there is none.
+  int status = 0; ///< For `refused`: errno or HTTP status; 0 if there is none.
   LastOutput last = {};
-  std::string output = {}; ///< What it wrote, if its template keeps that.
+  std::string output = {}; ///< The job's output, if its template keeps it.
 };
 
 // -- to a node's link --
@@ -132,9 +132,9 @@ struct NodeFrame {
   Bytes head;
   Payload body;
 };
-/// End the job at once.
+/// Ends the job at once.
 struct KillNode {};
-/// The same for a job that may not be there yet, with time to end by itself.
+/// Ends a job that may not have started yet. It has `grace` to end by itself.
 struct EndNode {
   std::chrono::milliseconds grace{0};
 };

@@ -9,18 +9,18 @@
 
 namespace fiber::actors {
 
-/// Exit codes of a job that could not become a node: nobody answers where it dials; who
-/// answers runs another build.
+/// Exit codes of a job that could not become a node: the driver did not answer, or runs
+/// another build.
 inline constexpr int exit_unreachable = 74, exit_other_build = 75;
 
 /// What a node is for.
 enum class NodeUse : std::uint8_t {
   pool,    ///< Any number of tasks, until the driver has no more.
-  process, ///< One task, whose result is the code that the job exits with.
-  future   ///< One task, whose result is of use to the driver alone.
+  process, ///< One task, whose result is the exit code of the job.
+  future   ///< One task, whose result only the driver uses.
 };
 
-/// What a job is told at its start. No secrets: a cluster may show it.
+/// What a job needs to start as a node. It holds no secrets, since a cluster may show it.
 struct NodeBoot {
   std::uint64_t incarnation = 0;
   std::string name;
@@ -30,19 +30,19 @@ struct NodeBoot {
   std::chrono::milliseconds lease{60000};
   std::string log_level = "warn";
   std::chrono::nanoseconds task_timeout{0}; ///< 0: no limit.
-  std::string chaos;                        ///< Chaos::parse().
-  int max_retries = 3;                      ///< As the pool has it.
-  bool trace = false;                       ///< Whether it reports when its tasks ran.
+  std::string chaos;                        ///< As Chaos::parse() reads it.
+  int max_retries = 3;                      ///< The pool's.
+  bool trace = false;                       ///< Whether to report when tasks ran.
   NodeUse use = NodeUse::pool;
-  bool initializer = false; ///< Whether its slots wait for one to come over the link.
-  // Where to dial; an empty host means that the link is inherited.
+  bool initializer = false; ///< Whether slots wait for an initializer from the driver.
+  // The address to dial; the link is inherited if the host is empty.
   std::string host;
   std::uint16_t port = 0;
   std::string session;
-  std::uint64_t session_tag = 0; ///< Tells handles of one session from those of another.
+  std::uint64_t session_tag = 0; ///< Identifies the session in handles.
 
   Bytes pack() const;
-  static NodeBoot unpack(const Bytes& bytes); ///< Throws Error on anything else.
+  static NodeBoot unpack(const Bytes& bytes); ///< Throws Error on malformed input.
 };
 
 } // namespace fiber::actors

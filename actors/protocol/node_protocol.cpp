@@ -126,7 +126,7 @@ OpenCall read_open(Reader& reader, const Payload& whole) {
   try {
     op.open =
       reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
-  } catch (const Error& error) { // Of its tasks alone: the node lives on.
+  } catch (const Error& error) { // Fails the call's tasks only: the node lives on.
     op.problem = error.what();
   }
   op.state = part(reader, whole, reader.size());
@@ -201,8 +201,8 @@ TaskResults read_results(Reader& reader, const Payload& whole, bool timed) {
       throw Error("a result announces more bytes than there are");
     op.results.push_back({static_cast<TaskResult::Status>(status), length, at});
     if (op.results.back().status == TaskResult::Status::failure) {
-      // Read once here, where it costs the peer its link, so that the pool can rely on
-      // it.
+      // Checked here, where a malformed failure costs the peer its link, so that the pool
+      // can rely on it.
       Reader failure(op.bytes.bytes().subspan(at, length));
       read_failure(failure);
     }

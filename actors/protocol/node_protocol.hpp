@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// protocol/ holds what processes and actors say to each other: messages and how they are
+// packed, a job's log records and its ledger. Of actors/ it may include core/ and crash/.
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,9 +16,10 @@
 #include "fiber/value.hpp"
 #include "wire/link.hpp"
 
-// What a driver and a node say to each other. A message on a link is a sequence of
-// operations, each an Op and its fields; both ends run the same build, so fields are
-// packed as they lie in memory.
+// This file has the messages between a driver and a node (the actor of a job that runs
+// tasks in slots, a thread each). A message on a link is a sequence of operations, each
+// an Op and its fields. Both ends run the same build, so fields are packed as they lie in
+// memory.
 
 namespace fiber::actors {
 
@@ -27,60 +31,60 @@ enum class Op : std::uint8_t {
   // driver to node
   open,      ///< OpenCall
   run,       ///< RunTasks
-  close,     ///< call id: its callable is needed no more
+  close,     ///< call id: its callable is no longer needed
   recall,    ///< Recall
   stop,      ///< call id: tell its running tasks to stop
   stop_task, ///< StopTask
-  retire,    ///< finish what you have, then end
+  retire,    ///< finish the tasks that you have, then end
   probe,     ///< answer with probed
   shared,    ///< padding, id, whether there is one, size and bytes of a shared value
   freed,     ///< id of a shared value that nobody holds any more
-  received,  ///< number of a parcel: what the handles in it stand for is held here now;
-             ///< also from a node, of what it was sent for or by another job
+  received,  ///< parcel number: this process now holds the objects that the handles of
+             ///< that message refer to. A node sends it too, for messages between jobs
   // node to driver
   ready,         ///< Ready
   results,       ///< TaskResults
   timed_results, ///< TaskResults with times
   handed_back,   ///< HandedBack
   overdue,       ///< Overdue
-  draining,      ///< somebody asked the job to end: send no more, then retire
+  draining,      ///< the job was asked to end: send no more tasks, then retire
   init_failed,   ///< Failure of the initializer; the job ends
   probed,        ///< the node's clock, in ns: the answer to a probe
   fetch,         ///< id of a shared value: send it
   retain,        ///< id of a shared value: this job holds it
   release,       ///< id of a shared value: this job has dropped it
-  chaos,         ///< ChaosNote: what the job is about to do to itself
-  lease_over,    ///< nothing was heard from the driver for too long: the job ends
+  chaos,         ///< ChaosNote: the fault that the job is about to inject
+  lease_over,    ///< the lease is over, as nothing came from the driver: the job ends
   log,           ///< LogRecord
   puts,          ///< number of an object of the driver, then items: AskKind::puts
   // either way
   object,         ///< ObjectMessage
   object_retain,  ///< HeldId: this process holds it
   object_release, ///< HeldId: this process has dropped it
-  process_gone,   ///< incarnation: nothing of that process can be reached any more
-  // for links of two jobs: driver to node
-  peer_listen, ///< PeerCall without a place: wait for that job to dial
+  process_gone,   ///< incarnation: that process and its objects can't be reached any more
+  // for direct links between jobs: driver to node
+  peer_listen, ///< PeerCall without an address: wait for that job to dial
   peer_dial,   ///< PeerCall: dial that job
   // node to driver
-  peer_listens, ///< PeerCall: there that job can dial
+  peer_listens, ///< PeerCall: the address that the other job can dial
   // node to node
-  peer_hello, ///< who dials, and the secret; so does the answer: it comes first
-  peer_ack,   ///< sequence number: so far all has arrived
-  peer_sync   ///< sequence number: answer with peer_ack as soon as that has arrived
+  peer_hello, ///< the dialling process and the secret; first message in both directions
+  peer_ack,   ///< sequence number: all messages up to it have arrived
+  peer_sync   ///< sequence number: answer with peer_ack when that message has arrived
 };
 
-/// So that a shared value begins at a multiple of 64 bytes of its message, and an array
-/// is aligned where it arrives.
+/// Pads a message so that a shared value begins at a multiple of 64 bytes and an array is
+/// aligned where it arrives.
 inline constexpr std::size_t share_padding = 64 - (1 + 8 + 1 + 8);
 
-/// A call that has no tasks: each slot runs it first of all.
+/// The initializer: a call without tasks, which each slot runs before any other.
 inline constexpr std::uint64_t initializer_call = 0;
 
 struct OpenCall {
   std::uint64_t call = 0;
   bool single = false;
   detail::Open open = nullptr;
-  std::string problem; ///< Why `open` is null where the call arrived.
+  std::string problem; ///< Set by the reader: why `open` is null.
   Payload state;
 };
 
@@ -92,19 +96,18 @@ struct RunTasks {
   std::uint64_t call = 0;
   std::uint64_t first_index = 0;
   std::uint32_t attempt = 1;
-  std::uint32_t hold_us = 0; ///< For so long a result may wait for others.
-  std::vector<std::uint64_t>
-    lengths; ///< Of each task's arguments, which stand one behind the other.
+  std::uint32_t hold_us = 0; ///< How long a result may wait to be sent with others.
+  std::vector<std::uint64_t> lengths; ///< Length of each task's part of `arguments`.
   Payload arguments;
 };
 
-/// Give back up to `most` tasks of `slot` that have not started, the last ones first.
+/// Asks for up to `most` tasks of `slot` that have not started, the last ones first.
 struct Recall {
   std::uint32_t slot = 0;
   std::uint32_t most = 0;
 };
 
-/// Tell this task to stop, if it runs.
+/// Tells a task to stop, if it runs.
 struct StopTask {
   std::uint32_t slot = 0;
   std::uint64_t seq = 0;
@@ -121,14 +124,14 @@ struct TaskResult {
   enum class Status : std::uint8_t {
     value,
     failure,
-    overdue ///< It ended after its time limit.
+    overdue ///< The task ended after its time limit.
   };
   Status status = Status::value;
   std::uint64_t length = 0;
   std::uint64_t offset = 0; ///< Within TaskResults::bytes; set by the reader.
 };
 
-/// When a task ran, by its job's clock.
+/// When a task began and how long it ran, by its job's clock.
 struct TaskTime {
   std::int64_t began_ns = 0;
   std::int64_t ran_ns = 0;
@@ -141,58 +144,57 @@ struct TaskResults {
   std::uint64_t busy_ns = 0;    ///< Time spent in the tasks.
   std::uint64_t longest_ns = 0; ///< Time spent in the longest of them.
   std::vector<TaskResult> results;
-  std::vector<TaskTime> times;      ///< Of each, if the pool has a trace; else empty.
-  std::vector<detail::HeldId> held; ///< What handles in `bytes` stand for.
-  std::uint64_t parcel = 0; ///< Not 0: the sender keeps those until `received` has come.
+  std::vector<TaskTime> times;      ///< One a result if the pool has a trace; else empty.
+  std::vector<detail::HeldId> held; ///< The objects that handles in `bytes` refer to.
+  std::uint64_t parcel = 0; ///< If not 0, the sender keeps `held` until Op::received.
   Payload bytes;
 };
 
-/// The answer to a recall: every task from `from_seq` on and before `to_seq` was not and
-/// will not be run. What is sent to the slot after the recall is behind that.
+/// The answer to a recall: the tasks from `from_seq` up to but not including `to_seq`
+/// have not run and will not. Tasks sent to the slot after the recall are never among
+/// them.
 struct HandedBack {
   std::uint32_t slot = 0;
   std::uint64_t from_seq = 0;
   std::uint64_t to_seq = 0;
 };
 
-/// A task has run for longer than it may, and still does.
+/// A task still runs after its time limit.
 struct Overdue {
   std::uint32_t slot = 0;
   std::uint64_t seq = 0;
 };
 
-/// A task of this worker is about to do that to its job.
+/// A task is about to kill or stall its job.
 struct ChaosNote {
   Chaos::Fate fate = Chaos::Fate::none;
-  std::uint64_t worker = 0; ///< Its rank.
+  std::uint64_t worker = 0; ///< The rank of the task's worker.
 };
 
-/// What a job's logger was told.
+/// A log record of a job.
 struct LogRecord {
-  std::uint8_t level = 0; ///< spdlog's.
+  std::uint8_t level = 0; ///< As spdlog numbers it.
   std::uint64_t index = 0;
-  std::uint32_t attempt = 0; ///< 0: it was no task that said it.
+  std::uint32_t attempt = 0; ///< 0: the record is not of a task.
   std::string text;
 };
 
-/// Arguments and states from this size on travel as the body of a message of their own,
-/// so that they are never copied into a frame.
+/// Arguments and states of at least this size are sent as the body of a message of their
+/// own, so that they are never copied into a frame.
 inline constexpr std::size_t own_message_bytes = 32 * 1024;
 
-/// The longest value that a message can carry, with room for what stands before it: a
-/// link cuts off a peer that announces a longer message.
+/// The longest value that a message can carry. The rest of the message limit is left for
+/// the fields before it; a link cuts off a peer that announces a longer message.
 inline constexpr std::size_t most_value_bytes =
   wire::LinkOptions{}.message_limit - (std::size_t{1} << 20);
-/// Throws Error that names the size and the limit if a value of so many bytes can't be
-/// sent.
+/// Throws Error, with the size and the limit, if a value of so many bytes can't be sent.
 void check_size(std::size_t bytes, std::size_t most = most_value_bytes);
 
-void write(Writer& writer,
-           const OpenCall& op); ///< All but the bytes of `state`, which must follow.
-void write(Writer& writer,
-           const RunTasks& op); ///< All but the bytes of `arguments`, which must follow.
-void write(Writer& writer,
-           const TaskResults& op); ///< All but `bytes`, which must follow.
+// These three write all but `state`, `arguments` and `bytes`, which must follow.
+void write(Writer& writer, const OpenCall& op);
+void write(Writer& writer, const RunTasks& op);
+void write(Writer& writer, const TaskResults& op);
+
 void write(Writer& writer, const Recall& op);
 void write(Writer& writer, const StopTask& op);
 void write(Writer& writer, const Ready& op);
@@ -200,7 +202,7 @@ void write(Writer& writer, const HandedBack& op);
 void write(Writer& writer, const Overdue& op);
 void write(Writer& writer, const Failure& failure);
 void write(Writer& writer, const LogRecord& record);
-void write(Writer& writer, Op op); ///< An operation without fields.
+void write(Writer& writer, Op op); ///< For an operation without fields.
 void write(Writer& writer, Op op, std::uint64_t id);
 /// Sends an operation with one field.
 template <class T>
@@ -215,17 +217,18 @@ void send_op(wire::Link& link, Op op, const T& field) {
   link.send(task_stream, std::move(head));
 }
 
-Op read_op(Reader& reader); ///< Throws Error on a value that is none.
+Op read_op(Reader& reader); ///< Throws Error on an unknown value.
 /// These read what write() wrote behind the Op. `whole` owns the bytes that `reader`
-/// walks over, so that payloads need no copy. They throw Error on anything malformed.
+/// reads, so that payloads need no copy. They throw Error on malformed input.
 OpenCall read_open(Reader& reader, const Payload& whole);
 RunTasks read_run(Reader& reader, const Payload& whole);
 Recall read_recall(Reader& reader);
 StopTask read_stop_task(Reader& reader);
 Ready read_ready(Reader& reader);
-/// `timed`: behind Op::timed_results.
+/// `timed`: the Op was timed_results.
 TaskResults read_results(Reader& reader, const Payload& whole, bool timed = false);
-/// A job's clock or a time by it, in ns: so small that there is room to compute with it.
+/// Reads a job's clock, or a duration by it, in ns. Throws Error if it is so large that
+/// arithmetic could overflow.
 std::int64_t read_clock(Reader& reader);
 HandedBack read_handed_back(Reader& reader);
 Overdue read_overdue(Reader& reader);

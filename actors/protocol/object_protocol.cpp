@@ -58,8 +58,8 @@ ObjectMessage read_object_message(Reader& reader, const Payload& whole) {
   auto most = message.object == 0 ? static_cast<std::uint8_t>(Answer::unbegun)
                                   : static_cast<std::uint8_t>(AskKind::shut);
   if (message.what > most)
-    throw Error("object " + std::to_string(message.object) + " is asked for " +
-                std::to_string(message.what) + ", which does not exist");
+    throw Error("object " + std::to_string(message.object) + " has no operation " +
+                std::to_string(message.what));
   auto bytes = reader.raw(reader.size());
   message.body = whole.slice(
     static_cast<std::size_t>(bytes.data() - whole.bytes().data()), bytes.size());

@@ -15,8 +15,8 @@ namespace fiber::actors {
 
 using StatsReply = Reply<PoolStats>;
 
-/// Counts durations in steps of a quarter octave: percentiles within 13 % at a fixed
-/// size.
+/// A histogram of durations in steps of a quarter octave: percentiles are within 13 %, at
+/// a fixed size.
 class DurationCounts {
 public:
   void add(std::uint64_t ns, std::uint64_t times) {
@@ -24,20 +24,20 @@ public:
     total_ += times;
     sum_ns_ += ns * times;
   }
-  /// So many tasks of a frame, of which all is known but how long the others but the
-  /// longest were: they count with their mean. A slot holds results back for half a
-  /// millisecond at most, so that they were shorter than that.
+  /// Adds the tasks of one frame, of which only the sum and the longest duration are
+  /// known: the others count with their mean. A slot holds results back for half a
+  /// millisecond at most, so they were shorter than that.
   void add(std::uint64_t sum_ns, std::uint64_t longest_ns, std::uint64_t times) {
     if (times == 0)
       return;
-    longest_ns = std::clamp(longest_ns, sum_ns / times, sum_ns); // A peer says so.
+    longest_ns = std::clamp(longest_ns, sum_ns / times, sum_ns); // Input from a peer.
     add(longest_ns, 1);
     if (times > 1)
       add((sum_ns - longest_ns) / (times - 1), times - 1);
   }
   std::uint64_t total() const { return total_; }
   std::uint64_t sum_ns() const { return sum_ns_; }
-  /// Those shorter than 2^octave ns.
+  /// Returns how many were shorter than 2^octave ns.
   std::uint64_t below(std::size_t octave) const {
     auto end = octave < 2 ? std::size_t{1} << octave : octave * 4 - 4;
     return std::accumulate(counts_.begin(),
@@ -73,10 +73,10 @@ private:
   std::uint64_t sum_ns_ = 0;
 };
 
-/// All that a pool can tell in numbers.
+/// The statistics of a pool, with the durations of its tasks.
 struct PoolReport {
   PoolStats stats;
-  DurationCounts durations; ///< Of its tasks.
+  DurationCounts durations;
 };
 using ReportReply = Reply<PoolReport>;
 

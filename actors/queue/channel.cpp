@@ -7,18 +7,18 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::size_t most_bytes_ahead = std::size_t{256} << 10;
-constexpr std::size_t most_alone = 4096;
+constexpr std::size_t most_prefetch_bytes = std::size_t{256} << 10;
+constexpr std::size_t most_streak = 4096;
 constexpr std::size_t most_lent = 4096;
 
 } // namespace
 
 bool Channel::has_room(const Item& item) const {
-  auto items = items_.size() + ahead_ + lent_in_all_;
+  auto items = items_.size() + prefetched_ + lent_total_;
   return items == 0 || (items < limits_.items && bytes_ + item.cost() <= limits_.bytes);
 }
 
-/// In its place: one that comes back is before all that were never handed out.
+/// Stores an item at its place: one that comes back goes before later ones.
 void Channel::store(Stored stored) {
   bytes_ += stored.item.cost();
   if (items_.empty() || items_.back().place < stored.place) {
@@ -31,10 +31,10 @@ void Channel::store(Stored stored) {
   items_.insert(at, std::move(stored));
 }
 
-// -- what is handed out --
+// -- handing out --
 
 void Channel::hand_out(const WaitingGet& get, Replies& replies) {
-  Handed handed;
+  HandedOut handed;
   auto hand = [&] {
     bytes_ -= items_.front().item.cost();
     handed.items.push_back(std::move(items_.front()));
@@ -43,60 +43,61 @@ void Channel::hand_out(const WaitingGet& get, Replies& replies) {
   };
   Reply reply{get.who, Answer::value, hand()};
   auto bytes = reply.item.bytes.size();
-  auto may_go_ahead = [&](const Item& item) {
+  auto may_prefetch = [&](const Item& item) {
     return item.kept.empty() && (get.type.empty() || item.type == get.type) &&
-           (bytes += item.bytes.size()) <= most_bytes_ahead;
+           (bytes += item.bytes.size()) <= most_prefetch_bytes;
   };
-  handed.alone = gets_.empty() && in_a_row_ > limits_.alone;
-  // Others who wait are left their shares.
-  auto most = handed.alone
-                ? get.ahead.most
-                : std::min(get.ahead.quick, items_.size() / (gets_.size() + 1));
-  // Half of the room at most: it is used until the consumer tells of all of them.
+  handed.sole = gets_.empty() && gets_in_a_row_ > limits_.streak;
+  // A sole consumer gets its limit; with several, the others that wait keep their shares.
+  auto most = handed.sole
+                ? get.prefetch.sole
+                : std::min(get.prefetch.quick, items_.size() / (gets_.size() + 1));
+  // At most half of the room, since these items occupy it until the consumer reports
+  // them.
   most = limits_.puts_wait ? std::min(most, limits_.items / 2) : most;
   most = get.cancelled ? 0 : most;
-  while (!items_.empty() && reply.ahead.size() < most &&
-         may_go_ahead(items_.front().item))
-    reply.ahead.push_back(hand());
-  ahead_ += reply.ahead.size();
-  if (!reply.ahead.empty()) {
-    ahead_at_.insert(get.who);
-    if (!handed.alone)
+  while (!items_.empty() && reply.prefetched.size() < most &&
+         may_prefetch(items_.front().item))
+    reply.prefetched.push_back(hand());
+  prefetched_ += reply.prefetched.size();
+  if (!reply.prefetched.empty()) {
+    prefetched_at_.insert(get.who);
+    if (!handed.sole)
       quick_.insert(get.who);
   }
   handed.left = handed.items.size();
   handed.taken.resize(handed.left);
-  out_[get.who] = std::move(handed);
+  outstanding_[get.who] = std::move(handed);
   replies.push_back(std::move(reply));
 }
 
-void Channel::take(Handed& handed, std::size_t index) {
+void Channel::take(HandedOut& handed, std::size_t index) {
   if (index >= handed.items.size() || handed.taken[index])
     return;
   handed.taken[index] = true;
   handed.items[index].item = {};
   --handed.left;
-  ahead_ -= index > 0 ? 1 : 0;
+  prefetched_ -= index > 0 ? 1 : 0;
   while (handed.first < handed.items.size() && handed.taken[handed.first])
     ++handed.first;
 }
 
-void Channel::take_first(Handed& handed, std::size_t count) {
+void Channel::take_first(HandedOut& handed, std::size_t count) {
   while (handed.first < std::min(count, handed.items.size()))
     take(handed, handed.first);
 }
 
-Channel::HandedOut::iterator Channel::forget_if_taken(HandedOut::iterator at) {
+Channel::Outstanding::iterator Channel::forget_if_taken(Outstanding::iterator at) {
   auto& [who, handed] = *at;
   if (handed.left == 0 || (handed.left == 1 && !handed.taken.front()))
-    nothing_ahead(who);
-  return handed.left == 0 ? out_.erase(at) : std::next(at);
+    forget_prefetch(who);
+  return handed.left == 0 ? outstanding_.erase(at) : std::next(at);
 }
 
-void Channel::store_again(Handed& handed, std::size_t first) {
+void Channel::put_back(HandedOut& handed, std::size_t first) {
   for (auto i = first; i < handed.items.size(); ++i)
     if (!handed.taken[i]) {
-      ahead_ -= i > 0 ? 1 : 0;
+      prefetched_ -= i > 0 ? 1 : 0;
       --handed.left;
       if (!dropped_)
         store(std::move(handed.items[i]));
@@ -105,15 +106,15 @@ void Channel::store_again(Handed& handed, std::size_t first) {
   handed.taken.resize(handed.items.size());
 }
 
-void Channel::refresh() {
+void Channel::apply_recorded() {
   if (!recorded_)
     return;
-  for (auto at = out_.begin(); at != out_.end(); at = forget_if_taken(at))
+  for (auto at = outstanding_.begin(); at != outstanding_.end(); at = forget_if_taken(at))
     take_first(at->second, recorded_(at->first));
 }
 
-void Channel::nothing_ahead(const Asker& who) {
-  ahead_at_.erase(who);
+void Channel::forget_prefetch(const Asker& who) {
+  prefetched_at_.erase(who);
   quick_.erase(who);
   slow_.erase(who);
 }
@@ -121,18 +122,18 @@ void Channel::nothing_ahead(const Asker& who) {
 void Channel::recall(Replies& replies) {
   if (gets_.empty() && polls_.empty())
     return;
-  auto somebody_goes = std::ranges::any_of(gets_, &WaitingGet::cancelled);
-  for (auto& who : ahead_at_)
-    if ((somebody_goes || !quick_.contains(who)) && recalled_.insert(who).second) {
-      if (out_[who].alone)
-        limits_.alone = std::min(2 * limits_.alone + 1, most_alone);
+  auto any_cancelled = std::ranges::any_of(gets_, &WaitingGet::cancelled);
+  for (auto& who : prefetched_at_)
+    if ((any_cancelled || !quick_.contains(who)) && recalled_.insert(who).second) {
+      if (outstanding_[who].sole)
+        limits_.streak = std::min(2 * limits_.streak + 1, most_streak);
       replies.push_back({who, Answer::recalled});
     }
 }
 
 // -- room --
 
-/// Those that wait and have room now.
+/// Stores the items of waiting puts for which there is room now.
 void Channel::take_puts(Replies& replies) {
   while (!puts_.empty() && has_room(puts_.front().stored.item)) {
     auto put = std::move(puts_.front());
@@ -149,21 +150,21 @@ void Channel::take_puts(Replies& replies) {
   }
 }
 
-/// As much again as it has used, if nobody else wants it: never more than half of the
-/// room that is left.
+/// Lends a producer that puts often up to its share of half of the free room, unless a
+/// put waits. A producer that still has half of its share or more is lent nothing.
 void Channel::lend(std::uint64_t process, Replies& replies) {
-  auto used = items_.size() + ahead_ + lent_in_all_;
+  auto used = items_.size() + prefetched_ + lent_total_;
   if (!limits_.puts_wait || closed_ || !puts_.empty() || used >= limits_.items)
     return;
   auto& lent = lent_[process];
-  if (++lent.puts <= limits_.alone || lent.reclaimed)
+  if (++lent.puts <= limits_.streak || lent.reclaimed)
     return;
   auto share = std::min((limits_.items - used) / (2 * lent_.size()), most_lent);
   if (share <= 2 * lent.items)
     return;
   auto more = share - lent.items;
   lent.items += more;
-  lent_in_all_ += more;
+  lent_total_ += more;
   replies.push_back({.to = {process, 0}, .what = Answer::room, .room = more});
 }
 
@@ -178,33 +179,33 @@ Channel::Replies Channel::unused(std::uint64_t process, std::size_t items) {
   auto& lent = lent_[process];
   items = std::min(items, lent.items);
   lent.items -= items;
-  lent_in_all_ -= items;
+  lent_total_ -= items;
   lent.reclaimed = false;
   lent.puts = 0;
-  settle(replies);
+  serve_waiting(replies);
   return replies;
 }
 
-Channel::Replies Channel::press(std::vector<Asker>& to_tell) {
+Channel::Replies Channel::relieve_shortage(std::vector<Asker>& to_tell) {
   Replies replies;
-  refresh();
+  apply_recorded();
   for (auto& who : slow_)
     quick_.erase(who);
   slow_ = quick_;
-  settle(replies);
+  serve_waiting(replies);
   if (is_short()) {
     reclaim(replies);
-    to_tell.assign(ahead_at_.begin(), ahead_at_.end());
+    to_tell.assign(prefetched_at_.begin(), prefetched_at_.end());
   }
   return replies;
 }
 
 // -- requests --
 
-void Channel::settle(Replies& replies) {
+void Channel::serve_waiting(Replies& replies) {
   for (;;) {
     take_puts(replies);
-    if (gets_.empty() || items_.empty() || !ahead_at_.empty())
+    if (gets_.empty() || items_.empty() || !prefetched_at_.empty())
       break;
     auto get = std::move(gets_.front());
     gets_.pop_front();
@@ -218,14 +219,14 @@ void Channel::settle(Replies& replies) {
     for (auto& who : std::exchange(polls_, {}))
       replies.push_back({who, Answer::done});
   recall(replies);
-  if (ahead_at_.empty())
+  if (prefetched_at_.empty())
     std::erase_if(gets_, [&](auto& get) {
       if (get.cancelled)
         replies.push_back({get.who, Answer::cancelled});
       return get.cancelled;
     });
-  if (lent_in_all_ == 0)
-    undone_ -= std::erase_if(puts_, [&](auto& put) {
+  if (lent_total_ == 0)
+    unfinished_ -= std::erase_if(puts_, [&](auto& put) {
       if (put.cancelled)
         replies.push_back({put.who, Answer::cancelled});
       return put.cancelled;
@@ -236,23 +237,23 @@ void Channel::settle(Replies& replies) {
     for (auto& who : std::exchange(polls_, {}))
       replies.push_back({who, Answer::closed});
   }
-  if (undone_ == 0 || dropped_)
+  if (unfinished_ == 0 || dropped_)
     for (auto& who : std::exchange(joins_, {}))
-      replies.push_back({who, undone_ == 0 ? Answer::done : Answer::closed});
+      replies.push_back({who, unfinished_ == 0 ? Answer::done : Answer::closed});
 }
 
-Channel::Replies Channel::put(Asker who, Item item, bool lends) {
+Channel::Replies Channel::put(Asker who, Item item, bool may_lend) {
   Replies replies;
   if (closed_) {
     replies.push_back({who, Answer::closed});
     return replies;
   }
-  ++undone_;
+  ++unfinished_;
   if (!has_room(item))
-    refresh();
+    apply_recorded();
   puts_.push_back({who, {next_place_++, std::move(item)}});
-  settle(replies);
-  if (lends)
+  serve_waiting(replies);
+  if (may_lend)
     lend(who.process, replies);
   return replies;
 }
@@ -266,61 +267,62 @@ Channel::Replies Channel::put_all(std::uint64_t process, std::vector<Item> items
       replies.push_back({{process, 0}, Answer::closed});
       break;
     }
-    ++undone_;
+    ++unfinished_;
     if (has_lent) {
       --lent->second.items;
-      --lent_in_all_;
+      --lent_total_;
       store({next_place_++, std::move(item)});
     } else {
       puts_.push_back({{process, 0}, {next_place_++, std::move(item)}});
     }
   }
-  settle(replies);
+  serve_waiting(replies);
   lend(process, replies);
   return replies;
 }
 
-Channel::Replies Channel::get(Asker who, std::string type, ItemsAhead ahead) {
+Channel::Replies Channel::get(Asker who, std::string type, Prefetch prefetch) {
   Replies replies;
-  in_a_row_ = who.process == asks_ ? in_a_row_ + 1 : 1;
-  asks_ = who.process;
-  gets_.push_back({who, std::move(type), ahead});
-  settle(replies);
+  gets_in_a_row_ = who.process == last_getter_ ? gets_in_a_row_ + 1 : 1;
+  last_getter_ = who.process;
+  gets_.push_back({who, std::move(type), prefetch});
+  serve_waiting(replies);
   return replies;
 }
 
 Channel::Replies Channel::poll(Asker who) {
   Replies replies;
   polls_.push_back(who);
-  settle(replies);
+  serve_waiting(replies);
   return replies;
 }
 
 Channel::Replies Channel::join(Asker who) {
   Replies replies;
   joins_.push_back(who);
-  settle(replies);
+  serve_waiting(replies);
   return replies;
 }
 
 std::optional<Channel::Replies> Channel::task_done() {
-  if (undone_ == 0)
+  if (unfinished_ == 0)
     return std::nullopt;
   Replies replies;
-  --undone_;
-  settle(replies);
+  --unfinished_;
+  serve_waiting(replies);
   return replies;
 }
 
 std::size_t Channel::size() {
-  refresh();
-  return items_.size() + ahead_ + (limits_.puts_wait ? 0 : puts_.size());
+  apply_recorded();
+  return items_.size() + prefetched_ + (limits_.puts_wait ? 0 : puts_.size());
 }
 
 Channel::Replies Channel::cancel(Asker who) {
-  // Items that were there, as size() says, are not missed by who waits no time for them.
+  // A get with a timeout of 0 must still get the items that size() counts: wait for the
+  // recalled ones.
   if (auto get = std::ranges::find(gets_, who, &WaitingGet::who);
-      get != gets_.end() && !ahead_at_.empty()) {
+      get != gets_.end() && !prefetched_at_.empty()) {
     get->cancelled = true;
     Replies replies;
     recall(replies);
@@ -333,42 +335,42 @@ Channel::Replies Channel::cancel(Asker who) {
     replies.push_back({who, Answer::cancelled});
   if (auto put = std::ranges::find(puts_, who, &WaitingPut::who); put != puts_.end()) {
     put->cancelled = true;
-    refresh();
+    apply_recorded();
     reclaim(replies);
   }
-  settle(replies); // Others may have waited behind it.
+  serve_waiting(replies); // Others may have waited for this request.
   return replies;
 }
 
 Channel::Replies Channel::took(Asker who, std::size_t index) {
-  if (auto at = out_.find(who); at != out_.end()) {
+  if (auto at = outstanding_.find(who); at != outstanding_.end()) {
     take(at->second, index);
     forget_if_taken(at);
   }
   Replies replies;
-  settle(replies); // It may have been the last one of a closed channel.
+  serve_waiting(replies); // It may have been the last item of a closed channel.
   return replies;
 }
 
 Channel::Replies Channel::took_first(Asker who, std::size_t count) {
-  if (auto at = out_.find(who); at != out_.end()) {
+  if (auto at = outstanding_.find(who); at != outstanding_.end()) {
     take_first(at->second, count);
     forget_if_taken(at);
   }
   Replies replies;
-  settle(replies);
+  serve_waiting(replies);
   return replies;
 }
 
 Channel::Replies Channel::give_back(Asker who, std::size_t first) {
   recalled_.erase(who);
-  nothing_ahead(who);
-  if (auto at = out_.find(who); at != out_.end()) {
-    store_again(at->second, std::max<std::size_t>(first, 1));
+  forget_prefetch(who);
+  if (auto at = outstanding_.find(who); at != outstanding_.end()) {
+    put_back(at->second, std::max<std::size_t>(first, 1));
     forget_if_taken(at);
   }
   Replies replies;
-  settle(replies);
+  serve_waiting(replies);
   return replies;
 }
 
@@ -378,12 +380,12 @@ Channel::Replies Channel::close() {
   Replies replies;
   closed_ = true;
   if (limits_.puts_wait) {
-    undone_ -= puts_.size();
+    unfinished_ -= puts_.size();
     for (auto& put : std::exchange(puts_, {}))
       replies.push_back({put.who, Answer::closed});
   }
   reclaim(replies);
-  settle(replies);
+  serve_waiting(replies);
   return replies;
 }
 
@@ -393,13 +395,13 @@ Channel::Replies Channel::drop() {
   for (auto& put : std::exchange(puts_, {}))
     replies.push_back({put.who, Answer::closed});
   items_.clear();
-  out_.clear();
-  ahead_at_.clear();
+  outstanding_.clear();
+  prefetched_at_.clear();
   quick_.clear();
   slow_.clear();
   lent_.clear();
-  bytes_ = ahead_ = lent_in_all_ = 0;
-  settle(replies);
+  bytes_ = prefetched_ = lent_total_ = 0;
+  serve_waiting(replies);
   return replies;
 }
 
@@ -408,23 +410,24 @@ Channel::Replies Channel::gone(std::uint64_t process, const Taken& taken) {
   std::erase_if(gets_, [&](auto& get) { return is_its(get.who); });
   std::erase_if(polls_, is_its);
   std::erase_if(joins_, is_its);
-  if (limits_.puts_wait) // Else it has been put, and only waits for room.
-    undone_ -= std::erase_if(puts_, [&](auto& put) { return is_its(put.who); });
-  for (auto at = out_.lower_bound({process, 0}); at != out_.end() && is_its(at->first);) {
+  if (limits_.puts_wait) // Otherwise put() has returned: the item counts as put.
+    unfinished_ -= std::erase_if(puts_, [&](auto& put) { return is_its(put.who); });
+  for (auto at = outstanding_.lower_bound({process, 0});
+       at != outstanding_.end() && is_its(at->first);) {
     if (taken)
       take_first(at->second, taken(at->first));
-    store_again(at->second, 0);
-    at = out_.erase(at);
+    put_back(at->second, 0);
+    at = outstanding_.erase(at);
   }
   std::erase_if(recalled_, is_its);
-  for (auto* asked : {&ahead_at_, &quick_, &slow_})
+  for (auto* asked : {&prefetched_at_, &quick_, &slow_})
     std::erase_if(*asked, is_its);
   if (auto lent = lent_.find(process); lent != lent_.end()) {
-    lent_in_all_ -= lent->second.items;
+    lent_total_ -= lent->second.items;
     lent_.erase(lent);
   }
   Replies replies;
-  settle(replies);
+  serve_waiting(replies);
   return replies;
 }
 

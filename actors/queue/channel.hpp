@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// queue/ is the home of queues and pipes: the channel that both are built on, a state
+// machine without messages or threads, and the actor that serves it to other processes.
+// Of actors/ it may include protocol/ and objects/.
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,178 +20,187 @@
 
 namespace fiber::actors {
 
-/// What is put into a channel.
+/// An item of a channel.
 struct Item {
-  std::string type; ///< Empty where all have the same.
-  Payload bytes;    ///< As its `put` came.
-  detail::KeptObjects kept = {};
+  std::string type;              ///< Empty in a channel whose items all have one type.
+  Payload bytes;                 ///< As the `put` brought it.
+  detail::KeptObjects kept = {}; ///< The objects that handles in `bytes` refer to.
 
-  /// What it takes of the room, with what it takes to keep it.
+  /// What the item counts against Limits::bytes, with an allowance for bookkeeping.
   std::size_t cost() const { return item_overhead + type.size() + bytes.size(); }
   static constexpr std::size_t item_overhead = 256;
 };
 
-/// How many others may come with an item that is asked for.
-struct ItemsAhead {
-  std::size_t most = 0;  ///< To who is alone,
-  std::size_t quick = 0; ///< and to one of several: what it takes in no time.
+/// Prefetch: how many more items may come with the one that is asked for.
+struct Prefetch {
+  std::size_t sole = 0;  ///< Limit for a sole consumer.
+  std::size_t quick = 0; ///< Limit with several consumers: what this one takes at once.
 };
 
-/// A first-in-first-out channel as its home sees it: items, those who wait for them and
-/// those who wait for room. It does nothing by itself: every member function says whom to
-/// answer what.
+/// A first-in-first-out channel: its items, the consumers that wait for items and the
+/// producers that wait for room. It sends nothing by itself: every member function
+/// returns the replies to send.
 ///
-/// An item that is handed out is its consumer's once that says so, took(), or has
-/// recorded it. If the consumer goes away before, the item stands in its old place again.
+/// Handing out: an item belongs to its consumer once the consumer acknowledges it by
+/// took() or has recorded it in its ledger. If the consumer is gone before that, the item
+/// returns to its old place.
 ///
-/// A consumer that is alone for a while is sent items ahead with the one that it asked
-/// for. When somebody else asks they are recalled, and the consumer gives back what it
-/// has not taken. Nobody is given any until then, so that each gets those of one producer
-/// in their order. Of several consumers each is sent what it says it takes in no time, in
-/// turn; that is recalled only if it takes longer.
+/// Prefetch: a consumer that is alone for a while gets further items with the one that it
+/// asked for. When another one asks, they are recalled, and the consumer gives back what
+/// it has not taken. Until then nobody gets an item, so that every consumer sees the
+/// items of one producer in order. With several consumers each gets, in turn, as many
+/// items as it says it takes at once (a quick prefetch); they are recalled only if it
+/// takes longer.
 ///
-/// A producer that puts often is lent room, for items that it need not ask for. When
-/// somebody else waits for room it is reclaimed, and the producer says what it has not
-/// used.
+/// Lent room: a producer that puts often may put a number of items without asking. When
+/// another one waits for room, the lent room is reclaimed, and the producer reports what
+/// it has not used.
 class Channel {
 public:
   struct Limits {
     std::size_t items = SIZE_MAX;
-    std::size_t bytes = std::size_t{256} << 20; ///< One item is taken in any case.
-    /// Whether a put that waits for room has not returned, so that it can be refused.
+    std::size_t bytes = std::size_t{256} << 20; ///< An empty channel takes any item.
+    /// Whether a put returns only when there is room for its item, so that a waiting put
+    /// can be refused.
     bool puts_wait = false;
-    /// Items go ahead to who has asked more often in a row than this; each recall doubles
-    /// it. Room is lent to who has put so often.
-    std::size_t alone = 4;
+    /// A consumer gets prefetched items after more gets in a row than this; each recall
+    /// doubles it. A producer is lent room after more puts than this.
+    std::size_t streak = 4;
   };
   struct Reply {
     Asker to;
     Answer what = Answer::done;
-    Item item = {};               ///< For Answer::value; its type alone for other_type.
-    std::vector<Item> ahead = {}; ///< Behind it.
-    std::size_t room = 0;         ///< For Answer::room: items that may be put, or bytes.
+    Item item = {}; ///< For Answer::value; only its type for other_type.
+    std::vector<Item> prefetched = {}; ///< Prefetched items that follow it.
+    /// For Answer::room: items if room was lent, else the bytes of items that found room.
+    std::size_t room = 0;
   };
   using Replies = std::vector<Reply>;
-  /// How many items of an answer its consumer has recorded as taken, as far as known.
+  /// Returns how many items of an answer its consumer has recorded as taken; 0 if
+  /// unknown.
   using Taken = std::function<std::uint32_t(const Asker&)>;
 
   explicit Channel(Limits limits, Taken taken = nullptr)
     : limits_(limits), recorded_(std::move(taken)) {}
 
-  /// Answered when there is room for it. `lends`: room may be lent to who puts.
-  Replies put(Asker who, Item item, bool lends = false);
-  /// What nobody waits to see put. With a limited number of items for room that was lent,
-  /// else as many as the producer likes; what they cost is told when it has room.
+  /// Answered when there is room for the item. `may_lend`: the producer may be lent room.
+  Replies put(Asker who, Item item, bool may_lend = false);
+  /// Puts items that no request waits for. If Limits::puts_wait, they use lent room. If
+  /// not, any number may come, and Answer::room reports their cost once there is room.
   Replies put_all(std::uint64_t process, std::vector<Item> items);
-  /// So much of what was lent is not used.
+  /// The producer returns so much of its lent room.
   Replies unused(std::uint64_t process, std::size_t items);
-  /// Answered with the first item. `type` empty: whatever it is.
-  Replies get(Asker who, std::string type, ItemsAhead ahead = {});
+  /// Answered with the first item, which must be of this type; empty: of any type.
+  Replies get(Asker who, std::string type, Prefetch prefetch = {});
+  /// Answered when there is an item to get.
   Replies poll(Asker who);
+  /// Answered when task_done() was called for every item.
   Replies join(Asker who);
-  /// False: there were no more items than that.
+  /// Nothing if it was called more often than there were items.
   std::optional<Replies> task_done();
-  /// Items that can be got.
+  /// Returns how many items can be got.
   std::size_t size();
-  /// Answers a request that still waits with `cancelled`. One that has been answered is
-  /// left alone.
+  /// Answers a waiting request with `cancelled`. Does nothing if it was answered.
   Replies cancel(Asker who);
-  /// The item itself, 0, or one of those behind it.
+  /// The consumer has taken the item at `index` of an answer: 0 is the one that it asked
+  /// for, the prefetched ones follow.
   Replies took(Asker who, std::size_t index = 0);
-  /// The first so many.
+  /// The consumer has taken the first `count` items of an answer.
   Replies took_first(Asker who, std::size_t count);
-  /// Those from `first` on come back.
+  /// The consumer gives back the prefetched items from `first` on that it has not taken.
   Replies give_back(Asker who, std::size_t first);
-  /// No more is put; what is there can still be got.
+  /// Refuses further puts; the items that are there can still be got.
   Replies close();
-  /// Nobody will get anything any more.
+  /// Drops all items: there is no consumer any more.
   Replies drop();
-  /// What that process was given and had not taken over goes back. `taken`: what it has
-  /// recorded last.
+  /// Forgets the process. Items that it was handed and had not taken return to the
+  /// channel; `taken` tells what it had recorded at its end.
   Replies gone(std::uint64_t process, const Taken& taken = nullptr);
 
-  /// Whether somebody waits for room that others may have but need not.
-  bool is_short() const { return !puts_.empty() && (ahead_ > 0 || lent_in_all_ > 0); }
-  /// Whether somebody waits for a consumer to take what it said it takes in no time.
+  /// Whether a put waits while room is lent or occupied by prefetched items.
+  bool is_short() const { return !puts_.empty() && (prefetched_ > 0 || lent_total_ > 0); }
+  /// Whether a consumer waits while another one has not used up a quick prefetch.
   bool waits_for_quick() const {
     return !quick_.empty() && !(gets_.empty() && polls_.empty());
   }
-  /// To be called if one of them is so for a while: asks back what is lent, and what was
-  /// ahead at the last call. Those whose answers are in `to_tell` have items ahead: what
-  /// they take next is to be told.
-  Replies press(std::vector<Asker>& to_tell);
+  /// To be called while is_short() or waits_for_quick() holds. Recalls quick prefetches
+  /// that were there at the previous call. If the channel is short, reclaims lent room
+  /// and sets `to_tell` to the answers with prefetched items, whose consumers should
+  /// report when they take the next one.
+  Replies relieve_shortage(std::vector<Asker>& to_tell);
 
 private:
   struct Stored {
-    std::uint64_t place = 0; ///< In the order of arrival.
+    std::uint64_t place = 0; ///< Position in the order of arrival.
     Item item;
   };
   struct WaitingPut {
     Asker who;
     Stored stored;
-    bool cancelled = false; ///< As soon as no room is lent.
+    bool cancelled = false; ///< To be answered `cancelled` when no room is lent.
   };
   struct WaitingGet {
     Asker who;
     std::string type;
-    ItemsAhead ahead = {};
-    bool cancelled = false; ///< As soon as nothing is on its way back.
+    Prefetch prefetch = {};
+    bool cancelled = false; ///< To be answered `cancelled` when nothing is prefetched.
   };
-  /// An answer with items.
-  struct Handed {
+  /// The items of one answer, until all of them are taken or given back.
+  struct HandedOut {
     std::vector<Stored> items;
     std::vector<bool> taken;
-    std::size_t first = 0; ///< The first one that is not taken.
-    std::size_t left = 0;  ///< How many are not.
-    bool alone = false;    ///< Its consumer was alone.
+    std::size_t first = 0; ///< Index of the first item that is not taken.
+    std::size_t left = 0;  ///< How many items are not taken.
+    bool sole = false;     ///< Whether the consumer was the only one.
   };
-  using HandedOut = std::map<Asker, Handed>;
+  using Outstanding = std::map<Asker, HandedOut>;
+  /// The room that is lent to a producer.
   struct Lent {
-    std::size_t puts = 0; ///< How often it has put.
-    std::size_t items = 0;
+    std::size_t puts = 0;  ///< Its puts since it last returned room.
+    std::size_t items = 0; ///< Items that it may still put without asking.
     bool reclaimed = false;
   };
 
   bool has_room(const Item& item) const;
   bool empty() const {
-    return items_.empty() && puts_.empty() && out_.empty() && lent_in_all_ == 0;
+    return items_.empty() && puts_.empty() && outstanding_.empty() && lent_total_ == 0;
   }
   void store(Stored stored);
-  /// Matches items with those who wait for them, and room with those who wait for that.
-  void settle(Replies& replies);
+  /// Answers every waiting request that can be answered now.
+  void serve_waiting(Replies& replies);
   void take_puts(Replies& replies);
   void lend(std::uint64_t process, Replies& replies);
   void reclaim(Replies& replies);
   void hand_out(const WaitingGet& get, Replies& replies);
-  void nothing_ahead(const Asker& who);
+  void forget_prefetch(const Asker& who);
   void recall(Replies& replies);
-  void take(Handed& handed, std::size_t index);
-  void take_first(Handed& handed, std::size_t count);
-  /// Looks up what consumers have recorded.
-  void refresh();
-  /// Those of it from `first` on stand in their places again.
-  void store_again(Handed& handed, std::size_t first);
-  HandedOut::iterator forget_if_taken(HandedOut::iterator at);
+  void take(HandedOut& handed, std::size_t index);
+  void take_first(HandedOut& handed, std::size_t count);
+  /// Takes over what consumers have recorded as taken.
+  void apply_recorded();
+  /// Returns the untaken items from `first` on to their places.
+  void put_back(HandedOut& handed, std::size_t first);
+  Outstanding::iterator forget_if_taken(Outstanding::iterator at);
 
   Limits limits_;
   Taken recorded_;
   std::uint64_t next_place_ = 0;
   std::deque<Stored> items_; ///< By place.
-  std::size_t bytes_ = 0;    ///< Of items_.
+  std::size_t bytes_ = 0;    ///< Cost of items_.
   std::deque<WaitingPut> puts_;
   std::deque<WaitingGet> gets_;
   std::vector<Asker> polls_, joins_;
-  HandedOut out_;                      ///< Answers of which not all is taken over.
-  std::size_t ahead_ = 0;              ///< Items in these that were not asked for.
-  std::set<Asker> ahead_at_;           ///< Requests of which some may not be taken.
-  std::set<Asker> recalled_;           ///< Of these, whose were asked back.
-  std::set<Asker> quick_;              ///< And who is going to take them in no time,
-  std::set<Asker> slow_;               ///< but has had them at the last press().
-  std::map<std::uint64_t, Lent> lent_; ///< Producers.
-  std::size_t lent_in_all_ = 0;
-  std::uint64_t asks_ = 0;   ///< The process that has asked last,
-  std::size_t in_a_row_ = 0; ///< and how often.
-  std::uint64_t undone_ = 0; ///< Items without a task_done().
+  Outstanding outstanding_;    ///< Answers whose items are not all taken.
+  std::size_t prefetched_ = 0; ///< Prefetched items in outstanding_ that are not taken.
+  std::set<Asker> prefetched_at_; ///< Answers that may have such items.
+  std::set<Asker> recalled_;      ///< Answers whose prefetched items were recalled.
+  std::set<Asker> quick_;         ///< Answers in prefetched_at_ with a quick prefetch.
+  std::set<Asker> slow_;          ///< quick_ as it was at the last relieve_shortage().
+  std::map<std::uint64_t, Lent> lent_; ///< By producer.
+  std::size_t lent_total_ = 0;         ///< Items of lent_ together.
+  std::uint64_t last_getter_ = 0;      ///< The process of the last get().
+  std::size_t gets_in_a_row_ = 0;      ///< Its gets in a row.
+  std::uint64_t unfinished_ = 0;       ///< Items without a task_done().
   bool closed_ = false, dropped_ = false;
 };
 

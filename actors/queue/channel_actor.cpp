@@ -12,21 +12,21 @@
 namespace fiber::actors {
 namespace {
 
-/// To itself: the numbers of its ends.
+/// From open_channel(): the object numbers of the channel's ends.
 struct EndsAre {
   std::vector<std::uint64_t> numbers;
 };
-/// To itself: somebody has waited for a while.
-struct Press {};
+/// To itself: a request has waited for `patience`.
+struct ShortageTick {};
 
-/// How long one waits before those are asked who may keep the room or the items.
+/// How long a request waits before lent room is reclaimed and quick prefetches recalled.
 constexpr std::chrono::milliseconds patience{1};
 
 } // namespace
 } // namespace fiber::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndsAre)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Press)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ShortageTick)
 
 namespace fiber::actors {
 namespace {
@@ -36,13 +36,13 @@ struct ChannelState {
 
   struct End {
     std::uint64_t number = 0;
-    Channel* in = nullptr;  ///< Null: nothing can be got here.
-    Channel* out = nullptr; ///< Null: nothing can be put here.
+    Channel* in = nullptr;  ///< For gets; null if this end can't receive.
+    Channel* out = nullptr; ///< For puts; null if this end can't send.
     bool held = true;
   };
 
   explicit ChannelState(caf::event_based_actor* self) : self(self) {}
-  /// However it ends, nobody waits on.
+  /// Answers all waiting requests, however the actor ends.
   ~ChannelState() {
     for (auto& channel : channels)
       reply(channel, channel.drop());
@@ -58,17 +58,17 @@ struct ChannelState {
       [this](ObjectAsk& ask) {
         asked(ask);
         if (std::ranges::any_of(channels, &Channel::is_short))
-          press_later();
-        look_for_slow();
+          schedule_tick();
+        watch_quick_prefetches();
       },
-      [this](Press) { press(); },
+      [this](ShortageTick) { relieve_shortage(); },
       [this](const ProcessGone& gone) {
         auto taken = [&](const Asker& who) {
           return gone.ledger ? gone.ledger->taken(who.request) : 0;
         };
         for (auto& channel : channels)
           reply(channel, channel.gone(gone.process, taken));
-        look_for_slow();
+        watch_quick_prefetches();
       },
       [this](ObjectFreed freed) {
         if (auto* end = find(freed.number)) {
@@ -108,57 +108,37 @@ struct ChannelState {
     try {
       obey(*end, ask);
     } catch (const std::exception& error) {
-      space->refuse(ask.who, std::string("it can't be read: ") + error.what());
+      space->refuse(ask.who, error.what());
     }
   }
 
+  /// Returns the channel that this end puts into; throws Error if it only receives.
+  static Channel& out_of(const End& end) {
+    if (end.out == nullptr)
+      throw Error("this end of the pipe only receives");
+    return *end.out;
+  }
+  /// Returns the channel that this end gets from; throws Error if it only sends.
+  static Channel& in_of(const End& end) {
+    if (end.in == nullptr)
+      throw Error("this end of the pipe only sends");
+    return *end.in;
+  }
+
   void obey(End& end, ObjectAsk& ask) {
-    auto out = [&]() -> Channel& {
-      if (end.out == nullptr)
-        throw Error("this end of the pipe only receives");
-      return *end.out;
-    };
-    auto in = [&]() -> Channel& {
-      if (end.in == nullptr)
-        throw Error("this end of the pipe only sends");
-      return *end.in;
-    };
     switch (ask.what) {
-    case AskKind::put: {
-      Reader reader(ask.body.bytes());
-      Item item{reader.text(), {}, std::move(ask.kept)};
-      auto rest = reader.rest().size();
-      item.bytes = ask.body.slice(ask.body.size() - rest, rest);
-      auto lends = ask.who.process != space->self() && space->ledger(ask.who.process);
-      return reply(out(), out().put(ask.who, std::move(item), lends));
-    }
-    case AskKind::get: {
-      Reader reader(ask.body.bytes());
-      auto type = reader.empty() ? std::string() : reader.text();
-      ItemsAhead ahead;
-      if (!reader.empty()) {
-        ahead.most = reader.get<std::uint32_t>();
-        ahead.quick = reader.get<std::uint32_t>();
-      }
-      return reply(in(), in().get(ask.who, std::move(type), ahead));
-    }
+    case AskKind::put:
+      return put(out_of(end), ask);
+    case AskKind::get:
+      return get(in_of(end), ask);
     case AskKind::poll:
-      return reply(in(), in().poll(ask.who));
+      return reply(in_of(end), in_of(end).poll(ask.who));
     case AskKind::join:
-      return reply(in(), in().join(ask.who));
+      return reply(in_of(end), in_of(end).join(ask.who));
     case AskKind::task_done:
-      if (auto replies = in().task_done()) {
-        reply(in(), std::move(*replies));
-        return space->answer(ask.who, {Answer::done});
-      }
-      return space->refuse(ask.who,
-                           "task_done() was called more often than there were items");
-    case AskKind::size: {
-      Bytes bytes;
-      Writer writer(bytes);
-      writer.size(in().size());
-      return space->answer(ask.who, {Answer::value, Payload(std::move(bytes))});
-    }
+      return task_done(in_of(end), ask.who);
+    case AskKind::size:
+      return answer_size(in_of(end), ask.who);
     case AskKind::close:
       close(end);
       return space->answer(ask.who, {Answer::done});
@@ -169,16 +149,10 @@ struct ChannelState {
         reply(channel, channel.cancel(ask.who));
       return;
     case AskKind::took:
-      if (end.in != nullptr)
-        reply(*end.in, end.in->took(ask.who, index_in(ask.body)));
-      return;
     case AskKind::taken:
-      if (end.in != nullptr)
-        reply(*end.in, end.in->took_first(ask.who, index_in(ask.body)));
-      return;
     case AskKind::give_back:
       if (end.in != nullptr)
-        reply(*end.in, end.in->give_back(ask.who, index_in(ask.body)));
+        consumer_reports(*end.in, ask);
       return;
     case AskKind::puts:
       if (end.out != nullptr)
@@ -196,7 +170,54 @@ struct ChannelState {
     }
   }
 
-  /// Of AskKind::puts.
+  void put(Channel& channel, ObjectAsk& ask) {
+    Reader reader(ask.body.bytes());
+    Item item{reader.text(), {}, std::move(ask.kept)};
+    auto rest = reader.rest().size();
+    item.bytes = ask.body.slice(ask.body.size() - rest, rest);
+    auto may_lend = ask.who.process != space->self() && space->ledger(ask.who.process);
+    reply(channel, channel.put(ask.who, std::move(item), may_lend));
+  }
+
+  void get(Channel& channel, const ObjectAsk& ask) {
+    Reader reader(ask.body.bytes());
+    auto type = reader.empty() ? std::string() : reader.text();
+    Prefetch prefetch;
+    if (!reader.empty()) {
+      prefetch.sole = reader.get<std::uint32_t>();
+      prefetch.quick = reader.get<std::uint32_t>();
+    }
+    reply(channel, channel.get(ask.who, std::move(type), prefetch));
+  }
+
+  void task_done(Channel& channel, const Asker& who) {
+    auto replies = channel.task_done();
+    if (!replies)
+      return space->refuse(who,
+                           "task_done() was called more often than there were items");
+    reply(channel, std::move(*replies));
+    space->answer(who, {Answer::done});
+  }
+
+  void answer_size(Channel& channel, const Asker& who) {
+    Bytes bytes;
+    Writer writer(bytes);
+    writer.size(channel.size());
+    space->answer(who, {Answer::value, Payload(std::move(bytes))});
+  }
+
+  /// Handles what a consumer reports about the items of an answer.
+  void consumer_reports(Channel& channel, const ObjectAsk& ask) {
+    auto index = index_in(ask.body);
+    if (ask.what == AskKind::took)
+      reply(channel, channel.took(ask.who, index));
+    else if (ask.what == AskKind::taken)
+      reply(channel, channel.took_first(ask.who, index));
+    else
+      reply(channel, channel.give_back(ask.who, index));
+  }
+
+  /// Reads the body of AskKind::puts.
   static std::vector<Item> items_in(const Payload& body) {
     std::vector<Item> items;
     auto whole = body.bytes();
@@ -211,29 +232,30 @@ struct ChannelState {
     return items;
   }
 
-  void press_later() {
-    if (!std::exchange(presses, true))
-      self->delayed_send(self, patience, Press{});
+  void schedule_tick() {
+    if (!std::exchange(tick_scheduled, true))
+      self->delayed_send(self, patience, ShortageTick{});
   }
 
-  void look_for_slow() {
+  void watch_quick_prefetches() {
     if (std::ranges::any_of(channels, &Channel::waits_for_quick))
-      press_later();
+      schedule_tick();
   }
 
-  void press() {
-    presses = false;
+  void relieve_shortage() {
+    tick_scheduled = false;
     for (auto& channel : channels) {
       std::vector<Asker> to_tell;
-      reply(channel, channel.press(to_tell));
+      reply(channel, channel.relieve_shortage(to_tell));
       for (auto& who : to_tell)
         if (auto ledger = space->ledger(who.process))
-          ledger->ask(who.request);
+          ledger->request_report(who.request);
     }
-    look_for_slow();
+    watch_quick_prefetches();
   }
 
-  /// A queue can still be emptied; the end of a pipe is of no use any more.
+  /// Closes an end. The items of a queue can still be got; what waits to be received at
+  /// the end of a pipe is dropped.
   void close(End& end) {
     if (end.out != nullptr)
       reply(*end.out, end.out->close());
@@ -259,29 +281,29 @@ struct ChannelState {
         Writer(type).text(each.item.type);
         answer.body = Payload(std::move(type));
       }
-      if (!each.ahead.empty()) {
+      if (!each.prefetched.empty()) {
         answer.what = Answer::values;
-        answer.body = together(answer.body, each.ahead);
+        answer.body = together(answer.body, each.prefetched);
       }
       space->answer(each.to, std::move(answer));
     }
   }
 
-  static Payload together(const Payload& first, const std::vector<Item>& ahead) {
+  static Payload together(const Payload& first, const std::vector<Item>& prefetched) {
     Bytes bytes;
     Writer writer(bytes);
     auto append = [&](const Payload& item) {
       writer.size(item.size());
       writer.raw(item.bytes().data(), item.size());
     };
-    writer.size(1 + ahead.size());
+    writer.size(1 + prefetched.size());
     append(first);
-    for (auto& item : ahead)
+    for (auto& item : prefetched)
       append(item.bytes);
     return Payload(std::move(bytes));
   }
 
-  /// What no request waits for.
+  /// Sends a reply that no request waits for to the holder of the end that it concerns.
   void tell(const Channel& of, const Channel::Reply& reply) {
     auto recalls = reply.what == Answer::recalled;
     auto end = std::ranges::find_if(
@@ -291,15 +313,15 @@ struct ChannelState {
     Bytes body;
     switch (reply.what) {
     case Answer::recalled:
-      return space->tell_user(end->number, reply.to, AskKind::recall);
+      return space->tell_holder(end->number, reply.to, AskKind::recall);
     case Answer::reclaimed:
-      return space->tell_user(end->number, reply.to, AskKind::reclaim);
+      return space->tell_holder(end->number, reply.to, AskKind::reclaim);
     case Answer::room:
       Writer(body).size(reply.room);
-      return space->tell_user(end->number, reply.to, AskKind::room,
-                              Payload(std::move(body)));
+      return space->tell_holder(end->number, reply.to, AskKind::room,
+                                Payload(std::move(body)));
     default:
-      return space->tell_user(end->number, reply.to, AskKind::shut);
+      return space->tell_holder(end->number, reply.to, AskKind::shut);
     }
   }
 
@@ -307,7 +329,7 @@ struct ChannelState {
   std::shared_ptr<ObjectSpace> space;
   std::vector<Channel> channels;
   std::vector<End> ends;
-  bool presses = false; ///< Press is on its way.
+  bool tick_scheduled = false; ///< Whether a ShortageTick is scheduled.
 };
 
 } // namespace

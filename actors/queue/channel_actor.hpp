@@ -12,15 +12,15 @@
 
 namespace fiber::actors {
 
-/// Which ends a channel has, each an object of its own.
+/// The ends of a channel. Each is an object of its own.
 enum class ChannelEnds : std::uint8_t {
-  one,       ///< A queue: whoever holds it puts and gets.
-  one_way,   ///< A pipe: the first end gets what the second one puts.
-  both_ways, ///< A pipe: each end gets what the other one puts.
+  one,       ///< A queue: every holder may put and get.
+  one_way,   ///< A pipe: the first end gets what the second end puts.
+  both_ways, ///< A pipe: each end gets what the other end puts.
 };
 
-/// Opens a queue or a pipe whose home is this process. Returns its ends. It ends with the
-/// last of them; a pipe's end that nobody holds is closed.
+/// Opens a queue or a pipe whose home is this process, and returns its ends. It ends when
+/// nobody holds any of them; the end of a pipe that nobody holds is closed.
 std::vector<std::shared_ptr<ObjectHandle>>
 open_channel(caf::actor_system& system, const std::shared_ptr<ObjectSpace>& space,
              Channel::Limits limits, ChannelEnds ends);

@@ -41,13 +41,13 @@ struct RingSettings {
   int max_restarts = 3; ///< -1: no limit.
   std::shared_ptr<ObjectSpace> objects;
   /// Makes the task of a member. Its result goes to `sink`.
-  std::function<std::shared_ptr<const Batch>(const RingPlace& place,
-                                             std::shared_ptr<ResultSink> sink)>
+  std::function<std::shared_ptr<const TaskBatch>(const RingPlace& place,
+                                                 std::shared_ptr<ResultSink> sink)>
     make_task;
   /// Starts a process for a member (process_actor.hpp), which calls `ended` when it has
   /// ended.
   std::function<caf::actor(caf::event_based_actor* ring, const RingPlace& place,
-                           std::shared_ptr<const Batch> task,
+                           std::shared_ptr<const TaskBatch> task,
                            std::function<void()> ended)>
     start_job;
   /// How long the ring waits for the cause when a member has lost contact to the others.

@@ -18,12 +18,12 @@ void tell(wire::Link& link, Op op, std::uint64_t id) {
 
 } // namespace
 
-/// The bytes, once they are here.
+/// A value's bytes, fetched or mapped on first use.
 class ShareCache::Copy {
 public:
-  Copy(std::uint64_t id, std::shared_ptr<wire::Link> link, std::function<void()> awaited,
+  Copy(std::uint64_t id, std::shared_ptr<wire::Link> link, std::function<void()> on_wait,
        SharedMemory::Place place)
-    : id_(id), link_(std::move(link)), awaited_(std::move(awaited)), place_(place) {}
+    : id_(id), link_(std::move(link)), on_wait_(std::move(on_wait)), place_(place) {}
 
   std::span<const std::byte> bytes() {
     std::unique_lock lock(mutex_);
@@ -32,21 +32,22 @@ public:
       if (place_.fd >= 0)
         memory_ = SharedMemory::open(place_);
       if (memory_)
-        there_ = true;
+        ready_ = true;
       else
         tell(*link_, Op::fetch, id_);
     }
-    if (!there_)
-      awaited_();
-    changed_.wait(lock, [&] { return there_; });
+    if (!ready_)
+      on_wait_();
+    changed_.wait(lock, [&] { return ready_; });
     if (missing_)
-      throw Error("a shared value is used after its last handle in the driver was gone");
+      throw Error(
+        "a shared value is used after its last handle in the driver was dropped");
     return memory_ ? memory_->bytes() : fetched_.bytes();
   }
   void arrived(std::optional<Payload> bytes) {
     {
       std::lock_guard lock(mutex_);
-      there_ = true;
+      ready_ = true;
       missing_ = !bytes;
       if (bytes)
         fetched_ = std::move(*bytes);
@@ -57,7 +58,7 @@ public:
     std::lock_guard lock(mutex_);
     return place_;
   }
-  /// It came without a place before.
+  /// Sets where the bytes can be mapped, if no earlier handle had that.
   void offer(const SharedMemory::Place& place) {
     std::lock_guard lock(mutex_);
     if (!asked_ && place_.fd < 0)
@@ -65,21 +66,22 @@ public:
   }
   wire::Link& link() const { return *link_; }
 
-  std::weak_ptr<Handle> handle; ///< Guarded by the cache's lock.
+  std::weak_ptr<Handle> handle; ///< Guarded by the cache's mutex.
 
 private:
   std::uint64_t id_;
   std::shared_ptr<wire::Link> link_;
-  std::function<void()> awaited_;
+  std::function<void()> on_wait_;
   SharedMemory::Place place_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool asked_ = false, there_ = false, missing_ = false;
+  bool asked_ = false, ready_ = false, missing_ = false;
   Payload fetched_;
   std::unique_ptr<SharedMemory> memory_;
 };
 
-/// Shared by all handles of this job; as long as it lives the driver keeps the value.
+/// Shared by all of this job's handles to a value. The driver keeps the value while it
+/// lives.
 class ShareCache::Handle final : public detail::SharedObject {
 public:
   Handle(std::uint64_t id, std::shared_ptr<Copy> copy) : id_(id), copy_(std::move(copy)) {
@@ -97,15 +99,15 @@ private:
 
 ShareCache& ShareCache::instance() {
   static auto* cache =
-    new ShareCache; // Never destroyed: handles may be in static objects.
+    new ShareCache; // Never destroyed: static objects may have handles.
   return *cache;
 }
 
 void ShareCache::connect(std::shared_ptr<wire::Link> link,
-                         std::function<void()> awaited) {
+                         std::function<void()> on_wait) {
   std::lock_guard lock(mutex_);
   link_ = std::move(link);
-  awaited_ = std::move(awaited);
+  on_wait_ = std::move(on_wait);
 }
 
 bool ShareCache::connected() const {
@@ -127,7 +129,7 @@ ShareCache::handle(std::uint64_t id, const SharedMemory::Place& place) {
   std::lock_guard lock(mutex_);
   auto& copy = copies_[id];
   if (!copy)
-    copy = std::make_shared<Copy>(id, link_, awaited_, place);
+    copy = std::make_shared<Copy>(id, link_, on_wait_, place);
   else
     copy->offer(place);
   auto handle = copy->handle.lock();

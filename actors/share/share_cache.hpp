@@ -14,24 +14,26 @@
 namespace fiber::actors {
 
 /// A job's copies of shared values. A copy is fetched on first use and kept until the
-/// driver says that nobody holds the value any more, so that the next call finds it here.
+/// driver says that nobody holds the value any more, so that later calls need no fetch.
 ///
 /// Thread safety: any thread may call any member function.
 class ShareCache {
 public:
-  /// Of this process.
+  /// Returns the cache of this process.
   static ShareCache& instance();
 
-  /// Uses `link` from now on: this process is a job. `awaited` is called when a thread
-  /// begins to wait for what the link will bring.
-  void connect(std::shared_ptr<wire::Link> link, std::function<void()> awaited);
+  /// Makes this process a job, whose link is `link`. `on_wait` is called when a thread
+  /// begins to wait for a message of the link.
+  void connect(std::shared_ptr<wire::Link> link, std::function<void()> on_wait);
   bool connected() const;
-  /// A handle to the value `id`, which may stand at `reader`'s place as shared memory.
+  /// Returns a handle to the value `id`. Reads from `reader` where the value may be
+  /// mapped as shared memory.
   std::shared_ptr<detail::SharedObject> handle(std::uint64_t id, Reader& reader);
-  /// The same of a value that is not looked at here.
+  /// Returns a handle to a value that this job need not read.
   std::shared_ptr<detail::SharedObject> hold(std::uint64_t id);
-  /// Reads the answer to a fetch.
+  /// Handles the answer to a fetch.
   void arrived(Reader& reader, const Payload& whole);
+  /// Drops the copy: nobody holds the value any more.
   void freed(std::uint64_t id);
 
 private:
@@ -43,7 +45,7 @@ private:
 
   mutable std::mutex mutex_;
   std::shared_ptr<wire::Link> link_;
-  std::function<void()> awaited_;
+  std::function<void()> on_wait_;
   std::map<std::uint64_t, std::shared_ptr<Copy>> copies_;
 };
 

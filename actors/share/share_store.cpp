@@ -70,8 +70,9 @@ std::shared_ptr<detail::SharedObject> ShareStore::find(std::uint64_t id) {
 std::size_t ShareStore::fetch(std::uint64_t id, wire::Link& link) {
   auto object = find(id);
   if (object && object->bytes().size() > most_) {
-    log().error("a shared array of {} bytes is too large to be sent: at most {} can be",
-                object->bytes().size(), most_);
+    log().error(
+      "a shared array of {} bytes is too large to be sent: the limit is {} bytes",
+      object->bytes().size(), most_);
     object = nullptr;
   }
   Bytes head;
@@ -108,7 +109,7 @@ void ShareStore::retain(std::uint64_t id, std::uint64_t incarnation,
 }
 
 void ShareStore::release(std::uint64_t id, std::uint64_t incarnation) {
-  std::shared_ptr<Object> last; // Its end takes the lock again.
+  std::shared_ptr<Object> last; // Destroyed after the unlock: its destructor locks again.
   std::lock_guard lock(mutex_);
   auto job = retained_.find(incarnation);
   if (job == retained_.end())

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// share/ holds shared values: the driver's store, a job's cache of copies, and memory
+// that processes of one machine map. Of actors/ it may include protocol/.
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,26 +17,28 @@
 
 namespace fiber::actors {
 
-/// The driver's shared values: who holds each, and the jobs that have a copy to be freed.
+/// The driver's shared values, the jobs that hold each, and the jobs that have a copy.
 ///
-/// A value lives while a handle of this process does (in packed arguments too) or a job
-/// has said that it retains it. Thread safety: any thread may call any member function.
+/// A value lives while this process has a handle to it (also in packed arguments) or a
+/// job retains it. Thread safety: any thread may call any member function.
 class ShareStore : public std::enable_shared_from_this<ShareStore> {
 public:
-  /// `most` is the longest value that may be sent.
+  /// `most` is the size in bytes of the largest value that may be sent.
   explicit ShareStore(std::size_t most = most_value_bytes) : most_(most) {}
 
   /// Throws Error if the value is too large to be sent.
   std::shared_ptr<detail::SharedObject> add(Bytes packed,
                                             std::shared_ptr<const void> value);
-  /// Copies `bytes` into sealed memory that other processes of this machine can map, so
-  /// that they may be more than can be sent.
+  /// Copies `bytes` into sealed memory, which other processes of this machine can map.
+  /// There may be more bytes than can be sent.
   std::shared_ptr<detail::SharedObject> add_array(std::span<const std::byte> bytes);
-  /// Null if it is freed.
+  /// Returns null if the value is freed.
   std::shared_ptr<detail::SharedObject> find(std::uint64_t id);
 
-  // What jobs ask for.
-  /// Sends the value, or word that it can't be had; returns its size.
+  // -- requests of jobs --
+
+  /// Sends the value and returns its size. Sends that there is none, and returns 0, if it
+  /// is freed or too large.
   std::size_t fetch(std::uint64_t id, wire::Link& link);
   void retain(std::uint64_t id, std::uint64_t incarnation,
               std::weak_ptr<wire::Link> link);
@@ -59,7 +64,7 @@ private:
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Entry> entries_;
   std::map<std::uint64_t, std::map<std::uint64_t, Retained>>
-    retained_; ///< Incarnation, id.
+    retained_; ///< By incarnation, then id.
 };
 
 } // namespace fiber::actors

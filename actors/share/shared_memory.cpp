@@ -54,12 +54,12 @@ std::unique_ptr<SharedMemory> SharedMemory::open(const Place& place) {
   std::unique_ptr<SharedMemory> memory(new SharedMemory);
   memory->place_ = place;
   struct stat status {};
-  auto seals = ::fcntl(fd.get(), F_GET_SEALS); // Fails on anything but such memory.
+  auto seals = ::fcntl(fd.get(), F_GET_SEALS); // Fails unless it is a memfd.
   if (seals < 0 || (seals & all_seals) != all_seals || ::fstat(fd.get(), &status) != 0 ||
       static_cast<std::uint64_t>(status.st_size) != memory->mapped_size() ||
       !memory->map(fd.get()) ||
       std::memcmp(memory->data_ + place.size, &place.tag, sizeof place.tag) != 0)
-    return nullptr; // On another machine that path can be anything.
+    return nullptr; // On another machine the path may lead to anything.
   return memory;
 }
 

@@ -13,12 +13,12 @@
 
 namespace fiber::actors {
 
-/// A sealed array in memory that other processes of this machine can map: nobody can
-/// change it.
+/// A sealed array in memory that other processes of this machine can map and nobody can
+/// change.
 class SharedMemory {
 public:
-  /// Where another process finds it: a descriptor of the process that made it. The tag
-  /// tells whether what stands there is the same array.
+  /// Where another process finds the array: a descriptor of the process that made it. The
+  /// random tag behind the array proves that it is the right one.
   struct Place {
     std::int32_t pid = 0;
     std::int32_t fd = -1;
@@ -26,9 +26,9 @@ public:
     std::array<std::uint64_t, 2> tag{};
   };
 
-  /// Copies `bytes`. Throws std::system_error if memory can't be had.
+  /// Copies `bytes`. Throws std::system_error if there is no memory.
   explicit SharedMemory(std::span<const std::byte> bytes);
-  /// Maps one that another process made; null where that is not possible.
+  /// Maps the array of another process; null if that is not possible.
   static std::unique_ptr<SharedMemory> open(const Place& place);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;

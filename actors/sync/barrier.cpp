@@ -7,7 +7,8 @@
 namespace fiber::actors {
 namespace {
 
-/// Nobody waits while it is broken, and never all parties.
+/// Invariant: no request waits while the barrier is broken, and fewer than `parties`
+/// wait.
 class Barrier final : public SyncObject {
 public:
   explicit Barrier(std::uint64_t parties) : parties_(parties) {}
@@ -17,14 +18,14 @@ public:
     case SyncOp::wait:
       return wait(who, request.thread);
     case SyncOp::abort: {
-      auto replies = turn_away("abort() was called");
+      auto replies = refuse_waiting("abort() was called");
       if (why_broken_.empty())
         why_broken_ = "abort() was called";
       replies.push_back({who});
       return replies;
     }
     case SyncOp::reset: {
-      auto replies = turn_away("reset() was called meanwhile");
+      auto replies = refuse_waiting("reset() was called meanwhile");
       why_broken_.clear();
       replies.push_back({who});
       return replies;
@@ -42,7 +43,7 @@ public:
     if (std::erase_if(waiting_, [&](auto& each) { return each.who == who; }) == 0)
       return {};
     why_broken_ = "one of its parties has given up waiting";
-    auto replies = turn_away(why_broken_);
+    auto replies = refuse_waiting(why_broken_);
     replies.push_back({who, Answer::cancelled});
     return replies;
   }
@@ -55,7 +56,7 @@ public:
     why_broken_ =
       "process " + std::to_string(its->thread.pid) + " has ended while it waited";
     std::erase_if(waiting_, is_its);
-    return turn_away(why_broken_);
+    return refuse_waiting(why_broken_);
   }
 
   std::vector<Asker> waiting() const override {
@@ -86,7 +87,7 @@ private:
     return "the barrier is broken: " + why;
   }
 
-  Replies turn_away(const std::string& why) {
+  Replies refuse_waiting(const std::string& why) {
     Replies replies;
     for (auto& each : std::exchange(waiting_, {}))
       replies.push_back({each.who, Answer::refused, 0, text(why)});
@@ -94,8 +95,8 @@ private:
   }
 
   const std::uint64_t parties_;
-  std::vector<Party> waiting_; ///< In the order of their arrival.
-  std::string why_broken_;     ///< Empty: it is not.
+  std::vector<Party> waiting_; ///< In order of arrival.
+  std::string why_broken_;     ///< Empty if it is not broken.
 };
 
 } // namespace

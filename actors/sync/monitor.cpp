@@ -9,8 +9,9 @@
 namespace fiber::actors {
 namespace {
 
-/// A recursive lock of one thread at a time, and those who have let go of it until they
-/// are notified. Nobody waits for the lock while it is free.
+/// A recursive lock with a condition: one thread owns it, others wait to enter, and
+/// waiters of the condition sleep until they are notified. Invariant: no thread waits to
+/// enter while the lock is free.
 class Monitor final : public SyncObject {
 public:
   explicit Monitor(SyncKind kind) : kind_(kind) {}
@@ -20,13 +21,13 @@ public:
     case SyncOp::acquire: {
       Replies replies;
       entering_.push_back({who, request.thread});
-      settle(replies);
+      serve_waiting(replies);
       return replies;
     }
     case SyncOp::try_acquire: {
       if (owner_ && !owns(who, request.thread))
         return {value(who, 0)};
-      own({who, request.thread});
+      take({who, request.thread});
       return {value(who, 1)};
     }
     case SyncOp::release:
@@ -40,12 +41,12 @@ public:
       return refuse_op(who, kind_, request.op);
     }
     if (!owns(who, request.thread))
-      return refuse(who, why_not(request));
+      return refuse(who, refusal_text(request));
     return asked_by_owner(who, request);
   }
 
-  /// Who waits is on its way back to the lock once it is notified or has given up, and is
-  /// answered when it is there.
+  /// A waiter of the condition that is notified or cancelled must reacquire the lock, and
+  /// is answered only then.
   Replies cancel(const Asker& who) override {
     Replies replies;
     auto is_it = [&](auto& each) { return each.who == who; };
@@ -54,7 +55,7 @@ public:
     if (waits != asleep_.end()) {
       entering_.push_back(*waits);
       asleep_.erase(waits);
-      settle(replies);
+      serve_waiting(replies);
     } else if (enters != entering_.end() && enters->from == From::outside) {
       entering_.erase(enters);
       replies.push_back({who, Answer::cancelled});
@@ -64,18 +65,19 @@ public:
 
   Replies gone(std::uint64_t process) override {
     auto is_its = [&](auto& each) { return each.who.process == process; };
-    std::uint64_t unheard = 0; // Who was notified and did nothing of it, for all we know.
+    // Notified threads of the dead process may not have acted on it: notify others.
+    std::uint64_t unused_notifications = 0;
     for (auto& each : entering_)
-      unheard += is_its(each) && each.from == From::notified ? 1 : 0;
+      unused_notifications += is_its(each) && each.from == From::notified ? 1 : 0;
     std::erase_if(entering_, is_its);
     std::erase_if(asleep_, is_its);
     if (owner_ && is_its(*owner_)) {
-      unheard += owner_->from == From::notified ? 1 : 0;
+      unused_notifications += owner_->from == From::notified ? 1 : 0;
       owner_.reset();
     }
-    notify(unheard);
+    notify(unused_notifications);
     Replies replies;
-    settle(replies);
+    serve_waiting(replies);
     return replies;
   }
 
@@ -88,8 +90,12 @@ public:
   }
 
 private:
-  enum class From : std::uint8_t { outside, time_limit, notified };
-  /// Who has the lock, or comes for it.
+  enum class From : std::uint8_t {
+    outside,    ///< Locks it.
+    time_limit, ///< Waits for the condition, or has given that up.
+    notified    ///< Has waited for the condition and was notified.
+  };
+  /// A thread that owns the lock, waits to enter, or sleeps in the condition.
   struct Entrant {
     Asker who;
     SyncThread thread;
@@ -117,11 +123,11 @@ private:
       if (--owner_->depth == 0)
         owner_.reset();
     }
-    settle(replies);
+    serve_waiting(replies);
     return replies;
   }
 
-  std::string why_not(const SyncRequest& request) const {
+  std::string refusal_text(const SyncRequest& request) const {
     auto verb = request.op == SyncOp::wait     ? "wait()"
                 : request.op == SyncOp::notify ? "notify()"
                                                : "unlock()";
@@ -144,33 +150,33 @@ private:
     }
   }
 
-  void own(Entrant entrant) {
+  void take(Entrant entrant) {
     if (owner_)
       owner_->depth += entrant.depth;
     else
       owner_ = entrant;
   }
 
-  void let_in(const Entrant& entrant, Replies& replies) {
-    own(entrant);
+  void grant(const Entrant& entrant, Replies& replies) {
+    take(entrant);
     if (entrant.from == From::outside)
       replies.push_back({entrant.who});
     else
       replies.push_back(value(entrant.who, entrant.from == From::notified ? 1 : 0));
   }
 
-  void settle(Replies& replies) {
+  void serve_waiting(Replies& replies) {
     if (!owner_ && !entering_.empty()) {
       auto first = entering_.front();
       entering_.pop_front();
-      let_in(first, replies);
+      grant(first, replies);
     }
-    // That thread once more: it locks again, or, on an inline session, runs a task while
-    // it waits itself.
+    // Requests of the owning thread are granted at once: it locks again, or, on an inline
+    // session, it runs a task while it waits.
     std::erase_if(entering_, [&](auto& each) {
       if (!owns(each.who, each.thread))
         return false;
-      let_in(each, replies);
+      grant(each, replies);
       return true;
     });
   }

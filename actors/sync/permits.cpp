@@ -8,25 +8,25 @@
 namespace fiber::actors {
 namespace {
 
-/// So many may have it at a time; who has it is known by process alone. Nobody waits
+/// A number of permits, whose holders are known by process. Invariant: no request waits
 /// while a permit is free.
 class Permits final : public SyncObject {
 public:
   Permits(SyncKind kind, std::uint64_t n)
-    : kind_(kind), most_(kind == SyncKind::semaphore ? UINT64_MAX : n), free_(n) {}
+    : kind_(kind), limit_(kind == SyncKind::semaphore ? UINT64_MAX : n), free_(n) {}
 
   Replies asked(const Asker& who, const SyncRequest& request) override {
     switch (request.op) {
     case SyncOp::acquire: {
       Replies replies;
       waiting_.push_back(who);
-      settle(replies);
+      serve_waiting(replies);
       return replies;
     }
     case SyncOp::try_acquire:
       if (free_ == 0)
         return {value(who, 0)};
-      hand_out(who.process);
+      grant(who.process);
       return {value(who, 1)};
     case SyncOp::release:
       return release(who, kind_ == SyncKind::lock ? 1 : request.n);
@@ -45,7 +45,7 @@ public:
     std::erase_if(waiting_, [&](auto& who) { return who.process == process; });
     Replies replies;
     take_back(process, UINT64_MAX);
-    settle(replies);
+    serve_waiting(replies);
     return replies;
   }
 
@@ -57,35 +57,36 @@ private:
   Replies release(const Asker& who, std::uint64_t n) {
     if (n == 0)
       return refuse(who, std::string("release() of no permit of ") + name_of(kind_));
-    std::uint64_t out = 0;
+    std::uint64_t acquired = 0;
     for (auto& [process, permits] : held_)
-      out += permits;
-    auto more = n > out ? n - out : 0; // That nobody has acquired.
-    if (more > most_ - free_ - out)
-      return refuse(who, why_not(n, out));
+      acquired += permits;
+    auto added =
+      n > acquired ? n - acquired : 0; // New permits, which nobody had acquired.
+    if (added > limit_ - free_ - acquired)
+      return refuse(who, refusal_text(n, acquired));
     Replies replies{{who}};
-    n -= more;
-    free_ += more;
+    n -= added;
+    free_ += added;
     n -= take_back(who.process, n);
-    // Somebody else's: most likely of who has most.
+    // The rest was acquired by other processes: most likely by those that hold most.
     while (n > 0) {
       auto most = std::max_element(held_.begin(), held_.end(),
                                    [](auto& a, auto& b) { return a.second < b.second; });
       n -= take_back(most->first, n);
     }
-    settle(replies);
+    serve_waiting(replies);
     return replies;
   }
 
-  std::string why_not(std::uint64_t n, std::uint64_t out) const {
+  std::string refusal_text(std::uint64_t n, std::uint64_t acquired) const {
     if (kind_ == SyncKind::lock)
       return std::string("unlock() of ") + name_of(kind_) + " that nobody holds";
     return "release() of " + std::to_string(n) + " of " + name_of(kind_) + " that has " +
-           std::to_string(most_) + ", of which " + std::to_string(out) +
-           (out == 1 ? " is acquired" : " are acquired");
+           std::to_string(limit_) + ", of which " + std::to_string(acquired) +
+           (acquired == 1 ? " is acquired" : " are acquired");
   }
 
-  /// Up to `n` of what that process has. Returns how many.
+  /// Takes up to `n` permits from the process and returns how many.
   std::uint64_t take_back(std::uint64_t process, std::uint64_t n) {
     auto known = held_.find(process);
     if (known == held_.end())
@@ -98,22 +99,22 @@ private:
     return n;
   }
 
-  void hand_out(std::uint64_t process) {
+  void grant(std::uint64_t process) {
     --free_;
     ++held_[process];
   }
 
-  void settle(Replies& replies) {
+  void serve_waiting(Replies& replies) {
     for (; free_ > 0 && !waiting_.empty(); waiting_.pop_front()) {
-      hand_out(waiting_.front().process);
+      grant(waiting_.front().process);
       replies.push_back({waiting_.front()});
     }
   }
 
   const SyncKind kind_;
-  const std::uint64_t most_; ///< Those that are free and those that are held.
+  const std::uint64_t limit_; ///< Limit of free and held permits together.
   std::uint64_t free_;
-  std::map<std::uint64_t, std::uint64_t> held_; ///< By process; none has 0.
+  std::map<std::uint64_t, std::uint64_t> held_; ///< By process; never 0.
   std::deque<Asker> waiting_;
 };
 

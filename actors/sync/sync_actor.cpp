@@ -13,7 +13,7 @@ struct SyncState {
   static constexpr const char* name = "fiber.sync";
 
   explicit SyncState(caf::event_based_actor* self) : self(self) {}
-  /// However it ends, nobody waits on.
+  /// Answers all waiting requests, however the actor ends.
   ~SyncState() {
     if (object)
       for (auto& who : object->waiting())
@@ -51,7 +51,7 @@ struct SyncState {
       request = read_sync_request(reader);
     } catch (const std::exception& error) {
       return reply({{ask.who, Answer::refused, 0,
-                     std::string("it can't be read: ") + error.what()}});
+                     std::string("the request is malformed: ") + error.what()}});
     }
     reply(object->asked(ask.who, request));
   }

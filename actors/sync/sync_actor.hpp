@@ -12,7 +12,7 @@
 namespace fiber::actors {
 
 /// Opens a lock, semaphore, event, condition or barrier whose home is this process. It
-/// ends with its last handle or with the home; whoever waits then is told `closed`.
+/// ends with its last handle or with the process; waiting requests are answered `closed`.
 std::shared_ptr<ObjectHandle> open_sync(caf::actor_system& system,
                                         const std::shared_ptr<ObjectSpace>& space,
                                         SyncKind kind, std::uint64_t n);

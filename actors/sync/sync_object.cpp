@@ -17,7 +17,7 @@ SyncRequest read_sync_request(Reader& reader) {
   SyncRequest request;
   auto op = reader.get<std::uint8_t>();
   if (op > static_cast<std::uint8_t>(SyncOp::count_waiting))
-    throw Error("a lock is asked for " + std::to_string(op) + ", which does not exist");
+    throw Error("a lock has no operation " + std::to_string(op));
   request.op = static_cast<SyncOp>(op);
   request.thread.number = reader.get<std::uint64_t>();
   request.thread.pid = reader.get<std::uint32_t>();

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// sync/ is the home of locks, semaphores, events, conditions and barriers that processes
+// share: state machines without messages or threads, and the actor that serves them.
+// Of actors/ it may include protocol/ and objects/.
+
 #include <compare>
 #include <cstdint>
 #include <memory>
@@ -17,8 +21,8 @@ using detail::SyncOp;
 
 /// A thread of a process.
 struct SyncThread {
-  std::uint64_t number = 0;       ///< Never used again in its process.
-  std::uint32_t pid = 0, tid = 0; ///< As users see it there.
+  std::uint64_t number = 0;       ///< Unique within its process, for good.
+  std::uint32_t pid = 0, tid = 0; ///< For messages to users.
   bool operator==(const SyncThread&) const = default;
 };
 
@@ -39,12 +43,12 @@ struct SyncReply {
   std::string why = {};    ///< For Answer::refused.
 };
 
-/// A lock, semaphore, event, condition or barrier as its home sees it: what state it is
-/// in and who waits. It does nothing by itself: every member function says whom to answer
-/// what. Who waits is served in turn, as soon as that can be.
+/// A lock, semaphore, event, condition or barrier: its state and the requests that wait.
+/// It sends nothing by itself: every member function returns the replies to send. Waiting
+/// requests are served in order of arrival, as soon as possible.
 ///
-/// What a process has got is its own from the answer on, whether that arrives or not: if
-/// the process goes away, so does its hold.
+/// A process holds what it was granted from the answer on, whether the answer arrives or
+/// not. When the process is gone, what it held is released.
 class SyncObject {
 public:
   using Replies = std::vector<SyncReply>;
@@ -55,12 +59,13 @@ public:
   virtual ~SyncObject() = default;
 
   virtual Replies asked(const Asker& who, const SyncRequest& request) = 0;
-  /// Ends the wait of a request: `cancelled`, and then nothing has been done. A condition
-  /// answers when the lock is held again. One that has been answered is left alone.
+  /// Ends the wait of a request, which then has had no effect and is answered
+  /// `cancelled`. A wait for a condition is answered when the lock is reacquired. Does
+  /// nothing if the request was answered.
   virtual Replies cancel(const Asker& who) = 0;
-  /// That process asks no more, and holds nothing.
+  /// Forgets the requests of the process and releases what it holds.
   virtual Replies gone(std::uint64_t process) = 0;
-  /// Those who have not been answered.
+  /// Returns the requests that have not been answered.
   virtual std::vector<Asker> waiting() const = 0;
 
 protected:
@@ -70,21 +75,21 @@ protected:
   static Replies refuse(const Asker& who, std::string why) {
     return {{who, Answer::refused, 0, std::move(why)}};
   }
-  /// Of what this kind can't do.
+  /// Refuses an operation that this kind does not have.
   static Replies refuse_op(const Asker& who, SyncKind kind, SyncOp op);
 };
 
-/// As users call it, with its article.
+/// Returns the name that users know, with its article.
 const char* name_of(SyncKind kind);
 
-/// `n` as SyncKind says.
+/// Makes an object of this kind. SyncKind says what `n` is.
 std::unique_ptr<SyncObject> new_sync_object(SyncKind kind, std::uint64_t n);
 
-// -- the four machines --
+// -- the four state machines --
 
-/// Lock, Semaphore, BoundedSemaphore: a lock has one permit.
+/// For Lock, Semaphore and BoundedSemaphore. A lock has one permit.
 std::unique_ptr<SyncObject> new_permits(SyncKind kind, std::uint64_t n);
-/// RLock and Condition: an RLock is one that nobody waits for.
+/// For RLock and Condition. An RLock is a condition that cannot be waited for.
 std::unique_ptr<SyncObject> new_monitor(SyncKind kind);
 std::unique_ptr<SyncObject> new_event();
 std::unique_ptr<SyncObject> new_barrier(std::uint64_t parties);

@@ -6,19 +6,19 @@
 
 namespace fiber::actors {
 
-/// By how much a job's clock is ahead of this process's, from questions and answers: it
-/// was read while the question was under way, at the middle of the round trip to within
-/// half of it. The quickest answer counts. A job of this machine has the same clock: an
-/// offset that may be none is none.
+/// Estimates by how much a job's clock is ahead of this process's. The driver asks for
+/// the clock (a probe), and assumes that the job read it in the middle of the round trip;
+/// the error is at most half of the round trip. The shortest round trip counts. As jobs
+/// of the same machine share its clock, an offset within the error counts as 0.
 class ClockOffset {
 public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// One more question is under way.
+  /// A probe was sent.
   void asked(Time now) { asked_.push_back(now); }
-  /// The next answer: they come in the order of the questions, perhaps behind later ones.
+  /// An answer arrived. Answers come in the order of the probes.
   void answered(std::chrono::nanoseconds clock, Time now) {
-    if (asked_.empty()) // Nobody asked.
+    if (asked_.empty()) // The job answers a probe that was never sent.
       return;
     auto asked = asked_.front();
     asked_.pop_front();
@@ -32,7 +32,9 @@ public:
   std::chrono::nanoseconds value() const { return value_; }
 
 private:
-  std::deque<Time> asked_; ///< Who does not answer is declared dead after a few.
+  /// When unanswered probes were sent. A job that leaves a few unanswered is declared
+  /// dead, which bounds it.
+  std::deque<Time> asked_;
   std::chrono::nanoseconds trip_ = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds value_{0};
 };

@@ -22,14 +22,14 @@
 namespace fiber::actors {
 namespace {
 
-/// Waiting to be written: 6 MB of spans, as much again while that is written, and a
-/// megabyte of lines.
+/// Limits of what waits to be written: 6 MB of spans, as much again while those are
+/// written, and a megabyte of lines.
 constexpr std::size_t most_spans = 65536, most_line_bytes = 1 << 20;
-/// Then the thread is woken up before its time.
+/// So many spans wake the writing thread before `write_every` is over.
 constexpr std::size_t many_spans = most_spans / 4;
 constexpr std::chrono::milliseconds write_every{200};
-/// How long one who adds waits for room. Short: it may be the thread that sends the
-/// heartbeats.
+/// How long add() waits for room. It is short, since the caller may be the thread that
+/// sends the heartbeats.
 constexpr std::chrono::milliseconds patience{200};
 constexpr std::size_t write_bytes = 256 * 1024;
 
@@ -38,7 +38,7 @@ constexpr std::size_t write_bytes = 256 * 1024;
 }
 
 UniqueFd open_file(const std::string& path) {
-  // Not to wait for whoever may read a pipe.
+  // O_NONBLOCK: opening a pipe must not wait for its reader.
   constexpr auto flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
   UniqueFd file(::open(path.c_str(), flags, 0644));
   if (!file)
@@ -50,8 +50,8 @@ UniqueFd open_file(const std::string& path) {
     fail(ESPIPE);
   if (!S_ISREG(is.st_mode))
     return file;
-  // Not before nobody else writes there: a program that a task starts inherits the
-  // setting. A file system that knows no locks is no reason to refuse.
+  // Lock before truncating: a program that a task starts inherits FIBER_TRACE and must
+  // not empty the file. A file system without locks is accepted.
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw TraceTaken("another driver writes to " + path);
   if (::ftruncate(file.get(), 0) != 0)
@@ -59,7 +59,7 @@ UniqueFd open_file(const std::string& path) {
   return file;
 }
 
-/// 0, or why not all of it was written.
+/// Returns 0, or errno if not all of the text was written.
 int write_all(int file, std::string_view text) {
   while (!text.empty()) {
     auto n = ::write(file, text.data(), text.size());
@@ -95,18 +95,18 @@ constexpr std::string_view name_of(TraceSpan::Kind kind) {
                                          : "returning";
 }
 
-/// The same for all runs of a task, and in practice no other's.
+/// A hash that is the same for all runs of a task and in practice unique to it.
 std::uint64_t identity_of(const TraceSpan& run) {
   auto mixed = (std::uint64_t{run.pool} << 56) ^ (run.call << 40) ^ (run.first + 1);
   return mixed * 0x9e3779b97f4a7c15;
 }
 
-/// A process or a thread of number 0 is a special one to some readers.
+/// Returns the thread id of a worker, which is not 0: some readers treat 0 specially.
 std::uint32_t row_of(std::uint32_t worker) {
   return worker + 1;
 }
 
-/// Appends the lines of spans; each begins with the comma behind the one before.
+/// Appends spans as lines. Each line begins with the comma that ends the previous one.
 class SpanText {
 public:
   SpanText(std::string& text, TraceSpan::Time start) : text_(text), start_(start) {}
@@ -119,7 +119,7 @@ public:
     text_ += R"(,"dur":)";
     put_time(span.to - span.from);
     put(FMT_COMPILE(R"(,"cat":"task","name":"task {}",)"), span.first);
-    // Readers draw an arrow from run to run of a task.
+    // Makes readers draw an arrow from each run of a task to the next.
     auto again = span.attempt > 1;
     auto unfinished = span.copied || span.outcome == TraceSpan::Outcome::lost ||
                       span.outcome == TraceSpan::Outcome::failed;
@@ -151,7 +151,7 @@ private:
   void put(const Args&... args) {
     fmt::format_to(std::back_inserter(text_), args...);
   }
-  /// In microseconds, as the format has it.
+  /// Writes microseconds, the unit of the format.
   void put_time(std::chrono::nanoseconds time) {
     auto ns = static_cast<std::uint64_t>(std::max(time.count(), std::int64_t{0}));
     put(FMT_COMPILE("{}.{:03}"), ns / 1000, ns % 1000);
@@ -171,7 +171,7 @@ private:
 };
 
 std::string text_of(const nlohmann::json& event) {
-  // What a cluster says need not be UTF-8.
+  // Texts from a cluster need not be UTF-8.
   return event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -209,7 +209,8 @@ void Trace::add(const TraceSpan& span) {
     changed_.notify_one();
 }
 
-/// Waits for it, but not again and again for nothing.
+/// Returns whether there is room, and waits for it once: not again until the thread has
+/// written.
 bool Trace::has_room(std::unique_lock<std::mutex>& lock) {
   auto enough = [&] {
     return spans_.size() < most_spans && lines_.size() < most_line_bytes;
@@ -290,7 +291,7 @@ void Trace::close() {
     thread_.join();
 }
 
-// -- the thread --
+// -- the writing thread --
 
 void Trace::run() {
   std::vector<TraceSpan> spans;
@@ -345,9 +346,9 @@ void Trace::write(std::string_view text) {
     lines_ = {};
   }
   room_.notify_all();
-  log().warn("the trace {} can't be written: {}; it ends here, the work goes on", path_,
+  log().warn("can't write the trace {}: {}; it ends here, but the work goes on", path_,
              std::generic_category().message(error));
-  // Half a line is no JSON. What is cut off makes room for the end.
+  // Cut off the partial line, which is not JSON. That makes room for the closing bracket.
   if (::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0)
     ::lseek(file_.get(), static_cast<off_t>(size_), SEEK_SET);
   write_all(file_.get(), "\n]\n");
@@ -359,7 +360,7 @@ void Trace::end_file() {
     return;
   if (left_out_ > 0) {
     log().warn(
-      "the trace {} lacks {} events: they came faster than they could be written", path_,
+      "the trace {} lacks {} events, which came faster than they could be written", path_,
       left_out_);
     write(",\n" + text_of({{"ph", "M"},
                            {"pid", 1},

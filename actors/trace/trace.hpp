@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// trace/ writes the trace file that FIBER_TRACE asks for and estimates the clocks of
+// jobs. Of actors/ it may include nothing else.
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -17,14 +20,14 @@
 
 namespace fiber::actors {
 
-/// Part of the way of a task, or of several that go together. As it is until the file's
-/// thread makes text of it, it has to be small and cheap to copy.
+/// A phase in the life of one task, or of several that are sent together. The writing
+/// thread makes text of it; until then it must be small and cheap to copy.
 struct TraceSpan {
   using Time = std::chrono::steady_clock::time_point;
   enum class Kind : std::uint8_t {
-    queued,   ///< Waited in the driver until they were handed to a worker.
+    queued,   ///< Their wait in the driver until it sent them to a worker.
     sent,     ///< From there until the first of them began.
-    run,      ///< One task, at work.
+    run,      ///< The run of one task.
     returning ///< From the end of the last of them until the driver had the results.
   };
   enum class Outcome : std::uint8_t {
@@ -32,12 +35,12 @@ struct TraceSpan {
     failed,
     overdue,
     cancelled,
-    overtaken, ///< Another copy had ended the task.
+    overtaken, ///< Another copy ended the task first.
     lost
   };
 
   Kind kind = Kind::queued;
-  Outcome outcome = Outcome::value; ///< Of a run.
+  Outcome outcome = Outcome::value; ///< Only for a run.
   bool copied = false;              ///< A second copy began while it ran.
   std::uint32_t pool = 0, worker = 0;
   std::uint32_t attempt = 1;
@@ -45,29 +48,30 @@ struct TraceSpan {
   std::uint64_t first = 0; ///< Index of the first task.
   std::uint64_t tasks = 1;
   Time from, to;
-  Time queued_at = {}, sent_at = {}, returned_at = {}; ///< Of a run.
+  Time queued_at = {}, sent_at = {}, returned_at = {}; ///< Only for a run.
 };
 
-/// Another driver writes to the file.
+/// Thrown if another driver writes to the file.
 class TraceTaken : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// The file that FIBER_TRACE asks for: what happened when, in the JSON of the Trace Event
-/// Format, for Perfetto and its kin. A pool is a process of it, a worker a thread.
+/// The trace file, in the JSON of the Trace Event Format, which Perfetto and others read.
+/// A pool is shown as a process, a worker as a thread.
 ///
-/// A thread of its own writes, several times a second, so that the file of a driver that
-/// was killed lacks little but its last bracket. What waits to be written is bounded: who
-/// adds faster than the disk takes waits a moment, and if that does not help things are
-/// left out and counted. When the file can't be written any more the work goes on.
+/// A thread of its own writes several times a second, so that the file of a killed driver
+/// lacks little but its closing bracket. What waits to be written is bounded: a caller
+/// that adds faster than the disk writes waits a moment, and after that events are left
+/// out and counted. When the file can't be written any more, the trace ends and the work
+/// goes on.
 ///
-/// Thread-safe.
+/// Thread safety: any thread may call any member function.
 class Trace {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// Makes the file, or empties it. Throws std::system_error if it can't be written,
+  /// Creates or empties the file. Throws std::system_error if it can't be written, and
   /// TraceTaken.
   explicit Trace(std::string path);
   ~Trace();
@@ -75,17 +79,17 @@ public:
   Trace& operator=(const Trace&) = delete;
 
   void add(const TraceSpan& span);
-  /// Something at one moment on a worker's row.
+  /// Adds an event at the current time to a worker's row.
   void add_instant(std::uint32_t pool, std::uint32_t worker, const std::string& what,
                    const nlohmann::json& details);
-  /// Something seldom that lasted.
+  /// Adds an event with a duration. Costs more than add(): meant for rare events.
   void add_slice(std::uint32_t pool, std::uint32_t worker, const std::string& what,
                  TraceSpan::Time from, TraceSpan::Time to, const nlohmann::json& details);
   void name_pool(std::uint32_t pool, const std::string& name);
   void name_worker(std::uint32_t pool, std::uint32_t worker);
-  /// The same for a row that is no worker's.
+  /// Names a row that is not a worker's.
   void name_row(std::uint32_t pool, std::uint32_t row, const std::string& name);
-  /// Writes what there is and the end. What comes later is left out.
+  /// Writes all that waits and ends the file. Later events are dropped.
   void close();
 
 private:
@@ -102,15 +106,15 @@ private:
   std::condition_variable changed_; ///< There is enough to write.
   std::condition_variable room_;
   std::vector<TraceSpan> spans_;
-  std::string lines_; ///< What is seldom: as text.
+  std::string lines_; ///< Rare events, as text.
   std::uint64_t left_out_ = 0;
-  bool stalled_ = false; ///< Somebody has waited for room in vain.
+  bool stalled_ = false; ///< A caller has waited for room in vain.
   bool closing_ = false;
   bool broken_ = false; ///< The file can't be written any more.
-  // Of the thread.
+  // For the writing thread only.
   UniqueFd file_;
   std::string text_;
-  std::uint64_t size_ = 0; ///< Of the file, in whole lines.
+  std::uint64_t size_ = 0; ///< Bytes of whole lines in the file.
   std::uint64_t next_id_ = 1;
   std::thread thread_;
 };

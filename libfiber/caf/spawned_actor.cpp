@@ -45,9 +45,9 @@ caf::strong_actor_ptr SpawnedActor::start(std::shared_ptr<Runtime> runtime,
   auto answer = self->cell_.place();
   answer->wait_index(0, Results::forever);
   auto place = place_in(answer->at(0));
-  auto proxy = self->runtime_->actor_port()->spawned(place);
+  auto proxy = self->runtime_->actor_port()->make_spawned_proxy(place);
   self->proxy_ = caf::weak_actor_ptr(proxy.get());
-  remote(proxy).keep(self);
+  remote(proxy).set_keeper(self);
   self->watch(place);
   return proxy;
 }
@@ -65,7 +65,7 @@ void SpawnedActor::ended(const std::optional<caf::error>& reason) {
   if (!proxy)
     return;
   if (!reason) { // Its manager knows whether there is another job.
-    remote(proxy).displaced();
+    remote(proxy).drop_place();
     return find(false);
   }
   auto was = [&](caf::exit_reason expected) { return *reason == expected; };
@@ -79,7 +79,7 @@ void SpawnedActor::ended(const std::optional<caf::error>& reason) {
     return finish(named(*reason, "has ended more than " + std::to_string(intensity) +
                                    " times within " + std::to_string(period.count()) +
                                    " s"));
-  remote(proxy).displaced();
+  remote(proxy).drop_place();
   find(true);
 }
 
@@ -115,7 +115,7 @@ void SpawnedActor::found(const RawOutcome& answer, bool to_spawn) {
     auto place = place_in(answer);
     if (!place)
       return finish(caf::exit_reason::remote_link_unreachable);
-    remote(proxy).moved(place);
+    remote(proxy).set_place(place);
     watch(place);
   } catch (const WorkerLost& lost) {
     if (to_spawn) // It may have, and the next job does so by itself.

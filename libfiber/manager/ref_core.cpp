@@ -72,7 +72,7 @@ RawOutcome outcome_of_call(actors::ObjectSpace& objects, const HeldId& object,
 
 std::shared_ptr<RefCore> RefCore::of(const ObjectPlace& place,
                                      const std::shared_ptr<actors::ObjectHandle>& held) {
-  return held->users<RefCore>(
+  return held->shared_state<RefCore>(
     [&] { return std::shared_ptr<RefCore>(new RefCore(place, held)); });
 }
 

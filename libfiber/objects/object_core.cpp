@@ -75,7 +75,7 @@ void ObjectPlace::check_open() const {
 }
 
 void ObjectPlace::check_may_wait() const {
-  if (objects->on_lent_thread())
+  if (objects->on_borrowed_thread())
     throw Error("a stop callback must not wait for an object, a queue or a pipe");
 }
 

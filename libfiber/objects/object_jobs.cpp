@@ -25,7 +25,7 @@ actors::ObjectJob::Start starter_of_object_jobs(Runtime& runtime,
   if (services->trace)
     trace = std::make_shared<actors::ProcessTrace>(services->trace, number, name);
   return [services, job, trace](caf::event_based_actor* parent, std::string of,
-                                std::shared_ptr<const actors::Batch> task,
+                                std::shared_ptr<const actors::TaskBatch> task,
                                 std::shared_ptr<actors::ProcessNews> news,
                                 std::function<void()> ended) {
     return actors::spawn_process(

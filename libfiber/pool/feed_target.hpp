@@ -27,7 +27,7 @@ public:
 
   void send(Bytes bytes, std::vector<std::uint64_t> ends, KeptObjects kept,
             std::size_t to_come) {
-    auto batch = std::make_shared<actors::Batch>();
+    auto batch = std::make_shared<actors::TaskBatch>();
     batch->call = call_;
     batch->first = results->submitted();
     batch->ends = std::move(ends);

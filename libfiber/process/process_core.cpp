@@ -86,7 +86,7 @@ void ProcessCore::start_once() {
   call->callable = call_.callable;
   call->single = true;
   call->sink = results_;
-  auto task = std::make_shared<actors::Batch>();
+  auto task = std::make_shared<actors::TaskBatch>();
   task->call = std::move(call);
   task->ends = {call_.arguments.size()};
   task->arguments = call_.arguments;

@@ -38,7 +38,7 @@ ChannelCore::Use ChannelCore::Use::of(std::uint8_t image) {
 std::shared_ptr<ChannelCore>
 ChannelCore::of(const ObjectPlace& place,
                 const std::shared_ptr<actors::ObjectHandle>& held, Use use) {
-  auto core = held->users<ChannelCore>(
+  auto core = held->shared_state<ChannelCore>(
     [&] { return std::shared_ptr<ChannelCore>(new ChannelCore(place, held, use)); });
   held->on_told([weak = std::weak_ptr(core)](auto what, auto request, auto& body) {
     if (auto known = weak.lock())
@@ -303,7 +303,7 @@ void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
 // -- room --
 
 bool ChannelCore::use_room(const PackedItem& item) {
-  if (!ledger_ || !item.kept.empty() || item.bytes.size() > actors::most_recorded)
+  if (!ledger_ || !item.kept.empty() || item.bytes.size() > actors::most_recorded_bytes)
     return false;
   place_.check_open();
   place_.check_may_wait();

@@ -117,7 +117,7 @@ actors::RingSettings RingCore::settings() const {
                             .board = place.board->held_id(),
                             .plaintext = plaintext ? 1U : 0U});
       writer.raw(checkpoint.bytes.data(), checkpoint.bytes.size());
-      auto task = std::make_shared<actors::Batch>();
+      auto task = std::make_shared<actors::TaskBatch>();
       task->call = std::move(of);
       task->first = place.rank;
       task->ends = {arguments.size()};
@@ -132,7 +132,7 @@ actors::RingSettings RingCore::settings() const {
   ring.start_job = [services, job, rows = std::move(rows), ring_name = ring.name,
                     nested = runtime_->is_inline()](
                      caf::event_based_actor* self, const actors::RingPlace& place,
-                     std::shared_ptr<const actors::Batch> task,
+                     std::shared_ptr<const actors::TaskBatch> task,
                      std::function<void()> ended) {
     auto name = ring_name + "." + std::to_string(place.rank);
     std::shared_ptr<actors::ProcessTrace> trace;

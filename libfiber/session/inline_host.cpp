@@ -114,9 +114,9 @@ void InlineHost::initialize(Node& node) {
     try {
       if (initializer)
         slot.initialize(*initializer);
-      actors::deliver(system_, actor, actors::SlotReady{});
+      actors::send_on_this_thread(system_, actor, actors::SlotReady{});
     } catch (...) {
-      actors::deliver(system_, actor, actors::SlotFailed{capture_failure()});
+      actors::send_on_this_thread(system_, actor, actors::SlotFailed{capture_failure()});
     }
   }
 }

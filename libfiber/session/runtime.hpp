@@ -77,7 +77,7 @@ public:
   template <class Message>
   void tell(const caf::actor& actor, Message message) {
     auto lock = enter();
-    actors::deliver(*system_, actor, std::move(message));
+    actors::send_on_this_thread(*system_, actor, std::move(message));
   }
   /// The same, without the thread's help: what is asked by the way must not wait.
   template <class Message>

@@ -118,7 +118,7 @@ void CheckpointHome::load(const actors::Asker& who, const std::string& type) {
 std::shared_ptr<CheckpointCore>
 CheckpointCore::of(const ObjectPlace& place,
                    const std::shared_ptr<actors::ObjectHandle>& held) {
-  return held->users<CheckpointCore>(
+  return held->shared_state<CheckpointCore>(
     [&] { return std::shared_ptr<CheckpointCore>(new CheckpointCore(place, held)); });
 }
 

@@ -29,7 +29,7 @@ actors::SyncThread this_thread() {
 std::shared_ptr<SyncCore> SyncCore::of(const ObjectPlace& place,
                                        const std::shared_ptr<actors::ObjectHandle>& held,
                                        SyncKind kind, std::uint64_t n) {
-  return held->users<SyncCore>(
+  return held->shared_state<SyncCore>(
     [&] { return std::shared_ptr<SyncCore>(new SyncCore(place, held, kind, n)); });
 }
 

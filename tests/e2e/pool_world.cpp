@@ -105,7 +105,7 @@ std::shared_ptr<Ledger> PoolWorld::submit(std::size_t (*task)(std::size_t),
   call->id = ++calls_;
   call->callable = AnyCallable::of<std::size_t, false>(task);
   call->sink = ledger;
-  auto batch = std::make_shared<actors::Batch>();
+  auto batch = std::make_shared<actors::TaskBatch>();
   batch->call = call;
   Bytes arguments;
   Writer writer(arguments);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what a job writes as it crashes is understood, and whatever else it may
-// write there harms nobody.
+// The promise: the crash line of a job is understood, and any other output does no harm.
 
 #include "actors/crash/crash_report.hpp"
 
@@ -30,7 +29,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text.replace(text.find(what), what.size(), by);
 }
 
-TEST(CrashReport, has_all_that_its_line_says) {
+TEST(CrashReport, a_report_has_all_that_its_line_says) {
   auto report = CrashReport::parse(whole);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->signal, SIGSEGV);
@@ -47,7 +46,7 @@ TEST(CrashReport, has_all_that_its_line_says) {
   EXPECT_EQ(report->frames[2].offset, 0x30u);
 }
 
-TEST(CrashReport, says_what_is_known_beyond_the_signal) {
+TEST(CrashReport, the_detail_says_what_is_known_beyond_the_signal) {
   auto detail = [](const std::string& what, const std::string& by) {
     return CrashReport::parse(replaced(whole, what, by)).value().detail();
   };
@@ -61,7 +60,7 @@ TEST(CrashReport, says_what_is_known_beyond_the_signal) {
             "uncaught std::bad_alloc");
 }
 
-TEST(CrashReport, is_refused_if_anything_of_it_is_amiss) {
+TEST(CrashReport, a_malformed_report_is_refused) {
   for (auto& [what, by] : std::vector<std::pair<std::string, std::string>>{
          {" end", ""},
          {" end", " en"},
@@ -86,7 +85,7 @@ TEST(CrashReport, is_refused_if_anything_of_it_is_amiss) {
     EXPECT_FALSE(CrashReport::parse(replaced(whole, what, by))) << what << " -> " << by;
 }
 
-TEST(CrashReport, is_bounded) {
+TEST(CrashReport, a_report_is_bounded) {
   std::string frames = "0+1", objects = "ab:";
   for (std::size_t i = 0; i < most_crash_frames; ++i)
     frames += ",0+1";
@@ -96,7 +95,7 @@ TEST(CrashReport, is_bounded) {
   EXPECT_FALSE(CrashReport::parse(replaced(whole, "ab01:", objects)));
 }
 
-TEST(CrashReport, of_garbage_harms_nobody) {
+TEST(CrashReport, garbage_does_no_harm) {
   std::mt19937 random(1);
   for (int i = 0; i < 50'000; ++i) {
     auto text = whole;
@@ -119,7 +118,7 @@ TEST(CrashReport, of_garbage_harms_nobody) {
   }
 }
 
-TEST(LastOutput, is_the_last_whole_report_and_the_lines_around_it) {
+TEST(LastOutput, the_last_output_is_the_last_whole_report_and_the_lines_around_it) {
   auto first = replaced(whole, "seq=41", "seq=1"), cut = whole.substr(0, 40);
   auto last = read_last_output("a\nb" + crash_line(first) + crash_line(whole) + "c\n" +
                                crash_line(cut) + std::string(backends::crash_mark) + "x");
@@ -128,7 +127,7 @@ TEST(LastOutput, is_the_last_whole_report_and_the_lines_around_it) {
   EXPECT_EQ(last.lines, "a\nbc");
 }
 
-TEST(LastOutput, of_nothing_is_nothing) {
+TEST(LastOutput, an_empty_output_has_no_report_and_no_lines) {
   for (auto* text : {"", "\n", " \n\n"}) {
     auto last = read_last_output(text);
     EXPECT_FALSE(last.crash);
@@ -136,7 +135,7 @@ TEST(LastOutput, of_nothing_is_nothing) {
   }
 }
 
-TEST(LastLines, are_whole_lines_within_both_limits) {
+TEST(LastLines, the_last_lines_are_whole_and_within_both_limits) {
   EXPECT_EQ(last_lines("a\nb\nc\n", 2, 100), "b\nc");
   EXPECT_EQ(last_lines("a\nb\nc", 9, 100), "a\nb\nc");
   EXPECT_EQ(last_lines("aaa\nbbb\nccc", 9, 8), "bbb\nccc");
@@ -150,7 +149,7 @@ TEST(LastLines, are_whole_lines_within_both_limits) {
   asm volatile("");
 }
 
-TEST(CrashStack, names_what_this_program_has_and_places_what_it_has_not) {
+TEST(CrashStack, known_addresses_get_names_and_unknown_ones_get_places) {
   auto here = reinterpret_cast<std::uintptr_t>(&a_place_in_this_program);
   auto offset = here - loaded_at(build_id()).value();
   CrashStack stack({{build_id(), "", offset},

@@ -13,7 +13,7 @@
 
 namespace fiber::actors::simulation {
 
-/// To a late sender itself.
+/// A message of a late sender to itself.
 struct NextLate {};
 
 } // namespace fiber::actors::simulation
@@ -46,7 +46,7 @@ struct LateSender {
   }
 };
 
-/// The link of a node that was declared dead: brings what was still under way, later.
+/// The link of a node that was declared dead: it delivers messages in flight later.
 inline void spawn_late_sender(caf::event_based_actor* node, std::deque<NodeResults> late,
                               const caf::actor& pool,
                               const std::shared_ptr<Ledger>& ledger) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: an object lives as long as anybody holds it, in whatever process, and no
-// longer; who asks something of a process that is gone is told so.
+// The promise: an object lives as long as any process holds it, and no longer; a request
+// to a process that is gone is answered.
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,7 +14,7 @@
 namespace fiber::actors {
 namespace {
 
-TEST_F(ObjectSpaces, end_an_object_with_its_last_handle) {
+TEST_F(ObjectSpaces, an_object_ends_with_its_last_handle) {
   for (std::uint64_t home : {0, 1}) {
     auto handle = queue_at(home);
     auto id = handle->held_id();
@@ -34,7 +34,7 @@ TEST_F(ObjectSpaces, end_an_object_with_its_last_handle) {
   }
 }
 
-TEST_F(ObjectSpaces, count_those_who_die_as_holders_no_more) {
+TEST_F(ObjectSpaces, a_dead_process_holds_nothing) {
   for (std::uint64_t home : {0, 1}) {
     auto handle = queue_at(home);
     auto id = handle->held_id();
@@ -49,8 +49,8 @@ TEST_F(ObjectSpaces, count_those_who_die_as_holders_no_more) {
   }
 }
 
-TEST_F(ObjectSpaces, keep_what_is_in_a_message_until_its_receiver_holds_it) {
-  // 1 sends a queue of its own, and drops it, through a queue that lives in 2.
+TEST_F(ObjectSpaces, a_handle_in_a_message_holds_until_the_receiver_does) {
+  // Job 1 sends a queue of its own through a queue that lives in job 2, and drops it.
   auto way = queue_at(2);
   auto from_1 = at(1).hold(way->held_id());
   auto in_3 = at(3).hold(way->held_id());
@@ -77,7 +77,7 @@ TEST_F(ObjectSpaces, keep_what_is_in_a_message_until_its_receiver_holds_it) {
   EXPECT_FALSE(lives(id));
 }
 
-TEST_F(ObjectSpaces, keep_what_is_in_a_message_whose_sender_dies_on_its_way) {
+TEST_F(ObjectSpaces, a_handle_in_a_message_outlives_the_sender) {
   auto way = queue_at(2), sent = queue_at(3);
   auto id = sent->held_id();
   auto from_1 = at(1).hold(way->held_id()), only = at(1).hold(id);
@@ -102,7 +102,7 @@ TEST_F(ObjectSpaces, keep_what_is_in_a_message_whose_sender_dies_on_its_way) {
   EXPECT_FALSE(lives(id));
 }
 
-TEST_F(ObjectSpaces, keep_what_is_in_an_answer_whose_sender_dies_on_its_way) {
+TEST_F(ObjectSpaces, a_handle_in_an_answer_outlives_the_sender) {
   auto way = queue_at(2), sent = queue_at(3);
   auto id = sent->held_id();
   auto in_1 = at(1).hold(way->held_id());
@@ -122,10 +122,10 @@ TEST_F(ObjectSpaces, keep_what_is_in_an_answer_whose_sender_dies_on_its_way) {
   EXPECT_TRUE(lives(id));
 }
 
-TEST_F(ObjectSpaces, keep_what_is_in_a_result_until_the_driver_holds_it) {
+TEST_F(ObjectSpaces, a_handle_in_a_result_holds_until_the_driver_does) {
   auto made = queue_at(1);
   auto id = made->held_id();
-  auto parcel = at(1).park({made});
+  auto parcel = at(1).keep_until_received({made});
   EXPECT_NE(parcel, 0U);
   made = nullptr;
   run();
@@ -137,7 +137,7 @@ TEST_F(ObjectSpaces, keep_what_is_in_a_result_until_the_driver_holds_it) {
   EXPECT_FALSE(lives(id));
 }
 
-TEST_F(ObjectSpaces, answer_those_who_ask_a_process_that_is_gone) {
+TEST_F(ObjectSpaces, a_request_to_a_dead_process_is_answered) {
   auto queue = queue_at(1);
   auto id = queue->held_id();
   auto in_0 = at(0).hold(id), in_2 = at(2).hold(id);
@@ -152,7 +152,7 @@ TEST_F(ObjectSpaces, answer_those_who_ask_a_process_that_is_gone) {
   EXPECT_EQ((*ask(0, id, AskKind::get))->what, Answer::closed);
 }
 
-TEST_F(ObjectSpaces, give_back_what_a_dead_process_had_not_taken_over) {
+TEST_F(ObjectSpaces, an_item_that_a_dead_process_had_not_taken_returns) {
   for (std::uint64_t home : {0, 3}) {
     auto queue = queue_at(home);
     auto id = queue->held_id();
@@ -169,10 +169,10 @@ TEST_F(ObjectSpaces, give_back_what_a_dead_process_had_not_taken_over) {
   }
 }
 
-TEST_F(ObjectSpaces, close_a_pipe_whose_other_end_nobody_holds) {
+TEST_F(ObjectSpaces, a_pipe_whose_other_end_nobody_holds_is_closed) {
   std::vector<std::shared_ptr<ObjectHandle>> ends;
   {
-    auto first = queue_at(1); // Another object, so that numbers differ.
+    auto first = queue_at(1); // A second object, so that numbers differ.
     ends = pipe_at(1);
   }
   auto id = ends[0]->held_id();
@@ -183,7 +183,7 @@ TEST_F(ObjectSpaces, close_a_pipe_whose_other_end_nobody_holds) {
   EXPECT_EQ((*waiting)->what, Answer::closed);
 }
 
-TEST_F(ObjectSpaces, refuse_a_job_that_speaks_for_another_one_or_to_itself) {
+TEST_F(ObjectSpaces, a_message_to_itself_or_in_the_name_of_another_job_is_refused) {
   for (auto [to, from] : {std::pair{0, 2}, {1, 1}}) {
     ObjectMessage message;
     message.to = static_cast<std::uint64_t>(to);
@@ -199,7 +199,7 @@ TEST_F(ObjectSpaces, refuse_a_job_that_speaks_for_another_one_or_to_itself) {
   }
 }
 
-TEST_F(ObjectSpaces, take_an_answer_from_nobody_but_who_was_asked) {
+TEST_F(ObjectSpaces, only_the_asked_process_can_answer) {
   auto queue = queue_at(1);
   auto in_0 = at(0).hold(queue->held_id());
   run();
@@ -209,11 +209,11 @@ TEST_F(ObjectSpaces, take_an_answer_from_nobody_but_who_was_asked) {
   EXPECT_FALSE(*waiting);
 }
 
-TEST_F(ObjectSpaces, hear_nothing_of_a_job_that_was_declared_dead) {
+TEST_F(ObjectSpaces, messages_of_a_job_that_was_declared_dead_are_ignored) {
   auto queue = queue_at(0);
   auto in_1 = at(1).hold(queue->held_id());
   run();
-  at(0).disconnect(1); // And what it has sent comes all the same.
+  at(0).disconnect(1); // Messages that job 1 has sent still arrive.
   auto size = [&] {
     auto answer = ask(0, queue->held_id(), AskKind::size);
     return Reader((**answer).body.bytes()).get<std::uint64_t>();
@@ -227,7 +227,7 @@ TEST_F(ObjectSpaces, hear_nothing_of_a_job_that_was_declared_dead) {
   EXPECT_FALSE(*late_get);
 }
 
-TEST_F(ObjectSpaces, answer_at_once_when_they_are_closed) {
+TEST_F(ObjectSpaces, a_closed_space_answers_at_once) {
   auto queue = queue_at(0);
   auto waiting = ask(0, queue->held_id(), AskKind::get);
   at(0).close();

@@ -20,7 +20,7 @@ namespace fiber::actors {
 
 using detail::HeldId;
 
-/// Hands every message to the space at the other end, when it is let to.
+/// A link that passes every message on to the space at the other end, when it is told to.
 class Wire final : public wire::Link {
 public:
   void start(std::shared_ptr<wire::LinkHandler>) override {}
@@ -38,7 +38,7 @@ public:
   wire::LinkStats stats() const override { return {}; }
 
   std::vector<Bytes> messages;
-  bool fails = false; ///< There is no memory for the next one.
+  bool fails = false; ///< Simulates that there is no memory for the next message.
   bool closed = false;
 };
 
@@ -66,7 +66,7 @@ protected:
   }
 
   ObjectSpace& at(std::uint64_t process) { return *spaces_[process]; }
-  /// Until nothing is under way.
+  /// Runs until no message is in flight.
   void run() {
     for (auto busy = true; busy;) {
       run_actors();
@@ -82,7 +82,7 @@ protected:
         }
     }
   }
-  /// What that job has sent reaches the driver, and no further.
+  /// Delivers the messages of that job to the driver, but nothing that follows from them.
   void pass_up(std::uint64_t process) {
     pass(*up_[process], *spaces_[0], process);
     run_actors();
@@ -91,13 +91,13 @@ protected:
     pass(*down_[process], *spaces_[process], 0);
     run_actors();
   }
-  /// As the driver sees it: nothing more comes from there.
+  /// Makes the driver declare the job dead.
   void lose(std::uint64_t process) {
     up_[process]->messages.clear();
     spaces_[0]->disconnect(process);
     run();
   }
-  /// A link of two jobs, as PeerLinks would make it.
+  /// Makes a direct link between two jobs, as PeerLinks does.
   void link(std::uint64_t a, std::uint64_t b) {
     for (auto [from, to] : {std::pair{a, b}, {b, a}}) {
       auto& way = direct_[{from, to}];
@@ -109,7 +109,7 @@ protected:
   Wire& wire(std::uint64_t from, std::uint64_t to) {
     return to == 0 ? *up_[from] : *direct_[{from, to}].wire;
   }
-  /// What was under way is lost, and then both notice.
+  /// Cuts the link: messages in flight are lost, and then both ends notice.
   void cut(std::uint64_t a, std::uint64_t b) {
     for (auto key : {std::pair{a, b}, {b, a}})
       direct_[key].wire->messages.clear();
@@ -120,20 +120,20 @@ protected:
     }
     run();
   }
-  /// What `from` has sent there directly arrives, but no end of it.
+  /// Delivers what `from` has sent to `to` directly, but not the end of the link.
   void pass_directly(std::uint64_t from, std::uint64_t to) {
     auto& way = direct_[{from, to}];
     for (auto& message : std::exchange(way.wire->messages, {}))
       at(to).heard_peer(from, direct_[{to, from}].number, Payload(std::move(message)));
     run_actors();
   }
-  /// Of the link: all of it was read.
+  /// Closes the link after all of it was read.
   void end_of(std::uint64_t from, std::uint64_t to) {
     at(to).closed_peer(from, direct_[{to, from}].number);
     run();
   }
 
-  /// Another one, under the same number.
+  /// Replaces the process by another one under the same number.
   void reconnect(std::uint64_t process) {
     spaces_[process]->close();
     spaces_[process] = std::make_shared<ObjectSpace>(
@@ -149,7 +149,7 @@ protected:
     return open_channel(*system_, spaces_[process], {}, ChannelEnds::one).front();
   }
 
-  /// What came of a request; nothing yet.
+  /// The answer to a request, once it is there.
   using Outcome = std::shared_ptr<std::optional<ObjectAnswer>>;
   Outcome ask(std::uint64_t process, const HeldId& object, AskKind what,
               detail::KeptObjects kept = {}) {
@@ -162,18 +162,18 @@ protected:
     run();
     return outcome;
   }
-  /// Whether it is there: the end of an object answers whoever asks.
+  /// Whether the object exists: a request to one that does not is answered.
   bool lives(const HeldId& object) {
     return (*ask(0, object, AskKind::size))->what == Answer::value;
   }
 
   std::uint64_t last_request = 0;
-  bool held_up_ = false; ///< What goes directly waits.
+  bool held_up_ = false; ///< Whether messages on direct links wait.
 
 private:
   struct Way {
     std::shared_ptr<Wire> wire = {};
-    std::uint64_t number = 0; ///< Of the sender's end.
+    std::uint64_t number = 0; ///< The number of the sender's end.
   };
 
   void run_actors() {

@@ -100,7 +100,7 @@ protected:
     call->chunksize = chunksize;
     call->speculate = speculate;
     call->sink = results;
-    auto batch = std::make_shared<Batch>();
+    auto batch = std::make_shared<TaskBatch>();
     batch->call = call;
     batch->arguments = Payload(Bytes(4 * tasks));
     batch->to_come = to_come;

@@ -157,7 +157,7 @@ private:
   }
 
   void submit(const std::shared_ptr<const Call>& call, std::size_t first, std::size_t n) {
-    auto batch = std::make_shared<Batch>();
+    auto batch = std::make_shared<TaskBatch>();
     batch->call = call;
     batch->first = first;
     Bytes arguments;

@@ -13,7 +13,7 @@ namespace fiber::actors {
 inline TaskRange tasks_of(std::uint64_t call, const std::vector<std::uint64_t>& sizes) {
   auto made = std::make_shared<Call>();
   made->id = call;
-  auto batch = std::make_shared<Batch>();
+  auto batch = std::make_shared<TaskBatch>();
   batch->call = made;
   std::uint64_t end = 0;
   for (auto size : sizes)

@@ -125,7 +125,7 @@ protected:
     call->callable = AnyCallable::of<int, false>(&as_it_is);
     call->single = true;
     call->sink = sink;
-    auto task = std::make_shared<Batch>();
+    auto task = std::make_shared<TaskBatch>();
     task->call = std::move(call);
     task->ends = {argument_bytes};
     task->arguments = Payload(Bytes(argument_bytes));

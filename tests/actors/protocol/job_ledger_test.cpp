@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: the driver knows what a job has taken and put up to its last instruction.
+// The promise: the driver knows what a job took and put, up to the job's last
+// instruction.
 #include "actors/protocol/job_ledger.hpp"
 
 #include <cstring>
@@ -21,7 +22,7 @@ std::string text_of(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// As a driver and its job have it.
+/// The ledgers of a driver and its job over one page.
 class Ledger : public testing::Test {
 protected:
   std::shared_ptr<backends::SharedPage> page_ =
@@ -29,7 +30,7 @@ protected:
   JobLedger driver_{page_}, job_{page_};
 };
 
-TEST_F(Ledger, tells_what_is_taken_of_each_answer) {
+TEST_F(Ledger, the_driver_sees_how_many_items_of_each_answer_are_taken) {
   auto first = job_.open(7), second = job_.open(8);
   ASSERT_TRUE(first && second);
   job_.take(*first, 1);
@@ -44,16 +45,16 @@ TEST_F(Ledger, tells_what_is_taken_of_each_answer) {
             (std::map<std::uint64_t, std::uint32_t>{{8, 0}, {9, 0}}));
 }
 
-TEST_F(Ledger, says_once_that_the_driver_wants_to_be_told) {
+TEST_F(Ledger, a_job_is_told_once_that_the_driver_wants_a_message) {
   auto line = job_.open(7);
   EXPECT_FALSE(job_.take(*line, 1));
-  driver_.ask(7);
+  driver_.request_report(7);
   EXPECT_TRUE(job_.take(*line, 2));
   EXPECT_FALSE(job_.take(*line, 3));
   EXPECT_EQ(driver_.taken(7), 3U);
 }
 
-TEST_F(Ledger, has_so_many_lines_and_no_more) {
+TEST_F(Ledger, a_ledger_has_a_fixed_number_of_lines) {
   std::size_t lines = 0;
   while (job_.open(100 + lines))
     ++lines;
@@ -62,7 +63,7 @@ TEST_F(Ledger, has_so_many_lines_and_no_more) {
   EXPECT_EQ(job_.open(1), 3U);
 }
 
-TEST_F(Ledger, keeps_what_was_put_and_not_received) {
+TEST_F(Ledger, puts_are_kept_until_they_are_received) {
   for (auto* text : {"one", "two", "", "three"})
     ASSERT_TRUE(job_.put(5, bytes_of(text)));
   driver_.received(3);
@@ -75,7 +76,7 @@ TEST_F(Ledger, keeps_what_was_put_and_not_received) {
   EXPECT_TRUE(driver_.end().puts.empty());
 }
 
-TEST_F(Ledger, uses_its_room_again_when_all_was_sent) {
+TEST_F(Ledger, room_is_reused_when_all_puts_were_sent) {
   const std::string item(1000, 'x');
   std::size_t most = 0;
   while (job_.put(5, bytes_of(item)))
@@ -92,14 +93,14 @@ TEST_F(Ledger, uses_its_room_again_when_all_was_sent) {
   EXPECT_EQ(driver_.end().puts.size(), most);
 }
 
-TEST_F(Ledger, does_not_believe_nonsense) {
+TEST_F(Ledger, malformed_puts_are_ignored) {
   job_.put(5, bytes_of("good"));
   std::string nonsense(JobLedger::bytes, '\x7f');
   std::memcpy(page_->data() + 64, nonsense.data(), nonsense.size());
   EXPECT_TRUE(driver_.end().puts.empty());
 }
 
-TEST_F(Ledger, knows_the_last_step_of_a_process_that_is_killed) {
+TEST_F(Ledger, the_driver_knows_the_last_step_of_a_killed_process) {
   auto line = job_.open(7);
   auto child = fork();
   if (child == 0)
@@ -117,7 +118,7 @@ TEST_F(Ledger, knows_the_last_step_of_a_process_that_is_killed) {
   EXPECT_EQ(text_of(last.puts.back().second), "1000");
 }
 
-TEST_F(Ledger, lets_nobody_take_who_was_given_up) {
+TEST_F(Ledger, a_job_that_was_declared_dead_takes_nothing) {
   auto line = job_.open(7);
   auto child = fork();
   if (child == 0)

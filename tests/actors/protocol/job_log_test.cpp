@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's log records reach the driver with the task they come from; without a driver
-// they go where they went before.
+// The promise: a job's log records reach the driver with the task that they come from;
+// without a driver they go to the sinks that the logger had before.
 
 #include "actors/protocol/job_log.hpp"
 
@@ -45,7 +45,7 @@ struct JobLogTest : testing::Test {
   std::shared_ptr<spdlog::logger> logger;
 };
 
-TEST_F(JobLogTest, tells_the_level_the_text_and_the_task_of_the_thread) {
+TEST_F(JobLogTest, a_record_has_the_level_the_text_and_the_task_of_the_thread) {
   link.second->start(records);
   logger->warn("at rest");
   {
@@ -65,7 +65,7 @@ TEST_F(JobLogTest, tells_the_level_the_text_and_the_task_of_the_thread) {
   EXPECT_EQ(text.str(), "");
 }
 
-TEST_F(JobLogTest, keeps_to_itself_what_no_driver_takes) {
+TEST_F(JobLogTest, a_record_that_no_driver_takes_stays_in_the_job) {
   link.second->start(records);
   sink->link_over();
   logger->warn("silence");
@@ -73,13 +73,13 @@ TEST_F(JobLogTest, keeps_to_itself_what_no_driver_takes) {
   EXPECT_TRUE(records->all.empty());
 }
 
-TEST_F(JobLogTest, keeps_to_itself_what_comes_after_the_link) {
+TEST_F(JobLogTest, a_record_after_the_end_of_the_link_stays_in_the_job) {
   link.second->close();
   logger->warn("closed");
   EXPECT_EQ(text.str(), "warning closed\n");
 }
 
-TEST_F(JobLogTest, does_not_wait_without_bound_for_a_driver_that_reads_nothing) {
+TEST_F(JobLogTest, the_backlog_for_a_driver_that_reads_nothing_is_bounded) {
   std::string line(1000, 'x');
   for (int i = 0; i < 2000; ++i)
     logger->warn(line);

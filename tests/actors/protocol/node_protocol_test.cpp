@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what was written is what is read, and nothing malformed is taken for
-// anything.
+// The promise: what is read is what was written, and malformed input is refused.
 
 #include "actors/protocol/node_protocol.hpp"
 
@@ -16,7 +15,7 @@ Payload bytes_of(std::string_view text) {
   return Payload(Bytes(data.begin(), data.end()));
 }
 
-/// A message of one operation; `rest` are the bytes that follow it.
+/// Returns a message of one operation. `rest` are the bytes that follow it.
 template <class Message>
 Payload message(const Message& op, const Payload& rest = {}) {
   Bytes bytes;
@@ -52,7 +51,7 @@ TaskResults some_results() {
   return results;
 }
 
-TEST(NodeProtocol, carries_tasks_without_copying_their_arguments) {
+TEST(NodeProtocol, tasks_are_read_without_copying_their_arguments) {
   auto whole = message(some_tasks(), bytes_of("12345"));
   Reader reader(whole.bytes());
   ASSERT_EQ(read_op(reader), Op::run);
@@ -67,7 +66,7 @@ TEST(NodeProtocol, carries_tasks_without_copying_their_arguments) {
   EXPECT_TRUE(reader.empty());
 }
 
-TEST(NodeProtocol, carries_results_and_says_where_each_begins) {
+TEST(NodeProtocol, results_are_read_with_the_offset_of_each) {
   auto sent = some_results();
   auto whole = message(sent, sent.bytes);
   Reader reader(whole.bytes());
@@ -85,7 +84,7 @@ TEST(NodeProtocol, carries_results_and_says_where_each_begins) {
   EXPECT_EQ(results.bytes.size(), sent.bytes.size());
 }
 
-TEST(NodeProtocol, carries_when_tasks_ran_if_that_is_known) {
+TEST(NodeProtocol, results_carry_the_times_of_tasks_if_they_are_known) {
   auto sent = some_results();
   sent.times = {{1000, 100}, {-5, 23}};
   auto whole = message(sent, sent.bytes);
@@ -110,7 +109,7 @@ TEST(NodeProtocol, carries_when_tasks_ran_if_that_is_known) {
   }
 }
 
-TEST(NodeProtocol, carries_small_operations_one_behind_the_other) {
+TEST(NodeProtocol, small_operations_follow_each_other_in_a_message) {
   Bytes bytes;
   Writer writer(bytes);
   write(writer, Op::probe);
@@ -146,7 +145,7 @@ TEST(NodeProtocol, carries_small_operations_one_behind_the_other) {
   EXPECT_TRUE(reader.empty());
 }
 
-TEST(NodeProtocol, refuses_a_message_that_ends_anywhere_too_early) {
+TEST(NodeProtocol, a_truncated_message_is_refused) {
   auto sent = some_results();
   auto results = message(sent, sent.bytes);
   for (std::size_t n = 1; n < results.size(); ++n) {
@@ -164,7 +163,7 @@ TEST(NodeProtocol, refuses_a_message_that_ends_anywhere_too_early) {
   }
 }
 
-TEST(NodeProtocol, refuses_a_log_record_of_no_known_level) {
+TEST(NodeProtocol, a_log_record_of_unknown_level_is_refused) {
   for (auto level : {6, 7, 255}) {
     auto whole = message(LogRecord{static_cast<std::uint8_t>(level), 0, 0, "text"});
     Reader reader(whole.bytes());
@@ -173,7 +172,7 @@ TEST(NodeProtocol, refuses_a_log_record_of_no_known_level) {
   }
 }
 
-TEST(NodeProtocol, refuses_lengths_that_are_larger_than_the_message) {
+TEST(NodeProtocol, a_length_beyond_the_message_is_refused) {
   auto run = some_tasks();
   run.lengths = {1, UINT64_MAX, 1}; // Their sum would fit.
   auto whole = message(run, bytes_of("12345"));
@@ -188,7 +187,7 @@ TEST(NodeProtocol, refuses_lengths_that_are_larger_than_the_message) {
   EXPECT_THROW(read_results(other, again), Error);
 }
 
-TEST(NodeProtocol, refuses_a_failure_that_cannot_be_read_and_results_of_nothing) {
+TEST(NodeProtocol, malformed_failures_and_empty_results_are_refused) {
   auto results = some_results();
   results.results = {{TaskResult::Status::failure, 3, 0}};
   auto whole = message(results, results.bytes);
@@ -202,7 +201,7 @@ TEST(NodeProtocol, refuses_a_failure_that_cannot_be_read_and_results_of_nothing)
   EXPECT_THROW(read_results(other, again), Error);
 }
 
-TEST(NodeProtocol, refuses_an_operation_that_does_not_exist) {
+TEST(NodeProtocol, an_unknown_operation_is_refused) {
   Bytes bytes{std::byte{250}};
   Reader reader(bytes);
   EXPECT_THROW(read_op(reader), Error);

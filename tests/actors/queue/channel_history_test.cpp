@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: nothing that is put into a channel is lost, doubled or out of order,
-// whoever dies when, with room lent and items sent ahead; and everybody is answered once.
+// The promise: no item of a channel is lost, doubled or out of order, whichever process
+// dies, with lent room and prefetch; and every request is answered once.
 #include "actors/queue/channel.hpp"
 
 #include <algorithm>
@@ -25,20 +25,20 @@ std::string text_of(const Item& item) {
   return {reinterpret_cast<const char*>(item.bytes.bytes().data()), item.bytes.size()};
 }
 
-/// Producers and consumers that do anything at any time, and die.
+/// Producers and consumers that send random requests and die at random.
 class History {
 public:
   explicit History(unsigned seed)
     : random_(seed), limits_{.items = draw(2) == 0 ? std::size_t{2 + draw(20)} : SIZE_MAX,
                              .bytes = draw(3) == 0 ? std::size_t{40} : 100000,
                              .puts_wait = draw(2) == 0,
-                             .alone = draw(3)},
+                             .streak = draw(3)},
       channel_(limits_, [this](const Asker& who) { return recorded(who); }) {}
 
   void run() {
     for (int step = 0; step < 300; ++step)
       act();
-    // In the end one consumer that lives takes what is left.
+    // In the end one consumer that survives takes what is left.
     for (auto process : consumers_)
       lose_consumer(process);
     hear(channel_.close());
@@ -46,10 +46,10 @@ public:
     constexpr std::uint64_t last = 1000;
     std::uint64_t request = 0;
     while (!closed_for_.contains({last, request})) {
-      while (!ahead_.empty())
-        take_ahead(last);
+      while (!prefetched_.empty())
+        take_prefetched(last);
       waiting_gets_.insert({last, ++request});
-      hear(channel_.get({last, request}, {}, {.most = draw(4)}));
+      hear(channel_.get({last, request}, {}, {.sole = draw(4)}));
       obey_recalls();
       ASSERT_FALSE(waiting_gets_.contains({last, request})) << "it hangs";
       take({{last, request}, 0});
@@ -58,7 +58,7 @@ public:
   }
 
 private:
-  using Handed = std::pair<Asker, std::size_t>;
+  using Position = std::pair<Asker, std::size_t>;
 
   unsigned draw(unsigned n) { return static_cast<unsigned>(random_() % n); }
 
@@ -87,12 +87,12 @@ private:
     }
     case 3:
     case 4: {
-      if (take_ahead(process))
+      if (take_prefetched(process))
         return;
       Asker who{process, ++requests_};
       waiting_gets_.insert(who);
       return hear(
-        channel_.get(who, {}, {.most = draw(2) * draw(5), .quick = draw(2) * draw(4)}));
+        channel_.get(who, {}, {.sole = draw(2) * draw(5), .quick = draw(2) * draw(4)}));
     }
     case 5:
       if (!taken_.empty())
@@ -107,13 +107,13 @@ private:
     default:
       if (draw(3) == 0) {
         std::vector<Asker> to_tell;
-        hear(channel_.press(to_tell));
+        hear(channel_.relieve_shortage(to_tell));
       }
       if (draw(5) > 0)
         return;
       if (draw(4) == 0)
         return lose_producer(producers_.at(draw(3)));
-      // Its successor has another number.
+      // The successor has another number.
       *std::find(consumers_.begin(), consumers_.end(), process) = ++last_process_;
       lose_consumer(process);
     }
@@ -138,7 +138,7 @@ private:
   void lose_producer(std::uint64_t process) {
     std::erase_if(reclaimed_, [&](auto other) { return other == process; });
     room_.erase(process);
-    if (limits_.puts_wait) // Else what it has put stays.
+    if (limits_.puts_wait) // If not, its waiting puts stay.
       std::erase_if(waiting_puts_,
                     [&](auto& put) { return put.first.process == process; });
     *std::find(producers_.begin(), producers_.end(), process) = ++last_process_;
@@ -149,7 +149,7 @@ private:
     std::erase_if(waiting_gets_, [&](auto& who) { return who.process == process; });
     auto is_its = [&](auto& each) { return each.first.first.process == process; };
     std::erase_if(taken_, is_its);
-    std::erase_if(ahead_, is_its);
+    std::erase_if(prefetched_, is_its);
     std::erase_if(recalled_, [&](auto& who) { return who.process == process; });
     hear(channel_.gone(process, [this](const Asker& who) { return recorded(who); }));
   }
@@ -159,7 +159,7 @@ private:
     return known == recorded_.end() ? 0 : known->second;
   }
 
-  void take(Handed as) {
+  void take(Position as) {
     if (auto taken = taken_.find(as); taken != taken_.end()) {
       got_.push_back(taken->second);
       taken_.erase(taken);
@@ -175,33 +175,34 @@ private:
         hear(channel_.took_first(as.first, count));
     }
   }
-  /// Of what it has of that answer.
-  bool is_last(const Handed& as) const {
+  /// Whether no other item of that answer is left.
+  bool is_last(const Position& as) const {
     auto is_of_it = [&](auto next) { return next->first.first == as.first; };
-    auto ahead = ahead_.lower_bound({as.first, 0});
+    auto prefetched = prefetched_.lower_bound({as.first, 0});
     auto taken = taken_.lower_bound({as.first, 0});
-    return (ahead == ahead_.end() || !is_of_it(ahead)) &&
+    return (prefetched == prefetched_.end() || !is_of_it(prefetched)) &&
            (taken == taken_.end() || !is_of_it(taken));
   }
-  /// Asks that process for nothing, as it has something. False if it has not.
-  bool take_ahead(std::uint64_t process) {
-    auto first = ahead_.lower_bound({{process, 0}, 0});
-    if (first == ahead_.end() || first->first.first.process != process)
+  /// Takes a prefetched item of the process, which then sends no get. False if there is
+  /// none.
+  bool take_prefetched(std::uint64_t process) {
+    auto first = prefetched_.lower_bound({{process, 0}, 0});
+    if (first == prefetched_.end() || first->first.first.process != process)
       return false;
     auto as = first->first;
     taken_.insert(*first);
-    ahead_.erase(first);
+    prefetched_.erase(first);
     take(as);
     return true;
   }
-  /// As its process does, which may have begun to take some of them.
+  /// Gives back as a process does that may have taken some of the items already.
   void give_back(const Asker& who) {
-    auto first = ahead_.lower_bound({who, 0});
-    auto any = first != ahead_.end() && first->first.first == who;
+    auto first = prefetched_.lower_bound({who, 0});
+    auto any = first != prefetched_.end() && first->first.first == who;
     auto index = any ? first->first.second : SIZE_MAX;
     if (recorded(who) > 0)
       hear(channel_.took_first(who, recorded(who)));
-    std::erase_if(ahead_, [&](auto& each) { return each.first.first == who; });
+    std::erase_if(prefetched_, [&](auto& each) { return each.first.first == who; });
     hear(channel_.give_back(who, index));
   }
 
@@ -228,14 +229,14 @@ private:
       ASSERT_EQ(waiting_gets_.erase(reply.to), 1U) << "answered twice";
       if (reply.what == Answer::value) {
         check_is_first(taken_[{reply.to, 0}] = text_of(reply.item));
-        for (auto& item : reply.ahead)
-          ahead_[{reply.to, ++last_ahead_[reply.to]}] = text_of(item);
+        for (auto& item : reply.prefetched)
+          prefetched_[{reply.to, ++last_prefetched_[reply.to]}] = text_of(item);
       } else if (reply.what == Answer::closed)
         closed_for_.insert(reply.to);
     }
   }
 
-  /// All that its producer put before was handed out before.
+  /// Checks that all earlier items of the same producer were handed out before.
   void check_is_first(const std::string& text) {
     std::uint64_t process = std::stoull(text), number = number_in(text);
     for (auto before = accepted_.lower_bound({process, 0});
@@ -244,7 +245,7 @@ private:
       auto is_it = [&](auto& each) { return each.second == name; };
       EXPECT_TRUE(std::find(got_.begin(), got_.end(), name) != got_.end() ||
                   std::any_of(taken_.begin(), taken_.end(), is_it) ||
-                  std::any_of(ahead_.begin(), ahead_.end(), is_it))
+                  std::any_of(prefetched_.begin(), prefetched_.end(), is_it))
         << text << " came before " << name;
     }
   }
@@ -269,20 +270,20 @@ private:
   std::uint64_t requests_ = 0, last_process_ = 12;
   std::vector<std::uint64_t> consumers_{10, 11, 12}, producers_{1, 2, 3};
   std::map<std::uint64_t, std::size_t> room_; ///< Lent to producers.
-  std::vector<std::uint64_t> reclaimed_;      ///< And not heard of it yet.
+  std::vector<std::uint64_t> reclaimed_;      ///< Producers that have not answered yet.
   std::map<std::uint64_t, std::uint64_t> put_;
   std::map<Asker, std::pair<std::uint64_t, std::uint64_t>> waiting_puts_;
   std::set<Asker> waiting_gets_, closed_for_;
-  std::map<Handed, std::string> taken_; ///< Answered, and not taken over.
-  std::map<Handed, std::string> ahead_; ///< The same, not asked for.
-  std::set<Handed> early_;              ///< Taken over before others in front of them.
-  std::map<Asker, std::size_t> last_ahead_;
-  std::vector<Asker> recalled_; ///< And not heard of it yet.
+  std::map<Position, std::string> taken_;      ///< Asked for and not taken.
+  std::map<Position, std::string> prefetched_; ///< Prefetched and not taken.
+  std::set<Position> early_; ///< Taken before earlier items of the answer.
+  std::map<Asker, std::size_t> last_prefetched_;
+  std::vector<Asker> recalled_; ///< Answers whose consumers have not given back yet.
   std::set<std::pair<std::uint64_t, std::uint64_t>> accepted_;
   std::vector<std::string> got_;
 };
 
-TEST(ChannelHistory, loses_and_doubles_nothing_in_ten_thousand_histories) {
+TEST(ChannelHistory, ten_thousand_random_histories_lose_and_double_nothing) {
   for (unsigned seed = 1; seed <= 10000 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     History(seed).run();

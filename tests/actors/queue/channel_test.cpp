@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: nothing that is put into a channel is lost, doubled or out of order,
-// whoever dies when; and everybody is answered once.
+// The promise: no item of a channel is lost, doubled or out of order, whichever process
+// dies; and every request is answered once.
 #include "actors/queue/channel.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string text_of(const Item& item) {
   return {reinterpret_cast<const char*>(item.bytes.bytes().data()), item.bytes.size()};
 }
 
-/// As "to.request:answer", those of values with the item.
+/// Returns replies as "process.request:answer"; a value is shown as its item.
 std::string told(const Channel::Replies& replies) {
   constexpr std::array names{"done",     "value",  "closed",   "cancelled", "other_type",
                              "refused",  "failed", "lost",     "values",    "unbegun",
@@ -41,7 +41,7 @@ std::string told(const Channel::Replies& replies) {
            : reply.what == Answer::other_type
              ? "not " + reply.item.type
              : names.at(static_cast<std::size_t>(reply.what));
-    for (auto& item : reply.ahead)
+    for (auto& item : reply.prefetched)
       all += "+" + text_of(item);
   }
   return all;
@@ -49,7 +49,7 @@ std::string told(const Channel::Replies& replies) {
 
 constexpr Asker put1{1, 1}, put2{1, 2}, put3{1, 3}, get1{2, 1}, get2{3, 1}, get3{2, 2};
 
-TEST(Channel, gives_items_in_the_order_in_which_they_came) {
+TEST(Channel, a_channel_gives_items_in_order_of_arrival) {
   Channel channel({});
   EXPECT_EQ(told(channel.put(put1, item("a"))), "1.1:done");
   EXPECT_EQ(told(channel.put(put2, item("b"))), "1.2:done");
@@ -58,7 +58,7 @@ TEST(Channel, gives_items_in_the_order_in_which_they_came) {
   EXPECT_EQ(told(channel.get(get2, {})), "3.1:b");
 }
 
-TEST(Channel, serves_those_who_wait_in_turn) {
+TEST(Channel, waiting_gets_are_served_in_order) {
   Channel channel({});
   EXPECT_EQ(told(channel.get(get1, {})), "");
   EXPECT_EQ(told(channel.get(get2, {})), "");
@@ -67,7 +67,7 @@ TEST(Channel, serves_those_who_wait_in_turn) {
   EXPECT_EQ(told(channel.put(put2, item("b"))), "1.2:done 3.1:b");
 }
 
-TEST(Channel, lets_a_put_wait_for_room) {
+TEST(Channel, a_put_waits_for_room) {
   Channel channel({.items = 1, .puts_wait = true});
   EXPECT_EQ(told(channel.put(put1, item("a"))), "1.1:done");
   EXPECT_EQ(told(channel.put(put2, item("b"))), "");
@@ -75,21 +75,21 @@ TEST(Channel, lets_a_put_wait_for_room) {
   EXPECT_EQ(told(channel.get(get1, {})), "2.1:a 1.2:done");
 }
 
-TEST(Channel, counts_what_it_takes_to_keep_an_item) {
+TEST(Channel, an_empty_item_has_a_cost) {
   Channel channel({.bytes = 10 * Item::item_overhead});
   for (std::uint64_t i = 1; i <= 10; ++i)
     EXPECT_NE(told(channel.put({1, i}, item(""))), "");
   EXPECT_EQ(told(channel.put({1, 11}, item(""))), "");
 }
 
-TEST(Channel, takes_one_item_of_any_size) {
+TEST(Channel, an_empty_channel_takes_an_item_of_any_size) {
   Channel channel({.bytes = 2});
   EXPECT_EQ(told(channel.put(put1, item("long"))), "1.1:done");
   EXPECT_EQ(told(channel.put(put2, item("b"))), "");
   EXPECT_EQ(told(channel.get(get1, {})), "2.1:long 1.2:done");
 }
 
-TEST(Channel, lets_nobody_pass_who_waits_for_room) {
+TEST(Channel, no_put_overtakes_one_that_waits_for_room) {
   Channel channel({.bytes = 2 * Item::item_overhead + 3});
   channel.put(put1, item("aa"));
   EXPECT_EQ(told(channel.put(put2, item("bb"))), "");
@@ -98,7 +98,7 @@ TEST(Channel, lets_nobody_pass_who_waits_for_room) {
   EXPECT_EQ(told(channel.get(get2, {})), "3.1:bb");
 }
 
-TEST(Channel, puts_back_what_a_dead_consumer_had_not_taken_over) {
+TEST(Channel, an_untaken_item_of_a_dead_consumer_returns_to_its_place) {
   Channel channel({});
   for (auto [who, text] : {std::pair{put1, "a"}, {put2, "b"}, {put3, "c"}})
     channel.put(who, item(text));
@@ -110,7 +110,7 @@ TEST(Channel, puts_back_what_a_dead_consumer_had_not_taken_over) {
   EXPECT_EQ(told(channel.get({3, 2}, {})), "3.2:c");
 }
 
-TEST(Channel, gives_what_came_back_to_who_waits) {
+TEST(Channel, a_returned_item_goes_to_a_waiting_get) {
   Channel channel({});
   channel.put(put1, item("a"));
   channel.get(get1, {});
@@ -118,7 +118,7 @@ TEST(Channel, gives_what_came_back_to_who_waits) {
   EXPECT_EQ(told(channel.gone(2)), "3.1:a");
 }
 
-TEST(Channel, keeps_what_a_dead_producer_has_put) {
+TEST(Channel, items_of_a_dead_producer_stay) {
   Channel channel({.bytes = 1});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
@@ -127,7 +127,7 @@ TEST(Channel, keeps_what_a_dead_producer_has_put) {
   EXPECT_EQ(told(channel.get(get3, {})), "2.2:b");
 }
 
-TEST(Channel, drops_what_a_dead_producer_had_no_room_for) {
+TEST(Channel, a_waiting_put_of_a_dead_producer_is_dropped) {
   Channel channel({.items = 1, .puts_wait = true});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
@@ -136,7 +136,7 @@ TEST(Channel, drops_what_a_dead_producer_had_no_room_for) {
   EXPECT_EQ(told(channel.get(get3, {})), "");
 }
 
-TEST(Channel, forgets_a_cancelled_request) {
+TEST(Channel, a_cancelled_request_is_forgotten) {
   Channel channel({.items = 1, .puts_wait = true});
   channel.get(get1, {});
   EXPECT_EQ(told(channel.cancel(get1)), "2.1:cancelled");
@@ -147,31 +147,31 @@ TEST(Channel, forgets_a_cancelled_request) {
   EXPECT_EQ(channel.size(), 0U);
 }
 
-TEST(Channel, leaves_a_request_alone_that_was_answered_before_it_was_cancelled) {
+TEST(Channel, cancelling_an_answered_request_does_nothing) {
   Channel channel({});
   channel.put(put1, item("a"));
   EXPECT_EQ(told(channel.get(get1, {})), "2.1:a");
   EXPECT_EQ(told(channel.cancel(get1)), "");
 }
 
-TEST(Channel, drains_when_it_is_closed) {
+TEST(Channel, a_closed_channel_can_be_drained) {
   Channel channel({});
   channel.put(put1, item("a"));
   EXPECT_EQ(told(channel.close()), "");
   EXPECT_EQ(told(channel.put(put2, item("b"))), "1.2:closed");
   EXPECT_EQ(told(channel.get(get1, {})), "2.1:a");
-  EXPECT_EQ(told(channel.get(get2, {})), ""); // It may come back.
+  EXPECT_EQ(told(channel.get(get2, {})), ""); // The item may come back.
   EXPECT_EQ(told(channel.took(get1)), "3.1:closed");
 }
 
-TEST(Channel, refuses_puts_that_wait_when_it_is_closed) {
+TEST(Channel, closing_refuses_waiting_puts) {
   Channel channel({.items = 1, .puts_wait = true});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
   EXPECT_EQ(told(channel.close()), "1.2:closed");
 }
 
-TEST(Channel, answers_everybody_when_nobody_will_get_anything) {
+TEST(Channel, dropping_answers_all_waiting_requests) {
   Channel channel({.bytes = 1});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
@@ -180,21 +180,21 @@ TEST(Channel, answers_everybody_when_nobody_will_get_anything) {
   EXPECT_EQ(told(channel.get(get1, {})), "2.1:closed");
 }
 
-TEST(Channel, leaves_an_item_of_another_type_where_it_is) {
+TEST(Channel, an_item_of_another_type_stays) {
   Channel channel({});
   channel.put(put1, item("a", "int"));
   EXPECT_EQ(told(channel.get(get1, "double")), "2.1:not int");
   EXPECT_EQ(told(channel.get(get3, "int")), "2.2:a");
 }
 
-TEST(Channel, tells_of_an_item_without_giving_it) {
+TEST(Channel, a_poll_takes_no_item) {
   Channel channel({});
   EXPECT_EQ(told(channel.poll(get1)), "");
   EXPECT_EQ(told(channel.put(put1, item("a"))), "1.1:done 2.1:done");
   EXPECT_EQ(channel.size(), 1U);
 }
 
-TEST(Channel, joins_when_all_is_done) {
+TEST(Channel, a_join_ends_when_all_items_are_done) {
   Channel channel({});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
@@ -204,52 +204,52 @@ TEST(Channel, joins_when_all_is_done) {
   EXPECT_FALSE(channel.task_done());
 }
 
-TEST(Channel, sends_items_ahead_while_nobody_else_waits) {
-  Channel channel({.alone = 0});
+TEST(Channel, a_sole_consumer_gets_prefetched_items) {
+  Channel channel({.streak = 0});
   for (std::uint64_t i = 0; i < 4; ++i)
     channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
-  EXPECT_EQ(told(channel.get(get1, {}, {.most = 2})), "2.1:a+b+c");
-  EXPECT_EQ(channel.size(), 3U); // What was not asked for can be got by others.
+  EXPECT_EQ(told(channel.get(get1, {}, {.sole = 2})), "2.1:a+b+c");
+  EXPECT_EQ(channel.size(), 3U); // Prefetched items can still be got by others.
 }
 
-TEST(Channel, sends_nothing_ahead_to_who_was_alone_for_too_short_a_time) {
-  Channel channel({.alone = 2});
+TEST(Channel, prefetch_starts_after_enough_gets_in_a_row) {
+  Channel channel({.streak = 2});
   for (std::uint64_t i = 0; i < 6; ++i)
     channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
-  EXPECT_EQ(told(channel.get({2, 1}, {}, {.most = 2})), "2.1:a");
-  EXPECT_EQ(told(channel.get({3, 2}, {}, {.most = 2})), "3.2:b");
-  EXPECT_EQ(told(channel.get({3, 3}, {}, {.most = 2})), "3.3:c");
-  EXPECT_EQ(told(channel.get({3, 4}, {}, {.most = 1})), "3.4:d+e");
+  EXPECT_EQ(told(channel.get({2, 1}, {}, {.sole = 2})), "2.1:a");
+  EXPECT_EQ(told(channel.get({3, 2}, {}, {.sole = 2})), "3.2:b");
+  EXPECT_EQ(told(channel.get({3, 3}, {}, {.sole = 2})), "3.3:c");
+  EXPECT_EQ(told(channel.get({3, 4}, {}, {.sole = 1})), "3.4:d+e");
 }
 
-TEST(Channel, gives_nobody_later_items_than_those_it_has_recalled) {
-  Channel channel({.alone = 0});
+TEST(Channel, no_item_overtakes_a_recalled_one) {
+  Channel channel({.streak = 0});
   for (std::uint64_t i = 0; i < 4; ++i)
     channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
-  EXPECT_EQ(told(channel.get(get1, {}, {.most = 2})), "2.1:a+b+c");
-  EXPECT_EQ(told(channel.get(get2, {}, {.most = 2})),
-            "2.1:recalled"); // Though d is there.
+  EXPECT_EQ(told(channel.get(get1, {}, {.sole = 2})), "2.1:a+b+c");
+  EXPECT_EQ(told(channel.get(get2, {}, {.sole = 2})),
+            "2.1:recalled"); // Although d is there.
   EXPECT_EQ(told(channel.give_back(get1, 2)), "3.1:c");
 }
 
-TEST(Channel, recalls_what_it_has_sent_ahead_for_who_waits) {
-  Channel channel({.alone = 0});
+TEST(Channel, a_waiting_get_recalls_prefetched_items) {
+  Channel channel({.streak = 0});
   for (auto [who, text] : {std::pair{put1, "a"}, {put2, "b"}, {put3, "c"}})
     channel.put(who, item(text));
-  channel.get(get1, {}, {.most = 5});
+  channel.get(get1, {}, {.sole = 5});
   channel.took(get1);
   EXPECT_EQ(told(channel.get(get2, {})), "2.1:recalled");
-  EXPECT_EQ(told(channel.get({3, 2}, {})), ""); // Once.
+  EXPECT_EQ(told(channel.get({3, 2}, {})), ""); // Recalled only once.
   channel.took(get1, 1);
   EXPECT_EQ(told(channel.give_back(get1, 2)), "3.1:c");
   EXPECT_EQ(channel.size(), 0U);
 }
 
-TEST(Channel, does_not_cancel_who_waits_for_what_was_recalled) {
-  Channel channel({.alone = 0});
+TEST(Channel, a_cancelled_get_still_receives_a_recalled_item) {
+  Channel channel({.streak = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  channel.get(get1, {}, {.most = 5});
+  channel.get(get1, {}, {.sole = 5});
   EXPECT_EQ(told(channel.get(get2, {})), "2.1:recalled");
   EXPECT_EQ(told(channel.cancel(get2)), "");
   EXPECT_EQ(told(channel.give_back(get1, 1)), "3.1:b");
@@ -257,41 +257,41 @@ TEST(Channel, does_not_cancel_who_waits_for_what_was_recalled) {
   EXPECT_EQ(told(channel.cancel({3, 2})), "3.2:cancelled");
 }
 
-TEST(Channel, cancels_when_nothing_has_come_back) {
-  Channel channel({.alone = 0});
+TEST(Channel, a_get_is_cancelled_if_no_item_comes_back) {
+  Channel channel({.streak = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  channel.get(get1, {}, {.most = 5});
+  channel.get(get1, {}, {.sole = 5});
   channel.get(get2, {});
   EXPECT_EQ(told(channel.cancel(get2)), "");
   EXPECT_EQ(told(channel.took(get1, 1)), "3.1:cancelled");
   EXPECT_EQ(told(channel.give_back(get1, SIZE_MAX)), "");
 }
 
-TEST(Channel, recalls_for_who_asks_whether_there_is_anything) {
-  Channel channel({.alone = 0});
+TEST(Channel, a_poll_recalls_prefetched_items) {
+  Channel channel({.streak = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  channel.get(get1, {}, {.most = 5});
+  channel.get(get1, {}, {.sole = 5});
   EXPECT_EQ(told(channel.poll(get2)), "2.1:recalled");
   EXPECT_EQ(told(channel.give_back(get1, 1)), "3.1:done");
   EXPECT_EQ(told(channel.get(get2, {})), "3.1:b");
 }
 
-TEST(Channel, sends_each_of_several_what_it_takes_in_no_time) {
+TEST(Channel, several_consumers_get_quick_prefetches_in_turn) {
   Channel channel({});
   for (std::uint64_t i = 0; i < 8; ++i)
     channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
   EXPECT_EQ(told(channel.get(get1, {}, {.quick = 1})), "2.1:a+b");
-  EXPECT_EQ(told(channel.get(get2, {}, {.quick = 5})), ""); // Waits for who is quick.
+  EXPECT_EQ(told(channel.get(get2, {}, {.quick = 5})), ""); // Waits for the quick one.
   EXPECT_EQ(told(channel.get({4, 1}, {}, {.quick = 5})), "");
-  // Leaves the others who wait their shares.
+  // The other waiting consumer keeps its share.
   EXPECT_EQ(told(channel.took_first(get1, 2)), "3.1:c+d+e");
   EXPECT_EQ(told(channel.took_first(get2, 3)), "4.1:f+g+h");
 }
 
-TEST(Channel, recalls_from_who_is_not_as_quick_as_it_said) {
-  Channel channel({.alone = 1});
+TEST(Channel, a_quick_prefetch_that_is_not_used_up_soon_is_recalled) {
+  Channel channel({.streak = 1});
   for (std::uint64_t i = 0; i < 5; ++i)
     channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
   std::vector<Asker> to_tell;
@@ -299,15 +299,16 @@ TEST(Channel, recalls_from_who_is_not_as_quick_as_it_said) {
   EXPECT_FALSE(channel.waits_for_quick());
   EXPECT_EQ(told(channel.get(get2, {})), "");
   EXPECT_TRUE(channel.waits_for_quick());
-  EXPECT_EQ(told(channel.press(to_tell)), ""); // It may have been sent just now.
-  EXPECT_EQ(told(channel.press(to_tell)), "2.1:recalled");
+  EXPECT_EQ(told(channel.relieve_shortage(to_tell)),
+            ""); // It may be new.
+  EXPECT_EQ(told(channel.relieve_shortage(to_tell)), "2.1:recalled");
   EXPECT_FALSE(channel.waits_for_quick());
   EXPECT_EQ(told(channel.give_back(get1, 1)), "3.1:b");
-  // Who is alone is sent items no later for that.
-  EXPECT_EQ(told(channel.get({3, 2}, {}, {.most = 2})), "3.2:c+d+e");
+  // That recall does not delay the prefetch of a sole consumer.
+  EXPECT_EQ(told(channel.get({3, 2}, {}, {.sole = 2})), "3.2:c+d+e");
 }
 
-TEST(Channel, recalls_from_who_is_quick_for_who_waits_no_longer) {
+TEST(Channel, cancelling_a_get_recalls_a_quick_prefetch) {
   Channel channel({});
   for (std::uint64_t i = 0; i < 3; ++i)
     channel.put({1, i}, item(std::string(1, static_cast<char>('a' + i))));
@@ -317,39 +318,39 @@ TEST(Channel, recalls_from_who_is_quick_for_who_waits_no_longer) {
   EXPECT_EQ(told(channel.give_back(get1, 2)), "3.1:c");
 }
 
-TEST(Channel, puts_back_what_a_dead_consumer_was_sent_ahead) {
-  Channel channel({.alone = 0});
+TEST(Channel, a_prefetched_item_of_a_dead_consumer_returns) {
+  Channel channel({.streak = 0});
   for (auto [who, text] : {std::pair{put1, "a"}, {put2, "b"}, {put3, "c"}})
     channel.put(who, item(text));
-  channel.get(get1, {}, {.most = 5});
+  channel.get(get1, {}, {.sole = 5});
   channel.took(get1);
   channel.took(get1, 1);
   channel.gone(2);
-  EXPECT_EQ(told(channel.get(get2, {}, {.most = 5})), "3.1:c");
+  EXPECT_EQ(told(channel.get(get2, {}, {.sole = 5})), "3.1:c");
 }
 
-TEST(Channel, has_no_room_for_what_was_sent_ahead) {
-  Channel channel({.items = 2, .puts_wait = true, .alone = 0});
+TEST(Channel, prefetched_items_occupy_room) {
+  Channel channel({.items = 2, .puts_wait = true, .streak = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  EXPECT_EQ(told(channel.get(get1, {}, {.most = 5})), "2.1:a+b");
+  EXPECT_EQ(told(channel.get(get1, {}, {.sole = 5})), "2.1:a+b");
   EXPECT_EQ(told(channel.put(put3, item("c"))), "1.3:done");
   EXPECT_EQ(told(channel.put({1, 4}, item("d"))), "");
   EXPECT_EQ(told(channel.took(get1, 1)), "1.4:done");
 }
 
-TEST(Channel, sends_nothing_of_another_type_ahead) {
-  Channel channel({.alone = 0});
+TEST(Channel, items_of_another_type_are_not_prefetched) {
+  Channel channel({.streak = 0});
   channel.put(put1, item("a", "int"));
   channel.put(put2, item("b", "double"));
-  EXPECT_EQ(told(channel.get(get1, "int", {.most = 5})), "2.1:a");
+  EXPECT_EQ(told(channel.get(get1, "int", {.sole = 5})), "2.1:a");
 }
 
-TEST(Channel, waits_at_its_end_for_what_was_sent_ahead) {
-  Channel channel({.alone = 0});
+TEST(Channel, a_closed_channel_ends_after_its_prefetched_items) {
+  Channel channel({.streak = 0});
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
-  channel.get(get1, {}, {.most = 5});
+  channel.get(get1, {}, {.sole = 5});
   channel.took(get1);
   EXPECT_EQ(told(channel.close()), "");
   EXPECT_EQ(told(channel.get(get2, {})), "2.1:recalled");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a job gets every shared value that exists, or word that it can't be had.
+// The promise: a job gets every shared value that exists, or is told that there is none.
 
 #include "actors/share/share_store.hpp"
 
@@ -45,7 +45,7 @@ TEST(ShareStore, an_array_that_is_too_large_to_be_sent_is_only_mapped) {
   EXPECT_EQ(heard->found, (std::vector<bool>{true, false}));
 }
 
-TEST(ShareStore, sends_a_value_aligned_within_its_message) {
+TEST(ShareStore, a_value_is_aligned_within_its_message) {
   auto store = std::make_shared<ShareStore>();
   auto object = store->add(Bytes(100), nullptr);
   FakeLink link;

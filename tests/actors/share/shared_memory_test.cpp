@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: shared memory is never taken from what only looks like it.
+// The promise: only a sealed array is ever mapped as shared memory.
 
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +24,7 @@ SharedMemory::Place place_of(int fd) {
   return {::getpid(), fd, 8, {1, 2}};
 }
 
-TEST(SharedMemory, does_not_wait_for_a_fifo_that_stands_in_its_place) {
+TEST(SharedMemory, opening_a_fifo_instead_does_not_block) {
   auto path = testing::TempDir() + "fiber-share-test-" + std::to_string(::getpid());
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   UniqueFd read_end(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -42,7 +42,7 @@ TEST(SharedMemory, does_not_wait_for_a_fifo_that_stands_in_its_place) {
   opener.join();
 }
 
-TEST(SharedMemory, refuses_a_file_that_may_still_change) {
+TEST(SharedMemory, a_file_that_may_still_change_is_refused) {
   UniqueFd fd(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   auto place = place_of(fd.get());
   Bytes bytes(place.size + sizeof place.tag);

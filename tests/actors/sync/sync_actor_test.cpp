@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a lock ends with its last handle, and whoever waits is told of its end.
+// The promise: a lock ends with its last handle, and waiting requests are answered then.
 #include "actors/sync/sync_actor.hpp"
 
 #include <memory>
@@ -29,7 +29,7 @@ protected:
   }
   std::size_t actors() const { return system_->registry().running(); }
 
-  /// What came of a request; nothing yet.
+  /// The answer to a request, once it is there.
   using Outcome = std::shared_ptr<std::optional<ObjectAnswer>>;
   Outcome ask(const detail::HeldId& object, AskKind what, SyncRequest request) {
     Bytes bytes;
@@ -52,7 +52,7 @@ protected:
   std::uint64_t last_request = 0;
 };
 
-TEST_F(SyncActor, ends_with_its_last_handle) {
+TEST_F(SyncActor, a_lock_ends_with_its_last_handle) {
   auto before = actors();
   for (int i = 0; i < 1000; ++i) {
     auto lock = open_sync(*system_, space_, SyncKind::lock, 0);
@@ -65,7 +65,7 @@ TEST_F(SyncActor, ends_with_its_last_handle) {
   }
 }
 
-TEST_F(SyncActor, tells_of_its_end) {
+TEST_F(SyncActor, a_waiting_request_is_answered_when_the_session_ends) {
   auto event = open_sync(*system_, space_, SyncKind::event, 0);
   auto waits = ask(event->held_id(), AskKind::call, {SyncOp::wait});
   EXPECT_FALSE(*waits);
@@ -75,17 +75,17 @@ TEST_F(SyncActor, tells_of_its_end) {
   EXPECT_EQ((*waits)->what, Answer::closed);
 }
 
-TEST_F(SyncActor, tells_those_who_wait_when_nobody_holds_it) {
+TEST_F(SyncActor, a_waiting_request_is_answered_when_nobody_holds_the_event) {
   auto event = open_sync(*system_, space_, SyncKind::event, 0);
   auto id = event->held_id();
   auto waits = ask(id, AskKind::call, {SyncOp::wait});
-  event.reset(); // Nobody who waits does so, but a process may be out of its mind.
+  event.reset(); // A waiter holds a handle, but a process may go wrong.
   run();
   ASSERT_TRUE(*waits);
   EXPECT_EQ((*waits)->what, Answer::closed);
 }
 
-TEST_F(SyncActor, answers_with_values_and_refusals) {
+TEST_F(SyncActor, a_lock_answers_with_values_and_refusals) {
   auto lock = open_sync(*system_, space_, SyncKind::lock, 0);
   auto id = lock->held_id();
   auto tried = ask(id, AskKind::call, {SyncOp::try_acquire});
@@ -98,7 +98,7 @@ TEST_F(SyncActor, answers_with_values_and_refusals) {
             "unlock() of a Lock that nobody holds");
 }
 
-TEST_F(SyncActor, refuses_what_it_does_not_understand) {
+TEST_F(SyncActor, a_lock_refuses_an_unknown_request) {
   auto lock = open_sync(*system_, space_, SyncKind::lock, 0);
   auto id = lock->held_id();
   EXPECT_EQ((*ask(id, AskKind::call, Bytes(3)))->what, Answer::refused);
@@ -106,7 +106,7 @@ TEST_F(SyncActor, refuses_what_it_does_not_understand) {
   EXPECT_EQ((*ask(id, AskKind::call, {SyncOp::acquire}))->what, Answer::done);
 }
 
-TEST_F(SyncActor, ends_a_wait_that_is_cancelled) {
+TEST_F(SyncActor, a_cancelled_wait_ends) {
   auto lock = open_sync(*system_, space_, SyncKind::lock, 0);
   auto id = lock->held_id();
   ask(id, AskKind::call, {SyncOp::acquire});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: whoever does what when, gives up or dies, every request is answered once;
-// no two have what only one may have; nothing that could be given is kept from who waits.
+// The promise: whatever processes do, and whenever they cancel or die, every request is
+// answered once, nothing is granted beyond its limit, and no request waits for what is
+// free.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -17,7 +18,8 @@
 namespace fiber::actors {
 namespace {
 
-/// Threads of processes that do anything at any time, and die. Each waits for its answer.
+/// Threads of processes that send random requests and die at random. Each thread waits
+/// for its answer.
 class History {
 public:
   explicit History(SyncKind kind, unsigned seed)
@@ -41,7 +43,7 @@ protected:
     auto operator<=>(const Thread&) const = default;
   };
 
-  /// What this thread asks for next.
+  /// Returns the next request of the thread.
   virtual SyncRequest next(const Thread& thread) = 0;
   virtual void sent(const Thread&, const SyncRequest&) {}
   virtual void cancelled(const Thread&) {}
@@ -52,7 +54,7 @@ protected:
 
   unsigned draw(unsigned n) { return static_cast<unsigned>(random_() % n); }
   std::uint64_t n() const { return n_; }
-  /// The threads that wait for an answer to this.
+  /// Returns the threads that wait for an answer to this operation.
   std::set<Thread> that_ask(SyncOp op) const {
     std::set<Thread> all;
     for (auto& [who, asked] : pending_)
@@ -128,7 +130,7 @@ private:
   std::map<Asker, Asked> pending_;
 };
 
-/// Lock, Semaphore, BoundedSemaphore. Only who has a permit releases it.
+/// For Lock, Semaphore and BoundedSemaphore. Only a process with a permit releases one.
 class PermitsHistory final : public History {
 public:
   PermitsHistory(SyncKind kind, unsigned seed)
@@ -173,11 +175,11 @@ private:
   }
 
   const std::uint64_t permits_;
-  bool could_ = false; ///< When the last request was sent.
+  bool could_ = false; ///< Whether a permit was free when the last request was sent.
   std::map<std::uint64_t, std::uint64_t> held_;
 };
 
-/// RLock and Condition.
+/// For RLock and Condition.
 class MonitorHistory final : public History {
 public:
   MonitorHistory(SyncKind kind, unsigned seed) : History(kind, seed), kind_(kind) {}
@@ -219,7 +221,7 @@ protected:
       could_ = owner_ == Thread{} || owner_ == thread;
     }
   }
-  /// Nothing comes of it if it enters again already.
+  /// Has no effect if the thread already waits to reacquire the lock.
   void cancelled(const Thread& thread) override {
     if (std::erase(asleep_, thread) > 0)
       entering_.push_back({thread, false});
@@ -407,25 +409,25 @@ void play(Play make) {
   }
 }
 
-TEST(SyncHistories, of_locks) {
+TEST(SyncHistories, locks_keep_their_promise_in_random_histories) {
   play([](unsigned seed) { return PermitsHistory(SyncKind::lock, seed); });
 }
-TEST(SyncHistories, of_semaphores) {
+TEST(SyncHistories, semaphores_keep_their_promise_in_random_histories) {
   play([](unsigned seed) { return PermitsHistory(SyncKind::semaphore, seed); });
 }
-TEST(SyncHistories, of_bounded_semaphores) {
+TEST(SyncHistories, bounded_semaphores_keep_their_promise_in_random_histories) {
   play([](unsigned seed) { return PermitsHistory(SyncKind::bounded_semaphore, seed); });
 }
-TEST(SyncHistories, of_rlocks) {
+TEST(SyncHistories, rlocks_keep_their_promise_in_random_histories) {
   play([](unsigned seed) { return MonitorHistory(SyncKind::rlock, seed); });
 }
-TEST(SyncHistories, of_conditions) {
+TEST(SyncHistories, conditions_keep_their_promise_in_random_histories) {
   play([](unsigned seed) { return MonitorHistory(SyncKind::condition, seed); });
 }
-TEST(SyncHistories, of_events) {
+TEST(SyncHistories, events_keep_their_promise_in_random_histories) {
   play([](unsigned seed) { return EventHistory(seed); });
 }
-TEST(SyncHistories, of_barriers) {
+TEST(SyncHistories, barriers_keep_their_promise_in_random_histories) {
   play([](unsigned seed) { return BarrierHistory(seed); });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: locks, semaphores, events, conditions and barriers do what Python's do;
-// who waits is served in turn; and what a process held that dies goes to the next one.
+// waiting requests are served in order; and what a dead process held goes to the next
+// one.
 #include "actors/sync/sync_object.hpp"
 
 #include <array>
@@ -11,7 +12,7 @@
 namespace fiber::actors {
 namespace {
 
-/// As "to.request:answer", those of values with the value.
+/// Returns replies as "process.request:answer"; a value is shown as its number.
 std::string told(const SyncObject::Replies& replies) {
   constexpr std::array names{"done",      "value",      "closed",
                              "cancelled", "other_type", "refused"};
@@ -27,8 +28,8 @@ std::string told(const SyncObject::Replies& replies) {
   return all;
 }
 
-/// An object, asked by threads of processes. The pid of process 1 is 1001; its thread 2
-/// has the tid 12.
+/// An object that threads of several processes use. The pid of process 1 is 1001; its
+/// thread 2 has the tid 12.
 class Object {
 public:
   explicit Object(SyncKind kind, std::uint64_t n = 0)
@@ -59,7 +60,7 @@ constexpr auto release = SyncOp::release;
 
 // -- Lock --
 
-TEST(SyncLock, is_one_holders_at_a_time_in_turn) {
+TEST(SyncLock, a_lock_has_one_holder_at_a_time_in_order_of_arrival) {
   Object lock(SyncKind::lock);
   EXPECT_EQ(lock.acquire({1, 1}), "1.1:done");
   EXPECT_EQ(lock.acquire({2, 1}), "");
@@ -69,26 +70,26 @@ TEST(SyncLock, is_one_holders_at_a_time_in_turn) {
   EXPECT_EQ(lock.release({3, 2}), "3.2:done");
 }
 
-TEST(SyncLock, is_not_recursive) {
+TEST(SyncLock, a_lock_is_not_recursive) {
   Object lock(SyncKind::lock);
   lock.acquire({1, 1});
   EXPECT_EQ(lock.acquire({1, 2}), "");
   EXPECT_EQ(lock.release({1, 3}), "1.3:done 1.2:done");
 }
 
-TEST(SyncLock, is_unlocked_by_anybody_and_only_once) {
+TEST(SyncLock, any_process_may_unlock_a_lock_once) {
   Object lock(SyncKind::lock);
   EXPECT_EQ(lock.release({2, 1}), "2.1:unlock() of a Lock that nobody holds");
   lock.acquire({1, 1});
   EXPECT_EQ(lock.release({2, 2}), "2.2:done");
   EXPECT_EQ(lock.release({1, 2}), "1.2:unlock() of a Lock that nobody holds");
-  // The first holder has nothing left that its death could release.
+  // The first holder holds nothing any more that its death could release.
   EXPECT_EQ(lock.acquire({2, 3}), "2.3:done");
   EXPECT_EQ(lock.gone(1), "");
   EXPECT_EQ(lock.ask(try_acquire, {3, 1}), "3.1:0");
 }
 
-TEST(SyncLock, tries_without_waiting) {
+TEST(SyncLock, try_acquire_does_not_wait) {
   Object lock(SyncKind::lock);
   EXPECT_EQ(lock.ask(try_acquire, {1, 1}), "1.1:1");
   EXPECT_EQ(lock.ask(try_acquire, {2, 1}), "2.1:0");
@@ -96,17 +97,17 @@ TEST(SyncLock, tries_without_waiting) {
   EXPECT_EQ(lock.release({1, 2}), "1.2:done");
 }
 
-TEST(SyncLock, goes_on_when_its_holder_dies) {
+TEST(SyncLock, a_lock_passes_on_when_its_holder_dies) {
   Object lock(SyncKind::lock);
   lock.acquire({1, 1});
   lock.acquire({1, 2});
   lock.acquire({2, 1});
   lock.acquire({3, 1});
-  EXPECT_EQ(lock.gone(1), "2.1:done"); // Whose own second request vanished.
-  EXPECT_EQ(lock.gone(2), "3.1:done"); // Whether or not it has heard of it.
+  EXPECT_EQ(lock.gone(1), "2.1:done"); // The second request of process 1 is forgotten.
+  EXPECT_EQ(lock.gone(2), "3.1:done"); // Whether or not 2 has read its answer.
 }
 
-TEST(SyncLock, forgets_who_gives_up) {
+TEST(SyncLock, a_cancelled_acquire_is_forgotten) {
   Object lock(SyncKind::lock);
   lock.acquire({1, 1});
   lock.acquire({2, 1});
@@ -114,18 +115,18 @@ TEST(SyncLock, forgets_who_gives_up) {
   EXPECT_EQ(lock.cancel({2, 1}), "2.1:cancelled");
   EXPECT_EQ(lock.cancel({2, 1}), "");
   EXPECT_EQ(lock.release({1, 2}), "1.2:done 3.1:done");
-  EXPECT_EQ(lock.cancel({3, 1}), ""); // Too late: it has it.
+  EXPECT_EQ(lock.cancel({3, 1}), ""); // Too late: it was granted.
   EXPECT_EQ(lock.ask(try_acquire, {1, 3}), "1.3:0");
 }
 
-TEST(SyncLock, refuses_what_it_has_not) {
+TEST(SyncLock, a_lock_refuses_an_operation_that_it_does_not_have) {
   Object lock(SyncKind::lock);
   EXPECT_EQ(lock.wait({1, 1}), "1.1:a Lock has no operation 3");
 }
 
 // -- Semaphore, BoundedSemaphore --
 
-TEST(SyncSemaphore, gives_its_permits_in_turn) {
+TEST(SyncSemaphore, permits_are_granted_in_order_of_arrival) {
   Object permits(SyncKind::semaphore, 2);
   EXPECT_EQ(permits.acquire({1, 1}), "1.1:done");
   EXPECT_EQ(permits.acquire({1, 2}), "1.2:done");
@@ -136,7 +137,7 @@ TEST(SyncSemaphore, gives_its_permits_in_turn) {
   EXPECT_EQ(permits.cancel({4, 1}), "4.1:cancelled");
 }
 
-TEST(SyncSemaphore, grows_by_releases) {
+TEST(SyncSemaphore, a_semaphore_grows_by_releases) {
   Object permits(SyncKind::semaphore, 0);
   EXPECT_EQ(permits.acquire({1, 1}), "");
   EXPECT_EQ(permits.release({2, 1}, 3), "2.1:done 1.1:done");
@@ -149,7 +150,7 @@ TEST(SyncSemaphore, grows_by_releases) {
   EXPECT_NE(many.release({1, 1}), "1.1:done");
 }
 
-TEST(SyncSemaphore, has_back_what_a_dead_process_had_acquired) {
+TEST(SyncSemaphore, a_dead_process_returns_its_permits) {
   Object permits(SyncKind::semaphore, 3);
   for (std::uint64_t request = 1; request <= 3; ++request)
     permits.acquire({1, request});
@@ -161,7 +162,7 @@ TEST(SyncSemaphore, has_back_what_a_dead_process_had_acquired) {
   EXPECT_EQ(permits.ask(try_acquire, {3, 2}), "3.2:0");
 }
 
-TEST(SyncSemaphore, gives_nothing_back_twice_that_another_one_released) {
+TEST(SyncSemaphore, a_permit_that_another_process_released_is_not_returned_twice) {
   Object permits(SyncKind::semaphore, 1);
   permits.acquire({1, 1});
   EXPECT_EQ(permits.release({2, 1}), "2.1:done");
@@ -170,7 +171,7 @@ TEST(SyncSemaphore, gives_nothing_back_twice_that_another_one_released) {
   EXPECT_EQ(permits.ask(try_acquire, {3, 2}), "3.2:0");
 }
 
-TEST(SyncSemaphore, is_bounded_if_it_is_to_be) {
+TEST(SyncSemaphore, a_bounded_semaphore_never_exceeds_its_limit) {
   Object permits(SyncKind::bounded_semaphore, 2);
   EXPECT_EQ(
     permits.release({1, 1}),
@@ -191,7 +192,7 @@ TEST(SyncSemaphore, is_bounded_if_it_is_to_be) {
 
 // -- RLock --
 
-TEST(SyncRLock, is_recursive_for_its_thread_alone) {
+TEST(SyncRLock, an_rlock_is_recursive_only_for_the_owning_thread) {
   Object lock(SyncKind::rlock);
   EXPECT_EQ(lock.acquire({1, 1}), "1.1:done");
   EXPECT_EQ(lock.acquire({1, 2}), "1.2:done");
@@ -205,7 +206,7 @@ TEST(SyncRLock, is_recursive_for_its_thread_alone) {
   EXPECT_EQ(lock.ask(release, {1, 8}, 1, 2), "1.8:done 2.1:done");
 }
 
-TEST(SyncRLock, is_unlocked_by_its_owner_alone) {
+TEST(SyncRLock, only_the_owner_unlocks_an_rlock) {
   Object lock(SyncKind::rlock);
   EXPECT_EQ(lock.release({1, 1}), "1.1:unlock() of an RLock that nobody holds");
   lock.acquire({1, 2}, 2);
@@ -222,7 +223,7 @@ TEST(SyncRLock, is_unlocked_by_its_owner_alone) {
             "driver, not by thread 21 of process 1002");
 }
 
-TEST(SyncRLock, goes_on_when_its_holder_dies_however_often_it_had_locked_it) {
+TEST(SyncRLock, an_rlock_that_was_locked_twice_passes_on_when_its_holder_dies) {
   Object lock(SyncKind::rlock);
   lock.acquire({1, 1});
   lock.acquire({1, 2});
@@ -233,7 +234,7 @@ TEST(SyncRLock, goes_on_when_its_holder_dies_however_often_it_had_locked_it) {
   EXPECT_EQ(lock.waiting(), 0U);
 }
 
-TEST(SyncRLock, has_no_place_to_wait_to_be_notified) {
+TEST(SyncRLock, an_rlock_has_no_wait_and_no_notify) {
   Object lock(SyncKind::rlock);
   lock.acquire({1, 1});
   EXPECT_EQ(lock.wait({1, 2}), "1.2:an RLock has no operation 3");
@@ -242,7 +243,7 @@ TEST(SyncRLock, has_no_place_to_wait_to_be_notified) {
 
 // -- Event --
 
-TEST(SyncEvent, wakes_all_who_wait) {
+TEST(SyncEvent, setting_an_event_wakes_all_waiters) {
   Object event(SyncKind::event);
   EXPECT_EQ(event.wait({1, 1}), "");
   EXPECT_EQ(event.wait({2, 1}), "");
@@ -254,7 +255,7 @@ TEST(SyncEvent, wakes_all_who_wait) {
   EXPECT_EQ(event.wait({1, 3}), "");
 }
 
-TEST(SyncEvent, forgets_who_gives_up_or_dies) {
+TEST(SyncEvent, an_event_forgets_cancelled_and_dead_waiters) {
   Object event(SyncKind::event);
   event.wait({1, 1});
   event.wait({2, 1});
@@ -267,7 +268,7 @@ TEST(SyncEvent, forgets_who_gives_up_or_dies) {
 
 // -- Condition --
 
-/// With two who wait in it: 1.2, which has locked it twice, and 2.2.
+/// A condition with two waiters, 1.2, which has locked it twice, and 2.2; 3.1 owns it.
 class SyncCondition : public testing::Test {
 protected:
   SyncCondition() {
@@ -285,49 +286,49 @@ protected:
   Object condition{SyncKind::condition};
 };
 
-TEST_F(SyncCondition, gives_the_lock_back_to_who_was_notified) {
+TEST_F(SyncCondition, a_notified_waiter_reacquires_the_lock) {
   EXPECT_EQ(notify({3, 2}, 1), "3.2:done");
   EXPECT_EQ(condition.release({3, 3}), "3.3:done 1.2:1");
   EXPECT_EQ(condition.acquire({3, 4}), "");
-  EXPECT_EQ(condition.release({1, 3}), "1.3:done"); // Twice, as before.
+  EXPECT_EQ(condition.release({1, 3}), "1.3:done"); // It is locked twice, as before.
   EXPECT_EQ(condition.release({1, 4}), "1.4:done 3.4:done");
   EXPECT_EQ(condition.waiting(), 1U);
 }
 
-TEST_F(SyncCondition, wakes_all_one_after_the_other) {
+TEST_F(SyncCondition, notify_all_wakes_the_waiters_one_after_the_other) {
   EXPECT_EQ(notify({3, 2}, UINT64_MAX), "3.2:done");
   EXPECT_EQ(condition.release({3, 3}), "3.3:done 1.2:1");
   condition.release({1, 3});
   EXPECT_EQ(condition.release({1, 4}), "1.4:done 2.2:1");
 }
 
-TEST_F(SyncCondition, has_the_lock_again_before_it_says_that_the_limit_passed) {
+TEST_F(SyncCondition, a_timed_out_wait_returns_only_with_the_lock) {
   EXPECT_EQ(condition.cancel({1, 2}), "");
   EXPECT_EQ(condition.cancel({1, 2}), "");
-  EXPECT_EQ(notify({3, 2}, 1), "3.2:done"); // Of which the next one hears.
+  EXPECT_EQ(notify({3, 2}, 1), "3.2:done"); // Notifies the next waiter.
   EXPECT_EQ(condition.release({3, 3}), "3.3:done 1.2:0");
   condition.release({1, 3});
   EXPECT_EQ(condition.release({1, 4}), "1.4:done 2.2:1");
 }
 
-TEST_F(SyncCondition, gives_the_lock_at_once_to_who_gives_up_while_it_is_free) {
+TEST_F(SyncCondition, a_timed_out_wait_takes_a_free_lock_at_once) {
   condition.release({3, 2});
   EXPECT_EQ(condition.cancel({2, 2}), "2.2:0");
 }
 
-TEST_F(SyncCondition, leaves_it_at_the_notification_that_came_before_the_limit) {
+TEST_F(SyncCondition, a_notification_before_the_timeout_counts) {
   notify({3, 2}, 1);
   EXPECT_EQ(condition.cancel({1, 2}), "");
   EXPECT_EQ(condition.release({3, 3}), "3.3:done 1.2:1");
 }
 
-TEST_F(SyncCondition, forgets_who_gives_up_locking_it) {
+TEST_F(SyncCondition, a_cancelled_acquire_is_forgotten) {
   EXPECT_EQ(condition.acquire({4, 1}), "");
   EXPECT_EQ(condition.cancel({4, 1}), "4.1:cancelled");
   EXPECT_EQ(condition.release({3, 2}), "3.2:done");
 }
 
-TEST_F(SyncCondition, is_waited_for_and_notified_by_its_owner_alone) {
+TEST_F(SyncCondition, only_the_owner_waits_and_notifies) {
   EXPECT_EQ(condition.wait({4, 1}),
             "4.1:wait() of a Condition that is held by thread 31 of process 1003, not by "
             "thread 41 of process 1004");
@@ -336,25 +337,25 @@ TEST_F(SyncCondition, is_waited_for_and_notified_by_its_owner_alone) {
   EXPECT_EQ(notify({4, 3}, 1), "4.3:notify() of a Condition that nobody holds");
 }
 
-TEST_F(SyncCondition, passes_over_who_has_died) {
+TEST_F(SyncCondition, a_dead_waiter_is_not_notified) {
   EXPECT_EQ(condition.gone(1), "");
   notify({3, 2}, 1);
   EXPECT_EQ(condition.release({3, 3}), "3.3:done 2.2:1");
 }
 
-TEST_F(SyncCondition, passes_on_what_a_dead_process_has_not_heard) {
+TEST_F(SyncCondition, a_notification_of_a_waiter_that_dies_passes_on) {
   notify({3, 2}, 1);
-  EXPECT_EQ(condition.gone(1), ""); // On its way back to the lock.
+  EXPECT_EQ(condition.gone(1), ""); // It waited to reacquire the lock.
   EXPECT_EQ(condition.release({3, 3}), "3.3:done 2.2:1");
 }
 
-TEST_F(SyncCondition, passes_on_what_a_dead_process_may_not_have_used) {
+TEST_F(SyncCondition, a_notification_passes_on_if_the_notified_owner_dies) {
   notify({3, 2}, 1);
   EXPECT_EQ(condition.release({3, 3}), "3.3:done 1.2:1");
-  EXPECT_EQ(condition.gone(1), "2.2:1"); // With the lock.
+  EXPECT_EQ(condition.gone(1), "2.2:1"); // It owned the lock.
 }
 
-TEST_F(SyncCondition, passes_nothing_on_of_who_has_let_go_of_the_lock_since) {
+TEST_F(SyncCondition, a_notification_does_not_pass_on_once_the_lock_was_released) {
   notify({3, 2}, 1);
   condition.release({3, 3});
   condition.release({1, 3});
@@ -362,14 +363,14 @@ TEST_F(SyncCondition, passes_nothing_on_of_who_has_let_go_of_the_lock_since) {
   EXPECT_EQ(condition.gone(1), "");
 }
 
-TEST_F(SyncCondition, is_the_next_ones_when_its_holder_dies) {
+TEST_F(SyncCondition, a_condition_passes_on_when_its_holder_dies) {
   EXPECT_EQ(condition.acquire({4, 1}), "");
   EXPECT_EQ(condition.gone(3), "4.1:done");
 }
 
-TEST_F(SyncCondition, lets_a_task_in_that_runs_on_the_thread_that_waits) {
+TEST_F(SyncCondition, a_task_on_the_waiting_thread_may_lock_the_condition) {
   condition.release({3, 2});
-  // As on an inline session: that of 1.2, which left it locked.
+  // As on an inline session: a task on the thread of 1.2, which leaves the lock locked.
   EXPECT_EQ(condition.acquire({1, 3}), "1.3:done");
   EXPECT_EQ(condition.cancel({1, 2}), "1.2:0");
   for (std::uint64_t request = 4; request <= 6; ++request) {
@@ -382,7 +383,7 @@ TEST_F(SyncCondition, lets_a_task_in_that_runs_on_the_thread_that_waits) {
 
 // -- Barrier --
 
-TEST(SyncBarrier, lets_all_go_when_all_are_there) {
+TEST(SyncBarrier, a_barrier_opens_when_all_parties_wait) {
   Object barrier(SyncKind::barrier, 3);
   for (std::uint64_t round = 1; round <= 2; ++round) {
     EXPECT_EQ(barrier.wait({1, round}), "");
@@ -395,12 +396,12 @@ TEST(SyncBarrier, lets_all_go_when_all_are_there) {
   EXPECT_EQ(barrier.ask(SyncOp::is_broken, {4, 2}), "4.2:0");
 }
 
-TEST(SyncBarrier, of_one_waits_for_nobody) {
+TEST(SyncBarrier, a_barrier_of_one_does_not_wait) {
   Object barrier(SyncKind::barrier, 1);
   EXPECT_EQ(barrier.wait({1, 1}), "1.1:0");
 }
 
-TEST(SyncBarrier, breaks_when_one_gives_up) {
+TEST(SyncBarrier, a_barrier_breaks_when_a_wait_is_cancelled) {
   Object barrier(SyncKind::barrier, 3);
   barrier.wait({1, 1});
   barrier.wait({2, 1});
@@ -411,7 +412,7 @@ TEST(SyncBarrier, breaks_when_one_gives_up) {
   EXPECT_EQ(barrier.ask(SyncOp::is_broken, {3, 2}), "3.2:1");
 }
 
-TEST(SyncBarrier, breaks_when_one_dies_that_waits) {
+TEST(SyncBarrier, a_barrier_breaks_when_a_waiting_process_dies) {
   Object barrier(SyncKind::barrier, 3);
   barrier.wait({1, 1});
   barrier.wait({2, 1});
@@ -421,7 +422,7 @@ TEST(SyncBarrier, breaks_when_one_dies_that_waits) {
   EXPECT_EQ(barrier.wait({3, 1}), "3.1:" + why);
 }
 
-TEST(SyncBarrier, breaks_when_it_is_aborted_until_it_is_reset) {
+TEST(SyncBarrier, an_aborted_barrier_is_broken_until_it_is_reset) {
   Object barrier(SyncKind::barrier, 2);
   barrier.wait({1, 1});
   std::string why = "the barrier is broken: abort() was called";
@@ -434,7 +435,7 @@ TEST(SyncBarrier, breaks_when_it_is_aborted_until_it_is_reset) {
   EXPECT_EQ(barrier.wait({2, 5}), "1.3:0 2.5:1");
 }
 
-TEST(SyncBarrier, turns_those_away_who_wait_when_it_is_reset) {
+TEST(SyncBarrier, a_reset_refuses_the_waiting_parties) {
   Object barrier(SyncKind::barrier, 2);
   barrier.wait({1, 1});
   EXPECT_EQ(barrier.ask(SyncOp::reset, {2, 1}),
@@ -443,7 +444,7 @@ TEST(SyncBarrier, turns_those_away_who_wait_when_it_is_reset) {
   EXPECT_EQ(barrier.wait({2, 2}), "1.2:0 2.2:1");
 }
 
-TEST(SyncRequests, that_are_malformed_are_refused) {
+TEST(SyncRequests, a_malformed_request_is_refused) {
   Bytes bytes;
   Writer writer(bytes);
   write(writer, SyncRequest{SyncOp::count_waiting, {1, 2, 3}, 4});

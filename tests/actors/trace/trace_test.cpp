@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what is traced is written, or counted as left out, within bounded memory;
-// clocks of other machines can't put a task where it was not.
+// The promise: every event is written, or counted as left out, within bounded memory; the
+// clock of another machine can't move a task to a time when it did not run.
 
 #include "actors/trace/trace.hpp"
 
@@ -35,7 +35,7 @@ protected:
     text << std::ifstream(path).rdbuf();
     return text.str();
   }
-  /// The runs in the file, by index.
+  /// Returns the runs in the file by task index.
   std::map<std::uint64_t, nlohmann::json> runs() const {
     std::map<std::uint64_t, nlohmann::json> found;
     for (auto& event : nlohmann::json::parse(text()))
@@ -58,8 +58,8 @@ TraceSpan run_of(std::uint64_t index) {
   return span;
 }
 
-// Many times what may wait to be written.
-TEST_F(TraceTest, more_than_fits_into_memory_is_written_or_counted) {
+// Adds many times the limit of what may wait to be written.
+TEST_F(TraceTest, events_beyond_the_memory_limit_are_written_or_counted) {
   constexpr std::size_t each = 200'000;
   {
     Trace trace(path);
@@ -83,7 +83,7 @@ TEST_F(TraceTest, more_than_fits_into_memory_is_written_or_counted) {
   EXPECT_GE(written, 65536u); // So many may wait, however slow the thread that writes is.
 }
 
-TEST_F(TraceTest, times_are_microseconds_with_nanoseconds_behind_the_point) {
+TEST_F(TraceTest, times_are_microseconds_with_three_decimals) {
   Trace trace(path);
   trace.add(run_of(4));
   trace.close();
@@ -95,14 +95,14 @@ TEST_F(TraceTest, times_are_microseconds_with_nanoseconds_behind_the_point) {
   EXPECT_TRUE(text().ends_with("]\n"));
 }
 
-TEST_F(TraceTest, what_a_cluster_says_may_be_any_bytes) {
+TEST_F(TraceTest, text_from_a_cluster_may_be_any_bytes) {
   Trace trace(path);
   trace.add_instant(1, 0, "worker lost", {{"reason", "\"quoted\" \xff\n"}});
   trace.close();
   EXPECT_EQ(nlohmann::json::parse(text()).size(), 2u);
 }
 
-TEST_F(TraceTest, a_file_that_somebody_writes_to_is_left_alone) {
+TEST_F(TraceTest, a_file_that_another_driver_writes_to_is_left_alone) {
   Trace trace(path);
   trace.add(run_of(1));
   EXPECT_THROW(Trace{path}, TraceTaken);
@@ -113,7 +113,7 @@ TEST_F(TraceTest, a_file_that_somebody_writes_to_is_left_alone) {
   EXPECT_EQ(runs().size(), 0u);
 }
 
-TEST_F(TraceTest, a_pipe_is_no_file_and_holds_nobody_up) {
+TEST_F(TraceTest, a_pipe_is_refused_without_blocking) {
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   EXPECT_THROW(Trace{path}, std::system_error);
 }
@@ -123,7 +123,7 @@ protected:
   PoolTraceTest() {
     auto call = std::make_shared<Call>();
     call->id = 1;
-    auto batch = std::make_shared<Batch>();
+    auto batch = std::make_shared<TaskBatch>();
     batch->call = call;
     batch->ends = {0, 0, 0};
     tasks.batch = batch;
@@ -164,7 +164,7 @@ protected:
 
 constexpr std::int64_t an_hour_ns = 3'600'000'000'000;
 
-TEST_F(PoolTraceTest, a_clock_that_is_ahead_puts_no_task_behind_its_result) {
+TEST_F(PoolTraceTest, a_clock_that_is_ahead_puts_no_task_after_its_result) {
   auto now = std::chrono::nanoseconds(Trace::Clock::now().time_since_epoch()).count();
   run({{now + an_hour_ns, 10}, {now + 2 * an_hour_ns, 10}, {INT64_MAX, INT64_MAX}});
   expect_nested();
@@ -175,7 +175,7 @@ TEST_F(PoolTraceTest, a_clock_that_is_behind_puts_no_task_before_it_was_sent) {
   expect_nested();
 }
 
-TEST(ClockOffset, is_known_to_within_half_of_the_quickest_round_trip) {
+TEST(ClockOffset, the_error_is_at_most_half_of_the_quickest_round_trip) {
   ClockOffset offset;
   ClockOffset::Time start(1h);
   offset.asked(start);
@@ -185,23 +185,23 @@ TEST(ClockOffset, is_known_to_within_half_of_the_quickest_round_trip) {
   offset.answered(5h + 1s + 40us, start + 1s + 100us);
   EXPECT_EQ(offset.value(), 4h - 10us);
   offset.asked(start + 2s);
-  offset.answered(9h, start + 3s); // Slow: it says less.
+  offset.answered(9h, start + 3s); // A longer round trip does not count.
   EXPECT_EQ(offset.value(), 4h - 10us);
 }
 
-TEST(ClockOffset, is_not_spoilt_by_an_answer_that_came_behind_the_next_question) {
+TEST(ClockOffset, an_answer_after_the_next_probe_does_no_harm) {
   ClockOffset offset;
   ClockOffset::Time start(1h);
   offset.asked(start);
   offset.asked(start + 10s);
-  offset.answered(5h + 9s, start + 10s + 1us); // To the first.
+  offset.answered(5h + 9s, start + 10s + 1us); // Answers the first probe.
   offset.answered(5h + 10s + 40us, start + 10s + 100us);
   EXPECT_EQ(offset.value(), 4h - 10us);
-  offset.answered(9h, start + 10s + 101us); // To none.
+  offset.answered(9h, start + 10s + 101us); // Answers no probe.
   EXPECT_EQ(offset.value(), 4h - 10us);
 }
 
-TEST(ClockOffset, is_none_on_one_machine) {
+TEST(ClockOffset, the_offset_on_one_machine_is_zero) {
   ClockOffset offset;
   ClockOffset::Time start(1h);
   offset.asked(start);
