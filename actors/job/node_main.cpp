@@ -284,8 +284,9 @@ caf::actor start_node(NodeRun& run, const std::shared_ptr<JobLog>& job_log) {
   run.objects->peers().before_waiting(summon);
   ShareCache::instance().connect(run.link, summon);
   if (run.boot.use == NodeUse::pool) // SIGTERM ends a process, unless it handles that.
-    run.reactor.on_signal(
-      SIGTERM, [&system = run.system, node] { deliver(system, node, DrainNode{}); });
+    run.reactor.on_signal(SIGTERM, [&system = run.system, node] {
+      send_on_this_thread(system, node, DrainNode{});
+    });
   run.link->start(std::make_shared<DriverLink>(run.system, node, run.link, job_log));
   return node;
 }
