@@ -16,11 +16,11 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t most_workers = 100000;
-/// Unfinished tasks of a call with a window: enough to share out without going round to
-/// each worker for each task.
+/// Limits on the unfinished tasks of a call with a window: enough to give each worker
+/// several tasks at a time.
 constexpr std::size_t least_window = 16 * 1024;
 constexpr std::size_t window_a_worker = 128;
-/// More than any call has; what is computed with it stays far from overflow.
+/// More than any call has, and far from overflow in arithmetic.
 constexpr std::size_t most_chunk = std::size_t{1} << 40;
 constexpr double most_speculate = 1e6;
 
@@ -167,7 +167,8 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bo
   check_resources(callable);
   actors::check_size(callable.state().size());
   Bytes ignored;
-  Writer place(ignored); // Here what can't be packed is the caller's error.
+  Writer place(ignored); // Packs on trial: a callable that cannot be packed is reported
+                         // to the caller here.
   pack_code(place, reinterpret_cast<const void*>(callable.open()));
   auto id = ++calls_;
   auto weak = weak_from_this();
@@ -180,7 +181,7 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bo
     try {
       if (auto core = weak.lock())
         core->tell(actors::CancelCall{id});
-    } catch (const Closed&) { // Then there is nothing left to cancel.
+    } catch (const Closed&) { // Nothing is left to cancel.
     }
   };
   std::shared_ptr<JournalledResults> journal;
@@ -269,7 +270,8 @@ void PoolCore::autoscale(std::size_t min, std::size_t max,
 void PoolCore::close() {
   {
     std::lock_guard lock(mutex_);
-    // Calls that have begun were accepted: the last one to be fed closes the pool.
+    // Calls that have begun were accepted. The last of them to submit all of its tasks
+    // closes the pool.
     if (std::exchange(closed_, true) || feeding_ > 0)
       return;
   }
@@ -314,7 +316,7 @@ void PoolCore::end() {
   try {
     terminate();
     await(aftermath_->signal, Results::forever);
-  } catch (const Closed&) { // The session has ended it.
+  } catch (const Closed&) { // The session has ended, and the pool with it.
   }
 }
 
@@ -326,7 +328,7 @@ std::shared_ptr<actors::StatsReply> PoolCore::ask_stats() {
 
 PoolStats PoolCore::stats() {
   auto reply = ask_stats();
-  // An actor that has ended just now answers no more.
+  // An actor that has just ended does not answer.
   while (!reply->wait_until(Results::Clock::now() + std::chrono::milliseconds(20)))
     if (aftermath_->signal.is_set())
       throw Closed("the pool has ended");
