@@ -30,7 +30,7 @@ void CallResults::all_submitted() {
   tell_progress();
 }
 
-/// Its last line stands before anybody who waits for the last result goes on.
+/// Closes the progress line before a thread that waits for the last result goes on.
 void CallResults::tell_progress() {
   if (line_ && all_submitted_ && done_ == submitted_)
     line_->close();
@@ -66,7 +66,7 @@ void CallResults::on_end(std::function<void()> f) {
   tell_end(lock);
 }
 
-/// Not under the lock: what is called may look here.
+/// Unlocks before it calls the functions, which may use these results.
 void CallResults::tell_end(std::unique_lock<std::mutex>& lock) {
   if (on_end_.empty() || done_ < submitted_)
     return;
@@ -79,7 +79,7 @@ void CallResults::tell_end(std::unique_lock<std::mutex>& lock) {
 void CallResults::store(std::size_t index, RawOutcome outcome) {
   auto well = !outcome.error;
   if (keep_ == Keep::as_they_come) {
-    if (done_ == submitted_) // All have failed, since the pool was gone.
+    if (done_ == submitted_) // fail_missing() has already completed every task.
       return;
     arrived_.emplace_back(index, std::move(outcome));
   } else {
