@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::size_t window_bytes = std::size_t{1} << 20;
 
-/// As the home of a channel has it.
+/// Returns the item's cost in the same measure as the channel's home uses.
 std::size_t cost_of(const PackedItem& item) {
   return actors::Item::item_overhead + item.bytes.size() - sizeof(std::uint64_t);
 }
 
 } // namespace
 
-// -- where it is used --
+// -- the object's view of this process --
 
 ObjectPlace ObjectPlace::here() {
   if (auto* job = actors::ThisJob::get())
@@ -58,7 +58,7 @@ bool ObjectPlace::wait(WaitPoint& point, const std::function<bool()>& fulfilled,
                        Clock::time_point limit) const {
   if (!runtime || !runtime->is_inline() || limit != Results::forever)
     return point.wait(fulfilled, limit);
-  constexpr std::chrono::seconds patience{2}; // For a thread of the program's own.
+  constexpr std::chrono::seconds patience{2}; // Then the wait is deadlocked.
   for (;;) {
     auto before = ran->load();
     if (point.wait(fulfilled, Clock::now() + patience))
@@ -98,7 +98,7 @@ ObjectPlace::unpack(Reader& reader, const char* what) {
 std::pair<ObjectPlace, std::shared_ptr<actors::ObjectHandle>>
 ObjectPlace::find(std::uint64_t session, const HeldId& id, const char* what) {
   auto place = here();
-  // A job may have a session of its own besides.
+  // A job may also have a nested session.
   if (auto own = Runtime::current(); own && own->session_tag() == session)
     place = of(own);
   if (session != place.session)
@@ -146,7 +146,7 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
       place_.objects->tell(id(), request, actors::AskKind::cancel);
       call->point->wait(answered, Results::forever);
     }
-  } catch (const Error&) { // Of an inline session, where all happens on this thread.
+  } catch (const Error&) { // An inline session is deadlocked.
     cancelled = true;
     place_.objects->tell(id(), request, actors::AskKind::cancel);
     for (auto there = false; !there; std::this_thread::yield()) {
@@ -160,7 +160,8 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
   if (call->answer->what == actors::Answer::cancelled) {
     if (cancelled)
       return std::nullopt;
-    call->answer->what = actors::Answer::closed; // Its home is out of its mind.
+    // The home misbehaves: nothing was cancelled.
+    call->answer->what = actors::Answer::closed;
   }
   return Asked{request, std::move(*call->answer)};
 }
@@ -212,7 +213,7 @@ bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point l
     if (answer.what == actors::Answer::closed)
       known->refuse_sends();
   };
-  // In a job each goes out by itself, so that it is gone when this returns.
+  // A job sends each item at once, so that it has left when send() returns.
   auto haste = place_.runtime ? actors::Haste::soon : actors::Haste::now;
   post(what, std::move(item), std::move(answered), haste);
   place_.objects->flush(id().home, true);
