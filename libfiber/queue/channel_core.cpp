@@ -16,12 +16,13 @@ namespace fiber::detail {
 namespace {
 
 constexpr std::uint32_t most_ahead = 1023;
-/// What one of several consumers may be sent ahead: what it takes in so much time. One
-/// that needs longer for an item gets none, as others could work on them meanwhile.
+/// Prefetch limits. One of several consumers may be sent ahead what it takes within
+/// 200 us. One that needs more than 25 us for an item gets nothing ahead, because the
+/// others could work on those items meanwhile.
 constexpr std::chrono::microseconds no_time{200};
 constexpr std::chrono::microseconds longest_quick{25};
 constexpr std::chrono::nanoseconds shortest_quick{200};
-/// Whose home is the driver, and whose steps a ledger can record.
+/// The driver's number as a home. A job's ledger records steps for the driver only.
 constexpr std::uint64_t driver = 0;
 
 } // namespace
@@ -62,7 +63,7 @@ ChannelCore::~ChannelCore() {
   if (room_ > 0)
     return_room();
   if (told_lines_.empty() || !place_.objects->flush_now())
-    return; // The lines stay as they are: no item is worth to wait for here.
+    return; // The ledger lines stay open: a destructor must not wait for the link.
   for (auto line : told_lines_)
     ledger_->close(line);
 }
@@ -150,7 +151,7 @@ std::optional<TakenItem> ChannelCore::get(std::string_view type,
                     type](std::uint64_t request, auto& answer) {
                      self->keep_ahead(request, type, answer);
                    });
-  for (auto line : told) // The home has read what was told before.
+  for (auto line : told) // The answer shows that the home has read the earlier reports.
     ledger_->close(line);
   if (!asked)
     return std::nullopt;
@@ -173,13 +174,13 @@ void ChannelCore::fail_type(const std::string& is, std::string_view asked) {
               demangle(std::string(asked).c_str()) + " was asked for; it is still there");
 }
 
-// -- what was sent ahead --
+// -- prefetched items --
 
 void ChannelCore::Pace::asks_again() {
   if (items == 0 || by != std::this_thread::get_id())
     return;
   auto now = std::max<Clock::duration>((Clock::now() - answered) / items, shortest_quick);
-  // Up slowly: it may have been the scheduler.
+  // At most fourfold: the scheduler may have caused the delay.
   of_each = of_each == Clock::duration::max() ? now : std::min(now, 4 * of_each);
   items = 0;
 }
@@ -229,7 +230,7 @@ void ChannelCore::keep_ahead(std::uint64_t request, std::string_view type,
     ahead_type_ = type;
     answer.what = actors::Answer::value;
     answer.body = std::move(items.at(0));
-  } catch (const std::exception&) { // Its home is out of its mind.
+  } catch (const std::exception&) { // The home misbehaves.
     answer.what = actors::Answer::closed;
   }
 }
@@ -300,7 +301,7 @@ void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
     tell(request, actors::AskKind::taken, count.taken);
 }
 
-// -- room --
+// -- lent room: items that may be put without an answer --
 
 bool ChannelCore::use_room(const PackedItem& item) {
   if (!ledger_ || !item.kept.empty() || item.bytes.size() > actors::most_recorded)
@@ -388,7 +389,8 @@ void ChannelCore::close() {
     return_room();
   std::deque<Ahead> last;
   std::lock_guard lock(mutex_);
-  if (!ahead_type_.empty()) // The end of a pipe: nothing can be received any more.
+  // Nothing can be received any more, not even prefetched items.
+  if (!ahead_type_.empty())
     last.swap(ahead_);
 }
 
