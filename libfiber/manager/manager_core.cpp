@@ -81,7 +81,7 @@ void ManagerCore::shutdown() {
   }
   try {
     place_.runtime->tell(actor_, actors::EndManager{});
-  } catch (const Closed&) { // With which it ends.
+  } catch (const Closed&) { // The session has ended, and the manager with it.
     return;
   }
   actors::ObjectHost::Pause pause;
