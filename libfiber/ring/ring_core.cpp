@@ -26,7 +26,7 @@ void check_network(const Runtime& runtime) {
   auto leaves = [&] {
     try {
       return !wire::is_loopback(address);
-    } catch (const wire::WireError&) { // A name that only jobs can resolve.
+    } catch (const wire::WireError&) { // Perhaps only jobs can resolve the name.
       return true;
     }
   };
@@ -41,13 +41,13 @@ void check_network(const Runtime& runtime) {
       address + ")");
 }
 
-/// A new one, on its way to members.
+/// Opens a checkpoint and packs its handle for the members.
 PackedItem open_checkpoint(const std::optional<std::string>& path) {
   return PackedItem::of(
     [&](Writer& writer) { CheckpointHandle::open(path, true).fiber_pack(writer); });
 }
 
-/// The ring's actor of one run, until the session ends.
+/// Holds the actor of one run, until the session ends.
 struct RingRun final : public ActorHolder {
   void release() override { actor = nullptr; }
   caf::actor actor;
@@ -79,7 +79,8 @@ RingCore::RingCore(const RingOptions& options, AnyCallable call)
     checkpoint_ = open_checkpoint(options_.checkpoint);
   actors::check_size(call_.state().size());
   Bytes ignored;
-  Writer place(ignored); // Here what can't be packed is the caller's error.
+  Writer place(ignored); // Packs on trial: a callable that cannot be packed is reported
+                         // to the caller here.
   pack_code(place, reinterpret_cast<const void*>(call_.open()));
 }
 
@@ -90,7 +91,7 @@ actors::RingSettings RingCore::settings() const {
   auto& has = options_.resources;
   job->resources = {has.cpu, has.memory_mb, has.gpu};
   job->use = actors::NodeUse::future;
-  job->max_retries = options_.max_restarts; // As chaos sees it.
+  job->max_retries = options_.max_restarts; // Chaos mode spares jobs without any.
   actors::RingSettings ring;
   ring.name = "Ring-" + std::to_string(number);
   ring.size = options_.size;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// ring/ implements Ring and RingMember: jobs that exchange arrays through Gloo. It may
+// include actors/, wire/ and, of libfiber/, objects and session.
 #pragma once
 
 #include <memory>
@@ -10,10 +12,10 @@
 
 namespace fiber::detail {
 
-/// A ring as its program holds it.
+/// The shared state of a Ring in the program that runs it.
 class RingCore final {
 public:
-  /// As RingHandle.
+  /// Same parameters and exceptions as RingHandle.
   RingCore(const RingOptions& options, AnyCallable call);
   std::vector<RawOutcome> run() const;
 
@@ -23,7 +25,7 @@ private:
   const std::shared_ptr<Runtime> runtime_;
   RingOptions options_;
   const AnyCallable call_;
-  PackedItem checkpoint_; ///< Of a file; else there is one for each run.
+  PackedItem checkpoint_; ///< The file's checkpoint; empty: each run opens one in memory.
 };
 
 } // namespace fiber::detail
