@@ -15,12 +15,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Where lines can't change: so often in the first minute, and later.
+/// Interval of plain lines, where lines cannot be redrawn: in the first minute, and
+/// later.
 constexpr auto told_at_first = 10s, told_later = 60s;
-constexpr double rate_memory_s = 5; ///< Older news fade.
+constexpr double rate_memory_s = 5; ///< Time constant of the rate's average.
 constexpr std::size_t bar_width = 20;
 
-/// 1234567: "1.23M".
+/// Formats 1234567 as "1.23M".
 std::string short_number(double number) {
   constexpr double thousand = 1e3, million = 1e6;
   if (number >= million)
@@ -31,7 +32,7 @@ std::string short_number(double number) {
   return number < few ? fmt::format("{:.2f}", number) : fmt::format("{:.0f}", number);
 }
 
-/// 3725: "1:02:05".
+/// Formats 3725 as "1:02:05".
 std::string clock_text(double seconds) {
   constexpr long minute = 60, hour = 3600, longest = 1000 * hour;
   auto s = std::min(std::lround(seconds), longest);
@@ -139,7 +140,7 @@ void Progress::run() {
                       [&] { return closed_; });
     if (closed_)
       return;
-    // A pool that is asked may hold the thread that tells of results.
+    // Unlocked: asking a pool may run its actor on this thread, which reports results.
     auto lines = lines_;
     lock.unlock();
     auto now = pace_.now();
@@ -152,7 +153,7 @@ void Progress::run() {
   }
 }
 
-/// What is new, without waiting for the pool: it answers by the next time.
+/// Updates a line without waiting for the pool, whose answer is read at the next call.
 void Progress::look(Line& line, Clock::time_point now) {
   std::optional<PoolStats> stats;
   if (line.asked_ && line.asked_->is_set()) {
@@ -163,7 +164,7 @@ void Progress::look(Line& line, Clock::time_point now) {
     if (auto pool = line.pool_.lock()) {
       try {
         line.asked_ = pool->ask_stats();
-      } catch (const Closed&) { // The last ones stand.
+      } catch (const Closed&) { // Keeps the last ones.
       }
     }
   }
@@ -182,7 +183,7 @@ void Progress::look(Line& line, Clock::time_point now) {
   terminal_->print(text);
 }
 
-/// How fast it is now.
+/// Updates the rate, an exponential moving average.
 void Progress::Line::count(Clock::time_point now) {
   auto done = done_.load();
   auto passed = std::chrono::duration<double>(now - seen_at_).count();
@@ -194,7 +195,7 @@ void Progress::Line::count(Clock::time_point now) {
   seen_at_ = now;
 }
 
-/// Under the mutex.
+/// REQUIRES: mutex_ is held.
 void Progress::draw() {
   std::vector<std::string> texts;
   for (auto& line : lines_)
@@ -209,7 +210,7 @@ void Progress::end(Line& line) {
                             [&](auto& other) { return other.get() == &line; });
   if (known == lines_.end())
     return;
-  auto keep = *known; // The caller's may be the last one.
+  auto keep = *known; // It may hold the last reference to `line`.
   lines_.erase(known);
   draw();
   terminal_->print(final_text(line.view(pace_.now())));
