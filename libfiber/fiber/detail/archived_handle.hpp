@@ -5,12 +5,12 @@
 
 #include "fiber/value.hpp"
 
-// Handles (queues, connections, Refs, shared values, ...) as members of classes with a
-// serialize(): archive & handle.
+// Lets classes with a serialize() have handles (queues, connections, Refs, shared values)
+// as members: archive & handle.
 
 namespace fiber::detail {
 
-/// Writes as a block of bytes what `write` writes.
+/// Saves the output of `write` as one block of bytes.
 template <class Archive, class Write>
 void save_block(Archive& archive, Write write) {
   Bytes bytes;
@@ -20,7 +20,7 @@ void save_block(Archive& archive, Write write) {
   archive << size;
   archive.save_binary(bytes.data(), size);
 }
-/// Returns what `read` makes of it.
+/// Loads such a block and returns what `read` makes of it.
 template <class Archive, class Read>
 auto load_block(Archive& archive, Read read) {
   std::size_t size = 0;
@@ -35,7 +35,7 @@ auto load_block(Archive& archive, Read read) {
 
 namespace boost::serialization {
 
-// `const` as in Boost's own, else clang 16 compares no constraints.
+// `const` as in Boost's own template; otherwise clang 16 does not compare constraints.
 template <class Archive, fiber::detail::SelfPacking Handle>
 void serialize(Archive& archive, Handle& handle, const unsigned) {
   if constexpr (Archive::is_saving::value)

@@ -14,27 +14,25 @@
 
 namespace fiber::detail {
 
-/// What becomes of results that have been read.
+/// How long results are kept once they have been read.
 enum class Keep {
-  all,         ///< They stay until the last handle is gone.
-  in_order,    ///< Each is taken once, by index.
-  as_they_come ///< Each is taken once, in the order in which tasks end.
+  all,         ///< Kept until the last handle is gone.
+  in_order,    ///< Taken once each, by index.
+  as_they_come ///< Taken once each, in order of completion.
 };
 
-/// One call that is being given its tasks. Packs their arguments and hands them to the
-/// pool many at a time. If it ends before finish(), what was handed in is cancelled. Not
-/// thread-safe.
+/// Submits the tasks of one call: packs their arguments and sends them to the pool in
+/// batches. If it is destroyed before finish(), it cancels the tasks. Not thread-safe.
 class CallFeed {
 public:
-  class Target; ///< The pool's end.
+  class Target; ///< The connection to the pool.
 
   explicit CallFeed(std::unique_ptr<Target> target);
   CallFeed(CallFeed&&) noexcept;
   CallFeed& operator=(CallFeed&&) = delete;
   ~CallFeed();
 
-  /// One more task. True if tasks were handed over by the way. Throws what packing
-  /// throws; then nothing was added.
+  /// Adds a task. Returns true if this sent a batch. If packing throws, nothing is added.
   template <class T>
   bool add(const T& arguments) {
     if (journalled()) {
@@ -54,7 +52,7 @@ public:
       throw;
     }
   }
-  /// The same for something that converts to the argument's type, such as a proxy.
+  /// Adds a task whose argument converts to T, such as a proxy.
   template <class T, class U>
   bool add_as(const U& arguments) {
     if constexpr (std::is_same_v<T, U>)
@@ -62,16 +60,16 @@ public:
     else
       return add<T>(T(arguments));
   }
-  /// How many tasks there will be, at most: a hint for the pool and for who watches.
+  /// Announces the largest possible number of tasks, for the pool and progress displays.
   void expect(std::size_t tasks);
-  /// Hands over what has gathered.
+  /// Sends the tasks added since the last batch.
   void flush();
-  /// No more tasks will come.
+  /// Sends the rest and announces that no more tasks will come.
   void finish();
 
-  /// From now on add() waits while too many tasks are unfinished.
+  /// Makes add() wait while too many tasks are unfinished.
   void limit_window() { limited_ = true; }
-  /// Whether half the window is free, and whether all of it is taken, after `taken`
+  /// Return whether half the window is free, and whether it is full, after `taken`
   /// results were read.
   bool wants(std::size_t taken) const;
   bool full(std::size_t taken) const;
@@ -80,8 +78,8 @@ public:
 
 private:
   bool journalled() const;
-  /// Takes the result of the next task, whose arguments are in compared_, from the
-  /// journal if it is there; then says what add() does.
+  /// Restores the result of the next task, whose arguments are in compared_, if the
+  /// journal has it. Returns the value for add() to return, or nothing.
   std::optional<bool> restore();
   bool end_task(KeepScope& scope);
   std::size_t to_come() const;
@@ -91,11 +89,11 @@ private:
   Bytes bytes_;
   std::vector<std::uint64_t> ends_;
   KeptObjects kept_;
-  std::size_t expected_ = 0; ///< Tasks, in all; 0: unknown.
-  std::size_t added_ = 0;    ///< Handed over or not.
-  std::size_t sent_ = 0;     ///< So many of them went to the pool, with so many bytes.
+  std::size_t expected_ = 0; ///< Total number of tasks; 0: unknown.
+  std::size_t added_ = 0;    ///< Tasks added, sent or not.
+  std::size_t sent_ = 0;     ///< Tasks sent to the pool, not restored.
   std::size_t sent_bytes_ = 0;
-  Bytes compared_; ///< The arguments of one task as a journal compares them.
+  Bytes compared_; ///< One task's arguments, packed for comparison with a journal.
   bool limited_ = false;
 };
 

@@ -11,12 +11,12 @@
 
 namespace fiber::detail {
 
-/// The name of the function at `code`, mangled; where the program has no name for it, its
-/// place within this build.
+/// Returns the mangled name of the function at `code`. If the program has none, returns
+/// its place in this build.
 std::string code_name(const void* code);
 
-/// Whether a `T` refers to something that ends with the session, or that is found only in
-/// this build: a handle, a callable.
+/// Whether a T contains a handle or a callable, which are valid only in one session or
+/// one build.
 template <class T>
 struct CarriesHandle;
 template <class T>
@@ -44,15 +44,15 @@ template <class A, class B>
 struct CarriesHandle<std::pair<A, B>>
   : std::bool_constant<carries_handle<A> || carries_handle<B>> {};
 
-/// By what a journal knows a call again, in another run of the program and in another
-/// build. Types are named as typeid does.
+/// The identity of a call, by which a journal recognizes it in another run and another
+/// build of the program. Type names are typeid's.
 struct CallName {
-  std::string function; ///< Of a plain function its own name, else the callable's type.
-  Bytes bound;          ///< What the callable holds, to be compared.
+  std::string function; ///< A plain function's name, or the callable's type.
+  Bytes bound;          ///< Values bound in the callable, packed.
   std::string argument, result;
-  std::size_t result_size = 0; ///< A struct that has changed has often another size.
+  std::size_t result_size = 0; ///< Reveals most changes of a struct.
   bool spread = false;         ///< Called with the parts of its argument.
-  bool handles = false;        ///< In results, which then can't be kept.
+  bool handles = false;        ///< Results have handles and cannot be kept.
 
   template <class R, class Argument, bool spread_parts, class F>
   static CallName of(const F& f) {

@@ -14,14 +14,14 @@
 #include "fiber/detail/results.hpp"
 #include "fiber/value.hpp"
 
-// What queues and pipes have in common; theirs are the names to use.
+// The common part of queues and pipes. Programs use fiber/queue.hpp and fiber/pipe.hpp.
 
 namespace fiber::detail {
 
 class ChannelCore;
 
-/// A value for a channel. `type`: what a receiver may ask for; empty where all items have
-/// the same.
+/// Packs a value for a channel. `type` is the type that a receiver must ask for; empty if
+/// all items have the same type.
 template <class T>
 PackedItem pack_item(std::string_view type, const T& value) {
   check_value<T>();
@@ -31,10 +31,11 @@ PackedItem pack_item(std::string_view type, const T& value) {
   });
 }
 
-/// An item that was got: it goes back if this process dies before the end of this.
+/// An item taken from a channel. If this process dies before the destructor has run, the
+/// item returns to the channel.
 class TakenItem {
 public:
-  /// `index`: which of the items that answered the request.
+  /// `index` is the item's place in the answer to the request.
   TakenItem(std::shared_ptr<ChannelCore> from, std::uint64_t request, std::uint32_t index,
             Payload bytes, KeptObjects kept)
     : from_(std::move(from)), request_(request), index_(index), bytes_(std::move(bytes)),
@@ -56,7 +57,7 @@ private:
   std::uint64_t request_;
   std::uint32_t index_;
   Payload bytes_;
-  KeptObjects kept_; ///< What handles in it stand for.
+  KeptObjects kept_; ///< Objects that its handles refer to.
 };
 
 /// One end of a channel: a handle, valid in any process of the session.
@@ -64,13 +65,13 @@ class ChannelEnd {
 public:
   using TimePoint = Results::Clock::time_point;
 
-  /// With a capacity a put returns when the item has room, else when it is on its way.
+  /// With a capacity, put() returns when the item has room; otherwise when it was sent.
   static ChannelEnd queue(std::optional<std::size_t> capacity);
-  /// The first one receives.
+  /// Unless duplex, the first end receives and the second sends.
   static std::pair<ChannelEnd, ChannelEnd> pipe(bool duplex);
 
-  /// These throw Closed at the end of the channel, of its home or of the session. With a
-  /// `limit`: false or nothing if it passed first.
+  /// These throw Closed once the channel, its home or the session has ended. They return
+  /// false or nothing if `limit` passed first.
   bool put(PackedItem item, TimePoint limit) const;
   /// Throws Error if the first item has another type.
   std::optional<TakenItem> get(std::string_view type, TimePoint limit) const;

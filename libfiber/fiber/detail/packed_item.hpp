@@ -6,12 +6,12 @@
 
 namespace fiber::detail {
 
-/// Something on its way to an object in another process.
+/// A packed value or request for an object in another process.
 struct PackedItem {
   Bytes bytes = {};
-  KeptObjects kept = {}; ///< What handles in it stand for.
+  KeptObjects kept = {}; ///< Objects that its handles refer to.
 
-  /// What `write` writes.
+  /// Returns an item with the output of `write`.
   template <class Write>
   static PackedItem of(Write write) {
     PackedItem item;

@@ -16,14 +16,14 @@ namespace fiber::detail {
 
 class WaitPoint;
 
-/// How a task ended: its packed result, or why there is none.
+/// The outcome of a task: its packed result, or the error.
 struct RawOutcome {
   Payload value;
   std::exception_ptr error;
 };
 
-/// The results of one call as they arrive, shared by the pool that delivers and everybody
-/// who waits. Thread safety: any thread may call any member function.
+/// The results of one call as they arrive, shared by the pool and all threads that wait.
+/// Thread safety: any thread may call any member function.
 class Results {
 public:
   using Clock = std::chrono::steady_clock;
@@ -31,30 +31,29 @@ public:
   static constexpr Clock::time_point forever = Clock::time_point::max();
 
   virtual ~Results() = default;
-  /// How many tasks were handed in, and how many of them have ended.
+  /// Return the numbers of tasks submitted and ended.
   virtual std::size_t submitted() const = 0;
   virtual std::size_t done() const = 0;
-  /// Wait until a task, at least `n` tasks, or any task not yet taken has ended; false if
+  /// Wait until the task `index`, or at least `n` tasks, have ended. Return false if
   /// `limit` passed first. On an inline session the waiting thread runs the tasks; a wait
   /// that could never end throws Error.
   virtual bool wait_index(std::size_t index, Clock::time_point limit) = 0;
   virtual bool wait_done(std::size_t n, Clock::time_point limit) = 0;
-  /// The outcome of a task that has ended; it stays.
+  /// Returns the outcome of a task that has ended, and keeps it.
   virtual RawOutcome at(std::size_t index) const = 0;
-  /// Waits for the outcome of `index` and gives it away; it must be the lowest not taken.
+  /// Waits for the outcome of `index`, the lowest index not taken, and removes it.
   virtual RawOutcome take(std::size_t index) = 0;
-  /// Gives away the outcomes that are there, from the lowest not taken up to the first
+  /// Removes and returns the outcomes from the lowest index not taken up to the first one
   /// that is missing.
   virtual std::vector<RawOutcome> take_ready() = 0;
-  /// Waits for any outcome not taken yet, in order of completion; nothing if all were
-  /// taken.
+  /// Waits for the next outcome in order of completion and removes it.
   virtual std::optional<std::pair<std::size_t, RawOutcome>> take_any() = 0;
-  /// Ends as Cancelled what has not ended.
+  /// Ends unfinished tasks as Cancelled.
   virtual void cancel() = 0;
-  /// Calls `f` once when all tasks have ended, maybe at once, on any thread; it must not
-  /// block.
+  /// Calls `f` once when all tasks have ended: at once, or later on any thread. `f` must
+  /// not block.
   virtual void on_end(std::function<void()> f) = 0;
-  /// For who waits for several of these.
+  /// Returns a new wait point, for a thread that waits for several Results.
   virtual std::unique_ptr<WaitPoint> wait_point() const = 0;
 };
 

@@ -10,8 +10,8 @@
 #include "fiber/detail/sync_op.hpp"
 #include "fiber/value.hpp"
 
-// What locks, semaphores, events, conditions and barriers have in common; theirs are the
-// names to use.
+// The common part of locks, semaphores, events, conditions and barriers. Programs use
+// their headers.
 
 namespace fiber::detail {
 
@@ -20,30 +20,30 @@ class SyncCore;
 template <class S>
 S open_sync(std::uint64_t n = 0, bool of_manager = false);
 
-/// One of them, valid in any process of the session.
+/// A handle to one of them, valid in any process of the session.
 class SyncHandle {
 public:
   using TimePoint = Results::Clock::time_point;
 
-  /// A new one whose home is this process. Throws ConfigError if it can't have that `n`,
-  /// Closed without a session.
-  /// `of_manager`: of the session that a Manager made here belongs to, which in a job is
-  /// its own.
+  /// Creates an object whose home is this process. `of_manager` creates it in the session
+  /// to which a Manager made here would belong, which in a job is its nested session.
+  /// Throws ConfigError if `n` is invalid, Closed without a session.
   static SyncHandle open(SyncKind kind, std::uint64_t n = 0, bool of_manager = false);
 
-  /// These throw Closed at the end of its home or of the session, Error if it is refused.
+  /// These throw Closed once the home or the session has ended, Error if the home
+  /// refuses.
   bool acquire(TimePoint limit) const; ///< False: the limit passed first.
-  /// Releases what one thread holds. Does nothing at the end of the home or the session.
+  /// Releases this thread's hold. Does nothing once the home or the session has ended.
   void unlock() const;
-  /// Nothing: the limit passed first.
+  /// Returns nothing if the limit passed first.
   std::optional<std::uint64_t> wait(TimePoint limit) const;
-  /// What does not wait.
+  /// Runs an operation that does not wait.
   std::uint64_t call(SyncOp op, std::uint64_t n = 0) const;
 
-  std::uint64_t n() const; ///< As in open().
+  std::uint64_t n() const; ///< The `n` of open().
   bool operator==(const SyncHandle& other) const;
   void fiber_pack(Writer& writer) const;
-  /// Throws Error if it is of another kind.
+  /// Throws Error if the handle is of another kind.
   static SyncHandle unpack(Reader& reader, SyncKind kind);
 
 private:
@@ -52,11 +52,11 @@ private:
   std::shared_ptr<SyncCore> core_;
 };
 
-/// A handle as users have it, of class `Derived`.
+/// Base of the public handle class `Derived`.
 template <class Derived, SyncKind kind>
 class SyncValue {
 public:
-  /// Whether both stand for the same one.
+  /// Returns whether both handles refer to the same object.
   bool operator==(const SyncValue&) const = default;
   void fiber_pack(Writer& writer) const { handle_.fiber_pack(writer); }
   static Derived fiber_unpack(Reader& reader) {
@@ -73,7 +73,8 @@ protected:
   SyncHandle handle_;
 };
 
-/// A new `S` whose home is this process: open_sync<Lock>(). As SyncHandle::open().
+/// Creates an S whose home is this process, as SyncHandle::open() does:
+/// open_sync<Lock>().
 template <class S>
 S open_sync(std::uint64_t n, bool of_manager) {
   return S(SyncHandle::open(S::sync_kind, n, of_manager));
