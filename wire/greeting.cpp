@@ -32,7 +32,7 @@ std::optional<std::string> take(std::span<const std::byte>& in) {
   return text;
 }
 
-/// Text of a peer for a log line or an exception: one short printable line.
+/// Makes a peer's text safe for a log line or an exception: one short printable line.
 std::string printable(std::string text) {
   text.resize(std::min<std::size_t>(text.size(), 300));
   for (auto& letter : text)
@@ -104,7 +104,7 @@ Greeting::Progress Greeting::step() {
   }
 }
 
-/// Reads one frame and not a byte more: the rest belongs to the link.
+/// Reads exactly one frame: further bytes belong to the link.
 Greeting::Progress Greeting::listen() {
   while (true) {
     auto wanted = frame_header_bytes;
@@ -151,7 +151,8 @@ Greeting::Progress Greeting::listen() {
   }
 }
 
-/// False, and a refusal is under way, if the peer is not one of ours.
+/// Checks the peer's session and build. On a mismatch returns false, and a listener
+/// queues the refusal.
 bool Greeting::judge() {
   const bool server = role_ == TlsRole::server;
   other_build_ = peer_.session == own_.session && peer_.build != own_.build;
@@ -200,7 +201,8 @@ std::string Greeting::unfinished() const {
                                     : "did not say who it is in time";
 }
 
-/// The listener refuses instead of saying who it is, so that its words tell the reason.
+/// Handles a refusal. The listener has sent no Hello, so the reason is known from its
+/// words only.
 Greeting::Progress Greeting::refused(const std::string& words) {
   other_build_ = words.starts_with(std::string("another ") + other_build_words);
   return fail("refused us: " + words);

@@ -27,14 +27,15 @@ using namespace std::chrono_literals;
 using Descriptor = boost::asio::posix::stream_descriptor;
 using Error = boost::system::error_code;
 
-/// So many peers may be half-way at a time; more wait in the kernel's backlog. Then
-/// nobody may take long, or peers that say nothing would hold up all others.
+/// Limit on concurrent handshakes; further peers wait in the kernel's backlog. At the
+/// limit, a handshake that has taken longer than crowded_limit is dropped, so that silent
+/// peers cannot block the others.
 constexpr std::size_t pending_limit = 256;
 constexpr auto crowded_limit = 1s;
-/// Pause after an accept that failed, since the kernel would say the same at once.
+/// Pause after a failed accept, which would fail again at once.
 constexpr auto accept_pause = 100ms;
 
-/// The user's function, and whether it may still be called.
+/// The caller's function, and whether it may still be called.
 struct Gate {
   explicit Gate(Listener::Accept f) : accept(std::move(f)) {}
   std::recursive_mutex mutex; ///< The function may destroy the listener.
@@ -42,10 +43,11 @@ struct Gate {
   bool open = true;
 };
 
-/// One peer on its way from accept() to a link.
+/// A connection between accept() and its link.
 class Arrival final : public std::enable_shared_from_this<Arrival>, public ReactorMember {
 public:
-  /// Called once, when the peer is accepted (with its greeting) or dropped (without).
+  /// Called once: with the greeting when the peer is accepted, with null when it is
+  /// dropped.
   using Done = std::function<void(Greeting*)>;
 
   Arrival(Reactor& reactor, UniqueFd socket, const Identity& identity, const Hello& own,
@@ -73,7 +75,7 @@ public:
     return std::chrono::steady_clock::now() - begun_;
   }
 
-  /// It has taken too long.
+  /// Drops the peer, which has taken too long.
   void give_up() {
     if (done_)
       refuse(greeting_.unfinished());
@@ -104,7 +106,7 @@ private:
 
   void refuse(const std::string& reason) {
     log().warn("refused {}: {}", peer_, reason);
-    ::shutdown(greeting_.fd(), SHUT_WR); // What was said to it goes out before the end.
+    ::shutdown(greeting_.fd(), SHUT_WR); // Flushes the refusal before the end.
     end(nullptr);
   }
 
@@ -180,7 +182,7 @@ private:
     }
   }
 
-  /// If not, looks again in a while.
+  /// Returns whether another handshake may start. If not, take() runs again later.
   bool has_room() {
     if (pending_.size() < pending_limit)
       return true;
@@ -197,7 +199,7 @@ private:
     return false;
   }
 
-  /// Out of descriptors or memory: the peers wait in the backlog meanwhile.
+  /// Handles lack of descriptors or memory. Peers wait in the backlog meanwhile.
   void pause(int error) {
     if (!std::exchange(exhausted_, true))
       log().error("cannot accept connections on port {}: {}", port_,
@@ -231,7 +233,7 @@ private:
   }
 
   void hand_over(Greeting& greeting) {
-    // std::function wants to be copied, and a transport does not.
+    // Shared, because std::function must be copyable and a transport is not.
     auto transport =
       std::make_shared<std::unique_ptr<Transport>>(greeting.take_transport());
     reactor_.post([gate = gate_, peer = greeting.peer(), transport, link = options_.link,
@@ -249,10 +251,10 @@ private:
   const std::shared_ptr<Gate> gate_;
   const UniqueFd socket_;
   const std::uint16_t port_;
-  // On the thread of door_ only.
+  // Used on the thread of door_ only.
   std::list<std::shared_ptr<Arrival>> pending_;
   bool waiting_ = false, exhausted_ = false, closing_ = false;
-  Reactor door_; ///< Where handshakes run, so that they hold up no link.
+  Reactor door_; ///< Runs the handshakes, so that they delay no link.
   Descriptor descriptor_;
   boost::asio::steady_timer timer_;
 };
