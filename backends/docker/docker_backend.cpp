@@ -23,9 +23,10 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds end_patience(60000); // Then the destructor gives up, and says so.
-constexpr milliseconds listen_again(1000);  // To the engine's news.
-constexpr std::size_t most_starting = 16;   // An engine gains nothing from more.
+// Then the destructor gives up with a warning.
+constexpr milliseconds end_patience(60000);
+constexpr milliseconds listen_again(1000); // Pause before the next event stream.
+constexpr std::size_t most_starting = 16;  // More gain nothing.
 
 std::string random_session() {
   std::random_device random;
@@ -125,12 +126,12 @@ DockerBackend::~DockerBackend() {
     log().warn("docker: {} containers have not ended; they are labelled {}={}", left,
                session_label, place_.session);
   engine_.client().close();
-  loop_.stop(); // Nothing of this is used by its thread any more.
+  loop_.stop(); // Its thread uses no member after this.
 }
 
-/// Docker tells here and nowhere else who has run out of memory, Podman how each has
-/// ended, as containers are removed when they end. Jobs wait until it is listening; what
-/// was told while it was not is told again.
+/// Opens the stream of events. Containers are removed when they end, so only here does
+/// Docker report which ran out of memory, and Podman how each ended. Jobs wait until the
+/// stream is open. A new stream repeats earlier events.
 void DockerBackend::listen() {
   auto filters = json{{"type", {"container"}},
                       {"event", {engine_.is_podman() ? "died" : "oom"}},
@@ -139,7 +140,7 @@ void DockerBackend::listen() {
     engine_.request("GET", "/events?since=" + std::to_string(engine_.connected_at()) +
                              "&filters=" + http::escape(filters.dump()));
   request.limit = {};
-  news_.clear(); // Of a line that was cut off.
+  news_.clear(); // Drops a truncated line.
   engine_.client().stream(std::move(request),
                           {.head =
                              [this](int) {
@@ -157,7 +158,7 @@ void DockerBackend::listen() {
                              }},
                           [this](const http::Reply&) {
                             loop_.after(listen_again, [this] { listen(); });
-                            listening_ = true; // Without news rather than not at all.
+                            listening_ = true; // Rather without events than not at all.
                             pump();
                           });
 }
@@ -209,7 +210,7 @@ void DockerBackend::terminate(const JobId& id, milliseconds grace) {
 }
 
 void DockerBackend::end_all() {
-  auto jobs = jobs_; // Ends change it.
+  auto jobs = jobs_; // A copy: ends of jobs change jobs_.
   for (auto& [serial, job] : jobs)
     job->terminate(milliseconds(0));
 }

@@ -19,16 +19,17 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr int most_tries = 6;            // Of an order before the container runs.
-constexpr milliseconds first_pause{200}; // Doubled with each try.
+constexpr int most_tries = 6;            // For a request, before the container runs.
+constexpr milliseconds first_pause{200}; // Doubled with each retry.
 constexpr milliseconds longest_pause{5000};
-constexpr milliseconds look_limit{10000}; // An engine that starts anew may never reply.
+constexpr milliseconds look_limit{10000}; // A restarting engine may never reply.
 constexpr milliseconds ask_again{500};
-constexpr milliseconds output_limit{2000};   // For what is left of it after the end.
-constexpr milliseconds oom_news_limit{1000}; // They come by another stream.
-constexpr milliseconds end_news_limit{5000}; // The same, which may have to be opened.
+constexpr milliseconds output_limit{2000};   // For the rest of the output, after the end.
+constexpr milliseconds oom_news_limit{1000}; // The event comes by another stream.
+constexpr milliseconds end_news_limit{5000}; // That stream may have to be reopened.
 
-/// With jitter, lest a thousand jobs come back at once.
+/// Returns an exponential backoff with jitter, which spreads out the retries of many
+/// jobs.
 milliseconds pause_before(int again) {
   thread_local std::minstd_rand random(std::random_device{}());
   auto pause = std::min(first_pause * (1 << std::min(again, 10)), longest_pause);
@@ -36,7 +37,7 @@ milliseconds pause_before(int again) {
     std::uniform_int_distribution<long>(pause.count() / 2, pause.count())(random));
 }
 
-/// Podman has 500 for it, as for much else.
+/// Returns whether the container's name exists. Podman answers with status 500.
 bool name_is_taken(const http::Reply& reply) {
   constexpr int conflict = 409, failure = 500;
   return reply.status == conflict ||
@@ -44,8 +45,8 @@ bool name_is_taken(const http::Reply& reply) {
           problem(reply).find("name is already in use") != std::string::npos);
 }
 
-/// A runtime reports the end by signal N as 128 + N; nobody can tell that from exit(128 +
-/// N).
+/// Decodes a runtime's exit status: signal N is reported as 128 + N, which cannot be
+/// distinguished from exit(128 + N).
 Exit exit_of(int status) {
   constexpr int signals = 128, last_signal = 64;
   return Exit::known(
@@ -71,7 +72,7 @@ void DockerJob::again(void (DockerJob::*order)()) {
   });
 }
 
-// -- start ------------------------------------------------------------------------------
+// -- start --
 
 void DockerJob::begin() {
   if (terminate_)
@@ -101,7 +102,7 @@ void DockerJob::on_created(const http::Reply& reply) {
     id_ = text(told, {"Id"});
     return prepare();
   }
-  if (name_is_taken(reply)) // Maybe by a first try of ours whose reply was lost.
+  if (name_is_taken(reply)) // Maybe our first request succeeded, and its reply was lost.
     return send(around_.engine.request(
                   "GET", "/containers/" + container_name(around_.place, spec_) + "/json"),
                 &DockerJob::on_found);
@@ -174,7 +175,7 @@ void DockerJob::attach() {
     });
 }
 
-/// Whoever attached and was cut off has closed its stdin for good.
+/// Creates the container anew, because a lost attachment has closed its stdin for good.
 void DockerJob::recreate() {
   state_ = State::creating;
   waiting_ = false;
@@ -190,7 +191,7 @@ void DockerJob::recreate() {
     });
 }
 
-/// The reply begins at once and ends with the container.
+/// Waits for the container's removal. The reply begins at once and ends with the removal.
 void DockerJob::wait() {
   auto request =
     around_.engine.request("POST", "/containers/" + id_ + "/wait?condition=removed");
@@ -237,7 +238,8 @@ void DockerJob::on_started(const http::Reply& reply) {
     return early_ ? exited(*early_) : void();
   }
   if (is_transient(reply) && tries_ < most_tries)
-    return again(&DockerJob::start); // If it runs, the engine says so.
+    // If the first request succeeded, the engine says so.
+    return again(&DockerJob::start);
   failure_ = "start container: " + problem(reply);
   failure_status_ = reply.status;
   remove();
@@ -253,7 +255,7 @@ void DockerJob::started() {
     terminate(*terminate_);
 }
 
-// -- end --------------------------------------------------------------------------------
+// -- end --
 
 void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
                           const std::string& body) {
@@ -262,15 +264,15 @@ void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
     return;
   auto told = json::parse(body, nullptr, false);
   if (reply.ok() && part(told, {"StatusCode"}).is_number()) {
-    if (state_ == State::preparing) { // Somebody has removed it.
+    if (state_ == State::preparing) { // Removed by someone else.
       failure_ = "the container was removed before it was started";
       return remove();
     }
-    if (around_.engine.is_podman()) // Until 4.6 it says 0 here, whatever it was.
+    if (around_.engine.is_podman()) // Up to 4.6 it always reports 0 here.
       return gone("the engine has not told how the container ended");
     return exited(exit_of(static_cast<int>(number(told, {"StatusCode"}))));
   }
-  look(); // The connection broke, or the engine: what about the container?
+  look(); // The connection or the engine failed: asks for the container's state.
 }
 
 void DockerJob::look() {
@@ -281,7 +283,7 @@ void DockerJob::look() {
   send(std::move(request), &DockerJob::on_looked);
 }
 
-/// An engine that says nothing says nothing about the container either.
+/// Handles the container's state. A failed request says nothing about the container.
 void DockerJob::on_looked(const http::Reply& reply) {
   constexpr int not_found = 404;
   if (state_ == State::over || state_ == State::removing || exit_)
@@ -310,7 +312,8 @@ void DockerJob::died(int status) {
     exited(exit_of(status));
 }
 
-/// How it ended is still to come, if the engine tells that with its news.
+/// Handles the container's disappearance. Podman reports the exit code in an event, for
+/// which this waits.
 void DockerJob::gone(const std::string& otherwise) {
   if (!around_.engine.is_podman())
     return exited(Exit::unknown(otherwise));
@@ -330,7 +333,7 @@ void DockerJob::output_over() {
 void DockerJob::exited(const Exit& exit) {
   if (exit_)
     return;
-  if (state_ == State::starting) { // The reply, on the way, says whether it ran at all.
+  if (state_ == State::starting) { // The pending reply says whether it ran at all.
     early_ = early_ ? early_ : exit;
     return;
   }
@@ -372,7 +375,7 @@ void DockerJob::conclude() {
 std::string DockerJob::killed_detail() const {
   auto limit = std::to_string(spec_.resources.memory_mb) + " MB";
   bool limited = spec_.resources.memory_mb > 0;
-  // Podman does not tell; the container's first process does.
+  // Podman does not report it, but the container's first process does.
   if (out_of_memory_ ||
       around_.output.last(serial_).find(out_of_memory_words) != std::string::npos)
     return limited ? "OOMKilled, limit " + limit : "OOMKilled";
@@ -397,8 +400,8 @@ void DockerJob::terminate(milliseconds grace) {
   ask(grace);
 }
 
-/// Again and again, as the kernel drops what the first process of a container is sent
-/// before it has a handler.
+/// Repeats SIGTERM until `grace` has passed, because the kernel drops signals to a
+/// container's first process before that has a handler.
 void DockerJob::ask(milliseconds grace) {
   if (exit_ || state_ != State::running)
     return;
@@ -412,7 +415,7 @@ void DockerJob::ask(milliseconds grace) {
   });
 }
 
-/// Until it is gone: an engine that does not reply may not have heard.
+/// Sends a signal; retries while the engine does not reply and the container runs.
 void DockerJob::kill(const char* signal) {
   around_.engine.client().send(
     around_.engine.request("POST", "/containers/" + id_ + "/kill?signal=" + signal),
@@ -425,7 +428,7 @@ void DockerJob::kill(const char* signal) {
     });
 }
 
-/// For one that never started; then it is told as failed.
+/// Removes a container that never started, then reports the job as failed.
 void DockerJob::remove() {
   if (state_ != State::removing)
     tries_ = 0;
@@ -452,7 +455,7 @@ void DockerJob::close(const JobEvent& event) {
   around_.loop.cancel(force_);
   stream_ = nullptr;
   around_.output.close(serial_);
-  auto& around = around_; // closed() drops this.
+  auto& around = around_; // closed() destroys this.
   auto serial = serial_;
   around.settled(serial);
   around.closed(serial);

@@ -22,7 +22,7 @@ constexpr milliseconds first_pause{200}, longest_pause{10000};
 
 } // namespace
 
-/// One request, until it is answered by more than a 401.
+/// A request, which is repeated once after a 401.
 struct Api::Order {
   http::Request request;
   http::StreamHandler handler;

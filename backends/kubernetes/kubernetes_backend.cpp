@@ -26,7 +26,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds end_patience(60000); // The server removes the rest without us.
+constexpr milliseconds end_patience(60000); // Then the server removes the rest.
 constexpr std::size_t most_creating = 16;
 constexpr double creates_a_second = 50, creates_at_once = 50;
 
@@ -80,8 +80,8 @@ private:
   PodWatch watch_;
   // On the loop's thread.
   std::map<std::uint64_t, JobPtr> jobs_;
-  std::map<std::string, std::uint64_t> pods_; // Names of pods.
-  std::set<std::uint64_t> before_list_; // Those that were there when it was asked for.
+  std::map<std::string, std::uint64_t> pods_; // Serials by name of pod.
+  std::set<std::uint64_t> before_list_; // Pods that existed before the list request.
   std::deque<JobPtr> queue_;
   std::set<std::uint64_t> creating_;
   double may_create_ = creates_at_once;
@@ -175,7 +175,7 @@ Surroundings KubernetesBackend::surroundings() {
             }};
 }
 
-// -- what the watch tells ---------------------------------------------------------------
+// -- events of the watch --
 
 PodWatch::Handler KubernetesBackend::handler() {
   return {.changed =
@@ -217,7 +217,7 @@ void KubernetesBackend::compare(const json& list) {
     }
 }
 
-// -- orders -----------------------------------------------------------------------------
+// -- requests --
 
 bool KubernetesBackend::may_create() {
   auto now = Loop::Clock::now();
@@ -279,7 +279,7 @@ void KubernetesBackend::terminate(const JobId& id, milliseconds grace) {
     });
 }
 
-/// All that exist at once, by one request.
+/// Ends all existing pods by one request, and the other jobs one by one.
 void KubernetesBackend::end_all() {
   auto jobs = jobs_; // Ends change it.
   bool any = false;

@@ -37,7 +37,7 @@ void PodWatch::list() {
             [this](const http::Reply& reply) { on_list(reply); });
 }
 
-/// A list that fails says nothing about any pod.
+/// Handles the list. A failed request says nothing about any pod.
 void PodWatch::on_list(const http::Reply& reply) {
   auto told = parse_reply(reply.body);
   if (!reply.ok() || !part(told, "items").is_array() || version_of(told).empty()) {
@@ -70,8 +70,8 @@ void PodWatch::watch() {
               [this](const http::Reply& reply) { on_end(reply); });
 }
 
-/// Half a line, where a connection broke, is never heard; the next watch begins before
-/// it.
+/// Handles a line. An incomplete line at the end of a connection is dropped; the next
+/// watch repeats it.
 void PodWatch::hear(const std::string& line) {
   auto event = parse_reply(line);
   auto type = text(event, "type");
@@ -98,7 +98,7 @@ void PodWatch::on_end(const http::Reply& reply) {
   bool forgotten = forgotten_ || reply.status == gone;
   auto next = forgotten ? &PodWatch::list : &PodWatch::watch;
   if ((reply.ok() || forgotten) && tries_ == 0) {
-    ++tries_; // One that ends at once without a word is not asked for in a hurry.
+    ++tries_; // Backs off if the next watch ends at once without an event.
     return (this->*next)();
   }
   if (reply.ok() || is_transient(reply) || forgotten)

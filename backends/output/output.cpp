@@ -16,8 +16,9 @@ namespace fiber::backends {
 namespace {
 
 constexpr std::size_t longest_line = 64 * 1024;
-constexpr std::chrono::milliseconds busy_pause{5}; // While another thread writes.
-constexpr std::size_t read_at_once = 256 * 1024;   // Then it is the next job's turn.
+// While another thread writes to stderr.
+constexpr std::chrono::milliseconds busy_pause{5};
+constexpr std::size_t read_at_once = 256 * 1024; // Per job, then the next.
 
 } // namespace
 
@@ -68,7 +69,7 @@ void Output::finish(Key key, std::chrono::milliseconds limit,
       return done();
     stream->done = std::move(done);
     stream->timer = loop_.after(limit, [this, stream] { close(stream); });
-    if (paused_) // The rest of an ended job is bounded: let it pass.
+    if (paused_) // The rest of an ended job's output is bounded.
       attend(stream);
   });
 }
@@ -148,7 +149,7 @@ void Output::keep(Stream& stream, std::string_view text) {
     stream.kept.erase(0, stream.kept.size() - kept_bytes);
 }
 
-/// Nothing more comes from this one.
+/// Ends a stream.
 void Output::close(const StreamPtr& stream) {
   if (!stream->pipe)
     return;
@@ -167,14 +168,14 @@ void Output::forward(Stream& stream, std::string_view text) {
     stream.filter.pass(text, [&](std::string_view part) { queue_lines(stream, part); });
 }
 
-/// Ends a line that has no end.
+/// Forwards the rest, and ends an unfinished line.
 void Output::forward_end(Stream& stream) {
   stream.filter.end([&](std::string_view part) { queue_lines(stream, part); });
   if (!stream.partial.empty())
     queue_lines(stream, "\n");
 }
 
-/// Queues the whole lines.
+/// Queues complete lines.
 void Output::queue_lines(Stream& stream, std::string_view text) {
   while (!text.empty()) {
     auto end = text.find('\n');

@@ -43,7 +43,7 @@ std::size_t StderrWriter::write(std::string_view text) {
       written =
         ::send(STDERR_FILENO, rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     } else if (way_ == Way::careful) {
-      // A pipe that is ready takes this much at once.
+      // A ready pipe accepts this many bytes at once.
       pollfd ready{STDERR_FILENO, POLLOUT, 0};
       if (::poll(&ready, 1, 0) == 0)
         return done;
