@@ -11,8 +11,8 @@
 namespace fiber {
 namespace {
 
-/// The logger's only sink, for good: spdlog's list of them may not change while somebody
-/// logs.
+/// The logger's only sink, which forwards to others. It stays, because spdlog's list of
+/// sinks must not change while a thread logs.
 class Switch final : public spdlog::sinks::sink {
 public:
   explicit Switch(std::vector<spdlog::sink_ptr> own) : own_(std::move(own)) {}
@@ -20,7 +20,7 @@ public:
   const std::vector<spdlog::sink_ptr>& own() const { return own_; }
   void set(spdlog::sink_ptr to) {
     std::lock_guard lock(mutex_);
-    to_.swap(to); // What was there goes without the lock.
+    to_.swap(to); // The old sink is destroyed after the lock is released.
   }
 
   void log(const spdlog::details::log_msg& record) override {
@@ -57,7 +57,7 @@ private:
   }
 
   const std::vector<spdlog::sink_ptr> own_;
-  std::mutex mutex_; ///< Not held while a sink is at work: that may wait for its file.
+  std::mutex mutex_; ///< Not held while a sink writes, which may block.
   spdlog::sink_ptr to_;
 };
 
