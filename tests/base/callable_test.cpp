@@ -79,7 +79,7 @@ TEST(Callable, a_parameter_may_be_changed) {
   EXPECT_EQ((run<int, int, false>(change, 4)), 5);
 }
 
-TEST(Callable, resources_are_said_with_the_function) {
+TEST(Callable, resources_are_declared_with_the_function) {
   auto callable = AnyCallable::of<int, false>(meta(twice, {.cpu = 2, .memory_mb = 100}));
   ASSERT_TRUE(callable.resources());
   EXPECT_EQ(callable.resources()->memory_mb, 100U);
@@ -103,7 +103,7 @@ TEST(CodePlace, data_is_no_code) {
   EXPECT_THROW(detail::pack_code(writer, &data), Error);
 }
 
-TEST(CodePlace, a_library_that_is_not_here_is_named) {
+TEST(CodePlace, a_library_that_is_not_loaded_is_named) {
   Bytes bytes;
   Writer writer(bytes);
   writer.text("/usr/lib/libmissing.so");

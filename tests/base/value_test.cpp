@@ -124,13 +124,13 @@ TEST(Value, sums_and_products_come_back_equal) {
   expect_same(std::variant<std::monostate, int>{});
 }
 
-TEST(Value, boost_archives_the_rest) {
+TEST(Value, other_types_are_archived_by_boost) {
   expect_same(Private({"a", "b"}));
   expect_same(std::vector<Private>{Private({"a"}), Private()});
   EXPECT_EQ(there_and_back(Hidden("secret")).text(), "secret");
 }
 
-TEST(Value, a_type_that_says_how_it_is_archived_is_asked) {
+TEST(Value, a_type_with_its_own_serialize_uses_it) {
   EXPECT_EQ(there_and_back(Counted{1, 2}).kept, 1);
   EXPECT_EQ(there_and_back(Counted{1, 2}).left, 0);
 }
@@ -157,7 +157,7 @@ TEST(Value, bytes_that_end_too_early_are_refused) {
   }
 }
 
-TEST(Value, a_size_that_cannot_be_right_takes_no_memory) {
+TEST(Value, an_impossible_size_allocates_no_memory) {
   Bytes bytes;
   Writer(bytes).size(std::size_t{1} << 60);
   Reader reader(bytes);

@@ -77,13 +77,13 @@ struct LeadershipTest : testing::Test {
   std::atomic<int> handled = 0;
 };
 
-TEST_F(LeadershipTest, who_waits_for_a_message_takes_it_from_the_socket) {
+TEST_F(LeadershipTest, the_waiting_thread_reads_its_message_from_the_socket) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });
   lead(waiter);
 }
 
-TEST_F(LeadershipTest, the_reactors_own_thread_goes_on_when_nobody_waits) {
+TEST_F(LeadershipTest, the_reactors_own_thread_leads_when_nobody_waits) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });
   lead(waiter);
@@ -125,7 +125,7 @@ TEST_F(LeadershipTest, a_time_limit_ends_a_wait_whoever_leads) {
   EXPECT_FALSE(second.wait(Waiter::Clock::now() + 20ms));
 }
 
-TEST_F(LeadershipTest, a_limit_shorter_than_a_look_ends_the_wait) {
+TEST_F(LeadershipTest, a_limit_shorter_than_the_spin_ends_the_wait) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });
   for (int i = 0; i < 10; ++i) {
@@ -143,7 +143,7 @@ long sleeps_of_this_thread() {
 }
 
 // As the timers of a thousand links do.
-TEST_F(LeadershipTest, work_that_brings_nothing_is_not_looked_for) {
+TEST_F(LeadershipTest, timers_of_idle_links_do_not_cause_spinning) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });
   answer_quickly(waiter);
@@ -164,7 +164,7 @@ TEST_F(LeadershipTest, work_that_brings_nothing_is_not_looked_for) {
   EXPECT_GE(sleeps_of_this_thread() - before, seen_here / 4);
 }
 
-TEST_F(LeadershipTest, who_leaves_hands_over_to_who_still_waits) {
+TEST_F(LeadershipTest, a_leader_that_leaves_appoints_a_waiting_thread) {
   auto &first = make_waiter(), &second = make_waiter();
   listen([&] { (handled % 2 == 1 ? first : second).wake(); });
   for (int i = 0; i < 100; ++i) {

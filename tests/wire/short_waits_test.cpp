@@ -44,42 +44,42 @@ int losses(ShortWaits& waits, int rounds) {
   return losses;
 }
 
-TEST(ShortWaits, looks_from_the_first_short_wait_on) {
+TEST(ShortWaits, spins_from_the_first_short_wait_on) {
   ShortWaits waits;
   EXPECT_FALSE(waits.expected());
   waits.slept(short_wait);
   EXPECT_TRUE(waits.expected());
 }
 
-TEST(ShortWaits, does_not_look_when_waits_are_long) {
+TEST(ShortWaits, long_waits_do_not_spin) {
   ShortWaits waits;
   EXPECT_EQ(looks(waits, 100, long_wait), 0);
 }
 
-TEST(ShortWaits, a_round_has_one_long_wait_and_many_short_ones) {
+TEST(ShortWaits, one_long_wait_among_many_short_ones_does_not_stop_spinning) {
   ShortWaits waits;
   looks(waits, 10, short_wait);
   EXPECT_EQ(looks(waits, 100, long_wait, short_wait, short_wait, short_wait), 400);
 }
 
-TEST(ShortWaits, gives_up_soon_when_waits_become_long) {
+TEST(ShortWaits, spinning_stops_soon_when_waits_become_long) {
   ShortWaits waits;
   looks(waits, 1000, short_wait);
   EXPECT_LE(looks(waits, 1000, long_wait), 8);
 }
 
-TEST(ShortWaits, one_short_wait_among_long_ones_is_followed_by_one_look) {
+TEST(ShortWaits, one_short_wait_among_long_ones_causes_one_spin) {
   ShortWaits waits;
   EXPECT_LE(looks(waits, 100, short_wait, long_wait, long_wait, long_wait), 100);
 }
 
-TEST(ShortWaits, a_processor_lost_again_and_again_is_left_to_those_who_work) {
+TEST(ShortWaits, repeated_preemption_suspends_spinning_for_longer_and_longer) {
   ShortWaits waits;
   waits.slept(short_wait);
   EXPECT_EQ(losses(waits, 10000), 15); // 16, 32, .., 512, 8 x 1024 waits in between.
 }
 
-TEST(ShortWaits, who_finds_again_is_held_off_less) {
+TEST(ShortWaits, finding_work_shortens_the_suspension) {
   ShortWaits waits;
   waits.slept(short_wait);
   losses(waits, 10000);
@@ -104,7 +104,7 @@ int looks_in_one_wait(ShortWaits& waits, int rounds) {
   return looks;
 }
 
-TEST(ShortWaits, who_has_waited_long_sleeps_until_something_comes) {
+TEST(ShortWaits, a_long_wait_sleeps_until_something_comes) {
   ShortWaits waits;
   looks(waits, 10, short_wait);
   waits.renew();
@@ -113,7 +113,7 @@ TEST(ShortWaits, who_has_waited_long_sleeps_until_something_comes) {
   EXPECT_EQ(looks_in_one_wait(waits, 100), 8);
 }
 
-TEST(ShortWaits, what_comes_late_in_a_wait_foretells_nothing) {
+TEST(ShortWaits, late_events_in_a_wait_do_not_train_the_predictor) {
   ShortWaits waits;
   for (int i = 0; i < 100; ++i) {
     EXPECT_FALSE(waits.expected());

@@ -137,7 +137,7 @@ TEST_F(StreamLinkTest, a_message_of_100_megabytes_arrives) {
   EXPECT_EQ(left->backlog(), 0u);
 }
 
-TEST_F(StreamLinkTest, a_big_message_needs_nothing_behind_it_to_arrive) {
+TEST_F(StreamLinkTest, a_big_message_arrives_without_later_traffic) {
   LinkOptions quiet;
   quiet.heartbeat_interval = 1h; // Nothing else is sent that could push the rest out.
   quiet.silence_limit = 4h;
@@ -182,7 +182,7 @@ TEST_F(StreamLinkTest, big_messages_of_different_streams_take_turns) {
   EXPECT_LE(last_big, 4u);
 }
 
-TEST_F(StreamLinkTest, what_exceeds_the_credit_waits_at_the_sender) {
+TEST_F(StreamLinkTest, bytes_beyond_the_credit_wait_at_the_sender) {
   const LinkOptions options{.piece_bytes = 4096, .window_bytes = 128 * 1024};
   connect(options, options);
   std::mutex gate;
@@ -254,7 +254,7 @@ TEST_F(StreamLinkTest, all_that_was_sent_arrives_before_the_end) {
   EXPECT_EQ(at_left->reason(), "closed by this side");
 }
 
-TEST_F(StreamLinkTest, a_peer_that_died_is_told_from_one_that_closed) {
+TEST_F(StreamLinkTest, a_dead_peer_is_distinguished_from_one_that_closed) {
   auto raw = connect_raw();
   left->start(at_left);
   raw.reset();
@@ -263,7 +263,7 @@ TEST_F(StreamLinkTest, a_peer_that_died_is_told_from_one_that_closed) {
     << at_left->reason();
 }
 
-TEST_F(StreamLinkTest, writing_to_a_dead_peer_loses_nothing_that_it_had_sent) {
+TEST_F(StreamLinkTest, writing_to_a_dead_peer_loses_none_of_its_messages) {
   auto raw = connect_raw();
   for (int i = 0; i < 100; ++i)
     write_raw(raw, message_frame(bytes_of(std::to_string(i))));
@@ -295,7 +295,7 @@ private:
   std::function<void()> meanwhile_;
 };
 
-TEST_F(StreamLinkTest, nor_does_a_write_that_fails_during_a_read) {
+TEST_F(StreamLinkTest, a_write_that_fails_during_a_read_loses_no_message) {
   auto ends = socket_pair();
   auto& raw = ends.second;
   ASSERT_EQ(::fcntl(ends.first.get(), F_SETFL, O_NONBLOCK), 0);
@@ -315,7 +315,7 @@ TEST_F(StreamLinkTest, nor_does_a_write_that_fails_during_a_read) {
   EXPECT_EQ(at_left->count(), 1u);
 }
 
-TEST_F(StreamLinkTest, dropping_a_link_closes_it_and_lets_go_of_its_handler) {
+TEST_F(StreamLinkTest, dropping_a_link_closes_it_and_releases_its_handler) {
   connect();
   start();
   std::weak_ptr<Recorder> handler = at_left;
@@ -440,7 +440,7 @@ TEST_F(StreamLinkTest, idle_links_hear_each_other_by_heartbeats) {
   ::_exit(0);
 }
 
-TEST(StoppedProcess, does_not_call_its_peer_silent_because_it_slept) {
+TEST(StoppedProcess, a_stopped_process_does_not_report_its_peer_as_silent) {
   auto [ours, theirs] = socket_pair();
   const pid_t child = ::fork(); // Before there is a thread.
   if (child == 0) {

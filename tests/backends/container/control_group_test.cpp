@@ -31,7 +31,7 @@ protected:
 
 using Folders = std::vector<std::string>;
 
-TEST_F(ControlGroupTest, is_looked_for_in_each_hierarchy_up_to_the_top) {
+TEST_F(ControlGroupTest, groups_are_searched_in_each_hierarchy_up_to_the_top) {
   EXPECT_EQ(folders("cpu"), Folders());
   file("/proc/self/cgroup", "5:memory:/\n4:cpu,cpuacct:/job\n1:name=systemd:/x\n"
                             "no group\n0::/slurm/job_7\n");
@@ -41,13 +41,13 @@ TEST_F(ControlGroupTest, is_looked_for_in_each_hierarchy_up_to_the_top) {
   EXPECT_EQ(folders("memory").front(), "/sys/fs/cgroup/memory");
 }
 
-TEST_F(ControlGroupTest, without_memory_of_its_own_counts_no_kills) {
+TEST_F(ControlGroupTest, a_group_without_memory_controller_has_no_kill_count) {
   EXPECT_FALSE(out_of_memory_kills(root_));
   file("/proc/self/cgroup", "0::/job\n");
   EXPECT_FALSE(out_of_memory_kills(root_));
 }
 
-TEST_F(ControlGroupTest, counts_kills) {
+TEST_F(ControlGroupTest, kills_are_counted) {
   file("/proc/self/cgroup", "0::/slurm/job_7\n");
   file("/sys/fs/cgroup/slurm/memory.events", "oom 9\noom_kill 8\n");
   file("/sys/fs/cgroup/slurm/job_7/cgroup.procs", "");
@@ -56,7 +56,7 @@ TEST_F(ControlGroupTest, counts_kills) {
   EXPECT_EQ(out_of_memory_kills(root_), 2U);
 }
 
-TEST_F(ControlGroupTest, counts_kills_of_version_1_in_a_container) {
+TEST_F(ControlGroupTest, kills_of_version_1_in_a_container_are_counted) {
   file("/proc/self/cgroup", "5:memory:/docker/of_the_host\n");
   file("/sys/fs/cgroup/memory/memory.oom_control",
        "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");

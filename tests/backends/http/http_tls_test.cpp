@@ -58,7 +58,7 @@ protected:
   static inline std::filesystem::path folder;
 };
 
-TEST_F(HttpTls, shows_its_certificate_and_keeps_the_connection) {
+TEST_F(HttpTls, the_client_sends_its_certificate_and_keeps_the_connection) {
   Loop loop;
   TlsServer web;
   Client client(loop, endpoint(web.start()));
@@ -67,7 +67,7 @@ TEST_F(HttpTls, shows_its_certificate_and_keeps_the_connection) {
   EXPECT_EQ(client.call({.path = "/port"}).body, first.body);
 }
 
-TEST_F(HttpTls, is_refused_without_a_certificate) {
+TEST_F(HttpTls, a_client_without_a_certificate_is_refused) {
   Loop loop;
   TlsServer web;
   auto to = endpoint(web.start());
@@ -78,7 +78,7 @@ TEST_F(HttpTls, is_refused_without_a_certificate) {
   EXPECT_FALSE(reply.error.empty());
 }
 
-TEST_F(HttpTls, refuses_a_server_of_another_ca) {
+TEST_F(HttpTls, a_server_of_another_ca_is_refused) {
   Loop loop;
   TlsServer web;
   auto to = endpoint(web.start());
@@ -89,7 +89,7 @@ TEST_F(HttpTls, refuses_a_server_of_another_ca) {
   EXPECT_NE(reply.error.find("certificate"), std::string::npos) << reply.error;
 }
 
-TEST_F(HttpTls, trusts_any_server_if_told_so) {
+TEST_F(HttpTls, an_insecure_client_trusts_any_server) {
   Loop loop;
   TlsServer web("named");
   auto to = endpoint(web.start());
@@ -99,7 +99,7 @@ TEST_F(HttpTls, trusts_any_server_if_told_so) {
   EXPECT_EQ(client.call({.path = "/port"}).status, 200);
 }
 
-TEST_F(HttpTls, checks_the_name_it_is_told) {
+TEST_F(HttpTls, the_configured_server_name_is_checked) {
   Loop loop;
   TlsServer web("named");
   auto to = endpoint(web.start());

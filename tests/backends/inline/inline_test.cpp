@@ -52,7 +52,7 @@ TEST(InlineBackend, a_job_that_is_terminated_twice_is_stopped_once) {
   EXPECT_EQ(test.events.last("one").exit_code, std::nullopt);
 }
 
-TEST(InlineBackend, what_the_start_throws_is_the_refusal) {
+TEST(InlineBackend, an_exception_of_start_becomes_the_refusal) {
   BackendTest test(std::make_unique<InlineBackend>(
     [](const JobSpec&, const InlineBackend::Ended&) -> InlineBackend::Stop {
       throw std::runtime_error("no room");

@@ -59,7 +59,7 @@ protected:
   std::string prefix() const { return path("config") + ":11: exec plugin ./plugin: "; }
 };
 
-TEST_F(ExecPluginTest, gives_a_token_that_is_kept_until_it_expires) {
+TEST_F(ExecPluginTest, a_plugins_token_is_kept_until_it_expires) {
   Asker asker(
     scripted(count() + print({{"token", "sesame"}, {"expirationTimestamp", far_away}})));
   EXPECT_EQ(asker.say(), "Authorization: Bearer sesame");
@@ -67,7 +67,7 @@ TEST_F(ExecPluginTest, gives_a_token_that_is_kept_until_it_expires) {
   EXPECT_EQ(runs(), 1u);
 }
 
-TEST_F(ExecPluginTest, is_asked_again_when_its_answer_has_expired) {
+TEST_F(ExecPluginTest, an_expired_answer_makes_the_plugin_run_again) {
   Asker asker(scripted(
     count() +
     print({{"token", "sesame"}, {"expirationTimestamp", "2020-01-01T00:00:00Z"}})));
@@ -79,7 +79,7 @@ TEST_F(ExecPluginTest, is_asked_again_when_its_answer_has_expired) {
   EXPECT_EQ(second.endpoint, first.endpoint); // No reason to connect anew.
 }
 
-TEST_F(ExecPluginTest, is_asked_again_when_its_answer_is_refused) {
+TEST_F(ExecPluginTest, a_rejected_answer_makes_the_plugin_run_again) {
   write("answer", "");
   Asker asker(scripted(count() + ". " + path("answer")));
   write("answer", print({{"token", "one"}}));
@@ -95,7 +95,7 @@ TEST_F(ExecPluginTest, is_asked_again_when_its_answer_is_refused) {
   EXPECT_EQ(runs(), 2u);
 }
 
-TEST_F(ExecPluginTest, runs_once_for_all_who_ask_meanwhile) {
+TEST_F(ExecPluginTest, a_plugin_runs_once_for_concurrent_requests) {
   ASSERT_EQ(::mkfifo(path("gate").c_str(), 0600), 0);
   Asker asker(
     scripted(count() + "read line <" + path("gate") + "\n" + print({{"token", "t"}})));
@@ -106,7 +106,7 @@ TEST_F(ExecPluginTest, runs_once_for_all_who_ask_meanwhile) {
   EXPECT_EQ(runs(), 1u);
 }
 
-TEST_F(ExecPluginTest, gives_a_certificate_and_rotates_it) {
+TEST_F(ExecPluginTest, a_plugins_certificate_is_used_and_rotated) {
   json status{{"clientCertificateData", certificate}, {"clientKeyData", private_key}};
   write("answer", print(status));
   Asker asker(scripted(". " + path("answer")));
@@ -125,7 +125,7 @@ TEST_F(ExecPluginTest, gives_a_certificate_and_rotates_it) {
   EXPECT_EQ(second.endpoint->client_cert_pem, certificate + certificate);
 }
 
-TEST_F(ExecPluginTest, that_fails_is_quoted_and_asked_again) {
+TEST_F(ExecPluginTest, a_failing_plugin_is_quoted_and_run_again) {
   Asker asker(scripted("test -e " + path("good") +
                        " || { echo sesame; echo not logged in >&2; exit 3; }\n" +
                        print({{"token", "t"}})));
@@ -134,12 +134,12 @@ TEST_F(ExecPluginTest, that_fails_is_quoted_and_asked_again) {
   EXPECT_EQ(asker.say(), "Authorization: Bearer t");
 }
 
-TEST_F(ExecPluginTest, that_dies_is_told) {
+TEST_F(ExecPluginTest, a_killed_plugin_is_reported) {
   Asker asker(scripted("kill -9 $$\n"));
   EXPECT_EQ(asker.say(), prefix() + "killed by signal 9");
 }
 
-TEST_F(ExecPluginTest, that_hangs_is_killed_with_what_it_started) {
+TEST_F(ExecPluginTest, a_hanging_plugin_is_killed_with_its_children) {
   Asker asker(scripted("echo $$ >" + path("pid") + "\nsleep 1000 &\necho $! >" +
                        path("child") + "\necho asking >&2\nwait\n"),
               500ms);
@@ -149,7 +149,7 @@ TEST_F(ExecPluginTest, that_hangs_is_killed_with_what_it_started) {
     eventually([&] { return process_gone(std::stoi(first_line(path("child")))); }));
 }
 
-TEST_F(ExecPluginTest, need_not_wait_for_what_it_started) {
+TEST_F(ExecPluginTest, a_plugin_may_end_before_its_children) {
   Asker asker(
     scripted("sleep 1000 &\necho $! >" + path("child") + "\n" + print({{"token", "t"}})));
   EXPECT_EQ(asker.say(), "Authorization: Bearer t");
@@ -158,7 +158,7 @@ TEST_F(ExecPluginTest, need_not_wait_for_what_it_started) {
   ::kill(child, SIGKILL);
 }
 
-TEST_F(ExecPluginTest, dies_with_the_credentials) {
+TEST_F(ExecPluginTest, destroying_the_credentials_kills_the_plugin) {
   Asker asker(scripted("echo $$ >" + path("pid") + "\nexec sleep 1000\n"));
   auto pass = asker.ask();
   ASSERT_TRUE(eventually([&] { return !first_line(path("pid")).empty(); }));
@@ -167,11 +167,11 @@ TEST_F(ExecPluginTest, dies_with_the_credentials) {
   EXPECT_THROW(pass.get(), std::future_error); // Nobody was called.
 }
 
-TEST_F(ExecPluginTest, that_prints_without_end_is_killed) {
+TEST_F(ExecPluginTest, a_plugin_that_prints_without_end_is_killed) {
   EXPECT_EQ(Asker(scripted("exec cat /dev/zero\n")).say(), prefix() + "too much output");
 }
 
-TEST_F(ExecPluginTest, has_its_answer_checked) {
+TEST_F(ExecPluginTest, a_plugins_answer_is_checked) {
   const std::string v1beta1 = v1 + "beta1";
   auto text = [](const json& answer) {
     return "cat <<'END'\n" + answer.dump() + "\nEND\n";
@@ -200,7 +200,7 @@ TEST_F(ExecPluginTest, has_its_answer_checked) {
     EXPECT_EQ(Asker(scripted(script)).say(), prefix() + problem);
 }
 
-TEST_F(ExecPluginTest, gets_arguments_and_environment) {
+TEST_F(ExecPluginTest, a_plugin_gets_arguments_and_environment) {
   set("FIBER_TEST_OUTER", "outer");
   set("FIBER_TEST_BOTH", "outer");
   auto access = scripted("printf '%s\\n' \"$1|$2|$FIBER_TEST_OUTER|$FIBER_TEST_BOTH\" >" +
@@ -217,7 +217,7 @@ TEST_F(ExecPluginTest, gets_arguments_and_environment) {
                   {"spec", {{"interactive", false}}}}));
 }
 
-TEST_F(ExecPluginTest, is_told_of_the_cluster_if_it_wants_to_be) {
+TEST_F(ExecPluginTest, a_plugin_gets_the_cluster_if_configured) {
   write_script("plugin", "printf '%s' \"$KUBERNETES_EXEC_INFO\" >" + path("info") + "\n" +
                            print({{"token", "t"}}));
   write("ca.crt", certificate);
@@ -239,13 +239,13 @@ TEST_F(ExecPluginTest, is_told_of_the_cluster_if_it_wants_to_be) {
     "config": {"audience": "x", "n": 7, "s": "7", "on": true, "l": [null, 1.5]}})"));
 }
 
-TEST_F(ExecPluginTest, of_v1beta1_need_not_say_whether_it_is_interactive) {
+TEST_F(ExecPluginTest, v1beta1_does_not_require_interactiveMode) {
   write_script("plugin", print({{"token", "t"}}, v1 + "beta1"));
   auto text = "    exec: {command: ./plugin, apiVersion: " + v1 + "beta1}\n";
   EXPECT_EQ(Asker(read(config(text))).say(), "Authorization: Bearer t");
 }
 
-TEST_F(ExecPluginTest, is_found_in_path_or_beside_its_kubeconfig) {
+TEST_F(ExecPluginTest, a_plugin_is_found_in_path_or_beside_its_kubeconfig) {
   write_script("bin/fiber-test-plugin", print({{"token", "from path"}}));
   write_script("sub/plugin", print({{"token", "beside"}}));
   EXPECT_EQ(Asker(read(config(user("sub/plugin")))).say(),
@@ -257,7 +257,7 @@ TEST_F(ExecPluginTest, is_found_in_path_or_beside_its_kubeconfig) {
             "Authorization: Bearer from path");
 }
 
-TEST_F(ExecPluginTest, that_is_missing_comes_with_its_install_hint) {
+TEST_F(ExecPluginTest, a_missing_plugin_is_reported_with_its_install_hint) {
   auto error =
     error_of(config(user("fiber-no-such", "      installHint: get it there\n")));
   EXPECT_EQ(error.key, "users[0].user.exec.command");
@@ -272,12 +272,12 @@ TEST_F(ExecPluginTest, that_is_missing_comes_with_its_install_hint) {
   EXPECT_EQ(Asker(access).say(), prefix() + "No such file or directory; get it there");
 }
 
-TEST_F(ExecPluginTest, is_not_asked_by_who_has_a_token) {
+TEST_F(ExecPluginTest, with_a_token_no_plugin_runs) {
   auto access = read(config("    token: sesame\n" + user("fiber-no-such")));
   EXPECT_EQ(Asker(access).say(), "Authorization: Bearer sesame");
 }
 
-TEST_F(ExecPluginTest, is_refused_if_it_is_configured_wrongly) {
+TEST_F(ExecPluginTest, an_invalid_plugin_configuration_is_refused) {
   write_script("plugin", "true");
   const std::string exec = "users[0].user.exec.";
   struct {
@@ -311,7 +311,7 @@ int interactive(const KubeconfigOptions& options) {
   }
 }
 
-TEST_F(ExecPluginTest, may_ask_only_in_a_terminal) {
+TEST_F(ExecPluginTest, a_plugin_is_interactive_only_in_a_terminal) {
   write_script("plugin", "true");
   struct {
     std::string mode;

@@ -180,7 +180,7 @@ TEST_F(Rbac, the_role_is_enough_and_nothing_is_left) {
 
 class EachRight : public Rbac, public testing::WithParamInterface<Right> {};
 
-TEST_P(EachRight, is_missed_by_its_name) {
+TEST_P(EachRight, a_missing_right_is_named) {
   auto rights = rights_of_the_role();
   auto& [group, resource, verb] = GetParam();
   std::erase_if(rights, [&](auto& right) {

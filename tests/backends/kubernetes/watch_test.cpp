@@ -27,7 +27,7 @@ protected:
   }
 };
 
-TEST_F(Watches, a_watch_goes_on_where_it_ended) {
+TEST_F(Watches, a_watch_continues_where_it_ended) {
   start();
   auto pod = create_running("one");
   auto version = version_of(pod);
@@ -42,7 +42,7 @@ TEST_F(Watches, a_watch_goes_on_where_it_ended) {
   EXPECT_EQ(api_.count("list pods"), 2u); // One to see the server, one before the watch.
 }
 
-TEST_F(Watches, a_bookmark_is_where_a_watch_goes_on) {
+TEST_F(Watches, a_watch_continues_at_a_bookmark) {
   start();
   auto pod = create_running("one");
   std::uint64_t version = std::stoull(version_of(pod));
@@ -53,7 +53,7 @@ TEST_F(Watches, a_bookmark_is_where_a_watch_goes_on) {
   EXPECT_EQ(std::stoull(asked_from()), version + 1);
 }
 
-TEST_F(Watches, what_happens_while_there_is_no_watch_is_told_by_the_next) {
+TEST_F(Watches, events_between_two_watches_are_reported_by_the_next) {
   start();
   auto ends = create_running("ends"), goes = create_running("goes");
   auto watches = api_.wait_for("watch pods", 1);
@@ -68,7 +68,7 @@ TEST_F(Watches, what_happens_while_there_is_no_watch_is_told_by_the_next) {
   EXPECT_FALSE(last("goes").confirmed);
 }
 
-TEST_F(Watches, a_server_that_has_forgotten_is_asked_for_a_list) {
+TEST_F(Watches, a_server_that_lost_events_is_asked_for_a_list) {
   start();
   auto ends = create_running("ends"), goes = create_running("goes");
   create_running("stays");
@@ -89,7 +89,7 @@ TEST_F(Watches, a_server_that_has_forgotten_is_asked_for_a_list) {
   EXPECT_TRUE(only_started("stays"));
 }
 
-TEST_F(Watches, a_server_may_forget_while_it_is_watched) {
+TEST_F(Watches, a_server_may_lose_events_during_a_watch) {
   start();
   auto pod = create_running("one");
   auto lists = api_.count("list pods");
@@ -120,7 +120,7 @@ TEST_F(Watches, a_pod_that_vanished_before_it_was_seen_to_run_may_have_run) {
   api_.plays_kubelet = true;
 }
 
-TEST_F(Watches, a_pod_of_the_same_name_with_another_uid_is_another_one) {
+TEST_F(Watches, a_pod_with_the_same_name_and_another_uid_is_another_pod) {
   start();
   auto pod = create_running("one");
   auto lists = api_.count("list pods");
@@ -138,7 +138,7 @@ TEST_F(Watches, a_pod_of_the_same_name_with_another_uid_is_another_one) {
   EXPECT_TRUE(api_.objects("pods").contains(pod));
 }
 
-TEST_F(Watches, the_log_of_another_one_is_not_that_of_a_pod_that_was_deleted) {
+TEST_F(Watches, the_log_of_a_replacement_is_not_taken_for_the_deleted_pods) {
   start();
   auto pod = create_running("one");
   auto logs = api_.wait_for("get pods/log", 1);
@@ -149,7 +149,7 @@ TEST_F(Watches, the_log_of_another_one_is_not_that_of_a_pod_that_was_deleted) {
   EXPECT_EQ(api_.count("get pods/log"), logs);
 }
 
-TEST_F(Watches, a_pod_made_while_a_list_is_on_its_way_is_not_missed_in_it) {
+TEST_F(Watches, a_pod_created_during_a_list_request_is_not_taken_for_gone) {
   start();
   create_running("one");
   std::promise<void> release;
@@ -170,7 +170,7 @@ TEST_F(Watches, a_pod_made_while_a_list_is_on_its_way_is_not_missed_in_it) {
     EXPECT_TRUE(only_started(job)) << job;
 }
 
-TEST_F(Watches, a_server_that_always_forgets_is_not_asked_in_a_hurry) {
+TEST_F(Watches, a_server_that_always_loses_events_is_asked_with_backoff) {
   api_.spoil("watch pods", {.status = 410}, ScriptedApi::always);
   auto begin = Clock::now();
   start();
@@ -178,7 +178,7 @@ TEST_F(Watches, a_server_that_always_forgets_is_not_asked_in_a_hurry) {
   EXPECT_GE(Clock::now() - begin, milliseconds(600));
 }
 
-TEST_F(Watches, a_watch_that_is_forbidden_is_told) {
+TEST_F(Watches, a_forbidden_watch_is_reported) {
   api_.spoil("watch pods",
              {.status = 403,
               .body = R"({"message": "pods is forbidden: jane cannot watch pods"})"},
@@ -189,7 +189,7 @@ TEST_F(Watches, a_watch_that_is_forbidden_is_told) {
   EXPECT_EQ(heard_.count("cannot watch pods"), 1u);
 }
 
-TEST_F(Watches, what_makes_no_sense_is_not_heard) {
+TEST_F(Watches, senseless_events_are_ignored) {
   start();
   auto pod = create_running("one");
   std::string odd;
@@ -235,7 +235,7 @@ TEST_F(Watches, a_list_may_have_odd_items) {
   EXPECT_TRUE(only_started("one"));
 }
 
-TEST_F(Watches, a_watch_that_says_nothing_any_more_is_given_up) {
+TEST_F(Watches, a_silent_watch_is_given_up) {
   Loop loop;
   Api api(loop, options_.access);
   std::mutex mutex;

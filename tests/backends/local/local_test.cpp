@@ -94,7 +94,7 @@ std::string read_all(int fd) {
   return text;
 }
 
-TEST(LocalBackend, forwards_whole_lines_with_the_name_of_the_job) {
+TEST(LocalBackend, whole_lines_are_forwarded_with_the_name_of_the_job) {
   auto [read_end, write_end] = new_pipe();
   {
     Redirected stderr_is(STDERR_FILENO, write_end.get());
@@ -121,7 +121,7 @@ TEST(LocalBackend, nothing_of_a_forgotten_job_is_kept) {
   }
 }
 
-TEST(LocalBackend, hands_out_each_gpu_once) {
+TEST(LocalBackend, each_gpu_is_assigned_once) {
   ::setenv("CUDA_VISIBLE_DEVICES", "4,GPU-5,6", 1);
   BackendTest test(quiet());
   ::unsetenv("CUDA_VISIBLE_DEVICES");
@@ -172,7 +172,7 @@ std::string cores_of_a_job(bool plain_spawn, double cpu) {
   return test.backend->logs("job");
 }
 
-TEST(LocalBackend, keeps_jobs_that_ask_for_more_than_one_core_to_so_many) {
+TEST(LocalBackend, jobs_that_ask_for_several_cores_are_pinned_to_as_many) {
   auto cores = local::CoreTable::here();
   if (cores.size() == 1) {
     return; // Nowhere else to go.
@@ -187,7 +187,7 @@ TEST(LocalBackend, keeps_jobs_that_ask_for_more_than_one_core_to_so_many) {
   }
 }
 
-TEST(CoreTable, spreads_jobs_over_the_cores) {
+TEST(CoreTable, jobs_are_spread_over_the_cores) {
   using Cores = std::vector<int>;
   local::CoreTable table({1, 2, 3, 5, 8});
   EXPECT_EQ(table.take(1, 1), Cores());
@@ -201,7 +201,7 @@ TEST(CoreTable, spreads_jobs_over_the_cores) {
   EXPECT_EQ(table.take(6, 3), Cores({1, 2, 8}));
 }
 
-TEST(LocalBackend, cuts_very_long_lines_without_losing_a_byte) {
+TEST(LocalBackend, very_long_lines_are_cut_without_losing_a_byte) {
   auto [read_end, write_end] = new_pipe();
   std::string seen;
   std::thread reader([&, fd = read_end.get()] { seen = read_all(fd); });
@@ -217,7 +217,7 @@ TEST(LocalBackend, cuts_very_long_lines_without_losing_a_byte) {
   EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 5);
 }
 
-TEST(LocalBackend, a_stderr_that_nobody_reads_holds_up_no_event) {
+TEST(LocalBackend, an_unread_stderr_delays_no_event) {
   auto [read_end, write_end] = new_pipe();
   Redirected stderr_is(STDERR_FILENO, write_end.get());
   BackendTest test(make_local());
@@ -273,7 +273,7 @@ TEST(LocalBackend, a_job_starts_with_ordinary_signals_in_a_group_of_its_own) {
   }
 }
 
-TEST(LocalBackend, starts_256_jobs_at_once) {
+TEST(LocalBackend, jobs_start_256_at_once) {
   BackendTest test(quiet());
   std::vector<Job> jobs;
   for (int i = 0; i < 256; ++i)
@@ -324,7 +324,7 @@ TEST(LocalBackend, a_program_that_ends_before_init_fails_in_clear_words) {
   }
 }
 
-TEST(LocalBackend, after_a_failed_start_the_next_job_is_tried_anew) {
+TEST(LocalBackend, after_a_failed_start_the_next_job_starts_a_new_zygote) {
   BackendTest test(other_program("exit"));
   for (auto* name : {"one", "two", "three", "four", "five"}) {
     test.create(name, "exit 0");
@@ -344,7 +344,7 @@ TEST(LocalBackend, a_program_that_hangs_before_init_can_be_ended) {
   }
 }
 
-TEST(LocalBackend, a_program_that_can_not_be_run_fails_in_the_systems_words) {
+TEST(LocalBackend, a_program_that_cannot_run_fails_in_the_systems_words) {
   for (bool plain : {false, true}) {
     BackendTest test(make_local({.plain_spawn = plain,
                                  .forward_output = false,

@@ -93,7 +93,7 @@ protected:
   std::shared_ptr<ZygoteClient> client_;
 };
 
-TEST_F(HeldZygote, that_is_dead_is_not_lost_before_its_jobs_are_heard) {
+TEST_F(HeldZygote, a_dead_zygote_is_lost_only_after_its_jobs_messages_are_read) {
   start();
   auto zygote = client_->pid();
   ASSERT_TRUE(eventually([&] { return children(zygote) == 2; })); // The holder, the job.
@@ -112,7 +112,7 @@ TEST_F(HeldZygote, that_is_dead_is_not_lost_before_its_jobs_are_heard) {
   EXPECT_TRUE(eventually([&] { return process_gone(job_pid_); }));
 }
 
-TEST_F(HeldZygote, is_lost_with_the_jobs_that_did_not_announce_themselves) {
+TEST_F(HeldZygote, a_zygote_is_lost_with_its_unannounced_jobs) {
   start();
   auto zygote = client_->pid();
   ASSERT_TRUE(eventually([&] { return children(zygote) == 2; }));
