@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each backend promises whose jobs are processes: they are started with what they
-// need, their ends are told truly, and nothing they started is left.
+// The promise of each backend whose jobs are processes: they start with their parameters,
+// their ends are reported correctly, and none of their children is left.
 #include "tests/backends/contract.hpp"
 
 #include <sys/socket.h>
@@ -138,7 +138,7 @@ TEST_P(Processes, a_job_sees_the_drivers_arguments_and_environment) {
   int count = 0;
   for (std::string word; std::getline(command_line, word, '\0'); ++count) {
     if (count == 0 && !GetParam().same_host)
-      continue; // The image knows where the program is.
+      continue; // The image determines the program's path.
     auto line = "argv " + std::to_string(count) + " " + word + "\n";
     EXPECT_NE(logs.find(line), logs.npos) << logs;
   }
@@ -151,7 +151,7 @@ TEST_P(Processes, a_job_sees_the_drivers_arguments_and_environment) {
 
 TEST_P(Processes, a_job_runs_in_the_drivers_directory) {
   if (!GetParam().same_host)
-    return; // In the image's.
+    return; // The image determines the directory.
   auto job = test_->create("one", "cwd");
   test_->events.last(job.id);
   EXPECT_EQ(test_->backend->logs(job.id),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A callable that is packed and unpacked does what it did before.
+// The promise: a callable does the same after packing and unpacking.
 
 #include "fiber/callable.hpp"
 
@@ -29,7 +29,7 @@ struct Adder {
   int operator()(int x) const { return x + more; }
 };
 
-/// Packs `f` and calls what comes out with one argument.
+/// Packs and unpacks `f`, and calls it with one argument.
 template <class R, class Argument, bool spread, class F>
 R run(F f, const Argument& argument) {
   auto callable = AnyCallable::of<Argument, spread>(f);
@@ -87,7 +87,7 @@ TEST(Callable, resources_are_declared_with_the_function) {
 }
 
 TEST(CodePlace, code_of_a_shared_library_is_found_by_its_build) {
-  auto* code = dlsym(RTLD_DEFAULT, "BIO_new"); // libcrypto's, which every build id names.
+  auto* code = dlsym(RTLD_DEFAULT, "BIO_new"); // From libcrypto, which has a build id.
   ASSERT_NE(code, nullptr);
   Bytes bytes;
   Writer writer(bytes);

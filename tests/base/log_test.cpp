@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: where the log goes may change while others log; nothing is lost or told
-// twice.
+// The promise: the log may be redirected while threads log; no record is lost or
+// repeated.
 
 #include "base/log.hpp"
 

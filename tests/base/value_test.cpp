@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is packed comes back equal, and bytes that can't be right are refused.
+// The promise: values come back equal from packing, and impossible bytes are refused.
 
 #include "fiber/value.hpp"
 
@@ -43,7 +43,7 @@ struct Point {
   double x = 0, y = 0;
   bool operator==(const Point&) const = default;
 };
-struct Fixed { // Copied as it lies, though it can't be default-constructed.
+struct Fixed { // Copied bytewise, although it has no default constructor.
   explicit Fixed(int v) : value(v) {}
   int value;
 };
@@ -63,7 +63,7 @@ private:
   std::vector<std::string> words_;
 };
 
-class Hidden { // Only Boost may make an empty one.
+class Hidden { // Only Boost may default-construct it.
 public:
   explicit Hidden(std::string text) : text_(std::move(text)) {}
   const std::string& text() const { return text_; }
@@ -78,7 +78,7 @@ private:
   std::string text_;
 };
 
-struct Counted { // Small enough to be copied, but it says itself how.
+struct Counted { // Trivial, but with a serialize() of its own.
   int kept = 0, left = 0;
   template <class Archive>
   void serialize(Archive& archive, unsigned) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: an identity can be handed to a job, and nothing else passes for one.
+// The promise: an identity can be packed for a job, and nothing else is accepted as one.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a reactor always has somebody who works for it, no two at a time, and who
-// waits is woken whoever works.
+// The promise: a reactor always has a leader, never two, and waiting threads are woken
+// whichever thread leads.
 
 #include "wire/leadership.hpp"
 
@@ -29,7 +29,7 @@ struct LeadershipTest : testing::Test {
     far = adopt(peer_reactor, std::move(b));
     far->start(std::make_shared<Recorder>());
   }
-  /// Says on which thread messages are handled.
+  /// Records the thread that handles messages.
   void listen(std::function<void()> then) {
     near->start(std::make_shared<OnMessage>(
       [this, then = std::move(then)](StreamId, const fiber::Bytes&) {
@@ -38,7 +38,7 @@ struct LeadershipTest : testing::Test {
         then();
       }));
   }
-  /// Until a message is handled by the waiting thread itself, which leads from then on.
+  /// Waits until the waiting thread itself has handled a message: then it leads.
   void lead(Waiter& waiter) {
     do {
       far->send(1, bytes_of("next"));
@@ -46,17 +46,17 @@ struct LeadershipTest : testing::Test {
     } while (handled_on != std::this_thread::get_id());
   }
 
-  /// Shorter than what counts as a short wait, and at least until `ready`.
+  /// Sleeps for less than a short wait, and at least until `ready`.
   template <class Ready>
   static void pause(Ready ready) {
     const auto end = Waiter::Clock::now() + ShortWaits::limit / 4;
     while (!ready() || Waiter::Clock::now() < end)
       std::this_thread::yield();
   }
-  /// Has it wait shortly, again and again, so that it looks before it sleeps.
+  /// Trains the predictor with short waits, so that the leader spins.
   void answer_quickly(Waiter& waiter) {
     constexpr int times = 20;
-    std::atomic<int> waits = 0; // Each for one answer: wakes do not add up.
+    std::atomic<int> waits = 0; // One wait per answer, because wakes do not accumulate.
     std::jthread peer([&] {
       for (int i = 0; i < times; ++i) {
         pause([&] { return waits == i; });
@@ -67,7 +67,7 @@ struct LeadershipTest : testing::Test {
       EXPECT_TRUE(waiter.wait());
   }
 
-  /// One that outlives the handlers that wake it.
+  /// A waiter that outlives the handlers that wake it.
   Waiter& make_waiter() { return waiters.emplace_back(reactor.leadership()); }
 
   std::deque<Waiter> waiters;
@@ -142,7 +142,7 @@ long sleeps_of_this_thread() {
   return usage.ru_nvcsw;
 }
 
-// As the timers of a thousand links do.
+// Like the timers of a thousand links.
 TEST_F(LeadershipTest, timers_of_idle_links_do_not_cause_spinning) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });

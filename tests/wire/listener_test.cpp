@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: whoever holds this session's certificate and runs this build gets a link;
-// nobody else does, each of them costs one log line, and none holds up the others.
+// The promise: a peer with this session's certificate and this build gets a link. Any
+// other peer is refused with one log line and delays nobody.
 
 #include "wire/listener.hpp"
 
@@ -25,7 +25,7 @@
 namespace fiber::wire {
 namespace {
 
-/// Keeps what is logged.
+/// Records log lines.
 class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
 public:
   std::vector<std::string> lines() {
@@ -76,7 +76,7 @@ struct ListenerTest : testing::Test {
     return accepted.size();
   }
 
-  /// A blocking TCP connection of somebody who does not know our protocol.
+  /// Returns a blocking TCP connection of a client that does not know our protocol.
   UniqueFd knock() const {
     UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address{};
@@ -91,7 +91,7 @@ struct ListenerTest : testing::Test {
     EXPECT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
-  /// Somebody who speaks TLS by the book but does not check whom it speaks to.
+  /// A correct TLS client that does not verify its peer.
   void knock_with_tls(const Identity* identity, bool old = false) {
     const auto socket = knock();
     const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
@@ -109,10 +109,10 @@ struct ListenerTest : testing::Test {
     }
   }
 
-  /// Waits for the one line about a stranger, and for no second.
+  /// Waits for the log line about a stranger, and checks that there is no second one.
   void expect_one_line(const std::string& words) {
     ASSERT_TRUE(eventually([&] { return !sink->lines().empty(); }));
-    listener.reset(); // Whatever it still has to say is said.
+    listener.reset(); // Ends its logging.
     const auto lines = sink->lines();
     ASSERT_EQ(lines.size(), 1u) << lines[1];
     EXPECT_NE(lines[0].find(words), std::string::npos) << lines[0];
@@ -163,7 +163,7 @@ TEST_F(ListenerTest, messages_of_any_size_go_both_ways_over_tls) {
 TEST_F(ListenerTest,
        a_message_that_filled_the_socket_arrives_over_tls_without_later_traffic) {
   LinkOptions quiet;
-  quiet.heartbeat_interval = 1h; // Nothing else is sent that could push the rest out.
+  quiet.heartbeat_interval = 1h; // No later bytes that could push the rest out.
   quiet.silence_limit = 4h;
   std::promise<void> go_on;
   at_listener = std::make_shared<OnMessage>(
@@ -175,7 +175,7 @@ TEST_F(ListenerTest,
   const auto link = dial_in(ca.issue("job"), job, quiet);
   link->start(at_dialler);
   std::size_t sent = 0;
-  do // A message that the socket does not take whole waits encrypted, not in the backlog.
+  do // The rest of a message that fills the socket waits encrypted, not in the backlog.
     ASSERT_TRUE(link->send(static_cast<StreamId>(sent++), {}, Payload(pattern(50'000))));
   while (link->flush(0ms));
   EXPECT_EQ(link->backlog(), 0u);
@@ -298,7 +298,8 @@ TEST_F(ListenerTest, an_unfinished_handshake_is_dropped) {
 TEST_F(ListenerTest, half_a_handshake_delays_nobody) {
   listen();
   const auto mute = knock(), half = knock();
-  say(half, std::string_view("\x16\x03\x01\x02\x00\x01", 6)); // Begins a ClientHello.
+  // The beginning of a ClientHello.
+  say(half, std::string_view("\x16\x03\x01\x02\x00\x01", 6));
   std::vector<std::shared_ptr<Link>> dialled;
   for (int i = 0; i < 20; ++i) {
     dialled.push_back(dial_in(ca.issue("job"), job));
@@ -323,7 +324,7 @@ TEST_F(ListenerTest, dial_names_the_unreachable_address) {
   listener.reset();
   try {
     dial(peer_reactor, "127.0.0.1", port, ca.issue("job"), job, 50ms);
-    FAIL() << "nobody listens there";
+    FAIL() << "no listener is there";
   } catch (const WireError& error) {
     EXPECT_NE(std::string(error.what()).find("127.0.0.1:" + std::to_string(port)),
               std::string::npos)
@@ -337,7 +338,7 @@ TEST_F(ListenerTest, dial_retries_until_a_listener_answers) {
   listener.reset();
   std::jthread later([&] {
     std::this_thread::sleep_for(
-      50ms); // The first attempt is over by then, or the test is easy.
+      50ms); // After the first attempt; otherwise the test is trivial.
     listener = std::make_unique<Listener>(
       reactor, ca.issue("driver"), hello, ListenerOptions{.port = port},
       [](const Hello&, const std::shared_ptr<Link>&) {});

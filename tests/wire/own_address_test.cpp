@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a machine knows by which address it reaches another one, and which
-// addresses do not leave it.
+// The promise: a machine knows the address by which it reaches another one, and which
+// addresses are its loopback.
 #include "wire/own_address.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: who mostly waits shortly looks before it sleeps; who mostly waits long, or
-// shares its processor with others that work, does not.
+// The promise: a thread with mostly short waits spins before it sleeps; a thread with
+// mostly long waits, or on a busy processor, does not.
 
 #include "wire/short_waits.hpp"
 
@@ -13,8 +13,8 @@ namespace {
 constexpr auto short_wait = ShortWaits::limit / 2;
 constexpr auto long_wait = ShortWaits::limit * 5;
 
-/// Waits `rounds` times as one waits who gets answers after these times; returns how
-/// often it looked.
+/// Simulates `rounds` waits for answers that come after these times. Returns how often it
+/// spun.
 template <class... Wait>
 int looks(ShortWaits& waits, int rounds, Wait... lengths) {
   int looks = 0;
@@ -30,7 +30,7 @@ int looks(ShortWaits& waits, int rounds, Wait... lengths) {
   return looks;
 }
 
-/// Loses its processor whenever it looks; returns how often.
+/// Simulates waits that are preempted whenever they spin. Returns how often they spun.
 int losses(ShortWaits& waits, int rounds) {
   int losses = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -92,7 +92,7 @@ TEST(ShortWaits, finding_work_shortens_the_suspension) {
   EXPECT_EQ(held_off, 16);
 }
 
-/// Finds `rounds` times what is not waited for; returns how often it looked.
+/// Simulates `rounds` events that end no wait. Returns how often it spun.
 int looks_in_one_wait(ShortWaits& waits, int rounds) {
   int looks = 0;
   for (int round = 0; round < rounds; ++round)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a peer is called silent when it is, and not because we slept.
+// The promise: a peer is reported as silent when it is, and not because we were stopped.
 
 #include "wire/silence.hpp"
 

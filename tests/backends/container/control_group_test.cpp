@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: whom the kernel has killed in this process's own control group is counted.
+// The promise: the kernel's kills in this process's own control group are counted.
 
 #include "backends/container/control_group.hpp"
 
@@ -51,7 +51,7 @@ TEST_F(ControlGroupTest, kills_are_counted) {
   file("/proc/self/cgroup", "0::/slurm/job_7\n");
   file("/sys/fs/cgroup/slurm/memory.events", "oom 9\noom_kill 8\n");
   file("/sys/fs/cgroup/slurm/job_7/cgroup.procs", "");
-  EXPECT_FALSE(out_of_memory_kills(root_)); // Those of the others say nothing.
+  EXPECT_FALSE(out_of_memory_kills(root_)); // Kills in other groups do not count.
   file("/sys/fs/cgroup/slurm/job_7/memory.events", "low 0\noom 3\noom_kill 2\n");
   EXPECT_EQ(out_of_memory_kills(root_), 2U);
 }

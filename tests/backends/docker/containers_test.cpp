@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job was asked for is what its container has; and what its containers are asked
-// for by others does not upset it.
+// The promise: containers have what their jobs asked for, and survive interference.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -92,7 +91,7 @@ TEST_F(DockerContainers, containers_are_in_the_configured_network) {
 TEST_F(DockerContainers, a_container_that_exceeds_its_memory_says_so) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "eat 400\nwait");
-  spec.resources.memory_mb = 128; // Room for the sanitizers.
+  spec.resources.memory_mb = 128; // Enough for the sanitizers.
   auto job = test.backend->create(std::move(spec));
   auto last = test.events.last(job.id);
   EXPECT_EQ(last.exit_code, -SIGKILL);
@@ -102,7 +101,7 @@ TEST_F(DockerContainers, a_container_that_exceeds_its_memory_says_so) {
 TEST_F(DockerContainers, a_container_survives_a_child_that_exceeds_the_memory) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "child-eats 400\nexit 3");
-  spec.resources.memory_mb = 128; // The child, not the job, must be the largest.
+  spec.resources.memory_mb = 128; // The kernel must choose the child.
   auto job = test.backend->create(std::move(spec));
   EXPECT_EQ(test.events.last(job.id).exit_code, 3);
 }
@@ -123,7 +122,7 @@ TEST_F(DockerContainers, a_paused_container_can_be_ended) {
   test.logs_with(job.id, "waiting");
   ASSERT_EQ(engine().order(only_container(), "pause"), 204);
   test.backend->terminate(job.id, std::chrono::milliseconds(100));
-  // The engine lets it go on to be killed; asked, it may be faster.
+  // The engine resumes it in order to kill it; asking may be faster.
   auto last = test.events.last(job.id);
   EXPECT_EQ(last.kind, JobEvent::Kind::ended);
   EXPECT_TRUE(last.exit_code == 0 || last.exit_code == -SIGKILL) << last.detail;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers of a real Docker engine keep the contract; what becomes of those of an
-// engine that dies, and what it tells of those that are killed.
+// The promise: containers of a real Docker engine keep the contract. Also: containers of
+// an engine that dies, and what it reports about killed ones.
 #include <csignal>
 
 #include "tests/backends/docker/docker_fixture.hpp"

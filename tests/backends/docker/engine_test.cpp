@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without an engine the error says where it was looked for, what was found there and what
-// to do.
+// The promise: without an engine the error names its address, what was found there, and
+// what to do.
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ void expect_in(const std::string& text, const std::string& words) {
   EXPECT_NE(text.find(words), std::string::npos) << text;
 }
 
-/// An HTTP server that is none.
+/// An HTTP server that is no engine.
 class OtherServer {
 public:
   explicit OtherServer(const std::function<void(httplib::Response&)>& answer) {
@@ -114,7 +114,7 @@ TEST(DockerEngine, an_old_engine_is_reported_with_the_version_needed) {
 
 class DockerEngineHere : public DockerTest {};
 
-/// As a user without rights.
+/// Runs as a user without rights.
 TEST_F(DockerEngineHere, a_missing_permission_is_reported_with_who_has_it) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image that can't be had, or that is not this program's, is told in words that help.
+// The promise: an image that is not available or has another program causes a helpful
+// error.
 #include <algorithm>
 
 #include "tests/backends/docker/docker_fixture.hpp"
@@ -18,7 +19,7 @@ protected:
     spec.image = image;
     return spec;
   }
-  /// An image with no file in it.
+  /// Makes an image without files.
   void make_empty_image(const std::string& name) {
     auto request = std::string(1024, '\0'); // The end of a tar archive.
     Loop loop;
@@ -33,12 +34,12 @@ protected:
 
 TEST_F(DockerImages, an_unavailable_image_is_named_with_the_reason) {
   BackendTest test(make_docker(docker_options()));
-  // Nobody answers at that registry.
+  // No registry answers there.
   auto last = failure_of(test, of_image("localhost:1/fiber-test-none:2"));
   expect_in(last.detail, "localhost:1/fiber-test-none:2");
   expect_in(last.detail, "can't be pulled");
   expect_in(last.detail, "connection refused");
-  // It may come later: each job asks anew.
+  // The image may come later, so each job tries again.
   auto spec = of_image("localhost:1/fiber-test-none:2");
   spec.name = "two";
   expect_in(failure_of(test, std::move(spec)).detail, "connection refused");

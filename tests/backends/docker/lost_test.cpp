@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever is lost on the way to the engine, a reply, the driver or the engine itself:
-// a job exists once, its end is told truly, and no container is left.
+// The promise: if a reply, the driver or the engine itself is lost, a job still exists
+// once, its end is reported correctly, and no container is left.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ protected:
   }
 };
 
-/// What the engine did although its reply never came.
+/// The request that the engine served although its reply was lost.
 class DockerLostReply : public DockerLost,
                         public testing::WithParamInterface<const char*> {};
 
@@ -88,7 +88,7 @@ TEST_F(DockerLost, a_driver_killed_before_the_start_leaves_nothing_beyond_its_le
   EXPECT_EQ(engine().state(left), "created");
 
   auto options = docker_options();
-  options.lease = seconds(1); // Older than that in a moment, and alive.
+  options.lease = seconds(1); // Soon older than its lease, and alive.
   BackendTest living(make_docker(options));
   auto job = living.create("living", "wait");
   EXPECT_EQ(living.logs_with(job.id, "waiting\n"), "waiting\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers of a real Podman keep the contract; they outlive its service, which tells
-// how they ended whenever it is asked, but not why they were killed.
+// The promise: containers of a real Podman keep the contract. They outlive its service,
+// which reports how they ended whenever asked, but not why they were killed.
 #include <csignal>
 
 #include "tests/backends/docker/docker_fixture.hpp"

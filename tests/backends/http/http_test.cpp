@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP client against servers that do what they are told to: each request gets one
-// reply or one reason, whatever the server does, and nothing blocks.
+// The promise: each request gets one reply or one error, whatever the server does, and
+// the client never blocks.
 #include "backends/http/client.hpp"
 
 #include <sys/socket.h>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What a stream's handler and Done are told.
+/// Records the callbacks of a stream.
 struct Heard {
   std::mutex mutex;
   std::condition_variable changed;
@@ -110,7 +110,7 @@ TEST(HttpClient, many_requests_run_concurrently) {
     reply.set_content("done", "text/plain");
   });
   Client client(loop, at(url_of(web.start())));
-  constexpr int count = 4; // Threads that the server surely has.
+  constexpr int count = 4; // At most the server's number of threads.
   std::atomic<int> ended = 0;
   loop.post([&] {
     for (int i = 0; i < count; ++i)
@@ -191,7 +191,7 @@ TEST(HttpClient, a_server_that_hangs_up_is_reported) {
   EXPECT_FALSE(reply.error.empty());
 }
 
-/// 300 pieces of 10 kB, each of its own letter.
+/// Returns 300 pieces of 10 kB, each of one letter.
 void stream_letters(httplib::Response& reply) {
   reply.set_chunked_content_provider(
     "text/plain", [sent = 0](std::size_t, httplib::DataSink& sink) mutable {
@@ -241,7 +241,7 @@ TEST(HttpClient, a_stream_pauses_while_there_is_no_room) {
     EXPECT_FALSE(heard.reply);
     heard.room = true;
   }
-  EXPECT_EQ(client.call({.path = "/port"}).status, 200); // Others are not held back.
+  EXPECT_EQ(client.call({.path = "/port"}).status, 200); // Others are not delayed.
   EXPECT_TRUE(heard.wait([&] { return heard.reply.has_value(); }));
   EXPECT_TRUE(heard.body == letters());
 }
@@ -272,7 +272,7 @@ TEST(HttpClient, a_cancelled_request_calls_nothing_back) {
   loop.post([&] {
     auto id = client.send({.path = "/wait"}, [&](Reply) { told = true; });
     auto other = client.send({.path = "/port"}, [&](Reply) { told = true; });
-    client.cancel(other); // Before it has begun.
+    client.cancel(other); // Before its start.
     client.cancel(4711);
     loop.after(100ms, [&, id] {
       client.cancel(id);

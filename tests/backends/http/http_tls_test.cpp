@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over TLS both sides show who they are, and a server that is somebody else is refused.
+// The promise: both ends of a TLS connection authenticate, and another server is refused.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +14,7 @@ namespace fiber::backends::http {
 
 namespace {
 
-/// A CA, and what it has signed, made once.
+/// A CA and the certificates that it has signed, created once.
 class HttpTls : public testing::Test {
 protected:
   static void SetUpTestSuite() {
@@ -40,7 +40,7 @@ protected:
     std::ifstream file(folder / name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  /// Wants certificates of the CA from its clients.
+  /// Requires client certificates of the CA.
   struct TlsServer : Serving<httplib::SSLServer> {
     explicit TlsServer(const std::string& who = "server")
       : Serving(path(who + ".pem").c_str(), path(who + ".key").c_str(),

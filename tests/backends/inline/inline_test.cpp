@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inline jobs keep the jobs part of the contract; the processes part does not apply to
-// them.
+// The promise: inline jobs keep the jobs part of the contract; the processes part does
+// not apply to them.
 #include "backends/inline/inline_backend.hpp"
 #include "tests/backends/contract.hpp"
 
@@ -8,7 +8,7 @@ namespace fiber::backends {
 
 namespace {
 
-/// Plays `exit N` at once, anything else until it is stopped.
+/// Executes `exit N` at once; any other job runs until stopped.
 InlineBackend::Stop play_here(const JobSpec& spec, const InlineBackend::Ended& ended) {
   std::string script(reinterpret_cast<const char*>(spec.boot.data()), spec.boot.size());
   if (script.starts_with("exit "))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster is reached as kubectl reaches it, and what is configured wrongly is told with
-// its place.
+// The promise: a cluster is reached as by kubectl, and configuration errors name their
+// place.
 #include "backends/kubernetes/access.hpp"
 
 #include "backends/kubernetes/base64.hpp"
@@ -75,7 +75,7 @@ TEST_F(Kubeconfig, the_first_file_with_an_entry_wins) {
   auto access = from_kubeconfig();
   EXPECT_EQ(access.identity.token, "first");
   EXPECT_TRUE(access.identity.impersonation.empty()); // Entries are not mixed.
-  EXPECT_EQ(access.endpoint.ca_pem, certificate);     // Beside the file that names it.
+  EXPECT_EQ(access.endpoint.ca_pem, certificate);     // The path is relative to the file.
   EXPECT_EQ(access.source, "kubeconfig " + first + ", " + second + ", context test");
 }
 
@@ -90,7 +90,7 @@ TEST_F(Kubeconfig, the_default_is_in_the_home_folder) {
   write(".kube/config", config(token_user));
   EXPECT_EQ(from_kubeconfig().identity.token, "sesame");
   set("KUBECONFIG", path("missing"));
-  EXPECT_THROW(from_kubeconfig(), AccessError); // $KUBECONFIG takes its place.
+  EXPECT_THROW(from_kubeconfig(), AccessError); // $KUBECONFIG takes precedence.
 }
 
 TEST_F(Kubeconfig, paths_are_relative_to_their_file) {
@@ -157,7 +157,7 @@ TEST_F(Kubeconfig, json_is_read_too) {
   EXPECT_EQ(access.endpoint.url, "https://k");
 }
 
-/// A wrong line for the user or the cluster, and what is told of it.
+/// A wrong line for the user or the cluster, and the expected error.
 struct Wrong {
   std::string user, cluster;
   int line = 0;

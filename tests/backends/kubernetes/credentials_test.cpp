@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request shows what holds now: tokens and certificates that others replace are read
-// again.
+// The promise: requests use the current credentials: replaced tokens and certificates are
+// reread.
 #include "backends/kubernetes/credentials.hpp"
 
 #include <filesystem>
@@ -37,7 +37,7 @@ TEST_F(CredentialsTest, a_token_and_impersonation_become_headers) {
   Asker asker(access);
   EXPECT_EQ(asker.get().headers,
             (Lines{"Authorization: Bearer sesame", "Impersonate-User: jane"}));
-  EXPECT_FALSE(asker.refused(asker.get().serial)); // There is no other.
+  EXPECT_FALSE(asker.refused(asker.get().serial)); // There is no other token.
 }
 
 TEST_F(CredentialsTest, a_password_becomes_a_header) {
@@ -78,7 +78,7 @@ TEST_F(CredentialsTest, a_rejected_token_is_retried_if_its_file_has_another) {
   EXPECT_FALSE(asker.refused(serial));
   write("token", "two");
   EXPECT_TRUE(asker.refused(serial));
-  EXPECT_TRUE(asker.refused(serial)); // Of another request that was under way.
+  EXPECT_TRUE(asker.refused(serial)); // From a concurrent request.
   EXPECT_EQ(asker.say(), "Authorization: Bearer two");
   EXPECT_FALSE(asker.refused(asker.get().serial));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exec plugin is asked when its last answer no longer holds, and what is wrong with it
-// is told.
+// The promise: an exec plugin runs when its last answer is no longer valid, and its
+// problems are reported.
 #include <fcntl.h>
 #include <pty.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ const std::string far_away = "2999-01-01T00:00:00Z";
 
 class ExecPluginTest : public KubernetesFiles {
 protected:
-  /// A kubeconfig's user with a plugin; `more` are further lines of `exec`.
+  /// Returns a kubeconfig's user with a plugin; `more` are further lines of `exec`.
   static std::string user(const std::string& command, const std::string& more = "",
                           const std::string& version = v1) {
     return "    exec:\n"
@@ -37,17 +37,17 @@ protected:
            "      command: " +
            command + "\n" + more;
   }
-  /// Access with a plugin whose script this is. Line 11 of the file names it.
+  /// Returns access with this script as plugin. Line 11 of the file names it.
   Access scripted(const std::string& script, const std::string& more = "") {
     write_script("plugin", script);
     return read(config(user("./plugin", more)));
   }
-  /// A shell line that prints a credential.
+  /// Returns a shell line that prints a credential.
   static std::string print(const json& status, const std::string& version = v1) {
     json answer{{"apiVersion", version}, {"kind", "ExecCredential"}, {"status", status}};
     return "cat <<'END'\n" + answer.dump() + "\nEND\n";
   }
-  /// A shell line that counts the runs, and what it counted.
+  /// A shell line that counts the runs, and the count.
   std::string count() const { return "echo >>" + path("runs") + "\n"; }
   std::size_t runs() const {
     std::ifstream file(path("runs"));
@@ -76,7 +76,7 @@ TEST_F(ExecPluginTest, an_expired_answer_makes_the_plugin_run_again) {
   auto second = asker.get();
   EXPECT_EQ(runs(), 2u);
   EXPECT_GT(second.serial, first.serial);
-  EXPECT_EQ(second.endpoint, first.endpoint); // No reason to connect anew.
+  EXPECT_EQ(second.endpoint, first.endpoint); // No reason for new connections.
 }
 
 TEST_F(ExecPluginTest, a_rejected_answer_makes_the_plugin_run_again) {
@@ -86,11 +86,12 @@ TEST_F(ExecPluginTest, a_rejected_answer_makes_the_plugin_run_again) {
   auto one = asker.get();
   EXPECT_EQ(one.headers, Lines{"Authorization: Bearer one"});
   write("answer", print({{"token", "two"}}));
-  EXPECT_EQ(asker.say(), "Authorization: Bearer one"); // Without an end it holds.
+  // Without an expiry it stays valid.
+  EXPECT_EQ(asker.say(), "Authorization: Bearer one");
   EXPECT_TRUE(asker.refused(one.serial));
   EXPECT_TRUE(asker.refused(one.serial));
   EXPECT_EQ(asker.say(), "Authorization: Bearer two");
-  EXPECT_TRUE(asker.refused(one.serial)); // Late news of the one before.
+  EXPECT_TRUE(asker.refused(one.serial)); // A late rejection of the previous one.
   EXPECT_EQ(asker.say(), "Authorization: Bearer two");
   EXPECT_EQ(runs(), 2u);
 }
@@ -100,7 +101,7 @@ TEST_F(ExecPluginTest, a_plugin_runs_once_for_concurrent_requests) {
   Asker asker(
     scripted(count() + "read line <" + path("gate") + "\n" + print({{"token", "t"}})));
   auto first = asker.ask(), second = asker.ask();
-  std::ofstream(path("gate")) << "go\n"; // Opens when the plugin reads.
+  std::ofstream(path("gate")) << "go\n"; // Blocks until the plugin reads.
   EXPECT_EQ(Asker::wait(std::move(first)).headers, Lines{"Authorization: Bearer t"});
   EXPECT_EQ(Asker::wait(std::move(second)).headers, Lines{"Authorization: Bearer t"});
   EXPECT_EQ(runs(), 1u);
@@ -116,7 +117,7 @@ TEST_F(ExecPluginTest, a_plugins_certificate_is_used_and_rotated) {
   EXPECT_EQ(first.endpoint->client_cert_pem, certificate);
   EXPECT_EQ(first.endpoint->client_key_pem, private_key);
   EXPECT_TRUE(asker.refused(first.serial));
-  EXPECT_EQ(asker.get().endpoint, first.endpoint); // The same again.
+  EXPECT_EQ(asker.get().endpoint, first.endpoint); // Unchanged.
   status["clientCertificateData"] = certificate + certificate;
   write("answer", print(status));
   EXPECT_TRUE(asker.refused(asker.get().serial));
@@ -154,7 +155,7 @@ TEST_F(ExecPluginTest, a_plugin_may_end_before_its_children) {
     scripted("sleep 1000 &\necho $! >" + path("child") + "\n" + print({{"token", "t"}})));
   EXPECT_EQ(asker.say(), "Authorization: Bearer t");
   auto child = std::stoi(first_line(path("child")));
-  EXPECT_FALSE(process_gone(child)); // A browser to log in with, perhaps.
+  EXPECT_FALSE(process_gone(child)); // A login browser, for example.
   ::kill(child, SIGKILL);
 }
 
@@ -164,7 +165,7 @@ TEST_F(ExecPluginTest, destroying_the_credentials_kills_the_plugin) {
   ASSERT_TRUE(eventually([&] { return !first_line(path("pid")).empty(); }));
   asker.drop();
   EXPECT_TRUE(process_gone(std::stoi(first_line(path("pid")))));
-  EXPECT_THROW(pass.get(), std::future_error); // Nobody was called.
+  EXPECT_THROW(pass.get(), std::future_error); // The callback was dropped.
 }
 
 TEST_F(ExecPluginTest, a_plugin_that_prints_without_end_is_killed) {
@@ -302,7 +303,7 @@ TEST_F(ExecPluginTest, an_invalid_plugin_configuration_is_refused) {
   }
 }
 
-/// Whether a plugin of this mode would be let ask; 2 if it is refused.
+/// Returns whether a plugin of this mode may be interactive; 2 if it is refused.
 int interactive(const KubeconfigOptions& options) {
   try {
     return from_kubeconfig(options).identity.plugin->interactive ? 1 : 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is sent to the API server: names, what ours has over the user's template, limits.
+// The objects that are sent to the API server: names, limits, precedence over the user's
+// template.
 #include "backends/kubernetes/objects.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ protected:
 
   json pod() { return pod_body(plan_, spec_, 7, owner_); }
   json container() { return pod()["spec"]["containers"].back(); }
-  /// The value of a variable, null if there is none; fails if there are two.
+  /// Returns the value of a variable, or null. Fails the test if there are two.
   json variable(const std::string& name) {
     json found;
     auto variables = container()["env"];
@@ -204,7 +205,7 @@ TEST_F(Objects, our_part_is_merged_into_the_template) {
   EXPECT_EQ(spec["restartPolicy"], "Never");
   ASSERT_EQ(spec["volumes"].size(), 2u);
   EXPECT_EQ(spec["volumes"][0]["emptyDir"]["medium"], "Memory");
-  EXPECT_EQ(spec["volumes"][1].size(), 2u); // Its name and the Secret, nothing else.
+  EXPECT_EQ(spec["volumes"][1].size(), 2u); // Only its name and the Secret.
   ASSERT_EQ(spec["containers"].size(), 2u);
   EXPECT_EQ(spec["containers"][0],
             json::parse(R"({"name": "sidecar", "image": "side:1"})"));

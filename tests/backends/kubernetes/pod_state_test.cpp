@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod's object is read truly, and whatever it is, without a throw.
+// The promise: a pod's object is read correctly, and any object without an exception.
 #include "backends/kubernetes/pod_state.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A pod whose container "fiber" is in this state.
+/// Returns a pod whose container "fiber" is in this state.
 json pod_in(const json& state, const json& status = json::object()) {
   json pod{{"metadata", {{"name", "p"}}},
            {"status",
@@ -81,7 +81,7 @@ TEST(PodState, a_pod_runs_when_its_container_does) {
   EXPECT_FALSE(read_pod(pod_in(running), 0).exit);
   EXPECT_FALSE(read_pod(pod_in({{"running", nullptr}}), 0).started);
   EXPECT_FALSE(
-    read_pod(status_only({{"phase", "Running"}}), 0).started); // A sidecar does.
+    read_pod(status_only({{"phase", "Running"}}), 0).started); // Only a sidecar runs.
 }
 
 TEST(PodState, an_end_is_reported_as_the_runtime_saw_it) {
@@ -181,7 +181,7 @@ const std::vector<json> odd{nullptr,
                             {{"name", "fiber"}},
                             {{{"name", "fiber"}}}};
 
-/// All places in `object`, itself included.
+/// Returns all positions in `object`, including itself.
 void collect(json& object, std::vector<json*>& places) {
   places.push_back(&object);
   if (object.is_structured())

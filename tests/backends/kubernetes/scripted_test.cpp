@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever an API server does to a request: each job is one pod, and ends once.
+// The promise: whatever an API server does to requests, each job is one pod and ends
+// once.
 #include "tests/backends/kubernetes/scripted_kubernetes.hpp"
 
 #include <algorithm>
@@ -58,12 +59,13 @@ TEST_F(ScriptedKubernetes, the_creation_of_a_pod_is_retried_while_the_server_fai
   api_.spoil("create pods", {.kind = Fault::Kind::reset});
   api_.spoil("create pods", {.status = 500, .body = R"({"message": 7})"});
   create_running("one");
-  EXPECT_GE(api_.count("create pods"), 4u); // libcurl itself tries once more.
+  EXPECT_GE(api_.count("create pods"), 4u); // libcurl itself retries once.
   EXPECT_EQ(api_.objects("pods").size(), 1u);
 }
 
 TEST_F(ScriptedKubernetes, a_pod_whose_reply_was_lost_is_recognized) {
-  api_.spoil("watch pods", {.status = 500}, 3); // Or the watch would tell.
+  // Otherwise the watch would report the pod.
+  api_.spoil("watch pods", {.status = 500}, 3);
   start();
   api_.spoil("create pods", {.kind = Fault::Kind::reset_after});
   create_running("one");
@@ -125,7 +127,7 @@ TEST_F(ScriptedKubernetes, only_the_job_with_invalid_utf_8_fails) {
 TEST_F(ScriptedKubernetes, jobs_that_wait_for_their_turn_end_at_once) {
   start();
   api_.plays_kubelet = false;
-  constexpr std::size_t count = 2000; // It would take 40 s to create them.
+  constexpr std::size_t count = 2000; // Their creation would take 40 s.
   for (std::size_t i = 0; i < count; ++i)
     create("job-" + std::to_string(i));
   api_.plays_kubelet = true;
@@ -137,13 +139,13 @@ TEST_F(ScriptedKubernetes, jobs_that_wait_for_their_turn_end_at_once) {
 }
 
 TEST_F(ScriptedKubernetes, many_pods_take_few_connections) {
-  api_.plays_kubelet = false; // A server that can't multiplex has one for each log.
+  api_.plays_kubelet = false; // Without multiplexing each log needs a connection.
   start();
   constexpr std::size_t count = 100;
   for (std::size_t i = 0; i < count; ++i)
     create("job-" + std::to_string(i));
   EXPECT_EQ(api_.wait_for("create pods", count), count);
-  EXPECT_LE(api_.handshakes(), 30u); // About one for each that is created at a time.
+  EXPECT_LE(api_.handshakes(), 30u); // About one for each concurrent creation.
   api_.plays_kubelet = true;
 }
 
@@ -294,7 +296,7 @@ TEST_F(ScriptedKubernetes, a_broken_log_stream_continues_where_it_was) {
   test_->logs_with("one", "two\n");
   api_.end(pod, 0);
   EXPECT_EQ(last("one").exit_code, 0);
-  auto logs = test_->backend->logs("one"); // A server counts in seconds.
+  auto logs = test_->backend->logs("one"); // The server counts in seconds.
   EXPECT_TRUE(logs == "one\ntwo\n" || logs == "one\none\ntwo\n") << logs;
 }
 
@@ -310,7 +312,7 @@ TEST_F(ScriptedKubernetes, a_log_that_is_not_available_yet_is_read_from_its_begi
     EXPECT_FALSE(request.query.contains("sinceSeconds"));
 }
 
-/// What runtimes write where a log should be, when the container has gone.
+/// Messages of runtimes in the log of a container that is gone.
 class WordsOfARuntime : public ScriptedKubernetes,
                         public testing::WithParamInterface<const char*> {};
 
@@ -355,7 +357,7 @@ TEST_F(ScriptedKubernetes, errors_of_the_server_end_no_job) {
   api_.spoil("list pods", {.status = 404});
   api_.forget();
   EXPECT_GE(api_.wait_for("list pods", lists + 5), lists + 5);
-  create_running("two"); // By the watch after it.
+  create_running("two"); // Reported by the next watch.
   EXPECT_TRUE(only_started("one"));
   api_.end(pod, 0);
   EXPECT_EQ(last("one").exit_code, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lost zygote leaves its jobs at work, and none of them lives twice; a lost driver
-// takes all along.
+// The promise: jobs of a lost zygote go on, and none runs twice; a lost driver's jobs all
+// end.
 #include "backends/local/local_backend.hpp"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ std::unique_ptr<Backend> local() {
     {.plain_spawn = false, .forward_output = false, .argv = {}, .executable = {}});
 }
 
-/// Our only child process, -1 if there is none.
+/// Returns our only child process, or -1.
 int zygote() {
 
   int pid = -1;
@@ -44,7 +44,7 @@ void kill_zygote() {
   ::kill(pid, SIGKILL);
 }
 
-/// Does the other end still answer?
+/// Returns whether the other end still answers.
 bool echoes(const Job& job) {
   char byte = 'x';
   return ::write(job.link.get(), &byte, 1) == 1 && ::read(job.link.get(), &byte, 1) == 1;
@@ -61,7 +61,7 @@ TEST(LostZygote, jobs_of_a_lost_zygote_go_on_and_their_later_end_is_unknown) {
   for (auto* job : {&one, &two, &three})
     EXPECT_TRUE(echoes(*job));
   EXPECT_EQ(test.events.count(Kind::ended), 0u);
-  one.link.reset(); // Ends with 0, which nobody can know.
+  one.link.reset(); // Ends it with 0, which stays unknown.
   auto last = test.events.last("one");
   EXPECT_EQ(last.kind, Kind::ended);
   EXPECT_EQ(last.exit_code, std::nullopt);
@@ -107,7 +107,8 @@ TEST(LostZygote, jobs_being_created_while_the_zygote_is_lost_each_live_once) {
     auto spec = BackendTest::spec("job-" + std::to_string(i), "print born\necho");
     jobs.push_back(test.backend->create(std::move(spec)));
     if (i % 40 == 39) {
-      ASSERT_TRUE(test.events.wait_for(Kind::started, i - 35)); // Some are under way.
+      // Some requests are in flight.
+      ASSERT_TRUE(test.events.wait_for(Kind::started, i - 35));
       kill_zygote();
     }
   }
@@ -152,7 +153,7 @@ TEST(LostZygote, the_end_of_the_backend_ends_orphans_too) {
     EXPECT_TRUE(eventually([&] { return process_gone(pid); }));
 }
 
-/// Runs other_program as a driver, kills it and sees all of its processes gone.
+/// Runs other_program as a driver, kills it, and checks that all its processes end.
 void kill_driver(const char* how) {
   auto files = left_files();
   int ends[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: of output, however it is cut, exactly the crash lines are left out.
+// The promise: exactly the crash lines are removed, however the output is divided.
 
 #include "backends/output/crash_line.hpp"
 

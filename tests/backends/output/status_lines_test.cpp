@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: whoever writes to stderr, nobody's text gets into another's line, and
-// nobody waits for a terminal.
+// The promise: texts on stderr never mix within a line, and no writer waits for a
+// terminal.
 
 #include "backends/output/status_lines.hpp"
 
@@ -90,7 +90,7 @@ TEST(StatusLines, a_stopped_terminal_blocks_nobody) {
     text += "line " + std::to_string(i) + "\n";
   auto written = status.write(writer, text);
   ASSERT_TRUE(written);
-  ASSERT_LT(*written, text.size()); // It is full.
+  ASSERT_LT(*written, text.size()); // The terminal is full.
   for (int i = 0; i < 1000; ++i)
     status.show({"status " + std::to_string(i)});
   status.print("printed");
@@ -106,7 +106,7 @@ TEST(StatusLines, a_stopped_terminal_blocks_nobody) {
     return lines.size() == 20'002 && lines.back() == "status";
   }));
   auto lines = terminal.lines();
-  EXPECT_EQ(std::erase(lines, "printed"), 1U); // Where there was room for it.
+  EXPECT_EQ(std::erase(lines, "printed"), 1U); // Printed where there was room.
   for (std::size_t i = 0; i < 20'000; ++i)
     ASSERT_EQ(lines[i], "line " + std::to_string(i));
 }
@@ -163,7 +163,7 @@ TEST(StatusLines, a_blocked_logger_blocks_nobody_else) {
   others.join();
   for (auto& logger : loggers)
     logger.join();
-  // Nobody asks for it: it comes all the same.
+  // It comes without a further call.
   EXPECT_TRUE(eventually([&] {
     auto lines = terminal.lines();
     return std::count(lines.begin(), lines.end(), "theirs") == 2 &&
@@ -210,7 +210,7 @@ TEST(StatusLines, at_most_a_mebibyte_is_kept_unread) {
     status.print(line);
   terminal.look();
   EXPECT_TRUE(eventually([&] { return terminal.shows(" lines were left out here)"); }));
-  EXPECT_LT(terminal.lines().size(), 2000u); // The kernel keeps some, too.
+  EXPECT_LT(terminal.lines().size(), 2000u); // The kernel buffers some too.
 }
 
 TEST(StatusLines, lines_are_not_shown_where_they_cannot_be_redrawn) {

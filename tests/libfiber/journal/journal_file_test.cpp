@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what was appended is found again, whole and by the same call only; what
-// was cut off or damaged is missing, and nothing else is.
+// The promise: appended results are found again, undamaged and by the same call only;
+// truncated or damaged records are missing, and nothing else is.
 
 #include "libfiber/journal/journal_file.hpp"
 
@@ -48,7 +48,7 @@ Digest digest(std::uint64_t index) {
 class JournalFileTest : public testing::Test {
 protected:
   JournalFileTest() {
-    log().set_level(spdlog::level::err); // What is damaged here is so on purpose.
+    log().set_level(spdlog::level::err); // The damage is intended.
     folder_ = (std::filesystem::temp_directory_path() / "journal-XXXXXX").string();
     if (::mkdtemp(folder_.data()) == nullptr)
       throw std::runtime_error("mkdtemp");
@@ -61,7 +61,7 @@ protected:
 
   JournalFile open() const { return {path_, name_of(twice)}; }
 
-  /// Appends results of these sizes, many at a time.
+  /// Appends results of these sizes, many in one call.
   void fill(const std::vector<std::size_t>& sizes) {
     auto file = open();
     std::vector<JournalFile::Addition> all;
@@ -72,7 +72,7 @@ protected:
   static Bytes result(std::size_t index, std::size_t size) {
     return some_bytes(size, static_cast<unsigned>(index));
   }
-  /// Which of them are there; checks that those are whole.
+  /// Returns which results are there, and checks that they are undamaged.
   std::vector<bool> there(const std::vector<std::size_t>& sizes) const {
     auto file = open();
     std::vector<bool> found;
@@ -175,7 +175,7 @@ TEST_F(JournalFileTest, only_damaged_records_are_missing) {
   auto at = head;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     auto size = sizeof(RecordHead) + sizes[i];
-    // `unused` and all else has a checksum.
+    // Checksums cover everything, also `unused`.
     for (std::size_t k = 0; k < size; k += k < sizeof(RecordHead) ? 1 : 97) {
       auto damaged = whole;
       damaged[at + k] ^= std::byte{0x10};
@@ -186,7 +186,7 @@ TEST_F(JournalFileTest, only_damaged_records_are_missing) {
     }
     at += size;
   }
-  // A stretch that holds several heads, and one that is larger than what is read at once.
+  // A damaged range with several heads, and one that is larger than the read buffer.
   auto damaged = whole;
   std::fill_n(damaged.begin() + static_cast<long>(head) + 50, 5100, std::byte{0});
   put(damaged);
@@ -230,7 +230,7 @@ TEST_F(JournalFileTest, random_damage_yields_no_wrong_result) {
     put(damaged);
     try {
       there(sizes);
-    } catch (const ConfigError&) { // The head was hit.
+    } catch (const ConfigError&) { // The damage hit the head.
     }
   }
 }
@@ -271,7 +271,7 @@ TEST_F(JournalFileTest, a_file_that_is_no_journal_is_left_alone) {
 TEST_F(JournalFileTest, only_a_partial_head_of_this_call_is_started_anew) {
   fill({});
   const auto head = content();
-  // Whatever is not as this call would have begun it is somebody else's.
+  // Anything but the beginning of this call's head belongs to someone else.
   for (std::size_t changed : {0U, 15U, 16U, 20U, 140U})
     for (auto size : {changed + 1, head.size() - 1}) {
       Bytes bytes(head.begin(), head.begin() + static_cast<long>(size));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a result is in the file before anybody sees it, the file is free before
-// the last one is seen, and a disk that fails fails the call without costing a result
-// that came.
+// The promise: a result is in the file before the program sees it; the file is closed
+// before the program sees the last one; and a failing disk fails the call but loses no
+// result that has arrived.
 
 #include "libfiber/journal/journalled_results.hpp"
 
@@ -54,7 +54,7 @@ protected:
   JournalFile file(const std::string& of) const {
     return {of, CallName::of<int, int, false>(&twice)};
   }
-  /// Results of a call that has handed in so many tasks.
+  /// Returns the results of a call that has submitted `tasks` tasks.
   std::shared_ptr<JournalledResults> begin(std::size_t tasks) {
     auto results = std::make_shared<JournalledResults>(
       file(path()), thread_, Keep::all, nullptr, [this] { ++cancels_; }, nullptr);
@@ -65,7 +65,7 @@ protected:
     results->add_submitted(tasks);
     return results;
   }
-  /// Whether the file has it by now, though it is in use.
+  /// Returns whether the file has the result, although it is in use.
   bool is_written(std::size_t index) const {
     auto copy = folder_ + "/copy";
     std::filesystem::copy_file(path(), copy,
@@ -148,7 +148,7 @@ TEST_F(JournalledResultsTest, results_that_came_before_the_end_of_the_pool_count
   EXPECT_TRUE(results->at(n - 1).error);
 }
 
-/// No file of this process may grow beyond what `path` has now, and a little.
+/// Limits the size of this process's files to slightly more than that of `path`.
 class FullDisk {
 public:
   explicit FullDisk(const std::string& path) : action_(std::signal(SIGXFSZ, SIG_IGN)) {

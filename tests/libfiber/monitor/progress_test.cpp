@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what a line of progress says, and when it is told where lines can't
-// change.
+// The promise: the content of progress lines, and their intervals where lines cannot be
+// redrawn.
 
 #include "libfiber/monitor/progress.hpp"
 
@@ -86,7 +86,7 @@ TEST(Progress, off_a_terminal_a_line_comes_every_ten_seconds_and_later_every_min
     return std::chrono::steady_clock::time_point(time.load() +
                                                  std::chrono::nanoseconds(look));
   };
-  testing::internal::CaptureStderr(); // Which is no terminal then.
+  testing::internal::CaptureStderr(); // Then stderr is no terminal.
   auto progress = std::make_shared<Progress>(std::make_shared<backends::StatusLines>(),
                                              ProgressPace{.now = now, .plain = 1ms});
   auto line = progress->add("pool0/1", {});
@@ -94,7 +94,7 @@ TEST(Progress, off_a_terminal_a_line_comes_every_ten_seconds_and_later_every_min
   for (auto at : {9s, 10s, 19s, 20s, 59s, 60s, 118s, 119s}) {
     line->ended(true);
     time = at;
-    // The second look from now on comes when the first one is over.
+    // The start of the second update shows that the first one has ended.
     for (auto seen = looks.load(), enough = seen + 2; seen < enough; seen = looks.load())
       looks.wait(seen);
   }

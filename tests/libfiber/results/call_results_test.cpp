@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each outcome reaches who waits for it, once for each index.
+// The promise: each outcome reaches the threads that wait for it, once for each index.
 
 #include "libfiber/results/call_results.hpp"
 
@@ -91,7 +91,7 @@ TEST(CallResults, results_after_the_end_of_the_pool_are_ignored) {
     auto results = make(keep);
     results->add_submitted(2);
     results->fail_missing(std::make_exception_ptr(Closed("gone")));
-    results->deliver({value(0, 1), value(1, 2)}); // As out of a journal.
+    results->deliver({value(0, 1), value(1, 2)}); // As from a journal.
     EXPECT_EQ(results->done(), 2U);
     for (std::size_t i = 0; i < 2; ++i) {
       auto error = keep == Keep::as_they_come ? results->take_any()->second.error

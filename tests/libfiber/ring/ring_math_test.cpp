@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: values are put together element by element and split as numpy.array_split
-// does it.
+// The promise: values are reduced element by element and split as numpy.array_split does.
 #include "libfiber/ring/ring_math.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: the tightest limit of all the groups that a process is in counts.
+// The promise: the tightest limit of all the groups of a process counts.
 
 #include "libfiber/session/cpu_quota.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code before environment before file before default, and errors that say what, where and
-// what would be right.
+// The promise: code precedes environment, file and default; errors name the key, its
+// place and the valid values.
 
 #include "libfiber/session/settings.hpp"
 
@@ -45,12 +45,12 @@ protected:
     ADD_FAILURE() << "accepted";
     return {"", "", "", ""};
   }
-  /// Sets a variable that is no setting, for this test.
+  /// Sets a variable that is no setting, until the end of the test.
   void set_other(const char* variable, const char* value) {
     others_.push_back(variable);
     setenv(variable, value, 1);
   }
-  /// What resolve() logs.
+  /// Returns what resolve() logs.
   std::string logged(const Config& code = {}) {
     std::ostringstream text;
     log().sinks().push_back(std::make_shared<spdlog::sinks::ostream_sink_mt>(text));
@@ -149,7 +149,7 @@ TEST_F(SettingsTest, variables_of_jobs_and_tests_cause_no_warning) {
   for (auto* variable : {"FIBER_NODE", "FIBER_SIM_SEED", "FIBER_TEST_CHAOS", "FIBERGLASS",
                          "MY_FIBER_LEASE"})
     set_other(variable, "1");
-  set_other("FIBER_LEESE", ""); // As if not set.
+  set_other("FIBER_LEESE", ""); // Counts as not set.
   EXPECT_EQ(logged(), "");
   set_other("FIBER_LEESE", "70s");
   EXPECT_EQ(logged({.log_level = "error"}), "");
@@ -160,7 +160,7 @@ TEST_F(SettingsTest, an_unreadable_file_is_an_error) {
   std::filesystem::create_directory(path);
   EXPECT_EQ(refused().place(), path);
   std::filesystem::remove(path);
-  std::filesystem::create_symlink(".fiberconfig", path); // Of itself.
+  std::filesystem::create_symlink(".fiberconfig", path); // A link to itself.
   EXPECT_EQ(refused().place(), path);
   std::filesystem::remove(path);
   EXPECT_NO_THROW(resolve());

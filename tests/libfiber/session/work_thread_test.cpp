@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what is added runs once, in its turn, and nothing of it is left at the
-// end.
+// The promise: each function runs once, in its turn, and none is left at the end.
 
 #include "libfiber/session/work_thread.hpp"
 

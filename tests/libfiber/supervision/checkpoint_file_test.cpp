@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a checkpoint's file holds one whole value or the one before it, whatever
-// happens to the disk or to who writes.
+// The promise: a checkpoint's file holds a complete value or the previous one, whatever
+// happens to the disk or to the writing process.
 #include "libfiber/supervision/checkpoint_file.hpp"
 
 #include <csignal>
@@ -29,7 +29,7 @@ protected:
   static std::span<const std::byte> bytes(const std::string& text) {
     return std::as_bytes(std::span(text));
   }
-  /// What another run of the program finds; "-" if there is nothing.
+  /// Returns what another run of the program would load; "-" if nothing.
   std::string there() const {
     auto saved = CheckpointFile(path_).load();
     if (!saved)
