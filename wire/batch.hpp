@@ -20,7 +20,7 @@ struct Outgoing {
   Payload body;
   std::size_t sent = 0; ///< Bytes already cut into pieces.
   /// Size of the common head for append(); 0: nothing may be appended.
-  std::size_t grows = 0;
+  std::size_t appendable = 0;
   std::size_t size() const { return head.size() + body.size(); }
 };
 

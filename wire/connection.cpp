@@ -14,16 +14,15 @@ using namespace std::chrono_literals;
 
 /// A link yields the thread to other links after this many reads.
 constexpr int reads_in_a_row = 4;
-/// Replies that a handler sends while it gets messages are written together, at the
-/// latest after this many messages.
+/// A handler's replies are batched over at most this many messages.
 constexpr std::size_t corked_messages = 32;
 constexpr auto linger_time = 2s;
 /// Messages of send_soon() are batched if they come within `burst` of the last write, up
 /// to these limits.
 constexpr auto burst = 50us;
-constexpr std::size_t most_held = 32, most_held_bytes = std::size_t{16} << 10;
+constexpr std::size_t max_held_back = 32, max_held_back_bytes = std::size_t{16} << 10;
 /// Limit for appended parts, which cost less each.
-constexpr std::size_t most_appended_bytes = std::size_t{32} << 10;
+constexpr std::size_t max_appended_bytes = std::size_t{32} << 10;
 
 std::chrono::steady_clock::duration tick_of(const LinkOptions& options) {
   return std::clamp(std::min(options.heartbeat_interval / 4, options.silence_limit / 8),
@@ -85,7 +84,7 @@ bool Connection::send_soon(StreamId stream, Bytes head, Payload body) {
   Lock lock(mutex_);
   if (!push(stream, std::move(head), std::move(body)))
     return false;
-  write_soon(lock, 1, most_held_bytes);
+  write_soon(lock, 1, max_held_back_bytes);
   return true;
 }
 
@@ -96,22 +95,23 @@ bool Connection::append(StreamId stream, std::span<const std::byte> head,
     return false;
   auto joined = sender_.append(stream, head, part);
   messages_sent_ += joined ? 0 : 1;
-  write_soon(lock, joined ? 0 : 1, most_appended_bytes);
+  write_soon(lock, joined ? 0 : 1, max_appended_bytes);
   return true;
 }
 
 void Connection::write_soon(Lock& lock, std::size_t messages, std::size_t most_bytes) {
   if (dispatching_.load(std::memory_order_relaxed) == std::this_thread::get_id())
     return;
-  auto alone = held_ == 0 && std::chrono::steady_clock::now() - written_ > burst;
-  if (alone || held_ + messages >= most_held || sender_.queued_bytes() >= most_bytes)
+  auto alone = held_back_ == 0 && std::chrono::steady_clock::now() - written_ > burst;
+  if (alone || held_back_ + messages >= max_held_back ||
+      sender_.queued_bytes() >= most_bytes)
     return write(lock);
-  if (held_ == 0) // Wakes no thread: the next leader runs this.
+  if (held_back_ == 0) // Wakes no thread: the next leader runs this.
     boost::asio::post(*context_, [self = shared_from_this()] {
       Lock again(self->mutex_);
       self->write(again);
     });
-  held_ += std::max<std::size_t>(messages, held_ == 0 ? 1 : 0);
+  held_back_ += std::max<std::size_t>(messages, held_back_ == 0 ? 1 : 0);
 }
 
 bool Connection::push(StreamId stream, Bytes head, Payload body) {
@@ -276,12 +276,12 @@ void Connection::wait_readable() {
 void Connection::write(Lock& lock) {
   if (writing_ || blocked_ || broken_ || closed_)
     return;
-  held_ = 0; // In any case: another write may have taken the held messages.
+  held_back_ = 0; // In any case: another write may have taken the held messages.
   if (batch_.empty() && sender_.idle() && !transport_->must_write())
     return;
   writing_ = true;
   write_queued(lock);
-  held_ = 0; // Messages queued meanwhile were written too.
+  held_back_ = 0; // Messages queued meanwhile were written too.
   written_ = std::chrono::steady_clock::now();
   writing_ = false;
   if (closed_)

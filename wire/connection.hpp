@@ -128,7 +128,7 @@ private:
   std::size_t flushing_ = 0;
   std::uint64_t bytes_sent_ = 0, messages_sent_ = 0;
   std::chrono::steady_clock::time_point written_{}; ///< Time of the last write.
-  std::size_t held_ = 0;                            ///< Messages held back for batching.
+  std::size_t held_back_ = 0;                       ///< Messages held back for batching.
   bool writing_ = false; ///< A thread is writing and will check the queue again.
   bool blocked_ = false; ///< The socket is full; the reactor resumes writing.
   bool broken_ = false;  ///< Writing has failed; reading goes on to the end.

@@ -81,20 +81,20 @@ Greeting::Progress Greeting::step() {
       progress = transport_->handshake(error_);
       if (progress != Progress::done)
         return progress;
-      phase_ = Phase::listen;
+      phase_ = Phase::receive;
       if (role_ == TlsRole::client) {
         queue(FrameType::hello, pack_hello(own_));
-        phase_ = Phase::speak;
+        phase_ = Phase::send;
       }
       break;
-    case Phase::listen:
-      progress = listen();
+    case Phase::receive:
+      progress = receive();
       break;
-    case Phase::speak:
-      progress = speak(role_ == TlsRole::client ? Phase::listen : Phase::done);
+    case Phase::send:
+      progress = send(role_ == TlsRole::client ? Phase::receive : Phase::done);
       break;
     case Phase::refuse:
-      progress = speak(Phase::done);
+      progress = send(Phase::done);
       return progress == Progress::done ? Progress::failed : progress;
     case Phase::done:
       return Progress::done;
@@ -105,7 +105,7 @@ Greeting::Progress Greeting::step() {
 }
 
 /// Reads exactly one frame: further bytes belong to the link.
-Greeting::Progress Greeting::listen() {
+Greeting::Progress Greeting::receive() {
   while (true) {
     auto wanted = frame_header_bytes;
     std::optional<FrameHeader> header;
@@ -127,12 +127,12 @@ Greeting::Progress Greeting::listen() {
       if (!hello)
         return fail("speaks TLS but not our protocol");
       peer_ = std::move(*hello);
-      if (!judge())
+      if (!check_peer())
         return role_ == TlsRole::client ? Progress::failed : Progress::done;
       phase_ = Phase::done;
       if (role_ == TlsRole::server) {
         queue(FrameType::hello, pack_hello(own_));
-        phase_ = Phase::speak;
+        phase_ = Phase::send;
       }
       return Progress::done;
     }
@@ -153,7 +153,7 @@ Greeting::Progress Greeting::listen() {
 
 /// Checks the peer's session and build. On a mismatch returns false, and a listener
 /// queues the refusal.
-bool Greeting::judge() {
+bool Greeting::check_peer() {
   const bool server = role_ == TlsRole::server;
   other_build_ = peer_.session == own_.session && peer_.build != own_.build;
   const auto differ = [&](const char* what, std::string theirs, std::string ours) {
@@ -182,7 +182,7 @@ void Greeting::queue(FrameType type, const Bytes& payload) {
   append_control(out_, type, 0, static_cast<std::uint32_t>(payload.size()), payload);
 }
 
-Greeting::Progress Greeting::speak(Phase next) {
+Greeting::Progress Greeting::send(Phase next) {
   const iovec rest{out_.data() + sent_, out_.size() - sent_};
   const auto result = transport_->write(std::span(&rest, rest.iov_len > 0 ? 1 : 0));
   sent_ += result.bytes;

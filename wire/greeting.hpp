@@ -40,11 +40,11 @@ public:
   std::unique_ptr<TlsTransport> take_transport() { return std::move(transport_); }
 
 private:
-  enum class Phase { handshake, listen, speak, refuse, done };
-  Progress listen();
-  Progress speak(Phase next);
+  enum class Phase { handshake, receive, send, refuse, done };
+  Progress receive();
+  Progress send(Phase next);
   void queue(FrameType type, const Bytes& payload);
-  bool judge();
+  bool check_peer();
   Progress fail(std::string reason);
   Progress refused(const std::string& words);
 

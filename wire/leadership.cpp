@@ -39,9 +39,9 @@ void Leadership::stand_by() {
     const auto idle = Clock::now() - left_at_;
     if (leader_ == Leader::nobody && (summoned_ || idle >= patience)) {
       leader_ = Leader::own_thread;
-      asked_ = summoned_ = false;
+      yield_asked_ = summoned_ = false;
       lock.unlock();
-      while (!asked_.load(std::memory_order_relaxed))
+      while (!yield_asked_.load(std::memory_order_relaxed))
         context_->run_one();
       lock.lock();
       appoint_next();
@@ -59,7 +59,7 @@ void Leadership::stand_by() {
 
 void Leadership::end() {
   Lock lock(mutex_);
-  ending_ = asked_ = true;
+  ending_ = yield_asked_ = true;
   interrupt();
   arm(std::chrono::nanoseconds{1});
   changed_.wait(lock, [&] { return leader_ != Leader::waiter; });
@@ -112,7 +112,7 @@ bool Leadership::apply(Waiter& waiter) {
     return true;
   }
   applicants_.push_back(&waiter);
-  if (leader_ == Leader::own_thread && !asked_.exchange(true))
+  if (leader_ == Leader::own_thread && !yield_asked_.exchange(true))
     interrupt();
   return false;
 }
@@ -144,19 +144,19 @@ bool Leadership::work_once(Clock::time_point limit) {
     return false;
   if (context_->poll_one() > 0)
     return true; // Queued before this wait: must not train the predictor.
-  const bool look = short_waits_.expected();
-  if (look && look_for_work(limit))
+  const bool spins = short_waits_.should_spin();
+  if (spins && spin(limit))
     return true;
   const auto done =
     limit == Waiter::forever ? context_->run_one() : context_->run_one_until(limit);
   const auto end = Clock::now();
-  if (!look)
+  if (!spins)
     short_waits_.slept(end - begin);
   return done > 0 || end < limit;
 }
 
 // Checks once more before it gives up, so that work that came in time is no timeout.
-bool Leadership::look_for_work(Clock::time_point limit) {
+bool Leadership::spin(Clock::time_point limit) {
   auto now = Clock::now();
   for (const auto end = std::min(limit, now + ShortWaits::limit);;) {
     if (context_->poll_one() > 0) {
@@ -169,7 +169,7 @@ bool Leadership::look_for_work(Clock::time_point limit) {
     const auto before = std::exchange(now, Clock::now());
     if (now - before > ShortWaits::limit) {
       const bool found = context_->poll_one() > 0;
-      short_waits_.lost_processor();
+      short_waits_.preempted();
       return found;
     }
   }

@@ -66,7 +66,7 @@ private:
   /// Runs one handler, waiting for it if need be. Returns false if `limit` passed.
   bool work_once(Clock::time_point limit);
   /// Spins; returns false if it found no work.
-  bool look_for_work(Clock::time_point limit);
+  bool spin(Clock::time_point limit);
   /// Makes the leader check its conditions.
   void interrupt();
 
@@ -76,8 +76,8 @@ private:
   const std::shared_ptr<boost::asio::io_context> context_;
   const UniqueFd timer_; ///< The own thread sleeps on it.
   std::atomic<bool> ending_ = false;
-  std::atomic<bool> asked_ = false; ///< The own thread must stop leading.
-  ShortWaits short_waits_;          ///< Predicts the waits of leading waiters.
+  std::atomic<bool> yield_asked_ = false; ///< The own thread must stop leading.
+  ShortWaits short_waits_;                ///< Predicts the waits of leading waiters.
 
   std::mutex mutex_;
   std::condition_variable changed_;

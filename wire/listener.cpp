@@ -44,20 +44,21 @@ struct Gate {
 };
 
 /// A connection between accept() and its link.
-class Arrival final : public std::enable_shared_from_this<Arrival>, public ReactorMember {
+class PendingPeer final : public std::enable_shared_from_this<PendingPeer>,
+                          public ReactorMember {
 public:
   /// Called once: with the greeting when the peer is accepted, with null when it is
   /// dropped.
   using Done = std::function<void(Greeting*)>;
 
-  Arrival(Reactor& reactor, UniqueFd socket, const Identity& identity, const Hello& own,
-          Done done)
+  PendingPeer(Reactor& reactor, UniqueFd socket, const Identity& identity,
+              const Hello& own, Done done)
     : peer_(peer_text(socket.get())),
       greeting_(std::move(socket), identity, TlsRole::server, own),
       descriptor_(reactor.context(), greeting_.fd()), timer_(reactor.context()),
       done_(std::move(done)) {}
 
-  ~Arrival() {
+  ~PendingPeer() {
     if (done_)
       descriptor_.release(); // The greeting owns it.
   }
@@ -133,8 +134,9 @@ public:
     : reactor_(reactor), identity_(std::move(identity)), own_(std::move(own)),
       options_(std::move(options)), gate_(std::make_shared<Gate>(std::move(accept))),
       socket_(listen_on(options_.host, options_.port)), port_(port_of(socket_.get())),
-      descriptor_(door_.context(), socket_.get()), timer_(door_.context()) {
-    door_.post([this] { wait(); });
+      descriptor_(handshake_reactor_.context(), socket_.get()),
+      timer_(handshake_reactor_.context()) {
+    handshake_reactor_.post([this] { wait(); });
   }
 
   ~Impl() {
@@ -143,7 +145,7 @@ public:
       gate_->open = false;
     }
     std::promise<void> closed;
-    door_.post([&] {
+    handshake_reactor_.post([&] {
       closing_ = true;
       descriptor_.release();
       timer_.cancel();
@@ -162,11 +164,11 @@ private:
     descriptor_.async_wait(Descriptor::wait_read, [this](const Error& error) {
       waiting_ = false;
       if (!error && !closing_)
-        take();
+        accept_all();
     });
   }
 
-  void take() {
+  void accept_all() {
     while (has_room()) {
       UniqueFd socket(
         ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -178,11 +180,11 @@ private:
         return pause(errno);
       }
       exhausted_ = false;
-      welcome(std::move(socket));
+      greet(std::move(socket));
     }
   }
 
-  /// Returns whether another handshake may start. If not, take() runs again later.
+  /// Returns whether another handshake may start. If not, accept_all() runs again later.
   bool has_room() {
     if (pending_.size() < pending_limit)
       return true;
@@ -194,7 +196,7 @@ private:
     timer_.expires_after(left);
     timer_.async_wait([this](const Error& cancelled) {
       if (!cancelled && !closing_)
-        take();
+        accept_all();
     });
     return false;
   }
@@ -207,25 +209,26 @@ private:
     timer_.expires_after(accept_pause);
     timer_.async_wait([this](const Error& cancelled) {
       if (!cancelled && !closing_)
-        take();
+        accept_all();
     });
   }
 
-  void welcome(UniqueFd socket) {
+  void greet(UniqueFd socket) {
     set_tcp_options(socket.get());
     const auto place = pending_.insert(pending_.end(), nullptr);
     try {
-      *place = std::make_shared<Arrival>(door_, std::move(socket), identity_, own_,
-                                         [this, place](Greeting* greeting) {
-                                           const auto keep = *place;
-                                           pending_.erase(place);
-                                           if (greeting)
-                                             hand_over(*greeting);
-                                           wait();
-                                         });
-      const auto arrival = *place;
-      door_.enlist(arrival);
-      arrival->begin(options_.handshake_limit);
+      *place =
+        std::make_shared<PendingPeer>(handshake_reactor_, std::move(socket), identity_,
+                                      own_, [this, place](Greeting* greeting) {
+                                        const auto keep = *place;
+                                        pending_.erase(place);
+                                        if (greeting)
+                                          hand_over(*greeting);
+                                        wait();
+                                      });
+      const auto peer = *place;
+      handshake_reactor_.enlist(peer);
+      peer->begin(options_.handshake_limit);
     } catch (const std::exception& failure) {
       pending_.erase(place);
       log().error("cannot greet a connection on port {}: {}", port_, failure.what());
@@ -251,10 +254,10 @@ private:
   const std::shared_ptr<Gate> gate_;
   const UniqueFd socket_;
   const std::uint16_t port_;
-  // Used on the thread of door_ only.
-  std::list<std::shared_ptr<Arrival>> pending_;
+  // Used on the thread of handshake_reactor_ only.
+  std::list<std::shared_ptr<PendingPeer>> pending_;
   bool waiting_ = false, exhausted_ = false, closing_ = false;
-  Reactor door_; ///< Runs the handshakes, so that they delay no link.
+  Reactor handshake_reactor_; ///< Runs the handshakes, so that they delay no link.
   Descriptor descriptor_;
   boost::asio::steady_timer timer_;
 };

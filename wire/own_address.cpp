@@ -48,7 +48,7 @@ std::string own_address_towards(const std::string& host) {
                       NI_NUMERICHOST) == 0)
       return text.data();
   }
-  throw WireError("no way from here to " + host + ": " +
+  throw WireError("no route to " + host + ": " +
                   std::generic_category().message(problem));
 }
 

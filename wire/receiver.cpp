@@ -174,10 +174,10 @@ Receiver::Step Receiver::end_piece() {
     if (!sink_.message(header_.stream, std::exchange(stream.message, {})))
       return Step::failed;
   }
-  return give_back(header_.stream, stream, header_.length + piece_cost);
+  return consume(header_.stream, stream, header_.length + piece_cost);
 }
 
-Receiver::Step Receiver::give_back(StreamId id, Stream& stream, std::uint64_t cost) {
+Receiver::Step Receiver::consume(StreamId id, Stream& stream, std::uint64_t cost) {
   stream.consumed += cost;
   if (stream.consumed >= window_ / 2)
     sink_.grant(id, static_cast<std::uint32_t>(std::exchange(stream.consumed, 0)));

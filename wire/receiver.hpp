@@ -70,7 +70,7 @@ private:
   Step end_piece();
   void take(std::size_t count);
   std::span<std::byte> room_for(std::size_t count);
-  Step give_back(StreamId id, Stream& stream, std::uint64_t cost);
+  Step consume(StreamId id, Stream& stream, std::uint64_t cost);
   Stream* find(StreamId id);
   Step fail(std::string reason);
   std::size_t available() const { return end_ - begin_; }

@@ -26,16 +26,16 @@ bool Sender::append(StreamId id, std::span<const std::byte> head,
   auto& queue = find(id).queue;
   if (!queue.empty()) {
     auto& last = queue.back();
-    if (last.grows == head.size() && last.sent == 0 &&
+    if (last.appendable == head.size() && last.sent == 0 &&
         last.head.size() + part.size() <= most_appended &&
-        std::ranges::equal(std::span(last.head).first(last.grows), head)) {
+        std::ranges::equal(std::span(last.head).first(last.appendable), head)) {
       last.head.insert(last.head.end(), part.begin(), part.end());
       queued_bytes_ += part.size();
       return true;
     }
   }
   Outgoing message;
-  message.grows = head.size();
+  message.appendable = head.size();
   message.head.reserve(std::max(least_reserved, head.size() + part.size()));
   message.head.assign(head.begin(), head.end());
   message.head.insert(message.head.end(), part.begin(), part.end());

@@ -24,13 +24,13 @@ public:
   /// one of the four functions below after it. A thousand links need a heartbeat or a
   /// timer every few hundred microseconds, so a wait is long once many such sleeps and
   /// nothing else have followed renew().
-  bool expected() {
+  bool should_spin() {
     since_renewed_ = std::min(since_renewed_ + 1, most_sleeps + 1);
     if (is_long_wait())
       return false;
-    if (waits_held_off_ == 0)
+    if (suspended_waits_ == 0)
       return score_ > 0;
-    --waits_held_off_;
+    --suspended_waits_;
     return false;
   }
 
@@ -40,21 +40,21 @@ public:
   }
   void found() {
     count(true);
-    next_hold_off_ = std::max(next_hold_off_ - 1, least_hold_off);
+    next_suspension_ = std::max(next_suspension_ - 1, min_suspension);
   }
   void found_nothing() { count(false); }
   /// Called when the spinning thread was preempted for longer than `limit`. A thread that
   /// sleeps mostly runs as soon as it is woken; one that spins runs only after the
   /// others' time slices. So it does not spin for some waits, for twice as many each
   /// time.
-  void lost_processor() {
+  void preempted() {
     count(false);
-    waits_held_off_ = next_hold_off_;
-    next_hold_off_ = std::min(2 * next_hold_off_, most_hold_off);
+    suspended_waits_ = next_suspension_;
+    next_suspension_ = std::min(2 * next_suspension_, max_suspension);
   }
 
 private:
-  static constexpr int most_score = 8, least_hold_off = 16, most_hold_off = 1024;
+  static constexpr int most_score = 8, min_suspension = 16, max_suspension = 1024;
   static constexpr int most_sleeps = 8;
 
   bool is_long_wait() const { return since_renewed_ > most_sleeps; }
@@ -63,9 +63,9 @@ private:
   }
 
   int score_ = 0;
-  int since_renewed_ = 0;  ///< Calls of expected() since renew().
-  int waits_held_off_ = 0; ///< Waits that still must not spin.
-  int next_hold_off_ = least_hold_off;
+  int since_renewed_ = 0;   ///< Calls of should_spin() since renew().
+  int suspended_waits_ = 0; ///< Waits that still must not spin.
+  int next_suspension_ = min_suspension;
 };
 
 } // namespace fiber::wire
