@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/ring/ring_actor.hpp"
@@ -20,7 +21,12 @@ public:
   std::vector<RawOutcome> run() const;
 
 private:
+  using MakeTask = decltype(actors::RingSettings::make_task);
+  using StartJob = decltype(actors::RingSettings::start_job);
+
   actors::RingSettings settings() const;
+  MakeTask task_maker() const;
+  StartJob job_starter(const std::string& ring_name) const;
 
   const std::shared_ptr<Runtime> runtime_;
   RingOptions options_;
