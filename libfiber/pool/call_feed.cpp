@@ -59,18 +59,18 @@ bool CallFeed::journalled() const {
 
 std::optional<bool> CallFeed::restore() {
   auto& target = *target_;
-  target.compared = digest_of(compared_);
-  auto value = target.journal->find(added_, target.compared);
+  target.current_digest = digest_of(compared_);
+  auto value = target.journal->find(added_, target.current_digest);
   if (!value)
     return std::nullopt;
   if (!ends_.empty())
     flush();
   if (target.restored.empty())
-    target.oldest = coarse_now();
-  target.restored_now += value->size();
+    target.oldest_pending = coarse_now();
+  target.pending_bytes += value->size();
   target.restored.push_back({added_++, {std::move(*value), nullptr}});
-  if (target.restored.size() < batch_tasks && target.restored_now < batch_bytes &&
-      coarse_now() - target.oldest <= batch_ns)
+  if (target.restored.size() < batch_tasks && target.pending_bytes < batch_bytes &&
+      coarse_now() - target.oldest_pending <= batch_ns)
     return false;
   target.restore();
   return true;
@@ -78,19 +78,19 @@ std::optional<bool> CallFeed::restore() {
 
 bool CallFeed::end_task(KeepScope& scope) {
   actors::check_size(bytes_.size() - (ends_.empty() ? 0 : ends_.back()),
-                     target_->most_bytes);
+                     target_->max_argument_bytes);
   if (ends_.empty()) {
     target_->restore(); // Indices must ascend.
-    target_->oldest = coarse_now();
+    target_->oldest_pending = coarse_now();
   }
   ends_.push_back(bytes_.size());
   if (journalled())
-    target_->digests.push_back(target_->compared);
+    target_->pending_digests.push_back(target_->current_digest);
   for (auto& object : scope.take())
     kept_.push_back(std::move(object));
   ++added_;
   if (ends_.size() < batch_tasks && bytes_.size() < batch_bytes &&
-      coarse_now() - target_->oldest <= batch_ns)
+      coarse_now() - target_->oldest_pending <= batch_ns)
     return false;
   flush();
   return true;

@@ -20,8 +20,8 @@ public:
          std::shared_ptr<CallResults> of, std::shared_ptr<JournalledResults> with = {},
          std::size_t most = actors::most_value_bytes)
     : results(std::move(of)), journal(std::move(with)),
-      window_tasks(core->window_tasks()), most_bytes(most), core_(std::move(core)),
-      call_(std::move(call)) {
+      window_tasks(core->window_tasks()), max_argument_bytes(most),
+      core_(std::move(core)), call_(std::move(call)) {
     core_->call_begins();
   }
 
@@ -35,22 +35,22 @@ public:
     batch->kept = std::move(kept);
     batch->to_come = to_come;
     if (journal)
-      journal->expect(batch->first, std::exchange(digests, {}));
+      journal->expect(batch->first, std::exchange(pending_digests, {}));
     results->add_submitted(batch->size());
     try {
       core_->tell(actors::Submit{batch});
     } catch (const Closed&) { // Nothing else would end these tasks.
-      core_->end_submitted(*results);
+      core_->fail_submitted(*results);
       throw;
     }
-    core_->check_gone(*results);
+    core_->fail_if_gone(*results);
   }
   /// Delivers the results that were restored from the journal since the last call.
   void restore() {
     if (restored.empty())
       return;
     restored_tasks += restored.size();
-    restored_bytes += std::exchange(restored_now, 0);
+    restored_bytes += std::exchange(pending_bytes, 0);
     journal->restore(std::exchange(restored, {}));
   }
   /// Announces that no more tasks will come. Later calls have no effect.
@@ -72,12 +72,12 @@ public:
   std::shared_ptr<CallResults> results;
   const std::shared_ptr<JournalledResults> journal; ///< Equal to `results`, or null.
   const std::size_t window_tasks; ///< Limit on unfinished tasks of a call with a window.
-  const std::size_t most_bytes;   ///< Limit on one task's arguments.
-  std::int64_t oldest = 0;        ///< When the first pending task came, in ns.
-  Digest compared{};              ///< Digest of the arguments of the current task.
-  std::vector<Digest> digests;    ///< Digests of the pending tasks' arguments.
+  const std::size_t max_argument_bytes; ///< Limit on one task's arguments.
+  std::int64_t oldest_pending = 0;      ///< When the first pending task came, in ns.
+  Digest current_digest{};              ///< Digest of the arguments of the current task.
+  std::vector<Digest> pending_digests;  ///< Digests of the pending tasks' arguments.
   std::vector<actors::Completion> restored;           ///< Restored results, pending.
-  std::size_t restored_now = 0;                       ///< Bytes in `restored`.
+  std::size_t pending_bytes = 0;                      ///< Bytes in `restored`.
   std::size_t restored_tasks = 0, restored_bytes = 0; ///< Totals delivered.
 
 private:

@@ -94,18 +94,17 @@ void PoolCore::spawn() {
                .chaos_counts = services->chaos_counts,
                .trace = job_->trace});
   });
-  actor_->attach_functor(
-    [aftermath = aftermath_](const caf::error&) { aftermath->actor_gone(); });
+  actor_->attach_functor([ending = ending_](const caf::error&) { ending->actor_gone(); });
 }
 
-void PoolCore::Aftermath::add(const std::shared_ptr<CallResults>& results) {
+void PoolCore::Ending::add(const std::shared_ptr<CallResults>& results) {
   std::lock_guard lock(mutex);
   if (calls.size() == calls.capacity())
     std::erase_if(calls, [](auto& known) { return known.expired(); });
   calls.push_back(results);
 }
 
-void PoolCore::Aftermath::actor_gone() {
+void PoolCore::Ending::actor_gone() {
   std::vector<std::weak_ptr<CallResults>> left;
   {
     std::lock_guard lock(mutex);
@@ -118,15 +117,15 @@ void PoolCore::Aftermath::actor_gone() {
   signal.set(true);
 }
 
-void PoolCore::check_gone(CallResults& results) {
-  std::unique_lock lock(aftermath_->mutex);
-  if (!aftermath_->gone)
+void PoolCore::fail_if_gone(CallResults& results) {
+  std::unique_lock lock(ending_->mutex);
+  if (!ending_->gone)
     return;
   lock.unlock();
-  end_submitted(results);
+  fail_submitted(results);
 }
 
-void PoolCore::end_submitted(CallResults& results) {
+void PoolCore::fail_submitted(CallResults& results) {
   results.fail_missing(pool_ended());
 }
 
@@ -196,7 +195,7 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bo
   if (options.progress)
     results->show(
       runtime_->progress().add(name_ + "/" + std::to_string(id), weak_from_this()));
-  aftermath_->add(results);
+  ending_->add(results);
   auto call = std::make_shared<actors::Call>();
   call->id = id;
   call->callable = std::move(callable);
@@ -309,13 +308,13 @@ void PoolCore::join() {
       throw Error("Pool::join waits for workers that were told to end; call close() or "
                   "terminate() first");
   }
-  await(aftermath_->signal, Results::forever);
+  await(ending_->signal, Results::forever);
 }
 
 void PoolCore::end() {
   try {
     terminate();
-    await(aftermath_->signal, Results::forever);
+    await(ending_->signal, Results::forever);
   } catch (const Closed&) { // The session has ended, and the pool with it.
   }
 }
@@ -330,7 +329,7 @@ PoolStats PoolCore::stats() {
   auto reply = ask_stats();
   // An actor that has just ended does not answer.
   while (!reply->wait_until(Results::Clock::now() + std::chrono::milliseconds(20)))
-    if (aftermath_->signal.is_set())
+    if (ending_->signal.is_set())
       throw Closed("the pool has ended");
   return reply->value();
 }
@@ -352,7 +351,7 @@ std::optional<actors::PoolReport> PoolCore::report(const actors::ReportReply& re
       std::min(limit, Results::Clock::now() + std::chrono::milliseconds(20)));
   };
   while (!wait())
-    if (aftermath_->signal.is_set() || Results::Clock::now() >= limit)
+    if (ending_->signal.is_set() || Results::Clock::now() >= limit)
       return std::nullopt;
   return reply.value();
 }

@@ -35,9 +35,9 @@ public:
     runtime_->tell(actor_, std::move(message));
   }
   /// Fails these tasks if the actor has terminated meanwhile.
-  void check_gone(CallResults& results);
+  void fail_if_gone(CallResults& results);
   /// Fails tasks that can no longer be sent to the actor.
-  static void end_submitted(CallResults& results);
+  static void fail_submitted(CallResults& results);
   /// Announces a call that will submit tasks until call_fed(). Throws Closed.
   void call_begins();
   void call_fed();
@@ -86,7 +86,7 @@ private:
   std::size_t feeding_ = 0; ///< Calls that may submit more tasks.
   /// State that outlives the pool's actor: it fails unfinished calls when the actor
   /// terminates, for whatever reason, so that no thread waits forever.
-  struct Aftermath {
+  struct Ending {
     std::mutex mutex;
     bool gone = false;
     std::vector<std::weak_ptr<CallResults>> calls;
@@ -95,7 +95,7 @@ private:
     void add(const std::shared_ptr<CallResults>& results);
     void actor_gone();
   };
-  std::shared_ptr<Aftermath> aftermath_ = std::make_shared<Aftermath>();
+  std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<bool> terminated_{false};
   caf::actor actor_;

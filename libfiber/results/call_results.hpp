@@ -59,15 +59,15 @@ public:
 
 private:
   struct Entry {
-    bool there = false;
+    bool arrived = false;
     RawOutcome outcome;
   };
   void store(std::size_t index, RawOutcome outcome);
-  void tell_end(std::unique_lock<std::mutex>& lock);
-  void tell_progress(); ///< REQUIRES: the lock is held.
+  void notify_end(std::unique_lock<std::mutex>& lock);
+  void update_progress(); ///< REQUIRES: the lock is held.
   bool has(std::size_t index) const {
     return index < first_ ||
-           (index - first_ < entries_.size() && entries_[index - first_].there);
+           (index - first_ < entries_.size() && entries_[index - first_].arrived);
   }
 
   const Keep keep_;
