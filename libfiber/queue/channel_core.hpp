@@ -45,24 +45,24 @@ public:
 
 private:
   /// What this end may do.
-  struct Use {
+  struct Rights {
     bool puts = true, gets = true;
     bool puts_wait = false; ///< put() waits for room.
-    std::uint8_t image() const;
-    static Use of(std::uint8_t image);
+    std::uint8_t to_byte() const;
+    static Rights from_byte(std::uint8_t byte);
   };
 
   ChannelCore(const ObjectPlace& place, std::shared_ptr<actors::ObjectHandle> held,
-              Use use);
+              Rights rights);
   /// Returns this process's ChannelCore of the object, which all handles share.
   static std::shared_ptr<ChannelCore>
   of(const ObjectPlace& place, const std::shared_ptr<actors::ObjectHandle>& held,
-     Use use);
+     Rights rights);
   void check_gets() const;
-  std::optional<TakenItem> take_ahead(std::string_view type);
+  std::optional<TakenItem> take_prefetched(std::string_view type);
   /// Stores prefetched items and leaves the first one in the answer.
-  void keep_ahead(std::uint64_t request, std::string_view type,
-                  actors::ObjectAnswer& answer);
+  void keep_prefetched(std::uint64_t request, std::string_view type,
+                       actors::ObjectAnswer& answer);
   /// Progress through the items of one answer, recorded on a line of the job's ledger,
   /// which the driver can read even after the job has died.
   struct Count {
@@ -79,11 +79,11 @@ private:
   /// that. REQUIRES: mutex_ is held.
   void stop_counting(Counts::iterator of);
   /// Handles a message from the home that answers no request.
-  void told(actors::AskKind what, std::uint64_t request, const Payload& body);
+  void on_notice(actors::AskKind what, std::uint64_t request, const Payload& body);
   void give_back(std::uint64_t request);
   /// Returns whether `item` may be put without an answer, and takes the room for it.
-  bool use_room(const PackedItem& item);
-  void return_room();
+  bool take_lent_room(const PackedItem& item);
+  void return_lent_room();
   /// Sends a notice about an item of a request.
   void tell(std::uint64_t request, actors::AskKind what, std::uint32_t index,
             actors::Haste haste = actors::Haste::now) const;
@@ -91,35 +91,35 @@ private:
   [[noreturn]] void fail(const actors::ObjectAnswer& answer) const;
   [[noreturn]] void fail_closed() const override;
 
-  /// Measures how fast this end takes items: the time per item between two answers.
+  /// How fast this end takes items: the time per item between two answers.
   struct Pace {
     Clock::time_point answered = {};
     std::size_t items = 0;
-    std::thread::id by = {}; ///< Only one thread's gets are comparable.
-    Clock::duration of_each = Clock::duration::max();
+    std::thread::id thread = {}; ///< Only one thread's gets are comparable.
+    Clock::duration per_item = Clock::duration::max();
 
     /// Returns how many items this end takes within 200 us, or 0 if it is slow.
-    std::uint32_t quick() const;
-    void asks_again();
+    std::uint32_t prefetch_limit() const;
+    void measure();
   };
 
   /// A prefetched item.
-  struct Ahead {
+  struct Prefetched {
     std::uint64_t request = 0;
     std::uint32_t index = 0;
     Payload bytes;
   };
 
-  const Use use_;
+  const Rights rights_;
   /// Null: a message reports each item taken.
   const std::shared_ptr<actors::JobLedger> ledger_;
   mutable std::mutex mutex_;
-  std::deque<Ahead> ahead_;
-  std::string ahead_type_; ///< Their common type.
+  std::deque<Prefetched> prefetched_;
+  std::string prefetched_type_; ///< Their common type.
   Pace pace_;
   Counts counts_;
-  std::vector<std::size_t> told_lines_; ///< Lines whose final count is in flight.
-  std::size_t room_ = 0;                ///< Items that may be put without an answer.
+  std::vector<std::size_t> reported_lines_; ///< Lines whose final count is in flight.
+  std::size_t lent_room_ = 0;               ///< Items that may be put without an answer.
 };
 
 } // namespace fiber::detail
