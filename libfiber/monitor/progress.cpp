@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 /// Interval of plain lines, where lines cannot be redrawn: in the first minute, and
 /// later.
-constexpr auto told_at_first = 10s, told_later = 60s;
+constexpr auto first_interval = 10s, later_interval = 60s;
 constexpr double rate_memory_s = 5; ///< Time constant of the rate's average.
 constexpr std::size_t bar_width = 20;
 
@@ -145,7 +145,7 @@ void Progress::run() {
     lock.unlock();
     auto now = pace_.now();
     for (auto& line : lines)
-      look(*line, now);
+      update(*line, now);
     lines.clear();
     lock.lock();
     if (!closed_)
@@ -154,7 +154,7 @@ void Progress::run() {
 }
 
 /// Updates a line without waiting for the pool, whose answer is read at the next call.
-void Progress::look(Line& line, Clock::time_point now) {
+void Progress::update(Line& line, Clock::time_point now) {
   std::optional<PoolStats> stats;
   if (line.asked_ && line.asked_->is_set()) {
     stats = line.asked_->value();
@@ -172,19 +172,19 @@ void Progress::look(Line& line, Clock::time_point now) {
   std::unique_lock lock(mutex_);
   if (stats)
     line.stats_ = stats;
-  line.count(now);
+  line.update_rate(now);
   line.text_ = live_text(line.view(now), columns - 1);
-  auto pause = now - line.begin_ < told_later ? told_at_first : told_later;
-  if (terminal_->live() || now - line.told_at_ < pause)
+  auto pause = now - line.begin_ < later_interval ? first_interval : later_interval;
+  if (terminal_->live() || now - line.printed_at_ < pause)
     return;
-  line.told_at_ = now;
+  line.printed_at_ = now;
   auto text = line.text_;
   lock.unlock();
   terminal_->print(text);
 }
 
 /// Updates the rate, an exponential moving average.
-void Progress::Line::count(Clock::time_point now) {
+void Progress::Line::update_rate(Clock::time_point now) {
   auto done = done_.load();
   auto passed = std::chrono::duration<double>(now - seen_at_).count();
   auto lived = std::chrono::duration<double>(now - begin_).count();

@@ -66,7 +66,7 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   void run();
-  void look(Line& line, Clock::time_point now);
+  void update(Line& line, Clock::time_point now);
   void draw();
   void end(Line& line);
 
@@ -97,7 +97,7 @@ private:
   Line(std::shared_ptr<Progress> progress, std::string name,
        std::weak_ptr<StatsSource> pool)
     : progress_(std::move(progress)), name_(std::move(name)), pool_(std::move(pool)) {}
-  void count(Clock::time_point now);
+  void update_rate(Clock::time_point now);
   ProgressView view(Clock::time_point now) const;
 
   const std::shared_ptr<Progress> progress_;
@@ -111,7 +111,7 @@ private:
   std::optional<PoolStats> stats_;
   double rate_ = 0; ///< Recent tasks per second.
   std::size_t seen_ = 0;
-  Clock::time_point seen_at_ = begin_, told_at_ = begin_;
+  Clock::time_point seen_at_ = begin_, printed_at_ = begin_;
   std::string text_;
 };
 
