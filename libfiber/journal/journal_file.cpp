@@ -262,8 +262,7 @@ void JournalFile::read_records(std::uint64_t size) {
       "run again",
       path_, from, to);
   if (reader.end() < size) {
-    log().info("journal {} ends in {} bytes of a record that was not written to its end; "
-               "its task runs again",
+    log().info("journal {} ends in {} bytes of an incomplete record; its task runs again",
                path_, size - reader.end());
     cut_off(reader.end());
   }
@@ -396,11 +395,10 @@ void JournalFile::refuse(const std::string& problem, const std::string& valid) c
 }
 
 void JournalFile::fail(const std::string& what, int error) const {
-  throw Error("journal " + path_ + " can't be " + what + ": " +
-              std::generic_category().message(error) +
-              (what == "written"
-                 ? "; what is in it stays: the same call started again goes on from there"
-                 : ""));
+  throw Error(
+    "journal " + path_ + " can't be " + what + ": " +
+    std::generic_category().message(error) +
+    (what == "written" ? "; its results are kept: the same call resumes from them" : ""));
 }
 
 } // namespace fiber::detail

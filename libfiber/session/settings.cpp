@@ -329,7 +329,8 @@ void warn_of_unknown_variables() {
     if (distance(nearest, name) <= 3)
       log().warn("{} is no setting and has no effect; did you mean {}?", name, nearest);
     else
-      log().warn("{} is no setting and has no effect; there are: {}", name, key_list());
+      log().warn("{} is no setting and has no effect; the settings are: {}", name,
+                 key_list());
   }
 }
 

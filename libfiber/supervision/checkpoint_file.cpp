@@ -117,14 +117,14 @@ std::optional<CheckpointFile::Saved> CheckpointFile::load() const {
     return saved;
   if (read(previous(), saved) == State::whole) {
     if (newest != State::absent)
-      log().warn("checkpoint {} is damaged; the one before it serves", path_);
+      log().warn("checkpoint {} is damaged; using the previous one", path_);
     return saved;
   }
   if (newest == State::absent)
     return std::nullopt;
   if (newest == State::foreign)
     refuse();
-  throw Error("checkpoint " + path_ + " is damaged, and there is none before it");
+  throw Error("checkpoint " + path_ + " is damaged, and there is no previous one");
 }
 
 CheckpointFile::State CheckpointFile::read(const std::string& path, Saved& saved) const {

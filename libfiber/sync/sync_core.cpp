@@ -56,7 +56,7 @@ void SyncCore::pack(Writer& writer) const {
 std::shared_ptr<SyncCore> SyncCore::unpack(Reader& reader, SyncKind kind) {
   auto [place, held] = ObjectPlace::unpack(reader, actors::name_of(kind));
   if (reader.get<std::uint8_t>() != static_cast<std::uint8_t>(kind))
-    throw Error(std::string("what should be ") + actors::name_of(kind) + " is none");
+    throw Error(std::string("this handle does not stand for ") + actors::name_of(kind));
   return of(place, held, kind, reader.get<std::uint64_t>());
 }
 
