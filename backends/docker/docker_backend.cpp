@@ -73,7 +73,7 @@ public:
 private:
   // On the loop's thread.
   void listen();
-  void hear(const std::string& line);
+  void on_line(const std::string& line);
   void pump();
   void end_all();
 
@@ -84,37 +84,37 @@ private:
   Engine engine_;
   Images images_{engine_};
   const Placement place_;
-  Surroundings around_;
+  JobServices services_;
   // On the loop's thread.
   std::map<std::uint64_t, std::shared_ptr<DockerJob>> jobs_;
   std::deque<std::shared_ptr<DockerJob>> queue_;
   std::set<std::uint64_t> starting_;
-  std::string news_;
+  std::string line_;
   bool listening_ = false;
 };
 
 DockerBackend::DockerBackend(const DockerOptions& options)
   : output_(options.forward_output, options.terminal), engine_(loop_, options.host),
-    place_(place_for(engine_, options)), around_{.loop = loop_,
-                                                 .output = output_,
-                                                 .engine = engine_,
-                                                 .images = images_,
-                                                 .place = place_,
-                                                 .event =
-                                                   [this](const JobEvent& event) {
-                                                     if (watcher_)
-                                                       watcher_(event);
-                                                   },
-                                                 .settled =
-                                                   [this](std::uint64_t serial) {
-                                                     starting_.erase(serial);
-                                                     loop_.post([this] { pump(); });
-                                                   },
-                                                 .closed =
-                                                   [this](std::uint64_t serial) {
-                                                     jobs_.erase(serial);
-                                                     table_.close(serial);
-                                                   }} {
+    place_(place_for(engine_, options)), services_{.loop = loop_,
+                                                   .output = output_,
+                                                   .engine = engine_,
+                                                   .images = images_,
+                                                   .place = place_,
+                                                   .event =
+                                                     [this](const JobEvent& event) {
+                                                       if (watcher_)
+                                                         watcher_(event);
+                                                     },
+                                                   .start_done =
+                                                     [this](std::uint64_t serial) {
+                                                       starting_.erase(serial);
+                                                       loop_.post([this] { pump(); });
+                                                     },
+                                                   .closed =
+                                                     [this](std::uint64_t serial) {
+                                                       jobs_.erase(serial);
+                                                       table_.close(serial);
+                                                     }} {
   log().info("backend docker: {}, image {}", engine_.description(), place_.image);
   remove_strangers(engine_, place_.session);
   loop_.post([this] { listen(); });
@@ -140,7 +140,7 @@ void DockerBackend::listen() {
     engine_.request("GET", "/events?since=" + std::to_string(engine_.connected_at()) +
                              "&filters=" + http::escape(filters.dump()));
   request.limit = {};
-  news_.clear(); // Drops a truncated line.
+  line_.clear(); // Drops a truncated line.
   engine_.client().stream(std::move(request),
                           {.head =
                              [this](int) {
@@ -151,9 +151,9 @@ void DockerBackend::listen() {
                              [this](std::string_view piece) {
                                for (char c : piece)
                                  if (c != '\n')
-                                   news_ += c;
+                                   line_ += c;
                                  else
-                                   hear(std::exchange(news_, {}));
+                                   on_line(std::exchange(line_, {}));
                                return true;
                              }},
                           [this](const http::Reply&) {
@@ -163,7 +163,7 @@ void DockerBackend::listen() {
                           });
 }
 
-void DockerBackend::hear(const std::string& line) {
+void DockerBackend::on_line(const std::string& line) {
   auto event = json::parse(line, nullptr, false);
   auto action = text(event, {"Action"}), id = text(event, {"Actor", "ID"});
   auto status = text(event, {"Actor", "Attributes", "containerExitCode"});
@@ -191,7 +191,7 @@ Job DockerBackend::create(JobSpec spec) {
   auto serial = table_.admit(id);
   output_.add(serial, id);
   loop_.post([this, serial, spec = std::move(spec)] {
-    auto job = std::make_shared<DockerJob>(around_, serial, spec);
+    auto job = std::make_shared<DockerJob>(services_, serial, spec);
     jobs_[serial] = job;
     queue_.push_back(std::move(job));
     pump();

@@ -55,18 +55,18 @@ Exit exit_of(int status) {
 
 } // namespace
 
-DockerJob::DockerJob(Surroundings& around, std::uint64_t serial, JobSpec spec)
-  : around_(around), serial_(serial), spec_(std::move(spec)) {}
+DockerJob::DockerJob(JobServices& services, std::uint64_t serial, JobSpec spec)
+  : services_(services), serial_(serial), spec_(std::move(spec)) {}
 
 void DockerJob::send(http::Request request, Next next) {
-  around_.engine.client().send(
+  services_.engine.client().send(
     std::move(request), [self = shared_from_this(), next](const http::Reply& reply) {
       (self.get()->*next)(reply);
     });
 }
 
-void DockerJob::again(void (DockerJob::*order)()) {
-  around_.loop.after(pause_before(tries_++), [self = shared_from_this(), order] {
+void DockerJob::retry(void (DockerJob::*order)()) {
+  services_.loop.after(pause_before(tries_++), [self = shared_from_this(), order] {
     if (self->state_ != State::over)
       (self.get()->*order)();
   });
@@ -78,21 +78,21 @@ void DockerJob::begin() {
   if (terminate_)
     return fail("terminated before it was created", 0);
   state_ = State::creating;
-  around_.images.ensure(spec_.image.empty() ? around_.place.image : spec_.image,
-                        [self = shared_from_this()](const Image& image) {
-                          if (self->terminate_)
-                            return self->fail("terminated before it was created", 0);
-                          if (!image.problem.empty())
-                            return self->fail(image.problem, image.status);
-                          self->has_entrypoint_ = image.has_entrypoint;
-                          self->create();
-                        });
+  services_.images.ensure(spec_.image.empty() ? services_.place.image : spec_.image,
+                          [self = shared_from_this()](const Image& image) {
+                            if (self->terminate_)
+                              return self->fail("terminated before it was created", 0);
+                            if (!image.problem.empty())
+                              return self->fail(image.problem, image.status);
+                            self->has_entrypoint_ = image.has_entrypoint;
+                            self->create();
+                          });
 }
 
 void DockerJob::create() {
-  send(around_.engine.request(
-         "POST", "/containers/create?name=" + container_name(around_.place, spec_),
-         container_body(spec_, around_.place, {.has_entrypoint = has_entrypoint_})),
+  send(services_.engine.request(
+         "POST", "/containers/create?name=" + container_name(services_.place, spec_),
+         container_body(spec_, services_.place, {.has_entrypoint = has_entrypoint_})),
        &DockerJob::on_created);
 }
 
@@ -103,23 +103,24 @@ void DockerJob::on_created(const http::Reply& reply) {
     return prepare();
   }
   if (name_is_taken(reply)) // Maybe our first request succeeded, and its reply was lost.
-    return send(around_.engine.request(
-                  "GET", "/containers/" + container_name(around_.place, spec_) + "/json"),
+    return send(services_.engine.request("GET", "/containers/" +
+                                                  container_name(services_.place, spec_) +
+                                                  "/json"),
                 &DockerJob::on_found);
   if (is_transient(reply) && tries_ < most_tries)
-    return again(&DockerJob::create);
+    return retry(&DockerJob::create);
   fail("create container: " + problem(reply), reply.status);
 }
 
 void DockerJob::on_found(const http::Reply& reply) {
   auto told = json::parse(reply.body, nullptr, false);
-  if (reply.ok() && told.is_object() && is_ours(told, around_.place, spec_)) {
+  if (reply.ok() && told.is_object() && is_ours(told, services_.place, spec_)) {
     id_ = text(told, {"Id"});
     return prepare();
   }
   if (is_transient(reply) && tries_ < most_tries)
-    return again(&DockerJob::create);
-  fail("create container: the name " + container_name(around_.place, spec_) +
+    return retry(&DockerJob::create);
+  fail("create container: the name " + container_name(services_.place, spec_) +
          " is taken by a container that is not ours",
        reply.status);
 }
@@ -138,9 +139,9 @@ void DockerJob::prepare() {
 void DockerJob::attach() {
   auto weak = weak_from_this();
   bool at_start = state_ == State::preparing;
-  stream_ = around_.engine.client().upgrade(
-    around_.engine.request("POST", "/containers/" + id_ +
-                                     "/attach?stream=1&stdin=1&stdout=1&stderr=1"),
+  stream_ = services_.engine.client().upgrade(
+    services_.engine.request("POST", "/containers/" + id_ +
+                                       "/attach?stream=1&stdin=1&stdout=1&stderr=1"),
     {.head =
        [weak, at_start](int) {
          auto self = weak.lock();
@@ -156,9 +157,9 @@ void DockerJob::attach() {
          if (!self)
            return true;
          self->decoder_.feed(bytes, [&](std::string_view text) {
-           self->around_.output.write(self->serial_, text);
+           self->services_.output.write(self->serial_, text);
          });
-         return self->around_.output.has_room();
+         return self->services_.output.has_room();
        }},
     [weak](const http::Reply& reply) {
       auto self = weak.lock();
@@ -180,11 +181,11 @@ void DockerJob::recreate() {
   state_ = State::creating;
   waiting_ = false;
   stream_ = nullptr;
-  around_.engine.client().send(
-    around_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
+  services_.engine.client().send(
+    services_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
     [self = shared_from_this()](const http::Reply& reply) {
       if (is_transient(reply) && self->tries_ < most_tries)
-        return self->again(&DockerJob::recreate);
+        return self->retry(&DockerJob::recreate);
       self->tries_ = 0;
       self->id_.clear();
       self->create();
@@ -194,10 +195,10 @@ void DockerJob::recreate() {
 /// Waits for the container's removal. The reply begins at once and ends with the removal.
 void DockerJob::wait() {
   auto request =
-    around_.engine.request("POST", "/containers/" + id_ + "/wait?condition=removed");
+    services_.engine.request("POST", "/containers/" + id_ + "/wait?condition=removed");
   request.limit = {};
   auto body = std::make_shared<std::string>();
-  around_.engine.client().stream(
+  services_.engine.client().stream(
     std::move(request),
     {.head =
        [self = shared_from_this(), id = id_](int status) {
@@ -224,22 +225,22 @@ void DockerJob::prepared() {
 }
 
 void DockerJob::start() {
-  send(around_.engine.request("POST", "/containers/" + id_ + "/start"),
+  send(services_.engine.request("POST", "/containers/" + id_ + "/start"),
        &DockerJob::on_started);
 }
 
 void DockerJob::on_started(const http::Reply& reply) {
-  constexpr int already = 304, gone = 404;
+  constexpr int already = 304, not_found = 404;
   if (state_ != State::starting)
     return;
   if (reply.ok() || reply.status == already ||
-      (reply.status == gone && (early_ || tries_ > 0))) {
+      (reply.status == not_found && (early_ || tries_ > 0))) {
     started();
     return early_ ? exited(*early_) : void();
   }
   if (is_transient(reply) && tries_ < most_tries)
     // If the first request succeeded, the engine says so.
-    return again(&DockerJob::start);
+    return retry(&DockerJob::start);
   failure_ = "start container: " + problem(reply);
   failure_status_ = reply.status;
   remove();
@@ -248,9 +249,9 @@ void DockerJob::on_started(const http::Reply& reply) {
 void DockerJob::started() {
   state_ = State::running;
   tries_ = 0;
-  around_.settled(serial_);
+  services_.start_done(serial_);
   if (!std::exchange(told_started_, true))
-    around_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
+    services_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
   if (terminate_)
     terminate(*terminate_);
 }
@@ -268,29 +269,29 @@ void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
       failure_ = "the container was removed before it was started";
       return remove();
     }
-    if (around_.engine.is_podman()) // Up to 4.6 it always reports 0 here.
-      return gone("the engine has not told how the container ended");
+    if (services_.engine.is_podman()) // Up to 4.6 it always reports 0 here.
+      return vanished("the engine did not report how the container ended");
     return exited(exit_of(static_cast<int>(number(told, {"StatusCode"}))));
   }
-  look(); // The connection or the engine failed: asks for the container's state.
+  inspect(); // The connection or the engine failed: asks for the container's state.
 }
 
-void DockerJob::look() {
+void DockerJob::inspect() {
   if (exit_)
     return;
-  auto request = around_.engine.request("GET", "/containers/" + id_ + "/json");
+  auto request = services_.engine.request("GET", "/containers/" + id_ + "/json");
   request.limit = look_limit;
-  send(std::move(request), &DockerJob::on_looked);
+  send(std::move(request), &DockerJob::on_inspected);
 }
 
 /// Handles the container's state. A failed request says nothing about the container.
-void DockerJob::on_looked(const http::Reply& reply) {
+void DockerJob::on_inspected(const http::Reply& reply) {
   constexpr int not_found = 404;
   if (state_ == State::over || state_ == State::removing || exit_)
     return;
   auto told = json::parse(reply.body, nullptr, false);
   if (reply.status == not_found)
-    return gone("the engine lost sight of the container");
+    return vanished("the engine lost sight of the container");
   auto status = reply.ok() ? text(told, {"State", "Status"}) : "";
   if (status == "exited" || status == "dead") {
     exited(exit_of(static_cast<int>(number(told, {"State", "ExitCode"}))));
@@ -304,7 +305,7 @@ void DockerJob::on_looked(const http::Reply& reply) {
     }
     return wait();
   }
-  again(&DockerJob::look);
+  retry(&DockerJob::inspect);
 }
 
 void DockerJob::died(int status) {
@@ -314,10 +315,10 @@ void DockerJob::died(int status) {
 
 /// Handles the container's disappearance. Podman reports the exit code in an event, for
 /// which this waits.
-void DockerJob::gone(const std::string& otherwise) {
-  if (!around_.engine.is_podman())
+void DockerJob::vanished(const std::string& otherwise) {
+  if (!services_.engine.is_podman())
     return exited(Exit::unknown(otherwise));
-  around_.loop.after(end_news_limit, [weak = weak_from_this(), otherwise] {
+  services_.loop.after(end_news_limit, [weak = weak_from_this(), otherwise] {
     if (auto self = weak.lock())
       self->exited(Exit::unknown(otherwise));
   });
@@ -338,10 +339,10 @@ void DockerJob::exited(const Exit& exit) {
     return;
   }
   exit_ = exit;
-  around_.loop.cancel(force_);
+  services_.loop.cancel(force_);
   if (output_over_ || !stream_)
     return conclude();
-  patience_ = around_.loop.after(output_limit, [weak = weak_from_this()] {
+  patience_ = services_.loop.after(output_limit, [weak = weak_from_this()] {
     if (auto self = weak.lock())
       self->conclude();
   });
@@ -354,13 +355,13 @@ void DockerJob::out_of_memory() {
 }
 
 void DockerJob::conclude() {
-  around_.loop.cancel(patience_);
+  services_.loop.cancel(patience_);
   if (state_ == State::over)
     return;
-  bool killed = exit_->code == -SIGKILL && !asked_ && !terminate_;
+  bool killed = exit_->code == -SIGKILL && !terminating_ && !terminate_;
   if (killed && !out_of_memory_ && spec_.resources.memory_mb > 0 &&
-      !around_.engine.is_podman() && !std::exchange(concluding_, true)) {
-    patience_ = around_.loop.after(oom_news_limit, [weak = weak_from_this()] {
+      !services_.engine.is_podman() && !std::exchange(concluding_, true)) {
+    patience_ = services_.loop.after(oom_news_limit, [weak = weak_from_this()] {
       if (auto self = weak.lock())
         self->conclude();
     });
@@ -377,9 +378,9 @@ std::string DockerJob::killed_detail() const {
   bool limited = spec_.resources.memory_mb > 0;
   // Podman does not report it, but the container's first process does.
   if (out_of_memory_ ||
-      around_.output.last(serial_).find(out_of_memory_words) != std::string::npos)
+      services_.output.last(serial_).find(out_of_memory_words) != std::string::npos)
     return limited ? "OOMKilled, limit " + limit : "OOMKilled";
-  if (limited && around_.engine.is_podman())
+  if (limited && services_.engine.is_podman())
     return exit_->detail + ", memory limit " + limit + ", cause not reported";
   return exit_->detail;
 }
@@ -395,33 +396,33 @@ void DockerJob::terminate(milliseconds grace) {
     }
     return;
   }
-  asked_ = true;
-  around_.loop.cancel(force_);
-  ask(grace);
+  terminating_ = true;
+  services_.loop.cancel(force_);
+  send_term(grace);
 }
 
 /// Repeats SIGTERM until `grace` has passed, because the kernel drops signals to a
 /// container's first process before that has a handler.
-void DockerJob::ask(milliseconds grace) {
+void DockerJob::send_term(milliseconds grace) {
   if (exit_ || state_ != State::running)
     return;
   if (grace.count() <= 0)
     return kill("KILL");
   kill("TERM");
   auto pause = std::min(grace, ask_again);
-  force_ = around_.loop.after(pause, [weak = weak_from_this(), left = grace - pause] {
+  force_ = services_.loop.after(pause, [weak = weak_from_this(), left = grace - pause] {
     if (auto self = weak.lock())
-      self->ask(left);
+      self->send_term(left);
   });
 }
 
 /// Sends a signal; retries while the engine does not reply and the container runs.
 void DockerJob::kill(const char* signal) {
-  around_.engine.client().send(
-    around_.engine.request("POST", "/containers/" + id_ + "/kill?signal=" + signal),
+  services_.engine.client().send(
+    services_.engine.request("POST", "/containers/" + id_ + "/kill?signal=" + signal),
     [self = shared_from_this(), signal](const http::Reply& reply) {
       if (is_transient(reply) && self->state_ == State::running && !self->exit_)
-        self->around_.loop.after(pause_before(self->tries_++), [self, signal] {
+        self->services_.loop.after(pause_before(self->tries_++), [self, signal] {
           if (self->state_ == State::running && !self->exit_)
             self->kill(signal);
         });
@@ -433,11 +434,11 @@ void DockerJob::remove() {
   if (state_ != State::removing)
     tries_ = 0;
   state_ = State::removing;
-  around_.engine.client().send(
-    around_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
+  services_.engine.client().send(
+    services_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
     [self = shared_from_this()](const http::Reply& reply) {
       if (is_transient(reply) && self->tries_ < most_tries)
-        return self->again(&DockerJob::remove);
+        return self->retry(&DockerJob::remove);
       self->fail(self->failure_, self->failure_status_);
     });
 }
@@ -452,14 +453,14 @@ void DockerJob::fail(const std::string& detail, int status) {
 void DockerJob::close(const JobEvent& event) {
   if (std::exchange(state_, State::over) == State::over)
     return;
-  around_.loop.cancel(force_);
+  services_.loop.cancel(force_);
   stream_ = nullptr;
-  around_.output.close(serial_);
-  auto& around = around_; // closed() destroys this.
+  services_.output.close(serial_);
+  auto& services = services_; // closed() destroys this.
   auto serial = serial_;
-  around.settled(serial);
-  around.closed(serial);
-  around.event(event);
+  services.start_done(serial);
+  services.closed(serial);
+  services.event(event);
 }
 
 } // namespace fiber::backends::docker

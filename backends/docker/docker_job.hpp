@@ -17,15 +17,15 @@
 namespace fiber::backends::docker {
 
 /// The services that the jobs of one engine share.
-struct Surroundings {
+struct JobServices {
   Loop& loop;
   Output& output;
   Engine& engine;
   Images& images;
   const Placement& place;
   std::function<void(const JobEvent&)> event;
-  std::function<void(std::uint64_t serial)> settled; ///< Called once started or ended.
-  std::function<void(std::uint64_t serial)> closed;  ///< Called before the last event.
+  std::function<void(std::uint64_t serial)> start_done; ///< Called once started or ended.
+  std::function<void(std::uint64_t serial)> closed;     ///< Called before the last event.
 };
 
 /// A job's container, from the request to the last event. Used on the loop's thread only.
@@ -35,7 +35,7 @@ struct Surroundings {
 /// without a reply; the container's name or state tells whether the first one succeeded.
 class DockerJob : public std::enable_shared_from_this<DockerJob> {
 public:
-  DockerJob(Surroundings& around, std::uint64_t serial, JobSpec spec);
+  DockerJob(JobServices& services, std::uint64_t serial, JobSpec spec);
 
   void begin();
   void terminate(std::chrono::milliseconds grace);
@@ -62,18 +62,18 @@ private:
   void start();
   void on_started(const http::Reply& reply);
   void started();
-  void look();
-  void on_looked(const http::Reply& reply);
-  void ask(std::chrono::milliseconds grace);
+  void inspect();
+  void on_inspected(const http::Reply& reply);
+  void send_term(std::chrono::milliseconds grace);
   void kill(const char* signal);
   void remove();
 
   void send(http::Request request, Next next);
-  void again(void (DockerJob::*order)());
+  void retry(void (DockerJob::*order)());
   void on_waited(const std::string& id, const http::Reply& reply,
                  const std::string& body);
   void recreate();
-  void gone(const std::string& otherwise);
+  void vanished(const std::string& otherwise);
   void output_over();
   void exited(const Exit& exit);
   void conclude();
@@ -81,7 +81,7 @@ private:
   void fail(const std::string& detail, int status);
   void close(const JobEvent& event);
 
-  Surroundings& around_;
+  JobServices& services_;
   const std::uint64_t serial_;
   const JobSpec spec_;
   State state_ = State::queued;
@@ -95,7 +95,7 @@ private:
   int recreated_ = 0;
   std::optional<Exit> exit_, early_; // early_: came before the reply to the start.
   std::optional<std::chrono::milliseconds> terminate_; // Requested before it ran.
-  bool asked_ = false;                                 // terminate() was called.
+  bool terminating_ = false;                           // terminate() was called.
   std::string failure_;                                // For remove() to report.
   int failure_status_ = 0;
   Loop::Timer force_{}, patience_{};
