@@ -31,7 +31,7 @@ private:
   Api& api_;
   Plan& plan_;
   nlohmann::json owner_;
-  bool asked_ = false; // Objects may exist.
+  bool may_exist_ = false; // The objects may exist.
 };
 
 } // namespace fiber::backends::kubernetes

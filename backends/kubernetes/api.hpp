@@ -41,8 +41,8 @@ public:
   void close();
 
 private:
-  struct Order;
-  void begin(const std::shared_ptr<Order>& order);
+  struct Call;
+  void begin(const std::shared_ptr<Call>& call);
 
   Loop& loop_;
   std::string name_space_, description_;

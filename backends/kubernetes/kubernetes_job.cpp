@@ -23,7 +23,7 @@ constexpr milliseconds shortest_grace{1000};
 
 /// Returns whether `text` is a kubelet's message about a removed container, which it
 /// writes into a log that it follows.
-bool is_of_the_runtime(std::string_view text) {
+bool is_runtime_message(std::string_view text) {
   return text.starts_with("rpc error: code = NotFound desc = an error occurred when try "
                           "to find container") ||
          text.starts_with("unable to retrieve container logs for ") ||
@@ -32,13 +32,13 @@ bool is_of_the_runtime(std::string_view text) {
 
 } // namespace
 
-KubernetesJob::KubernetesJob(Surroundings& around, std::uint64_t serial, JobSpec spec)
-  : around_(around), serial_(serial), spec_(std::move(spec)),
-    name_(pod_name(around.plan, spec_, serial)) {}
+KubernetesJob::KubernetesJob(JobServices& services, std::uint64_t serial, JobSpec spec)
+  : services_(services), serial_(serial), spec_(std::move(spec)),
+    name_(pod_name(services.plan, spec_, serial)) {}
 
 template <class F>
 void KubernetesJob::after(milliseconds pause, F f) {
-  around_.loop.after(pause, [weak = weak_from_this(), f] {
+  services_.loop.after(pause, [weak = weak_from_this(), f] {
     if (auto self = weak.lock(); self && !self->over_)
       f(*self);
   });
@@ -56,12 +56,12 @@ void KubernetesJob::create() {
     return;
   http::Request request;
   try {
-    request = json_request("POST", around_.api.path("pods"),
-                           pod_body(around_.plan, spec_, serial_, around_.owner));
+    request = json_request("POST", services_.api.path("pods"),
+                           pod_body(services_.plan, spec_, serial_, services_.owner));
   } catch (const json::exception& error) { // A text is not UTF-8.
     return fail(std::string("create pod: ") + error.what(), 0);
   }
-  around_.api.send(
+  services_.api.send(
     std::move(request),
     [self = shared_from_this()](const http::Reply& reply) { self->on_created(reply); });
 }
@@ -73,10 +73,10 @@ void KubernetesJob::on_created(const http::Reply& reply) {
   if (reply.ok())
     is_ours(parse_reply(reply.body));
   if (reply.ok() || exists_)
-    return came_to_be();
+    return on_exists();
   if (reply.status == conflict)
-    return around_.api.send(
-      {.path = around_.api.path("pods", name_)},
+    return services_.api.send(
+      {.path = services_.api.path("pods", name_)},
       [self = shared_from_this()](const http::Reply& found) { self->on_found(found); });
   if (!is_transient(reply))
     return fail("create pod: " + problem(reply), reply.status);
@@ -92,7 +92,7 @@ void KubernetesJob::on_found(const http::Reply& reply) {
     auto ours = text(pod, "metadata", "annotations", job_annotation);
     if (ours == spec_.name) {
       is_ours(pod);
-      return came_to_be();
+      return on_exists();
     }
     return fail("create pod: there is another pod " + name_, conflict);
   }
@@ -102,16 +102,16 @@ void KubernetesJob::on_found(const http::Reply& reply) {
   after(pause_before(tries_++, reply), [](auto& self) { self.create(); });
 }
 
-void KubernetesJob::came_to_be() {
+void KubernetesJob::on_exists() {
   if (!std::exchange(exists_, true)) {
     tries_ = 0;
-    around_.created(serial_);
+    services_.created(serial_);
   }
   if (terminate_)
     remove(*std::exchange(terminate_, std::nullopt));
 }
 
-void KubernetesJob::ended_with_all() {
+void KubernetesJob::on_all_deleted() {
   if (!over_ && exists_ && !started_)
     fail("terminated before it started", 0);
 }
@@ -139,11 +139,11 @@ void KubernetesJob::changed(const json& pod) {
   }
   if (exit_)
     return;
-  came_to_be();
+  on_exists();
   auto state = read_pod(pod, spec_.resources.memory_mb);
   disrupted_ = disrupted_ || (state.disrupted && !asked_);
   if (state.started && !std::exchange(started_, true)) {
-    around_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
+    services_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
     follow();
   }
   if (!state.waits_for.empty() && state.waits_for != waits_for_) {
@@ -179,12 +179,12 @@ void KubernetesJob::missing() {
 void KubernetesJob::follow() {
   following_ = true;
   auto path =
-    around_.api.path("pods", name_) + "/log?follow=true&container=" + container_name;
+    services_.api.path("pods", name_) + "/log?follow=true&container=" + container_name;
   if (log_broke_) // Some lines may come twice, because the server counts in seconds.
     path += "&sinceSeconds=" + std::to_string(std::chrono::ceil<std::chrono::seconds>(
                                                 Loop::Clock::now() - *log_broke_)
                                                 .count());
-  around_.api.stream(
+  services_.api.stream(
     {.path = path, .limit = {}},
     {.data =
        [self = shared_from_this()](std::string_view text) {
@@ -194,17 +194,17 @@ void KubernetesJob::follow() {
          self->log_new_ = self->log_new_ || !text.empty();
          if (!self->fetching_rest_)
            self->take_log(text);
-         return self->around_.output.has_room();
+         return self->services_.output.has_room();
        }},
     [self = shared_from_this()](const http::Reply& reply) { self->on_log_end(reply); });
 }
 
 void KubernetesJob::take_log(std::string_view text) {
   constexpr std::size_t remembered = 256;
-  if (is_of_the_runtime(text))
+  if (is_runtime_message(text))
     return;
   log_heard_ = Loop::Clock::now();
-  around_.output.write(serial_, text);
+  services_.output.write(serial_, text);
   log_end_ += text.substr(text.size() - std::min(text.size(), remembered));
   log_end_.erase(0, log_end_.size() - std::min(log_end_.size(), remembered));
 }
@@ -214,17 +214,17 @@ void KubernetesJob::take_log(std::string_view text) {
 void KubernetesJob::fetch_rest() {
   fetching_rest_ = true;
   after(log_settles, [](auto& job) {
-    job.around_.api.send({.path = job.around_.api.path("pods", job.name_) +
-                                  "/log?tailLines=2000&container=" + container_name,
-                          .limit = rest_limit},
-                         [self = job.shared_from_this()](const http::Reply& reply) {
-                           if (self->over_)
-                             return;
-                           if (reply.ok() && self->take_rest(reply.body))
-                             self->fetch_rest();
-                           else
-                             self->conclude();
-                         });
+    job.services_.api.send({.path = job.services_.api.path("pods", job.name_) +
+                                    "/log?tailLines=2000&container=" + container_name,
+                            .limit = rest_limit},
+                           [self = job.shared_from_this()](const http::Reply& reply) {
+                             if (self->over_)
+                               return;
+                             if (reply.ok() && self->take_rest(reply.body))
+                               self->fetch_rest();
+                             else
+                               self->conclude();
+                           });
   });
 }
 
@@ -281,10 +281,10 @@ void KubernetesJob::remove(milliseconds grace) {
                {"propagationPolicy", "Background"}};
   if (!uid_.empty())
     options["preconditions"]["uid"] = uid_;
-  around_.api.send(json_request("DELETE", around_.api.path("pods", name_), options),
-                   [self = shared_from_this(), grace](const http::Reply& reply) {
-                     self->on_removed(reply, grace);
-                   });
+  services_.api.send(json_request("DELETE", services_.api.path("pods", name_), options),
+                     [self = shared_from_this(), grace](const http::Reply& reply) {
+                       self->on_removed(reply, grace);
+                     });
 }
 
 /// Handles the reply. Retries less if the job has ended by itself: its pod is removed
@@ -299,8 +299,8 @@ void KubernetesJob::on_removed(const http::Reply& reply, milliseconds grace) {
     return log().debug("kubernetes: delete pod {}: {}", name_, problem(reply));
   if (!is_transient(reply) || (over_ && tries_ >= most_tries))
     return log().warn("kubernetes: delete pod {}: {}", name_, problem(reply));
-  around_.loop.after(pause_before(tries_++, reply),
-                     [self = shared_from_this(), grace] { self->remove(grace); });
+  services_.loop.after(pause_before(tries_++, reply),
+                       [self = shared_from_this(), grace] { self->remove(grace); });
 }
 
 /// Reports a pod that was still waiting for an image or a node as failed. It has no
@@ -369,12 +369,12 @@ void KubernetesJob::fail(const std::string& detail, int status) {
 void KubernetesJob::close(JobEvent event) {
   if (std::exchange(over_, true))
     return;
-  around_.output.close(serial_);
-  auto& around = around_; // closed() destroys this.
+  services_.output.close(serial_);
+  auto& services = services_; // closed() destroys this.
   auto serial = serial_;
-  around.created(serial);
-  around.closed(serial);
-  around.event(event);
+  services.created(serial);
+  services.closed(serial);
+  services.event(event);
 }
 
 } // namespace fiber::backends::kubernetes

@@ -16,7 +16,7 @@
 namespace fiber::backends::kubernetes {
 
 /// The services that the jobs of one session share.
-struct Surroundings {
+struct JobServices {
   Loop& loop;
   Output& output;
   Api& api;
@@ -33,14 +33,14 @@ struct Surroundings {
 /// nothing about its process.
 class KubernetesJob : public std::enable_shared_from_this<KubernetesJob> {
 public:
-  KubernetesJob(Surroundings& around, std::uint64_t serial, JobSpec spec);
+  KubernetesJob(JobServices& services, std::uint64_t serial, JobSpec spec);
 
   void begin();
   void terminate(std::chrono::milliseconds grace);
   /// All pods are being asked to end.
-  void ending() { asked_ = true; }
+  void on_deleting_all() { asked_ = true; }
   /// The server has accepted that: pods that have not started never will.
-  void ended_with_all();
+  void on_all_deleted();
   /// Events of the pod.
   void changed(const nlohmann::json& pod);
   void deleted(const nlohmann::json& pod);
@@ -58,7 +58,7 @@ private:
   void create();
   void on_created(const http::Reply& reply);
   void on_found(const http::Reply& reply);
-  void came_to_be();
+  void on_exists();
   bool is_ours(const nlohmann::json& pod);
   void remove(std::chrono::milliseconds grace);
   void on_removed(const http::Reply& reply, std::chrono::milliseconds grace);
@@ -77,7 +77,7 @@ private:
   template <class F>
   void after(std::chrono::milliseconds pause, F f);
 
-  Surroundings& around_;
+  JobServices& services_;
   const std::uint64_t serial_;
   const JobSpec spec_;
   const std::string name_;

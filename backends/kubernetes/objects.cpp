@@ -95,7 +95,7 @@ json pod_spec(const Plan& plan, const JobSpec& spec) {
 
 /// Returns the plan for the anchor: without devices, and without sidecars, which would
 /// outlive it.
-Plan without_company(Plan plan) {
+Plan without_sidecars(Plan plan) {
   auto ours = json::array();
   for (auto container : part(plan.template_pod, "spec", "containers"))
     if (text(container, "name") == container_name) {
@@ -172,7 +172,7 @@ json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t serial,
 }
 
 json anchor_body(const Plan& plan_of_pods, const JobSpec& spec) {
-  auto plan = without_company(plan_of_pods);
+  auto plan = without_sidecars(plan_of_pods);
   constexpr int tries = 100; // Retries after lost nodes; the anchor itself exits with 0.
   auto about = metadata(plan, base_name(plan), anchor, nullptr);
   about.erase("name"); // Its pods get their own names.

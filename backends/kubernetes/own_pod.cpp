@@ -34,7 +34,7 @@ std::string own_name() {
 
 } // namespace
 
-std::string look_at_own_pod(Api& api, Plan& plan) {
+std::string read_own_pod(Api& api, Plan& plan) {
   if (!inside_pod())
     return {};
   auto reply = api.call({.path = api.path("pods", own_name())});

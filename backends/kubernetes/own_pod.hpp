@@ -11,6 +11,6 @@ namespace fiber::backends::kubernetes {
 /// Completes the plan by this process's pod: its image, unless one is set, and the pod as
 /// owner of our objects. Does nothing outside of a pod. Returns the pod's address, empty
 /// if unknown. Blocks.
-std::string look_at_own_pod(Api& api, Plan& plan);
+std::string read_own_pod(Api& api, Plan& plan);
 
 } // namespace fiber::backends::kubernetes

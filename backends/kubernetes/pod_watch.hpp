@@ -36,9 +36,9 @@ private:
   void list();
   void on_list(const http::Reply& reply);
   void watch();
-  void hear(const std::string& line);
+  void on_line(const std::string& line);
   void on_end(const http::Reply& reply);
-  void again(void (PodWatch::*order)(), const http::Reply& reply);
+  void retry(void (PodWatch::*order)(), const http::Reply& reply);
 
   Loop& loop_;
   Api& api_;
@@ -46,9 +46,9 @@ private:
   const Handler handler_;
   const std::chrono::milliseconds silence_limit_;
   std::string version_, line_;
-  std::string told_; // The last problem logged.
+  std::string last_problem_; // The last problem logged.
   Loop::Clock::time_point began_{};
-  bool forgotten_ = false; // The server no longer has the events after version_.
+  bool events_lost_ = false; // The server no longer has the events after version_.
   int tries_ = 0;
 };
 
