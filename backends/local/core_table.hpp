@@ -29,6 +29,6 @@ private:
 
 /// In a job: pins this process and its children to `cores`; does nothing if empty. Throws
 /// EngineError.
-void keep_to(const std::vector<int>& cores);
+void pin_to(const std::vector<int>& cores);
 
 } // namespace fiber::backends::local

@@ -14,7 +14,7 @@ struct LocalJob {
   enum class State {
     queued, ///< Waiting for the zygote or for its turn.
     /// The zygote has the request, or the process exists but has not announced itself.
-    asked,
+    requested,
     running,  ///< The process has announced itself.
     finished, ///< Ended; the rest of its output is being read.
   };

@@ -81,17 +81,17 @@ void LocalJobs::pump() {
     return;
   if (!zygote_)
     return start_zygote();
-  while (zygote_->ready() && asked_ < window && !queue_.empty()) {
+  while (zygote_->ready() && requested_ < window && !queue_.empty()) {
     auto job = queue_.front();
     queue_.pop_front();
-    if (!ask(job))
+    if (!request_fork(job))
       return;
   }
 }
 
 /// Sends a job's request to the zygote. Returns false if the job is back in the queue
 /// until the zygote has answered or ended.
-bool LocalJobs::ask(const JobPtr& job) {
+bool LocalJobs::request_fork(const JobPtr& job) {
   int error = 0;
   try {
     job->prepare(output_);
@@ -102,7 +102,7 @@ bool LocalJobs::ask(const JobPtr& job) {
     fail(job, refusal.what());
     return true;
   }
-  if (error != 0 && (asked_ > 0 || error == EPIPE || error == ECONNRESET)) {
+  if (error != 0 && (requested_ > 0 || error == EPIPE || error == ECONNRESET)) {
     queue_.push_front(job);
     return false;
   }
@@ -110,16 +110,16 @@ bool LocalJobs::ask(const JobPtr& job) {
     fail(job, engine_error("ask the zygote", error).what());
     return true;
   }
-  job->state = LocalJob::State::asked;
+  job->state = LocalJob::State::requested;
   job->zygote = zygote_number_;
   ++job->attempts;
-  ++asked_;
+  ++requested_;
   return true;
 }
 
 void LocalJobs::start_zygote() {
   auto number = ++zygote_number_;
-  asked_ = 0;
+  requested_ = 0;
   try {
     zygote_ = ZygoteClient::start(loop_, output_, zygote_keys + number, program_,
                                   zygote_handler());
@@ -145,7 +145,7 @@ ZygoteClient::Handler LocalJobs::zygote_handler() {
     pump();
   };
   handler.started = [this](std::uint64_t serial, int pid, UniqueFd pidfd) {
-    --asked_;
+    --requested_;
     if (auto job = find(serial))
       on_started(job, pid, std::move(pidfd));
     pump();
@@ -154,13 +154,13 @@ ZygoteClient::Handler LocalJobs::zygote_handler() {
     auto job = find(serial);
     if (!job)
       return;
-    if (job->state == LocalJob::State::asked) // Killed before it announced itself.
-      --asked_;
-    end(job, explained(*job, exit));
+    if (job->state == LocalJob::State::requested) // Killed before it announced itself.
+      --requested_;
+    end(job, with_reason(*job, exit));
     pump();
   };
   handler.fork_failed = [this](std::uint64_t serial, int error) {
-    --asked_;
+    --requested_;
     if (auto job = find(serial))
       fail(job, engine_error("fork", error).what());
     pump();
@@ -187,15 +187,15 @@ void LocalJobs::spawn_plain(const JobPtr& job) {
     return fail(job, refusal.what());
   }
   job->plain = true;
-  job->state = LocalJob::State::asked;
+  job->state = LocalJob::State::requested;
   job->pidfd = open_pidfd(job->pid);
   job->link.reset();
   loop_.watch(job->control.get(), EPOLLIN,
-              [this, job](std::uint32_t) { hear_plain(job); });
+              [this, job](std::uint32_t) { on_plain_message(job); });
   on_exit(loop_, job->pid, job->pidfd.get(), [this, job] { on_plain_exit(job); });
 }
 
-void LocalJobs::hear_plain(const JobPtr& job) {
+void LocalJobs::on_plain_message(const JobPtr& job) {
   if (!job->control)
     return;
   auto received = receive_message(job->control.get(), MSG_DONTWAIT);
@@ -208,12 +208,12 @@ void LocalJobs::hear_plain(const JobPtr& job) {
 }
 
 void LocalJobs::on_plain_exit(const JobPtr& job) {
-  hear_plain(job); // It may have announced itself before its end.
+  on_plain_message(job); // It may have announced itself before its end.
   if (job->control) {
     loop_.unwatch(job->control.get());
     job->control.reset();
   }
-  auto exit = explained(*job, reap(job->pid));
+  auto exit = with_reason(*job, reap(job->pid));
   if (job->state == LocalJob::State::running || job->terminated)
     return end(job, exit);
   job->state = LocalJob::State::finished;
@@ -249,8 +249,8 @@ void LocalJobs::on_zygote_lost(std::uint64_t number, bool was_ready, const Exit&
   auto jobs = jobs_;
   for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) // Keeps the queue's order.
     if (!job->second->plain && job->second->zygote == number) {
-      if (job->second->state == LocalJob::State::asked)
-        ask_again(job->second, exit);
+      if (job->second->state == LocalJob::State::requested)
+        retry(job->second, exit);
       else if (job->second->state == LocalJob::State::running)
         adopt(job->second);
     }
@@ -274,7 +274,7 @@ void LocalJobs::adopt(const JobPtr& job) {
 
 /// Retries a job whose zygote died while starting it. The job did not announce itself, so
 /// it never ran: see announce() in zygote.cpp.
-void LocalJobs::ask_again(const JobPtr& job, const Exit& zygote_exit) {
+void LocalJobs::retry(const JobPtr& job, const Exit& zygote_exit) {
   if (ending_ || job->terminate)
     return fail(job, "terminated before it started");
   if (job->attempts >= most_attempts)
@@ -287,7 +287,7 @@ void LocalJobs::ask_again(const JobPtr& job, const Exit& zygote_exit) {
 
 /// Adds "out of memory" to `exit` if that was the reason. The kernel only counts these
 /// kills per control group, and jobs share ours.
-Exit LocalJobs::explained(const LocalJob& job, Exit exit) {
+Exit LocalJobs::with_reason(const LocalJob& job, Exit exit) {
   if (exit.code != -SIGKILL || !out_of_memory_kills_)
     return exit;
   if (auto kills = out_of_memory_kills(); kills && *kills > *out_of_memory_kills_) {
@@ -350,7 +350,7 @@ void LocalJobs::begin_terminate(const JobPtr& job, milliseconds grace) {
   case LocalJob::State::queued:
     std::erase(queue_, job);
     return fail(job, "terminated before it started");
-  case LocalJob::State::asked:
+  case LocalJob::State::requested:
     if (!job->plain) {
       job->terminate = std::min(grace, job->terminate.value_or(grace));
       return;

@@ -15,8 +15,8 @@ namespace fiber::backends::local {
 /// only.
 ///
 /// jobs_ holds each job from admission to its last event. Depending on its state, the job
-/// is also in queue_; requested from the zygote (counted by asked_) or exec'ed; running;
-/// or finished, while its output is read to the end.
+/// is also in queue_; requested from the zygote (counted by requested_) or exec'ed;
+/// running; or finished, while its output is read to the end.
 class LocalJobs {
 public:
   using JobPtr = std::shared_ptr<LocalJob>;
@@ -37,21 +37,21 @@ public:
 
 private:
   void pump();
-  bool ask(const JobPtr& job);
+  bool request_fork(const JobPtr& job);
   void start_zygote();
   ZygoteClient::Handler zygote_handler();
   void on_zygote_lost(std::uint64_t number, bool was_ready, const Exit& exit,
                       const std::string& output);
   void adopt(const JobPtr& job);
-  void ask_again(const JobPtr& job, const Exit& zygote_exit);
+  void retry(const JobPtr& job, const Exit& zygote_exit);
   void spawn_plain(const JobPtr& job);
-  void hear_plain(const JobPtr& job);
+  void on_plain_message(const JobPtr& job);
   void on_plain_exit(const JobPtr& job);
   void on_started(const JobPtr& job, int pid, UniqueFd pidfd);
   void begin_terminate(const JobPtr& job, std::chrono::milliseconds grace);
   void end(const JobPtr& job, const Exit& exit);
   void fail(const JobPtr& job, const std::string& detail);
-  Exit explained(const LocalJob& job, Exit exit);
+  Exit with_reason(const LocalJob& job, Exit exit);
   void fail_queued(const std::string& detail);
   void close(const JobPtr& job, JobEvent event);
   JobPtr find(std::uint64_t serial) const;
@@ -62,7 +62,7 @@ private:
   const Handler handler_;
   std::map<std::uint64_t, JobPtr> jobs_;
   std::deque<JobPtr> queue_;
-  std::size_t asked_ = 0; // Unanswered requests to this zygote.
+  std::size_t requested_ = 0; // Unanswered requests to this zygote.
   std::shared_ptr<ZygoteClient> zygote_;
   std::uint64_t zygote_number_ = 0;
   int zygote_failures_ = 0;                          // Consecutive, before ready.

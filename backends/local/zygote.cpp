@@ -111,7 +111,7 @@ JobEntry begin_job(Received received) {
   Start told = read_start(std::move(start));
   set_soft_limit(told.descriptors);
   limit_memory(told.memory_mb);
-  keep_to(told.cores);
+  pin_to(told.cores);
   for (auto& [name, value] : told.environment)
     ::setenv(name.c_str(), value.c_str(), 1);
   if (page)
