@@ -13,9 +13,9 @@ namespace {
 
 /// The logger's only sink, which forwards to others. It stays, because spdlog's list of
 /// sinks must not change while a thread logs.
-class Switch final : public spdlog::sinks::sink {
+class RedirectableSink final : public spdlog::sinks::sink {
 public:
-  explicit Switch(std::vector<spdlog::sink_ptr> own) : own_(std::move(own)) {}
+  explicit RedirectableSink(std::vector<spdlog::sink_ptr> own) : own_(std::move(own)) {}
 
   const std::vector<spdlog::sink_ptr>& own() const { return own_; }
   void set(spdlog::sink_ptr to) {
@@ -63,7 +63,7 @@ private:
 
 struct Log {
   std::shared_ptr<spdlog::logger> logger;
-  std::shared_ptr<Switch> sinks;
+  std::shared_ptr<RedirectableSink> sinks;
   bool of_the_program;
 };
 
@@ -75,7 +75,7 @@ const Log& the_log() {
       logger = spdlog::stderr_color_mt("fiber");
       logger->set_pattern(log_pattern);
     }
-    auto sinks = std::make_shared<Switch>(logger->sinks());
+    auto sinks = std::make_shared<RedirectableSink>(logger->sinks());
     logger->sinks() = {sinks};
     return Log{std::move(logger), std::move(sinks), registered};
   }();

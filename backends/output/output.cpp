@@ -57,7 +57,7 @@ void Output::add(Key key, const std::string& name, UniqueFd pipe) {
     return;
   loop_.post([this, stream] {
     if (!paused_)
-      attend(stream);
+      watch(stream);
   });
 }
 
@@ -70,7 +70,7 @@ void Output::finish(Key key, std::chrono::milliseconds limit,
     stream->done = std::move(done);
     stream->timer = loop_.after(limit, [this, stream] { close(stream); });
     if (paused_) // The rest of an ended job's output is bounded.
-      attend(stream);
+      watch(stream);
   });
 }
 
@@ -94,7 +94,7 @@ Output::StreamPtr Output::find(Key key) {
   return stream == streams_.end() ? nullptr : stream->second;
 }
 
-void Output::attend(const StreamPtr& stream) {
+void Output::watch(const StreamPtr& stream) {
   loop_.watch(stream->pipe.get(), EPOLLIN,
               [this, stream](std::uint32_t) { read(stream, read_at_once); });
 }
@@ -231,7 +231,7 @@ void Output::pause(bool on) {
     if (on)
       loop_.unwatch(stream->pipe.get());
     else
-      attend(stream);
+      watch(stream);
 }
 
 } // namespace fiber::backends

@@ -69,7 +69,7 @@ private:
   using StreamPtr = std::shared_ptr<Stream>;
 
   StreamPtr find(Key key);
-  void attend(const StreamPtr& stream);
+  void watch(const StreamPtr& stream);
   void keep(Stream& stream, std::string_view text);
   void read(const StreamPtr& stream, std::size_t most);
   void close(const StreamPtr& stream);

@@ -58,7 +58,7 @@ void StatusLines::show(std::vector<std::string> lines) {
 void StatusLines::print(const std::string& line) {
   std::lock_guard lock(mutex_);
   if (unsent_.size() + printed_.size() > most_printed)
-    ++left_out_;
+    ++dropped_;
   else
     printed_ += line + "\n";
   refresh();
@@ -67,7 +67,7 @@ void StatusLines::print(const std::string& line) {
 std::optional<std::size_t> StatusLines::write(StderrWriter& writer,
                                               std::string_view text) {
   std::lock_guard lock(mutex_);
-  if (lent_)
+  if (hidden_)
     return std::nullopt;
   std::size_t written = 0;
   if (clear()) {
@@ -76,7 +76,7 @@ std::optional<std::size_t> StatusLines::write(StderrWriter& writer,
       in_a_line_ = text[written - 1] != '\n';
     draw();
   }
-  catch_up();
+  wake_thread();
   return written;
 }
 
@@ -89,34 +89,34 @@ void StatusLines::end_line() {
 
 void StatusLines::above(const std::function<void()>& write) {
   std::lock_guard turn(above_);
-  struct Loan {
-    explicit Loan(StatusLines& of) : lines(of) {
+  struct Hidden {
+    explicit Hidden(StatusLines& of) : lines(of) {
       std::unique_lock lock(lines.mutex_);
       while (!lines.clear())
         lines.await_terminal(lock);
-      lines.lent_ = true;
+      lines.hidden_ = true;
     }
-    ~Loan() { // Also if `write` throws.
+    ~Hidden() { // Also if `write` throws.
       std::lock_guard lock(lines.mutex_);
-      lines.lent_ = false;
+      lines.hidden_ = false;
       lines.refresh();
     }
     StatusLines& lines;
-  } loan(*this);
+  } hidden(*this);
   write();
 }
 
 /// Updates the terminal, now or as soon as stderr accepts it.
 void StatusLines::refresh() {
-  if (lent_)
+  if (hidden_)
     return;
   if (clear())
     draw();
-  catch_up();
+  wake_thread();
 }
 
 /// Leaves unsent text to the thread, if there is any.
-void StatusLines::catch_up() {
+void StatusLines::wake_thread() {
   if (!is_behind())
     return;
   try {
@@ -130,7 +130,7 @@ void StatusLines::catch_up() {
 
 /// Returns whether there is text for the thread to write.
 bool StatusLines::is_behind() const {
-  return !lent_ && (!unsent_.empty() || (!printed_.empty() && !in_a_line_));
+  return !hidden_ && (!unsent_.empty() || (!printed_.empty() && !in_a_line_));
 }
 
 void StatusLines::run() {
@@ -169,7 +169,7 @@ void StatusLines::draw() {
   if (in_a_line_ || !unsent_.empty())
     return; // The writer of that line will call again.
   unsent_ = std::exchange(printed_, {});
-  if (auto lines = std::exchange(left_out_, 0); lines > 0)
+  if (auto lines = std::exchange(dropped_, 0); lines > 0)
     unsent_.append("(")
       .append(std::to_string(lines))
       .append(" lines were left out here)\n");

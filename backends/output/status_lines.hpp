@@ -56,7 +56,7 @@ private:
 
   // REQUIRES: mutex_ is held.
   void refresh();
-  void catch_up();
+  void wake_thread();
   void await_terminal(std::unique_lock<std::mutex>& lock);
   bool clear();
   bool flush();
@@ -70,12 +70,12 @@ private:
   std::condition_variable changed_;
   StderrWriter writer_;
   std::vector<std::string> lines_;
-  std::size_t drawn_ = 0;    ///< Number of lines on the terminal.
-  std::string unsent_;       ///< Our own text; goes before anything else.
-  std::string printed_;      ///< Lines waiting for the end of write()'s line.
-  std::size_t left_out_ = 0; ///< Lines dropped since.
+  std::size_t drawn_ = 0;   ///< Number of lines on the terminal.
+  std::string unsent_;      ///< Our own text; goes before anything else.
+  std::string printed_;     ///< Lines waiting for the end of write()'s line.
+  std::size_t dropped_ = 0; ///< Lines dropped since.
   bool in_a_line_ = false;
-  bool lent_ = false;                     ///< above() is running.
+  bool hidden_ = false;                   ///< above() is running.
   std::optional<Clock::time_point> ends_; ///< Set by the destructor.
   std::thread thread_;
 };

@@ -20,13 +20,13 @@ public:
   int fd() const;
 
 private:
-  enum class Way { plain, own, socket, careful };
+  enum class Mode { plain, reopened, socket, polled };
   void follow();
 
-  Way way_ = Way::plain;
+  Mode mode_ = Mode::plain;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  UniqueFd own_; // Reopened: O_NONBLOCK on the original would affect all its users.
+  UniqueFd reopened_; // Reopened: O_NONBLOCK on the original would affect all its users.
 };
 
 } // namespace fiber::backends
