@@ -31,7 +31,7 @@ void ManagerCore::start(ManagerOptions options) {
   if (runtime->is_inline()) {
     host_ =
       std::make_shared<actors::ObjectHost>(options.threads, place_.objects, nullptr);
-    runtime->run_calls_of(host_);
+    runtime->add_object_host(host_);
     objects_->ready(place_.objects->add(host_));
     return;
   }

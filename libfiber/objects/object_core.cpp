@@ -39,9 +39,9 @@ ObjectPlace ObjectPlace::of(const std::shared_ptr<Runtime>& runtime) {
 std::function<bool()> ObjectPlace::run_one() const {
   if (!runtime || !runtime->is_inline())
     return nullptr;
-  return [runtime = runtime, ran = ran] {
+  return [runtime = runtime, tasks_run = tasks_run] {
     auto one = runtime->run_one();
-    *ran += one ? 1 : 0;
+    *tasks_run += one ? 1 : 0;
     return one;
   };
 }
@@ -60,10 +60,10 @@ bool ObjectPlace::wait(WaitPoint& point, const std::function<bool()>& fulfilled,
     return point.wait(fulfilled, limit);
   constexpr std::chrono::seconds patience{2}; // Then the wait is deadlocked.
   for (;;) {
-    auto before = ran->load();
+    auto before = tasks_run->load();
     if (point.wait(fulfilled, Clock::now() + patience))
       return true;
-    if (ran->load() == before)
+    if (tasks_run->load() == before)
       throw Error("inline runs on one thread, and nothing is left to run that could end "
                   "this wait");
   }
@@ -83,7 +83,7 @@ void ObjectPlace::pack(Writer& writer, const std::shared_ptr<actors::ObjectHandl
                        const char* what) const {
   check_open();
   if (writer.compares())
-    throw Error(std::string(what) + " is no input that a journal could know again");
+    throw Error(std::string(what) + " cannot be an input of a call with a journal");
   KeepScope::keep(held);
   writer.put(session);
   writer.put(held->held_id());
@@ -118,7 +118,7 @@ ObjectCore::ObjectCore(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> 
 
 std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedItem body,
                                                  Clock::time_point limit,
-                                                 const Seen& seen) {
+                                                 const OnSeen& seen) {
   place_.check_open();
   place_.check_may_wait();
   actors::check_size(body.bytes.size());
@@ -166,7 +166,7 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
   return Asked{request, std::move(*call->answer)};
 }
 
-std::uint64_t ObjectCore::post(actors::AskKind what, PackedItem item, Then then,
+std::uint64_t ObjectCore::post(actors::AskKind what, PackedItem item, OnAnswer then,
                                actors::Haste haste) {
   place_.check_open();
   actors::check_size(item.bytes.size());

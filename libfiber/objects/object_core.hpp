@@ -28,7 +28,7 @@ struct ObjectPlace {
   std::shared_ptr<actors::ObjectSpace> objects;
   std::uint64_t session = 0;
   /// Tasks that an inline session has run on behalf of waits here.
-  std::shared_ptr<std::atomic<std::uint64_t>> ran =
+  std::shared_ptr<std::atomic<std::uint64_t>> tasks_run =
     std::make_shared<std::atomic<std::uint64_t>>(0);
 
   static ObjectPlace here(); ///< Of this process. Throws Closed.
@@ -75,13 +75,14 @@ protected:
   /// Sends a request and waits for the answer. Returns nothing if the limit passed first;
   /// then the request has had no effect. `seen` is called with the answer before any
   /// later message from the home is handled.
-  using Seen = std::function<void(std::uint64_t request, actors::ObjectAnswer& answer)>;
+  using OnSeen = std::function<void(std::uint64_t request, actors::ObjectAnswer& answer)>;
   std::optional<Asked> ask(actors::AskKind what, PackedItem body, Clock::time_point limit,
-                           const Seen& seen = nullptr);
-  using Then = std::function<void(std::uint64_t request, actors::ObjectAnswer answer)>;
+                           const OnSeen& seen = nullptr);
+  using OnAnswer =
+    std::function<void(std::uint64_t request, actors::ObjectAnswer answer)>;
   /// Sends a request without waiting; `then` is called with the answer. Returns the
   /// request's number.
-  std::uint64_t post(actors::AskKind what, PackedItem item, Then then,
+  std::uint64_t post(actors::AskKind what, PackedItem item, OnAnswer then,
                      actors::Haste haste);
   /// Sends a request whose answer nobody waits for and that must outlive this process.
   /// Waits as enter_window() does. Throws Closed if an earlier answer was `closed`.

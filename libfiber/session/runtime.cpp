@@ -148,7 +148,7 @@ Runtime::Runtime(Settings settings)
     actor_port_(actors::ActorPort::open(objects_, session_tag_, program_actors())),
     processes_(std::make_unique<ProcessTable>()) {
   names_ = std::make_shared<NameTable>(objects_);
-  names_held_ = objects_->add(names_); // Must be the first object: jobs know its id.
+  names_handle_ = objects_->add(names_); // Must be the first object: jobs know its id.
   log().set_level(spdlog::level::from_str(settings_.log_level));
   services_ = std::make_shared<actors::NodeServices>();
   open_trace();
@@ -181,7 +181,7 @@ Runtime::Runtime(Settings settings)
   services_->build = build_id();
   services_->next_incarnation = [this] { return ++incarnations_; };
   if (!address.empty() && !is_inline()) {
-    jobs_dial_ = address;
+    dialled_address_ = address;
     listen(address);
     set_anchor(*backend);
   }
@@ -300,7 +300,7 @@ std::shared_lock<std::shared_mutex> Runtime::enter() {
   return lock;
 }
 
-void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {
+void Runtime::add_object_host(std::weak_ptr<actors::ObjectHost> host) {
   auto lock = enter();
   inline_host_->add(std::move(host));
 }

@@ -109,7 +109,7 @@ public:
     supervise(kind + std::to_string(actor.id()), actor);
   }
   /// Inline sessions only: threads that wait also run the calls of this host.
-  void run_calls_of(std::weak_ptr<actors::ObjectHost> host);
+  void add_object_host(std::weak_ptr<actors::ObjectHost> host);
   /// Registers a holder, whose release() is called when the session ends.
   void enlist(std::weak_ptr<ActorHolder> holder);
   /// Exports the pool's metrics, if the session has a metrics endpoint.
@@ -135,7 +135,7 @@ public:
 
   const Settings& settings() const { return settings_; }
   /// Returns the address that jobs dial; empty if they inherit their links.
-  const std::string& dialled_address() const { return jobs_dial_; }
+  const std::string& dialled_address() const { return dialled_address_; }
 
   /// Runs `f` on the thread that all continuations share. Returns false if the session is
   /// ending.
@@ -166,7 +166,7 @@ private:
   void set_anchor(backends::Backend& backend);
 
   Settings settings_;
-  std::string jobs_dial_; ///< Host name; empty if links are inherited.
+  std::string dialled_address_; ///< Host name; empty if links are inherited.
   std::shared_ptr<backends::StatusLines> terminal_ =
     std::make_shared<backends::StatusLines>();
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>(terminal_);
@@ -183,7 +183,7 @@ private:
   std::shared_ptr<actors::ShareStore> shares_ = std::make_shared<actors::ShareStore>();
   std::shared_ptr<actors::ObjectSpace> objects_;
   std::shared_ptr<NameTable> names_;
-  std::shared_ptr<actors::ObjectHandle> names_held_; ///< Lets jobs reach the table.
+  std::shared_ptr<actors::ObjectHandle> names_handle_; ///< Lets jobs reach the table.
   const std::uint64_t session_tag_;
   const std::shared_ptr<actors::ActorPort> actor_port_;
   std::shared_ptr<actors::NodeServices> services_;

@@ -27,7 +27,7 @@ WorkThread& work_thread_of_job() {
 CheckpointHome::CheckpointHome(std::shared_ptr<actors::ObjectSpace> space,
                                std::optional<std::string> path,
                                std::function<bool(std::function<void()>)> later)
-  : space_(std::move(space)), later_(std::move(later)) {
+  : space_(std::move(space)), run_later_(std::move(later)) {
   if (path)
     file_.emplace(std::move(*path));
 }
@@ -42,10 +42,10 @@ void CheckpointHome::asked(actors::ObjectAsk ask) {
   }
   if (ask.what != AskKind::call)
     return; // A cancellation: the call is answered in any case.
-  if (!file_ || !later_)
+  if (!file_ || !run_later_)
     return run(ask);
   auto who = ask.who;
-  if (!later_([self = shared_from_this(), ask = std::move(ask)] { self->run(ask); }))
+  if (!run_later_([self = shared_from_this(), ask = std::move(ask)] { self->run(ask); }))
     space_->answer(who, {});
 }
 
@@ -57,13 +57,13 @@ void CheckpointHome::gone(std::uint64_t process) {
 
 void CheckpointHome::run(const actors::ObjectAsk& ask) {
   try {
-    obey(ask);
+    handle(ask);
   } catch (const std::exception& error) {
     space_->refuse(ask.who, error.what());
   }
 }
 
-KeptObjects CheckpointHome::obey(const actors::ObjectAsk& ask) {
+KeptObjects CheckpointHome::handle(const actors::ObjectAsk& ask) {
   Reader reader(ask.body.bytes());
   if (reader.get<CheckpointOp>() == CheckpointOp::save)
     return save(ask, reader);

@@ -39,13 +39,13 @@ public:
 private:
   /// Handles a request. Returns the objects that are no longer kept, to be destroyed when
   /// no lock is held.
-  KeptObjects obey(const actors::ObjectAsk& ask);
+  KeptObjects handle(const actors::ObjectAsk& ask);
   KeptObjects save(const actors::ObjectAsk& ask, Reader& reader);
   void load(const actors::Asker& who, const std::string& type);
   void run(const actors::ObjectAsk& ask);
 
   const std::shared_ptr<actors::ObjectSpace> space_;
-  const std::function<bool(std::function<void()>)> later_;
+  const std::function<bool(std::function<void()>)> run_later_;
   std::mutex mutex_;
   std::optional<CheckpointFile> file_;
   std::optional<CheckpointFile::Saved> saved_; ///< Used without a file.

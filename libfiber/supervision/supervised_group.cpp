@@ -104,7 +104,7 @@ caf::actor SupervisedGroup::start(caf::event_based_actor* supervisor) {
 void SupervisedGroup::start_here() {
   auto& runtime = place_.runtime;
   host_ = std::make_shared<actors::ObjectHost>(1, place_.objects, nullptr);
-  runtime->run_calls_of(host_);
+  runtime->add_object_host(host_);
   objects_->ready(place_.objects->add(host_));
   up();
 }
@@ -122,9 +122,9 @@ void SupervisedGroup::up() {
       try {
         hook();
       } catch (const std::exception& error) {
-        log().warn("what was to run after a restart threw: {}", error.what());
+        log().warn("a function of on_restart threw: {}", error.what());
       } catch (...) {
-        log().warn("what was to run after a restart threw");
+        log().warn("a function of on_restart threw");
       }
     });
 }
