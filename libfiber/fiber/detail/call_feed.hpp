@@ -14,25 +14,28 @@
 
 namespace fiber::detail {
 
-/// How long results are kept once they have been read.
+/// What happens to results that have been read.
 enum class Keep {
-  all,         ///< Kept until the last handle is gone.
-  in_order,    ///< Taken once each, by index.
-  as_they_come ///< Taken once each, in order of completion.
+  all,         ///< They stay until the last handle is gone.
+  in_order,    ///< Each is taken once, by index.
+  as_they_come ///< Each is taken once, in the order in which tasks end.
 };
 
-/// Submits the tasks of one call: packs their arguments and sends them to the pool in
-/// batches. If it is destroyed before finish(), it cancels the tasks. Not thread-safe.
+/// Gives one call its tasks: packs their arguments and hands them to the pool many at a
+/// time. If it ends before finish(), the tasks that were handed over are cancelled. Not
+/// thread-safe.
 class CallFeed {
 public:
-  class Target; ///< The connection to the pool.
+  /// The pool's end.
+  class Target;
 
   explicit CallFeed(std::unique_ptr<Target> target);
   CallFeed(CallFeed&&) noexcept;
   CallFeed& operator=(CallFeed&&) = delete;
   ~CallFeed();
 
-  /// Adds a task. Returns true if this sent a batch. If packing throws, nothing is added.
+  /// Adds one task. Returns whether it has handed tasks over. Throws what packing throws;
+  /// then nothing was added.
   template <class T>
   bool add(const T& arguments) {
     if (journalled()) {
@@ -52,7 +55,7 @@ public:
       throw;
     }
   }
-  /// Adds a task whose argument converts to T, such as a proxy.
+  /// The same for an item that converts to the argument's type, such as a proxy.
   template <class T, class U>
   bool add_as(const U& arguments) {
     if constexpr (std::is_same_v<T, U>)
@@ -60,17 +63,17 @@ public:
     else
       return add<T>(T(arguments));
   }
-  /// Announces the largest possible number of tasks, for the pool and progress displays.
+  /// How many tasks there will be at most: a hint for the pool and for the progress line.
   void expect(std::size_t tasks);
-  /// Sends the tasks added since the last batch.
+  /// Hands over the tasks that have gathered.
   void flush();
-  /// Sends the rest and announces that no more tasks will come.
+  /// Says that no more tasks will come.
   void finish();
 
-  /// Makes add() wait while too many tasks are unfinished.
+  /// From now on add() waits while too many tasks are unfinished.
   void limit_window() { limited_ = true; }
-  /// Return whether half the window is free, and whether it is full, after `taken`
-  /// results were read.
+  /// Whether half of the window is free, and whether none of it is, when `taken` results
+  /// were read.
   bool wants(std::size_t taken) const;
   bool full(std::size_t taken) const;
 
@@ -78,8 +81,8 @@ public:
 
 private:
   bool journalled() const;
-  /// Restores the result of the next task, whose arguments are in compared_, if the
-  /// journal has it. Returns the value for add() to return, or nothing.
+  /// Takes the result of the next task, whose arguments are in compared_, from the
+  /// journal if it has that; then returns what add() returns.
   std::optional<bool> restore();
   bool end_task(KeepScope& scope);
   std::size_t to_come() const;
@@ -89,11 +92,11 @@ private:
   Bytes bytes_;
   std::vector<std::uint64_t> ends_;
   KeptObjects kept_;
-  std::size_t expected_ = 0; ///< Total number of tasks; 0: unknown.
-  std::size_t added_ = 0;    ///< Tasks added, sent or not.
-  std::size_t sent_ = 0;     ///< Tasks sent to the pool, not restored.
-  std::size_t sent_bytes_ = 0;
-  Bytes compared_; ///< One task's arguments, packed for comparison with a journal.
+  std::size_t expected_ = 0;   ///< Tasks in all; 0: unknown.
+  std::size_t added_ = 0;      ///< Tasks, handed over or not.
+  std::size_t sent_ = 0;       ///< Tasks that were handed over.
+  std::size_t sent_bytes_ = 0; ///< Their bytes.
+  Bytes compared_;             ///< One task's arguments as a journal compares them.
   bool limited_ = false;
 };
 

@@ -11,12 +11,12 @@
 
 namespace fiber::detail {
 
-/// Returns the mangled name of the function at `code`. If the program has none, returns
-/// its place in this build.
+/// The mangled name of the function at `code`, or its place within this build if the
+/// program has no name for it.
 std::string code_name(const void* code);
 
-/// Whether a T contains a handle or a callable, which are valid only in one session or
-/// one build.
+/// Whether a `T` contains a handle or a callable: these refer to what ends with the
+/// session, or is found in this build only.
 template <class T>
 struct CarriesHandle;
 template <class T>
@@ -44,15 +44,15 @@ template <class A, class B>
 struct CarriesHandle<std::pair<A, B>>
   : std::bool_constant<carries_handle<A> || carries_handle<B>> {};
 
-/// The identity of a call, by which a journal recognizes it in another run and another
-/// build of the program. Type names are typeid's.
+/// Identifies a call for a journal, in another run of the program and in another build.
+/// Types have the names that typeid gives them.
 struct CallName {
-  std::string function; ///< A plain function's name, or the callable's type.
-  Bytes bound;          ///< Values bound in the callable, packed.
+  std::string function; ///< A plain function's name, else the callable's type.
+  Bytes bound;          ///< What the callable holds, for comparing.
   std::string argument, result;
-  std::size_t result_size = 0; ///< Reveals most changes of a struct.
+  std::size_t result_size = 0; ///< Often tells that a struct has changed.
   bool spread = false;         ///< Called with the parts of its argument.
-  bool handles = false;        ///< Results have handles and cannot be kept.
+  bool handles = false;        ///< Results contain handles, so they can't be kept.
 
   template <class R, class Argument, bool spread_parts, class F>
   static CallName of(const F& f) {

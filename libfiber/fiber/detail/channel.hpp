@@ -14,14 +14,14 @@
 #include "fiber/detail/results.hpp"
 #include "fiber/value.hpp"
 
-// The common part of queues and pipes. Programs use fiber/queue.hpp and fiber/pipe.hpp.
+// What queues and pipes have in common. Use these: fiber/queue.hpp, fiber/pipe.hpp.
 
 namespace fiber::detail {
 
 class ChannelCore;
 
-/// Packs a value for a channel. `type` is the type that a receiver must ask for; empty if
-/// all items have the same type.
+/// A value for a channel. `type` is what a receiver must ask for; empty in a channel of
+/// one type.
 template <class T>
 PackedItem pack_item(std::string_view type, const T& value) {
   check_value<T>();
@@ -31,11 +31,11 @@ PackedItem pack_item(std::string_view type, const T& value) {
   });
 }
 
-/// An item taken from a channel. If this process dies before the destructor has run, the
-/// item returns to the channel.
+/// An item that get() took. It goes back to the channel if this process dies before the
+/// destructor runs.
 class TakenItem {
 public:
-  /// `index` is the item's place in the answer to the request.
+  /// `index`: which of the items that answered the request.
   TakenItem(std::shared_ptr<ChannelCore> from, std::uint64_t request, std::uint32_t index,
             Payload bytes, KeptObjects kept)
     : from_(std::move(from)), request_(request), index_(index), bytes_(std::move(bytes)),
@@ -57,7 +57,7 @@ private:
   std::uint64_t request_;
   std::uint32_t index_;
   Payload bytes_;
-  KeptObjects kept_; ///< Objects that its handles refer to.
+  KeptObjects kept_; ///< What handles in it refer to.
 };
 
 /// One end of a channel: a handle, valid in any process of the session.
@@ -65,17 +65,19 @@ class ChannelEnd {
 public:
   using TimePoint = Results::Clock::time_point;
 
-  /// With a capacity, put() returns when the item has room; otherwise when it was sent.
+  /// A new queue. With a capacity put() returns when the item is in the queue, else when
+  /// it is on its way.
   static ChannelEnd queue(std::optional<std::size_t> capacity);
-  /// Unless duplex, the first end receives and the second sends.
+  /// A new pipe. The first end receives; both do if duplex.
   static std::pair<ChannelEnd, ChannelEnd> pipe(bool duplex);
 
-  /// These throw Closed once the channel, its home or the session has ended. They return
-  /// false or nothing if `limit` passed first.
+  /// These throw Closed at the end of the channel, its home or the session. With a
+  /// `limit` they return false, or nothing, if it passed first.
   bool put(PackedItem item, TimePoint limit) const;
   /// Throws Error if the first item has another type.
   std::optional<TakenItem> get(std::string_view type, TimePoint limit) const;
-  bool poll(TimePoint limit) const; ///< Whether get() would not wait.
+  /// Whether get() would not wait.
+  bool poll(TimePoint limit) const;
   bool join(TimePoint limit) const;
   void task_done() const;
   std::size_t size() const;

@@ -6,12 +6,13 @@
 
 namespace fiber::detail {
 
-/// A packed value or request for an object in another process.
+/// A value on its way to an object in another process.
 struct PackedItem {
   Bytes bytes = {};
-  KeptObjects kept = {}; ///< Objects that its handles refer to.
+  /// What the handles in it refer to.
+  KeptObjects kept = {};
 
-  /// Returns an item with the output of `write`.
+  /// Holds what `write` writes.
   template <class Write>
   static PackedItem of(Write write) {
     PackedItem item;

@@ -14,15 +14,29 @@
 
 namespace fiber::detail {
 
+template <class R>
+struct VectorOf {
+  using type = std::vector<R>;
+};
+template <>
+struct VectorOf<void> {
+  using type = void;
+};
+/// The results of several tasks: std::vector<R>, or void if `R` is void.
+template <class R>
+using vector_of_t = typename VectorOf<R>::type;
+
 class WaitPoint;
 
-/// The outcome of a task: its packed result, or the error.
+/// How a task ended: its packed result, or the error.
 struct RawOutcome {
   Payload value;
   std::exception_ptr error;
 };
 
-/// The results of one call as they arrive, shared by the pool and all threads that wait.
+/// The results of one call as they arrive. Shared by the pool, which delivers them, and
+/// by everyone who waits.
+///
 /// Thread safety: any thread may call any member function.
 class Results {
 public:
@@ -31,29 +45,31 @@ public:
   static constexpr Clock::time_point forever = Clock::time_point::max();
 
   virtual ~Results() = default;
-  /// Return the numbers of tasks submitted and ended.
+  /// How many tasks were handed in, and how many of these have ended.
   virtual std::size_t submitted() const = 0;
   virtual std::size_t done() const = 0;
-  /// Wait until the task `index`, or at least `n` tasks, have ended. Return false if
-  /// `limit` passed first. On an inline session the waiting thread runs the tasks; a wait
-  /// that could never end throws Error.
+  /// Wait until task `index`, or at least `n` tasks, have ended; false if `limit` passed
+  /// first. On an inline session the waiting thread runs the tasks; a wait that could
+  /// never end throws Error.
   virtual bool wait_index(std::size_t index, Clock::time_point limit) = 0;
   virtual bool wait_done(std::size_t n, Clock::time_point limit) = 0;
-  /// Returns the outcome of a task that has ended, and keeps it.
+  /// The outcome of a task that has ended. It stays here.
   virtual RawOutcome at(std::size_t index) const = 0;
-  /// Waits for the outcome of `index`, the lowest index not taken, and removes it.
+  /// Waits for the outcome of task `index`, the lowest that was not taken, and gives it
+  /// away.
   virtual RawOutcome take(std::size_t index) = 0;
-  /// Removes and returns the outcomes from the lowest index not taken up to the first one
-  /// that is missing.
+  /// Gives away the outcomes that are there, from the lowest that was not taken up to the
+  /// first that is missing.
   virtual std::vector<RawOutcome> take_ready() = 0;
-  /// Waits for the next outcome in order of completion and removes it.
+  /// Waits for an outcome that was not taken and gives it away, in the order in which
+  /// tasks end. Nothing if all were taken.
   virtual std::optional<std::pair<std::size_t, RawOutcome>> take_any() = 0;
-  /// Ends unfinished tasks as Cancelled.
+  /// Ends as Cancelled the tasks that have not ended.
   virtual void cancel() = 0;
-  /// Calls `f` once when all tasks have ended: at once, or later on any thread. `f` must
-  /// not block.
+  /// Calls `f` once, when all tasks have ended: on any thread, maybe before this returns.
+  /// `f` must not block.
   virtual void on_end(std::function<void()> f) = 0;
-  /// Returns a new wait point, for a thread that waits for several Results.
+  /// Lets a thread wait for several of these at once.
   virtual std::unique_ptr<WaitPoint> wait_point() const = 0;
 };
 

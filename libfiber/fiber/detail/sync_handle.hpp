@@ -10,8 +10,7 @@
 #include "fiber/detail/sync_op.hpp"
 #include "fiber/value.hpp"
 
-// The common part of locks, semaphores, events, conditions and barriers. Programs use
-// their headers.
+// What locks, semaphores, events, conditions and barriers have in common. Use these.
 
 namespace fiber::detail {
 
@@ -20,30 +19,32 @@ class SyncCore;
 template <class S>
 S open_sync(std::uint64_t n = 0, bool of_manager = false);
 
-/// A handle to one of them, valid in any process of the session.
+/// A handle to one of these, valid in any process of the session.
 class SyncHandle {
 public:
   using TimePoint = Results::Clock::time_point;
 
-  /// Creates an object whose home is this process. `of_manager` creates it in the session
-  /// to which a Manager made here would belong, which in a job is its nested session.
-  /// Throws ConfigError if `n` is invalid, Closed without a session.
+  /// A new one whose home is this process. `of_manager`: in the session that a Manager
+  /// made here belongs to, which in a job is the job's own. Throws ConfigError if it
+  /// can't have that `n`, Closed without a session.
   static SyncHandle open(SyncKind kind, std::uint64_t n = 0, bool of_manager = false);
 
-  /// These throw Closed once the home or the session has ended, Error if the home
-  /// refuses.
-  bool acquire(TimePoint limit) const; ///< False: the limit passed first.
-  /// Releases this thread's hold. Does nothing once the home or the session has ended.
+  /// These throw Closed at the end of its home or of the session, Error if the request is
+  /// refused. False: the limit passed first.
+  bool acquire(TimePoint limit) const;
+  /// Releases what this thread holds. Has no effect at the end of the home or the
+  /// session.
   void unlock() const;
-  /// Returns nothing if the limit passed first.
+  /// Nothing: the limit passed first.
   std::optional<std::uint64_t> wait(TimePoint limit) const;
-  /// Runs an operation that does not wait.
+  /// A request that is answered at once.
   std::uint64_t call(SyncOp op, std::uint64_t n = 0) const;
 
-  std::uint64_t n() const; ///< The `n` of open().
+  /// As in open().
+  std::uint64_t n() const;
   bool operator==(const SyncHandle& other) const;
   void fiber_pack(Writer& writer) const;
-  /// Throws Error if the handle is of another kind.
+  /// Throws Error if it is of another kind.
   static SyncHandle unpack(Reader& reader, SyncKind kind);
 
 private:
@@ -52,12 +53,13 @@ private:
   std::shared_ptr<SyncCore> core_;
 };
 
-/// Base of the public handle class `Derived`.
+/// The base of the public class `Derived`.
 template <class Derived, SyncKind kind>
 class SyncValue {
 public:
-  /// Returns whether both handles refer to the same object.
+  /// Whether both are handles to the same one.
   bool operator==(const SyncValue&) const = default;
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { handle_.fiber_pack(writer); }
   static Derived fiber_unpack(Reader& reader) {
     return Derived(SyncHandle::unpack(reader, kind));
@@ -73,8 +75,7 @@ protected:
   SyncHandle handle_;
 };
 
-/// Creates an S whose home is this process, as SyncHandle::open() does:
-/// open_sync<Lock>().
+/// A new `S` whose home is this process: open_sync<Lock>(). As SyncHandle::open().
 template <class S>
 S open_sync(std::uint64_t n, bool of_manager) {
   return S(SyncHandle::open(S::sync_kind, n, of_manager));
