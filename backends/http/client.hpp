@@ -101,7 +101,7 @@ private:
 class Client::Upgrade {
 public:
   virtual ~Upgrade() = default;
-  /// Sends bytes, after the request.
+  /// Sends bytes. Call it only once the server has agreed.
   virtual void write(std::string bytes) = 0;
   /// Drops the connection without calling back.
   virtual void close() = 0;

@@ -26,7 +26,7 @@ public:
   explicit RingLink(const RingSeat& seat);
   ~RingLink();
 
-  // As RingMember's.
+  // See RingMember.
   void leave();
   [[noreturn]] void rethrow();
   void barrier();

@@ -33,7 +33,7 @@ public:
   std::shared_ptr<SupervisorCore> nested(const SupervisorOptions& options);
   bool is_root() const { return above_.expired(); }
 
-  // As Supervisor's.
+  // See Supervisor.
   ObjectRef spawn(const SpawnOptions& options, const std::type_info& type,
                   const PackedItem& recipe);
   void on_restart(const ObjectRef& child, std::function<void()> f);
