@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// backends/ turns a JobSpec into a job of an engine (this machine, Docker, Kubernetes)
+// and reports how it goes. It knows nothing of pools and tasks, and may include base/ and
+// fiber/bytes.hpp.
 #pragma once
 
 #include <chrono>
@@ -19,19 +22,19 @@ namespace fiber::backends {
 /// The engine's name of a job, unique within the session.
 using JobId = std::string;
 
-/// What a job may use.
+/// Resources of a job.
 struct JobResources {
   double cpu = 1;
   std::size_t memory_mb = 0; ///< 0: no limit.
   int gpu = 0;
 };
 
-/// Memory that driver and job both see, zeroed at the start.
+/// Memory shared by driver and job, initially zero.
 class SharedPage {
 public:
   /// Maps `size` bytes of `fd`. Throws std::system_error.
   SharedPage(UniqueFd fd, std::size_t size);
-  /// Makes one. Throws std::system_error.
+  /// Creates a page. Throws std::system_error.
   static std::shared_ptr<SharedPage> create(std::size_t size);
   ~SharedPage();
   SharedPage(const SharedPage&) = delete;
@@ -40,7 +43,7 @@ public:
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
   int fd() const { return fd_.get(); }
-  /// Spares a descriptor once it has been handed over; the mapping stays. fd() is -1
+  /// Closes the descriptor once it has been passed on; the mapping stays. fd() is -1
   /// then.
   void close_fd() { fd_.reset(); }
 
@@ -50,18 +53,17 @@ private:
   std::size_t size_ = 0;
 };
 
-/// A job to be made: the same executable, in the same image, with the driver's original
-/// arguments.
+/// The specification of a job, which runs the same executable as the driver, in the same
+/// image, with the driver's original arguments.
 struct JobSpec {
-  std::string name =
-    {};            ///< For people: prefixes forwarded output; unique within the session.
-  Bytes boot = {}; ///< What the job is to know; no secrets, not much more than 1 KiB.
-  Bytes keys = {}; ///< Handed over by a private channel; the same for all that dial back.
-  bool link = true; ///< Wanted: an inherited socket pair (ignored where there is none).
-  std::size_t page_bytes =
-    0; ///< Wanted: shared memory of this size (ignored where there is none).
+  /// Prefixes forwarded output; unique within the session.
+  std::string name = {};
+  Bytes boot = {}; ///< Parameters for the job; no secrets, about 1 KiB.
+  Bytes keys = {}; ///< Sent over a private channel; the same for all jobs that dial back.
+  bool link = true;           ///< Requests an inherited socket pair, where supported.
+  std::size_t page_bytes = 0; ///< Size of the shared page, where supported; 0: none.
   JobResources resources = {};
-  std::string image = {}; ///< Where the backend has images.
+  std::string image = {}; ///< For backends with images.
   std::map<std::string, std::string> labels = {};
   std::map<std::string, std::string> environment = {}; ///< Added to the driver's.
 };
@@ -70,29 +72,30 @@ struct JobSpec {
 struct Job {
   JobId id;
   UniqueFd link; ///< Our end of the socket pair; empty where the job dials back.
-  std::shared_ptr<SharedPage> page; ///< Null where memory can't be shared.
+  std::shared_ptr<SharedPage> page; ///< Null where unsupported.
 };
 
-/// News of a job. For each: started at most once, then ended or failed exactly once.
+/// A change in a job's state. Each job reports started at most once, then ended or failed
+/// exactly once.
 struct JobEvent {
   enum class Kind {
-    started, ///< A process exists.
-    ended,   ///< It was there and is gone.
-    failed   ///< It never came to be; `detail` has the engine's own words.
+    started, ///< Its process exists.
+    ended,   ///< Its process has ended.
+    failed   ///< It never started; `detail` has the engine's own words.
   };
   Kind kind = Kind::started;
   JobId job;
   int pid = 0; ///< started: as seen by the engine; 0 if it has none.
-  std::optional<int> exit_code =
-    {}; ///< ended: 0..255, -N for signal N, nothing if unknown.
-  std::string detail =
-    {}; ///< ended, failed: e.g. "killed by SIGKILL", "exit unknown (zygote lost)".
+  /// ended: 0..255, -N for signal N, nothing if unknown.
+  std::optional<int> exit_code = {};
+  /// ended, failed: for example "killed by SIGKILL", "exit unknown (zygote lost)".
+  std::string detail = {};
   int status = 0;         ///< failed: errno or HTTP status; 0 if there is none.
-  bool disrupted = false; ///< ended: somebody else wanted it gone (eviction, drain).
-  bool confirmed = true;  ///< ended: it is known that no process of it is left.
+  bool disrupted = false; ///< ended: the cluster removed it (eviction, drain).
+  bool confirmed = true;  ///< ended: certainly no process of it is left.
 };
 
-/// An engine said no. what() is "OPERATION: DETAIL".
+/// An engine refused an operation. what() is "OPERATION: DETAIL".
 class EngineError : public std::runtime_error {
 public:
   EngineError(std::string operation, int status, std::string detail);
@@ -106,53 +109,53 @@ private:
   std::string detail_;
 };
 
-/// What is configured can't be used. what() is "PLACE: KEY: PROBLEM; valid: VALID"; no
-/// token, password or key is ever part of it.
+/// A setting is invalid. what() is "PLACE: KEY: PROBLEM; valid: VALID" and never contains
+/// a token, password or key.
 struct SettingError : std::runtime_error {
   SettingError(std::string key, std::string place, std::string valid,
                std::string problem);
 
   std::string key;     ///< "users[0].user.client-certificate-data"
   std::string place;   ///< "/home/me/.kube/config:12", "environment"
-  std::string valid;   ///< What would be right.
+  std::string valid;   ///< Valid values.
   std::string problem; ///< "is no base64"
 };
 
-/// Turns job specifications into jobs and reports on them. The seam between Fiber and the
-/// machine or cluster: small and total. Every backend passes tests/backends/contract.
+/// Creates jobs from specifications and reports on them: the whole interface between
+/// Fiber and a machine or cluster. Every backend passes tests/backends/contract.
 ///
 /// Thread safety: any thread may call any member function.
 class Backend {
 public:
   using Watcher = std::function<void(const JobEvent&)>;
 
-  /// Ends what is left, without grace.
+  /// Kills the remaining jobs without grace.
   virtual ~Backend() = default;
   /// "local", "docker", ...
   virtual std::string name() const = 0;
-  /// By which address jobs reach this process; empty: they inherit their links.
+  /// Returns the address by which jobs reach this process; empty if they inherit links.
   virtual std::string driver_address() const { return {}; }
-  /// A job without work of its own that dials back and stays as long as this process. A
-  /// backend whose engine then removes what a dead driver has left creates it, at once;
-  /// others ignore it. Throws EngineError.
+  /// Creates the anchor: a job without work that dials back and lives as long as this
+  /// process. A backend whose engine removes the rest of a session once its anchor has
+  /// ended creates it at once; others ignore the call. Throws EngineError.
   virtual void anchor(const JobSpec&) {}
-  /// Delivers every event from now on, from a thread of the backend's own, one at a time.
-  /// Call once, before the first create(). The watcher must not block.
+  /// Calls `watcher` for every event, one at a time, on a thread of the backend. Call it
+  /// once, before the first create(). The watcher must not block.
   virtual void watch(Watcher watcher) = 0;
-  /// Asks for one job. Returns when the engine has accepted it, which may be before it
-  /// runs; throws EngineError if it refuses. A spec.name is for one job; the same twice
-  /// is refused, as long as the first is not forgotten.
+  /// Requests a job. Returns when the engine has accepted it, maybe before it runs.
+  /// Throws EngineError if the engine refuses, or if a job with this spec.name exists or
+  /// has not been forgotten.
   virtual Job create(JobSpec spec) = 0;
-  /// Ends a job: asks it to (SIGTERM or the like), forces it after `grace` (0: at once),
-  /// along with every process it started. Returns at once; ended follows. Unknown or
-  /// ended: no effect.
+  /// Ends a job and every process that it started: by SIGTERM or the like, and by force
+  /// after `grace` (0: at once). Returns at once; the event `ended` follows. No effect on
+  /// an unknown or ended job.
   virtual void terminate(const JobId& job, std::chrono::milliseconds grace) = 0;
-  /// The last stdout and stderr of a job, in order, at most 1 MiB; kept after its end
-  /// until forget().
+  /// Returns the last output of a job, stdout and stderr in order, at most 1 MiB. Kept
+  /// after its end until forget().
   virtual std::string logs(const JobId& job) = 0;
-  /// Drops what is kept of an ended job, its name as well.
+  /// Drops the output and the name of an ended job.
   virtual void forget(const JobId& job) = 0;
-  /// Jobs of this session that exist, running or not yet.
+  /// Returns the jobs of this session that have not ended, started or not.
   virtual std::vector<JobId> list() = 0;
 };
 

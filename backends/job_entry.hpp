@@ -8,17 +8,17 @@
 
 namespace fiber::backends {
 
-/// What a job finds at its start.
+/// What a job receives at its start.
 struct JobEntry {
   Bytes boot, keys;                 ///< As in JobSpec.
-  UniqueFd link;                    ///< Empty: dial back as `boot` says.
+  UniqueFd link;                    ///< Empty: `boot` says where to dial back.
   std::shared_ptr<SharedPage> page; ///< May be null.
 };
 
-/// Called first thing in fiber::init. Nothing in a driver; in a job, what it was started
-/// with. In a zygote this call stays for the zygote's life and returns in each process it
-/// forks. FIBER_NODE is removed from the environment, so that what a job starts is no
-/// job.
+/// Called first in fiber::init. Returns nothing in a driver, and in a job what it was
+/// started with. In a zygote, the process that forks jobs, the call lasts for the
+/// zygote's life and returns in each process it forks. Removes FIBER_NODE from the
+/// environment, so that programs started by a job are no jobs.
 std::optional<JobEntry> enter_job();
 
 } // namespace fiber::backends

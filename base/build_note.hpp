@@ -6,8 +6,8 @@
 
 namespace fiber {
 
-/// The build id in a note segment of an object file; empty if there is none. Safe to call
-/// in a signal handler.
+/// Returns the build id in a note segment of an object file, or nothing. Safe to call in
+/// a signal handler.
 std::span<const std::byte> find_build_id(std::span<const std::byte> notes);
 
 } // namespace fiber

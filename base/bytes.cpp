@@ -7,15 +7,15 @@
 namespace fiber::detail {
 namespace {
 
-/// Smaller ones the allocator keeps itself.
+/// The allocator itself caches smaller blocks.
 constexpr std::size_t least_block = 64 * 1024;
-constexpr std::size_t most_kept = 32 * 1024 * 1024; ///< In all.
-/// A block is not given to whom it is far too large for.
+constexpr std::size_t most_kept = 32 * 1024 * 1024; ///< Total bytes in the cache.
+/// A block is reused only if it is at most this many times too large.
 constexpr std::size_t most_waste = 4;
 
 class Blocks {
 public:
-  Blocks() { blocks_.reserve(most_kept / least_block); } // So that put() can't fail.
+  Blocks() { blocks_.reserve(most_kept / least_block); } // So that put() cannot throw.
   Bytes take(std::size_t least) {
     const std::lock_guard lock(mutex_);
     const auto found =

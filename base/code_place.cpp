@@ -58,22 +58,22 @@ int add_object(dl_phdr_info* info, std::size_t, void* list) {
   return 0;
 }
 
-/// Grows with every object that is loaded or unloaded.
+/// Returns a counter that grows whenever an object is loaded or unloaded.
 unsigned long long object_changes() {
   unsigned long long changes = 0;
   dl_iterate_phdr(
     [](dl_phdr_info* info, std::size_t, void* sum) {
       *static_cast<unsigned long long*>(sum) = info->dlpi_adds + info->dlpi_subs;
-      return 1; // The counts are the same with every object.
+      return 1; // Every object reports the same counts.
     },
     &changes);
   return changes;
 }
 
-/// The objects of this process; looked at again when one was loaded or unloaded.
+/// The cached list of this process's objects, refreshed after a load or unload.
 class Objects {
 public:
-  /// The first object that `match` holds for; null if there is none.
+  /// Returns the first object for which `match` holds, or null.
   template <class Match>
   std::shared_ptr<const Object> find(Match match) {
     auto all = current();

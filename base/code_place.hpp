@@ -7,12 +7,12 @@
 
 namespace fiber {
 
-/// The GNU build id of this program's executable, in hex. Throws Error if it was linked
-/// without one (-Wl,--build-id).
+/// Returns the GNU build id of this program's executable, in hex. Throws Error if it was
+/// linked without one (-Wl,--build-id).
 std::string build_id();
 
-/// Where the object file with this build id, in hex, is loaded in this process; nothing
-/// if it is not. What a place in it is relative to.
+/// Returns the address at which this process has loaded the object file with this build
+/// id (in hex), or nothing. Offsets of code in the file are relative to it.
 std::optional<std::uintptr_t> loaded_at(const std::string& build);
 
 } // namespace fiber

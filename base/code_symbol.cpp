@@ -25,7 +25,7 @@ bool is_function(const GElf_Sym& symbol) {
 } // namespace
 
 std::string symbol_at(const std::string& path, std::uint64_t address) {
-  // dladdr() would know exported names only.
+  // dladdr() finds exported names only.
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file || elf_version(EV_CURRENT) == EV_NONE)
     return {};

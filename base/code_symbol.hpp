@@ -6,9 +6,9 @@
 
 namespace fiber {
 
-/// The mangled name of the function that begins at `address` of an executable or shared
-/// library, as its file says; of several the first in the alphabet. Empty if the file was
-/// stripped of it or can't be read.
+/// Returns the mangled name of the function at `address` in an executable or shared
+/// library, from the file's symbol tables; the alphabetically first of several. Empty if
+/// the file was stripped or cannot be read.
 std::string symbol_at(const std::string& path, std::uint64_t address);
 
 } // namespace fiber

@@ -5,7 +5,7 @@
 
 namespace fiber {
 
-/// The name of a function or type as it stands in the source; `name` itself if it is not
+/// Returns the name of a function or type as in the source, or `name` itself if it is not
 /// mangled.
 std::string demangle(const char* name);
 

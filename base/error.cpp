@@ -74,7 +74,7 @@ const char* WorkerLost::what() const noexcept {
   if (last_.stack)
     try {
       return last_.stack->below(Error::what()).c_str();
-    } catch (...) { // The sentence alone, then.
+    } catch (...) { // Falls back to the sentence alone.
     }
   return Error::what();
 }

@@ -25,7 +25,7 @@
 namespace fiber {
 namespace {
 
-/// Types that programs named as rethrow_original<E>().
+/// Exception types that the program named in rethrow_original<E>().
 struct Throwables {
   std::mutex mutex;
   std::map<std::string, detail::Throwable> types;
@@ -44,8 +44,8 @@ std::pair<const std::string, std::function<void(const std::string&)>> by_type() 
   return {typeid(E).name(), [](const std::string&) { throw E(); }};
 }
 
-/// How the exceptions of the standard library are thrown again. Those with more to them
-/// than what() are in rethrow().
+/// Returns how to rethrow the standard library's exceptions. rethrow() itself handles
+/// those with more state than what().
 const std::map<std::string, std::function<void(const std::string&)>>& standard() {
   static const std::map<std::string, std::function<void(const std::string&)>> throwers{
     by_what<std::logic_error>(),        by_what<std::invalid_argument>(),
@@ -61,7 +61,7 @@ const std::map<std::string, std::function<void(const std::string&)>>& standard()
   return throwers;
 }
 
-/// Which category a std::error_code is of, as far as the standard library has them.
+/// Returns the standard library's error category with this name, or null.
 const std::error_category* category(const std::string& name) {
   for (auto* known : {&std::generic_category(), &std::system_category(),
                       &std::iostream_category(), &std::future_category()})
@@ -126,7 +126,7 @@ Failure capture_failure() {
       own->pack_current(writer);
       failure.state = std::move(state);
       failure.name = type->name();
-    } catch (...) { // It can be told, not thrown again.
+    } catch (...) { // The failure can be described but not rethrown.
       failure.name.clear();
     }
   }

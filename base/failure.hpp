@@ -5,11 +5,11 @@
 
 namespace fiber {
 
-/// Describes the exception that is being handled, so that it can be told, and where its
-/// type allows thrown, in another process.
+/// Describes the exception that is being handled, so that another process can report it
+/// and, if its type permits, rethrow it.
 Failure capture_failure();
 
-/// Throws the original if the failure says how; returns if it does not.
+/// Throws the original exception, or returns if the failure does not say how.
 void rethrow(const Failure& failure);
 
 } // namespace fiber

@@ -11,16 +11,16 @@
 namespace fiber {
 namespace {
 
-/// The logger's only sink, for good: spdlog's list of them may not change while somebody
-/// logs.
-class Switch final : public spdlog::sinks::sink {
+/// The logger's only sink, which forwards to others. It stays, because spdlog's list of
+/// sinks must not change while a thread logs.
+class RedirectableSink final : public spdlog::sinks::sink {
 public:
-  explicit Switch(std::vector<spdlog::sink_ptr> own) : own_(std::move(own)) {}
+  explicit RedirectableSink(std::vector<spdlog::sink_ptr> own) : own_(std::move(own)) {}
 
   const std::vector<spdlog::sink_ptr>& own() const { return own_; }
   void set(spdlog::sink_ptr to) {
     std::lock_guard lock(mutex_);
-    to_.swap(to); // What was there goes without the lock.
+    to_.swap(to); // The old sink is destroyed after the lock is released.
   }
 
   void log(const spdlog::details::log_msg& record) override {
@@ -57,13 +57,13 @@ private:
   }
 
   const std::vector<spdlog::sink_ptr> own_;
-  std::mutex mutex_; ///< Not held while a sink is at work: that may wait for its file.
+  std::mutex mutex_; ///< Not held while a sink writes, which may block.
   spdlog::sink_ptr to_;
 };
 
 struct Log {
   std::shared_ptr<spdlog::logger> logger;
-  std::shared_ptr<Switch> sinks;
+  std::shared_ptr<RedirectableSink> sinks;
   bool of_the_program;
 };
 
@@ -75,7 +75,7 @@ const Log& the_log() {
       logger = spdlog::stderr_color_mt("fiber");
       logger->set_pattern(log_pattern);
     }
-    auto sinks = std::make_shared<Switch>(logger->sinks());
+    auto sinks = std::make_shared<RedirectableSink>(logger->sinks());
     logger->sinks() = {sinks};
     return Log{std::move(logger), std::move(sinks), registered};
   }();

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// base/ is the lowest layer: bytes, packed values, callables, errors and the log. It
+// includes nothing above it, only its part of the public headers in libfiber/fiber/,
+// which base/CMakeLists.txt lists.
 #pragma once
 
 #include <vector>
@@ -7,19 +10,19 @@
 
 namespace fiber {
 
-/// The one logger of this process, named "fiber"; writes to stderr.
+/// Returns this process's logger, named "fiber", which writes to stderr.
 spdlog::logger& log();
 
-/// How it writes if the program has not registered a logger of its own by that name.
+/// The logger's pattern, unless the program has registered a logger of that name.
 inline constexpr auto log_pattern = "[%H:%M:%S.%e] [%n] %^%l%$: %v";
 
-/// Where it writes by itself.
+/// Returns the logger's original sinks.
 const std::vector<spdlog::sink_ptr>& log_sinks();
-/// Whether those are the program's.
+/// Returns whether the program registered the logger.
 bool log_is_the_programs();
 
-/// Has its records go there instead; null: where it writes by itself again. Other threads
-/// may log meanwhile.
+/// Redirects log records to `to`; null restores the original sinks. Other threads may log
+/// meanwhile.
 void redirect_log(spdlog::sink_ptr to);
 
 } // namespace fiber

@@ -16,9 +16,9 @@
 namespace fiber::wire {
 namespace {
 
-/// Since Linux 6.15, from <linux/tcp.h>; other kernels refuse it.
+/// TCP_RTO_MAX_MS of <linux/tcp.h>. Kernels before Linux 6.15 refuse it.
 constexpr int tcp_rto_max_ms = 44;
-/// The shortest that it takes.
+/// The smallest value that the kernel accepts.
 constexpr int most_between_repeats_ms = 1000;
 
 std::string errno_text(int error) {
@@ -99,8 +99,8 @@ void set_tcp_options(int fd) {
   const int yes = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-  // TCP repeats what was lost ever more rarely, so that a cut would last twice as long
-  // and look like a death.
+  // TCP doubles its retransmission timeout, so that an outage would seem twice as long
+  // and look like a dead peer.
   ::setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &yes, sizeof yes);
   ::setsockopt(fd, IPPROTO_TCP, tcp_rto_max_ms, &most_between_repeats_ms,
                sizeof most_between_repeats_ms);

@@ -17,26 +17,26 @@ struct AddressListDelete {
 };
 using AddressList = std::unique_ptr<addrinfo, AddressListDelete>;
 
-/// Addresses of `host` for TCP. Throws WireError if there is none.
+/// Returns the TCP addresses of `host`. Throws WireError if there are none.
 AddressList resolve(const std::string& host, std::uint16_t port, bool to_listen);
 
-/// "10.0.0.7:4711", "[::1]:4711".
+/// Formats an address as "10.0.0.7:4711" or "[::1]:4711".
 std::string to_text(const sockaddr* address, socklen_t size);
 std::string peer_text(int fd);
 
-/// A non-blocking listening socket. Throws WireError.
+/// Returns a non-blocking listening socket. Throws WireError.
 UniqueFd listen_on(const std::string& host, std::uint16_t port);
 std::uint16_t port_of(int fd);
 
-/// Small messages leave at once; a peer whose machine is gone is noticed by the kernel
-/// too; a connection is soon back after its network was away.
+/// Makes the kernel send small messages at once, detect a peer whose machine is gone, and
+/// recover soon after a network outage.
 void set_tcp_options(int fd);
 
-/// Waits until `fd` can be read (or written). False if `until` came first.
+/// Waits until `fd` can be read or written. Returns false if `until` came first.
 bool wait_for(int fd, bool to_write, std::chrono::steady_clock::time_point until);
 
-/// One attempt to connect, non-blocking afterwards. An empty UniqueFd, and `error` says
-/// why.
+/// Tries once to connect and returns a non-blocking socket. On failure returns an empty
+/// UniqueFd and sets `error`.
 UniqueFd connect_to(const std::string& host, std::uint16_t port,
                     std::chrono::steady_clock::time_point until, std::string& error);
 

@@ -9,14 +9,14 @@ namespace fiber::wire {
 namespace {
 
 constexpr std::size_t scratch_bytes = 64 * 1024;
-/// Up to this size a copy is cheaper than one more part for the kernel to look at.
+/// Up to this size a copy is cheaper than another iovec.
 constexpr std::size_t copy_limit = 1024;
 constexpr std::size_t byte_limit = 256 * 1024;
-constexpr std::size_t piece_parts = 4; ///< At most: before, header and head, body, after.
+constexpr std::size_t piece_parts = 4; ///< Largest number of iovecs that a piece adds.
 
 } // namespace
 
-// Not make_unique, which would clear the memory.
+// make_unique would clear the memory.
 Batch::Batch() : scratch_(new std::byte[scratch_bytes]) {}
 
 bool Batch::has_room() const {
@@ -47,14 +47,14 @@ void Batch::add_piece(StreamId stream, Outgoing& message, std::size_t length) {
     message.sent += part.size();
     length -= part.size();
   }
-  if (length > 0) { // Else the piece ends within the head.
+  if (length > 0) { // Otherwise the piece ends within the head.
     add(message.body.bytes().subspan(message.sent - head.size(), length));
     message.sent += length;
   }
 }
 
 void Batch::keep(Outgoing message) {
-  if (message.size() > copy_limit) // Else it was copied.
+  if (message.size() > copy_limit) // Smaller ones were copied.
     kept_.push_back(std::move(message));
 }
 

@@ -14,38 +14,39 @@
 
 namespace fiber::wire {
 
-/// One message on its way out.
+/// An outgoing message.
 struct Outgoing {
   Bytes head;
   Payload body;
-  std::size_t sent = 0;  ///< Bytes of it already cut into pieces.
-  std::size_t grows = 0; ///< Not 0: what is appended must begin with so much of `head`.
+  std::size_t sent = 0; ///< Bytes already cut into pieces.
+  /// Size of the common head for append(); 0: nothing may be appended.
+  std::size_t appendable = 0;
   std::size_t size() const { return head.size() + body.size(); }
 };
 
-/// What one gathered write hands to the socket: headers and small parts copied together,
-/// long parts by reference.
+/// The content of one gathered write: headers and small parts are copied together, long
+/// parts are referenced.
 class Batch {
 public:
   Batch();
 
-  /// True if another piece fits.
+  /// Returns whether another piece fits.
   bool has_room() const;
   bool empty() const { return next_ == count_; }
   std::size_t bytes() const { return bytes_; }
 
-  /// Copies whole control frames in; takes at most what fits, and returns how much.
+  /// Copies control frames, which must fit.
   void add_control(std::span<const std::byte> frames);
-  /// Adds `length` bytes of `message` from message.sent on as one piece. Long parts are
-  /// referenced: `message` must stay where it is until clear(), or be given to keep().
+  /// Adds `length` bytes of `message`, from message.sent on, as one piece. Long parts are
+  /// referenced: until clear(), `message` must not move except into keep().
   void add_piece(StreamId stream, Outgoing& message, std::size_t length);
-  /// Holds a message whose last piece was added until clear().
+  /// Keeps a message alive until clear(), once its last piece was added.
   void keep(Outgoing message);
 
   std::span<const iovec> pending() const {
     return std::span(parts_).subspan(next_, count_ - next_);
   }
-  /// The first `count` bytes of pending() are written.
+  /// Removes the first `count` bytes of pending(), which were written.
   void advance(std::size_t count);
   void clear();
 

@@ -12,18 +12,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A link with more to read lets others have the thread after so many reads.
+/// A link yields the thread to other links after this many reads.
 constexpr int reads_in_a_row = 4;
-/// Replies that a handler sends while it is handed messages go out together, but not
-/// later than after so many messages.
+/// A handler's replies are batched over at most this many messages.
 constexpr std::size_t corked_messages = 32;
 constexpr auto linger_time = 2s;
-/// Messages of send_soon() go out together if each comes within `burst` of the last
-/// write, until there are so many.
+/// Messages of send_soon() are batched if they come within `burst` of the last write, up
+/// to these limits.
 constexpr auto burst = 50us;
-constexpr std::size_t most_held = 32, most_held_bytes = std::size_t{16} << 10;
-/// The same of appended parts, which cost less each.
-constexpr std::size_t most_appended_bytes = std::size_t{32} << 10;
+constexpr std::size_t max_held_back = 32, max_held_back_bytes = std::size_t{16} << 10;
+/// Limit for appended parts, which cost less each.
+constexpr std::size_t max_appended_bytes = std::size_t{32} << 10;
 
 std::chrono::steady_clock::duration tick_of(const LinkOptions& options) {
   return std::clamp(std::min(options.heartbeat_interval / 4, options.silence_limit / 8),
@@ -75,7 +74,7 @@ bool Connection::send(StreamId stream, Bytes head, Payload body) {
   Lock lock(mutex_);
   if (!push(stream, std::move(head), std::move(body)))
     return false;
-  // Between two messages of one read the queue can wait a little: one write for all.
+  // While this thread delivers messages it only queues replies, which drain() writes.
   if (dispatching_.load(std::memory_order_relaxed) != std::this_thread::get_id())
     write(lock);
   return true;
@@ -85,7 +84,7 @@ bool Connection::send_soon(StreamId stream, Bytes head, Payload body) {
   Lock lock(mutex_);
   if (!push(stream, std::move(head), std::move(body)))
     return false;
-  write_soon(lock, 1, most_held_bytes);
+  write_soon(lock, 1, max_held_back_bytes);
   return true;
 }
 
@@ -96,22 +95,23 @@ bool Connection::append(StreamId stream, std::span<const std::byte> head,
     return false;
   auto joined = sender_.append(stream, head, part);
   messages_sent_ += joined ? 0 : 1;
-  write_soon(lock, joined ? 0 : 1, most_appended_bytes);
+  write_soon(lock, joined ? 0 : 1, max_appended_bytes);
   return true;
 }
 
 void Connection::write_soon(Lock& lock, std::size_t messages, std::size_t most_bytes) {
   if (dispatching_.load(std::memory_order_relaxed) == std::this_thread::get_id())
     return;
-  auto alone = held_ == 0 && std::chrono::steady_clock::now() - written_ > burst;
-  if (alone || held_ + messages >= most_held || sender_.queued_bytes() >= most_bytes)
+  auto alone = held_back_ == 0 && std::chrono::steady_clock::now() - written_ > burst;
+  if (alone || held_back_ + messages >= max_held_back ||
+      sender_.queued_bytes() >= most_bytes)
     return write(lock);
-  if (held_ == 0) // Nobody is woken for it: who leads next does it.
+  if (held_back_ == 0) // Wakes no thread: the next leader runs this.
     boost::asio::post(*context_, [self = shared_from_this()] {
       Lock again(self->mutex_);
       self->write(again);
     });
-  held_ += std::max<std::size_t>(messages, held_ == 0 ? 1 : 0);
+  held_back_ += std::max<std::size_t>(messages, held_back_ == 0 ? 1 : 0);
 }
 
 bool Connection::push(StreamId stream, Bytes head, Payload body) {
@@ -162,7 +162,7 @@ LinkStats Connection::stats() const {
 void Connection::abandon() {
   close();
   finish("this process stopped its links");
-  descriptor_.release(); // It may linger.
+  descriptor_.release(); // linger() may use the descriptor.
   timer_.cancel();
 }
 
@@ -210,13 +210,13 @@ void Connection::on_readable() {
     wait_readable();
 }
 
-/// Reads and delivers. True if more may be there.
+/// Reads and delivers messages. Returns whether there may be more.
 bool Connection::drain() {
   dispatching_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   bool more = true, good = true, broken;
   {
     const Lock lock(mutex_);
-    broken = broken_; // Before the reads: what came until it broke is there by then.
+    broken = broken_; // First, so that the reads below see all bytes from before.
   }
   IoResult result;
   try {
@@ -232,7 +232,7 @@ bool Connection::drain() {
       more = result.state == IoResult::State::ok &&
              result.bytes == space[0].size() + space[1].size();
     }
-  } catch (const std::exception& failure) { // No memory, say: it costs this link only.
+  } catch (const std::exception& failure) { // No memory, say: ends this link only.
     result = {0, IoResult::State::failed, failure.what()};
     more = false;
   }
@@ -272,16 +272,16 @@ void Connection::wait_readable() {
 
 // -- writing --
 
-/// Writes what is queued, unless another thread is at it or the socket is full.
+/// Writes the queue, unless another thread is writing or the socket is full.
 void Connection::write(Lock& lock) {
   if (writing_ || blocked_ || broken_ || closed_)
     return;
-  held_ = 0; // In any case: what was held may have gone with another write.
+  held_back_ = 0; // In any case: another write may have taken the held messages.
   if (batch_.empty() && sender_.idle() && !transport_->must_write())
     return;
   writing_ = true;
   write_queued(lock);
-  held_ = 0; // What came meanwhile went along.
+  held_back_ = 0; // Messages queued meanwhile were written too.
   written_ = std::chrono::steady_clock::now();
   writing_ = false;
   if (closed_)
@@ -300,7 +300,7 @@ void Connection::write_queued(Lock& lock) {
     const auto result = transport_->write(batch_.pending());
     batch_.advance(result.bytes);
     if (batch_.empty())
-      batch_.clear(); // Frees the messages while nobody waits for the mutex.
+      batch_.clear(); // Frees the messages outside the lock.
     lock.lock();
     bytes_sent_ += result.bytes;
     batch_bytes_ = batch_.bytes();
@@ -327,7 +327,7 @@ void Connection::wait_writable() {
     });
 }
 
-/// What the peer had sent before it went is still to be read: the link ends behind that.
+/// Ends the link only after reading what the peer had sent before.
 void Connection::write_failed(const std::string& error) {
   broken_ = true;
   write_error_ = error;
@@ -338,7 +338,7 @@ void Connection::write_failed(const std::string& error) {
   });
 }
 
-/// Tells the peer that the end is wanted, if a frame can begin here and the socket takes
+/// Tells the peer that the end is planned, if a frame can begin here and the socket takes
 /// it.
 void Connection::say_goodbye() {
   if (!broken_ && !blocked_ && batch_.empty()) {
@@ -347,7 +347,7 @@ void Connection::say_goodbye() {
                    std::as_bytes(std::span("done", 4)));
     sender_.fill(batch_);
     static_cast<void>(
-      transport_->write(batch_.pending())); // The peer sees the end anyway.
+      transport_->write(batch_.pending())); // On failure the peer still sees the end.
   }
   drop_queue();
   ::shutdown(transport_->fd(), SHUT_WR);
@@ -412,7 +412,7 @@ void Connection::finish(const std::string& reason) {
   timer_.cancel();
   {
     const Lock lock(mutex_);
-    // After our own close() reading goes on for a while: see linger().
+    // After our own close() linger() goes on reading.
     ::shutdown(transport_->fd(), closed_.exchange(true) ? SHUT_WR : SHUT_RDWR);
     if (!writing_)
       drop_queue();
@@ -422,8 +422,8 @@ void Connection::finish(const std::string& reason) {
     handler->on_closed(reason);
 }
 
-/// Keeps the socket until the peer has closed too, or has had a while to. To close a TCP
-/// socket on unread bytes, even a heartbeat, would throw away what we have sent last.
+/// Keeps the socket until the peer has closed too, for at most linger_time. Closing a TCP
+/// socket with unread bytes, even a heartbeat, would discard our last bytes.
 void Connection::linger() {
   descriptor_.assign(transport_->fd());
   timer_.expires_after(linger_time);
@@ -455,7 +455,7 @@ void Connection::discard() {
     });
 }
 
-// -- what users hold --
+// -- Link --
 
 namespace {
 

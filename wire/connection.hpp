@@ -25,16 +25,16 @@
 
 namespace fiber::wire {
 
-/// A link over `transport`; the peer does the same.
+/// Returns a link over `transport`, whose other end must be a link too.
 std::shared_ptr<Link> link_over(Reactor& reactor, std::unique_ptr<Transport> transport,
                                 const LinkOptions& options);
 
-/// What a stream link does. Lives on while the reactor works for it; the Link that users
-/// hold only closes it.
+/// The implementation of a stream link. It lives as long as the reactor works for it; the
+/// Link that callers hold only closes it.
 ///
-/// Who reads: the reactor's thread, whichever that is now. Who writes: whoever comes
-/// first; the others queue what they have and the writer takes it along (`writing_`).
-/// Neither handler nor system call runs under the mutex.
+/// The reactor's thread reads, whichever thread that is at the moment. Any thread may
+/// write: if one is writing (`writing_`), others only queue their messages and the writer
+/// takes them too. Neither handlers nor system calls run under the mutex.
 class Connection final : public std::enable_shared_from_this<Connection>,
                          public ReactorMember,
                          private ReceiverSink {
@@ -44,7 +44,7 @@ public:
 
   ~Connection();
 
-  /// After the constructor, since it needs shared_from_this().
+  /// Second step of construction, which needs shared_from_this().
   void open(Reactor& reactor);
   void start(std::shared_ptr<LinkHandler> handler);
   bool send(StreamId stream, Bytes head, Payload body);
@@ -67,7 +67,7 @@ private:
   void goodbye(std::string reason) override;
   void grant(StreamId stream, std::uint32_t bytes) override;
 
-  // On the reactor's thread.
+  // Called on the reactor's thread.
   void on_readable();
   bool drain();
   void wait_readable();
@@ -79,9 +79,9 @@ private:
   void linger();
   void discard();
 
-  // Under the mutex.
+  // REQUIRES: mutex_ is held.
   bool push(StreamId stream, Bytes head, Payload body);
-  /// Writes now or with what follows; `messages`: how many have been queued.
+  /// Writes now or together with later messages. `messages` were queued.
   void write_soon(Lock& lock, std::size_t messages, std::size_t most_bytes);
   void write(Lock& lock);
   void write_queued(Lock& lock);
@@ -98,39 +98,40 @@ private:
   const std::chrono::steady_clock::duration tick_;
   const std::unique_ptr<Transport> transport_;
   const std::shared_ptr<Leadership> leadership_;
-  // Before what lives on it.
+  // Declared before its users.
   const std::shared_ptr<boost::asio::io_context> context_;
   boost::asio::posix::stream_descriptor descriptor_;
   boost::asio::steady_timer timer_;
 
-  // Reactor's thread only.
+  // Used on the reactor's thread only.
   Receiver receiver_;
   std::shared_ptr<LinkHandler> handler_;
   Silence silence_;
   std::optional<std::string> goodbye_;
   std::string finish_reason_;
-  std::chrono::steady_clock::duration unsent_{}; ///< How long we have sent nothing.
+  std::chrono::steady_clock::duration unsent_{}; ///< Time without sending.
   std::uint64_t sent_before_ = 0;
   std::size_t delivered_ = 0;
   bool heard_ = false, armed_ = false, ended_ = false;
 
-  std::atomic<std::thread::id> dispatching_{}; ///< Reactor's thread while it delivers.
-  std::atomic<bool> closed_ = false;           ///< Written under the mutex.
+  /// The reactor's thread while it delivers.
+  std::atomic<std::thread::id> dispatching_{};
+  std::atomic<bool> closed_ = false; ///< Written with mutex_ held.
   std::atomic<std::uint64_t> bytes_received_ = 0, messages_received_ = 0;
 
   mutable std::mutex mutex_;
   std::condition_variable flushed_;
   Sender sender_;
-  Batch batch_; ///< Of the thread that has set writing_.
+  Batch batch_; ///< Owned by the thread that set writing_.
   std::string write_error_;
-  std::size_t batch_bytes_ = 0; ///< batch_.bytes(), for those who are not writing.
+  std::size_t batch_bytes_ = 0; ///< batch_.bytes(), for the other threads.
   std::size_t flushing_ = 0;
   std::uint64_t bytes_sent_ = 0, messages_sent_ = 0;
-  std::chrono::steady_clock::time_point written_{}; ///< When we wrote last.
-  std::size_t held_ = 0;                            ///< Messages that wait for others.
-  bool writing_ = false; ///< Some thread is writing and will look at the queue again.
-  bool blocked_ = false; ///< The socket is full; the reactor goes on when it is not.
-  bool broken_ = false;  ///< Writing has failed; what the peer had sent is still read.
+  std::chrono::steady_clock::time_point written_{}; ///< Time of the last write.
+  std::size_t held_back_ = 0;                       ///< Messages held back for batching.
+  bool writing_ = false; ///< A thread is writing and will check the queue again.
+  bool blocked_ = false; ///< The socket is full; the reactor resumes writing.
+  bool broken_ = false;  ///< Writing has failed; reading goes on to the end.
 };
 
 } // namespace fiber::wire

@@ -14,14 +14,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// Tries until somebody listens there.
+/// Retries with backoff until a listener answers.
 UniqueFd reach(const std::string& host, std::uint16_t port, Clock::time_point until,
                std::string& error) {
   for (auto pause = 10ms;; pause = std::min(2 * pause, 500ms)) {
     try {
       if (auto socket = connect_to(host, port, until, error))
         return socket;
-    } catch (const WireError& unknown) { // A name may become known, too.
+    } catch (const WireError& unknown) { // The name may become known later.
       error = unknown.what();
     }
     const auto left = until - Clock::now();

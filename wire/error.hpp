@@ -5,19 +5,19 @@
 
 namespace fiber::wire {
 
-/// A link could not be made: the address, the peer or the handshake refused it.
+/// A link could not be made, because of the address, the peer or the handshake.
 class WireError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// Nobody answers at an address.
+/// No listener answers at the address.
 class Unreachable : public WireError {
 public:
   using WireError::WireError;
 };
 
-/// The peer is of this session and runs another build.
+/// The peer belongs to this session but runs another build.
 class OtherBuild : public WireError {
 public:
   using WireError::WireError;

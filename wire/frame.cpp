@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint8_t first_flag = 1;
 constexpr std::uint8_t last_flag = 2;
 
-// Little-endian on the wire, whatever the machine; compilers turn these into one
+// The wire is little-endian on every machine. Compilers turn these into one
 // instruction.
 template <class T>
 void store(T value, std::byte* out) {
@@ -25,7 +25,7 @@ T load(const std::byte* in) {
   return value;
 }
 
-/// Why `header` is none of ours, or nothing.
+/// Returns why no sender of ours writes such a header, or null.
 const char* fault(const FrameHeader& header) {
   switch (header.type) {
   case FrameType::message:

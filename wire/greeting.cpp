@@ -32,7 +32,7 @@ std::optional<std::string> take(std::span<const std::byte>& in) {
   return text;
 }
 
-/// Text of a peer for a log line or an exception: one short printable line.
+/// Makes a peer's text safe for a log line or an exception: one short printable line.
 std::string printable(std::string text) {
   text.resize(std::min<std::size_t>(text.size(), 300));
   for (auto& letter : text)
@@ -81,20 +81,20 @@ Greeting::Progress Greeting::step() {
       progress = transport_->handshake(error_);
       if (progress != Progress::done)
         return progress;
-      phase_ = Phase::listen;
+      phase_ = Phase::receive;
       if (role_ == TlsRole::client) {
         queue(FrameType::hello, pack_hello(own_));
-        phase_ = Phase::speak;
+        phase_ = Phase::send;
       }
       break;
-    case Phase::listen:
-      progress = listen();
+    case Phase::receive:
+      progress = receive();
       break;
-    case Phase::speak:
-      progress = speak(role_ == TlsRole::client ? Phase::listen : Phase::done);
+    case Phase::send:
+      progress = send(role_ == TlsRole::client ? Phase::receive : Phase::done);
       break;
     case Phase::refuse:
-      progress = speak(Phase::done);
+      progress = send(Phase::done);
       return progress == Progress::done ? Progress::failed : progress;
     case Phase::done:
       return Progress::done;
@@ -104,8 +104,8 @@ Greeting::Progress Greeting::step() {
   }
 }
 
-/// Reads one frame and not a byte more: the rest belongs to the link.
-Greeting::Progress Greeting::listen() {
+/// Reads exactly one frame: further bytes belong to the link.
+Greeting::Progress Greeting::receive() {
   while (true) {
     auto wanted = frame_header_bytes;
     std::optional<FrameHeader> header;
@@ -127,12 +127,12 @@ Greeting::Progress Greeting::listen() {
       if (!hello)
         return fail("speaks TLS but not our protocol");
       peer_ = std::move(*hello);
-      if (!judge())
+      if (!check_peer())
         return role_ == TlsRole::client ? Progress::failed : Progress::done;
       phase_ = Phase::done;
       if (role_ == TlsRole::server) {
         queue(FrameType::hello, pack_hello(own_));
-        phase_ = Phase::speak;
+        phase_ = Phase::send;
       }
       return Progress::done;
     }
@@ -151,8 +151,9 @@ Greeting::Progress Greeting::listen() {
   }
 }
 
-/// False, and a refusal is under way, if the peer is not one of ours.
-bool Greeting::judge() {
+/// Checks the peer's session and build. On a mismatch returns false, and a listener
+/// queues the refusal.
+bool Greeting::check_peer() {
   const bool server = role_ == TlsRole::server;
   other_build_ = peer_.session == own_.session && peer_.build != own_.build;
   const auto differ = [&](const char* what, std::string theirs, std::string ours) {
@@ -181,7 +182,7 @@ void Greeting::queue(FrameType type, const Bytes& payload) {
   append_control(out_, type, 0, static_cast<std::uint32_t>(payload.size()), payload);
 }
 
-Greeting::Progress Greeting::speak(Phase next) {
+Greeting::Progress Greeting::send(Phase next) {
   const iovec rest{out_.data() + sent_, out_.size() - sent_};
   const auto result = transport_->write(std::span(&rest, rest.iov_len > 0 ? 1 : 0));
   sent_ += result.bytes;
@@ -200,7 +201,8 @@ std::string Greeting::unfinished() const {
                                     : "did not say who it is in time";
 }
 
-/// The listener refuses instead of saying who it is, so that its words tell the reason.
+/// Handles a refusal. The listener has sent no Hello, so the reason is known from its
+/// words only.
 Greeting::Progress Greeting::refused(const std::string& words) {
   other_build_ = words.starts_with(std::string("another ") + other_build_words);
   return fail("refused us: " + words);

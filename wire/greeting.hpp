@@ -13,12 +13,12 @@
 
 namespace fiber::wire {
 
-/// What a Hello is on the wire: the payload of a hello frame.
+/// Converts a Hello to and from the payload of a hello frame.
 Bytes pack_hello(const Hello& hello);
 std::optional<Hello> unpack_hello(std::span<const std::byte> bytes);
 
-/// Makes a socket a link's transport: the TLS handshake, then a Hello each way. Never
-/// blocks: call step() whenever what it last wanted has come true.
+/// Turns a socket into a link's transport: the TLS handshake, then a Hello each way.
+/// Never blocks: call step() again when the socket is ready for what it last wanted.
 class Greeting {
 public:
   Greeting(UniqueFd socket, const Identity& identity, TlsRole role, Hello own);
@@ -27,23 +27,24 @@ public:
   Progress step();
 
   int fd() const { return transport_->fd(); }
-  /// Why step() failed; what the *peer* does or is ("shows no certificate").
+  /// Returns why step() failed, with the peer as the implied subject ("shows no
+  /// certificate").
   const std::string& error() const { return error_; }
-  /// What the peer was up to when nothing more came.
+  /// Returns what the peer failed to do in time, in the same form.
   std::string unfinished() const;
 
-  // After done.
+  // Valid once step() has returned done.
   const Hello& peer() const { return peer_; }
-  /// The failure is that the peer, of this session, runs another build.
+  /// Returns whether step() failed because the peer runs another build.
   bool other_build() const { return other_build_; }
   std::unique_ptr<TlsTransport> take_transport() { return std::move(transport_); }
 
 private:
-  enum class Phase { handshake, listen, speak, refuse, done };
-  Progress listen();
-  Progress speak(Phase next);
+  enum class Phase { handshake, receive, send, refuse, done };
+  Progress receive();
+  Progress send(Phase next);
   void queue(FrameType type, const Bytes& payload);
-  bool judge();
+  bool check_peer();
   Progress fail(std::string reason);
   Progress refused(const std::string& words);
 

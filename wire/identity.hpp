@@ -25,7 +25,7 @@ using CertPtr = std::unique_ptr<X509, OpensslDelete<X509_free>>;
 using SslContextPtr = std::unique_ptr<SSL_CTX, OpensslDelete<SSL_CTX_free>>;
 using SslPtr = std::unique_ptr<SSL, OpensslDelete<SSL_free>>;
 
-/// What an Identity holds. The TLS settings are made once and shared by all its links.
+/// The keys of an Identity, and the TLS settings that all its links share.
 class Identity::Impl {
 public:
   Impl(KeyPtr own_key, CertPtr own_cert, CertPtr ca_cert);
@@ -35,7 +35,7 @@ public:
   SslContextPtr context;
 };
 
-/// What OpenSSL says about the last failure on this thread; empties its list.
+/// Returns OpenSSL's text for the last failure on this thread and clears its error queue.
 std::string openssl_error();
 
 } // namespace fiber::wire

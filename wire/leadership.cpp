@@ -14,9 +14,9 @@
 namespace fiber::wire {
 namespace {
 
-/// How long nobody may lead while nothing is posted. More than a short task takes, or a
-/// caller from a result to its next call; a thread that takes over for less costs more
-/// than it brings.
+/// Time without a leader after which the own thread takes over, if nothing is posted. It
+/// exceeds a short task and a caller's pause between a result and its next call: a
+/// shorter takeover would cost more than it brings.
 constexpr std::chrono::milliseconds patience{2};
 
 UniqueFd make_timer() {
@@ -31,7 +31,7 @@ UniqueFd make_timer() {
 Leadership::Leadership(std::shared_ptr<boost::asio::io_context> context)
   : context_(std::move(context)), timer_(make_timer()) {}
 
-// -- the own thread --
+// -- the reactor's own thread --
 
 void Leadership::stand_by() {
   Lock lock(mutex_);
@@ -39,9 +39,9 @@ void Leadership::stand_by() {
     const auto idle = Clock::now() - left_at_;
     if (leader_ == Leader::nobody && (summoned_ || idle >= patience)) {
       leader_ = Leader::own_thread;
-      asked_ = summoned_ = false;
+      yield_asked_ = summoned_ = false;
       lock.unlock();
-      while (!asked_.load(std::memory_order_relaxed))
+      while (!yield_asked_.load(std::memory_order_relaxed))
         context_->run_one();
       lock.lock();
       appoint_next();
@@ -59,7 +59,7 @@ void Leadership::stand_by() {
 
 void Leadership::end() {
   Lock lock(mutex_);
-  ending_ = asked_ = true;
+  ending_ = yield_asked_ = true;
   interrupt();
   arm(std::chrono::nanoseconds{1});
   changed_.wait(lock, [&] { return leader_ != Leader::waiter; });
@@ -76,7 +76,7 @@ void Leadership::interrupt() {
   boost::asio::post(*context_, [] {});
 }
 
-// -- under the mutex --
+// -- REQUIRES: mutex_ is held --
 
 void Leadership::appoint_next() {
   leader_ = Leader::nobody;
@@ -100,7 +100,7 @@ void Leadership::arm(Clock::duration delay) {
   ::timerfd_settime(timer_.get(), 0, &when, nullptr);
 }
 
-// -- the waiters --
+// -- waiters --
 
 bool Leadership::apply(Waiter& waiter) {
   const Lock lock(mutex_);
@@ -112,7 +112,7 @@ bool Leadership::apply(Waiter& waiter) {
     return true;
   }
   applicants_.push_back(&waiter);
-  if (leader_ == Leader::own_thread && !asked_.exchange(true))
+  if (leader_ == Leader::own_thread && !yield_asked_.exchange(true))
     interrupt();
   return false;
 }
@@ -143,20 +143,20 @@ bool Leadership::work_once(Clock::time_point limit) {
   if (begin >= limit)
     return false;
   if (context_->poll_one() > 0)
-    return true; // It was here before this wait, and foretells nothing.
-  const bool look = short_waits_.expected();
-  if (look && look_for_work(limit))
+    return true; // Queued before this wait: must not train the predictor.
+  const bool spins = short_waits_.should_spin();
+  if (spins && spin(limit))
     return true;
   const auto done =
     limit == Waiter::forever ? context_->run_one() : context_->run_one_until(limit);
   const auto end = Clock::now();
-  if (!look)
+  if (!spins)
     short_waits_.slept(end - begin);
   return done > 0 || end < limit;
 }
 
-// Does not give up before it has looked once more: what has come in time is no timeout.
-bool Leadership::look_for_work(Clock::time_point limit) {
+// Checks once more before it gives up, so that work that came in time is no timeout.
+bool Leadership::spin(Clock::time_point limit) {
   auto now = Clock::now();
   for (const auto end = std::min(limit, now + ShortWaits::limit);;) {
     if (context_->poll_one() > 0) {
@@ -165,11 +165,11 @@ bool Leadership::look_for_work(Clock::time_point limit) {
     }
     if (now >= end)
       break;
-    ::sched_yield(); // Who is to bring the news may need this very processor.
+    ::sched_yield(); // The thread that brings work may need this core.
     const auto before = std::exchange(now, Clock::now());
     if (now - before > ShortWaits::limit) {
       const bool found = context_->poll_one() > 0;
-      short_waits_.lost_processor();
+      short_waits_.preempted();
       return found;
     }
   }
@@ -187,7 +187,7 @@ bool Waiter::wait(Clock::time_point limit) {
     if (leads)
       leadership_->lead(*this, limit);
     if (!woken_)
-      sleep(limit); // The reactor has ended.
+      sleep(limit); // The reactor has ended; wake() still works.
   }
   return woken_.exchange(false);
 }

@@ -19,35 +19,36 @@ namespace fiber::wire {
 
 class Waiter;
 
-/// Who does a reactor's work: its own thread, or a thread that waits for what a link
-/// brings anyway. One at a time (Leader/Followers; Schmidt et al., POSA 2, chapter 5):
-/// then a message wakes the thread that wants it and no other.
+/// Decides which thread, the leader, does a reactor's work: the reactor's own thread, or
+/// a thread that waits for a link anyway. One leads at a time (Leader/Followers; Schmidt
+/// et al., POSA 2, chapter 5), so that a message wakes only the thread that waits for it.
 ///
-/// The reactor's own thread leads when no waiter does. A waiter that has what it wants
-/// leaves without waking anybody, since it may be back soon; the own thread takes over a
-/// little later, or when there is work to do. A waiter that leads and expects a short
-/// wait looks for news a while before it sleeps.
+/// The own thread leads when no waiter does. A waiter whose wait is over leaves without
+/// waking a successor, since it may be back soon; the own thread takes over a little
+/// later, or when there is work. A leading waiter that expects a short wait spins before
+/// it parks.
 class Leadership {
 public:
   explicit Leadership(std::shared_ptr<boost::asio::io_context> context);
 
-  /// The own thread's: leads, or stands by, until end().
+  /// Body of the own thread: leads or stands by until end().
   void stand_by();
-  /// From now on waiters only sleep; returns when none leads. Not from the leader.
+  /// Makes waiters only sleep from now on, and returns when none leads. Must not be
+  /// called by the leader.
   void end();
-  /// Runs `f` as part of the reactor's work, soon.
+  /// Runs `f` soon, on the leader.
   template <class F>
   void post(F f) {
     boost::asio::post(*context_, std::move(f));
     summon();
   }
-  /// The reactor's thread's: something was read, `more` than a heartbeat.
+  /// Called by the leader when bytes were read; `more` than a heartbeat.
   void heard(bool more) {
     if (more)
       short_waits_.renew();
   }
-  /// Somebody waits for what the reactor will do next, but not as a Waiter: if nobody
-  /// leads the own thread takes over now.
+  /// Makes the own thread take over at once if nobody leads. For threads that need the
+  /// reactor's work but do not wait as a Waiter.
   void summon();
 
 private:
@@ -56,25 +57,27 @@ private:
   using Lock = std::unique_lock<std::mutex>;
   enum class Leader { nobody, own_thread, waiter };
 
-  /// True: `waiter` leads from now on. False: it may be appointed later.
+  /// Returns true if `waiter` leads from now on. Otherwise it may be appointed later.
   bool apply(Waiter& waiter);
-  /// Takes an application back. False: it was appointed meanwhile, and leads.
+  /// Withdraws an application. Returns false if `waiter` was appointed meanwhile and
+  /// leads.
   bool withdraw(Waiter& waiter);
   void lead(Waiter& waiter, Clock::time_point limit) noexcept;
-  /// Works until something was done or `limit` has passed; then it returns false.
+  /// Runs one handler, waiting for it if need be. Returns false if `limit` passed.
   bool work_once(Clock::time_point limit);
-  bool look_for_work(Clock::time_point limit); ///< False: nothing to do, so sleep.
-  /// Makes the leader look up.
+  /// Spins; returns false if it found no work.
+  bool spin(Clock::time_point limit);
+  /// Makes the leader check its conditions.
   void interrupt();
 
   void appoint_next();
   void arm(Clock::duration delay);
 
   const std::shared_ptr<boost::asio::io_context> context_;
-  const UniqueFd timer_; ///< What the own thread sleeps on.
+  const UniqueFd timer_; ///< The own thread sleeps on it.
   std::atomic<bool> ending_ = false;
-  std::atomic<bool> asked_ = false; ///< The own thread is to leave.
-  ShortWaits short_waits_;          ///< Of the waiters that lead.
+  std::atomic<bool> yield_asked_ = false; ///< The own thread must stop leading.
+  ShortWaits short_waits_;                ///< Predicts the waits of leading waiters.
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -82,24 +85,25 @@ private:
   std::deque<Waiter*> applicants_;
   bool armed_ = false;
   bool summoned_ = false;
-  Clock::time_point left_at_{}; ///< When a waiter left last.
+  Clock::time_point left_at_{}; ///< When a waiter last stopped leading.
 };
 
-/// One thread's wait for something that a link brings; a binary semaphore that does a
-/// reactor's work while it waits.
+/// A binary semaphore for one thread that waits for a link: while it waits, it does the
+/// reactor's work.
 ///
-/// Thread safety: wait() belongs to one thread, wake() to any. Every wake() must have
-/// returned before a waiter is destroyed.
+/// Thread safety: one thread calls wait(), any thread wake(). Every wake() must have
+/// returned before the waiter is destroyed.
 class Waiter {
 public:
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::time_point forever = Clock::time_point::max();
 
-  /// Without a leadership it only sleeps.
+  /// Without a leadership, wait() only sleeps.
   explicit Waiter(std::shared_ptr<Leadership> leadership = nullptr)
     : leadership_(std::move(leadership)) {}
 
-  /// Returns when wake() was called, also before; false if `limit` passed first.
+  /// Returns true once wake() has been called, even before; false if `limit` passed
+  /// first.
   bool wait(Clock::time_point limit = forever);
   void wake();
 
@@ -110,11 +114,11 @@ private:
   void set_leading(bool leads);
 
   const std::shared_ptr<Leadership> leadership_;
-  std::atomic<bool> woken_ = false; ///< Set under the mutex.
+  std::atomic<bool> woken_ = false; ///< Set with mutex_ held.
   std::mutex mutex_;
   std::condition_variable changed_;
   bool appointed_ = false;
-  std::thread::id leading_{}; ///< The waiting thread while it leads.
+  std::thread::id leading_{}; ///< The waiting thread, while it leads.
 };
 
 } // namespace fiber::wire

@@ -27,14 +27,15 @@ using namespace std::chrono_literals;
 using Descriptor = boost::asio::posix::stream_descriptor;
 using Error = boost::system::error_code;
 
-/// So many peers may be half-way at a time; more wait in the kernel's backlog. Then
-/// nobody may take long, or peers that say nothing would hold up all others.
+/// Limit on concurrent handshakes; further peers wait in the kernel's backlog. At the
+/// limit, a handshake that has taken longer than crowded_limit is dropped, so that silent
+/// peers cannot block the others.
 constexpr std::size_t pending_limit = 256;
 constexpr auto crowded_limit = 1s;
-/// Pause after an accept that failed, since the kernel would say the same at once.
+/// Pause after a failed accept, which would fail again at once.
 constexpr auto accept_pause = 100ms;
 
-/// The user's function, and whether it may still be called.
+/// The caller's function, and whether it may still be called.
 struct Gate {
   explicit Gate(Listener::Accept f) : accept(std::move(f)) {}
   std::recursive_mutex mutex; ///< The function may destroy the listener.
@@ -42,20 +43,22 @@ struct Gate {
   bool open = true;
 };
 
-/// One peer on its way from accept() to a link.
-class Arrival final : public std::enable_shared_from_this<Arrival>, public ReactorMember {
+/// A connection between accept() and its link.
+class PendingPeer final : public std::enable_shared_from_this<PendingPeer>,
+                          public ReactorMember {
 public:
-  /// Called once, when the peer is accepted (with its greeting) or dropped (without).
+  /// Called once: with the greeting when the peer is accepted, with null when it is
+  /// dropped.
   using Done = std::function<void(Greeting*)>;
 
-  Arrival(Reactor& reactor, UniqueFd socket, const Identity& identity, const Hello& own,
-          Done done)
+  PendingPeer(Reactor& reactor, UniqueFd socket, const Identity& identity,
+              const Hello& own, Done done)
     : peer_(peer_text(socket.get())),
       greeting_(std::move(socket), identity, TlsRole::server, own),
       descriptor_(reactor.context(), greeting_.fd()), timer_(reactor.context()),
       done_(std::move(done)) {}
 
-  ~Arrival() {
+  ~PendingPeer() {
     if (done_)
       descriptor_.release(); // The greeting owns it.
   }
@@ -73,7 +76,7 @@ public:
     return std::chrono::steady_clock::now() - begun_;
   }
 
-  /// It has taken too long.
+  /// Drops the peer, which has taken too long.
   void give_up() {
     if (done_)
       refuse(greeting_.unfinished());
@@ -104,7 +107,7 @@ private:
 
   void refuse(const std::string& reason) {
     log().warn("refused {}: {}", peer_, reason);
-    ::shutdown(greeting_.fd(), SHUT_WR); // What was said to it goes out before the end.
+    ::shutdown(greeting_.fd(), SHUT_WR); // Flushes the refusal before the end.
     end(nullptr);
   }
 
@@ -131,8 +134,9 @@ public:
     : reactor_(reactor), identity_(std::move(identity)), own_(std::move(own)),
       options_(std::move(options)), gate_(std::make_shared<Gate>(std::move(accept))),
       socket_(listen_on(options_.host, options_.port)), port_(port_of(socket_.get())),
-      descriptor_(door_.context(), socket_.get()), timer_(door_.context()) {
-    door_.post([this] { wait(); });
+      descriptor_(handshake_reactor_.context(), socket_.get()),
+      timer_(handshake_reactor_.context()) {
+    handshake_reactor_.post([this] { wait(); });
   }
 
   ~Impl() {
@@ -141,7 +145,7 @@ public:
       gate_->open = false;
     }
     std::promise<void> closed;
-    door_.post([&] {
+    handshake_reactor_.post([&] {
       closing_ = true;
       descriptor_.release();
       timer_.cancel();
@@ -160,11 +164,11 @@ private:
     descriptor_.async_wait(Descriptor::wait_read, [this](const Error& error) {
       waiting_ = false;
       if (!error && !closing_)
-        take();
+        accept_all();
     });
   }
 
-  void take() {
+  void accept_all() {
     while (has_room()) {
       UniqueFd socket(
         ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -176,11 +180,11 @@ private:
         return pause(errno);
       }
       exhausted_ = false;
-      welcome(std::move(socket));
+      greet(std::move(socket));
     }
   }
 
-  /// If not, looks again in a while.
+  /// Returns whether another handshake may start. If not, accept_all() runs again later.
   bool has_room() {
     if (pending_.size() < pending_limit)
       return true;
@@ -192,12 +196,12 @@ private:
     timer_.expires_after(left);
     timer_.async_wait([this](const Error& cancelled) {
       if (!cancelled && !closing_)
-        take();
+        accept_all();
     });
     return false;
   }
 
-  /// Out of descriptors or memory: the peers wait in the backlog meanwhile.
+  /// Handles lack of descriptors or memory. Peers wait in the backlog meanwhile.
   void pause(int error) {
     if (!std::exchange(exhausted_, true))
       log().error("cannot accept connections on port {}: {}", port_,
@@ -205,25 +209,26 @@ private:
     timer_.expires_after(accept_pause);
     timer_.async_wait([this](const Error& cancelled) {
       if (!cancelled && !closing_)
-        take();
+        accept_all();
     });
   }
 
-  void welcome(UniqueFd socket) {
+  void greet(UniqueFd socket) {
     set_tcp_options(socket.get());
     const auto place = pending_.insert(pending_.end(), nullptr);
     try {
-      *place = std::make_shared<Arrival>(door_, std::move(socket), identity_, own_,
-                                         [this, place](Greeting* greeting) {
-                                           const auto keep = *place;
-                                           pending_.erase(place);
-                                           if (greeting)
-                                             hand_over(*greeting);
-                                           wait();
-                                         });
-      const auto arrival = *place;
-      door_.enlist(arrival);
-      arrival->begin(options_.handshake_limit);
+      *place =
+        std::make_shared<PendingPeer>(handshake_reactor_, std::move(socket), identity_,
+                                      own_, [this, place](Greeting* greeting) {
+                                        const auto keep = *place;
+                                        pending_.erase(place);
+                                        if (greeting)
+                                          hand_over(*greeting);
+                                        wait();
+                                      });
+      const auto peer = *place;
+      handshake_reactor_.enlist(peer);
+      peer->begin(options_.handshake_limit);
     } catch (const std::exception& failure) {
       pending_.erase(place);
       log().error("cannot greet a connection on port {}: {}", port_, failure.what());
@@ -231,7 +236,7 @@ private:
   }
 
   void hand_over(Greeting& greeting) {
-    // std::function wants to be copied, and a transport does not.
+    // Shared, because std::function must be copyable and a transport is not.
     auto transport =
       std::make_shared<std::unique_ptr<Transport>>(greeting.take_transport());
     reactor_.post([gate = gate_, peer = greeting.peer(), transport, link = options_.link,
@@ -249,10 +254,10 @@ private:
   const std::shared_ptr<Gate> gate_;
   const UniqueFd socket_;
   const std::uint16_t port_;
-  // On the thread of door_ only.
-  std::list<std::shared_ptr<Arrival>> pending_;
+  // Used on the thread of handshake_reactor_ only.
+  std::list<std::shared_ptr<PendingPeer>> pending_;
   bool waiting_ = false, exhausted_ = false, closing_ = false;
-  Reactor door_; ///< Where handshakes run, so that they hold up no link.
+  Reactor handshake_reactor_; ///< Runs the handshakes, so that they delay no link.
   Descriptor descriptor_;
   boost::asio::steady_timer timer_;
 };

@@ -14,27 +14,28 @@ namespace fiber::wire {
 
 class Reactor;
 
-/// Who speaks at the other end, said once after the TLS handshake. Both ends say it;
-/// session and build must be equal.
+/// Identifies a process to its peer. Both ends send one after the TLS handshake; session
+/// and build must be equal.
 struct Hello {
-  std::string session;           ///< Random, one a session.
+  std::string session;           ///< Random, one per session.
   std::string build;             ///< Build id of the executable.
-  std::uint64_t incarnation = 0; ///< Of the job; 0 for the driver.
+  std::uint64_t incarnation = 0; ///< The job's; 0 for the driver.
 };
 
-/// Where to listen and with which patience.
+/// The address and time limits of a Listener.
 struct ListenerOptions {
-  std::string host =
-    "127.0.0.1";          ///< Address to bind; a numeric IPv4 or IPv6 address or a name.
-  std::uint16_t port = 0; ///< 0: any free one.
-  std::chrono::milliseconds handshake_limit{
-    10000}; ///< TCP accept to Hello; then the peer is dropped.
+  /// Address to bind: a numeric IPv4 or IPv6 address, or a name.
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0; ///< 0: any free port.
+  /// Limit from accept to Hello, after which the peer is dropped.
+  std::chrono::milliseconds handshake_limit{10000};
   LinkOptions link = {};
 };
 
 /// Accepts links by mutual TLS 1.3. A stranger (no certificate, plain TCP, another
-/// session or build, garbage, silence) is dropped with one warning that says who and why,
-/// and holds up nobody: handshakes run side by side on a thread of the listener's own.
+/// session or build, garbage, silence) is dropped with one warning that names the peer
+/// and the reason. It delays nobody: handshakes run concurrently on a thread of the
+/// listener.
 class Listener {
 public:
   using Accept = std::function<void(Hello, std::shared_ptr<Link>)>;
@@ -52,9 +53,9 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Connects to a Listener; blocks at most `limit`, trying again while the peer refuses
-/// the TCP connection. Throws WireError that names the address and the reason: not
-/// reachable, not of this session, another build (both ids named).
+/// Connects to a Listener. Blocks for at most `limit` and retries while the peer refuses
+/// the TCP connection. Throws WireError, naming the address and the reason: unreachable,
+/// not of this session, another build (with both ids).
 std::shared_ptr<Link> dial(Reactor& reactor, const std::string& host, std::uint16_t port,
                            const Identity& identity, const Hello& own,
                            std::chrono::milliseconds limit, LinkOptions options = {});

@@ -17,9 +17,9 @@ struct Letter {
   Bytes message;
 };
 
-/// Where one end's messages arrive. Whoever puts one in delivers it, unless someone is
-/// delivering already: then that one takes it along. So calls never overlap, and a
-/// handler that answers does not recurse.
+/// The incoming messages of one end. The thread that puts a message in delivers it,
+/// unless another thread is delivering and takes it too. So calls never overlap, and a
+/// handler that replies does not recurse.
 class Inbox {
 public:
   void start(std::shared_ptr<LinkHandler> handler) {
@@ -40,7 +40,7 @@ public:
     return true;
   }
 
-  /// No letter is accepted any more; what is there is delivered first, or dropped.
+  /// Accepts no more letters. Delivers or drops the queued ones first.
   void close(const std::string& reason, bool drop) {
     std::unique_lock lock(mutex_);
     if (drop) {
@@ -99,7 +99,7 @@ private:
   std::condition_variable emptied_;
   std::shared_ptr<LinkHandler> handler_;
   std::deque<Letter> letters_;
-  std::optional<std::string> end_; ///< Why there is no more.
+  std::optional<std::string> end_; ///< Why the link has ended.
   std::size_t bytes_ = 0;
   std::uint64_t total_ = 0, messages_ = 0;
   bool delivering_ = false;
@@ -127,8 +127,8 @@ public:
   }
 
   void close() override {
-    // Both ends hear of it; the peer after what had been sent to it.
-    const auto own = own_, peer = peer_; // A handler may let go of this link.
+    // Notifies both ends; the peer after all earlier messages.
+    const auto own = own_, peer = peer_; // A handler may destroy this link.
     own->close("closed by this side", true);
     peer->close("closed by the peer: done", false);
   }

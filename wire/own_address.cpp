@@ -33,7 +33,7 @@ std::string own_address_towards(const std::string& host) {
   auto problem = EADDRNOTAVAIL;
   auto found = resolve(host, any_port, false);
   for (auto* at = found.get(); at != nullptr; at = at->ai_next) {
-    // Connecting such a socket asks for the route, no more.
+    // Connecting a datagram socket only looks up the route.
     UniqueFd socket(::socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     sockaddr_storage own{};
     socklen_t size = sizeof own;
@@ -48,7 +48,7 @@ std::string own_address_towards(const std::string& host) {
                       NI_NUMERICHOST) == 0)
       return text.data();
   }
-  throw WireError("no way from here to " + host + ": " +
+  throw WireError("no route to " + host + ": " +
                   std::generic_category().message(problem));
 }
 

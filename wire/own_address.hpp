@@ -5,12 +5,12 @@
 
 namespace fiber::wire {
 
-/// The address of this machine from which it reaches `host`, as a number. Throws
-/// WireError if there is no way to it.
+/// Returns the numeric address from which this machine reaches `host`. Throws WireError
+/// if there is no route.
 std::string own_address_towards(const std::string& host);
 
-/// Whether that is an address, or a name, at which a machine reaches nobody but itself.
-/// Throws WireError if the name is not known.
+/// Returns whether `host`, an address or a name, is a loopback address. Throws WireError
+/// if the name is unknown.
 bool is_loopback(const std::string& host);
 
 } // namespace fiber::wire

@@ -23,8 +23,8 @@ public:
     for (auto& member : take_members())
       if (auto alive = member.lock())
         alive->abandon();
-    // What abandon() has cancelled, and what other threads have posted meanwhile; it may
-    // hold members, and they the context.
+    // Runs what abandon() cancelled and what other threads posted meanwhile. These
+    // handlers may hold members, which hold the context.
     context->poll();
     context->stop();
   }

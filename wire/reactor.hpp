@@ -11,40 +11,40 @@ namespace fiber::wire {
 
 class Leadership;
 
-/// What lives on a reactor's thread and must let go of it when it ends.
+/// An object that uses a reactor and must release it when the reactor ends.
 class ReactorMember {
 public:
-  /// Called once, when nobody works for the reactor any more.
+  /// Called once, after the reactor has stopped.
   virtual void abandon() = 0;
 
 protected:
   ~ReactorMember() = default;
 };
 
-/// Moves bytes for every link of this process, sends and judges heartbeats and runs their
-/// timers: on a thread of its own, or on one that waits for a link anyway (see
-/// Leadership). "The reactor's thread" means the one that does so now. Nothing that
-/// blocks may run on it.
+/// Does the input, output, heartbeats and timers of all links of this process: on a
+/// thread of its own, or on a thread that waits for a link anyway (see Leadership). "The
+/// reactor's thread" is the one that does so at the moment. Nothing that blocks may run
+/// on it.
 class Reactor {
 public:
   Reactor();
-  /// Stops the work; links that are still open are closed first. Not from the reactor's
-  /// thread.
+  /// Closes open links and stops. Must not run on the reactor's thread.
   ~Reactor();
 
   boost::asio::io_context& context();
   /// Runs `f` on the reactor's thread.
   void post(std::function<void()> f);
-  /// The same, `delay` from now.
+  /// Runs `f` on the reactor's thread after `delay`.
   void after(std::chrono::milliseconds delay, std::function<void()> f);
   /// Runs `f` on the reactor's thread each time this process gets `signal`, from now on.
   void on_signal(int signal, std::function<void()> f);
 
   /// Calls member->abandon() when the reactor ends, if the member still lives.
   void enlist(std::weak_ptr<ReactorMember> member);
-  /// For those who outlive the reactor but hold timers or descriptors of its context.
+  /// For objects that may outlive the reactor and hold timers or descriptors of its
+  /// context.
   std::shared_ptr<boost::asio::io_context> shared_context();
-  /// For those who wait.
+  /// For threads that wait.
   std::shared_ptr<Leadership> leadership();
 
 private:

@@ -9,12 +9,12 @@ namespace fiber::wire {
 namespace {
 
 constexpr std::size_t buffer_bytes = 256 * 1024;
-/// A piece with more than this to come is received into the message itself.
+/// A piece with more missing bytes than this is received into the message itself.
 constexpr std::size_t direct_threshold = 16 * 1024;
 constexpr std::size_t direct_limit = 256 * 1024;
-/// Then only so much is read ahead: what lands in the buffer must be copied.
+/// Limit on read-ahead in that case: bytes in the buffer must be copied later.
 constexpr std::size_t read_ahead = 4096;
-/// What is reserved on the word of a peer.
+/// Memory that is reserved for a message on the peer's word alone.
 constexpr std::size_t trusted_bytes = 1024 * 1024;
 constexpr std::size_t stream_limit = 1u << 20;
 
@@ -22,13 +22,13 @@ constexpr std::size_t stream_limit = 1u << 20;
 
 Receiver::Receiver(ReceiverSink& sink, const LinkOptions& options)
   : sink_(sink), window_(usable_window(options)), message_limit_(options.message_limit),
-    // Not make_unique, which would clear (and so touch) a quarter of a megabyte a link.
+    // make_unique would clear, and so touch, 256 KiB per link.
     buffer_(new std::byte[buffer_bytes]) {}
 
 Receiver::Space Receiver::space() {
   if (piece_ && left_ > direct_threshold && available() == 0) {
     begin_ = end_ = 0;
-    direct_ = std::min(left_, direct_limit); // A peer may announce a long piece, too.
+    direct_ = std::min(left_, direct_limit); // The peer may announce a long piece too.
     return {room_for(direct_), {buffer_.get(), direct_ == left_ ? read_ahead : 0}};
   }
   if (begin_ == end_) {
@@ -150,8 +150,8 @@ void Receiver::take(std::size_t count) {
   left_ -= count;
 }
 
-/// Where the next `count` bytes of the message go. Memory is taken at once for what the
-/// peer announced if that is little, else geometrically with what has come.
+/// Returns the place of the message's next `count` bytes. Allocates a small announced
+/// length at once; otherwise grows geometrically with the bytes received.
 std::span<std::byte> Receiver::room_for(std::size_t count) {
   auto& message = piece_->message;
   const auto filled = piece_->filled, needed = filled + count;
@@ -170,14 +170,14 @@ Receiver::Step Receiver::end_piece() {
   auto& stream = *std::exchange(piece_, nullptr);
   if (header_.last) {
     stream.open = false;
-    stream.message.resize(std::exchange(stream.filled, 0)); // A reused one is longer.
+    stream.message.resize(std::exchange(stream.filled, 0)); // A reused buffer is longer.
     if (!sink_.message(header_.stream, std::exchange(stream.message, {})))
       return Step::failed;
   }
-  return give_back(header_.stream, stream, header_.length + piece_cost);
+  return consume(header_.stream, stream, header_.length + piece_cost);
 }
 
-Receiver::Step Receiver::give_back(StreamId id, Stream& stream, std::uint64_t cost) {
+Receiver::Step Receiver::consume(StreamId id, Stream& stream, std::uint64_t cost) {
   stream.consumed += cost;
   if (stream.consumed >= window_ / 2)
     sink_.grant(id, static_cast<std::uint32_t>(std::exchange(stream.consumed, 0)));

@@ -7,9 +7,9 @@
 namespace fiber::wire {
 namespace {
 
-/// Control bytes that one batch takes; well below its scratch memory.
+/// Control bytes per batch, well below its scratch memory.
 constexpr std::size_t control_chunk = 16 * 1024;
-/// What appended parts make up together, and what they are given room for at first.
+/// Limit on a message of appended parts, and its initial capacity.
 constexpr std::size_t most_appended = 64 * 1024, least_reserved = 1024;
 
 } // namespace
@@ -26,16 +26,16 @@ bool Sender::append(StreamId id, std::span<const std::byte> head,
   auto& queue = find(id).queue;
   if (!queue.empty()) {
     auto& last = queue.back();
-    if (last.grows == head.size() && last.sent == 0 &&
+    if (last.appendable == head.size() && last.sent == 0 &&
         last.head.size() + part.size() <= most_appended &&
-        std::ranges::equal(std::span(last.head).first(last.grows), head)) {
+        std::ranges::equal(std::span(last.head).first(last.appendable), head)) {
       last.head.insert(last.head.end(), part.begin(), part.end());
       queued_bytes_ += part.size();
       return true;
     }
   }
   Outgoing message;
-  message.grows = head.size();
+  message.appendable = head.size();
   message.head.reserve(std::max(least_reserved, head.size() + part.size()));
   message.head.assign(head.begin(), head.end());
   message.head.insert(message.head.end(), part.begin(), part.end());
@@ -71,7 +71,7 @@ void Sender::fill(Batch& batch) {
     control_.erase(control_.begin(),
                    control_.begin() + static_cast<std::ptrdiff_t>(count));
     if (!control_.empty())
-      return; // The cut may go through a frame.
+      return; // The cut may divide a frame.
   }
   while (!ready_.empty() && batch.has_room()) {
     auto& stream = *ready_.front();
@@ -91,8 +91,8 @@ void Sender::clear() {
   queued_bytes_ = 0;
 }
 
-/// Lets one stream send a piece, or short messages up to the size of one. True if it has
-/// more that may go.
+/// Adds one piece of a stream, or short messages up to the size of a piece. Returns
+/// whether the stream has more to send now.
 bool Sender::take_turn(Stream& stream, Batch& batch) {
   for (std::size_t taken = 0; may_send(stream);) {
     const auto length = next_piece(stream);
@@ -113,8 +113,8 @@ bool Sender::take_turn(Stream& stream, Batch& batch) {
   return false;
 }
 
-/// A piece is at most half a window, for the peer gives credit back by half windows: a
-/// whole one might never come together.
+/// Returns the size of the next piece: at most half a window, because the peer grants
+/// credit by half windows and a whole one might never accumulate.
 std::size_t Sender::next_piece(const Stream& stream) const {
   const auto& message = stream.queue.front();
   const auto most = std::min<std::size_t>(std::max<std::size_t>(piece_bytes_, 1),

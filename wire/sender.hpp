@@ -13,8 +13,8 @@
 
 namespace fiber::wire {
 
-/// The outgoing side of a link: what is queued, and what may go out next. Streams with
-/// something to send and credit for it take turns, a piece each. Does no output itself.
+/// The outgoing side of a link: queues messages and decides what goes out next. Streams
+/// with data and credit take turns, a piece each. Does no output itself.
 ///
 /// Not thread-safe: the link's mutex guards it.
 class Sender {
@@ -22,19 +22,19 @@ public:
   explicit Sender(const LinkOptions& options) : piece_bytes_(options.piece_bytes) {}
 
   void push(StreamId stream, Outgoing message);
-  /// See Link::append(). True if it is part of an earlier message.
+  /// See Link::append(). Returns whether `part` joined an earlier message.
   bool append(StreamId stream, std::span<const std::byte> head,
               std::span<const std::byte> part);
-  /// Queues control frames; they go before any message.
+  /// Returns the queue of control frames, which go out before any message.
   Bytes& control() { return control_; }
-  /// The peer's grant. False: more than its window.
+  /// Handles the peer's grant. Returns false if it exceeds the window.
   bool credit(StreamId stream, std::uint32_t bytes);
-  /// The peer's window. False: it was known.
+  /// Handles the peer's window frame. Returns false if it is not the first.
   bool window(std::uint32_t bytes);
 
   bool idle() const { return ready_.empty() && control_.empty(); }
   std::size_t queued_bytes() const { return queued_bytes_; }
-  /// Moves what goes out next into `batch`.
+  /// Adds to `batch` what goes out next.
   void fill(Batch& batch);
   /// Drops everything that is queued.
   void clear();
@@ -44,7 +44,7 @@ private:
     StreamId id = 0;
     std::uint64_t credit = 0;
     std::deque<Outgoing> queue;
-    bool ready = false; ///< Is in ready_.
+    bool ready = false; ///< Listed in ready_.
   };
   Stream& find(StreamId id);
   std::size_t next_piece(const Stream& stream) const;

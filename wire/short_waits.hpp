@@ -6,29 +6,31 @@
 
 namespace fiber::wire {
 
-/// Foretells from the last waits whether the next one will be short, so that to look
-/// again and again for a little while is better than to sleep and be woken (Karlin et
-/// al., "Empirical studies of competitive spinning", SOSP 1991): by a saturating counter,
-/// as processors predict branches (Smith, ISCA 1981).
+/// Predicts from recent waits whether the next one will be so short that spinning is
+/// cheaper than to park and be woken (Karlin et al., "Empirical studies of competitive
+/// spinning", SOSP 1991). Uses a saturating counter, as branch predictors do (Smith, ISCA
+/// 1981).
 class ShortWaits {
 public:
   using Duration = std::chrono::steady_clock::duration;
-  /// What counts as short, and how long to look. On a virtual machine a sleep and a
-  /// wake-up take some 40 us at each end; beside them goes what the other end does.
+  /// The longest short wait, and the spin limit. On a virtual machine a sleep and a
+  /// wake-up take some 40 us at each end, in addition to the work of the other end.
   static constexpr std::chrono::microseconds limit{200};
 
-  /// A thread begins to wait, or something came that may lead to what it waits for.
+  /// Called when a thread begins to wait, or when something came that may lead to the end
+  /// of its wait.
   void renew() { since_renewed_ = 0; }
-  /// To be asked once before each sleep, which ends with one of the four below. A
-  /// thousand links have a heartbeat or a timer to see to every few hundred microseconds:
-  /// no sleep is short that comes after many of them and nothing else.
-  bool expected() {
+  /// Returns whether to spin before the next sleep. Call it once before each sleep, and
+  /// one of the four functions below after it. A thousand links need a heartbeat or a
+  /// timer every few hundred microseconds, so a wait is long once many such sleeps and
+  /// nothing else have followed renew().
+  bool should_spin() {
     since_renewed_ = std::min(since_renewed_ + 1, most_sleeps + 1);
     if (is_long_wait())
       return false;
-    if (waits_held_off_ == 0)
+    if (suspended_waits_ == 0)
       return score_ > 0;
-    --waits_held_off_;
+    --suspended_waits_;
     return false;
   }
 
@@ -38,20 +40,21 @@ public:
   }
   void found() {
     count(true);
-    next_hold_off_ = std::max(next_hold_off_ - 1, least_hold_off);
+    next_suspension_ = std::max(next_suspension_ - 1, min_suspension);
   }
   void found_nothing() { count(false); }
-  /// While it looked it was off the processor for longer than `limit`. Who sleeps mostly
-  /// gets it back when it is woken, who looks only when the others have had their share;
-  /// so it is not to look for some waits, the more the oftener this happens.
-  void lost_processor() {
+  /// Called when the spinning thread was preempted for longer than `limit`. A thread that
+  /// sleeps mostly runs as soon as it is woken; one that spins runs only after the
+  /// others' time slices. So it does not spin for some waits, for twice as many each
+  /// time.
+  void preempted() {
     count(false);
-    waits_held_off_ = next_hold_off_;
-    next_hold_off_ = std::min(2 * next_hold_off_, most_hold_off);
+    suspended_waits_ = next_suspension_;
+    next_suspension_ = std::min(2 * next_suspension_, max_suspension);
   }
 
 private:
-  static constexpr int most_score = 8, least_hold_off = 16, most_hold_off = 1024;
+  static constexpr int most_score = 8, min_suspension = 16, max_suspension = 1024;
   static constexpr int most_sleeps = 8;
 
   bool is_long_wait() const { return since_renewed_ > most_sleeps; }
@@ -60,9 +63,9 @@ private:
   }
 
   int score_ = 0;
-  int since_renewed_ = 0;  ///< How often expected() was asked.
-  int waits_held_off_ = 0; ///< Left of this time.
-  int next_hold_off_ = least_hold_off;
+  int since_renewed_ = 0;   ///< Calls of should_spin() since renew().
+  int suspended_waits_ = 0; ///< Waits that still must not spin.
+  int next_suspension_ = min_suspension;
 };
 
 } // namespace fiber::wire

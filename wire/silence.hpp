@@ -7,9 +7,9 @@
 
 namespace fiber::wire {
 
-/// Judges from regular ticks whether the peer has fallen silent. Of the time between two
-/// ticks at most two intervals count, so that a process that was itself stopped, or too
-/// busy to tick, does not blame its peer for the time it slept.
+/// Detects from regular ticks that the peer has fallen silent. At most two intervals
+/// count between two ticks, so that a process that was itself stopped, or too busy to
+/// tick, does not blame its peer for that time.
 class Silence {
 public:
   using Duration = std::chrono::steady_clock::duration;
@@ -17,8 +17,8 @@ public:
 
   Silence(Duration interval, Duration limit) : interval_(interval), limit_(limit) {}
 
-  /// `heard`: something has come since the last tick. True once in each silence, when it
-  /// has reached the limit.
+  /// `heard` says whether bytes came since the last tick. Returns true once per silence,
+  /// when it reaches the limit.
   bool tick(TimePoint now, bool heard) {
     const auto passed = std::min(now - std::exchange(last_, now), 2 * interval_);
     if (heard || !started_) {

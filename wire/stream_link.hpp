@@ -11,12 +11,12 @@ namespace fiber::wire {
 
 class Reactor;
 
-/// A link over a connected stream socket that nobody else can reach (an inherited socket
-/// pair): no encryption, no handshake.
+/// Returns a link over a connected stream socket that no stranger can reach, such as an
+/// inherited socket pair. Without encryption and handshake.
 std::shared_ptr<Link> adopt(Reactor& reactor, UniqueFd socket, LinkOptions options = {});
 
-/// Two ends in this process, without a socket: a message sent at one end is handed to the
-/// other end's handler by the sending thread itself.
+/// Returns the two ends of a link within this process, without a socket: the sending
+/// thread itself calls the other end's handler.
 std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> loopback();
 
 } // namespace fiber::wire

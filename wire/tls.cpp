@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view magic = "fiber-identity-1";
 
-/// Throws what OpenSSL said unless `good`.
+/// Throws TlsError with OpenSSL's reason unless `good`.
 void require(bool good, const char* what) {
   if (!good)
     throw TlsError(std::string(what) + ": " + openssl_error());
@@ -43,13 +43,13 @@ void add_extension(X509* cert, X509* issuer, int id, const std::string& value) {
           "cannot add to a certificate");
 }
 
-/// A certificate without extensions and signature. Nobody looks at its dates.
+/// Returns a certificate without extensions and signature. Its dates are never checked.
 CertPtr blank_cert(const std::string& name, EVP_PKEY* key) {
   CertPtr cert(X509_new());
   require(cert != nullptr, "cannot make a certificate");
   std::array<unsigned char, 16> serial;
   require(RAND_bytes(serial.data(), serial.size()) == 1, "no random numbers");
-  serial[0] = (serial[0] & 0x7f) | 0x40; // Positive and of full length.
+  serial[0] = (serial[0] & 0x7f) | 0x40; // Makes it positive and of full length.
   const std::unique_ptr<BIGNUM, OpensslDelete<BN_free>> number(
     BN_bin2bn(serial.data(), serial.size(), nullptr));
   auto* subject = X509_get_subject_name(cert.get());
@@ -84,7 +84,7 @@ SslContextPtr make_context(X509* cert, EVP_PKEY* key, X509* ca) {
             X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ca) == 1 &&
             SSL_CTX_set_num_tickets(context, 0) == 1,
           "cannot set up TLS");
-  // The session's keys end with its processes, and machines' clocks may be wrong.
+  // Clocks of machines may be wrong, and the session's keys end with its processes.
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_NO_CHECK_TIME);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -110,7 +110,7 @@ void append_der(Bytes& out, int (*write)(const T*, unsigned char**), const T* ob
   OPENSSL_clear_free(data, static_cast<std::size_t>(size));
 }
 
-/// Takes the next part off the front of `in`.
+/// Removes and returns the first part of `in`.
 std::span<const unsigned char> take(std::span<const std::byte>& in) {
   std::size_t size = 0;
   if (in.size() >= 4)
@@ -150,7 +150,7 @@ Identity::Identity(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Bytes Identity::pack() const {
   Bytes out;
-  out.reserve(4096); // Never moved, so no copy of the key stays behind.
+  out.reserve(4096); // Prevents reallocation, which would leave a copy of the key behind.
   append(out, {reinterpret_cast<const unsigned char*>(magic.data()), magic.size()});
   append_der<X509>(out, i2d_X509, impl_->ca.get());
   append_der<X509>(out, i2d_X509, impl_->cert.get());
@@ -182,8 +182,8 @@ public:
 };
 
 SessionCa::SessionCa() : impl_(std::make_unique<Impl>()) {
-  std::uint64_t random =
-    0; // A subject of its own: other sessions' leaves name another issuer.
+  // Gives each session its own subject, which its leaf certificates name as issuer.
+  std::uint64_t random = 0;
   require(RAND_bytes(reinterpret_cast<unsigned char*>(&random), sizeof random) == 1,
           "no random numbers");
   impl_->cert = blank_cert("fiber session " + std::to_string(random), impl_->key.get());

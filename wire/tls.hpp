@@ -8,14 +8,14 @@
 
 namespace fiber::wire {
 
-/// A certificate of one session with its key, and the session's CA certificate to check
-/// peers with. Lives in memory only.
+/// A certificate of one session with its key, and the session's CA certificate, by which
+/// peers are verified. Lives in memory only.
 class Identity {
 public:
-  /// For the channel that the backend offers to its job; holds a private key, so never on
-  /// a command line, in an environment or in a log.
+  /// Packs the identity for the backend's private channel to its job. It holds a private
+  /// key, so never put it on a command line, into an environment or into a log.
   Bytes pack() const;
-  /// Throws fiber::wire::TlsError on bytes that pack() did not make.
+  /// Throws TlsError on bytes that pack() did not make.
   static Identity unpack(const Bytes& bytes);
 
   class Impl;
@@ -26,13 +26,13 @@ private:
   std::shared_ptr<const Impl> impl_;
 };
 
-/// The certificate authority that each session makes for itself.
+/// The certificate authority of a session.
 class SessionCa {
 public:
-  /// Makes a key (P-256) and a self-signed certificate.
+  /// Creates a key (P-256) and a self-signed certificate.
   SessionCa();
   ~SessionCa();
-  /// A new key and certificate for `name` ("driver", a job's id), valid for this session.
+  /// Returns a new key and certificate for `name` ("driver", a job's id).
   Identity issue(const std::string& name) const;
 
 private:

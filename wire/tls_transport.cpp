@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::size_t record_bytes = 16 * 1024;
 constexpr std::size_t in_bytes = 128 * 1024;
-constexpr std::size_t out_bytes = 128 * 1024; ///< What is encrypted before it is sent.
+constexpr std::size_t out_bytes = 128 * 1024; ///< Limit on encrypted bytes not yet sent.
 
 } // namespace
 
-/// What lies between OpenSSL and the socket.
+/// The buffers between OpenSSL and the socket.
 class TlsTransport::Memory {
 public:
-  // Not make_unique, which would clear the memory.
+  // make_unique would clear the memory.
   std::unique_ptr<std::byte[]> in{new std::byte[in_bytes]};
   std::size_t begin = 0, end = 0;
   Bytes out;
@@ -94,7 +94,7 @@ TlsTransport::~TlsTransport() = default;
 
 TlsTransport::Progress TlsTransport::handshake(std::string& error) {
   while (true) {
-    auto sent = send_encrypted(); // What the socket did not take the last time.
+    auto sent = send_encrypted(); // The remainder of the last call.
     int result = -1;
     if (sent.state == IoResult::State::ok) {
       ERR_clear_error();
@@ -102,7 +102,7 @@ TlsTransport::Progress TlsTransport::handshake(std::string& error) {
       if (result != 1 && SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ)
         error = handshake_error();
       std::swap(memory_->out, sending_);
-      sent = send_encrypted(); // Also the alert that tells the peer why.
+      sent = send_encrypted(); // Includes the alert that tells the peer the reason.
     }
     if (!error.empty())
       return Progress::failed;
@@ -126,7 +126,7 @@ TlsTransport::Progress TlsTransport::handshake(std::string& error) {
   }
 }
 
-/// In the words of someone who reads a log, not of someone who wrote OpenSSL.
+/// Returns the reason in words for a reader of logs rather than OpenSSL's.
 std::string TlsTransport::handshake_error() const {
   const auto code = ERR_peek_error();
   const auto text = openssl_error();
@@ -150,7 +150,7 @@ std::string TlsTransport::handshake_error() const {
   }
 }
 
-/// Reads from the socket what fits.
+/// Reads from the socket as much as fits.
 IoResult TlsTransport::fill() {
   auto& memory = *memory_;
   if (memory.begin == memory.end) {
@@ -202,7 +202,7 @@ IoResult TlsTransport::read(std::span<const iovec> into) {
         return got;
       }
       if (result.bytes > 0)
-        return result; // It will be said again.
+        return result; // The next read reports it again.
       if (need == SSL_ERROR_ZERO_RETURN)
         return {0, IoResult::State::end};
       return {0, IoResult::State::failed, "TLS failed: " + openssl_error()};
@@ -213,11 +213,11 @@ IoResult TlsTransport::read(std::span<const iovec> into) {
 
 IoResult TlsTransport::write(std::span<const iovec> from) {
   IoResult result;
-  std::size_t skip = 0; // Of the first part in `from`.
+  std::size_t skip = 0; // Consumed bytes of from.front().
   while (true) {
     const auto sent = send_encrypted();
     if (sent.state != IoResult::State::ok) {
-      // What is encrypted has left the caller's hands: it must come back for it.
+      // Encrypted bytes count as taken, so the caller must call again to send them.
       must_write_ = sent.state == IoResult::State::blocked;
       result.state = sent.state;
       result.error = sent.error;
@@ -236,7 +236,7 @@ IoResult TlsTransport::write(std::span<const iovec> from) {
   }
 }
 
-/// Makes one record of what comes next in `from`; short parts go together.
+/// Encrypts the next bytes of `from` as one record, which may join short parts.
 bool TlsTransport::encrypt(std::span<const iovec>& from, std::size_t& skip,
                            std::size_t& taken) {
   std::array<std::byte, record_bytes> together;
@@ -265,8 +265,8 @@ bool TlsTransport::encrypt(std::span<const iovec>& from, std::size_t& skip,
   return true;
 }
 
-/// Writes what is encrypted; blocked if the socket does not take it all. Without the
-/// lock: only the writing thread comes here.
+/// Sends the encrypted bytes; blocked if the socket does not take all. Needs no lock:
+/// only the writing thread calls it.
 IoResult TlsTransport::send_encrypted() {
   while (sent_ < sending_.size()) {
     const iovec rest{sending_.data() + sent_, sending_.size() - sent_};

@@ -16,16 +16,16 @@ namespace fiber::wire {
 
 enum class TlsRole { client, server };
 
-/// TLS 1.3 over a non-blocking socket. OpenSSL sees only memory; the system calls are
-/// ours, for many records at once, without SIGPIPE and (but for the handshake) without
-/// the lock that guards the SSL object.
+/// TLS 1.3 over a non-blocking socket. OpenSSL only sees memory. The system calls are
+/// ours: they move many records at once, cause no SIGPIPE and, except in the handshake,
+/// do not hold the lock that guards the SSL object.
 class TlsTransport final : public Transport {
 public:
   TlsTransport(UniqueFd socket, const Identity& identity, TlsRole role);
   ~TlsTransport() override;
 
   enum class Progress { done, want_read, want_write, failed };
-  /// Goes on with the handshake as far as it gets; `error` says why it failed.
+  /// Continues the handshake as far as possible. Sets `error` if it failed.
   Progress handshake(std::string& error);
 
   IoResult read(std::span<const iovec> into) override;
@@ -42,11 +42,11 @@ private:
   std::string handshake_error() const;
 
   UniqueFd socket_;
-  Identity identity_; ///< Keeps the SSL_CTX.
+  Identity identity_; ///< Keeps the SSL_CTX alive.
   std::unique_ptr<Memory> memory_;
   std::mutex mutex_; ///< Guards ssl_ and memory_->out.
   SslPtr ssl_;
-  Bytes sending_; ///< Encrypted; the writing thread's.
+  Bytes sending_; ///< Encrypted bytes; used by the writing thread only.
   std::size_t sent_ = 0;
   std::atomic<bool> must_write_ = false;
   bool ended_ = false;

@@ -12,12 +12,12 @@
 
 namespace fiber::wire {
 
-/// What one read or write has done.
+/// The outcome of one read or write.
 struct IoResult {
   enum class State { ok, blocked, end, failed };
   std::size_t bytes = 0;
   State state = State::ok;
-  std::string error{}; ///< Of a failure.
+  std::string error{}; ///< Set on failure.
 };
 
 /// A connected, non-blocking byte stream, plain or encrypted.
@@ -26,20 +26,21 @@ struct IoResult {
 class Transport {
 public:
   virtual ~Transport() = default;
-  /// Fills `into` as far as bytes are there; fewer than asked means that no more are
-  /// there now. ok with 0 bytes means the same.
+  /// Reads into `into`. Fewer bytes than asked for, also ok with 0 bytes, mean that no
+  /// more are available now.
   virtual IoResult read(std::span<const iovec> into) = 0;
-  /// Writes what it can of `from`. Blocked: call again when the socket is writable, even
-  /// if all of `from` was taken. An empty `from` writes what is left inside.
+  /// Writes as much of `from` as possible. If blocked, call it again when the socket is
+  /// writable, even if all of `from` was taken. An empty `from` flushes internal buffers.
   virtual IoResult write(std::span<const iovec> from) = 0;
-  /// Reading has produced bytes to write (TLS key update): call write().
+  /// Returns whether reading has produced bytes to write (a TLS key update): call
+  /// write().
   virtual bool must_write() const { return false; }
   virtual int fd() const = 0;
 };
 
 std::unique_ptr<Transport> make_plain_transport(UniqueFd socket);
 
-/// send() without SIGPIPE and without blocking; for the transports.
+/// Send and receive without SIGPIPE and without blocking; for transports.
 IoResult send_some(int fd, std::span<const iovec> from);
 IoResult receive_some(int fd, std::span<const iovec> into);
 

@@ -25,12 +25,12 @@ namespace fiber::backends {
 
 namespace {
 
-// Layout: this, then the rest.
+// Layout: this head, the boot bytes, the keys.
 struct StartHead {
   std::array<char, 8> magic{'f', 'i', 'b', 'e', 'r', 'j', 'o', 'b'};
   std::uint64_t boot = 0, keys = 0;
 };
-constexpr std::uint64_t longest = 64 << 20; // More than that nobody has sent.
+constexpr std::uint64_t longest = 64 << 20; // Sanity limit.
 
 void read_all(void* data, std::size_t size) {
   for (auto* at = static_cast<char*>(data); size > 0;) {
@@ -52,7 +52,8 @@ bool has_threads() {
   return !error && std::distance(begin(tasks), end(tasks)) > 1;
 }
 
-/// A runtime may leave unread what is in the pipe when the container ends.
+/// Waits until the pipe has been read: a runtime may drop its rest when the container
+/// ends.
 void await_readers() {
   constexpr auto limit = std::chrono::seconds(2);
   auto end = std::chrono::steady_clock::now() + limit;
@@ -61,8 +62,9 @@ void await_readers() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// What the first process of a container has to do, until the job has ended; then the
-/// kernel ends whatever else is in the container. Ends as the job did.
+/// Does the duties of a container's first process until the job has ended: passes on
+/// signals, collects orphans. Exits with the job's status; the kernel then kills the
+/// rest.
 [[noreturn]] void stay_as_first(pid_t job, const sigset_t& all) {
   auto before = out_of_memory_kills();
   for (;;) {
@@ -108,7 +110,7 @@ void leave_first_process_behind() {
   sigset_t all, before;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
-  std::fflush(nullptr); // Or it is written twice.
+  std::fflush(nullptr); // Otherwise both processes would write it.
   pid_t job = ::fork();
   if (job < 0)
     throw engine_error("start the job", errno);

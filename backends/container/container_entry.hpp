@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// container/ is the start of a job in a container, and control groups. It may include
+// backends/, engine/ and base/.
 #pragma once
 
 #include <string>
@@ -7,23 +9,22 @@
 
 namespace fiber::backends {
 
-/// What the first process of a container writes when the kernel has killed the job for
-/// lack of memory, as not every engine says so.
+/// Written by a container's first process when the kernel has killed the job for lack of
+/// memory, which not every engine reports.
 inline constexpr auto out_of_memory_words =
   "fiber: the job was killed for lack of memory";
 
-/// What a job in a container is told on its stdin, where nobody else sees it and from
-/// where nothing gets onto a disk.
+/// Returns the start message of a job in a container. It is sent on stdin, which is
+/// private and never written to a disk.
 std::string container_start(const JobSpec& spec);
 
-/// Becomes the job of a container: reads what container_start() made from stdin, then
-/// begin_container(). Throws EngineError if stdin says something else.
+/// Turns this process into the job of a container: reads container_start()'s message from
+/// stdin, then calls begin_container(). Throws EngineError on any other message.
 JobEntry enter_container();
 
-/// Makes stdin /dev/null and sends stderr the way of stdout, so that they stay in order.
-/// Where this process is the container's first (pid 1), it stays as what such a process
-/// has to be, one that passes on signals and collects orphans, and this call returns in a
-/// child.
+/// Redirects stdin to /dev/null and stderr to stdout, which keeps them in order. If this
+/// process is the container's first (pid 1), it stays behind to pass on signals and
+/// collect orphans, and the call returns in a child.
 void begin_container();
 
 } // namespace fiber::backends

@@ -7,8 +7,8 @@
 
 namespace fiber::backends {
 
-// Lines such as "0::/user.slice/job" and "4:cpu,cpuacct:/job". A container may see the
-// names of the host's groups there, which do not exist for it: then the top is its own.
+// Parses lines such as "0::/user.slice/job" and "4:cpu,cpuacct:/job". A container may see
+// names of the host's groups, which do not exist in it; then the top is its own group.
 std::vector<std::string> control_groups(const std::string& controller,
                                         const std::string& root) {
   std::vector<std::string> folders;

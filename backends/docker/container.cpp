@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-/// What may be this container's id: it is in the paths of files that the engine has put
-/// here, or of this process's cgroup.
+/// Returns candidates for this container's id, which occurs in the paths of files mounted
+/// by the engine or of this process's cgroup.
 std::vector<std::string> possible_ids() {
   constexpr std::size_t id_size = 64;
   std::vector<std::string> ids;
@@ -39,9 +39,9 @@ std::vector<std::string> possible_ids() {
   return ids;
 }
 
-/// The engine's description of the container this process is in; null if it is in none.
+/// Returns the engine's description of this process's container; null outside of one.
 json own_container(Engine& engine) {
-  constexpr std::size_t most = 8; // Hosts with many containers mount as many.
+  constexpr std::size_t most = 8; // More: a host that mounts many containers.
   auto ids = possible_ids();
   if (ids.size() > most)
     return nullptr;
@@ -55,7 +55,7 @@ json own_container(Engine& engine) {
   return nullptr;
 }
 
-/// The host's address in a network: the gateway of those inside.
+/// Returns the host's address in a network, which is the network's gateway.
 std::string gateway_of(Engine& engine, const std::string& network) {
   auto reply =
     engine.client().call(engine.request("GET", "/networks/" + http::escape(network)));
@@ -81,13 +81,13 @@ void enter_own_container(const json& own, Placement& place, const std::string& s
   place.user = text(own, {"Config", "User"});
   place.directory = program_directory();
   for (auto& bind : part(own, {"HostConfig", "Binds"})) {
-    auto words = text(bind, {}); // The same data; not the engine itself.
+    auto words = text(bind, {}); // Shares data, but not the engine's socket.
     if (words.find(":" + socket) == words.npos && words.find("docker.sock") == words.npos)
       place.binds.push_back(words);
   }
 }
 
-/// In which network jobs of a process in a container are, and its address there.
+/// Chooses the network of the jobs of a process in a container, and its address there.
 void join_network(const json& own, Placement& place, const std::string& wanted) {
   auto mode = text(own, {"HostConfig", "NetworkMode"});
   if (mode == "host" && (wanted.empty() || wanted == "host")) {
@@ -157,7 +157,7 @@ json container_body(const JobSpec& spec, const Placement& place, const Image& im
             {"NanoCpus", static_cast<std::int64_t>(spec.resources.cpu * 1e9)}};
   if (auto bytes = static_cast<std::int64_t>(spec.resources.memory_mb) << 20; bytes > 0) {
     host["Memory"] = bytes;
-    host["MemorySwap"] = bytes; // No swap beside it: over the limit is over.
+    host["MemorySwap"] = bytes; // Allows no swap in addition.
   }
   if (spec.resources.gpu > 0)
     host["DeviceRequests"] = {
@@ -174,7 +174,7 @@ json container_body(const JobSpec& spec, const Placement& place, const Image& im
             {"AttachStdout", true},
             {"AttachStderr", true},
             {"HostConfig", host}};
-  // In its own image this program is where it is here; in another, that image knows.
+  // In its own image the program has the same path as here; another image must say.
   if ((place.own_image && spec.image.empty()) || !image.has_entrypoint)
     body["Entrypoint"] = {place.executable};
   return body;

@@ -23,9 +23,10 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds end_patience(60000); // Then the destructor gives up, and says so.
-constexpr milliseconds listen_again(1000);  // To the engine's news.
-constexpr std::size_t most_starting = 16;   // An engine gains nothing from more.
+// Then the destructor gives up with a warning.
+constexpr milliseconds end_patience(60000);
+constexpr milliseconds listen_again(1000); // Pause before the next event stream.
+constexpr std::size_t most_starting = 16;  // More gain nothing.
 
 std::string random_session() {
   std::random_device random;
@@ -72,7 +73,7 @@ public:
 private:
   // On the loop's thread.
   void listen();
-  void hear(const std::string& line);
+  void on_line(const std::string& line);
   void pump();
   void end_all();
 
@@ -83,37 +84,37 @@ private:
   Engine engine_;
   Images images_{engine_};
   const Placement place_;
-  Surroundings around_;
+  JobServices services_;
   // On the loop's thread.
   std::map<std::uint64_t, std::shared_ptr<DockerJob>> jobs_;
   std::deque<std::shared_ptr<DockerJob>> queue_;
   std::set<std::uint64_t> starting_;
-  std::string news_;
+  std::string line_;
   bool listening_ = false;
 };
 
 DockerBackend::DockerBackend(const DockerOptions& options)
   : output_(options.forward_output, options.terminal), engine_(loop_, options.host),
-    place_(place_for(engine_, options)), around_{.loop = loop_,
-                                                 .output = output_,
-                                                 .engine = engine_,
-                                                 .images = images_,
-                                                 .place = place_,
-                                                 .event =
-                                                   [this](const JobEvent& event) {
-                                                     if (watcher_)
-                                                       watcher_(event);
-                                                   },
-                                                 .settled =
-                                                   [this](std::uint64_t serial) {
-                                                     starting_.erase(serial);
-                                                     loop_.post([this] { pump(); });
-                                                   },
-                                                 .closed =
-                                                   [this](std::uint64_t serial) {
-                                                     jobs_.erase(serial);
-                                                     table_.close(serial);
-                                                   }} {
+    place_(place_for(engine_, options)), services_{.loop = loop_,
+                                                   .output = output_,
+                                                   .engine = engine_,
+                                                   .images = images_,
+                                                   .place = place_,
+                                                   .event =
+                                                     [this](const JobEvent& event) {
+                                                       if (watcher_)
+                                                         watcher_(event);
+                                                     },
+                                                   .start_done =
+                                                     [this](std::uint64_t serial) {
+                                                       starting_.erase(serial);
+                                                       loop_.post([this] { pump(); });
+                                                     },
+                                                   .closed =
+                                                     [this](std::uint64_t serial) {
+                                                       jobs_.erase(serial);
+                                                       table_.close(serial);
+                                                     }} {
   log().info("backend docker: {}, image {}", engine_.description(), place_.image);
   remove_strangers(engine_, place_.session);
   loop_.post([this] { listen(); });
@@ -125,12 +126,12 @@ DockerBackend::~DockerBackend() {
     log().warn("docker: {} containers have not ended; they are labelled {}={}", left,
                session_label, place_.session);
   engine_.client().close();
-  loop_.stop(); // Nothing of this is used by its thread any more.
+  loop_.stop(); // Its thread uses no member after this.
 }
 
-/// Docker tells here and nowhere else who has run out of memory, Podman how each has
-/// ended, as containers are removed when they end. Jobs wait until it is listening; what
-/// was told while it was not is told again.
+/// Opens the stream of events. Containers are removed when they end, so only here does
+/// Docker report which ran out of memory, and Podman how each ended. Jobs wait until the
+/// stream is open. A new stream repeats earlier events.
 void DockerBackend::listen() {
   auto filters = json{{"type", {"container"}},
                       {"event", {engine_.is_podman() ? "died" : "oom"}},
@@ -139,7 +140,7 @@ void DockerBackend::listen() {
     engine_.request("GET", "/events?since=" + std::to_string(engine_.connected_at()) +
                              "&filters=" + http::escape(filters.dump()));
   request.limit = {};
-  news_.clear(); // Of a line that was cut off.
+  line_.clear(); // Drops a truncated line.
   engine_.client().stream(std::move(request),
                           {.head =
                              [this](int) {
@@ -150,19 +151,19 @@ void DockerBackend::listen() {
                              [this](std::string_view piece) {
                                for (char c : piece)
                                  if (c != '\n')
-                                   news_ += c;
+                                   line_ += c;
                                  else
-                                   hear(std::exchange(news_, {}));
+                                   on_line(std::exchange(line_, {}));
                                return true;
                              }},
                           [this](const http::Reply&) {
                             loop_.after(listen_again, [this] { listen(); });
-                            listening_ = true; // Without news rather than not at all.
+                            listening_ = true; // Rather without events than not at all.
                             pump();
                           });
 }
 
-void DockerBackend::hear(const std::string& line) {
+void DockerBackend::on_line(const std::string& line) {
   auto event = json::parse(line, nullptr, false);
   auto action = text(event, {"Action"}), id = text(event, {"Actor", "ID"});
   auto status = text(event, {"Actor", "Attributes", "containerExitCode"});
@@ -190,7 +191,7 @@ Job DockerBackend::create(JobSpec spec) {
   auto serial = table_.admit(id);
   output_.add(serial, id);
   loop_.post([this, serial, spec = std::move(spec)] {
-    auto job = std::make_shared<DockerJob>(around_, serial, spec);
+    auto job = std::make_shared<DockerJob>(services_, serial, spec);
     jobs_[serial] = job;
     queue_.push_back(std::move(job));
     pump();
@@ -209,7 +210,7 @@ void DockerBackend::terminate(const JobId& id, milliseconds grace) {
 }
 
 void DockerBackend::end_all() {
-  auto jobs = jobs_; // Ends change it.
+  auto jobs = jobs_; // A copy: ends of jobs change jobs_.
   for (auto& [serial, job] : jobs)
     job->terminate(milliseconds(0));
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// docker/ runs jobs as containers of a Docker or Podman engine, over its HTTP API. It may
+// include backends/, container/, engine/, http/, output/ and base/.
 #pragma once
 
 #include <chrono>
@@ -12,25 +14,25 @@
 
 namespace fiber::backends {
 
-/// How containers are made.
+/// Options of the docker backend.
 struct DockerOptions {
-  std::string host; ///< "unix:///path", "tcp://host:port"; empty: as Docker's own client.
-  std::string image;   ///< Empty: that of the container this process is in.
-  std::string network; ///< Empty: that of this process's container, else the host's.
+  std::string host;    ///< "unix:///path", "tcp://host:port"; empty: as docker(1).
+  std::string image;   ///< Empty: the image of this process's container.
+  std::string network; ///< Empty: this process's container's, or the host's.
   std::vector<std::string> volumes; ///< "SOURCE:TARGET[:ro]"
   std::map<std::string, std::string> environment;
-  bool forward_output = true; ///< Show what jobs write on our stderr, with their names.
-  std::shared_ptr<StatusLines> terminal = {}; ///< Where to; null: one of its own.
+  bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
+  std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};
 };
 
-/// Jobs are containers of a Docker or Podman engine. They run this program: at the same
-/// path if they are made from the image of this process's own container, else as the
-/// image's entrypoint says.
+/// Makes a backend whose jobs are containers of a Docker or Podman engine. They run this
+/// program: at the same path if their image is that of this process's container,
+/// otherwise as the image's entrypoint.
 ///
-/// Blocks until the engine has answered, and removes what dead drivers have left created
-/// and never started. Throws EngineError: no engine, no permission, no image named, no
-/// such network.
+/// Blocks until the engine has answered, and removes containers that dead drivers have
+/// left behind. Throws EngineError: no engine, no permission, no image named, no such
+/// network.
 std::unique_ptr<Backend> make_docker(const DockerOptions& options);
 
 } // namespace fiber::backends

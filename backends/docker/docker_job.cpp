@@ -19,16 +19,17 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr int most_tries = 6;            // Of an order before the container runs.
-constexpr milliseconds first_pause{200}; // Doubled with each try.
+constexpr int most_tries = 6;            // For a request, before the container runs.
+constexpr milliseconds first_pause{200}; // Doubled with each retry.
 constexpr milliseconds longest_pause{5000};
-constexpr milliseconds look_limit{10000}; // An engine that starts anew may never reply.
+constexpr milliseconds look_limit{10000}; // A restarting engine may never reply.
 constexpr milliseconds ask_again{500};
-constexpr milliseconds output_limit{2000};   // For what is left of it after the end.
-constexpr milliseconds oom_news_limit{1000}; // They come by another stream.
-constexpr milliseconds end_news_limit{5000}; // The same, which may have to be opened.
+constexpr milliseconds output_limit{2000};   // For the rest of the output, after the end.
+constexpr milliseconds oom_news_limit{1000}; // The event comes by another stream.
+constexpr milliseconds end_news_limit{5000}; // That stream may have to be reopened.
 
-/// With jitter, lest a thousand jobs come back at once.
+/// Returns an exponential backoff with jitter, which spreads out the retries of many
+/// jobs.
 milliseconds pause_before(int again) {
   thread_local std::minstd_rand random(std::random_device{}());
   auto pause = std::min(first_pause * (1 << std::min(again, 10)), longest_pause);
@@ -36,7 +37,7 @@ milliseconds pause_before(int again) {
     std::uniform_int_distribution<long>(pause.count() / 2, pause.count())(random));
 }
 
-/// Podman has 500 for it, as for much else.
+/// Returns whether the container's name exists. Podman answers with status 500.
 bool name_is_taken(const http::Reply& reply) {
   constexpr int conflict = 409, failure = 500;
   return reply.status == conflict ||
@@ -44,8 +45,8 @@ bool name_is_taken(const http::Reply& reply) {
           problem(reply).find("name is already in use") != std::string::npos);
 }
 
-/// A runtime reports the end by signal N as 128 + N; nobody can tell that from exit(128 +
-/// N).
+/// Decodes a runtime's exit status: signal N is reported as 128 + N, which cannot be
+/// distinguished from exit(128 + N).
 Exit exit_of(int status) {
   constexpr int signals = 128, last_signal = 64;
   return Exit::known(
@@ -54,44 +55,44 @@ Exit exit_of(int status) {
 
 } // namespace
 
-DockerJob::DockerJob(Surroundings& around, std::uint64_t serial, JobSpec spec)
-  : around_(around), serial_(serial), spec_(std::move(spec)) {}
+DockerJob::DockerJob(JobServices& services, std::uint64_t serial, JobSpec spec)
+  : services_(services), serial_(serial), spec_(std::move(spec)) {}
 
 void DockerJob::send(http::Request request, Next next) {
-  around_.engine.client().send(
+  services_.engine.client().send(
     std::move(request), [self = shared_from_this(), next](const http::Reply& reply) {
       (self.get()->*next)(reply);
     });
 }
 
-void DockerJob::again(void (DockerJob::*order)()) {
-  around_.loop.after(pause_before(tries_++), [self = shared_from_this(), order] {
+void DockerJob::retry(void (DockerJob::*order)()) {
+  services_.loop.after(pause_before(tries_++), [self = shared_from_this(), order] {
     if (self->state_ != State::over)
       (self.get()->*order)();
   });
 }
 
-// -- start ------------------------------------------------------------------------------
+// -- start --
 
 void DockerJob::begin() {
   if (terminate_)
     return fail("terminated before it was created", 0);
   state_ = State::creating;
-  around_.images.ensure(spec_.image.empty() ? around_.place.image : spec_.image,
-                        [self = shared_from_this()](const Image& image) {
-                          if (self->terminate_)
-                            return self->fail("terminated before it was created", 0);
-                          if (!image.problem.empty())
-                            return self->fail(image.problem, image.status);
-                          self->has_entrypoint_ = image.has_entrypoint;
-                          self->create();
-                        });
+  services_.images.ensure(spec_.image.empty() ? services_.place.image : spec_.image,
+                          [self = shared_from_this()](const Image& image) {
+                            if (self->terminate_)
+                              return self->fail("terminated before it was created", 0);
+                            if (!image.problem.empty())
+                              return self->fail(image.problem, image.status);
+                            self->has_entrypoint_ = image.has_entrypoint;
+                            self->create();
+                          });
 }
 
 void DockerJob::create() {
-  send(around_.engine.request(
-         "POST", "/containers/create?name=" + container_name(around_.place, spec_),
-         container_body(spec_, around_.place, {.has_entrypoint = has_entrypoint_})),
+  send(services_.engine.request(
+         "POST", "/containers/create?name=" + container_name(services_.place, spec_),
+         container_body(spec_, services_.place, {.has_entrypoint = has_entrypoint_})),
        &DockerJob::on_created);
 }
 
@@ -101,24 +102,25 @@ void DockerJob::on_created(const http::Reply& reply) {
     id_ = text(told, {"Id"});
     return prepare();
   }
-  if (name_is_taken(reply)) // Maybe by a first try of ours whose reply was lost.
-    return send(around_.engine.request(
-                  "GET", "/containers/" + container_name(around_.place, spec_) + "/json"),
+  if (name_is_taken(reply)) // Maybe our first request succeeded, and its reply was lost.
+    return send(services_.engine.request("GET", "/containers/" +
+                                                  container_name(services_.place, spec_) +
+                                                  "/json"),
                 &DockerJob::on_found);
   if (is_transient(reply) && tries_ < most_tries)
-    return again(&DockerJob::create);
+    return retry(&DockerJob::create);
   fail("create container: " + problem(reply), reply.status);
 }
 
 void DockerJob::on_found(const http::Reply& reply) {
   auto told = json::parse(reply.body, nullptr, false);
-  if (reply.ok() && told.is_object() && is_ours(told, around_.place, spec_)) {
+  if (reply.ok() && told.is_object() && is_ours(told, services_.place, spec_)) {
     id_ = text(told, {"Id"});
     return prepare();
   }
   if (is_transient(reply) && tries_ < most_tries)
-    return again(&DockerJob::create);
-  fail("create container: the name " + container_name(around_.place, spec_) +
+    return retry(&DockerJob::create);
+  fail("create container: the name " + container_name(services_.place, spec_) +
          " is taken by a container that is not ours",
        reply.status);
 }
@@ -137,9 +139,9 @@ void DockerJob::prepare() {
 void DockerJob::attach() {
   auto weak = weak_from_this();
   bool at_start = state_ == State::preparing;
-  stream_ = around_.engine.client().upgrade(
-    around_.engine.request("POST", "/containers/" + id_ +
-                                     "/attach?stream=1&stdin=1&stdout=1&stderr=1"),
+  stream_ = services_.engine.client().upgrade(
+    services_.engine.request("POST", "/containers/" + id_ +
+                                       "/attach?stream=1&stdin=1&stdout=1&stderr=1"),
     {.head =
        [weak, at_start](int) {
          auto self = weak.lock();
@@ -155,9 +157,9 @@ void DockerJob::attach() {
          if (!self)
            return true;
          self->decoder_.feed(bytes, [&](std::string_view text) {
-           self->around_.output.write(self->serial_, text);
+           self->services_.output.write(self->serial_, text);
          });
-         return self->around_.output.has_room();
+         return self->services_.output.has_room();
        }},
     [weak](const http::Reply& reply) {
       auto self = weak.lock();
@@ -174,29 +176,29 @@ void DockerJob::attach() {
     });
 }
 
-/// Whoever attached and was cut off has closed its stdin for good.
+/// Creates the container anew, because a lost attachment has closed its stdin for good.
 void DockerJob::recreate() {
   state_ = State::creating;
   waiting_ = false;
   stream_ = nullptr;
-  around_.engine.client().send(
-    around_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
+  services_.engine.client().send(
+    services_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
     [self = shared_from_this()](const http::Reply& reply) {
       if (is_transient(reply) && self->tries_ < most_tries)
-        return self->again(&DockerJob::recreate);
+        return self->retry(&DockerJob::recreate);
       self->tries_ = 0;
       self->id_.clear();
       self->create();
     });
 }
 
-/// The reply begins at once and ends with the container.
+/// Waits for the container's removal. The reply begins at once and ends with the removal.
 void DockerJob::wait() {
   auto request =
-    around_.engine.request("POST", "/containers/" + id_ + "/wait?condition=removed");
+    services_.engine.request("POST", "/containers/" + id_ + "/wait?condition=removed");
   request.limit = {};
   auto body = std::make_shared<std::string>();
-  around_.engine.client().stream(
+  services_.engine.client().stream(
     std::move(request),
     {.head =
        [self = shared_from_this(), id = id_](int status) {
@@ -223,21 +225,22 @@ void DockerJob::prepared() {
 }
 
 void DockerJob::start() {
-  send(around_.engine.request("POST", "/containers/" + id_ + "/start"),
+  send(services_.engine.request("POST", "/containers/" + id_ + "/start"),
        &DockerJob::on_started);
 }
 
 void DockerJob::on_started(const http::Reply& reply) {
-  constexpr int already = 304, gone = 404;
+  constexpr int already = 304, not_found = 404;
   if (state_ != State::starting)
     return;
   if (reply.ok() || reply.status == already ||
-      (reply.status == gone && (early_ || tries_ > 0))) {
+      (reply.status == not_found && (early_ || tries_ > 0))) {
     started();
     return early_ ? exited(*early_) : void();
   }
   if (is_transient(reply) && tries_ < most_tries)
-    return again(&DockerJob::start); // If it runs, the engine says so.
+    // If the first request succeeded, the engine says so.
+    return retry(&DockerJob::start);
   failure_ = "start container: " + problem(reply);
   failure_status_ = reply.status;
   remove();
@@ -246,14 +249,14 @@ void DockerJob::on_started(const http::Reply& reply) {
 void DockerJob::started() {
   state_ = State::running;
   tries_ = 0;
-  around_.settled(serial_);
+  services_.start_done(serial_);
   if (!std::exchange(told_started_, true))
-    around_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
+    services_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
   if (terminate_)
     terminate(*terminate_);
 }
 
-// -- end --------------------------------------------------------------------------------
+// -- end --
 
 void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
                           const std::string& body) {
@@ -262,33 +265,33 @@ void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
     return;
   auto told = json::parse(body, nullptr, false);
   if (reply.ok() && part(told, {"StatusCode"}).is_number()) {
-    if (state_ == State::preparing) { // Somebody has removed it.
+    if (state_ == State::preparing) { // Removed by someone else.
       failure_ = "the container was removed before it was started";
       return remove();
     }
-    if (around_.engine.is_podman()) // Until 4.6 it says 0 here, whatever it was.
-      return gone("the engine has not told how the container ended");
+    if (services_.engine.is_podman()) // Up to 4.6 it always reports 0 here.
+      return vanished("the engine did not report how the container ended");
     return exited(exit_of(static_cast<int>(number(told, {"StatusCode"}))));
   }
-  look(); // The connection broke, or the engine: what about the container?
+  inspect(); // The connection or the engine failed: asks for the container's state.
 }
 
-void DockerJob::look() {
+void DockerJob::inspect() {
   if (exit_)
     return;
-  auto request = around_.engine.request("GET", "/containers/" + id_ + "/json");
+  auto request = services_.engine.request("GET", "/containers/" + id_ + "/json");
   request.limit = look_limit;
-  send(std::move(request), &DockerJob::on_looked);
+  send(std::move(request), &DockerJob::on_inspected);
 }
 
-/// An engine that says nothing says nothing about the container either.
-void DockerJob::on_looked(const http::Reply& reply) {
+/// Handles the container's state. A failed request says nothing about the container.
+void DockerJob::on_inspected(const http::Reply& reply) {
   constexpr int not_found = 404;
   if (state_ == State::over || state_ == State::removing || exit_)
     return;
   auto told = json::parse(reply.body, nullptr, false);
   if (reply.status == not_found)
-    return gone("the engine lost sight of the container");
+    return vanished("the engine lost sight of the container");
   auto status = reply.ok() ? text(told, {"State", "Status"}) : "";
   if (status == "exited" || status == "dead") {
     exited(exit_of(static_cast<int>(number(told, {"State", "ExitCode"}))));
@@ -302,7 +305,7 @@ void DockerJob::on_looked(const http::Reply& reply) {
     }
     return wait();
   }
-  again(&DockerJob::look);
+  retry(&DockerJob::inspect);
 }
 
 void DockerJob::died(int status) {
@@ -310,11 +313,12 @@ void DockerJob::died(int status) {
     exited(exit_of(status));
 }
 
-/// How it ended is still to come, if the engine tells that with its news.
-void DockerJob::gone(const std::string& otherwise) {
-  if (!around_.engine.is_podman())
+/// Handles the container's disappearance. Podman reports the exit code in an event, for
+/// which this waits.
+void DockerJob::vanished(const std::string& otherwise) {
+  if (!services_.engine.is_podman())
     return exited(Exit::unknown(otherwise));
-  around_.loop.after(end_news_limit, [weak = weak_from_this(), otherwise] {
+  services_.loop.after(end_news_limit, [weak = weak_from_this(), otherwise] {
     if (auto self = weak.lock())
       self->exited(Exit::unknown(otherwise));
   });
@@ -330,15 +334,15 @@ void DockerJob::output_over() {
 void DockerJob::exited(const Exit& exit) {
   if (exit_)
     return;
-  if (state_ == State::starting) { // The reply, on the way, says whether it ran at all.
+  if (state_ == State::starting) { // The pending reply says whether it ran at all.
     early_ = early_ ? early_ : exit;
     return;
   }
   exit_ = exit;
-  around_.loop.cancel(force_);
+  services_.loop.cancel(force_);
   if (output_over_ || !stream_)
     return conclude();
-  patience_ = around_.loop.after(output_limit, [weak = weak_from_this()] {
+  patience_ = services_.loop.after(output_limit, [weak = weak_from_this()] {
     if (auto self = weak.lock())
       self->conclude();
   });
@@ -351,13 +355,13 @@ void DockerJob::out_of_memory() {
 }
 
 void DockerJob::conclude() {
-  around_.loop.cancel(patience_);
+  services_.loop.cancel(patience_);
   if (state_ == State::over)
     return;
-  bool killed = exit_->code == -SIGKILL && !asked_ && !terminate_;
+  bool killed = exit_->code == -SIGKILL && !terminating_ && !terminate_;
   if (killed && !out_of_memory_ && spec_.resources.memory_mb > 0 &&
-      !around_.engine.is_podman() && !std::exchange(concluding_, true)) {
-    patience_ = around_.loop.after(oom_news_limit, [weak = weak_from_this()] {
+      !services_.engine.is_podman() && !std::exchange(concluding_, true)) {
+    patience_ = services_.loop.after(oom_news_limit, [weak = weak_from_this()] {
       if (auto self = weak.lock())
         self->conclude();
     });
@@ -372,11 +376,11 @@ void DockerJob::conclude() {
 std::string DockerJob::killed_detail() const {
   auto limit = std::to_string(spec_.resources.memory_mb) + " MB";
   bool limited = spec_.resources.memory_mb > 0;
-  // Podman does not tell; the container's first process does.
+  // Podman does not report it, but the container's first process does.
   if (out_of_memory_ ||
-      around_.output.last(serial_).find(out_of_memory_words) != std::string::npos)
+      services_.output.last(serial_).find(out_of_memory_words) != std::string::npos)
     return limited ? "OOMKilled, limit " + limit : "OOMKilled";
-  if (limited && around_.engine.is_podman())
+  if (limited && services_.engine.is_podman())
     return exit_->detail + ", memory limit " + limit + ", cause not reported";
   return exit_->detail;
 }
@@ -392,49 +396,49 @@ void DockerJob::terminate(milliseconds grace) {
     }
     return;
   }
-  asked_ = true;
-  around_.loop.cancel(force_);
-  ask(grace);
+  terminating_ = true;
+  services_.loop.cancel(force_);
+  send_term(grace);
 }
 
-/// Again and again, as the kernel drops what the first process of a container is sent
-/// before it has a handler.
-void DockerJob::ask(milliseconds grace) {
+/// Repeats SIGTERM until `grace` has passed, because the kernel drops signals to a
+/// container's first process before that has a handler.
+void DockerJob::send_term(milliseconds grace) {
   if (exit_ || state_ != State::running)
     return;
   if (grace.count() <= 0)
     return kill("KILL");
   kill("TERM");
   auto pause = std::min(grace, ask_again);
-  force_ = around_.loop.after(pause, [weak = weak_from_this(), left = grace - pause] {
+  force_ = services_.loop.after(pause, [weak = weak_from_this(), left = grace - pause] {
     if (auto self = weak.lock())
-      self->ask(left);
+      self->send_term(left);
   });
 }
 
-/// Until it is gone: an engine that does not reply may not have heard.
+/// Sends a signal; retries while the engine does not reply and the container runs.
 void DockerJob::kill(const char* signal) {
-  around_.engine.client().send(
-    around_.engine.request("POST", "/containers/" + id_ + "/kill?signal=" + signal),
+  services_.engine.client().send(
+    services_.engine.request("POST", "/containers/" + id_ + "/kill?signal=" + signal),
     [self = shared_from_this(), signal](const http::Reply& reply) {
       if (is_transient(reply) && self->state_ == State::running && !self->exit_)
-        self->around_.loop.after(pause_before(self->tries_++), [self, signal] {
+        self->services_.loop.after(pause_before(self->tries_++), [self, signal] {
           if (self->state_ == State::running && !self->exit_)
             self->kill(signal);
         });
     });
 }
 
-/// For one that never started; then it is told as failed.
+/// Removes a container that never started, then reports the job as failed.
 void DockerJob::remove() {
   if (state_ != State::removing)
     tries_ = 0;
   state_ = State::removing;
-  around_.engine.client().send(
-    around_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
+  services_.engine.client().send(
+    services_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
     [self = shared_from_this()](const http::Reply& reply) {
       if (is_transient(reply) && self->tries_ < most_tries)
-        return self->again(&DockerJob::remove);
+        return self->retry(&DockerJob::remove);
       self->fail(self->failure_, self->failure_status_);
     });
 }
@@ -449,14 +453,14 @@ void DockerJob::fail(const std::string& detail, int status) {
 void DockerJob::close(const JobEvent& event) {
   if (std::exchange(state_, State::over) == State::over)
     return;
-  around_.loop.cancel(force_);
+  services_.loop.cancel(force_);
   stream_ = nullptr;
-  around_.output.close(serial_);
-  auto& around = around_; // closed() drops this.
+  services_.output.close(serial_);
+  auto& services = services_; // closed() destroys this.
   auto serial = serial_;
-  around.settled(serial);
-  around.closed(serial);
-  around.event(event);
+  services.start_done(serial);
+  services.closed(serial);
+  services.event(event);
 }
 
 } // namespace fiber::backends::docker

@@ -16,43 +16,42 @@
 
 namespace fiber::backends::docker {
 
-/// What the jobs of one engine share.
-struct Surroundings {
+/// The services that the jobs of one engine share.
+struct JobServices {
   Loop& loop;
   Output& output;
   Engine& engine;
   Images& images;
   const Placement& place;
   std::function<void(const JobEvent&)> event;
-  std::function<void(std::uint64_t serial)> settled; ///< It has started, or is over.
-  std::function<void(std::uint64_t serial)> closed;  ///< Before its last event.
+  std::function<void(std::uint64_t serial)> start_done; ///< Called once started or ended.
+  std::function<void(std::uint64_t serial)> closed;     ///< Called before the last event.
 };
 
-/// One container, from the order to its last event. On the loop's thread only.
+/// A job's container, from the request to the last event. Used on the loop's thread only.
 ///
-/// Output is attached and the wait for its removal begun before it is started, so that
-/// nothing of a container that ends at once is missed although the engine removes it.
-/// Each order that got no reply is given again; the container's name, or its state, tells
-/// what became of the first.
+/// Attaches to the output and begins to wait for the removal before the start, so that
+/// nothing is missed of a container that ends, and is removed, at once. Retries requests
+/// without a reply; the container's name or state tells whether the first one succeeded.
 class DockerJob : public std::enable_shared_from_this<DockerJob> {
 public:
-  DockerJob(Surroundings& around, std::uint64_t serial, JobSpec spec);
+  DockerJob(JobServices& services, std::uint64_t serial, JobSpec spec);
 
   void begin();
   void terminate(std::chrono::milliseconds grace);
-  /// The engine has told that this container's memory is used up.
+  /// Handles the event that this container ran out of memory.
   void out_of_memory();
-  /// The engine has told that this container has ended.
+  /// Handles the event that this container has ended.
   void died(int status);
   const std::string& container() const { return id_; }
-  /// Of the logs, which outlive the job.
+  /// Returns the key of the output, which outlives the job.
   std::uint64_t serial() const { return serial_; }
 
 private:
   enum class State { queued, creating, preparing, starting, running, removing, over };
   using Next = void (DockerJob::*)(const http::Reply&);
 
-  // Each sends one order; the reply goes to its on_ counterpart.
+  // Each sends a request, whose reply goes to its on_ counterpart.
   void create();
   void on_created(const http::Reply& reply);
   void on_found(const http::Reply& reply);
@@ -63,18 +62,18 @@ private:
   void start();
   void on_started(const http::Reply& reply);
   void started();
-  void look();
-  void on_looked(const http::Reply& reply);
-  void ask(std::chrono::milliseconds grace);
+  void inspect();
+  void on_inspected(const http::Reply& reply);
+  void send_term(std::chrono::milliseconds grace);
   void kill(const char* signal);
   void remove();
 
   void send(http::Request request, Next next);
-  void again(void (DockerJob::*order)());
+  void retry(void (DockerJob::*order)());
   void on_waited(const std::string& id, const http::Reply& reply,
                  const std::string& body);
   void recreate();
-  void gone(const std::string& otherwise);
+  void vanished(const std::string& otherwise);
   void output_over();
   void exited(const Exit& exit);
   void conclude();
@@ -82,22 +81,22 @@ private:
   void fail(const std::string& detail, int status);
   void close(const JobEvent& event);
 
-  Surroundings& around_;
+  JobServices& services_;
   const std::uint64_t serial_;
   const JobSpec spec_;
   State state_ = State::queued;
-  std::string id_; // Of the container, once it exists.
+  std::string id_; // The container's id, once it exists.
   std::shared_ptr<http::Client::Upgrade> stream_;
   StreamDecoder decoder_;
   bool attached_ = false, waiting_ = false, output_over_ = false, told_started_ = false;
   bool out_of_memory_ = false, concluding_ = false;
-  bool has_entrypoint_ = false; // Of its image.
-  int tries_ = 0;               // Of the order under way.
+  bool has_entrypoint_ = false; // The image has one.
+  int tries_ = 0;               // For the current request.
   int recreated_ = 0;
-  std::optional<Exit> exit_, early_; // early_: told before the reply to the start.
-  std::optional<std::chrono::milliseconds> terminate_; // Asked for before it ran.
-  bool asked_ = false;                                 // By terminate(), with grace.
-  std::string failure_;                                // What remove() is to report.
+  std::optional<Exit> exit_, early_; // early_: came before the reply to the start.
+  std::optional<std::chrono::milliseconds> terminate_; // Requested before it ran.
+  bool terminating_ = false;                           // terminate() was called.
+  std::string failure_;                                // For remove() to report.
   int failure_status_ = 0;
   Loop::Timer force_{}, patience_{};
 };

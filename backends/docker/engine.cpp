@@ -64,7 +64,7 @@ void check_socket(const std::string& where, const std::string& path) {
          error);
 }
 
-/// Version numbers such as 1.41, by their parts.
+/// Splits a version number such as 1.41.
 std::pair<int, int> parts(const std::string& version) {
   auto dot = version.find('.');
   return {std::atoi(version.c_str()),

@@ -15,30 +15,30 @@
 
 namespace fiber::backends::docker {
 
-/// The Engine API of Docker, or Podman's copy of it.
+/// A client of Docker's Engine API, or of Podman's version of it.
 ///
 /// Thread safety: as http::Client.
 class Engine {
 public:
   using Done = http::Client::Done;
 
-  /// `host`: "unix:///path", "tcp://host:port"; empty: $DOCKER_HOST, else the usual
-  /// sockets. $DOCKER_TLS_VERIFY and $DOCKER_CERT_PATH count as for Docker's own client.
-  /// Blocks until the engine has told its version. Throws EngineError: no engine there,
-  /// no permission, too old.
+  /// `host` is "unix:///path" or "tcp://host:port"; it defaults to $DOCKER_HOST, then to
+  /// the usual sockets. $DOCKER_TLS_VERIFY and $DOCKER_CERT_PATH have the same meaning as
+  /// for docker(1). Blocks until the engine has reported its version. Throws EngineError:
+  /// no engine, no permission, too old.
   Engine(Loop& loop, const std::string& host);
 
   /// "docker 20.10.24 at unix:///var/run/docker.sock"
   const std::string& description() const { return description_; }
   bool is_podman() const { return podman_; }
-  /// When it told its version, by its own clock.
+  /// Returns when the engine reported its version, by its own clock.
   std::time_t connected_at() const { return connected_at_; }
-  /// Reached by TCP: most likely on another machine.
+  /// Returns whether the engine is reached by TCP, so probably on another machine.
   bool is_remote() const { return remote_; }
-  /// Our end of the connection to a remote engine.
+  /// Returns our address in the connection to a remote engine.
   const std::string& local_address() const { return local_address_; }
 
-  /// Without "/vN" in front.
+  /// Make requests; `path` has no "/vN" prefix.
   http::Request request(std::string method, const std::string& path) const;
   http::Request request(std::string method, const std::string& path,
                         const nlohmann::json& body) const;
@@ -53,23 +53,23 @@ private:
   http::Client client_;
 };
 
-/// What the engine says in a reply that is no success, or why there was none.
+/// Returns the engine's error message, or why there was no reply.
 std::string problem(const http::Reply& reply);
-/// Worth another try: there was no reply, or the engine itself was in trouble.
+/// Returns whether to retry: there was no reply, or the engine was overloaded or
+/// starting.
 bool is_transient(const http::Reply& reply);
-/// When it was written, by the engine's clock, which made all dates it tells.
+/// Returns the reply's date, by the engine's clock, as are all dates from the engine.
 std::time_t time_of(const http::Reply& reply);
 
-// What an engine has told, by the names on the way to it. These never throw, whatever it
-// has told.
+// Access to a member of the engine's JSON by the path of its names. These never throw.
 using Path = std::initializer_list<const char*>;
-/// Null if it is not there.
+/// Returns null if the member is missing.
 const nlohmann::json& part(const nlohmann::json& told, Path path);
-/// Empty if it is not there or no text.
+/// Returns an empty string if the member is missing or not a string.
 std::string text(const nlohmann::json& told, Path path);
 std::int64_t number(const nlohmann::json& told, Path path, std::int64_t otherwise = 0);
 
-/// Takes apart what a container without a terminal writes: frames with a stream number.
+/// Decodes the output of a container without a terminal: frames with a stream number.
 class StreamDecoder {
 public:
   /// Calls `f` for each piece of stdout or stderr in `bytes`.

@@ -16,7 +16,8 @@ namespace {
 constexpr std::chrono::seconds progress_every{2};
 constexpr std::chrono::minutes pull_silence{3};
 
-/// Where the engine is to fetch it. Without a tag it would fetch every one there is.
+/// Returns the path of the pull request. Adds a tag, without which the engine would pull
+/// all tags.
 std::string pull_path(const std::string& name) {
   auto slash = name.rfind('/');
   auto last = name.substr(slash == name.npos ? 0 : slash + 1);
@@ -27,12 +28,12 @@ std::string pull_path(const std::string& name) {
 
 } // namespace
 
-/// One pull: the engine tells its progress in lines of JSON, and its failure too, after
-/// it has replied 200.
+/// A running pull. The engine replies 200, then reports progress, and failure too, in
+/// lines of JSON.
 struct Images::Pull {
   std::string line, problem;
   std::map<std::string, std::pair<std::int64_t, std::int64_t>>
-    layers; // Bytes there, and in all.
+    layers; // Bytes pulled, and total.
   Loop::Clock::time_point last = Loop::Clock::now();
 
   void feed(std::string_view piece, const std::string& name) {

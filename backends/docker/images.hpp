@@ -10,21 +10,21 @@
 
 namespace fiber::backends::docker {
 
-/// What matters of an image.
+/// An image, or why it is not available.
 struct Image {
-  std::string problem = {}; ///< Why it can't be had; empty if it is there.
+  std::string problem = {}; ///< Empty if the image is available.
   int status = 0;           ///< HTTP status of the problem.
   bool has_entrypoint = false;
 };
 
-/// The images of an engine; what is missing is pulled, once, with its progress logged. On
+/// The images of an engine. Pulls missing ones, once each, and logs the progress. Used on
 /// the loop's thread only.
 class Images {
 public:
   using Done = std::function<void(const Image&)>;
 
   explicit Images(Engine& engine) : engine_(engine) {}
-  /// Calls `done` when the image is there or can't be had.
+  /// Calls `done` when the image is available, or with the problem.
   void ensure(const std::string& name, Done done);
 
 private:

@@ -9,7 +9,7 @@
 namespace fiber::backends {
 namespace {
 
-/// What stands between commas.
+/// Splits at commas.
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream stream(text);

@@ -15,8 +15,8 @@ namespace fiber::backends::docker {
 using nlohmann::json;
 
 void remove_strangers(Engine& engine, const std::string& own_session) {
-  // To Podman one that was attached to is no longer "created"; an unknown word is
-  // refused.
+  // Podman's state of a container that was attached to is "initialized"; each engine
+  // rejects the other's words.
   json filters{{"label", {session_label}}, {"status", {"created", "exited"}}};
   filters["status"].push_back(engine.is_podman() ? "initialized" : "dead");
   auto reply = engine.client().call(engine.request(

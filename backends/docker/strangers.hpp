@@ -7,9 +7,9 @@
 
 namespace fiber::backends::docker {
 
-/// Removes containers of other sessions that will not go by themselves: created or ended
-/// longer ago than their lease. (One that runs ends when its driver is gone.) Blocks
-/// until they are listed, not until they are gone.
+/// Removes containers that other sessions left behind: not running, and created longer
+/// ago than their lease. (A running one ends by itself when its driver is gone.) Blocks
+/// until they are listed and the requests are sent.
 void remove_strangers(Engine& engine, const std::string& own_session);
 
 } // namespace fiber::backends::docker

@@ -24,7 +24,7 @@ bool gone(int pid) {
 
 } // namespace
 
-// By number: glibc 2.36 declares its wrappers without C linkage.
+// A raw system call, because glibc 2.36 declares its wrappers without C linkage.
 UniqueFd open_pidfd(int pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
@@ -32,7 +32,7 @@ UniqueFd open_pidfd(int pid) {
 Exit reap(int pid) {
   siginfo_t ended{};
   auto id = static_cast<id_t>(pid);
-  // Not WNOHANG: a traced process (a debugger, LeakSanitizer) is ours a moment later.
+  // Without WNOHANG: a traced process (debugger, LeakSanitizer) becomes waitable later.
   if (::waitid(P_PID, id, &ended, WEXITED | WNOWAIT) != 0)
     return Exit::unknown("reaped by the program itself");
   ::kill(-pid, SIGKILL);
@@ -43,7 +43,7 @@ Exit reap(int pid) {
 void on_exit(Loop& loop, int pid, int pidfd, std::function<void()> f) {
   if (pidfd >= 0) {
     bool watched = loop.watch(pidfd, EPOLLIN, [&loop, pidfd, f](std::uint32_t) {
-      auto call = f; // Outlives the watch.
+      auto call = f; // A copy that outlives the watch.
       loop.unwatch(pidfd);
       call();
     });

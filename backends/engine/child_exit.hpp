@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// engine/ holds what several backends share: the event loop, child processes, the table
+// of jobs, message channels. It may include backends/backend.hpp and base/.
 #pragma once
 
 #include <functional>
@@ -8,20 +10,18 @@
 
 namespace fiber::backends::local {
 
-/// Waits for our own child, which is known to be ending, and reaps it after killing what
-/// is left of its process group: until it is reaped, nobody else can get that group's
-/// number.
+/// Waits for our own child, which must be ending, kills the rest of its process group,
+/// and then reaps it: until then the kernel cannot reuse the group's number.
 Exit reap(int pid);
 
-/// A descriptor of a process; empty where the kernel has none (before 5.3).
+/// Returns a pidfd, or an empty descriptor before Linux 5.3.
 UniqueFd open_pidfd(int pid);
 
-/// Calls `f` on the loop's thread when the process has ended, reaped or not. Without a
-/// `pidfd`
-/// (-1) it looks every 20 ms.
+/// Calls `f` on the loop's thread when the process has ended, reaped or not. Polls every
+/// 20 ms if `pidfd` is -1.
 void on_exit(Loop& loop, int pid, int pidfd, std::function<void()> f);
 
-/// Sends a signal, by `pidfd` if there is one: then it can't hit another process.
+/// Sends a signal, by `pidfd` if there is one, which can't hit another process.
 void send_signal(int pid, int pidfd, int signal);
 
 } // namespace fiber::backends::local

@@ -7,7 +7,7 @@
 
 namespace fiber::backends {
 
-/// The error of a system call in words; a reached limit is named with its way out.
+/// Describes the error of a system call. For a reached limit it says how to raise it.
 EngineError engine_error(std::string operation, int error);
 
 } // namespace fiber::backends

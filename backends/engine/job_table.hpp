@@ -13,28 +13,28 @@
 
 namespace fiber::backends {
 
-/// The jobs of a backend by the names they were asked for with, which are their ids, and
-/// by serial numbers, which are never used twice.
+/// The jobs of a backend, by id, which is their spec's name, and by serial number. Serial
+/// numbers are never reused.
 ///
 /// Thread safety: any thread may call any member function.
 class JobTable {
 public:
   using Serial = std::uint64_t;
 
-  /// Throws EngineError if there is a job of that name, or was and is not forgotten.
+  /// Adds a job. Throws EngineError if its name exists and has not been forgotten.
   Serial admit(const JobId& id);
-  /// The job never was; its name may be asked for again.
+  /// Removes a job that was never created; its name may be used again.
   void discard(const JobId& id);
-  /// Until forget(); 0 if there is none.
+  /// Returns the serial of a job that is not forgotten, or 0.
   Serial find(const JobId& id) const;
-  /// The job has ended. Wakes who waits in wait_for_none().
+  /// Marks a job as ended.
   void close(Serial serial);
-  /// Of a job that has ended: its serial, 0 if there is none.
+  /// Forgets an ended job. Returns its serial, or 0 if there is none.
   Serial forget(const JobId& id);
-  /// Those that have not ended.
+  /// Returns the jobs that have not ended.
   std::vector<JobId> list() const;
   std::size_t alive() const;
-  /// Waits until all have ended; returns how many have not.
+  /// Waits until all jobs have ended or `limit` has passed. Returns how many have not.
   std::size_t wait_for_none(std::chrono::milliseconds limit);
 
 private:

@@ -90,7 +90,7 @@ void Loop::run_posted() {
     f();
 }
 
-/// Runs what is due; returns the milliseconds to the next one, -1 if there is none.
+/// Runs due timers. Returns the milliseconds to the next one, or -1.
 int Loop::run_timers() {
   while (!timers_.empty()) {
     auto left = timers_.begin()->first.first - Clock::now();
@@ -117,7 +117,7 @@ void Loop::run() {
       auto token = tokens_.find(events[i].data.u64);
       if (token == tokens_.end())
         continue; // Unwatched by an earlier event of this round.
-      auto f = watches_.at(token->second).f; // Stays while it runs, even if it unwatches.
+      auto f = watches_.at(token->second).f; // Kept alive in case it calls unwatch().
       (*f)(events[i].events);
     }
   }

@@ -15,8 +15,8 @@
 
 namespace fiber::backends {
 
-/// One thread that waits for descriptors and timers. It takes no signal: the program's
-/// own handlers run on the program's own threads.
+/// An event loop on a thread of its own, for descriptors and timers. The thread blocks
+/// all signals, so that the program's handlers run on the program's threads.
 ///
 /// Thread safety: post() from any thread; the rest on the loop's thread only.
 class Loop {
@@ -27,15 +27,15 @@ public:
 
   Loop();
   ~Loop();
-  /// Ends the thread; what is posted later is not run. From another thread.
+  /// Ends the thread; functions posted later do not run. Must not be called on it.
   void stop();
 
   /// Runs `f` soon.
   void post(std::function<void()> f);
-  /// Calls `f` whenever one of `events` (EPOLLIN..) is there for `fd`. False if the
-  /// descriptor can't be waited for.
+  /// Calls `f` whenever `fd` has one of `events` (EPOLLIN..). Returns false if the
+  /// descriptor cannot be polled.
   bool watch(int fd, std::uint32_t events, Ready f);
-  /// Before `fd` is closed.
+  /// Must be called before `fd` is closed.
   void unwatch(int fd);
   Timer after(std::chrono::milliseconds delay, std::function<void()> f);
   void cancel(Timer timer) { timers_.erase(timer); }
@@ -52,7 +52,7 @@ private:
 
   UniqueFd epoll_, wake_;
   std::unordered_map<int, Watch> watches_;
-  std::unordered_map<std::uint64_t, int> tokens_; // An event may outlive its descriptor.
+  std::unordered_map<std::uint64_t, int> tokens_; // Detects stale events.
   std::map<Timer, std::function<void()>> timers_;
   std::uint64_t last_token_ = 0;
   std::mutex mutex_; // Guards posted_ and stopping_.

@@ -69,8 +69,8 @@ Received receive_message(int socket, int flags) {
   ssize_t got = 0;
   do
     got = ::recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
-  // A peer that died with unread messages resets the connection; that is said once, and
-  // ahead of what it had sent before.
+  // A peer that died with unread messages resets the connection. The error comes once,
+  // before the messages that the peer had sent.
   while (got < 0 && (errno == EINTR || errno == ECONNRESET));
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
     return received;

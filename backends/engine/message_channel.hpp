@@ -10,17 +10,17 @@
 
 namespace fiber::backends::local {
 
-/// What driver, zygote and jobs say to each other, over a SOCK_SEQPACKET pair.
+/// Kinds of messages between driver, zygote and jobs, over a SOCK_SEQPACKET pair.
 enum class Kind : std::uint32_t {
-  job,     ///< To a zygote: fork. To a plain job: this is your start. With descriptors.
-  ready,   ///< From a zygote: waiting for jobs.
-  threads, ///< From a would-be zygote: `value` threads run here, so I can't fork.
-  started, ///< From a job itself: I am `pid`. With its pidfd, where there is one.
-  ended,   ///< From a zygote: its child ended with `value` (0..255, -N for signal N).
-  fork_failed, ///< From a zygote: errno `value`.
+  job,         ///< To a zygote: fork. To a plain job: start. With descriptors.
+  ready,       ///< From a zygote: ready for jobs.
+  threads,     ///< From a zygote that cannot fork, because `value` threads run in it.
+  started,     ///< From a job itself: its `pid`. With its pidfd, if there is one.
+  ended,       ///< From a zygote: a job ended with `value` (0..255, -N for signal N).
+  fork_failed, ///< From a zygote: fork failed with errno `value`.
 };
 
-/// Which descriptors come with Kind::job, in this order.
+/// Flags for the descriptors that come with Kind::job, in this order.
 enum Carried : std::uint32_t { start = 1, output = 2, link = 4, page = 8 };
 
 struct Message {
@@ -42,13 +42,14 @@ struct Received {
 int send_message(int socket, const Message& message, std::span<const int> fds,
                  int flags = 0);
 
-/// Receives one message; a broken connection is its end. `flags` as for recvmsg.
+/// Receives one message. A broken connection counts as its end. `flags` as for recvmsg.
 Received receive_message(int socket, int flags = 0);
 
-/// Connected sockets of the given type. Like all that follow: close-on-exec, above 2 (so
-/// that a program with closed stdio can't mix them up), throws EngineError.
+/// Returns connected sockets of the given type. They, and the pipe below, are
+/// close-on-exec and above 2, so that a program with closed stdio does not write to them.
+/// Throw EngineError.
 std::pair<UniqueFd, UniqueFd> make_socket_pair(int type);
-/// Read end (non-blocking) and write end.
+/// Returns the read end, which is non-blocking, and the write end of a pipe.
 std::pair<UniqueFd, UniqueFd> make_pipe();
 
 } // namespace fiber::backends::local

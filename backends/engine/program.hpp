@@ -6,8 +6,8 @@
 
 namespace fiber::backends {
 
-// This very program, which jobs run again.
-std::string program_path(); ///< Empty if it is not known.
+// The running program, which jobs run too.
+std::string program_path(); ///< Empty if unknown.
 std::string program_directory();
 std::vector<std::string> program_arguments(); ///< Without argv[0].
 

@@ -24,8 +24,8 @@ using MultiPtr = std::unique_ptr<CURLM, MultiDelete>;
 
 } // namespace
 
-/// The requests under way, driven by the loop: libcurl says which descriptors and which
-/// timer it waits for.
+/// The running requests. The loop drives them: libcurl names the descriptors and the
+/// timer that it waits for.
 class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
 public:
   Impl(Loop& loop, Endpoint endpoint);
@@ -97,7 +97,7 @@ void Client::Impl::set_timer(long milliseconds) {
 }
 
 void Client::Impl::act(curl_socket_t socket, int events) {
-  auto self = shared_from_this(); // A Done may end the client.
+  auto self = shared_from_this(); // A Done may destroy the client.
   int running = 0;
   curl_multi_socket_action(multi_.get(), socket, events, &running);
   collect();
@@ -135,7 +135,7 @@ Client::Id Client::Impl::start(Request request, StreamHandler handler, Done done
   transfers_[id] =
     std::make_shared<Transfer>(endpoint, std::move(request), std::move(handler),
                                std::move(done), [this] { unpause_later(); });
-  // Not now: libcurl takes no orders from within its callbacks.
+  // Later, because libcurl's callbacks must not start requests.
   loop.post([weak = weak_from_this(), id] {
     auto self = weak.lock();
     if (!self || !self->multi_)
@@ -185,10 +185,10 @@ void Client::Impl::close() {
   loop.cancel(timer_);
 }
 
-// -- upgraded connections ---------------------------------------------------------------
+// -- upgraded connections --
 
-/// libcurl connects (socket, TLS, proxy); the request and the stream after it are ours,
-/// as libcurl has no word for a connection that stops being HTTP.
+/// libcurl only connects (socket, TLS, proxy). The request and the stream after it are
+/// our own, because libcurl does not support connections that stop being HTTP.
 class UpgradedConnection final : public Client::Upgrade,
                                  public std::enable_shared_from_this<UpgradedConnection> {
 public:
@@ -301,7 +301,7 @@ private:
     pass(bytes);
   }
 
-  /// Stops reading while the handler has no room.
+  /// Passes bytes to the handler. Stops reading while it has no room.
   void pass(std::string_view bytes) {
     if (handler_.data(bytes) || !client_)
       return;
@@ -347,7 +347,7 @@ std::shared_ptr<Client::Upgrade> Client::Impl::upgrade(Request request,
   return connection;
 }
 
-// -- the client -------------------------------------------------------------------------
+// -- the client --
 
 Client::Client(Loop& loop, Endpoint endpoint)
   : impl_(std::make_shared<Impl>(loop, std::move(endpoint))) {}

@@ -73,7 +73,7 @@ Easy::Easy()
 
 std::string Easy::problem(CURLcode result) const {
   std::string words = words_[0] != '\0' ? words_.get() : curl_easy_strerror(result);
-  long error = 0; // libcurl does not say why.
+  long error = 0; // libcurl's text lacks the reason.
   if (result == CURLE_COULDNT_CONNECT &&
       curl_easy_getinfo(get(), CURLINFO_OS_ERRNO, &error) == CURLE_OK && error != 0)
     words += ": " + std::generic_category().message(static_cast<int>(error));
@@ -90,12 +90,13 @@ void Easy::add_header(const std::string& header) {
   append(headers_, header);
 }
 
-/// The server is asked for, and checked, by another name than the one it is reached by.
+/// Makes libcurl connect to the endpoint's host but use server_name for the request and
+/// the certificate check. Returns the URL.
 std::string Easy::with_server_name(const Endpoint& endpoint) {
   auto host = host_of(endpoint.url);
   auto colon = host.rfind(':');
   if (colon != host.npos && host.find(']', colon) != host.npos)
-    colon = host.npos; // Within an IPv6 address.
+    colon = host.npos; // It is within an IPv6 address.
   auto port = colon == host.npos ? std::string("443") : host.substr(colon + 1);
   append(connect_to_,
          endpoint.server_name + ":" + port + ":" + host.substr(0, colon) + ":" + port);
@@ -114,13 +115,13 @@ void Easy::configure(const Endpoint& endpoint, const Request& request) {
   configure_tls(easy, endpoint);
   if (!endpoint.proxy.empty()) {
     curl_easy_setopt(easy, CURLOPT_PROXY, endpoint.proxy.c_str());
-    curl_easy_setopt(easy, CURLOPT_NOPROXY, ""); // It was asked for, by name.
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, ""); // Configured explicitly.
   }
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  // One handshake for many requests. Without TLS there is no HTTP/2, and a request would
-  // wait for the reply to the one before.
+  // One handshake for many requests. Not without TLS: there is no HTTP/2, and each
+  // request would wait for the previous reply.
   if (url.starts_with("https://"))
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
@@ -142,7 +143,7 @@ Transfer::Transfer(const Endpoint& endpoint, Request request, StreamHandler hand
     on_pause_(std::move(on_pause)) {
   for (auto& header : request_.headers)
     easy_.add_header(header);
-  easy_.add_header("Expect:"); // No 100-continue round trips.
+  easy_.add_header("Expect:"); // Avoids 100-continue round trips.
   easy_.configure(endpoint, request_);
   if (!request_.body.empty() || request_.method == "POST") {
     curl_easy_setopt(easy(), CURLOPT_POSTFIELDSIZE_LARGE,
@@ -174,7 +175,7 @@ int Transfer::status() const {
 void Transfer::take_header(std::string_view line) {
   line = trim(line);
   if (line.starts_with("HTTP/")) {
-    reply_.headers.clear(); // Of an interim or a proxy's reply.
+    reply_.headers.clear(); // They were an interim or proxy reply's.
     return;
   }
   if (auto colon = line.find(':'); colon != line.npos)
@@ -192,7 +193,7 @@ std::size_t Transfer::take(std::string_view piece) {
   if (paused_)
     return CURL_WRITEFUNC_PAUSE;
   if (!handler_.data(piece)) {
-    paused_ = true; // It took the piece; libcurl holds back the next.
+    paused_ = true; // The handler took this piece; libcurl holds back the next.
     on_pause_();
   }
   return piece.size();

@@ -13,19 +13,19 @@
 
 namespace fiber::backends::http {
 
-/// Once a process; throws EngineError.
+/// Initializes libcurl once per process. Throws EngineError.
 void initialize_curl();
 
-/// One libcurl handle. Throws EngineError if there is none to be had.
+/// A libcurl handle. Its constructor throws EngineError on failure.
 class Easy {
 public:
   Easy();
   CURL* get() const { return easy_.get(); }
-  /// What went wrong, in libcurl's words.
+  /// Returns libcurl's error message.
   std::string problem(CURLcode result) const;
-  /// Where to connect, whom to trust and how long to wait.
+  /// Sets the address, the trusted certificates and the time limits.
   void configure(const Endpoint& endpoint, const Request& request);
-  /// Adds a header; they take effect with the next configure().
+  /// Adds a header, which takes effect with the next configure().
   void add_header(const std::string& header);
 
 private:
@@ -44,7 +44,7 @@ private:
   List connect_to_, headers_;
 };
 
-/// One request under way.
+/// A running request.
 class Transfer {
 public:
   /// `on_pause` is called when the handler has no room.
@@ -52,11 +52,11 @@ public:
            Client::Done done, std::function<void()> on_pause);
   CURL* easy() const { return easy_.get(); }
   bool paused() const { return paused_; }
-  /// Offers what waits to the handler again.
+  /// Offers the pending bytes to the handler again.
   void unpause();
-  /// Tells the Done.
+  /// Calls the Done.
   void finish(CURLcode result);
-  /// Nothing is told any more.
+  /// Suppresses all further callbacks.
   void silence();
 
 private:
@@ -73,7 +73,7 @@ private:
   bool head_told_ = false, paused_ = false;
 };
 
-// The little HTTP that an upgraded connection needs.
+// The parts of HTTP that an upgraded connection needs.
 std::string request_text(const Endpoint& endpoint, const Request& request);
 int status_of(std::string_view head);
 std::optional<std::size_t> content_length(std::string_view head);

@@ -10,7 +10,7 @@ struct InlineBackend::State {
   Watcher watcher;
   std::set<std::string> names;
   std::map<JobId, Stop> alive;
-  std::map<JobId, JobEvent> early; // Ended while being started.
+  std::map<JobId, JobEvent> early; // Ended during start_().
   std::set<JobId> starting;
   std::deque<JobEvent> events;
   bool delivering = false;
@@ -19,14 +19,14 @@ struct InlineBackend::State {
   void deliver();
 };
 
-/// A second call for one job finds nothing to end.
+/// Reports the end of a job. Later calls have no effect.
 void InlineBackend::State::end(const JobId& id, std::optional<int> code,
                                std::string detail) {
   {
     std::lock_guard lock(mutex);
     JobEvent event{JobEvent::Kind::ended, id, 0, code, std::move(detail)};
     if (starting.contains(id)) {
-      early.emplace(id, std::move(event)); // After started, which create() queues.
+      early.emplace(id, std::move(event)); // create() queues it after `started`.
       return;
     }
     if (alive.erase(id) == 0)
@@ -36,7 +36,8 @@ void InlineBackend::State::end(const JobId& id, std::optional<int> code,
   deliver();
 }
 
-/// One at a time: whoever finds a delivery under way leaves its event to that one.
+/// Delivers events one at a time. If another thread is delivering, it takes this event
+/// too.
 void InlineBackend::State::deliver() {
   std::unique_lock lock(mutex);
   if (delivering)

@@ -21,11 +21,11 @@ constexpr std::chrono::seconds remove_patience{5};
 
 void Anchor::create(const JobSpec& spec) {
   auto job = create_job(spec);
-  asked_ = true;
+  may_exist_ = true;
   owner_ = owner_reference(job, "batch/v1", "Job");
   auto reply = api_.call(
     json_request("POST", api_.path("secrets"), secret_body(plan_, spec.keys, owner_)));
-  if (reply.ok() || reply.status == conflict) // A first try whose reply was lost.
+  if (reply.ok() || reply.status == conflict) // A conflict with our first request.
     return;
   remove();
   throw EngineError("create secret", reply.status, problem(reply));
@@ -44,7 +44,7 @@ json Anchor::create_job(const JobSpec& spec) {
     reply = api_.call({.path = api_.path("jobs", base_name(plan_))});
   auto job = parse_reply(reply.body);
   if (!reply.ok() || text(job, "metadata", "uid").empty()) {
-    asked_ = there || is_transient(reply); // Then it may be there all the same.
+    may_exist_ = there || is_transient(reply); // It may exist all the same.
     remove();
     throw EngineError("create job", reply.status, problem(reply));
   }
@@ -58,7 +58,7 @@ json Anchor::create_job(const JobSpec& spec) {
 }
 
 void Anchor::remove() {
-  if (!std::exchange(asked_, false))
+  if (!std::exchange(may_exist_, false))
     return;
   json options{
     {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};

@@ -9,18 +9,19 @@
 
 namespace fiber::backends::kubernetes {
 
-/// What holds a session's objects: a Job whose pod stays linked to the driver, and that
-/// the server removes when that pod ends; and, owned by it as all pods are, the Secret
+/// The owner of a session's objects: a Job whose pod stays linked to the driver. When
+/// that pod ends, the server removes the Job and what it owns: all pods, and the Secret
 /// with the keys.
 class Anchor {
 public:
   Anchor(Api& api, Plan& plan) : api_(api), plan_(plan) {}
 
-  /// Blocks until both exist. Throws EngineError.
+  /// Creates the Job and the Secret. Blocks until both exist. Throws EngineError.
   void create(const JobSpec& spec);
-  /// Of everything else; null before create(). Stays where it is.
+  /// Returns the OwnerReference of all other objects; null before create(). The reference
+  /// stays valid.
   const nlohmann::json& owner() const { return owner_; }
-  /// Asks for the end of both; the server does the rest. Blocks for a few seconds at
+  /// Requests the removal of both; the server does the rest. Blocks for a few seconds at
   /// most.
   void remove();
 
@@ -30,7 +31,7 @@ private:
   Api& api_;
   Plan& plan_;
   nlohmann::json owner_;
-  bool asked_ = false; // There may be something to remove.
+  bool may_exist_ = false; // The objects may exist.
 };
 
 } // namespace fiber::backends::kubernetes

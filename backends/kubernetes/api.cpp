@@ -22,8 +22,8 @@ constexpr milliseconds first_pause{200}, longest_pause{10000};
 
 } // namespace
 
-/// One request, until it is answered by more than a 401.
-struct Api::Order {
+/// A request, which is repeated once after a 401.
+struct Api::Call {
   http::Request request;
   http::StreamHandler handler;
   Done done;
@@ -47,38 +47,38 @@ std::string Api::path(const std::string& kind, const std::string& name) const {
   return name.empty() ? whole : whole + "/" + name;
 }
 
-void Api::begin(const std::shared_ptr<Order>& order) {
-  credentials_.get([this, order](const Pass& pass) {
+void Api::begin(const std::shared_ptr<Call>& call) {
+  credentials_.get([this, call](const Pass& pass) {
     if (!pass.error.empty())
-      return loop_.post([order, error = pass.error] { order->done({.error = error}); });
+      return loop_.post([call, error = pass.error] { call->done({.error = error}); });
     if (endpoint_ && endpoint_ != pass.endpoint)
       client_.set_endpoint(*pass.endpoint);
     endpoint_ = pass.endpoint;
-    auto request = order->request;
+    auto request = call->request;
     request.headers.insert(request.headers.end(), pass.headers.begin(),
                            pass.headers.end());
     request.headers.emplace_back("Accept: application/json");
-    auto done = [this, order, serial = pass.serial](http::Reply reply) {
+    auto done = [this, call, serial = pass.serial](http::Reply reply) {
       if (reply.status == unauthorized && credentials_.refused(serial) &&
-          !std::exchange(order->again, true))
-        return begin(order);
-      order->done(std::move(reply));
+          !std::exchange(call->again, true))
+        return begin(call);
+      call->done(std::move(reply));
     };
-    if (order->streamed)
-      client_.stream(std::move(request), order->handler, std::move(done));
+    if (call->streamed)
+      client_.stream(std::move(request), call->handler, std::move(done));
     else
       client_.send(std::move(request), std::move(done));
   });
 }
 
 void Api::send(http::Request request, Done done) {
-  begin(std::make_shared<Order>(
-    Order{std::move(request), {}, std::move(done), false, false}));
+  begin(
+    std::make_shared<Call>(Call{std::move(request), {}, std::move(done), false, false}));
 }
 
 void Api::stream(http::Request request, http::StreamHandler handler, Done done) {
-  begin(std::make_shared<Order>(
-    Order{std::move(request), std::move(handler), std::move(done), true, false}));
+  begin(std::make_shared<Call>(
+    Call{std::move(request), std::move(handler), std::move(done), true, false}));
 }
 
 http::Reply Api::call(http::Request request, milliseconds patience) {

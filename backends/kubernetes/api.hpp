@@ -14,8 +14,8 @@
 
 namespace fiber::backends::kubernetes {
 
-/// The API server, spoken to as whom the credentials say. A request that is refused with
-/// 401 is tried once more, with what the credentials then have.
+/// A client of the API server with our credentials. Retries a request once after a 401,
+/// with the credentials refreshed.
 ///
 /// Thread safety: as http::Client.
 class Api {
@@ -28,21 +28,21 @@ public:
   const std::string& name_space() const { return name_space_; }
   /// "https://10.0.0.1:6443 (in-cluster service account)"
   const std::string& description() const { return description_; }
-  /// "/api/v1/namespaces/NS/pods/NAME" and the like; `name` may be empty.
+  /// Returns a path such as "/api/v1/namespaces/NS/pods/NAME"; `name` may be empty.
   std::string path(const std::string& kind, const std::string& name = {}) const;
 
   void send(http::Request request, Done done);
   void stream(http::Request request, http::StreamHandler handler, Done done);
-  /// send() for another thread, tried again for `patience` while the server is in
-  /// trouble.
+  /// Sends a request from another thread and waits for the reply. Retries for `patience`
+  /// after transient errors.
   http::Reply call(http::Request request,
                    std::chrono::milliseconds patience = std::chrono::seconds(20));
-  /// Drops what is under way.
+  /// Drops running requests.
   void close();
 
 private:
-  struct Order;
-  void begin(const std::shared_ptr<Order>& order);
+  struct Call;
+  void begin(const std::shared_ptr<Call>& call);
 
   Loop& loop_;
   std::string name_space_, description_;
@@ -51,16 +51,16 @@ private:
   std::shared_ptr<const http::Endpoint> endpoint_;
 };
 
-/// A request with a body of JSON.
+/// Makes a request with a JSON body.
 http::Request json_request(std::string method, std::string path,
                            const nlohmann::json& body);
-/// The server's own words, with what helps: who is missing which right, and where it is
-/// granted.
+/// Returns the server's error message, with advice, such as which file grants a missing
+/// right.
 std::string problem(const http::Reply& reply);
-/// Worth another try: no reply, 429, 5xx.
+/// Returns whether to retry: no reply, 429, 5xx.
 bool is_transient(const http::Reply& reply);
-/// How long to wait before try `number` (from 0): what the server asks for, else longer
-/// each time, with jitter.
+/// Returns the pause before retry `number` (from 0): what the server asks for, or an
+/// exponential backoff, with jitter.
 std::chrono::milliseconds pause_before(int number, const http::Reply& reply);
 
 } // namespace fiber::backends::kubernetes

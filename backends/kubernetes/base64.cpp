@@ -28,7 +28,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
     return std::nullopt;
   auto last = packed.find_last_not_of('=');
   std::size_t padding = last == packed.npos ? packed.size() : packed.size() - last - 1;
-  // OpenSSL takes a '=' anywhere for zeros, and a '-' for the end.
+  // OpenSSL would accept '=' anywhere as zeros, and '-' as the end.
   if (padding > 2 || packed.find_first_of("=-") < packed.size() - padding)
     return std::nullopt;
   std::string bytes(packed.size() / 4 * 3, '\0');
@@ -42,7 +42,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
 }
 
 std::string encode_base64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0'); // One for its terminating zero.
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0'); // Plus OpenSSL's final zero.
   int size = ::EVP_EncodeBlock(unsigned_data(text), unsigned_data(bytes),
                                static_cast<int>(bytes.size()));
   text.resize(static_cast<std::size_t>(size));

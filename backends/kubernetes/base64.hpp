@@ -7,7 +7,7 @@
 
 namespace fiber::backends::kubernetes {
 
-/// Decodes base64; white space counts for nothing. Nothing if `text` is something else.
+/// Decodes base64 and ignores white space. Returns nothing if `text` is invalid.
 std::optional<std::string> decode_base64(std::string_view text);
 std::string encode_base64(std::string_view bytes);
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t errors_kept = 4096;
 
-/// posix_spawn's settings, freed at the end.
+/// Owns the settings of posix_spawn.
 class Settings {
 public:
   Settings() {
@@ -47,7 +47,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
-/// Hands what can be read now to `take`, but no more than a pipe holds; false at the end.
+/// Passes available bytes to `take`, at most what a pipe holds. Returns false at the end.
 template <class Take>
 bool drain(int fd, Take take) {
   char piece[4096];
@@ -79,7 +79,7 @@ ChildProcess::~ChildProcess() {
   stop_watching();
   if (pid_ > 0) {
     kill();
-    reap(); // It is dead already, or so soon that nobody waits for long.
+    reap(); // A short wait: the process is dead or about to die.
   }
 }
 
@@ -167,14 +167,14 @@ void ChildProcess::read_errors() {
 void ChildProcess::kill() {
   if (pid_ <= 0)
     return;
-  // In our own process group, an interactive one can't be told from us.
+  // An interactive child is in our own process group.
   ::kill(command_.interactive ? pid_ : -pid_, SIGKILL);
 }
 
 void ChildProcess::reap() {
   siginfo_t ended{};
-  // Not WNOHANG: a traced process is ours a moment later. The program itself may have
-  // reaped it; then nobody knows.
+  // Without WNOHANG: a traced process becomes waitable later. The exit code stays unknown
+  // if the program itself has reaped the child.
   if (::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED) == 0)
     result_.exit_code = ended.si_code == CLD_EXITED ? ended.si_status : -ended.si_status;
   pid_ = 0;

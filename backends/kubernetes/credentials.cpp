@@ -16,7 +16,7 @@ namespace fiber::backends::kubernetes {
 
 namespace {
 
-/// A token that ends while its request is under way is of no use.
+/// A token must stay valid for at least this long, so that it lasts for its request.
 constexpr std::chrono::seconds margin{10};
 
 std::string in_words(std::chrono::milliseconds time) {
@@ -38,7 +38,7 @@ std::string how_it_failed(const CommandResult& result, std::chrono::milliseconds
                   : "killed by signal " + std::to_string(-code);
 }
 
-/// The plugin's own words go last, as they may be many.
+/// Returns an error message. The plugin's output, maybe long, comes last.
 std::string message(const ExecPlugin& plugin, const std::string& problem,
                     const CommandResult& result) {
   auto text = plugin.place + ": exec plugin " + plugin.command + ": " + problem;
@@ -77,15 +77,15 @@ private:
   Access access_;
   std::chrono::milliseconds limit_;
   WatchedFile token_, ca_, cert_, key_;
-  std::optional<ExecCredential> answer_; // The plugin's last.
-  bool refused_ = false;                 // By the server.
-  std::shared_ptr<ChildProcess> plugin_; // While it runs.
-  std::vector<Done> waiting_;            // For it.
+  std::optional<ExecCredential> answer_; // The plugin's last answer.
+  bool refused_ = false;                 // The server rejected it.
+  std::shared_ptr<ChildProcess> plugin_; // Set while the plugin runs.
+  std::vector<Done> waiting_;            // Calls waiting for the plugin.
   StderrWriter stderr_;
   Pass pass_;
 };
 
-/// Returns whether something changed.
+/// Rereads changed files. Returns whether the content of any changed.
 bool Credentials::Impl::read_files(bool force) {
   bool token = token_.refresh(force);
   bool endpoint = ca_.refresh(force);
@@ -104,7 +104,7 @@ void Credentials::Impl::build_endpoint() {
     endpoint.client_cert_pem = cert_.text();
   if (!key_.text().empty())
     endpoint.client_key_pem = key_.text();
-  if (answer_ && endpoint.client_cert_pem.empty()) { // The user's own go first.
+  if (answer_ && endpoint.client_cert_pem.empty()) { // Configured ones take precedence.
     endpoint.client_cert_pem = answer_->client_cert_pem;
     endpoint.client_key_pem = answer_->client_key_pem;
   }
@@ -141,7 +141,7 @@ void Credentials::Impl::build() {
 }
 
 bool Credentials::Impl::has_answer() const {
-  // In seconds: the clock's nanoseconds end in 2262, and some tokens do later.
+  // In seconds: in nanoseconds the clock overflows in 2262, before some tokens expire.
   auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   return answer_ && !refused_ && (!answer_->expires || now + margin < *answer_->expires);
 }
@@ -150,7 +150,7 @@ void Credentials::Impl::get(Done done) {
   if (read_files(false))
     build();
   if (!access_.identity.plugin || has_answer())
-    return done(Pass(pass_)); // A copy: what follows may change ours.
+    return done(Pass(pass_)); // A copy, because `done` may change pass_.
   waiting_.push_back(std::move(done));
   if (!plugin_)
     ask_plugin();
@@ -158,7 +158,7 @@ void Credentials::Impl::get(Done done) {
 
 bool Credentials::Impl::refused(std::uint64_t serial) {
   if (serial != pass_.serial)
-    return true; // There is a newer one already.
+    return true; // There is a newer pass already.
   if (read_files(true)) {
     build();
     return true;
@@ -176,15 +176,15 @@ void Credentials::Impl::ask_plugin() {
   command.environment = plugin.environment;
   command.interactive = plugin.interactive;
   command.limit = limit_;
-  if (plugin.interactive) // It may say where to log in, and wait for that.
+  if (plugin.interactive) // It may print where to log in.
     command.on_errors = [this](std::string_view text) { stderr_.write(text); };
   auto done = [this](const CommandResult& result) { on_answer(result); };
   plugin_ = ChildProcess::start(loop_, std::move(command), done);
 }
 
 void Credentials::Impl::on_answer(const CommandResult& result) {
-  auto self = shared_from_this();               // Who waited may drop us.
-  auto child = std::exchange(plugin_, nullptr); // Is still at work: it calls us.
+  auto self = shared_from_this();               // Waiting callers may destroy us.
+  auto child = std::exchange(plugin_, nullptr); // It is calling us: must survive.
   auto waiting = std::exchange(waiting_, {});
   const auto& plugin = *access_.identity.plugin;
   Pass pass{{}, pass_.endpoint, pass_.serial, {}};
@@ -216,7 +216,7 @@ Credentials::Credentials(Loop& loop, Access access, std::chrono::milliseconds li
 Credentials::~Credentials() = default;
 
 void Credentials::get(Done done) {
-  auto impl = impl_; // `done` may drop us.
+  auto impl = impl_; // `done` may destroy us.
   impl->get(std::move(done));
 }
 

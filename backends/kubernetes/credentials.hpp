@@ -13,40 +13,40 @@
 
 namespace fiber::backends::kubernetes {
 
-/// What lets one request in.
+/// The credentials of one request.
 struct Pass {
   std::vector<std::string>
     headers; ///< "Authorization: Bearer ..", "Impersonate-User: .."
-  /// Where to. Another object than in the pass before only if a certificate or the CA has
-  /// changed: then it is one for Client::set_endpoint.
+  /// Where to send the request. Differs from the previous pass's object only if a
+  /// certificate or the CA has changed; then call Client::set_endpoint.
   std::shared_ptr<const http::Endpoint> endpoint;
-  std::uint64_t serial = 0; ///< Grows with what is shown.
-  std::string error;        ///< Not empty: there is nothing to show, for this reason.
+  std::uint64_t serial = 0; ///< Grows with each change of the credentials.
+  std::string error;        ///< Not empty: why there are no credentials.
 };
 
-/// Keeps what we show to the API server: reads files again when others replace them, asks
-/// an exec plugin when its last answer has expired or was refused. A plugin may take
-/// seconds; nothing waits for it but those who asked.
+/// Keeps our credentials for the API server up to date: rereads changed files, and runs
+/// an exec plugin when its last answer has expired or was rejected. A plugin may take
+/// seconds; only its callers wait for it.
 ///
-/// Thread safety: on the loop's thread only; made and destroyed on any, but destroyed
-/// there or when the loop has stopped.
+/// Thread safety: used on the loop's thread only. May be created on any thread; destroyed
+/// on the loop's thread or when the loop has stopped.
 class Credentials {
 public:
   using Done = std::function<void(const Pass&)>;
 
-  /// `plugin_limit`: how long a plugin may run.
+  /// `plugin_limit` is the longest time that a plugin may run.
   Credentials(Loop& loop, Access access,
               std::chrono::milliseconds plugin_limit = std::chrono::seconds(60));
-  /// Kills a plugin that runs; who waits for it hears nothing.
+  /// Kills a running plugin; waiting calls are dropped.
   ~Credentials();
   Credentials(const Credentials&) = delete;
   Credentials& operator=(const Credentials&) = delete;
 
-  /// Calls `done` once: before get() returns if a pass is at hand, else when the plugin
-  /// has answered. Ask anew for each request.
+  /// Calls `done` once: before get() returns if a pass is available, otherwise when the
+  /// plugin has answered. Call it for each request.
   void get(Done done);
-  /// The server said 401 to a request with a pass of this serial. Returns whether get()
-  /// may now give a better one: then try the request again, once.
+  /// Reports a 401 for a pass with this serial. Returns whether get() may now yield a
+  /// better one: then retry the request once.
   bool refused(std::uint64_t serial);
 
 private:

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A member's text, "" if it is absent or null.
+/// Returns a member's text, or "" if it is absent or null.
 std::string text_of(const json& object, const char* key) {
   auto member = object.find(key);
   if (member == object.end() || member->is_null())

@@ -11,7 +11,7 @@ bool fits_header(std::string_view text) {
 }
 
 std::string escape_header_name(std::string_view text) {
-  // RFC 9110's tokens but for '%', which would not be what it was after decoding.
+  // RFC 9110's token characters except '%', which would not survive decoding.
   const std::string_view plain = "!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   const char* const digits = "0123456789ABCDEF";

@@ -6,10 +6,10 @@
 
 namespace fiber::backends::kubernetes {
 
-/// Whether `text` can be a header's value: no control character is in it.
+/// Returns whether `text` can be a header's value: it has no control character.
 bool fits_header(std::string_view text);
 
-/// `text` as part of a header's name; the API server decodes it.
+/// Escapes `text` as part of a header's name, which the API server decodes.
 std::string escape_header_name(std::string_view text);
 
 } // namespace fiber::backends::kubernetes

@@ -17,9 +17,9 @@ namespace {
 
 using Sections = std::map<std::string, Section>;
 
-/// Several kubeconfigs as one.
+/// Several kubeconfigs merged into one.
 struct Merged {
-  std::string files; // Those there are, for messages.
+  std::string files; // The existing ones, for messages.
   Sections clusters, users, contexts;
   std::string current;
   std::string current_place;
@@ -46,7 +46,7 @@ std::string home() {
   return user && user->pw_dir ? user->pw_dir : "/";
 }
 
-/// What is to be read, and in `place` who says so.
+/// Returns the files to read, and in `place` the source of the list.
 std::vector<std::string> configured_files(const std::string& option, std::string& place) {
   const char* variable = std::getenv("KUBECONFIG");
   std::string list = option;
@@ -67,7 +67,7 @@ std::vector<std::string> configured_files(const std::string& option, std::string
   return files;
 }
 
-/// Adds the entries of a list; those of earlier files hold.
+/// Adds the entries of a list. Entries of earlier files take precedence.
 void merge(const Section& root, const std::string& list, const std::string& inner,
            Sections& all) {
   Sections here;
@@ -101,7 +101,7 @@ Merged load(const std::string& option) {
   auto files = configured_files(option, place);
   std::vector<std::string> read;
   for (const auto& file : files) {
-    std::error_code unknown; // Then reading it says why.
+    std::error_code unknown; // Ignored: reading the file reports it.
     if (std::filesystem::status(file, unknown).type() ==
         std::filesystem::file_type::not_found)
       continue;
@@ -155,7 +155,7 @@ std::string read_proxy(const Section& cluster) {
   for (const char* scheme : {"http://", "https://", "socks5://", "socks5h://"})
     if (url.empty() || url.starts_with(scheme))
       return url;
-  // Not shown: there may be a password in it.
+  // Does not print the URL, which may contain a password.
   cluster.fail("proxy-url", "has an unknown scheme",
                "http://.., https://.., socks5://..");
 }
@@ -179,7 +179,7 @@ Access from_kubeconfig(const KubeconfigOptions& options) {
   Access access;
   const auto& cluster = referred(context, "cluster", all.clusters);
   read_cluster(cluster, access);
-  if (!context.text("user").empty()) // Else we are anonymous, as behind `kubectl proxy`.
+  if (!context.text("user").empty()) // Otherwise anonymous, as for `kubectl proxy`.
     read_user(referred(context, "user", all.users), cluster, access);
   bool theirs = options.name_space.empty();
   access.name_space = theirs ? context.text("namespace") : options.name_space;

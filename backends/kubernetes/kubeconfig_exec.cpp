@@ -24,7 +24,8 @@ std::string read_api_version(const Section& exec) {
   return version;
 }
 
-/// In the foreground: otherwise a read from the terminal would stop all of us.
+/// Returns whether stdin is a terminal and this process in its foreground. In the
+/// background a read from the terminal would stop the process group.
 bool terminal_at_hand() {
   return ::isatty(STDIN_FILENO) != 0 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
 }
@@ -54,7 +55,7 @@ std::string find_in_path(const std::string& command) {
   std::istringstream folders(path ? path : "/usr/local/bin:/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
     auto file = std::filesystem::path(folder) / command;
-    // No relative ones: who may write to the current folder must not choose programs.
+    // No relative folders, so that the current folder does not choose the program.
     if (file.is_absolute() && runnable(file))
       return file;
   }
@@ -73,7 +74,7 @@ std::string find_program(const Section& exec, const std::string& command,
             hint.empty() ? "a program that prints an ExecCredential" : hint);
 }
 
-/// The cluster as the plugin is told of it.
+/// Returns the description of the cluster for the plugin.
 nlohmann::json describe(const Section& cluster, const http::Endpoint& endpoint) {
   nlohmann::json info{{"server", cluster.text("server")}};
   if (!endpoint.server_name.empty())

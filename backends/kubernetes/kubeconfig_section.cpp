@@ -31,7 +31,7 @@ nlohmann::json scalar_to_json(const YAML::Node& node) {
   return node.Scalar();
 }
 
-/// `budget` ends aliases that contain themselves, or grow without bounds.
+/// `budget` limits recursive or exponentially growing aliases.
 nlohmann::json to_json(const YAML::Node& node, int& budget) {
   if (--budget < 0)
     throw std::length_error("is too large");
@@ -149,7 +149,7 @@ std::string Section::json(const std::string& key) const {
   int budget = 2000;
   try {
     return to_json(find(key), budget).dump();
-  } catch (const std::exception& error) { // Also of text that is no UTF-8.
+  } catch (const std::exception& error) { // Also for text that is not UTF-8.
     fail(key, error.what(), "plain data");
   }
 }

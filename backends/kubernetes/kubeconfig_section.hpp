@@ -9,9 +9,9 @@
 
 namespace fiber::backends::kubernetes {
 
-/// One mapping of a kubeconfig and the way to it, so that what is wrong in it is told
-/// with file, line and key. What is absent or null reads as empty; each function throws
-/// AccessError on a value of another kind.
+/// A mapping of a kubeconfig with its location, so that errors name file, line and key.
+/// Absent and null values read as empty. Each function throws AccessError on a value of
+/// another kind.
 class Section {
 public:
   /// Reads a file. Throws AccessError.
@@ -19,22 +19,22 @@ public:
 
   bool has(const std::string& key) const;
   std::string text(const std::string& key) const;
-  /// The same, but "" is an error that tells `valid`.
+  /// Returns the text, which must not be empty; `valid` is for the error.
   std::string required(const std::string& key, const std::string& valid) const;
   bool flag(const std::string& key) const;
   std::vector<std::string> texts(const std::string& key) const;
   Section section(const std::string& key) const;
   std::vector<Section> sections(const std::string& key) const;
-  /// All keys of a mapping, in its order.
+  /// Returns all keys, in order.
   std::vector<std::string> keys() const;
-  /// The value as JSON, for those who may put anything there.
+  /// Returns a value of any structure as JSON.
   std::string json(const std::string& key) const;
 
-  /// "FILE:LINE" of a key's value, or of the mapping if there is none.
+  /// Returns "FILE:LINE" of a key's value, or of the mapping if there is none.
   std::string place(const std::string& key = "") const;
-  /// "users[0].user.token"
+  /// Returns a path such as "users[0].user.token".
   std::string full_key(const std::string& key) const;
-  /// `path`, as seen from the file's folder.
+  /// Resolves `path` relative to the file's folder.
   std::string resolve(const std::string& path) const;
   [[noreturn]] void fail(const std::string& key, std::string problem,
                          std::string valid) const;

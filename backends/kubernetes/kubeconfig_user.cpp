@@ -12,7 +12,7 @@ namespace fiber::backends::kubernetes {
 
 namespace {
 
-/// A value that goes into a header and must not end it.
+/// Returns a value for a header, which must have no line break.
 std::string header_text(const Section& section, const std::string& key) {
   auto text = section.text(key);
   if (!fits_header(text))
@@ -83,7 +83,8 @@ std::vector<std::string> read_impersonation(const Section& user) {
   return headers;
 }
 
-/// Clients have stopped to support these; each has an exec plugin to take its place.
+/// Rejects auth providers, which clients no longer support, and names the exec plugin to
+/// use instead.
 void refuse_auth_provider(const Section& user) {
   if (!user.has("auth-provider"))
     return;
@@ -130,7 +131,7 @@ void read_user(const Section& user, const Section& cluster, Access& access) {
   read_password(user, identity);
   read_client_certificate(user, access);
   identity.impersonation = read_impersonation(user);
-  // As kubectl does: what stands in the file spares the plugin.
+  // Like kubectl, runs no plugin if the file has credentials.
   bool known = !identity.token.empty() || !identity.token_file.empty() ||
                !identity.username.empty() || !identity.password.empty();
   if (user.has("exec") && !known)

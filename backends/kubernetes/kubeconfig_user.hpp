@@ -8,12 +8,12 @@
 
 namespace fiber::backends::kubernetes {
 
-/// The PEM text of NAME-data, or of the file that NAME tells; that one's path goes to
-/// `file` then. Empty if there is neither. Throws AccessError.
+/// Returns the PEM text of NAME-data, or of the file that NAME names, whose path it
+/// stores in `file`. Empty if there is neither. Throws AccessError.
 std::string read_pem(const Section& section, const std::string& name, std::string& file);
 
-/// Fills in who we are: `access.identity`, and the client's certificate of the endpoint,
-/// which is otherwise complete. Throws AccessError.
+/// Sets `access.identity` and the endpoint's client certificate; the rest of the endpoint
+/// must be complete. Throws AccessError.
 void read_user(const Section& user, const Section& cluster, Access& access);
 
 /// Reads users[].user.exec. Throws AccessError.

@@ -26,7 +26,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds end_patience(60000); // The server removes the rest without us.
+constexpr milliseconds end_patience(60000); // Then the server removes the rest.
 constexpr std::size_t most_creating = 16;
 constexpr double creates_a_second = 50, creates_at_once = 50;
 
@@ -57,7 +57,7 @@ private:
   using JobPtr = std::shared_ptr<KubernetesJob>;
 
   static Plan first_plan(const KubernetesOptions& options);
-  Surroundings surroundings();
+  JobServices job_services();
   void connect();
   // On the loop's thread.
   PodWatch::Handler handler();
@@ -76,12 +76,12 @@ private:
   Plan plan_;
   std::string address_;
   Anchor anchor_;
-  Surroundings around_;
+  JobServices services_;
   PodWatch watch_;
   // On the loop's thread.
   std::map<std::uint64_t, JobPtr> jobs_;
-  std::map<std::string, std::uint64_t> pods_; // Names of pods.
-  std::set<std::uint64_t> before_list_; // Those that were there when it was asked for.
+  std::map<std::string, std::uint64_t> pods_; // Serials by name of pod.
+  std::set<std::uint64_t> before_list_; // Pods that existed before the list request.
   std::deque<JobPtr> queue_;
   std::set<std::uint64_t> creating_;
   double may_create_ = creates_at_once;
@@ -107,7 +107,7 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
 
 KubernetesBackend::KubernetesBackend(const KubernetesOptions& options)
   : output_(options.forward_output, options.terminal), api_(loop_, options.access),
-    plan_(first_plan(options)), anchor_(api_, plan_), around_(surroundings()),
+    plan_(first_plan(options)), anchor_(api_, plan_), services_(job_services()),
     watch_(loop_, api_,
            std::string(instance_label) + "=" + plan_.session + "," + component_label +
              "=" + worker,
@@ -127,7 +127,7 @@ void KubernetesBackend::connect() {
   if (!reply.ok())
     throw EngineError("reach the Kubernetes API server at " + api_.description(),
                       reply.status, problem(reply));
-  address_ = look_at_own_pod(api_, plan_);
+  address_ = read_own_pod(api_, plan_);
   if (address_.empty())
     address_ = reply.local_address;
   if (plan_.image.empty())
@@ -151,7 +151,7 @@ KubernetesBackend::~KubernetesBackend() {
   loop_.stop();
 }
 
-Surroundings KubernetesBackend::surroundings() {
+JobServices KubernetesBackend::job_services() {
   return {.loop = loop_,
           .output = output_,
           .api = api_,
@@ -175,7 +175,7 @@ Surroundings KubernetesBackend::surroundings() {
             }};
 }
 
-// -- what the watch tells ---------------------------------------------------------------
+// -- events of the watch --
 
 PodWatch::Handler KubernetesBackend::handler() {
   return {.changed =
@@ -217,7 +217,7 @@ void KubernetesBackend::compare(const json& list) {
     }
 }
 
-// -- orders -----------------------------------------------------------------------------
+// -- requests --
 
 bool KubernetesBackend::may_create() {
   auto now = Loop::Clock::now();
@@ -260,7 +260,7 @@ Job KubernetesBackend::create(JobSpec spec) {
   auto serial = table_.admit(id);
   output_.add(serial, id);
   loop_.post([this, serial, spec = std::move(spec)] {
-    auto job = std::make_shared<KubernetesJob>(around_, serial, spec);
+    auto job = std::make_shared<KubernetesJob>(services_, serial, spec);
     jobs_[serial] = job;
     pods_[job->pod()] = serial;
     queue_.push_back(std::move(job));
@@ -279,7 +279,7 @@ void KubernetesBackend::terminate(const JobId& id, milliseconds grace) {
     });
 }
 
-/// All that exist at once, by one request.
+/// Ends all existing pods by one request, and the other jobs one by one.
 void KubernetesBackend::end_all() {
   auto jobs = jobs_; // Ends change it.
   bool any = false;
@@ -288,7 +288,7 @@ void KubernetesBackend::end_all() {
       job->terminate(milliseconds(0));
       continue;
     }
-    job->ending();
+    job->on_deleting_all();
     any = true;
   }
   if (!any)
@@ -308,7 +308,7 @@ void KubernetesBackend::end_all() {
                 return end_each(problem(reply));
               auto left = jobs_;
               for (auto& [serial, job] : left)
-                job->ended_with_all();
+                job->on_all_deleted();
             });
 }
 

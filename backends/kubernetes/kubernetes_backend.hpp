@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// kubernetes/ runs jobs as pods. It may include backends/, container/, engine/, http/,
+// output/ and base/.
 #pragma once
 
 #include <map>
@@ -11,20 +13,20 @@
 
 namespace fiber::backends {
 
-/// How pods are made.
+/// Options of the kubernetes backend.
 struct KubernetesOptions {
   kubernetes::Access access;
-  std::string image;        ///< Empty: that of the pod this process is in.
+  std::string image;        ///< Empty: the image of this process's pod.
   std::string pod_template; ///< Path of a file; empty: none.
   std::string gpu_key = "nvidia.com/gpu";
   std::map<std::string, std::string> environment;
-  bool forward_output = true; ///< Show what jobs write on our stderr, with their names.
-  std::shared_ptr<StatusLines> terminal = {}; ///< Where to; null: one of its own.
+  bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
+  std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
 };
 
-/// Jobs are pods. The session has one Job, its anchor, that owns a Secret with the
-/// session's keys and all pods; it ends when its link to this process is closed, and the
-/// server then removes everything.
+/// Makes a backend whose jobs are pods. The session has one Job, its anchor, that owns
+/// all pods and a Secret with the session's keys. The anchor ends when its link to this
+/// process is closed; the server then removes everything.
 ///
 /// Blocks until the server has answered. Throws EngineError: no server, no permission, no
 /// image named; kubernetes::AccessError: the pod template.

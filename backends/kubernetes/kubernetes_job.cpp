@@ -16,13 +16,14 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr int conflict = 409;
-constexpr milliseconds log_limit{10000}; // Of silence, for what is left after the end.
-constexpr milliseconds log_settles{500}; // A runtime writes the last lines about the end.
+constexpr milliseconds log_limit{10000}; // Limit on silence, for the rest after the end.
+constexpr milliseconds log_settles{500}; // The runtime may write the last lines late.
 constexpr milliseconds rest_limit{3000};
 constexpr milliseconds shortest_grace{1000};
 
-/// What a kubelet writes into a log that it follows when the container goes away.
-bool is_of_the_runtime(std::string_view text) {
+/// Returns whether `text` is a kubelet's message about a removed container, which it
+/// writes into a log that it follows.
+bool is_runtime_message(std::string_view text) {
   return text.starts_with("rpc error: code = NotFound desc = an error occurred when try "
                           "to find container") ||
          text.starts_with("unable to retrieve container logs for ") ||
@@ -31,19 +32,19 @@ bool is_of_the_runtime(std::string_view text) {
 
 } // namespace
 
-KubernetesJob::KubernetesJob(Surroundings& around, std::uint64_t serial, JobSpec spec)
-  : around_(around), serial_(serial), spec_(std::move(spec)),
-    name_(pod_name(around.plan, spec_, serial)) {}
+KubernetesJob::KubernetesJob(JobServices& services, std::uint64_t serial, JobSpec spec)
+  : services_(services), serial_(serial), spec_(std::move(spec)),
+    name_(pod_name(services.plan, spec_, serial)) {}
 
 template <class F>
 void KubernetesJob::after(milliseconds pause, F f) {
-  around_.loop.after(pause, [weak = weak_from_this(), f] {
+  services_.loop.after(pause, [weak = weak_from_this(), f] {
     if (auto self = weak.lock(); self && !self->over_)
       f(*self);
   });
 }
 
-// -- start ------------------------------------------------------------------------------
+// -- start --
 
 void KubernetesJob::begin() {
   begun_ = true;
@@ -51,31 +52,31 @@ void KubernetesJob::begin() {
 }
 
 void KubernetesJob::create() {
-  if (exists_ || exit_) // The watch knew first.
+  if (exists_ || exit_) // The watch was faster.
     return;
   http::Request request;
   try {
-    request = json_request("POST", around_.api.path("pods"),
-                           pod_body(around_.plan, spec_, serial_, around_.owner));
-  } catch (const json::exception& error) { // Something is no UTF-8.
+    request = json_request("POST", services_.api.path("pods"),
+                           pod_body(services_.plan, spec_, serial_, services_.owner));
+  } catch (const json::exception& error) { // A text is not UTF-8.
     return fail(std::string("create pod: ") + error.what(), 0);
   }
-  around_.api.send(
+  services_.api.send(
     std::move(request),
     [self = shared_from_this()](const http::Reply& reply) { self->on_created(reply); });
 }
 
-/// A reply that was lost may have been a yes: the next try then hears of a conflict.
+/// Handles the reply. After a lost reply a retry may conflict with our own pod.
 void KubernetesJob::on_created(const http::Reply& reply) {
   if (over_)
     return;
   if (reply.ok())
     is_ours(parse_reply(reply.body));
   if (reply.ok() || exists_)
-    return came_to_be();
+    return on_exists();
   if (reply.status == conflict)
-    return around_.api.send(
-      {.path = around_.api.path("pods", name_)},
+    return services_.api.send(
+      {.path = services_.api.path("pods", name_)},
       [self = shared_from_this()](const http::Reply& found) { self->on_found(found); });
   if (!is_transient(reply))
     return fail("create pod: " + problem(reply), reply.status);
@@ -91,7 +92,7 @@ void KubernetesJob::on_found(const http::Reply& reply) {
     auto ours = text(pod, "metadata", "annotations", job_annotation);
     if (ours == spec_.name) {
       is_ours(pod);
-      return came_to_be();
+      return on_exists();
     }
     return fail("create pod: there is another pod " + name_, conflict);
   }
@@ -101,23 +102,24 @@ void KubernetesJob::on_found(const http::Reply& reply) {
   after(pause_before(tries_++, reply), [](auto& self) { self.create(); });
 }
 
-void KubernetesJob::came_to_be() {
+void KubernetesJob::on_exists() {
   if (!std::exchange(exists_, true)) {
     tries_ = 0;
-    around_.created(serial_);
+    services_.created(serial_);
   }
   if (terminate_)
     remove(*std::exchange(terminate_, std::nullopt));
 }
 
-void KubernetesJob::ended_with_all() {
+void KubernetesJob::on_all_deleted() {
   if (!over_ && exists_ && !started_)
     fail("terminated before it started", 0);
 }
 
-// -- what the watch tells ---------------------------------------------------------------
+// -- events of the watch --
 
-/// Somebody may have deleted the pod and made another one by its name.
+/// Returns whether the object is our pod: it may have been replaced by another one with
+/// the same name.
 bool KubernetesJob::is_ours(const json& pod) {
   auto uid = text(pod, "metadata", "uid");
   if (uid_.empty())
@@ -128,7 +130,7 @@ bool KubernetesJob::is_ours(const json& pod) {
 void KubernetesJob::changed(const json& pod) {
   if (over_)
     return;
-  if (!is_ours(pod)) { // Nor is the log that is there now.
+  if (!is_ours(pod)) { // Nor is its log ours.
     if (!exit_) {
       exit_ = Exit::unknown("the pod is gone, there is another one by its name");
       confirmed_ = false;
@@ -137,11 +139,11 @@ void KubernetesJob::changed(const json& pod) {
   }
   if (exit_)
     return;
-  came_to_be();
+  on_exists();
   auto state = read_pod(pod, spec_.resources.memory_mb);
   disrupted_ = disrupted_ || (state.disrupted && !asked_);
   if (state.started && !std::exchange(started_, true)) {
-    around_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
+    services_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
     follow();
   }
   if (!state.waits_for.empty() && state.waits_for != waits_for_) {
@@ -156,8 +158,8 @@ void KubernetesJob::changed(const json& pod) {
   }
 }
 
-/// An object that goes before its process was seen to end, goes by force: the process may
-/// have a little time left.
+/// Handles the object's deletion. If the process was not seen to end, the deletion was
+/// forced, and the process may run a little longer.
 void KubernetesJob::deleted(const json& pod) {
   changed(pod);
   if (over_ || exit_)
@@ -172,17 +174,17 @@ void KubernetesJob::missing() {
     exited(Exit::unknown("the pod is gone"), false);
 }
 
-// -- output -----------------------------------------------------------------------------
+// -- output --
 
 void KubernetesJob::follow() {
   following_ = true;
   auto path =
-    around_.api.path("pods", name_) + "/log?follow=true&container=" + container_name;
-  if (log_broke_) // Some of it may come twice: a server counts in seconds.
+    services_.api.path("pods", name_) + "/log?follow=true&container=" + container_name;
+  if (log_broke_) // Some lines may come twice, because the server counts in seconds.
     path += "&sinceSeconds=" + std::to_string(std::chrono::ceil<std::chrono::seconds>(
                                                 Loop::Clock::now() - *log_broke_)
                                                 .count());
-  around_.api.stream(
+  services_.api.stream(
     {.path = path, .limit = {}},
     {.data =
        [self = shared_from_this()](std::string_view text) {
@@ -192,43 +194,43 @@ void KubernetesJob::follow() {
          self->log_new_ = self->log_new_ || !text.empty();
          if (!self->fetching_rest_)
            self->take_log(text);
-         return self->around_.output.has_room();
+         return self->services_.output.has_room();
        }},
     [self = shared_from_this()](const http::Reply& reply) { self->on_log_end(reply); });
 }
 
 void KubernetesJob::take_log(std::string_view text) {
   constexpr std::size_t remembered = 256;
-  if (is_of_the_runtime(text))
+  if (is_runtime_message(text))
     return;
   log_heard_ = Loop::Clock::now();
-  around_.output.write(serial_, text);
+  services_.output.write(serial_, text);
   log_end_ += text.substr(text.size() - std::min(text.size(), remembered));
   log_end_.erase(0, log_end_.size() - std::min(log_end_.size(), remembered));
 }
 
-/// A kubelet stops following when the container has ended, which may be before its last
-/// lines are in the file: so it is asked until nothing new comes.
+/// Fetches the end of the log until nothing new comes: a kubelet stops following when the
+/// container has ended, maybe before the last lines are in the file.
 void KubernetesJob::fetch_rest() {
   fetching_rest_ = true;
   after(log_settles, [](auto& job) {
-    job.around_.api.send({.path = job.around_.api.path("pods", job.name_) +
-                                  "/log?tailLines=2000&container=" + container_name,
-                          .limit = rest_limit},
-                         [self = job.shared_from_this()](const http::Reply& reply) {
-                           if (self->over_)
-                             return;
-                           if (reply.ok() && self->take_rest(reply.body))
-                             self->fetch_rest();
-                           else
-                             self->conclude();
-                         });
+    job.services_.api.send({.path = job.services_.api.path("pods", job.name_) +
+                                    "/log?tailLines=2000&container=" + container_name,
+                            .limit = rest_limit},
+                           [self = job.shared_from_this()](const http::Reply& reply) {
+                             if (self->over_)
+                               return;
+                             if (reply.ok() && self->take_rest(reply.body))
+                               self->fetch_rest();
+                             else
+                               self->conclude();
+                           });
   });
 }
 
-/// Returns whether the log went on where what is known ends, and may go on still.
+/// Outputs the part of `tail` that is new. Returns whether there may be more.
 bool KubernetesJob::take_rest(std::string_view tail) {
-  std::string_view end = log_end_; // A log of few lines may have come twice.
+  std::string_view end = log_end_; // A short log may have come twice.
   end.remove_prefix(end.size() - std::min(end.size(), tail.size()));
   auto known = end.empty() ? tail.npos : tail.rfind(end);
   auto rest = known == tail.npos ? tail : tail.substr(known + end.size());
@@ -254,7 +256,7 @@ void KubernetesJob::on_log_end(const http::Reply& reply) {
   after(pause_before(log_tries_++, reply), [](auto& self) { self.follow(); });
 }
 
-// -- end --------------------------------------------------------------------------------
+// -- end --
 
 void KubernetesJob::terminate(milliseconds grace) {
   if (over_ || exit_)
@@ -269,7 +271,8 @@ void KubernetesJob::terminate(milliseconds grace) {
   remove(grace);
 }
 
-/// Never with grace 0: that removes the object and leaves the process for a while.
+/// Deletes the pod. Never with grace 0, which removes the object before the process has
+/// ended.
 void KubernetesJob::remove(milliseconds grace) {
   auto seconds = std::chrono::ceil<std::chrono::seconds>(std::max(grace, shortest_grace));
   json options{{"apiVersion", "v1"},
@@ -278,29 +281,30 @@ void KubernetesJob::remove(milliseconds grace) {
                {"propagationPolicy", "Background"}};
   if (!uid_.empty())
     options["preconditions"]["uid"] = uid_;
-  around_.api.send(json_request("DELETE", around_.api.path("pods", name_), options),
-                   [self = shared_from_this(), grace](const http::Reply& reply) {
-                     self->on_removed(reply, grace);
-                   });
+  services_.api.send(json_request("DELETE", services_.api.path("pods", name_), options),
+                     [self = shared_from_this(), grace](const http::Reply& reply) {
+                       self->on_removed(reply, grace);
+                     });
 }
 
-/// What has ended by itself is not worth many tries: it goes with the session.
+/// Handles the reply. Retries less if the job has ended by itself: its pod is removed
+/// with the session.
 void KubernetesJob::on_removed(const http::Reply& reply, milliseconds grace) {
   constexpr int not_found = 404, most_tries = 10;
   if (reply.ok())
     return removed(json::parse(reply.body, nullptr, false));
   if (reply.status == not_found)
     return;
-  if (reply.status == conflict && !uid_.empty()) // Another one by its name.
+  if (reply.status == conflict && !uid_.empty()) // Another pod has its name.
     return log().debug("kubernetes: delete pod {}: {}", name_, problem(reply));
   if (!is_transient(reply) || (over_ && tries_ >= most_tries))
     return log().warn("kubernetes: delete pod {}: {}", name_, problem(reply));
-  around_.loop.after(pause_before(tries_++, reply),
-                     [self = shared_from_this(), grace] { self->remove(grace); });
+  services_.loop.after(pause_before(tries_++, reply),
+                       [self = shared_from_this(), grace] { self->remove(grace); });
 }
 
-/// A pod that waits for an image or a node has no process whose end could be seen. Its
-/// object may stay for half a minute: nobody should wait for that.
+/// Reports a pod that was still waiting for an image or a node as failed. It has no
+/// process, but its object may remain for half a minute.
 void KubernetesJob::removed(const json& pod) {
   if (over_ || exit_ || started_ || !pod.is_object())
     return;
@@ -328,11 +332,11 @@ void KubernetesJob::await_log() {
     if (Loop::Clock::now() - self.log_heard_ < log_limit)
       self.await_log();
     else
-      self.finish(); // A kubelet may lose its place when it rotates the file.
+      self.finish(); // A kubelet may lose its position when it rotates the file.
   });
 }
 
-/// Its log is told to be at its end.
+/// Handles the end of the log stream.
 void KubernetesJob::finish() {
   if (asked_)
     conclude();
@@ -345,7 +349,7 @@ void KubernetesJob::conclude() {
     auto why = waits_for_.empty() ? exit_->detail : waits_for_;
     return fail(why, 0);
   }
-  if (!asked_) // What ended by itself stays in the list otherwise.
+  if (!asked_) // Otherwise its object would remain.
     remove(shortest_grace);
   close({.kind = JobEvent::Kind::ended,
          .job = spec_.name,
@@ -365,12 +369,12 @@ void KubernetesJob::fail(const std::string& detail, int status) {
 void KubernetesJob::close(JobEvent event) {
   if (std::exchange(over_, true))
     return;
-  around_.output.close(serial_);
-  auto& around = around_; // closed() drops this.
+  services_.output.close(serial_);
+  auto& services = services_; // closed() destroys this.
   auto serial = serial_;
-  around.created(serial);
-  around.closed(serial);
-  around.event(event);
+  services.created(serial);
+  services.closed(serial);
+  services.event(event);
 }
 
 } // namespace fiber::backends::kubernetes

@@ -15,50 +15,50 @@
 
 namespace fiber::backends::kubernetes {
 
-/// What the jobs of one session share.
-struct Surroundings {
+/// The services that the jobs of one session share.
+struct JobServices {
   Loop& loop;
   Output& output;
   Api& api;
   const Plan& plan;
   const nlohmann::json& owner; ///< OwnerReference to the anchor Job.
   std::function<void(const JobEvent&)> event;
-  std::function<void(std::uint64_t serial)> created; ///< Or never will be.
-  std::function<void(std::uint64_t serial)> closed;  ///< Before its last event.
+  std::function<void(std::uint64_t serial)> created; ///< Called once created or failed.
+  std::function<void(std::uint64_t serial)> closed;  ///< Called before the last event.
 };
 
-/// One pod, from the order to its last event. On the loop's thread only.
+/// A job's pod, from the request to the last event. Used on the loop's thread only.
 ///
-/// What becomes of the pod is told by the watch alone: a failed request, or a 404, says
-/// nothing about a process.
+/// Only the watch decides what has become of the pod: a failed request, or a 404, says
+/// nothing about its process.
 class KubernetesJob : public std::enable_shared_from_this<KubernetesJob> {
 public:
-  KubernetesJob(Surroundings& around, std::uint64_t serial, JobSpec spec);
+  KubernetesJob(JobServices& services, std::uint64_t serial, JobSpec spec);
 
   void begin();
   void terminate(std::chrono::milliseconds grace);
-  /// It is asked to end along with all the others.
-  void ending() { asked_ = true; }
-  /// The server has taken that order: what has not started never will.
-  void ended_with_all();
-  /// News of the pod.
+  /// All pods are being asked to end.
+  void on_deleting_all() { asked_ = true; }
+  /// The server has accepted that: pods that have not started never will.
+  void on_all_deleted();
+  /// Events of the pod.
   void changed(const nlohmann::json& pod);
   void deleted(const nlohmann::json& pod);
-  /// A list that was asked for after the pod was there does not have it.
+  /// A list that was requested after the pod existed does not contain it.
   void missing();
 
   const std::string& pod() const { return name_; }
   std::uint64_t serial() const { return serial_; }
-  /// The server has said that the pod exists.
+  /// Returns whether the server has confirmed that the pod exists.
   bool exists() const { return exists_; }
-  /// The last event has been told.
+  /// Returns whether the last event was reported.
   bool over() const { return over_; }
 
 private:
   void create();
   void on_created(const http::Reply& reply);
   void on_found(const http::Reply& reply);
-  void came_to_be();
+  void on_exists();
   bool is_ours(const nlohmann::json& pod);
   void remove(std::chrono::milliseconds grace);
   void on_removed(const http::Reply& reply, std::chrono::milliseconds grace);
@@ -77,22 +77,22 @@ private:
   template <class F>
   void after(std::chrono::milliseconds pause, F f);
 
-  Surroundings& around_;
+  JobServices& services_;
   const std::uint64_t serial_;
   const JobSpec spec_;
   const std::string name_;
   int tries_ = 0, log_tries_ = 0;
   bool exists_ = false, started_ = false, following_ = false, log_over_ = false;
   bool asked_ = false, disrupted_ = false, confirmed_ = true, over_ = false;
-  bool begun_ = false, log_new_ = false; // log_new_: the stream has told something.
+  bool begun_ = false, log_new_ = false; // log_new_: the stream has sent something.
   bool fetching_rest_ = false;
-  std::optional<Loop::Clock::time_point> log_broke_; // When it last told something.
+  std::optional<Loop::Clock::time_point> log_broke_; // Time of its last bytes.
   Loop::Clock::time_point log_heard_{};
-  std::string log_end_; // The last of what came.
-  std::string uid_;     // Empty until the server has told it.
+  std::string log_end_; // The last bytes received.
+  std::string uid_;     // Empty until known.
   std::string waits_for_;
   std::optional<Exit> exit_;
-  std::optional<std::chrono::milliseconds> terminate_; // Asked for before it existed.
+  std::optional<std::chrono::milliseconds> terminate_; // Requested before it existed.
 };
 
 } // namespace fiber::backends::kubernetes

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t longest_name = 63; // Longer ones make no host name.
+constexpr std::size_t longest_name = 63; // The limit of a host name.
 constexpr auto keys_volume = "fiber-keys";
 
 std::string encode(const Bytes& bytes) {
@@ -56,14 +56,14 @@ json environment(const Plan& plan, const JobSpec& spec) {
   return list;
 }
 
-/// No limit of cpu: it would slow down a simulator that has the node for itself. Memory
-/// is asked for as it is limited.
+/// Returns requests and limits. CPU has no limit, which would slow down a simulator that
+/// has the node to itself. Memory's request equals its limit.
 json resources(const Plan& plan, const JobResources& wanted) {
   json requests{{"cpu", std::to_string(std::lround(wanted.cpu * 1000)) + "m"}};
   json limits = json::object();
   if (wanted.memory_mb > 0)
     requests["memory"] = limits["memory"] = std::to_string(wanted.memory_mb) + "Mi";
-  if (wanted.gpu > 0) // Extended resources can't be requested otherwise.
+  if (wanted.gpu > 0) // Extended resources are requested by their limits.
     limits[plan.gpu_key] = std::to_string(wanted.gpu);
   return {{"requests", requests}, {"limits", limits}};
 }
@@ -93,9 +93,9 @@ json pod_spec(const Plan& plan, const JobSpec& spec) {
   return merged(plan.template_pod.value("spec", json::object()), ours);
 }
 
-/// For the anchor: no devices are taken for it, and nothing beside it goes on when it has
-/// ended.
-Plan without_company(Plan plan) {
+/// Returns the plan for the anchor: without devices, and without sidecars, which would
+/// outlive it.
+Plan without_sidecars(Plan plan) {
   auto ours = json::array();
   for (auto container : part(plan.template_pod, "spec", "containers"))
     if (text(container, "name") == container_name) {
@@ -112,7 +112,7 @@ bool is_named(const json& list) {
          });
 }
 
-/// `whole`: what has the same name is replaced.
+/// Merges lists by name. With `whole`, an item replaces the one of the same name.
 json merged_lists(json base, const json& over, bool whole) {
   if (!is_named(base) || !is_named(over))
     return over;
@@ -172,10 +172,10 @@ json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t serial,
 }
 
 json anchor_body(const Plan& plan_of_pods, const JobSpec& spec) {
-  auto plan = without_company(plan_of_pods);
-  constexpr int tries = 100; // Of nodes that go away; the anchor itself ends with 0.
+  auto plan = without_sidecars(plan_of_pods);
+  constexpr int tries = 100; // Retries after lost nodes; the anchor itself exits with 0.
   auto about = metadata(plan, base_name(plan), anchor, nullptr);
-  about.erase("name"); // Of the Job; its pods have their own.
+  about.erase("name"); // Its pods get their own names.
   json job{{"apiVersion", "batch/v1"},
            {"kind", "Job"},
            {"metadata", metadata(plan, base_name(plan), anchor, plan.owner)},
@@ -200,7 +200,7 @@ json merged(json base, const json& over) {
     return base.is_array() && over.is_array() ? merged_lists(base, over, false) : over;
   for (auto& [key, value] : over.items()) {
     auto& before = base[key];
-    bool choice = key == "env" || key == "volumes"; // One kind of source for each.
+    bool choice = key == "env" || key == "volumes"; // Items whose sources must not mix.
     before = choice ? merged_lists(before, value, true) : merged(before, value);
   }
   return base;

@@ -22,8 +22,8 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-/// What POD_NAME says (the downward API), else the host name, which most pods have from
-/// their name.
+/// Returns POD_NAME, which the downward API may set, or the host name, which is the name
+/// of most pods.
 std::string own_name() {
   if (auto name = variable("POD_NAME"); !name.empty())
     return name;
@@ -34,7 +34,7 @@ std::string own_name() {
 
 } // namespace
 
-std::string look_at_own_pod(Api& api, Plan& plan) {
+std::string read_own_pod(Api& api, Plan& plan) {
   if (!inside_pod())
     return {};
   auto reply = api.call({.path = api.path("pods", own_name())});

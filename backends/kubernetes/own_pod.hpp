@@ -8,9 +8,9 @@
 
 namespace fiber::backends::kubernetes {
 
-/// Completes the plan by what the pod is that this process runs in: its image, unless one
-/// is named, and the pod as owner of what is made. Does nothing outside of a pod. Returns
-/// the pod's address, empty if it is not known. Blocks.
-std::string look_at_own_pod(Api& api, Plan& plan);
+/// Completes the plan by this process's pod: its image, unless one is set, and the pod as
+/// owner of our objects. Does nothing outside of a pod. Returns the pod's address, empty
+/// if unknown. Blocks.
+std::string read_own_pod(Api& api, Plan& plan);
 
 } // namespace fiber::backends::kubernetes

@@ -7,12 +7,13 @@
 
 namespace fiber::backends::kubernetes {
 
-// Where a pod finds its keys: a file of the session's Secret.
+// The file of the session's Secret with the keys, in each pod.
 inline constexpr auto keys_folder = "/var/run/fiber", keys_file = "keys";
-/// FIBER_NODE is this, a colon, and the boot bytes in base64.
+/// FIBER_NODE consists of this, a colon, and the boot bytes in base64.
 inline constexpr auto pod_role = "pod";
 
-/// Becomes the job of a pod; `boot` is what stands behind the colon. Throws EngineError.
+/// Turns this process into the job of a pod. `boot` is the text after the colon. Throws
+/// EngineError.
 JobEntry enter_pod(const std::string& boot);
 
 } // namespace fiber::backends::kubernetes

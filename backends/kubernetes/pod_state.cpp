@@ -36,13 +36,13 @@ const json& our_container(const json& status) {
   return nothing;
 }
 
-/// A runtime tells the end by signal N as 128 + N.
+/// Decodes the exit code. A runtime reports signal N as 128 + N.
 Exit exit_of(const json& terminated, std::size_t memory_mb) {
   constexpr int signals = 128, last_signal = 64;
   auto& code = part(terminated, "exitCode");
   auto& signal = part(terminated, "signal");
   auto reason = text(terminated, "reason");
-  // A process has no other codes; but then, whatever can be told may be.
+  // Other codes are impossible, but the object may contain anything.
   if (!code.is_number_integer() || code < 0 || code > 255)
     return Exit::unknown(reason.empty() ? "not told" : reason);
   auto number = code.get<int>();

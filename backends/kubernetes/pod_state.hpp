@@ -10,20 +10,21 @@
 
 namespace fiber::backends::kubernetes {
 
-inline constexpr auto container_name = "fiber"; ///< Of the one that runs this program.
+inline constexpr auto container_name = "fiber"; ///< The container of this program.
 
-/// What a pod's object says of the job in it.
+/// The state of a job according to its pod's object.
 struct PodState {
   bool started = false;     ///< Its container runs or has run.
-  std::optional<Exit> exit; ///< It has ended,
-  bool seen = false;        ///< as the kubelet has seen; else it may still run a little.
-  bool disrupted = false;   ///< Somebody else wants it gone: eviction, drain, delete.
-  std::string waits_for;    ///< Why it has not started yet, in the cluster's words.
-  bool never = false;       ///< It never will, whatever time it gets.
+  std::optional<Exit> exit; ///< Set once it has ended.
+  bool seen = false;        ///< The kubelet has seen the end; otherwise it may still run.
+  /// The cluster or a user removes it (eviction, drain, delete).
+  bool disrupted = false;
+  std::string waits_for; ///< Why it has not started, in the cluster's words.
+  bool never = false;    ///< It can never start.
 };
 
-/// Reads a Pod. `memory_mb`: its limit, to be named if it was exceeded; 0: none. Never
-/// throws: what is missing or of another type counts as not said.
+/// Reads a Pod. `memory_mb` is its limit, for the message if it was exceeded; 0: none.
+/// Never throws: a member of another type counts as missing.
 PodState read_pod(const nlohmann::json& pod, std::size_t memory_mb);
 
 } // namespace fiber::backends::kubernetes

@@ -22,7 +22,7 @@ std::string at(const std::string& path, const YAML::Mark& mark) {
   return mark.is_null() ? path : path + ":" + std::to_string(mark.line + 1);
 }
 
-/// YAML 1.2's core schema: what is quoted is a string.
+/// Converts a scalar by YAML 1.2's core schema; quoted scalars are strings.
 json scalar(const YAML::Node& node) {
   auto text = node.Scalar();
   if (node.Tag() == "!")
@@ -36,7 +36,7 @@ json scalar(const YAML::Node& node) {
 }
 
 json to_json(const YAML::Node& node, const std::string& path, int depth = 0) {
-  constexpr int deepest = 50; // An alias within what it stands for has no end.
+  constexpr int deepest = 50; // Stops recursive aliases.
   if (depth > deepest)
     throw AccessError(key, at(path, node.Mark()), valid, "it is nested too deep");
   if (node.IsScalar())
@@ -55,7 +55,7 @@ json to_json(const YAML::Node& node, const std::string& path, int depth = 0) {
   return map;
 }
 
-/// Our container is the one that has our name, else the first.
+/// Gives our name to the first container, unless one has it.
 void name_container(json& spec) {
   if (!part(spec, "containers").is_array() || spec["containers"].empty())
     return;
@@ -79,7 +79,7 @@ json read_pod_template(const std::string& path) {
     throw AccessError(key, at(path, error.mark), valid, error.msg);
   }
   auto read = to_json(document, path);
-  if (read.is_object() && read.contains("template")) // Of a PodTemplate.
+  if (read.is_object() && read.contains("template")) // A PodTemplate.
     read = read["template"];
   if (!read.is_object() || !read.contains("spec") || !read["spec"].is_object())
     throw AccessError(key, at(path, document.Mark()), valid, "there is no spec");

@@ -27,7 +27,7 @@ PodWatch::PodWatch(Loop& loop, Api& api, std::string selector, Handler handler,
   : loop_(loop), api_(api), selector_(http::escape(selector)),
     handler_(std::move(handler)), silence_limit_(silence_limit) {}
 
-void PodWatch::again(void (PodWatch::*order)(), const http::Reply& reply) {
+void PodWatch::retry(void (PodWatch::*order)(), const http::Reply& reply) {
   loop_.after(pause_before(tries_++, reply), [this, order] { (this->*order)(); });
 }
 
@@ -37,14 +37,14 @@ void PodWatch::list() {
             [this](const http::Reply& reply) { on_list(reply); });
 }
 
-/// A list that fails says nothing about any pod.
+/// Handles the list. A failed request says nothing about any pod.
 void PodWatch::on_list(const http::Reply& reply) {
   auto told = parse_reply(reply.body);
   if (!reply.ok() || !part(told, "items").is_array() || version_of(told).empty()) {
     log().info("kubernetes: can't list pods: {}; trying again", problem(reply));
-    return again(&PodWatch::list, reply);
+    return retry(&PodWatch::list, reply);
   }
-  forgotten_ = false;
+  events_lost_ = false;
   version_ = version_of(told);
   handler_.listed(told);
   watch();
@@ -64,22 +64,22 @@ void PodWatch::watch() {
                      if (c != '\n')
                        line_ += c;
                      else
-                       hear(std::exchange(line_, {}));
+                       on_line(std::exchange(line_, {}));
                    return true;
                  }},
               [this](const http::Reply& reply) { on_end(reply); });
 }
 
-/// Half a line, where a connection broke, is never heard; the next watch begins before
-/// it.
-void PodWatch::hear(const std::string& line) {
+/// Handles a line. An incomplete line at the end of a connection is dropped; the next
+/// watch repeats it.
+void PodWatch::on_line(const std::string& line) {
   auto event = parse_reply(line);
   auto type = text(event, "type");
   auto& object = part(event, "object");
   if (type.empty() || !object.is_object())
     return;
   if (type == "ERROR") {
-    forgotten_ = part(object, "code") == gone;
+    events_lost_ = part(object, "code") == gone;
     return;
   }
   tries_ = 0;
@@ -95,17 +95,17 @@ void PodWatch::on_end(const http::Reply& reply) {
   constexpr std::chrono::seconds good_while{10};
   if (Loop::Clock::now() - began_ > good_while)
     tries_ = 0;
-  bool forgotten = forgotten_ || reply.status == gone;
-  auto next = forgotten ? &PodWatch::list : &PodWatch::watch;
-  if ((reply.ok() || forgotten) && tries_ == 0) {
-    ++tries_; // One that ends at once without a word is not asked for in a hurry.
+  bool events_lost = events_lost_ || reply.status == gone;
+  auto next = events_lost ? &PodWatch::list : &PodWatch::watch;
+  if ((reply.ok() || events_lost) && tries_ == 0) {
+    ++tries_; // Backs off if the next watch ends at once without an event.
     return (this->*next)();
   }
-  if (reply.ok() || is_transient(reply) || forgotten)
+  if (reply.ok() || is_transient(reply) || events_lost)
     log().debug("kubernetes: the watch broke: {}", problem(reply));
-  else if (problem(reply) != std::exchange(told_, problem(reply)))
+  else if (problem(reply) != std::exchange(last_problem_, problem(reply)))
     log().warn("kubernetes: can't watch pods: {}; trying again", problem(reply));
-  again(next, reply);
+  retry(next, reply);
 }
 
 } // namespace fiber::backends::kubernetes

@@ -12,22 +12,22 @@
 
 namespace fiber::backends::kubernetes {
 
-/// News of all pods with a label, by one list and then one watch: resumed where it broke
-/// off, listed anew where the server has forgotten so much (410). On the loop's thread
-/// only.
+/// Events of all pods that match a selector: a list, then a watch, which is resumed after
+/// an interruption. Lists again if the server no longer has the missed events (410). Used
+/// on the loop's thread only.
 class PodWatch {
 public:
   struct Handler {
     std::function<void(const nlohmann::json& pod)> changed;
-    std::function<void(const nlohmann::json& pod)> deleted; ///< As it was last.
-    /// The pods in `list` are all there are; those that were there when it was asked for
-    /// (listing() was told) and are not in it are gone.
+    std::function<void(const nlohmann::json& pod)> deleted; ///< Gets the last state.
+    /// `list` has all pods: those that existed at the call of listing() and are not in it
+    /// are gone.
     std::function<void(const nlohmann::json& list)> listed;
     std::function<void()> listing;
   };
 
-  /// A server ends a watch after a while, so that a dead one is noticed, and tells
-  /// bookmarks about once a minute: one that is silent for `silence_limit` is dead.
+  /// The server sends bookmarks about once a minute, so a watch that is silent for
+  /// `silence_limit` is dead. It also ends each watch after a while.
   PodWatch(Loop& loop, Api& api, std::string selector, Handler handler,
            std::chrono::milliseconds silence_limit = std::chrono::seconds(150));
   void start() { list(); }
@@ -36,9 +36,9 @@ private:
   void list();
   void on_list(const http::Reply& reply);
   void watch();
-  void hear(const std::string& line);
+  void on_line(const std::string& line);
   void on_end(const http::Reply& reply);
-  void again(void (PodWatch::*order)(), const http::Reply& reply);
+  void retry(void (PodWatch::*order)(), const http::Reply& reply);
 
   Loop& loop_;
   Api& api_;
@@ -46,9 +46,9 @@ private:
   const Handler handler_;
   const std::chrono::milliseconds silence_limit_;
   std::string version_, line_;
-  std::string told_; // The last problem that was logged.
+  std::string last_problem_; // The last problem logged.
   Loop::Clock::time_point began_{};
-  bool forgotten_ = false; // The server no longer has what came after version_.
+  bool events_lost_ = false; // The server no longer has the events after version_.
   int tries_ = 0;
 };
 

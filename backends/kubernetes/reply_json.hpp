@@ -7,13 +7,12 @@
 
 namespace fiber::backends::kubernetes {
 
-// What a server has said, read without ever throwing: what is missing or of another type
-// counts as not said.
+// Reads a server's JSON without throwing: a member of another type counts as missing.
 
-/// Null if `text` is no JSON.
+/// Returns null if `text` is no JSON.
 nlohmann::json parse_reply(const std::string& text);
 
-/// A member of an object; a null if it has none.
+/// Returns a member of an object, or null.
 const nlohmann::json& part(const nlohmann::json& object, const char* key);
 
 template <class... Keys>
@@ -21,7 +20,7 @@ const nlohmann::json& part(const nlohmann::json& object, const char* key, Keys..
   return part(part(object, key), more...);
 }
 
-/// A member that is a string, or ""; the last of `keys` within those before it.
+/// Returns the string at the path `keys`, or "".
 template <class... Keys>
 std::string text(const nlohmann::json& object, Keys... keys) {
   auto& found = part(object, keys...);

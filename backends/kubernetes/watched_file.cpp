@@ -14,7 +14,7 @@ namespace {
 
 const char* const white_space = " \t\r\n";
 
-/// Returns 0 or errno.
+/// Reads the whole file. Returns 0 or errno.
 int read_all(const std::string& path, std::string& text) {
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file)
@@ -44,7 +44,7 @@ WatchedFile::WatchedFile(std::string path) : path_(std::move(path)) {
 
 bool WatchedFile::looks_changed() {
   struct stat now {};
-  ::stat(path_.c_str(), &now); // Not there: all zeros.
+  ::stat(path_.c_str(), &now); // All zeros if it is missing.
   if (read_ && same(now, seen_) && Clock::now() < read_at_ + std::chrono::minutes(1))
     return false;
   seen_ = now;

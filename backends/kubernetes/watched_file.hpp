@@ -8,22 +8,22 @@
 
 namespace fiber::backends::kubernetes {
 
-/// A small file that others replace now and then, as a projected token is, by another
-/// file behind the same symbolic link. Keeps the last content if it can't be read or is
-/// empty, which happens while a writer is at it.
+/// A small file that is replaced now and then, such as a projected token, which is
+/// another file behind the same symbolic link. Keeps the last content while the file is
+/// unreadable or empty, as it may be during a write.
 class WatchedFile {
 public:
-  /// An empty path: an empty file that never changes.
+  /// An empty path stands for an empty file that never changes.
   explicit WatchedFile(std::string path);
-  /// Reads it if it looks changed (or is told to by `force`), and every minute in any
-  /// case. Returns whether the content is another one than before.
+  /// Reads the file if it looks changed, at least every minute, and always with `force`.
+  /// Returns whether the content has changed.
   bool refresh(bool force = false);
 
   const std::string& path() const { return path_; }
   const std::string& text() const { return text_; }
-  /// text() without the white space around it.
+  /// Returns text() without surrounding white space.
   std::string trimmed() const;
-  /// Why it can't be read; empty if it can.
+  /// Returns why the file cannot be read; empty if it can.
   const std::string& error() const { return error_; }
 
 private:

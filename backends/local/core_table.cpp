@@ -50,7 +50,7 @@ void CoreTable::give_back(std::uint64_t job) {
       --jobs_[core];
 }
 
-void keep_to(const std::vector<int>& cores) {
+void pin_to(const std::vector<int>& cores) {
   if (cores.empty())
     return;
   cpu_set_t those;

@@ -13,7 +13,7 @@ namespace fiber::backends::local {
 
 namespace {
 
-// More than it takes, as descriptors of jobs that are being made come and go.
+// Generous, because jobs being created hold more descriptors for a while.
 constexpr std::uint64_t each_job = 6, reserve = 64;
 
 rlimit current() {
@@ -22,7 +22,7 @@ rlimit current() {
   return limit;
 }
 
-/// The number of the next descriptor: about as many are open.
+/// Returns the number of the next descriptor, about the number of open ones.
 std::uint64_t open_now(std::uint64_t limit) {
   UniqueFd next(::open("/", O_PATH | O_CLOEXEC));
   return next ? static_cast<std::uint64_t>(next.get()) : limit;

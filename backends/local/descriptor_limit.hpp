@@ -6,22 +6,22 @@
 
 namespace fiber::backends::local {
 
-/// This program's soft limit of open descriptors, raised to the hard one when its jobs
-/// are about to reach it. Jobs are told the usual one, since what they run may rely on
-/// it: select() can't take descriptors from 1024 on.
+/// Raises this process's soft limit of open descriptors to the hard limit when its jobs
+/// are about to reach it. Jobs get the original limit, on which their code may rely:
+/// select() fails for descriptors from 1024 on.
 ///
 /// Thread safety: none.
 class DescriptorLimit {
 public:
   DescriptorLimit();
-  /// Puts the usual one back, unless somebody else has changed it meanwhile.
+  /// Restores the original limit, unless the program has changed it meanwhile.
   ~DescriptorLimit();
   DescriptorLimit(const DescriptorLimit&) = delete;
   DescriptorLimit& operator=(const DescriptorLimit&) = delete;
 
-  /// What it was before; 0: unknown.
+  /// Returns the original limit; 0: unknown.
   std::uint64_t usual() const { return usual_; }
-  /// Before a job is made; `jobs` are there already.
+  /// Raises the limit if need be, before a job is created beside `jobs` others.
   void make_room(std::size_t jobs);
 
 private:
@@ -29,7 +29,7 @@ private:
   std::uint64_t raised_to_ = 0;
 };
 
-/// In a job: makes this the soft limit again. 0: leaves it alone.
+/// In a job: restores this soft limit; 0: no change.
 void set_soft_limit(std::uint64_t descriptors);
 
 } // namespace fiber::backends::local

@@ -9,16 +9,16 @@
 
 namespace fiber::backends::local {
 
-/// Which job has which of this machine's GPUs. Thread-safe.
+/// Assigns this machine's GPUs to jobs. Thread-safe.
 class GpuTable {
 public:
-  /// Names of devices, as CUDA_VISIBLE_DEVICES has them.
+  /// `devices` are names as in CUDA_VISIBLE_DEVICES.
   explicit GpuTable(std::vector<std::string> devices) : free_(std::move(devices)) {}
-  /// Those that this process may use: as its CUDA_VISIBLE_DEVICES says, else all.
+  /// Returns the devices that this process may use: its CUDA_VISIBLE_DEVICES, or all.
   static std::vector<std::string> here();
 
-  /// The value of CUDA_VISIBLE_DEVICES for a job that is to have `n`. Throws EngineError
-  /// if there are not so many free.
+  /// Assigns `n` devices to a job and returns its CUDA_VISIBLE_DEVICES. Throws
+  /// EngineError if fewer are free.
   std::string take(std::uint64_t job, int n);
   void give_back(std::uint64_t job);
 

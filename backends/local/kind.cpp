@@ -34,7 +34,7 @@ BackendKind local_kind() {
     .name = "local",
     .keys = {{"zygote", "auto, never",
               [](const std::string& text) { return text == "auto" || text == "never"; }}},
-    .detect = [] { return std::string(); }, // The session falls back to it.
+    .detect = [] { return std::string(); }, // The session's fallback.
     .make = make,
     .enter = enter};
 }

@@ -24,7 +24,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds end_patience(10000); // Then the destructor gives up, and says so.
+// Then the destructor gives up with a warning.
+constexpr milliseconds end_patience(10000);
 
 class LocalBackend final : public Backend {
 public:
@@ -54,7 +55,7 @@ private:
 
   Output output_;
   Loop loop_;
-  LocalJobs jobs_; // On the loop's thread only.
+  LocalJobs jobs_; // Used on the loop's thread only.
 };
 
 LocalBackend::LocalBackend(LocalOptions options)
@@ -73,7 +74,7 @@ LocalBackend::~LocalBackend() {
     changed_.wait_for(lock, end_patience, [this] { return !zygote_there_; });
   }
   loop_.stop();
-  output_.stop(); // It posts to the loop.
+  output_.stop(); // After the loop, to which it posts.
 }
 
 LocalJobs::Handler LocalBackend::handler() {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// local/ runs jobs as processes on this machine, forked by a zygote. It may include
+// backends/, container/, engine/, output/ and base/.
 #pragma once
 
 #include <memory>
@@ -10,22 +12,22 @@
 
 namespace fiber::backends {
 
-/// How jobs on this machine are made.
+/// Options of the local backend.
 struct LocalOptions {
-  bool plain_spawn = false; ///< Exec the program anew for each job: no zygote.
-  bool forward_output =
-    true; ///< Show what jobs write on our stderr, each line with its name.
-  std::shared_ptr<StatusLines> terminal = {}; ///< Where to; null: one of its own.
-  std::vector<std::string>
-    argv;                 ///< The driver's original arguments; empty: /proc/self/cmdline.
-  std::string executable; ///< Empty: /proc/self/exe.
+  bool plain_spawn = false;   ///< Exec the program for each job, without a zygote.
+  bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
+  std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
+  std::vector<std::string> argv; ///< Driver's arguments; empty: /proc/self/cmdline.
+  std::string executable;        ///< Empty: /proc/self/exe.
 };
 
-/// Jobs are processes on this machine. At the first create() the program is exec'ed once
-/// more and stops in enter_job() as a zygote, which then forks each job. If threads run
-/// there already, each job is exec'ed instead, and one log line names the cost.
+/// Makes a backend whose jobs are processes on this machine. The first create() executes
+/// the program once more; in enter_job() that process becomes a zygote, which forks each
+/// job. If threads already run there, each job is exec'ed instead, and one log line names
+/// the cost.
 ///
-/// The environment is copied here; JobResources are not enforced. Throws EngineError.
+/// Copies the environment now. Applies JobResources by CPU affinity, RLIMIT_DATA and
+/// CUDA_VISIBLE_DEVICES. Throws EngineError.
 std::unique_ptr<Backend> make_local(LocalOptions options = {});
 
 } // namespace fiber::backends

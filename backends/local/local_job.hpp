@@ -8,41 +8,43 @@
 
 namespace fiber::backends::local {
 
-/// One job, from its acceptance to its last event. On the loop's thread only, once
-/// admitted.
+/// A job, from its acceptance to its last event. Once admitted, it is used on the loop's
+/// thread only.
 struct LocalJob {
   enum class State {
-    queued, ///< Waits for the zygote, or for its turn.
-    asked, ///< The zygote has the request, or the process exists and has not entered yet.
-    running,  ///< It has announced itself.
-    finished, ///< Gone; its output is being read to the end.
+    queued, ///< Waiting for the zygote or for its turn.
+    /// The zygote has the request, or the process exists but has not announced itself.
+    requested,
+    running,  ///< The process has announced itself.
+    finished, ///< Ended; the rest of its output is being read.
   };
 
   std::uint64_t serial = 0;
   JobSpec spec;
-  std::uint64_t descriptors = 0; ///< Its soft limit; 0: the one it inherits.
-  std::vector<int> cores;        ///< That it is kept to; none: the driver's.
+  std::uint64_t descriptors = 0; ///< Soft limit for the job; 0: inherited.
+  std::vector<int> cores;        ///< Cores to pin it to; empty: none.
   State state = State::queued;
-  bool plain = false;       ///< Our own child; the zygote's otherwise.
-  std::uint64_t zygote = 0; ///< Which one was asked.
+  bool plain = false;       ///< Our own child rather than the zygote's.
+  std::uint64_t zygote = 0; ///< Number of the zygote that was asked.
   int attempts = 0;
-  std::optional<std::chrono::milliseconds> terminate; ///< Asked for before it ran.
+  /// Grace, if requested before it ran.
+  std::optional<std::chrono::milliseconds> terminate;
   bool terminated = false;
   int pid = 0;
   UniqueFd pidfd;
-  UniqueFd control; ///< A plain job's way to announce itself.
+  UniqueFd control; ///< Channel on which a plain job announces itself.
   std::shared_ptr<SharedPage> page;
 
-  // What it is started with; kept until it has announced itself, as it may be asked for
-  // again.
+  // Start parameters, kept until the job has announced itself, because the request may
+  // be repeated.
   UniqueFd link, start, output;
   bool output_added = false;
 
-  /// Makes what is missing of the above. Throws EngineError.
+  /// Creates the missing start parameters. Throws EngineError.
   void prepare(Output& reader);
-  /// The request for it, and the descriptors that go along.
+  /// Returns the request for this job, and in `fds` the descriptors that go with it.
   Message request(std::vector<int>& fds) const;
-  /// Drops what only its start needed.
+  /// Drops the start parameters.
   void started();
 };
 

@@ -18,12 +18,13 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::size_t window = 32; // Unanswered requests: bounds descriptors in flight.
-constexpr int most_attempts = 3;   // Of a job, and of a zygote that is being killed.
-constexpr milliseconds output_patience(250); // Somebody may hold a dead job's pipe.
-constexpr Output::Key zygote_keys = Output::Key{1} << 63; // Apart from the jobs' serials.
+// Limit on unanswered requests, and so on descriptors in flight.
+constexpr std::size_t window = 32;
+constexpr int most_attempts = 3; // To start a job, or a zygote that gets killed.
+constexpr milliseconds output_patience(250); // A child of the job may hold its pipe.
+constexpr Output::Key zygote_keys = Output::Key{1} << 63; // Distinct from serials.
 
-/// "; its last output: .." or nothing.
+/// Returns "; its last output: .." or an empty string.
 std::string last_words(const std::string& output) {
   constexpr std::size_t most = 2000;
   auto end = output.find_last_not_of(" \n\r\t");
@@ -62,8 +63,7 @@ void LocalJobs::close_zygote() {
     zygote_->close();
 }
 
-// -- starting
-// -----------------------------------------------------------------------------
+// -- starting --
 
 void LocalJobs::admit(const JobPtr& job) {
   jobs_[job->serial] = job;
@@ -81,16 +81,17 @@ void LocalJobs::pump() {
     return;
   if (!zygote_)
     return start_zygote();
-  while (zygote_->ready() && asked_ < window && !queue_.empty()) {
+  while (zygote_->ready() && requested_ < window && !queue_.empty()) {
     auto job = queue_.front();
     queue_.pop_front();
-    if (!ask(job))
+    if (!request_fork(job))
       return;
   }
 }
 
-/// False: put back into the queue until the zygote has answered or is gone.
-bool LocalJobs::ask(const JobPtr& job) {
+/// Sends a job's request to the zygote. Returns false if the job is back in the queue
+/// until the zygote has answered or ended.
+bool LocalJobs::request_fork(const JobPtr& job) {
   int error = 0;
   try {
     job->prepare(output_);
@@ -101,7 +102,7 @@ bool LocalJobs::ask(const JobPtr& job) {
     fail(job, refusal.what());
     return true;
   }
-  if (error != 0 && (asked_ > 0 || error == EPIPE || error == ECONNRESET)) {
+  if (error != 0 && (requested_ > 0 || error == EPIPE || error == ECONNRESET)) {
     queue_.push_front(job);
     return false;
   }
@@ -109,16 +110,16 @@ bool LocalJobs::ask(const JobPtr& job) {
     fail(job, engine_error("ask the zygote", error).what());
     return true;
   }
-  job->state = LocalJob::State::asked;
+  job->state = LocalJob::State::requested;
   job->zygote = zygote_number_;
   ++job->attempts;
-  ++asked_;
+  ++requested_;
   return true;
 }
 
 void LocalJobs::start_zygote() {
   auto number = ++zygote_number_;
-  asked_ = 0;
+  requested_ = 0;
   try {
     zygote_ = ZygoteClient::start(loop_, output_, zygote_keys + number, program_,
                                   zygote_handler());
@@ -144,7 +145,7 @@ ZygoteClient::Handler LocalJobs::zygote_handler() {
     pump();
   };
   handler.started = [this](std::uint64_t serial, int pid, UniqueFd pidfd) {
-    --asked_;
+    --requested_;
     if (auto job = find(serial))
       on_started(job, pid, std::move(pidfd));
     pump();
@@ -153,13 +154,13 @@ ZygoteClient::Handler LocalJobs::zygote_handler() {
     auto job = find(serial);
     if (!job)
       return;
-    if (job->state == LocalJob::State::asked) // Killed before it could say a word.
-      --asked_;
-    end(job, explained(*job, exit));
+    if (job->state == LocalJob::State::requested) // Killed before it announced itself.
+      --requested_;
+    end(job, with_reason(*job, exit));
     pump();
   };
   handler.fork_failed = [this](std::uint64_t serial, int error) {
-    --asked_;
+    --requested_;
     if (auto job = find(serial))
       fail(job, engine_error("fork", error).what());
     pump();
@@ -176,7 +177,7 @@ void LocalJobs::spawn_plain(const JobPtr& job) {
     job->prepare(output_);
     auto [ours, theirs] = make_socket_pair(SOCK_SEQPACKET);
     std::vector<int> fds;
-    auto output = std::move(job->output); // Its stdio already.
+    auto output = std::move(job->output); // spawn() makes it the job's stdio.
     auto message = job->request(fds);
     if (int error = send_message(ours.get(), message, fds, MSG_DONTWAIT))
       throw engine_error("hand over start message", error);
@@ -186,15 +187,15 @@ void LocalJobs::spawn_plain(const JobPtr& job) {
     return fail(job, refusal.what());
   }
   job->plain = true;
-  job->state = LocalJob::State::asked;
+  job->state = LocalJob::State::requested;
   job->pidfd = open_pidfd(job->pid);
   job->link.reset();
   loop_.watch(job->control.get(), EPOLLIN,
-              [this, job](std::uint32_t) { hear_plain(job); });
+              [this, job](std::uint32_t) { on_plain_message(job); });
   on_exit(loop_, job->pid, job->pidfd.get(), [this, job] { on_plain_exit(job); });
 }
 
-void LocalJobs::hear_plain(const JobPtr& job) {
+void LocalJobs::on_plain_message(const JobPtr& job) {
   if (!job->control)
     return;
   auto received = receive_message(job->control.get(), MSG_DONTWAIT);
@@ -207,12 +208,12 @@ void LocalJobs::hear_plain(const JobPtr& job) {
 }
 
 void LocalJobs::on_plain_exit(const JobPtr& job) {
-  hear_plain(job); // It may have announced itself just before.
+  on_plain_message(job); // It may have announced itself before its end.
   if (job->control) {
     loop_.unwatch(job->control.get());
     job->control.reset();
   }
-  auto exit = explained(*job, reap(job->pid));
+  auto exit = with_reason(*job, reap(job->pid));
   if (job->state == LocalJob::State::running || job->terminated)
     return end(job, exit);
   job->state = LocalJob::State::finished;
@@ -223,7 +224,7 @@ void LocalJobs::on_plain_exit(const JobPtr& job) {
 }
 
 void LocalJobs::on_started(const JobPtr& job, int pid, UniqueFd pidfd) {
-  out_of_memory_kills_ = out_of_memory_kills(); // Old ones explain no later end.
+  out_of_memory_kills_ = out_of_memory_kills(); // Earlier kills explain no later end.
   job->state = LocalJob::State::running;
   job->pid = pid;
   job->pidfd = std::move(pidfd);
@@ -237,8 +238,7 @@ void LocalJobs::on_started(const JobPtr& job, int pid, UniqueFd pidfd) {
     begin_terminate(job, *job->terminate);
 }
 
-// -- ending
-// -------------------------------------------------------------------------------
+// -- ending --
 
 void LocalJobs::on_zygote_lost(std::uint64_t number, bool was_ready, const Exit& exit,
                                const std::string& output) {
@@ -247,14 +247,14 @@ void LocalJobs::on_zygote_lost(std::uint64_t number, bool was_ready, const Exit&
   if (was_ready && !ending_)
     log().warn("local: the zygote is lost ({}); its jobs go on", exit.detail);
   auto jobs = jobs_;
-  for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) // The queue keeps its order.
+  for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) // Keeps the queue's order.
     if (!job->second->plain && job->second->zygote == number) {
-      if (job->second->state == LocalJob::State::asked)
-        ask_again(job->second, exit);
+      if (job->second->state == LocalJob::State::requested)
+        retry(job->second, exit);
       else if (job->second->state == LocalJob::State::running)
         adopt(job->second);
     }
-  // A zygote that somebody killed is worth another try, one that ended by itself is not.
+  // Retries only if the zygote was killed: one that ended by itself would do so again.
   bool killed = exit.code == -SIGKILL || exit.code == -SIGTERM;
   if (!plain_ && !was_ready && (!killed || ++zygote_failures_ >= most_attempts)) {
     zygote_failures_ = 0;
@@ -263,18 +263,18 @@ void LocalJobs::on_zygote_lost(std::uint64_t number, bool was_ready, const Exit&
   pump();
 }
 
-/// The job lives on without a parent that could tell how it ends.
+/// Watches a job whose zygote has died: it runs on, but its exit code will be unknown.
 void LocalJobs::adopt(const JobPtr& job) {
   on_exit(loop_, job->pid, job->pidfd.get(), [this, job] {
     if (job->pid > 1)
-      ::kill(-job->pid, SIGKILL); // What is left of its group.
+      ::kill(-job->pid, SIGKILL); // The rest of its group.
     end(job, Exit::unknown("zygote lost"));
   });
 }
 
-/// The zygote died over this job, which nobody announced: it never ran, see announce() in
-/// zygote.cpp.
-void LocalJobs::ask_again(const JobPtr& job, const Exit& zygote_exit) {
+/// Retries a job whose zygote died while starting it. The job did not announce itself, so
+/// it never ran: see announce() in zygote.cpp.
+void LocalJobs::retry(const JobPtr& job, const Exit& zygote_exit) {
   if (ending_ || job->terminate)
     return fail(job, "terminated before it started");
   if (job->attempts >= most_attempts)
@@ -285,13 +285,13 @@ void LocalJobs::ask_again(const JobPtr& job, const Exit& zygote_exit) {
   queue_.push_front(job);
 }
 
-/// With why it was killed, if it was for lack of memory: the kernel does not tell whom it
-/// kills for that, but how many in a control group, and jobs are in ours.
-Exit LocalJobs::explained(const LocalJob& job, Exit exit) {
+/// Adds "out of memory" to `exit` if that was the reason. The kernel only counts these
+/// kills per control group, and jobs share ours.
+Exit LocalJobs::with_reason(const LocalJob& job, Exit exit) {
   if (exit.code != -SIGKILL || !out_of_memory_kills_)
     return exit;
   if (auto kills = out_of_memory_kills(); kills && *kills > *out_of_memory_kills_) {
-    ++*out_of_memory_kills_; // Others may be of jobs that are yet to be reaped.
+    ++*out_of_memory_kills_; // Further kills may concern jobs not yet reaped.
     if (!job.terminated)
       exit.detail += " (out of memory)";
   }
@@ -331,7 +331,7 @@ void LocalJobs::end(const JobPtr& job, const Exit& exit) {
   });
 }
 
-/// Its last event.
+/// Reports a job's last event.
 void LocalJobs::close(const JobPtr& job, JobEvent event) {
   job->state = LocalJob::State::finished;
   job->started();
@@ -350,7 +350,7 @@ void LocalJobs::begin_terminate(const JobPtr& job, milliseconds grace) {
   case LocalJob::State::queued:
     std::erase(queue_, job);
     return fail(job, "terminated before it started");
-  case LocalJob::State::asked:
+  case LocalJob::State::requested:
     if (!job->plain) {
       job->terminate = std::min(grace, job->terminate.value_or(grace));
       return;
@@ -361,7 +361,7 @@ void LocalJobs::begin_terminate(const JobPtr& job, milliseconds grace) {
   case LocalJob::State::finished:
     return;
   }
-  // The group's rest is killed by whoever reaps the job, see reap().
+  // Whoever reaps the job kills the rest of its group: see reap().
   if (grace <= milliseconds(0))
     return send_signal(job->pid, job->pidfd.get(), SIGKILL);
   send_signal(job->pid, job->pidfd.get(), SIGTERM);

@@ -11,11 +11,11 @@ namespace fiber::backends::local {
 
 namespace {
 
-// All that a signal handler can be told.
+// Global, for the signal handler.
 std::atomic<pid_t> own_pid = 0, parent_pid = 0;
 
-/// Also called when somebody continues a process that was stopped, and in what this
-/// process has forked, which is none of its business.
+/// Kills this process if its parent has died. Also runs when a stopped process is
+/// continued, and in forked children, where it does nothing.
 void on_continued(int) {
   if (::getpid() != own_pid || ::getppid() == parent_pid)
     return;
@@ -26,8 +26,8 @@ void on_continued(int) {
 
 } // namespace
 
-// SIGKILL would end this process alone and leave its children. Any other signal but this
-// one would wait for somebody to continue a process that is stopped.
+// Uses SIGCONT: SIGKILL would leave the children of this process, and any other signal
+// would stay pending while this process is stopped.
 bool end_with_parent(pid_t parent) {
   own_pid = ::getpid();
   parent_pid = parent;

@@ -5,11 +5,11 @@
 
 namespace fiber::backends::local {
 
-/// From here on this process ends when `parent` does, and so does its process group if it
-/// leads one, be it stopped or not. Returns false if the parent is gone already.
+/// Makes this process, and its process group if it leads one, end when `parent` ends,
+/// even while stopped. Returns false if the parent has ended already.
 ///
-/// Takes the signal SIGCONT, unless the program has a handler for it: then the parent's
-/// death only wakes this process up, to find its link closed.
+/// Handles SIGCONT, unless the program has a handler: then the parent's death only
+/// continues this process, which finds its link closed.
 bool end_with_parent(pid_t parent);
 
 } // namespace fiber::backends::local

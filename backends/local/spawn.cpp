@@ -16,7 +16,7 @@ namespace fiber::backends::local {
 
 namespace {
 
-/// posix_spawn's settings, freed at the end.
+/// Owns the settings of posix_spawn.
 class Settings {
 public:
   Settings() {
@@ -45,7 +45,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 } // namespace
 
 Program Program::resolve(std::string executable, std::vector<std::string> argv) {
-  // Not the path behind it: the file may have been replaced since the driver started.
+  // Not the resolved path: the file may have been replaced since the driver started.
   Program program{
     executable.empty() ? "/proc/self/exe" : std::move(executable), std::move(argv), {}};
   if (program.argv.empty()) {

@@ -5,14 +5,14 @@
 
 namespace fiber::backends::local {
 
-/// Writes what a job is started with, its soft limit of descriptors, and the cores that
-/// it is kept to, into anonymous memory, to be handed over as a descriptor: of any size,
-/// never on a command line or in an environment, and never read by the zygote. Throws
-/// EngineError.
+/// Writes the start parameters of a job into anonymous memory, passed on as a descriptor:
+/// the spec, the soft limit of descriptors, the cores to pin it to. They may have any
+/// size, appear on no command line and in no environment, and are not read by the zygote.
+/// Throws EngineError.
 UniqueFd write_start(const JobSpec& spec, std::uint64_t descriptors,
                      const std::vector<int>& cores);
 
-/// What write_start() wrote.
+/// The start parameters of a job.
 struct Start {
   std::map<std::string, std::string> environment;
   std::size_t page_bytes = 0;
@@ -22,7 +22,7 @@ struct Start {
   Bytes boot, keys;
 };
 
-/// Throws EngineError on what write_start() did not write.
+/// Reads what write_start() wrote. Throws EngineError on anything else.
 Start read_start(UniqueFd fd);
 
 } // namespace fiber::backends::local

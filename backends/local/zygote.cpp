@@ -40,7 +40,7 @@ namespace fiber::backends::local {
 
 namespace {
 
-/// Threads of the program: ThreadSanitizer's own one survives a fork and does not count.
+/// Returns the number of threads, without ThreadSanitizer's own, which survives a fork.
 int thread_count() {
   int count = 0;
   std::error_code error;
@@ -50,7 +50,7 @@ int thread_count() {
   return count - FIBER_SANITIZER_THREADS;
 }
 
-/// Checks the inherited descriptor and keeps it from what this process may exec.
+/// Checks the inherited descriptor and makes it close-on-exec.
 UniqueFd take_control(int fd) {
   int type = 0;
   socklen_t size = sizeof type;
@@ -63,19 +63,19 @@ UniqueFd take_control(int fd) {
   return UniqueFd(fd);
 }
 
-/// The program was exec'ed through /proc/self/exe, so that ps would call it "exe".
+/// Sets the name in ps, which is "exe" after an exec through /proc/self/exe.
 void restore_process_name() {
   if (program_invocation_short_name)
     ::prctl(PR_SET_NAME, program_invocation_short_name);
 }
 
-/// What is buffered here would else be printed by each job again.
+/// Flushes the buffers, which each forked job would print again.
 void prepare_stdio() {
   std::cout.flush();
   std::cerr.flush();
   std::clog.flush();
   std::fflush(nullptr);
-  std::setvbuf(stdout, nullptr, _IOLBF, 0); // A pipe, yet lines should show when written.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0); // By lines, although it is a pipe.
 }
 
 UniqueFd take(Received& received, Carried what, std::size_t& next) {
@@ -84,10 +84,11 @@ UniqueFd take(Received& received, Carried what, std::size_t& next) {
   return std::move(received.fds[next++]);
 }
 
-/// Of what it allocates; not of address space, which shared memory and libraries take.
+/// Limits allocated memory, not address space, of which shared memory and libraries take
+/// much.
 void limit_memory(std::uint64_t mb) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  mb = 0; // Their shadow memory would count.
+  mb = 0; // Shadow memory would count.
 #endif
   if (mb == 0)
     return;
@@ -96,7 +97,7 @@ void limit_memory(std::uint64_t mb) {
     throw engine_error("limit memory", errno);
 }
 
-/// From here on this process is a job and nothing else.
+/// Turns this process into a job.
 JobEntry begin_job(Received received) {
   std::size_t next = 0;
   UniqueFd start = take(received, Carried::start, next);
@@ -110,7 +111,7 @@ JobEntry begin_job(Received received) {
   Start told = read_start(std::move(start));
   set_soft_limit(told.descriptors);
   limit_memory(told.memory_mb);
-  keep_to(told.cores);
+  pin_to(told.cores);
   for (auto& [name, value] : told.environment)
     ::setenv(name.c_str(), value.c_str(), 1);
   if (page)
@@ -120,15 +121,15 @@ JobEntry begin_job(Received received) {
   return entry;
 }
 
-/// Tells the driver that this process is its job `serial`. The job says so itself: once
-/// the socket is at its end, the driver knows that no unannounced job is left.
+/// Announces this process to the driver as its job `serial`. The job does so itself: when
+/// the driver reads the end of the socket, it knows that no unannounced job is left.
 void announce(int control, std::uint64_t serial) {
   Message started{.kind = Kind::started, .pid = ::getpid(), .serial = serial};
   UniqueFd self = open_pidfd(::getpid());
   int fd = self.get();
   int error = fd < 0 ? EBADF : send_message(control, started, {&fd, 1});
   if (error != 0 && send_message(control, started, {}) != 0)
-    ::_exit(EXIT_FAILURE); // Nobody waits for this job any more.
+    ::_exit(EXIT_FAILURE); // The driver has gone or given the job up.
 }
 
 class Zygote {
@@ -143,7 +144,7 @@ private:
   [[noreturn]] void end_all();
 
   UniqueFd control_, signals_, driver_;
-  sigset_t mask_{}; // What they were before this became a zygote.
+  sigset_t mask_{}; // Before this became a zygote, as is child_.
   struct sigaction child_ {};
   std::map<pid_t, std::uint64_t> jobs_;
 };
@@ -159,7 +160,7 @@ Zygote::Zygote(UniqueFd control) : control_(std::move(control)) {
   signals_ = UniqueFd(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_)
     throw engine_error("start zygote", errno);
-  // The driver's end of `control` may have been copied by a fork of the user's.
+  // A fork of the user's may hold the driver's end of `control` open.
   driver_ = open_pidfd(::getppid());
 }
 
@@ -169,7 +170,7 @@ JobEntry Zygote::run() {
   for (;;) {
     pollfd ready[] = {{control_.get(), POLLIN, 0},
                       {signals_.get(), POLLIN, 0},
-                      {driver_.get(), POLLIN, 0}}; // -1 is passed over.
+                      {driver_.get(), POLLIN, 0}}; // poll() ignores -1.
     if (::poll(ready, std::size(ready), -1) < 0)
       continue;
     if (ready[1].revents)
@@ -197,7 +198,7 @@ std::optional<JobEntry> Zygote::start_job(Received received) {
                  {.kind = Kind::fork_failed, .serial = serial, .value = errno}, {});
     return {};
   }
-  ::setpgid(pid, pid); // Here as well as in the job: whoever is first.
+  ::setpgid(pid, pid); // In both processes, because either may run first.
   jobs_.emplace(pid, serial);
   return {};
 }
@@ -219,7 +220,7 @@ void Zygote::reap() {
   while (::read(signals_.get(), &ignored, sizeof ignored) > 0) {
   }
   for (;;) {
-    // Left unreaped for a moment, so that its process group can't be another's.
+    // Unreaped until its group is killed, so that the kernel cannot reuse the number.
     siginfo_t ended{};
     if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0)
       return;
@@ -236,7 +237,7 @@ void Zygote::reap() {
   }
 }
 
-/// The driver is gone. A stopped job would never notice by itself.
+/// Kills all jobs, because the driver has ended. A stopped job would not notice.
 void Zygote::end_all() {
   for (auto& [pid, serial] : jobs_) {
     ::kill(pid, SIGKILL);
@@ -265,7 +266,7 @@ JobEntry enter_plain(int control) {
   Received received = receive_message(socket.get(), MSG_DONTWAIT);
   if (received.status != Received::Status::message || received.message.kind != Kind::job)
     throw EngineError("enter job", 0, "no start message is waiting");
-  // The thread that spawned this job lives as long as the driver's backend.
+  // Safe, since the thread that spawned this job lives as long as the driver's backend.
   if (!end_with_parent(received.message.pid))
     ::_exit(EXIT_FAILURE);
   announce(socket.get(), received.message.serial);

@@ -5,12 +5,12 @@
 
 namespace fiber::backends::local {
 
-/// Makes this process a zygote that takes orders on the inherited socket `control`.
-/// Returns in each job it forks. If several threads run here already, says so to the
-/// driver and exits.
+/// Turns this process into a zygote that takes requests on the inherited socket
+/// `control`. Returns in each job it forks. If several threads run here already, tells
+/// the driver and exits.
 JobEntry enter_zygote(int control);
 
-/// The start of a job that was exec'ed on its own; its start message waits in `control`.
+/// Starts a job that was exec'ed without a zygote. Its start message is in `control`.
 JobEntry enter_plain(int control);
 
 } // namespace fiber::backends::local

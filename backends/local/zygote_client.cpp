@@ -37,7 +37,8 @@ int ZygoteClient::request(const Message& job, std::span<const int> fds) {
 }
 
 void ZygoteClient::close() {
-  ::shutdown(control_.get(), SHUT_WR); // Its end of file; we still hear what it says.
+  // The zygote reads the end; we still read its messages.
+  ::shutdown(control_.get(), SHUT_WR);
   send_signal(pid_, pidfd_.get(), ready_ ? SIGCONT : SIGKILL);
   loop_.after(milliseconds(1000), [self = shared_from_this()] {
     if (!self->dead_)
@@ -73,11 +74,12 @@ void ZygoteClient::handle(Received received) {
   case Kind::fork_failed:
     return handler_.fork_failed(message.serial, message.value);
   case Kind::job:
-    return; // Only we say that.
+    return; // Sent by drivers only.
   }
 }
 
-/// Nobody holds the other end any more: neither the zygote nor a job not yet announced.
+/// Handles the end of the socket: neither the zygote nor an unannounced job holds it
+/// open.
 void ZygoteClient::on_end() {
   if (std::exchange(ended_, true))
     return;
@@ -93,17 +95,17 @@ void ZygoteClient::on_dead() {
   if (ended_)
     return finish(reap(pid_));
   take_messages();
-  // Something that the program started before fiber::init may hold the socket as well.
+  // A process that the program started before fiber::init may hold the socket too.
   if (!ended_)
     loop_.after(milliseconds(500), [self = shared_from_this()] { self->give_up(); });
 }
 
-/// Whoever has announced itself by now is heard, even if this thread itself was late;
-/// whoever comes later finds the socket closed and ends.
+/// Stops waiting for the end of the socket. Jobs that have announced themselves by now
+/// are read, even if this thread is late; later ones find the socket closed and end.
 void ZygoteClient::give_up() {
   if (ended_)
     return;
-  ::shutdown(control_.get(), SHUT_RD); // From here on nothing is added.
+  ::shutdown(control_.get(), SHUT_RD); // Admits no more messages.
   take_messages();
   on_end();
 }

@@ -15,34 +15,33 @@
 
 namespace fiber::backends::local {
 
-/// The driver's view of one zygote, from its exec to its death. On the loop's thread
+/// The driver's side of a zygote, from its exec to its death. Used on the loop's thread
 /// only.
 class ZygoteClient : public std::enable_shared_from_this<ZygoteClient> {
 public:
   struct Handler {
     std::function<void()> ready;
-    std::function<void(int threads)> has_threads; ///< It can't fork; `lost` follows.
+    std::function<void(int threads)> has_threads; ///< It cannot fork; `lost` follows.
     std::function<void(std::uint64_t serial, int pid, UniqueFd pidfd)> started;
     std::function<void(std::uint64_t serial, Exit exit)> ended;
     std::function<void(std::uint64_t serial, int error)> fork_failed;
-    /// It is dead, and every job it ever forked has been reported as started. If it was
-    /// not `was_ready`, `last_output` is what the program had to say.
+    /// The zygote is dead, and all its jobs were reported as started. Unless `was_ready`,
+    /// `last_output` is the program's output.
     std::function<void(bool was_ready, Exit exit, std::string last_output)> lost;
   };
 
-  /// Its output is read by `output` as `key`. Throws EngineError if there can be no
-  /// process.
+  /// Starts a zygote, whose output `output` reads as `key`. Throws EngineError.
   static std::shared_ptr<ZygoteClient> start(Loop& loop, Output& output, Output::Key key,
                                              const Program& program, Handler handler);
 
   bool ready() const { return ready_ && control_ && !dead_; }
   int pid() const { return pid_; }
-  /// Asks for a job. Returns 0 or errno; EAGAIN and ETOOMANYREFS pass with the next
+  /// Requests a job. Returns 0 or errno; EAGAIN and ETOOMANYREFS last until the next
   /// answer.
   int request(const Message& job, std::span<const int> fds);
-  /// Lets it go on if somebody has stopped it.
+  /// Continues the zygote if it was stopped.
   void wake() { send_signal(pid_, pidfd_.get(), SIGCONT); }
-  /// Ends it and, through it, all of its jobs; `lost` follows.
+  /// Ends the zygote and, through it, its jobs; `lost` follows.
   void close();
 
 private:

@@ -32,7 +32,8 @@ void CrashLineFilter::pass(std::string_view text,
     }
     if (matched_ == crash_mark.size()) {
       length_ = std::exchange(matched_, 0);
-    } else if (!text.empty() && matched_ > 0) { // The mark's first byte is in it once.
+    } else if (!text.empty() && matched_ > 0) {
+      // The mark's first byte occurs in it only once.
       f(crash_mark.substr(0, std::exchange(matched_, 0)));
     }
   }

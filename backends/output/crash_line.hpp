@@ -8,31 +8,31 @@
 
 namespace fiber::backends {
 
-// A job that crashes says where in a line of its output, as this is the one way that
-// every engine keeps open to the last. Backends keep such lines in logs() and leave them
-// out of what they forward.
+// A crash line is a line of a job's output that tells where the job crashed: output is
+// the only channel that every engine keeps open to the end. Backends keep crash lines in
+// logs() and do not forward them.
 
-/// How such a line begins. It may follow the beginning of a line of the job's own.
+/// The beginning of a crash line, which may follow an unfinished line of the job.
 inline constexpr std::string_view crash_mark = "\x1e"
                                                "fiber-crash ";
-/// No such line is longer, its newline included: one write() to a pipe then is not torn.
+/// Limit on a crash line with its newline, so that one write() to a pipe is atomic.
 inline constexpr std::size_t longest_crash_line = 4096;
 
-/// Takes crash lines out of output, however it is cut into pieces.
+/// Removes crash lines from output that comes in arbitrary pieces.
 class CrashLineFilter {
 public:
-  /// Hands what is not of such a line to `f`, in pieces. A few bytes that may be the
-  /// beginning of one wait for the rest.
+  /// Passes the other text to `f`, in pieces. Holds back a few bytes that may begin a
+  /// crash line.
   void pass(std::string_view text, const std::function<void(std::string_view)>& f);
-  /// Nothing more comes: hands over what has waited.
+  /// Passes on the bytes held back: the output has ended.
   void end(const std::function<void(std::string_view)>& f);
 
 private:
-  std::size_t matched_ = 0; // Of the mark, at the end of what came.
-  std::size_t length_ = 0;  // Of the line that is being left out; 0: none is.
+  std::size_t matched_ = 0; // Bytes of the mark at the end of the output so far.
+  std::size_t length_ = 0;  // Length so far of the current crash line, or 0.
 };
 
-/// What a job wrote itself.
+/// Returns `output` without crash lines.
 std::string without_crash_lines(std::string_view output);
 
 } // namespace fiber::backends

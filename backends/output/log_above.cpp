@@ -23,7 +23,7 @@ ssize_t append(void* text, const char* bytes, std::size_t n) {
   return static_cast<ssize_t>(n);
 }
 
-/// In the colours, and by the pattern, that a record would have on stderr.
+/// Prints records above the lines, with the colours and pattern of stderr.
 class PrintAbove final : public spdlog::sinks::base_sink<std::mutex> {
 public:
   explicit PrintAbove(std::shared_ptr<StatusLines> lines)
@@ -53,7 +53,7 @@ private:
   }
 
   const std::shared_ptr<StatusLines> lines_;
-  std::string text_; // Of one record.
+  std::string text_; // The current record.
   const File file_;
   spdlog::sinks::ansicolor_sink<spdlog::details::console_nullmutex> colours_;
 };
@@ -77,7 +77,7 @@ public:
     for (auto& sink : sinks_)
       sink->flush();
   }
-  // Who can change these has changed the sinks'.
+  // The program sets these on its own sinks.
   void set_pattern(const std::string&) override {}
   void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 

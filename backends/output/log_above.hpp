@@ -9,12 +9,13 @@
 
 namespace fiber::backends {
 
-/// Where log() writes while there are lines: above them. Nobody waits for the terminal,
-/// unless the program has a logger of its own: then who logs does, as it would have.
+/// Returns the sink of log() while there are status lines, above which it writes. Logging
+/// does not wait for the terminal, except if the program has a logger of its own, as
+/// before.
 spdlog::sink_ptr log_above(std::shared_ptr<StatusLines> lines);
 
-/// The two ways: text that the lines print as soon as stderr takes it; the sinks
-/// themselves, with no lines there meanwhile.
+/// The two implementations: the first has `lines` print the text as soon as stderr
+/// accepts it; the second calls `sinks` while the lines are hidden.
 spdlog::sink_ptr print_above(std::shared_ptr<StatusLines> lines);
 spdlog::sink_ptr write_above(std::shared_ptr<StatusLines> lines,
                              std::vector<spdlog::sink_ptr> sinks);

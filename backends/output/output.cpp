@@ -16,8 +16,9 @@ namespace fiber::backends {
 namespace {
 
 constexpr std::size_t longest_line = 64 * 1024;
-constexpr std::chrono::milliseconds busy_pause{5}; // While another thread writes.
-constexpr std::size_t read_at_once = 256 * 1024;   // Then it is the next job's turn.
+// While another thread writes to stderr.
+constexpr std::chrono::milliseconds busy_pause{5};
+constexpr std::size_t read_at_once = 256 * 1024; // Per job, then the next.
 
 } // namespace
 
@@ -56,7 +57,7 @@ void Output::add(Key key, const std::string& name, UniqueFd pipe) {
     return;
   loop_.post([this, stream] {
     if (!paused_)
-      attend(stream);
+      watch(stream);
   });
 }
 
@@ -68,8 +69,8 @@ void Output::finish(Key key, std::chrono::milliseconds limit,
       return done();
     stream->done = std::move(done);
     stream->timer = loop_.after(limit, [this, stream] { close(stream); });
-    if (paused_) // The rest of an ended job is bounded: let it pass.
-      attend(stream);
+    if (paused_) // The rest of an ended job's output is bounded.
+      watch(stream);
   });
 }
 
@@ -93,7 +94,7 @@ Output::StreamPtr Output::find(Key key) {
   return stream == streams_.end() ? nullptr : stream->second;
 }
 
-void Output::attend(const StreamPtr& stream) {
+void Output::watch(const StreamPtr& stream) {
   loop_.watch(stream->pipe.get(), EPOLLIN,
               [this, stream](std::uint32_t) { read(stream, read_at_once); });
 }
@@ -148,7 +149,7 @@ void Output::keep(Stream& stream, std::string_view text) {
     stream.kept.erase(0, stream.kept.size() - kept_bytes);
 }
 
-/// Nothing more comes from this one.
+/// Ends a stream.
 void Output::close(const StreamPtr& stream) {
   if (!stream->pipe)
     return;
@@ -167,14 +168,14 @@ void Output::forward(Stream& stream, std::string_view text) {
     stream.filter.pass(text, [&](std::string_view part) { queue_lines(stream, part); });
 }
 
-/// Ends a line that has no end.
+/// Forwards the rest, and ends an unfinished line.
 void Output::forward_end(Stream& stream) {
   stream.filter.end([&](std::string_view part) { queue_lines(stream, part); });
   if (!stream.partial.empty())
     queue_lines(stream, "\n");
 }
 
-/// Queues the whole lines.
+/// Queues complete lines.
 void Output::queue_lines(Stream& stream, std::string_view text) {
   while (!text.empty()) {
     auto end = text.find('\n');
@@ -230,7 +231,7 @@ void Output::pause(bool on) {
     if (on)
       loop_.unwatch(stream->pipe.get());
     else
-      attend(stream);
+      watch(stream);
 }
 
 } // namespace fiber::backends

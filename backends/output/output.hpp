@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// output/ collects what jobs write and shares stderr between their output, the log and
+// status lines. It may include engine/ and base/.
 #pragma once
 
 #include <atomic>
@@ -16,13 +18,12 @@
 
 namespace fiber::backends {
 
-/// Reads what jobs write, keeps the last of it and forwards it line by line to stderr,
-/// without crash lines, all on one thread of its own.
+/// Reads the output of jobs on a thread of its own, keeps the end of it, and forwards it
+/// to stderr by lines, without crash lines.
 ///
-/// If stderr does not take what is forwarded (a stopped terminal, a pipe nobody reads),
-/// up to 1 MiB waits here; then the pipes are left unread, so that jobs that go on
-/// writing wait as if they wrote to that terminal themselves. Nothing is lost, and nobody
-/// else waits.
+/// Back-pressure: if stderr blocks (a stopped terminal, an unread pipe), up to 1 MiB is
+/// buffered; then the pipes are left unread, so that writing jobs block too. Nothing is
+/// lost, and nothing else waits.
 ///
 /// Thread safety: any thread may call any member function.
 class Output {
@@ -31,7 +32,7 @@ public:
   static constexpr std::size_t kept_bytes = 1 << 20;
 
   explicit Output(bool forward, std::shared_ptr<StatusLines> terminal = nullptr);
-  /// Gives stderr half a second to take what is left.
+  /// Waits up to half a second for stderr to accept the rest.
   ~Output();
 
   /// Ends the thread.
@@ -39,18 +40,18 @@ public:
 
   /// Begins to read `pipe` (non-blocking); forwarded lines begin with "[`name`] ".
   void add(Key key, const std::string& name, UniqueFd pipe);
-  /// Reads to the end, or for `limit` if somebody still holds the other end, then calls
-  /// `done` on the output's thread.
+  /// Reads to the end, for at most `limit` in case a process still holds the other end,
+  /// then calls `done` on the output's thread.
   void finish(Key key, std::chrono::milliseconds limit, std::function<void()> done);
-  /// The same for output that comes by other ways than a pipe: add(), then write() as it
-  /// comes, then close(). write() takes everything; it returns false when so much waits
-  /// for stderr that its caller should stop reading until has_room().
+  /// For output that does not come by a pipe: add(), then write() as it comes, then
+  /// close(). write() accepts everything; it returns false if the caller should stop
+  /// reading until has_room().
   void add(Key key, const std::string& name) { add(key, name, UniqueFd()); }
   bool write(Key key, std::string_view text);
   bool has_room() const { return waiting_bytes_ + pending_bytes_ <= pending_limit; }
   void close(Key key);
 
-  /// The last of what was written.
+  /// Returns the end of the output.
   std::string last(Key key);
   void forget(Key key);
 
@@ -61,14 +62,14 @@ private:
     UniqueFd pipe;
     std::string kept; // Guarded by mutex_; at most twice kept_bytes.
     CrashLineFilter filter;
-    std::string partial; // The line that has no end yet.
+    std::string partial; // The unfinished line.
     std::function<void()> done;
     Loop::Timer timer;
   };
   using StreamPtr = std::shared_ptr<Stream>;
 
   StreamPtr find(Key key);
-  void attend(const StreamPtr& stream);
+  void watch(const StreamPtr& stream);
   void keep(Stream& stream, std::string_view text);
   void read(const StreamPtr& stream, std::size_t most);
   void close(const StreamPtr& stream);
@@ -81,10 +82,10 @@ private:
   const bool forward_;
   std::mutex mutex_; // Guards streams_ and each stream's kept.
   std::map<Key, StreamPtr> streams_;
-  std::atomic<std::size_t> waiting_bytes_ = 0; // On their way to the loop's thread.
-  std::atomic<std::size_t> pending_bytes_ = 0; // Of pending_, for others to see.
+  std::atomic<std::size_t> waiting_bytes_ = 0; // Posted to the loop.
+  std::atomic<std::size_t> pending_bytes_ = 0; // pending_.size(), for other threads.
   const std::shared_ptr<StatusLines> terminal_;
-  // On the loop's thread only:
+  // Used on the loop's thread only:
   StderrWriter writer_;
   std::string pending_;
   bool waiting_ = false;

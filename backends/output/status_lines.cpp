@@ -14,9 +14,9 @@ namespace fiber::backends {
 namespace {
 
 constexpr std::size_t usual_columns = 80, least_columns = 20;
-constexpr std::size_t most_printed = 1 << 20; ///< Bytes that wait.
+constexpr std::size_t most_printed = 1 << 20; ///< Limit on unsent bytes.
 constexpr std::chrono::milliseconds patience{500}, look_again{50};
-/// Of the ECMA-48 control functions: the line is erased; one line up.
+/// ECMA-48 control functions: erase the line; move up by one.
 constexpr std::string_view erase_line = "\r\x1b[2K", line_up = "\x1b[1A";
 
 bool can_move_the_cursor() {
@@ -58,7 +58,7 @@ void StatusLines::show(std::vector<std::string> lines) {
 void StatusLines::print(const std::string& line) {
   std::lock_guard lock(mutex_);
   if (unsent_.size() + printed_.size() > most_printed)
-    ++left_out_;
+    ++dropped_;
   else
     printed_ += line + "\n";
   refresh();
@@ -67,7 +67,7 @@ void StatusLines::print(const std::string& line) {
 std::optional<std::size_t> StatusLines::write(StderrWriter& writer,
                                               std::string_view text) {
   std::lock_guard lock(mutex_);
-  if (lent_)
+  if (hidden_)
     return std::nullopt;
   std::size_t written = 0;
   if (clear()) {
@@ -76,7 +76,7 @@ std::optional<std::size_t> StatusLines::write(StderrWriter& writer,
       in_a_line_ = text[written - 1] != '\n';
     draw();
   }
-  catch_up();
+  wake_thread();
   return written;
 }
 
@@ -89,49 +89,48 @@ void StatusLines::end_line() {
 
 void StatusLines::above(const std::function<void()>& write) {
   std::lock_guard turn(above_);
-  struct Loan {
-    explicit Loan(StatusLines& of) : lines(of) {
+  struct Hidden {
+    explicit Hidden(StatusLines& of) : lines(of) {
       std::unique_lock lock(lines.mutex_);
       while (!lines.clear())
         lines.await_terminal(lock);
-      lines.lent_ = true;
+      lines.hidden_ = true;
     }
-    ~Loan() { // However `write` ends.
+    ~Hidden() { // Also if `write` throws.
       std::lock_guard lock(lines.mutex_);
-      lines.lent_ = false;
+      lines.hidden_ = false;
       lines.refresh();
     }
     StatusLines& lines;
-  } loan(*this);
+  } hidden(*this);
   write();
 }
 
-/// Shows what is to be shown, now or as soon as stderr takes it.
+/// Updates the terminal, now or as soon as stderr accepts it.
 void StatusLines::refresh() {
-  if (lent_)
+  if (hidden_)
     return;
   if (clear())
     draw();
-  catch_up();
+  wake_thread();
 }
 
-/// Leaves to the thread what nobody else will come back for.
-void StatusLines::catch_up() {
+/// Leaves unsent text to the thread, if there is any.
+void StatusLines::wake_thread() {
   if (!is_behind())
     return;
   try {
     if (!thread_.joinable())
       thread_ = std::thread([this] { run(); });
-  } catch (
-    const std::system_error&) { // No thread is left: whoever writes next tries again.
+  } catch (const std::system_error&) { // No thread available: the next call retries.
     return;
   }
   changed_.notify_one();
 }
 
-/// Whether there is such.
+/// Returns whether there is text for the thread to write.
 bool StatusLines::is_behind() const {
-  return !lent_ && (!unsent_.empty() || (!printed_.empty() && !in_a_line_));
+  return !hidden_ && (!unsent_.empty() || (!printed_.empty() && !in_a_line_));
 }
 
 void StatusLines::run() {
@@ -146,12 +145,12 @@ void StatusLines::run() {
     await_terminal(lock);
     auto before = unsent_.size();
     refresh();
-    if (is_behind() && unsent_.size() >= before) // It is not what it seems.
+    if (is_behind() && unsent_.size() >= before) // poll() was wrong.
       changed_.wait_for(lock, look_again);
   }
 }
 
-/// Not for long, and without the lock.
+/// Waits for stderr for at most look_again, without the lock.
 void StatusLines::await_terminal(std::unique_lock<std::mutex>& lock) {
   pollfd ready{writer_.fd(), POLLOUT, 0};
   lock.unlock();
@@ -159,7 +158,7 @@ void StatusLines::await_terminal(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-/// Takes the lines away. False if stderr does not take that now.
+/// Erases the lines. Returns false if stderr does not accept that now.
 bool StatusLines::clear() {
   for (; drawn_ > 0; --drawn_)
     unsent_.append(erase_line).append(drawn_ > 1 ? line_up : "");
@@ -168,14 +167,14 @@ bool StatusLines::clear() {
 
 void StatusLines::draw() {
   if (in_a_line_ || !unsent_.empty())
-    return; // Whoever began that line comes again.
+    return; // The writer of that line will call again.
   unsent_ = std::exchange(printed_, {});
-  if (auto lines = std::exchange(left_out_, 0); lines > 0)
+  if (auto lines = std::exchange(dropped_, 0); lines > 0)
     unsent_.append("(")
       .append(std::to_string(lines))
       .append(" lines were left out here)\n");
   if (live_) {
-    auto most = columns() - 1; // A line that wraps would be two.
+    auto most = columns() - 1; // Prevents wrapping.
     for (auto& line : lines_)
       unsent_.append(drawn_++ > 0 ? "\n" : "").append(line, 0, most);
   }

@@ -16,47 +16,47 @@
 
 namespace fiber::backends {
 
-/// This process's stderr, shared by what jobs write, what is logged, and lines at its end
-/// that change in place if it is a terminal. Nobody's text gets into another's line.
+/// This process's stderr, shared by jobs' output, the log, and status lines, which are
+/// redrawn at the end if it is a terminal. Texts never mix within a line.
 ///
-/// Thread safety: any thread may call any member function; none waits for the terminal,
-/// but above(). What stderr does not take now is written by a thread of this class's own,
-/// which starts when that first happens.
+/// Thread safety: any thread may call any member function. None but above() waits for the
+/// terminal: a thread of this class, started when first needed, writes what stderr does
+/// not accept at once.
 class StatusLines {
 public:
   StatusLines();
-  /// Gives stderr half a second to take what is left.
+  /// Waits up to half a second for stderr to accept the rest.
   ~StatusLines();
   StatusLines(const StatusLines&) = delete;
   StatusLines& operator=(const StatusLines&) = delete;
 
-  /// Whether lines can change in place.
+  /// Returns whether lines can be redrawn in place.
   bool live() const { return live_; }
-  /// How long a line may be; at least 20.
+  /// Returns the longest possible line; at least 20.
   std::size_t columns() const;
 
-  /// Shows these instead of the ones before; only what is live() shows any.
+  /// Replaces the status lines. Shows nothing unless live().
   void show(std::vector<std::string> lines);
-  /// Writes a line above them, as soon as stderr takes it. While 1 MiB waits for that,
-  /// further ones are counted and left out.
+  /// Writes a line above them, as soon as stderr accepts it. While 1 MiB is unsent,
+  /// further lines are only counted.
   void print(const std::string& line);
 
-  /// Has `writer` write above the lines what goes without waiting, and returns how much
-  /// that was. Nothing if somebody else is writing: come again.
+  /// Writes with `writer` above the lines as much as possible without waiting, and
+  /// returns how much. Returns nothing if another thread is writing: try again.
   std::optional<std::size_t> write(StderrWriter& writer, std::string_view text);
-  /// Ends the line that write() left without an end: its writer does not come again.
+  /// Ends the unfinished line of write(), whose writer will not call again.
   void end_line();
 
-  /// Runs `write`, which writes whole lines to stderr, while no lines are shown. Waits as
-  /// long as that waits; others then only put down what they want.
+  /// Runs `write`, which writes complete lines to stderr, while the status lines are
+  /// hidden. Blocks as long as `write` does; other calls are queued meanwhile.
   void above(const std::function<void()>& write);
 
 private:
   using Clock = std::chrono::steady_clock;
 
-  // Under the mutex:
+  // REQUIRES: mutex_ is held.
   void refresh();
-  void catch_up();
+  void wake_thread();
   void await_terminal(std::unique_lock<std::mutex>& lock);
   bool clear();
   bool flush();
@@ -65,18 +65,18 @@ private:
   void run();
 
   const bool live_;
-  std::mutex above_; ///< One at a time; held by who waits for the terminal.
-  std::mutex mutex_; ///< Guards what follows. Nobody who holds it waits.
+  std::mutex above_; ///< Serializes above().
+  std::mutex mutex_; ///< Guards the fields below. Never held while waiting.
   std::condition_variable changed_;
   StderrWriter writer_;
   std::vector<std::string> lines_;
-  std::size_t drawn_ = 0;    ///< Lines that are shown now.
-  std::string unsent_;       ///< Of ours; goes before anything else.
-  std::string printed_;      ///< Lines that wait for the end of somebody's line.
-  std::size_t left_out_ = 0; ///< Lines, since then.
+  std::size_t drawn_ = 0;   ///< Number of lines on the terminal.
+  std::string unsent_;      ///< Our own text; goes before anything else.
+  std::string printed_;     ///< Lines waiting for the end of write()'s line.
+  std::size_t dropped_ = 0; ///< Lines dropped since.
   bool in_a_line_ = false;
-  bool lent_ = false;                     ///< Somebody is at it in above().
-  std::optional<Clock::time_point> ends_; ///< Since the destructor.
+  bool hidden_ = false;                   ///< above() is running.
+  std::optional<Clock::time_point> ends_; ///< Set by the destructor.
   std::thread thread_;
 };
 

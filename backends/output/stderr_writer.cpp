@@ -19,18 +19,19 @@ void StderrWriter::follow() {
     return;
   device_ = now.st_dev;
   inode_ = now.st_ino;
-  own_.reset();
-  way_ = Way::plain;
+  reopened_.reset();
+  mode_ = Mode::plain;
   if (S_ISSOCK(now.st_mode)) {
-    way_ = Way::socket;
+    mode_ = Mode::socket;
   } else if (S_ISFIFO(now.st_mode) || ::isatty(STDERR_FILENO)) {
-    own_.reset(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-    way_ = own_ ? Way::own : Way::careful;
+    reopened_.reset(
+      ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    mode_ = reopened_ ? Mode::reopened : Mode::polled;
   }
 }
 
 int StderrWriter::fd() const {
-  return way_ == Way::own ? own_.get() : STDERR_FILENO;
+  return mode_ == Mode::reopened ? reopened_.get() : STDERR_FILENO;
 }
 
 std::size_t StderrWriter::write(std::string_view text) {
@@ -39,11 +40,11 @@ std::size_t StderrWriter::write(std::string_view text) {
   while (done < text.size()) {
     auto rest = text.substr(done);
     ssize_t written = 0;
-    if (way_ == Way::socket) {
+    if (mode_ == Mode::socket) {
       written =
         ::send(STDERR_FILENO, rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    } else if (way_ == Way::careful) {
-      // A pipe that is ready takes this much at once.
+    } else if (mode_ == Mode::polled) {
+      // A ready pipe accepts this many bytes at once.
       pollfd ready{STDERR_FILENO, POLLOUT, 0};
       if (::poll(&ready, 1, 0) == 0)
         return done;

@@ -9,24 +9,24 @@
 
 namespace fiber::backends {
 
-/// Writes to this process's stderr without ever waiting for it, be it a stopped terminal
-/// or a pipe that nobody reads. Follows a stderr that is redirected meanwhile.
+/// Writes to this process's stderr without ever blocking, even on a stopped terminal or
+/// an unread pipe. Notices if stderr is redirected.
 class StderrWriter {
 public:
-  /// Writes what goes without waiting and returns how much that was; what can't ever be
-  /// written (stderr closed) counts as written.
+  /// Writes as much as possible without waiting and returns how much. Text that can never
+  /// be written (stderr closed) counts as written.
   std::size_t write(std::string_view text);
-  /// Wait for this one to become writable when write() wrote less.
+  /// Returns the descriptor to poll after a partial write().
   int fd() const;
 
 private:
-  enum class Way { plain, own, socket, careful };
+  enum class Mode { plain, reopened, socket, polled };
   void follow();
 
-  Way way_ = Way::plain;
+  Mode mode_ = Mode::plain;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  UniqueFd own_; // Opened anew: O_NONBLOCK on the original would hit all who share it.
+  UniqueFd reopened_; // Reopened: O_NONBLOCK on the original would affect all its users.
 };
 
 } // namespace fiber::backends

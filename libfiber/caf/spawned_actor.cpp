@@ -33,7 +33,8 @@ SpawnedActor::SpawnedActor(std::shared_ptr<Runtime> runtime, const SpawnOptions&
     cell_(std::move(cell)), restarts_(intensity, period) {}
 
 SpawnedActor::~SpawnedActor() {
-  // It waits for the job, which no thread may that brings messages.
+  // Elsewhere, because shutdown() waits for the job and this thread may have to deliver
+  // its messages.
   runtime_->run_later([manager = manager_] { manager->shutdown(); });
 }
 
@@ -64,7 +65,7 @@ void SpawnedActor::ended(const std::optional<caf::error>& reason) {
   auto proxy = this->proxy();
   if (!proxy)
     return;
-  if (!reason) { // Its manager knows whether there is another job.
+  if (!reason) { // The job was lost. The manager knows whether there is another.
     remote(proxy).drop_place();
     return find(false);
   }
@@ -96,13 +97,13 @@ void SpawnedActor::find(bool to_spawn) {
       self->found(answer->at(0), to_spawn);
     }
   };
-  if (runtime_->is_inline()) // Its cell runs on a thread that waits for it.
+  if (runtime_->is_inline()) // The cell runs on the waiting thread.
     runtime_->run_later(look);
   else
     answer->on_end([runtime = runtime_, weak = weak_from_this(), look] {
       if (runtime->run_later(look))
         return;
-      if (auto self = weak.lock()) // The session ends.
+      if (auto self = weak.lock()) // The session is ending.
         self->finish(caf::exit_reason::remote_link_unreachable);
     });
 }
@@ -118,7 +119,7 @@ void SpawnedActor::found(const RawOutcome& answer, bool to_spawn) {
     remote(proxy).set_place(place);
     watch(place);
   } catch (const WorkerLost& lost) {
-    if (to_spawn) // It may have, and the next job does so by itself.
+    if (to_spawn) // It may have spawned it, and a restarted job spawns it by itself.
       return find(false);
     finish(named(caf::exit_reason::remote_link_unreachable,
                  "has lost its job for good: " + lost.reason()));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// caf/ connects the program's own CAF actors with a session and spawns supervised ones.
+// It may include actors/ and, of libfiber/, session.
 #pragma once
 
 #include <functional>
@@ -15,8 +17,9 @@
 
 namespace fiber::detail {
 
-/// Sees to it that the proxy of a spawned actor has a place as long as its options say,
-/// and ends its job with it.
+/// Supervises a spawned actor: points its proxy to the actor's place after each restart,
+/// and ends the job with the actor. The cell is the managed object in the job that spawns
+/// the actor; the place is the handle to the actor there.
 class SpawnedActor final : public std::enable_shared_from_this<SpawnedActor> {
 public:
   static caf::strong_actor_ptr start(std::shared_ptr<Runtime> runtime,
@@ -32,22 +35,22 @@ private:
 
   void watch(const PlacePtr& place);
   void ended(const std::optional<caf::error>& reason);
-  /// Wherever it is by then, or where it starts again.
+  /// Asks the cell for the actor's place; `to_spawn` has it spawn the actor again.
   void find(bool to_spawn);
   void found(const RawOutcome& answer, bool to_spawn);
   void finish(const caf::error& reason);
-  /// The same reason with words, if it has none.
+  /// Returns `reason` with `text`, unless it has a text already.
   caf::error named(caf::error reason, const std::string& text) const;
 
   caf::strong_actor_ptr proxy() const { return proxy_.lock(); }
 
   const std::shared_ptr<Runtime> runtime_;
-  const std::string name_; ///< For errors.
+  const std::string name_; ///< For error messages.
   const Restart restart_;
   const std::shared_ptr<Manager> manager_;
   const CellCalls cell_;
   caf::weak_actor_ptr proxy_;
-  // One at a time: it has one place, and asks for the next one when that is gone.
+  // Not guarded: restarts happen one at a time.
   actors::RestartWindow restarts_;
 };
 

@@ -32,12 +32,13 @@ constexpr std::uint32_t version = 1;
 struct Start {
   std::array<char, 16> magic = fiber::detail::magic;
   std::uint32_t version = fiber::detail::version;
-  std::uint32_t size = 0; ///< Of the description that follows.
-  /// Who has it open, in words; not part of any checksum. Ends with zeros.
+  std::uint32_t size = 0; ///< Size of the description that follows.
+  /// The process that has the file open, as text padded with zeros. No checksum covers
+  /// it.
   std::array<char, 104> owner{};
 };
 static_assert(sizeof(Start) == 128);
-/// No description is longer.
+/// Limit on the description's size.
 constexpr std::uint32_t most_description = 1024 * 1024;
 
 constexpr auto other_file = "another path, or this one once that file is removed";
@@ -62,10 +63,10 @@ std::string in_words(std::span<const char> text) {
 
 } // namespace
 
-/// What the description says: which call this is a journal of.
+/// The description: the call whose results the journal holds.
 struct JournalFile::Head {
   std::uint32_t salt = 0;
-  std::string build; ///< Of the program; not compared.
+  std::string build; ///< Build of the program; not compared.
   std::string function, argument, result;
   std::uint64_t result_size = 0;
   bool spread = false;
@@ -107,7 +108,7 @@ struct JournalFile::Head {
            result == other.result && result_size == other.result_size &&
            spread == other.spread && bound == other.bound;
   }
-  /// For a message that shows two of them.
+  /// Describes the call in error messages.
   std::string text() const {
     using boost::core::demangle;
     return demangle(function.c_str()) + (spread ? " called with the parts of " : " on ") +
@@ -133,7 +134,7 @@ JournalFile::JournalFile(std::string path, const CallName& name)
   if (!S_ISREG(status.st_mode))
     refuse(path_ + " is no file", "the path of a file");
   lock();
-  if (::fstat(fd_.get(), &status) != 0) // Now that nobody else writes.
+  if (::fstat(fd_.get(), &status) != 0) // Again, now that nobody else writes.
     fail("opened", errno);
   check_head(own, static_cast<std::uint64_t>(status.st_size));
   put_owner();
@@ -178,14 +179,15 @@ Bytes JournalFile::image(const Head& head) {
   return all;
 }
 
-/// A program that was killed while it made the file left a part of the head, or nothing.
+/// Returns whether the file holds only a part of a head, or nothing: a program was killed
+/// while it created the file.
 bool JournalFile::is_torn(Head own, std::uint64_t size) const {
   auto all = image(own);
   if (size >= all.size())
     return false;
   Bytes there(size);
   there.resize(read(0, there));
-  // Each file's salt is another one, and its owner.
+  // Salt and owner differ between files.
   constexpr auto owner_at = offsetof(Start, owner), salt_at = sizeof(Start),
                  rest_at = salt_at + sizeof own.salt;
   if (there.size() >= rest_at) {
@@ -260,13 +262,12 @@ void JournalFile::read_records(std::uint64_t size) {
       "run again",
       path_, from, to);
   if (reader.end() < size) {
-    log().info("journal {} ends in {} bytes of a record that was not written to its end; "
-               "its task runs again",
+    log().info("journal {} ends in {} bytes of an incomplete record; its task runs again",
                path_, size - reader.end());
     cut_off(reader.end());
   }
   end_ = reader.end();
-  // Of two the first counts.
+  // Of two records of a task the first counts.
   std::stable_sort(places_.begin(), places_.end(),
                    [](auto& a, auto& b) { return a.index < b.index; });
 }
@@ -304,14 +305,15 @@ std::optional<Payload> JournalFile::find(std::uint64_t index, const Digest& argu
 }
 
 void JournalFile::append(std::span<const Addition> additions) {
-  // Small results are copied into one block with the heads, large ones are written from
-  // where they are.
+  // Small results are copied into one block with the record heads; large ones are
+  // written from where they are.
   constexpr std::size_t small = 4096, block_size = 1024 * 1024, most_parts = 512;
   Bytes block;
   std::vector<std::span<const std::byte>> parts;
   while (!additions.empty()) {
     block.clear();
-    block.reserve(block_size + sizeof(RecordHead) + small); // Parts of it stay in place.
+    // Must not reallocate: `parts` point into it.
+    block.reserve(block_size + sizeof(RecordHead) + small);
     parts.clear();
     std::size_t begun = 0, bytes = 0;
     auto end_part = [&] {
@@ -393,11 +395,10 @@ void JournalFile::refuse(const std::string& problem, const std::string& valid) c
 }
 
 void JournalFile::fail(const std::string& what, int error) const {
-  throw Error("journal " + path_ + " can't be " + what + ": " +
-              std::generic_category().message(error) +
-              (what == "written"
-                 ? "; what is in it stays: the same call started again goes on from there"
-                 : ""));
+  throw Error(
+    "journal " + path_ + " can't be " + what + ": " +
+    std::generic_category().message(error) +
+    (what == "written" ? "; its results are kept: the same call resumes from them" : ""));
 }
 
 } // namespace fiber::detail

@@ -14,11 +14,11 @@
 
 namespace fiber::detail {
 
-/// A journal's file: a head that says of which call it is, then a record for each result,
-/// in the order in which they came. docs/journal.md says what stands where.
+/// The file of a journal: a head that identifies the call, then a record for each result
+/// in order of arrival. docs/journal.md gives the layout.
 ///
-/// Each record has a checksum. What is damaged is not read: its tasks are missing. Not
-/// thread-safe.
+/// Each record has a checksum. Damaged records are skipped, and their tasks run again.
+/// Not thread-safe.
 class JournalFile {
 public:
   struct Addition {
@@ -27,17 +27,17 @@ public:
     Payload result;
   };
 
-  /// Opens the file and locks it, or makes it; reads it once. Throws ConfigError if it is
-  /// of another call, of another format, no journal at all or in use, and Error that
-  /// names the path if it can't be read or written.
+  /// Opens or creates the file, locks it and reads it once. Throws ConfigError if it
+  /// belongs to another call, has another format, is no journal or is in use; Error,
+  /// naming the path, if it cannot be read or written.
   JournalFile(std::string path, const CallName& name);
 
-  /// The result of a task, if it is there and whole. Throws ConfigError if the task had
-  /// other arguments then. Reads the disk; cheapest if indices go up.
+  /// Returns the result of a task, if it has an undamaged record. Throws ConfigError if
+  /// the task had other arguments then. Reads the disk; cheapest with ascending indices.
   std::optional<Payload> find(std::uint64_t index, const Digest& arguments);
-  /// Appends records. After a failure the file may end in a part of one.
+  /// Appends records. After a failure the file may end in a partial record.
   void append(std::span<const Addition> additions);
-  /// Returns when all of it is on the disk.
+  /// Returns when all records are on the disk.
   void sync();
 
 private:
@@ -61,10 +61,11 @@ private:
 
   std::string path_;
   UniqueFd fd_;
-  std::uint32_t salt_ = 0;    ///< Of this file's checksums: bytes of another never fit.
+  /// Seeds the checksums, so that foreign records never match.
+  std::uint32_t salt_ = 0;
   std::uint64_t end_ = 0;     ///< Where the next record goes.
-  std::vector<Place> places_; ///< What was there at the start, by index.
-  std::size_t next_ = 0;      ///< In places_: where find() looks first.
+  std::vector<Place> places_; ///< Records found when opened, by index.
+  std::size_t next_ = 0;      ///< Index in places_ where find() looks first.
 };
 
 } // namespace fiber::detail

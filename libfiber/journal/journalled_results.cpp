@@ -9,9 +9,9 @@
 namespace fiber::detail {
 namespace {
 
-/// Results that wait to be written hold no more than this when tasks are handed in.
+/// Tasks are submitted only while fewer bytes of results than this wait to be written.
 constexpr std::size_t most_waiting = 64 * 1024 * 1024;
-/// A loss of power costs what was written in so long at most.
+/// A power loss costs at most the results written in this time.
 constexpr std::chrono::seconds sync_interval{1};
 
 bool is_cancelled(const std::exception_ptr& error) {
@@ -33,7 +33,7 @@ JournalledResults::JournalledResults(JournalFile file, std::shared_ptr<WorkThrea
   : CallResults(keep, std::move(run_one), std::move(cancel), std::move(leadership)),
     thread_(std::move(thread)), file_(std::move(file)), synced_(Clock::now()) {}
 
-// -- who hands in tasks --
+// -- called by the submitting thread --
 
 std::optional<Payload> JournalledResults::find(std::size_t index,
                                                const Digest& arguments) {
@@ -75,7 +75,7 @@ void JournalledResults::fed() {
   close();
 }
 
-// -- the pool --
+// -- called by the pool --
 
 void JournalledResults::deliver(std::vector<actors::Completion> completions) {
   std::size_t bytes = 0;
@@ -85,7 +85,7 @@ void JournalledResults::deliver(std::vector<actors::Completion> completions) {
 }
 
 void JournalledResults::fail_missing(const std::exception_ptr& error) {
-  push(error, 0); // Behind the results that came before.
+  push(error, 0); // Queued behind earlier results.
 }
 
 void JournalledResults::push(Arrival arrival, std::size_t bytes) {
@@ -94,7 +94,7 @@ void JournalledResults::push(Arrival arrival, std::size_t bytes) {
     arrived_.push_back(std::move(arrival));
     waiting_bytes_ += bytes;
     if (arrived_.size() > 1)
-      return; // Whoever takes the first takes this one, too.
+      return; // The step that is due takes this one too.
   }
   if (!thread_->add([self = shared_from_this()] { self->step(); }))
     step();
@@ -105,7 +105,7 @@ void JournalledResults::cancel() {
   CallResults::cancel();
 }
 
-// -- the journals' thread --
+// -- run on the journals' thread --
 
 void JournalledResults::step() {
   std::lock_guard turn(turn_);
@@ -146,7 +146,7 @@ void JournalledResults::write(std::vector<actors::Completion>& completions) {
       if (!outcome.error && known)
         additions.push_back({index, known.mapped(), outcome.value});
       else if (outcome.error && failure_ && is_cancelled(outcome.error))
-        outcome.error = failure_; // Which is why it was cancelled.
+        outcome.error = failure_; // Which caused the cancellation.
     }
   }
   append(additions);
@@ -185,7 +185,7 @@ void JournalledResults::sync() {
   synced_ = Clock::now();
 }
 
-/// Syncs what was written a second after the last time, or now if there is no later.
+/// Schedules a sync one second after the last one, or syncs now if the thread has ended.
 void JournalledResults::sync_soon() {
   auto due = Clock::time_point::max();
   {
@@ -224,7 +224,7 @@ void JournalledResults::close() {
   file_.reset();
 }
 
-/// The file is of no more use. Under file_mutex_.
+/// Gives the file up after an error. REQUIRES: file_mutex_ is held.
 void JournalledResults::fail(std::exception_ptr why) {
   file_.reset();
   try {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// journal/ writes results of a call to a file and restores them when the same call is
+// made again. It may include actors/, wire/, base/ and, of libfiber/, results, session
+// and storage.
 #pragma once
 
 #include <condition_variable>
@@ -16,11 +19,11 @@
 
 namespace fiber::detail {
 
-/// Results of a call with a journal: each is written there before anybody sees it. The
-/// file is closed, and safe from a loss of power, before the last one is seen.
+/// Results of a call with a journal. Each result is written before the program sees it;
+/// the file is closed, and safe from a power loss, before the program sees the last one.
 ///
-/// Should the disk fail, the call fails: what has not ended ends with that error. Results
-/// that are there already are passed on all the same.
+/// If the disk fails, unfinished tasks fail with that error. Results that have arrived
+/// are still delivered.
 class JournalledResults final : public CallResults,
                                 public std::enable_shared_from_this<JournalledResults> {
 public:
@@ -30,25 +33,25 @@ public:
                     std::function<bool()> run_one, std::function<void()> cancel,
                     std::shared_ptr<wire::Leadership> leadership);
 
-  /// The result of a task, if the journal has it. Throws ConfigError if that task had
-  /// other arguments, and why the journal can't be used any more.
+  /// Returns the result of a task, if the journal has it. Throws ConfigError if the task
+  /// had other arguments; rethrows an earlier error of the journal.
   std::optional<Payload> find(std::size_t index, const Digest& arguments);
-  /// Tasks that end now, as they are in the journal.
+  /// Completes tasks with results from the journal.
   void restore(std::vector<actors::Completion> completions);
-  /// Tasks that the pool is about to get.
+  /// Announces tasks that are about to be submitted to the pool.
   void expect(std::size_t first, const std::vector<Digest>& arguments);
   /// Blocks while results come faster than they can be written.
   void wait_room();
-  /// No more tasks will come.
+  /// Announces that no more tasks will come.
   void fed();
 
   void deliver(std::vector<actors::Completion> completions) override;
   void fail_missing(const std::exception_ptr& error) override;
-  /// What ends from now on is not written.
+  /// Cancels the call. Later results are not written.
   void cancel() override;
 
 private:
-  /// Results, or why there will be no others.
+  /// Results, or the error of all missing ones.
   using Arrival = std::variant<std::vector<actors::Completion>, std::exception_ptr>;
 
   void push(Arrival arrival, std::size_t bytes);
@@ -61,23 +64,23 @@ private:
   void fail(std::exception_ptr why);
 
   const std::shared_ptr<WorkThread> thread_;
-  std::mutex turn_; ///< One step at a time.
+  std::mutex turn_; ///< Serializes step().
 
-  std::mutex mutex_; ///< Guards what follows.
+  std::mutex mutex_; ///< Guards the fields up to file_mutex_.
   std::condition_variable room_;
   std::vector<Arrival> arrived_;
-  std::size_t waiting_bytes_ = 0;                     ///< In arrived_.
-  std::unordered_map<std::size_t, Digest> arguments_; ///< Of the pool's tasks.
+  std::size_t waiting_bytes_ = 0;                     ///< Bytes in arrived_.
+  std::unordered_map<std::size_t, Digest> arguments_; ///< Digests, by task.
   std::size_t ended_ = 0;                             ///< Tasks, written or restored.
   bool fed_ = false;
-  std::exception_ptr failure_; ///< Of the file.
-  bool failed_now_ = false;    ///< The pool does not know of it yet.
-  bool sync_due_ = false;      ///< The thread will see to it.
+  std::exception_ptr failure_; ///< The file's error.
+  bool failed_now_ = false;    ///< The pool must still be told to cancel.
+  bool sync_due_ = false;      ///< A sync is scheduled.
 
-  std::mutex file_mutex_; ///< Guards what follows; taken before mutex_ if both are.
-  std::optional<JournalFile> file_; ///< While it is open.
-  bool dirty_ = false;              ///< Written to since it was
-  Clock::time_point synced_;        ///< last synced.
+  std::mutex file_mutex_;           ///< Guards the fields below. Taken before mutex_.
+  std::optional<JournalFile> file_; ///< Empty once closed.
+  bool dirty_ = false;              ///< Written to since the last sync.
+  Clock::time_point synced_;        ///< Time of the last sync.
 };
 
 } // namespace fiber::detail

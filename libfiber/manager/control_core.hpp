@@ -9,10 +9,12 @@
 
 namespace fiber::detail {
 
-/// The way to have objects made in a job: of actors::ManagedObjects.
+/// Creates objects in a job through its control object, which actors::ManagedObjects
+/// serves.
 class ControlCore : public ObjectCore {
 public:
-  /// A handle to a new object, made as `recipe` says. Throws what came instead.
+  /// Creates an object from `recipe`, a packed constructor call, and returns its handle.
+  /// Throws the exception if that failed.
   std::shared_ptr<actors::ObjectHandle> create(PackedItem recipe);
 
 protected:

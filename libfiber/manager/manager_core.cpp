@@ -31,7 +31,7 @@ void ManagerCore::start(ManagerOptions options) {
   if (runtime->is_inline()) {
     host_ =
       std::make_shared<actors::ObjectHost>(options.threads, place_.objects, nullptr);
-    runtime->run_calls_of(host_);
+    runtime->add_object_host(host_);
     objects_->ready(place_.objects->add(host_));
     return;
   }
@@ -81,7 +81,7 @@ void ManagerCore::shutdown() {
   }
   try {
     place_.runtime->tell(actor_, actors::EndManager{});
-  } catch (const Closed&) { // With which it ends.
+  } catch (const Closed&) { // The session has ended, and the manager with it.
     return;
   }
   actors::ObjectHost::Pause pause;

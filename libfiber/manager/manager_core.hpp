@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// manager/ implements Manager, Ref and this_object: objects that live in a job. It may
+// include actors/ and, of libfiber/, objects, results and session.
 #pragma once
 
 #include <atomic>
@@ -15,7 +17,7 @@
 
 namespace fiber::detail {
 
-/// A manager as its program holds it: the way to its actor and to its objects.
+/// The shared state of a Manager: its actor, and the table of its objects.
 class ManagerCore final : public ControlCore, public ActorHolder {
 public:
   static std::shared_ptr<ManagerCore> make(ManagerOptions options);
@@ -36,8 +38,8 @@ private:
   const std::shared_ptr<actors::ManagedObjects> objects_;
   const std::shared_ptr<actors::Signal> ended_ = std::make_shared<actors::Signal>();
   std::atomic<bool> over_ = false;
-  caf::actor actor_;                         ///< None on an inline session.
-  std::shared_ptr<actors::ObjectHost> host_; ///< There only.
+  caf::actor actor_;                         ///< Null on an inline session.
+  std::shared_ptr<actors::ObjectHost> host_; ///< Set on an inline session only.
 };
 
 } // namespace fiber::detail

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* name = "a Ref";
 
-/// A result, and what handles in it stand for.
+/// A result, and the objects that handles in it refer to.
 struct Result {
   Payload bytes;
   KeptObjects kept;

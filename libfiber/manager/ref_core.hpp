@@ -8,7 +8,7 @@
 
 namespace fiber::detail {
 
-/// An object in a manager's job, as the handles of this process share it.
+/// The shared state of the Refs to one object in this process.
 class RefCore final : public ObjectCore {
 public:
   static std::shared_ptr<RefCore> of(const ObjectPlace& place,
@@ -26,7 +26,8 @@ private:
   [[noreturn]] void fail_closed() const override;
 };
 
-/// What came of a call, as a task's outcome; tells the object that it is here.
+/// Converts the answer to a call into an outcome. Acknowledges handles in it, which the
+/// home keeps alive until then.
 RawOutcome outcome_of_call(actors::ObjectSpace& objects, const HeldId& object,
                            std::uint64_t request, actors::ObjectAnswer answer);
 

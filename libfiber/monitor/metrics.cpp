@@ -26,9 +26,9 @@
 namespace fiber::detail {
 namespace {
 
-/// For all pools together; Prometheus waits for 10 s by default.
+/// Deadline for the answers of all pools. Prometheus waits for 10 s by default.
 constexpr std::chrono::seconds answer_within{2};
-/// The histogram's steps: from 4 us by twos to 275 s, in powers of two of nanoseconds.
+/// Histogram buckets: powers of two in ns, from 4 us (2^12) to 275 s (2^38).
 constexpr std::size_t first_octave = 12, last_octave = 38;
 
 using prometheus::ClientMetric;
@@ -48,7 +48,7 @@ public:
   std::vector<MetricFamily> take() { return std::move(all_); }
 
 private:
-  /// Metrics of one name stand together.
+  /// Adds a metric to the family of that name.
   ClientMetric& add(const char* name, const char* help, MetricType type, Labels labels) {
     auto family = std::find_if(all_.begin(), all_.end(),
                                [&](auto& known) { return known.name == name; });
@@ -107,8 +107,8 @@ void Families::pool(const std::string& name, const actors::PoolReport& report) {
   times.bucket.push_back({times.sample_count, std::numeric_limits<double>::infinity()});
 }
 
-/// HOST as numbers, which is what the server takes, if nobody else listens there. It
-/// would not say why it can't.
+/// Resolves `host` to the numeric address that the server takes. Binds it on trial,
+/// because the server would not say why it cannot.
 std::string address_of(const std::string& host, std::uint16_t port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -137,7 +137,7 @@ std::string address_of(const std::string& host, std::uint16_t port) {
 
 } // namespace
 
-/// Asks the pools. Several may ask it at a time.
+/// Collects the reports of all pools. Several scrapes may run at a time.
 class Metrics::Collector final : public prometheus::Collectable {
 public:
   void add(const std::shared_ptr<StatsSource>& pool) {
@@ -151,7 +151,7 @@ public:
     Families families;
     families.gauge("fiber_build_info", "The program that is the driver.",
                    {{"version", FIBER_VERSION}, {"build", build_id()}}, 1);
-    // All at once: a busy one must not use up the time of the others.
+    // Asks all pools first: a busy one must not use up the deadline of the others.
     std::vector<Asked> asked;
     for (auto& pool : pools())
       if (auto core = pool->core.lock()) {
@@ -172,12 +172,12 @@ private:
   struct Pool {
     std::weak_ptr<StatsSource> core;
     std::string name;
-    actors::PoolReport last; ///< Under the lock.
+    actors::PoolReport last; ///< Guarded by mutex_.
   };
   struct Asked {
     std::shared_ptr<Pool> pool;
     std::shared_ptr<StatsSource> core;
-    std::shared_ptr<actors::ReportReply> reply; ///< Null: there will be none.
+    std::shared_ptr<actors::ReportReply> reply; ///< Null: the session has ended.
   };
 
   std::vector<std::shared_ptr<Pool>> pools() const {
@@ -185,7 +185,7 @@ private:
     return pools_;
   }
 
-  mutable std::mutex mutex_; ///< Never held while a pool is asked: that may take long.
+  mutable std::mutex mutex_; ///< Never held while waiting for a pool.
   std::vector<std::shared_ptr<Pool>> pools_;
 };
 

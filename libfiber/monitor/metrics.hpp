@@ -9,19 +9,19 @@ namespace fiber::detail {
 
 class StatsSource;
 
-/// What FIBER_METRICS asks for: tells Prometheus, at /metrics, what each pool of the
-/// session has done. The pools are asked when somebody asks this; otherwise it costs
+/// Serves the metrics of all pools of a session to Prometheus at /metrics, if
+/// FIBER_METRICS is set. Pools are asked only during a scrape; otherwise metrics cost
 /// nothing.
 ///
-/// Who asks gets an answer within seconds: of a pool that is busy the numbers of the last
-/// time.
+/// A scrape is answered within seconds. A pool that is too busy to answer is reported
+/// with its previous numbers.
 ///
 /// Thread-safe.
 class Metrics {
 public:
-  /// Listens there. Throws std::runtime_error that says why it can't.
+  /// Listens at the address. Throws std::runtime_error with the reason if it cannot.
   Metrics(const std::string& host, std::uint16_t port);
-  /// Waits for whoever is just asking.
+  /// Waits for scrapes in progress.
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;

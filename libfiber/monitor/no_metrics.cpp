@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of metrics.cpp in a build without FIBER_METRICS.
+// Replaces metrics.cpp in a build without FIBER_METRICS.
 #include "libfiber/monitor/metrics.hpp"
 
 #include <stdexcept>

@@ -15,12 +15,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Where lines can't change: so often in the first minute, and later.
-constexpr auto told_at_first = 10s, told_later = 60s;
-constexpr double rate_memory_s = 5; ///< Older news fade.
+/// Interval of plain lines, where lines cannot be redrawn: in the first minute, and
+/// later.
+constexpr auto first_interval = 10s, later_interval = 60s;
+constexpr double rate_memory_s = 5; ///< Time constant of the rate's average.
 constexpr std::size_t bar_width = 20;
 
-/// 1234567: "1.23M".
+/// Formats 1234567 as "1.23M".
 std::string short_number(double number) {
   constexpr double thousand = 1e3, million = 1e6;
   if (number >= million)
@@ -31,7 +32,7 @@ std::string short_number(double number) {
   return number < few ? fmt::format("{:.2f}", number) : fmt::format("{:.0f}", number);
 }
 
-/// 3725: "1:02:05".
+/// Formats 3725 as "1:02:05".
 std::string clock_text(double seconds) {
   constexpr long minute = 60, hour = 3600, longest = 1000 * hour;
   auto s = std::min(std::lround(seconds), longest);
@@ -139,12 +140,12 @@ void Progress::run() {
                       [&] { return closed_; });
     if (closed_)
       return;
-    // A pool that is asked may hold the thread that tells of results.
+    // Unlocked: asking a pool may run its actor on this thread, which reports results.
     auto lines = lines_;
     lock.unlock();
     auto now = pace_.now();
     for (auto& line : lines)
-      look(*line, now);
+      update(*line, now);
     lines.clear();
     lock.lock();
     if (!closed_)
@@ -152,8 +153,8 @@ void Progress::run() {
   }
 }
 
-/// What is new, without waiting for the pool: it answers by the next time.
-void Progress::look(Line& line, Clock::time_point now) {
+/// Updates a line without waiting for the pool, whose answer is read at the next call.
+void Progress::update(Line& line, Clock::time_point now) {
   std::optional<PoolStats> stats;
   if (line.asked_ && line.asked_->is_set()) {
     stats = line.asked_->value();
@@ -163,7 +164,7 @@ void Progress::look(Line& line, Clock::time_point now) {
     if (auto pool = line.pool_.lock()) {
       try {
         line.asked_ = pool->ask_stats();
-      } catch (const Closed&) { // The last ones stand.
+      } catch (const Closed&) { // Keeps the last ones.
       }
     }
   }
@@ -171,19 +172,19 @@ void Progress::look(Line& line, Clock::time_point now) {
   std::unique_lock lock(mutex_);
   if (stats)
     line.stats_ = stats;
-  line.count(now);
+  line.update_rate(now);
   line.text_ = live_text(line.view(now), columns - 1);
-  auto pause = now - line.begin_ < told_later ? told_at_first : told_later;
-  if (terminal_->live() || now - line.told_at_ < pause)
+  auto pause = now - line.begin_ < later_interval ? first_interval : later_interval;
+  if (terminal_->live() || now - line.printed_at_ < pause)
     return;
-  line.told_at_ = now;
+  line.printed_at_ = now;
   auto text = line.text_;
   lock.unlock();
   terminal_->print(text);
 }
 
-/// How fast it is now.
-void Progress::Line::count(Clock::time_point now) {
+/// Updates the rate, an exponential moving average.
+void Progress::Line::update_rate(Clock::time_point now) {
   auto done = done_.load();
   auto passed = std::chrono::duration<double>(now - seen_at_).count();
   auto lived = std::chrono::duration<double>(now - begin_).count();
@@ -194,7 +195,7 @@ void Progress::Line::count(Clock::time_point now) {
   seen_at_ = now;
 }
 
-/// Under the mutex.
+/// REQUIRES: mutex_ is held.
 void Progress::draw() {
   std::vector<std::string> texts;
   for (auto& line : lines_)
@@ -209,7 +210,7 @@ void Progress::end(Line& line) {
                             [&](auto& other) { return other.get() == &line; });
   if (known == lines_.end())
     return;
-  auto keep = *known; // The caller's may be the last one.
+  auto keep = *known; // It may hold the last reference to `line`.
   lines_.erase(known);
   draw();
   terminal_->print(final_text(line.view(pace_.now())));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// monitor/ shows what pools do: progress lines on stderr, metrics for Prometheus. It may
+// include actors/protocol/, backends/output/ and base/, and nothing of libfiber/.
 #pragma once
 
 #include <atomic>
@@ -21,32 +23,32 @@ namespace fiber::detail {
 
 class StatsSource;
 
-/// What a line of progress says.
+/// The content of a progress line.
 struct ProgressView {
   std::string name;
   std::size_t done = 0, total = 0, failed = 0;
-  bool total_known = true; ///< Else more tasks than `total` may come.
+  bool total_known = true; ///< If false, more than `total` tasks may come.
   double per_second = 0;
   std::chrono::duration<double> elapsed{0};
-  std::optional<PoolStats> pool = {}; ///< Of the whole pool.
+  std::optional<PoolStats> pool = {}; ///< Counts of the whole pool.
 };
 
 /// "pool0/1 [#####     ] 512/1000 51 %  1.20k/s  ETA 0:12  4 workers  2 retries  1
-/// failed"; without the bar if that is longer than `columns`.
+/// failed"; without the bar if it does not fit into `columns`.
 std::string live_text(const ProgressView& view, std::size_t columns);
 /// "pool0/1: 1000 tasks in 3.20 s, 312/s, 1 failed"
 std::string final_text(const ProgressView& view);
 
-/// What Progress goes by. Tests have a clock of their own.
+/// The clock and intervals of Progress, which tests replace.
 struct ProgressPace {
   std::function<std::chrono::steady_clock::time_point()> now =
     std::chrono::steady_clock::now;
-  /// From one look to the next, on a terminal and elsewhere.
+  /// Interval between updates, on a terminal and elsewhere.
   std::chrono::milliseconds live{100}, plain{1000};
 };
 
-/// Tells on stderr how calls get on: one line for each that changes in place on a
-/// terminal; elsewhere a plain line now and then. Thread-safe.
+/// Shows the progress of calls on stderr: on a terminal one line per call, redrawn in
+/// place; elsewhere a plain line at intervals. Thread-safe.
 class Progress : public std::enable_shared_from_this<Progress> {
 public:
   explicit Progress(std::shared_ptr<backends::StatusLines> terminal,
@@ -55,7 +57,7 @@ public:
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Shows nothing from now on.
+  /// Stops showing anything.
   void close();
 
   class Line;
@@ -64,7 +66,7 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   void run();
-  void look(Line& line, Clock::time_point now);
+  void update(Line& line, Clock::time_point now);
   void draw();
   void end(Line& line);
 
@@ -74,10 +76,10 @@ private:
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Line>> lines_;
   bool closed_ = false;
-  std::thread thread_; ///< Since the first add().
+  std::thread thread_; ///< Started by the first add().
 };
 
-/// One call's counts.
+/// The progress of one call.
 class Progress::Line {
 public:
   void expect(std::size_t tasks) { expected_ = tasks; }
@@ -87,7 +89,7 @@ public:
     failed_ += well ? 0 : 1;
   }
   void all_submitted() { all_submitted_ = true; }
-  /// All have ended, or nobody waits for them any more: its last line is told.
+  /// Prints the final line: all tasks have ended, or nobody waits for them any more.
   void close() { progress_->end(*this); }
 
 private:
@@ -95,7 +97,7 @@ private:
   Line(std::shared_ptr<Progress> progress, std::string name,
        std::weak_ptr<StatsSource> pool)
     : progress_(std::move(progress)), name_(std::move(name)), pool_(std::move(pool)) {}
-  void count(Clock::time_point now);
+  void update_rate(Clock::time_point now);
   ProgressView view(Clock::time_point now) const;
 
   const std::shared_ptr<Progress> progress_;
@@ -104,12 +106,12 @@ private:
   const Clock::time_point begin_ = progress_->pace_.now();
   std::atomic<std::size_t> expected_{0}, submitted_{0}, done_{0}, failed_{0};
   std::atomic<bool> all_submitted_{false};
-  std::shared_ptr<actors::StatsReply> asked_; ///< Of the progress' thread.
-  // Under the mutex:
+  std::shared_ptr<actors::StatsReply> asked_; ///< Used by the progress thread only.
+  // Guarded by progress_->mutex_:
   std::optional<PoolStats> stats_;
-  double rate_ = 0; ///< Tasks a second, of late.
+  double rate_ = 0; ///< Recent tasks per second.
   std::size_t seen_ = 0;
-  Clock::time_point seen_at_ = begin_, told_at_ = begin_;
+  Clock::time_point seen_at_ = begin_, printed_at_ = begin_;
   std::string text_;
 };
 

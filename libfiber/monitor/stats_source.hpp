@@ -10,19 +10,20 @@
 
 namespace fiber::detail {
 
-/// A pool as those see it that observe it: the line of progress and the metrics.
+/// A pool as seen by its observers: progress lines and metrics.
 ///
 /// Thread safety: any thread may call any member function.
 class StatsSource {
 public:
   virtual ~StatsSource() = default;
   virtual const std::string& name() const = 0;
-  /// Asks for the counts; the reply is set later. Throws Closed.
+  /// Requests the counts; the reply is set later. Throws Closed.
   virtual std::shared_ptr<actors::StatsReply> ask_stats() = 0;
-  /// Asks for counts and durations without lending the caller's thread to the pool. Null
-  /// after the session.
+  /// Requests counts and durations without lending the caller's thread to the pool's
+  /// actor. Returns null after the session has ended.
   virtual std::shared_ptr<actors::ReportReply> ask_report() = 0;
-  /// Waits for what ask_report() returned; nothing if `limit` passes first.
+  /// Waits for a reply of ask_report(). Returns nothing if `limit` passes first or the
+  /// pool has ended.
   virtual std::optional<actors::PoolReport> report(const actors::ReportReply& reply,
                                                    Results::Clock::time_point limit) = 0;
 };

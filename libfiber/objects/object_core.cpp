@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::size_t window_bytes = std::size_t{1} << 20;
 
-/// As the home of a channel has it.
+/// Returns the item's cost in the same measure as the channel's home uses.
 std::size_t cost_of(const PackedItem& item) {
   return actors::Item::item_overhead + item.bytes.size() - sizeof(std::uint64_t);
 }
 
 } // namespace
 
-// -- where it is used --
+// -- the object's view of this process --
 
 ObjectPlace ObjectPlace::here() {
   if (auto* job = actors::ThisJob::get())
@@ -39,9 +39,9 @@ ObjectPlace ObjectPlace::of(const std::shared_ptr<Runtime>& runtime) {
 std::function<bool()> ObjectPlace::run_one() const {
   if (!runtime || !runtime->is_inline())
     return nullptr;
-  return [runtime = runtime, ran = ran] {
+  return [runtime = runtime, tasks_run = tasks_run] {
     auto one = runtime->run_one();
-    *ran += one ? 1 : 0;
+    *tasks_run += one ? 1 : 0;
     return one;
   };
 }
@@ -58,12 +58,12 @@ bool ObjectPlace::wait(WaitPoint& point, const std::function<bool()>& fulfilled,
                        Clock::time_point limit) const {
   if (!runtime || !runtime->is_inline() || limit != Results::forever)
     return point.wait(fulfilled, limit);
-  constexpr std::chrono::seconds patience{2}; // For a thread of the program's own.
+  constexpr std::chrono::seconds patience{2}; // Then the wait is deadlocked.
   for (;;) {
-    auto before = ran->load();
+    auto before = tasks_run->load();
     if (point.wait(fulfilled, Clock::now() + patience))
       return true;
-    if (ran->load() == before)
+    if (tasks_run->load() == before)
       throw Error("inline runs on one thread, and nothing is left to run that could end "
                   "this wait");
   }
@@ -83,7 +83,7 @@ void ObjectPlace::pack(Writer& writer, const std::shared_ptr<actors::ObjectHandl
                        const char* what) const {
   check_open();
   if (writer.compares())
-    throw Error(std::string(what) + " is no input that a journal could know again");
+    throw Error(std::string(what) + " cannot be an input of a call with a journal");
   KeepScope::keep(held);
   writer.put(session);
   writer.put(held->held_id());
@@ -98,7 +98,7 @@ ObjectPlace::unpack(Reader& reader, const char* what) {
 std::pair<ObjectPlace, std::shared_ptr<actors::ObjectHandle>>
 ObjectPlace::find(std::uint64_t session, const HeldId& id, const char* what) {
   auto place = here();
-  // A job may have a session of its own besides.
+  // A job may also have a nested session.
   if (auto own = Runtime::current(); own && own->session_tag() == session)
     place = of(own);
   if (session != place.session)
@@ -118,7 +118,7 @@ ObjectCore::ObjectCore(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> 
 
 std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedItem body,
                                                  Clock::time_point limit,
-                                                 const Seen& seen) {
+                                                 const OnSeen& seen) {
   place_.check_open();
   place_.check_may_wait();
   actors::check_size(body.bytes.size());
@@ -146,7 +146,7 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
       place_.objects->tell(id(), request, actors::AskKind::cancel);
       call->point->wait(answered, Results::forever);
     }
-  } catch (const Error&) { // Of an inline session, where all happens on this thread.
+  } catch (const Error&) { // An inline session is deadlocked.
     cancelled = true;
     place_.objects->tell(id(), request, actors::AskKind::cancel);
     for (auto there = false; !there; std::this_thread::yield()) {
@@ -160,12 +160,13 @@ std::optional<ObjectCore::Asked> ObjectCore::ask(actors::AskKind what, PackedIte
   if (call->answer->what == actors::Answer::cancelled) {
     if (cancelled)
       return std::nullopt;
-    call->answer->what = actors::Answer::closed; // Its home is out of its mind.
+    // The home misbehaves: nothing was cancelled.
+    call->answer->what = actors::Answer::closed;
   }
   return Asked{request, std::move(*call->answer)};
 }
 
-std::uint64_t ObjectCore::post(actors::AskKind what, PackedItem item, Then then,
+std::uint64_t ObjectCore::post(actors::AskKind what, PackedItem item, OnAnswer then,
                                actors::Haste haste) {
   place_.check_open();
   actors::check_size(item.bytes.size());
@@ -212,7 +213,7 @@ bool ObjectCore::send(actors::AskKind what, PackedItem item, Clock::time_point l
     if (answer.what == actors::Answer::closed)
       known->refuse_sends();
   };
-  // In a job each goes out by itself, so that it is gone when this returns.
+  // A job sends each item at once, so that it has left when send() returns.
   auto haste = place_.runtime ? actors::Haste::soon : actors::Haste::now;
   post(what, std::move(item), std::move(answered), haste);
   place_.objects->flush(id().home, true);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// objects/ holds the requests that all remote objects share: queues, locks, Refs,
+// checkpoints. An object lives in one process, its home; handles elsewhere send requests
+// there. It may include actors/ and, of libfiber/, results and session.
 #pragma once
 
 #include <atomic>
@@ -17,41 +20,43 @@ namespace fiber::detail {
 
 class Runtime;
 
-/// What of this process those need who use objects: the session's driver, or the job.
+/// The services of this process, driver or job, that handles of objects use.
 struct ObjectPlace {
   using Clock = Results::Clock;
 
   std::shared_ptr<Runtime> runtime; ///< Null in a job.
   std::shared_ptr<actors::ObjectSpace> objects;
   std::uint64_t session = 0;
-  /// How many tasks an inline session has run for who waits here.
-  std::shared_ptr<std::atomic<std::uint64_t>> ran =
+  /// Tasks that an inline session has run on behalf of waits here.
+  std::shared_ptr<std::atomic<std::uint64_t>> tasks_run =
     std::make_shared<std::atomic<std::uint64_t>>(0);
 
-  static ObjectPlace here(); ///< Throws Closed.
+  static ObjectPlace here(); ///< Of this process. Throws Closed.
   static ObjectPlace of(const std::shared_ptr<Runtime>& runtime);
-  /// Empty if there are workers: see WaitPoint.
+  /// Returns the function that WaitPoint takes; empty unless the session is inline.
   std::function<bool()> run_one() const;
   std::shared_ptr<wire::Leadership> leadership() const;
   std::unique_ptr<WaitPoint> wait_point() const;
-  /// As the point's own. Throws Error if an inline session could never fulfil it.
+  /// Waits as WaitPoint::wait does. Also throws Error if an inline session has had
+  /// nothing to run for 2 s in a wait without a limit.
   bool wait(WaitPoint& point, const std::function<bool()>& fulfilled,
             Clock::time_point limit) const;
   void check_open() const;
-  /// Throws Error on a thread that brings messages or runs actors.
+  /// Throws Error on a thread that delivers messages or runs actors, which must not wait.
   void check_may_wait() const;
 
-  /// A handle on the wire; `what` is what users call it.
+  /// Packs a handle. `what` is the object's name in error messages.
   void pack(Writer& writer, const std::shared_ptr<actors::ObjectHandle>& held,
             const char* what) const;
   static std::pair<ObjectPlace, std::shared_ptr<actors::ObjectHandle>>
   unpack(Reader& reader, const char* what);
-  /// The same of a handle that was read already.
+  /// Returns what unpack() returns, for a handle that was read already.
   static std::pair<ObjectPlace, std::shared_ptr<actors::ObjectHandle>>
   find(std::uint64_t session, const HeldId& id, const char* what);
 };
 
-/// An object as the handles of this process share it, and the way to ask it.
+/// The shared state of an object's handles in this process, through which they send
+/// requests to its home.
 class ObjectCore : public std::enable_shared_from_this<ObjectCore> {
 public:
   using Clock = Results::Clock;
@@ -67,26 +72,27 @@ protected:
 
   ObjectCore(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> held);
 
-  /// Waits for the answer. Nothing if the limit passed, and then nothing has been done.
-  /// `seen` sees it before what comes after it.
-  using Seen = std::function<void(std::uint64_t request, actors::ObjectAnswer& answer)>;
+  /// Sends a request and waits for the answer. Returns nothing if the limit passed first;
+  /// then the request has had no effect. `seen` is called with the answer before any
+  /// later message from the home is handled.
+  using OnSeen = std::function<void(std::uint64_t request, actors::ObjectAnswer& answer)>;
   std::optional<Asked> ask(actors::AskKind what, PackedItem body, Clock::time_point limit,
-                           const Seen& seen = nullptr);
-  using Then = std::function<void(std::uint64_t request, actors::ObjectAnswer answer)>;
-  /// Does not wait for the answer, of which it tells `then`. Returns the request's
-  /// number.
-  std::uint64_t post(actors::AskKind what, PackedItem item, Then then,
+                           const OnSeen& seen = nullptr);
+  using OnAnswer =
+    std::function<void(std::uint64_t request, actors::ObjectAnswer answer)>;
+  /// Sends a request without waiting; `then` is called with the answer. Returns the
+  /// request's number.
+  std::uint64_t post(actors::AskKind what, PackedItem item, OnAnswer then,
                      actors::Haste haste);
-  /// The same for what nobody waits for and what is to outlive this process. Waits while
-  /// too much of it has no answer: false if that is so until the limit. Throws Closed if
-  /// an earlier answer was `closed`.
+  /// Sends a request whose answer nobody waits for and that must outlive this process.
+  /// Waits as enter_window() does. Throws Closed if an earlier answer was `closed`.
   bool send(actors::AskKind what, PackedItem item, Clock::time_point limit);
-  /// Waits while too much of what was sent has no answer: false if that is so until the
-  /// limit. Throws Closed as send().
+  /// Waits while more than 1 MiB of what was sent is unanswered, then adds `item` to it.
+  /// Returns false if the limit passed first. Throws Closed as send() does.
   bool enter_window(const PackedItem& item, Clock::time_point limit);
-  /// So much of it has one, with what it takes to keep it.
+  /// Credits `cost` bytes, overhead included, as answered.
   void leave_window(std::size_t cost);
-  /// From now on send() throws.
+  /// Makes send() throw Closed from now on.
   void refuse_sends();
   [[noreturn]] virtual void fail_closed() const = 0;
 
@@ -95,8 +101,8 @@ protected:
 
 private:
   const std::unique_ptr<WaitPoint> window_;
-  // Under its lock: what was sent and is not yet where it belongs.
-  std::size_t in_flight_ = 0;
+  // Guarded by window_'s mutex.
+  std::size_t in_flight_ = 0; ///< Cost of the sends without an answer.
   bool closed_ = false;
 };
 

@@ -20,7 +20,7 @@ actors::ObjectJob::Start starter_of_object_jobs(Runtime& runtime,
   auto job = std::make_shared<actors::NodeTemplate>();
   job->resources = {resources.cpu, resources.memory_mb, resources.gpu};
   job->use = actors::NodeUse::future;
-  job->max_retries = 0; // So chaos lets it live.
+  job->max_retries = 0; // So chaos mode does not kill it.
   std::shared_ptr<actors::ProcessTrace> trace;
   if (services->trace)
     trace = std::make_shared<actors::ProcessTrace>(services->trace, number, name);

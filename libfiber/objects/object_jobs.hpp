@@ -11,8 +11,8 @@ namespace fiber::detail {
 
 class Runtime;
 
-/// How the jobs of a manager or a supervisor's child start. `number` and `name` are as
-/// the trace shows them. Throws Closed.
+/// Returns the function that starts the jobs of a manager or of a supervisor's child.
+/// `number` and `name` identify them in the trace. Throws Closed.
 actors::ObjectJob::Start starter_of_object_jobs(Runtime& runtime,
                                                 const Resources& resources,
                                                 std::uint64_t number,

@@ -12,15 +12,15 @@
 namespace fiber::detail {
 namespace {
 
-/// Tasks are handed over when so many have gathered, or so many bytes, or when some have
-/// waited for about this long.
+/// A batch is sent to the pool when it has this many tasks or bytes, or when its first
+/// task has waited for about this long.
 constexpr std::size_t batch_tasks = 256;
 constexpr std::size_t batch_bytes = 64 * 1024;
 constexpr std::int64_t batch_ns = 2'000'000;
-/// Bytes of arguments of unfinished tasks that a call with a window has at most.
+/// Limit on the argument bytes of unfinished tasks of a call with a window.
 constexpr std::size_t window_bytes = 64 * 1024 * 1024;
 
-/// Cheap, and good to a few milliseconds.
+/// Returns the time in ns. Cheap, with a resolution of a few milliseconds.
 std::int64_t coarse_now() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -40,7 +40,7 @@ CallFeed::CallFeed(CallFeed&&) noexcept = default;
 CallFeed::~CallFeed() {
   if (!target_ || target_->ended())
     return;
-  target_->results->cancel(); // Left by an exception: nobody wants the rest.
+  target_->results->cancel(); // An exception ended the call: its results are not wanted.
   target_->end();
 }
 
@@ -59,18 +59,18 @@ bool CallFeed::journalled() const {
 
 std::optional<bool> CallFeed::restore() {
   auto& target = *target_;
-  target.compared = digest_of(compared_);
-  auto value = target.journal->find(added_, target.compared);
+  target.current_digest = digest_of(compared_);
+  auto value = target.journal->find(added_, target.current_digest);
   if (!value)
     return std::nullopt;
   if (!ends_.empty())
     flush();
   if (target.restored.empty())
-    target.oldest = coarse_now();
-  target.restored_now += value->size();
+    target.oldest_pending = coarse_now();
+  target.pending_bytes += value->size();
   target.restored.push_back({added_++, {std::move(*value), nullptr}});
-  if (target.restored.size() < batch_tasks && target.restored_now < batch_bytes &&
-      coarse_now() - target.oldest <= batch_ns)
+  if (target.restored.size() < batch_tasks && target.pending_bytes < batch_bytes &&
+      coarse_now() - target.oldest_pending <= batch_ns)
     return false;
   target.restore();
   return true;
@@ -78,19 +78,19 @@ std::optional<bool> CallFeed::restore() {
 
 bool CallFeed::end_task(KeepScope& scope) {
   actors::check_size(bytes_.size() - (ends_.empty() ? 0 : ends_.back()),
-                     target_->most_bytes);
+                     target_->max_argument_bytes);
   if (ends_.empty()) {
-    target_->restore(); // Indices go up.
-    target_->oldest = coarse_now();
+    target_->restore(); // Indices must ascend.
+    target_->oldest_pending = coarse_now();
   }
   ends_.push_back(bytes_.size());
   if (journalled())
-    target_->digests.push_back(target_->compared);
+    target_->pending_digests.push_back(target_->current_digest);
   for (auto& object : scope.take())
     kept_.push_back(std::move(object));
   ++added_;
   if (ends_.size() < batch_tasks && bytes_.size() < batch_bytes &&
-      coarse_now() - target_->oldest <= batch_ns)
+      coarse_now() - target_->oldest_pending <= batch_ns)
     return false;
   flush();
   return true;
@@ -121,8 +121,8 @@ void CallFeed::finish() {
   target_->end();
 }
 
-/// After a batch that time has ended nothing is said: the next tasks may be long in
-/// coming.
+/// Announces nothing after a batch that the time limit closed: the next tasks may take
+/// long to come.
 std::size_t CallFeed::to_come() const {
   if (ends_.size() < batch_tasks && bytes_.size() < batch_bytes)
     return 0;
@@ -133,7 +133,7 @@ std::size_t CallFeed::to_come() const {
 
 std::size_t CallFeed::window() const {
   auto most = target_->window_tasks;
-  // Results from the journal are there at once, in full.
+  // Restored results are complete at once, so they have an average size of their own.
   return std::min(window_of(sent_bytes_, sent_, most),
                   window_of(target_->restored_bytes, target_->restored_tasks, most));
 }

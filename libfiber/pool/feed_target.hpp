@@ -13,15 +13,15 @@
 
 namespace fiber::detail {
 
-/// One call's way into its pool.
+/// The connection of one call to its pool: sends batches and restores journalled results.
 class CallFeed::Target {
 public:
   Target(std::shared_ptr<PoolCore> core, std::shared_ptr<const actors::Call> call,
          std::shared_ptr<CallResults> of, std::shared_ptr<JournalledResults> with = {},
          std::size_t most = actors::most_value_bytes)
     : results(std::move(of)), journal(std::move(with)),
-      window_tasks(core->window_tasks()), most_bytes(most), core_(std::move(core)),
-      call_(std::move(call)) {
+      window_tasks(core->window_tasks()), max_argument_bytes(most),
+      core_(std::move(core)), call_(std::move(call)) {
     core_->call_begins();
   }
 
@@ -35,25 +35,25 @@ public:
     batch->kept = std::move(kept);
     batch->to_come = to_come;
     if (journal)
-      journal->expect(batch->first, std::exchange(digests, {}));
+      journal->expect(batch->first, std::exchange(pending_digests, {}));
     results->add_submitted(batch->size());
     try {
       core_->tell(actors::Submit{batch});
-    } catch (const Closed&) { // Nobody else would ever end them.
-      core_->end_submitted(*results);
+    } catch (const Closed&) { // Nothing else would end these tasks.
+      core_->fail_submitted(*results);
       throw;
     }
-    core_->check_gone(*results);
+    core_->fail_if_gone(*results);
   }
-  /// Hands over what was taken from the journal.
+  /// Delivers the results that were restored from the journal since the last call.
   void restore() {
     if (restored.empty())
       return;
     restored_tasks += restored.size();
-    restored_bytes += std::exchange(restored_now, 0);
+    restored_bytes += std::exchange(pending_bytes, 0);
     journal->restore(std::exchange(restored, {}));
   }
-  /// Says that no more will come; once.
+  /// Announces that no more tasks will come. Later calls have no effect.
   void end() {
     if (std::exchange(ended_, true))
       return;
@@ -63,22 +63,22 @@ public:
     try {
       core_->tell(actors::EndCall{call_->id});
       core_->call_fed();
-    } catch (const Closed&) { // Its results are there already: all have failed.
+    } catch (const Closed&) { // Its results are complete: all have failed.
     }
   }
 
   bool ended() const { return ended_; }
 
   std::shared_ptr<CallResults> results;
-  const std::shared_ptr<JournalledResults> journal; ///< These results; null without one.
-  const std::size_t window_tasks; ///< Unfinished ones that a call with a window has.
-  const std::size_t most_bytes;   ///< That one task's arguments may have.
-  std::int64_t oldest = 0;        ///< When the first task that was not handed over came.
-  Digest compared{};              ///< Of the arguments of the task that is being added.
-  std::vector<Digest> digests;    ///< Of the arguments that were not handed over.
-  std::vector<actors::Completion> restored;           ///< Not handed over yet.
-  std::size_t restored_now = 0;                       ///< Bytes in it.
-  std::size_t restored_tasks = 0, restored_bytes = 0; ///< That were handed over.
+  const std::shared_ptr<JournalledResults> journal; ///< Equal to `results`, or null.
+  const std::size_t window_tasks; ///< Limit on unfinished tasks of a call with a window.
+  const std::size_t max_argument_bytes; ///< Limit on one task's arguments.
+  std::int64_t oldest_pending = 0;      ///< When the first pending task came, in ns.
+  Digest current_digest{};              ///< Digest of the arguments of the current task.
+  std::vector<Digest> pending_digests;  ///< Digests of the pending tasks' arguments.
+  std::vector<actors::Completion> restored;           ///< Restored results, pending.
+  std::size_t pending_bytes = 0;                      ///< Bytes in `restored`.
+  std::size_t restored_tasks = 0, restored_bytes = 0; ///< Totals delivered.
 
 private:
   std::shared_ptr<PoolCore> core_;

@@ -16,11 +16,11 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t most_workers = 100000;
-/// Unfinished tasks of a call with a window: enough to share out without going round to
-/// each worker for each task.
+/// Limits on the unfinished tasks of a call with a window: enough to give each worker
+/// several tasks at a time.
 constexpr std::size_t least_window = 16 * 1024;
 constexpr std::size_t window_a_worker = 128;
-/// More than any call has; what is computed with it stays far from overflow.
+/// More than any call has, and far from overflow in arithmetic.
 constexpr std::size_t most_chunk = std::size_t{1} << 40;
 constexpr double most_speculate = 1e6;
 
@@ -94,18 +94,17 @@ void PoolCore::spawn() {
                .chaos_counts = services->chaos_counts,
                .trace = job_->trace});
   });
-  actor_->attach_functor(
-    [aftermath = aftermath_](const caf::error&) { aftermath->actor_gone(); });
+  actor_->attach_functor([ending = ending_](const caf::error&) { ending->actor_gone(); });
 }
 
-void PoolCore::Aftermath::add(const std::shared_ptr<CallResults>& results) {
+void PoolCore::Ending::add(const std::shared_ptr<CallResults>& results) {
   std::lock_guard lock(mutex);
   if (calls.size() == calls.capacity())
     std::erase_if(calls, [](auto& known) { return known.expired(); });
   calls.push_back(results);
 }
 
-void PoolCore::Aftermath::actor_gone() {
+void PoolCore::Ending::actor_gone() {
   std::vector<std::weak_ptr<CallResults>> left;
   {
     std::lock_guard lock(mutex);
@@ -118,15 +117,15 @@ void PoolCore::Aftermath::actor_gone() {
   signal.set(true);
 }
 
-void PoolCore::check_gone(CallResults& results) {
-  std::unique_lock lock(aftermath_->mutex);
-  if (!aftermath_->gone)
+void PoolCore::fail_if_gone(CallResults& results) {
+  std::unique_lock lock(ending_->mutex);
+  if (!ending_->gone)
     return;
   lock.unlock();
-  end_submitted(results);
+  fail_submitted(results);
 }
 
-void PoolCore::end_submitted(CallResults& results) {
+void PoolCore::fail_submitted(CallResults& results) {
   results.fail_missing(pool_ended());
 }
 
@@ -167,7 +166,8 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bo
   check_resources(callable);
   actors::check_size(callable.state().size());
   Bytes ignored;
-  Writer place(ignored); // Here what can't be packed is the caller's error.
+  Writer place(ignored); // Packs on trial: a callable that cannot be packed is reported
+                         // to the caller here.
   pack_code(place, reinterpret_cast<const void*>(callable.open()));
   auto id = ++calls_;
   auto weak = weak_from_this();
@@ -180,7 +180,7 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bo
     try {
       if (auto core = weak.lock())
         core->tell(actors::CancelCall{id});
-    } catch (const Closed&) { // Then there is nothing left to cancel.
+    } catch (const Closed&) { // Nothing is left to cancel.
     }
   };
   std::shared_ptr<JournalledResults> journal;
@@ -195,7 +195,7 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bo
   if (options.progress)
     results->show(
       runtime_->progress().add(name_ + "/" + std::to_string(id), weak_from_this()));
-  aftermath_->add(results);
+  ending_->add(results);
   auto call = std::make_shared<actors::Call>();
   call->id = id;
   call->callable = std::move(callable);
@@ -269,7 +269,8 @@ void PoolCore::autoscale(std::size_t min, std::size_t max,
 void PoolCore::close() {
   {
     std::lock_guard lock(mutex_);
-    // Calls that have begun were accepted: the last one to be fed closes the pool.
+    // Calls that have begun were accepted. The last of them to submit all of its tasks
+    // closes the pool.
     if (std::exchange(closed_, true) || feeding_ > 0)
       return;
   }
@@ -307,14 +308,14 @@ void PoolCore::join() {
       throw Error("Pool::join waits for workers that were told to end; call close() or "
                   "terminate() first");
   }
-  await(aftermath_->signal, Results::forever);
+  await(ending_->signal, Results::forever);
 }
 
 void PoolCore::end() {
   try {
     terminate();
-    await(aftermath_->signal, Results::forever);
-  } catch (const Closed&) { // The session has ended it.
+    await(ending_->signal, Results::forever);
+  } catch (const Closed&) { // The session has ended, and the pool with it.
   }
 }
 
@@ -326,9 +327,9 @@ std::shared_ptr<actors::StatsReply> PoolCore::ask_stats() {
 
 PoolStats PoolCore::stats() {
   auto reply = ask_stats();
-  // An actor that has ended just now answers no more.
+  // An actor that has just ended does not answer.
   while (!reply->wait_until(Results::Clock::now() + std::chrono::milliseconds(20)))
-    if (aftermath_->signal.is_set())
+    if (ending_->signal.is_set())
       throw Closed("the pool has ended");
   return reply->value();
 }
@@ -350,7 +351,7 @@ std::optional<actors::PoolReport> PoolCore::report(const actors::ReportReply& re
       std::min(limit, Results::Clock::now() + std::chrono::milliseconds(20)));
   };
   while (!wait())
-    if (aftermath_->signal.is_set() || Results::Clock::now() >= limit)
+    if (ending_->signal.is_set() || Results::Clock::now() >= limit)
       return std::nullopt;
   return reply.value();
 }

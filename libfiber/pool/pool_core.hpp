@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// pool/ implements Pool on top of the pool's actor. It may include actors/ and, of
+// libfiber/, journal, monitor, results, session and storage.
 #pragma once
 
 #include <atomic>
@@ -18,7 +20,7 @@
 
 namespace fiber::detail {
 
-/// A pool as its facade and its calls share it: the way to its actor.
+/// The shared state of a Pool and its calls, through which they reach the pool's actor.
 class PoolCore final : public ActorHolder,
                        public StatsSource,
                        public std::enable_shared_from_this<PoolCore> {
@@ -32,14 +34,14 @@ public:
   void tell(Message message) {
     runtime_->tell(actor_, std::move(message));
   }
-  /// Ends tasks that were handed to an actor that has just gone.
-  void check_gone(CallResults& results);
-  /// Ends tasks that can't be handed to the actor any more.
-  static void end_submitted(CallResults& results);
-  /// A call will hand over tasks, until call_fed(). Throws Closed.
+  /// Fails these tasks if the actor has terminated meanwhile.
+  void fail_if_gone(CallResults& results);
+  /// Fails tasks that can no longer be sent to the actor.
+  static void fail_submitted(CallResults& results);
+  /// Announces a call that will submit tasks until call_fed(). Throws Closed.
   void call_begins();
   void call_fed();
-  /// Unfinished tasks that a call with a window has at most.
+  /// Returns the limit on unfinished tasks of a call with a window.
   std::size_t window_tasks() const;
   void start_workers();
   bool wait_workers(Results::Clock::time_point limit);
@@ -48,7 +50,7 @@ public:
   void close();
   void terminate();
   void join();
-  /// terminate() and join() for a destructor.
+  /// Calls terminate() and join(); does not throw Closed.
   void end();
   PoolStats stats();
   std::shared_ptr<actors::StatsReply> ask_stats() override;
@@ -58,33 +60,33 @@ public:
                                            Results::Clock::time_point limit) override;
 
   void release() override { actor_ = nullptr; }
-  /// Runs a task of an inline session on this thread.
+  /// Runs one task on this thread, if the session is inline.
   bool run_one() { return runtime_->run_one(); }
 
 private:
   PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options);
   void spawn();
-  /// Waits for what an actor will say; on an inline session runs tasks meanwhile, unless
-  /// the pool was terminated.
+  /// Waits for an actor's reply. An inline session runs tasks meanwhile, unless the pool
+  /// was terminated.
   template <class T>
   bool await(const actors::Reply<T>& reply, Results::Clock::time_point limit);
   void check_resources(const AnyCallable& callable);
   void check_speculation(double factor) const;
-  void check_open() const; ///< Under the lock.
+  void check_open() const; ///< REQUIRES: mutex_ is held.
 
   std::shared_ptr<Runtime> runtime_;
   PoolOptions options_;
-  std::uint32_t number_ = 0; ///< In the session.
+  std::uint32_t number_ = 0; ///< Unique in the session.
   std::string name_;
-  const std::size_t workers_;                       ///< At the start.
-  std::atomic<std::size_t> most_workers_{workers_}; ///< That there may have been.
+  const std::size_t workers_;                       ///< Initial number of workers.
+  std::atomic<std::size_t> most_workers_{workers_}; ///< Largest number so far.
   std::shared_ptr<actors::NodeTemplate> job_ = std::make_shared<actors::NodeTemplate>();
-  std::mutex mutex_; ///< Of what decides about resources and the end.
+  std::mutex mutex_; ///< Guards resources and the three fields below.
   bool started_ = false, closed_ = false;
-  std::size_t feeding_ = 0; ///< Calls that began and may hand over more.
-  /// What remains when the actor is gone, however it ended: nobody may wait for it any
-  /// more.
-  struct Aftermath {
+  std::size_t feeding_ = 0; ///< Calls that may submit more tasks.
+  /// State that outlives the pool's actor: it fails unfinished calls when the actor
+  /// terminates, for whatever reason, so that no thread waits forever.
+  struct Ending {
     std::mutex mutex;
     bool gone = false;
     std::vector<std::weak_ptr<CallResults>> calls;
@@ -93,7 +95,7 @@ private:
     void add(const std::shared_ptr<CallResults>& results);
     void actor_gone();
   };
-  std::shared_ptr<Aftermath> aftermath_ = std::make_shared<Aftermath>();
+  std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<bool> terminated_{false};
   caf::actor actor_;

@@ -34,12 +34,13 @@ ProcessCore::ProcessCore(std::shared_ptr<Runtime> runtime, ProcessOptions option
   actors::check_size(call_.callable.state().size());
   actors::check_size(call_.arguments.size());
   Bytes ignored;
-  Writer place(ignored); // Here what can't be packed is the caller's error.
+  Writer place(ignored); // Packs on trial: a callable that cannot be packed is reported
+                         // to the caller here.
   pack_code(place, reinterpret_cast<const void*>(call_.callable.open()));
 }
 
 std::shared_ptr<Results> ProcessCore::start_async(PackedCall call) {
-  // Nobody can read its result after the session.
+  // A daemon: nobody can read its result after the session.
   auto core = make({.daemon = true}, std::move(call));
   auto weak = core->weak_from_this();
   auto run_one = core->runtime_->is_inline() ? std::function<bool()>([weak] {
@@ -51,7 +52,7 @@ std::shared_ptr<Results> ProcessCore::start_async(PackedCall call) {
     try {
       if (auto known = weak.lock())
         known->runtime_->tell(known->actor_, actors::CancelProcess{});
-    } catch (const Closed&) { // Then there is nothing left to cancel.
+    } catch (const Closed&) { // Nothing is left to cancel.
     }
   };
   auto results = core->results_ = std::make_shared<CallResults>(
@@ -81,7 +82,7 @@ void ProcessCore::start_once() {
   job->resources = {has.cpu, has.memory_mb, has.gpu};
   job->image = options_.image;
   job->use = results_ ? actors::NodeUse::future : actors::NodeUse::process;
-  job->max_retries = 0; // It runs at most once, so chaos lets it live.
+  job->max_retries = 0; // At most once, so chaos mode does not kill it.
   auto call = std::make_shared<actors::Call>();
   call->callable = call_.callable;
   call->single = true;
@@ -119,7 +120,7 @@ void ProcessCore::start_once() {
     throw;
   }
   started_ = true;
-  call_ = {}; // The actor has it, until the process has ended.
+  call_ = {}; // The actor now holds the call.
 }
 
 bool ProcessCore::started() const {
@@ -141,7 +142,8 @@ std::shared_ptr<const actors::ProcessEnd> ProcessCore::ended_well() const {
   return end;
 }
 
-/// On an inline session a process of async() runs while somebody waits.
+/// Waits for an actor's reply. An inline session runs tasks, among them processes of
+/// async(), meanwhile.
 template <class T>
 bool ProcessCore::await(const actors::Reply<T>& reply, Clock::time_point limit) const {
   if (!runtime_->is_inline()) {
@@ -185,7 +187,7 @@ void ProcessCore::kill() {
 }
 
 void ProcessCore::end_with_session() const {
-  if (actor_) // Else it is just being refused.
+  if (actor_) // Null while start_once() is failing.
     caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown);
 }
 
@@ -219,7 +221,7 @@ std::string ProcessCore::logs() const {
   auto reply = std::make_shared<actors::Reply<std::string>>();
   if (!has_ended())
     runtime_->tell(actor_, actors::AskProcessLogs{reply});
-  // An actor that has ended just now answers no more.
+  // An actor that has just ended does not answer.
   while (!has_ended() && !reply->wait_until(Clock::now() + 20ms))
     ;
   return has_ended() ? news_->end.value()->output : reply->value();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// process/ implements Process, async() and this_task on top of the process actor. It
+// may include actors/ and, of libfiber/, results and session.
 #pragma once
 
 #include <chrono>
@@ -18,7 +20,7 @@
 
 namespace fiber::detail {
 
-/// A process as its handles share it: the way to its actor, and what that tells.
+/// The shared state of a Process's handles: its actor, and what the actor has reported.
 class ProcessCore final : public ActorHolder,
                           public RunningProcess,
                           public std::enable_shared_from_this<ProcessCore> {
@@ -26,13 +28,13 @@ public:
   using Clock = Results::Clock;
 
   static std::shared_ptr<ProcessCore> make(ProcessOptions options, PackedCall call);
-  /// One whose result is a value, started.
+  /// Starts a process whose result is a value.
   static std::shared_ptr<Results> start_async(PackedCall call);
 
   void start();
   bool join(Clock::time_point limit);
-  /// By SIGKILL after `grace`, before that by SIGTERM if there is any. `what` is the
-  /// caller's name.
+  /// Ends the process by SIGTERM and, after `grace`, by SIGKILL; without SIGTERM if
+  /// `grace` is 0. `what` names the calling function.
   void end(const char* what, std::chrono::milliseconds grace);
   void kill();
   bool is_alive() const;
@@ -55,16 +57,17 @@ private:
   template <class T>
   bool await(const actors::Reply<T>& reply, Clock::time_point limit) const;
   bool has_ended() const { return news_->end.is_set(); }
-  /// Only of one that has ended. Throws why it could not be started.
+  /// Returns how the process ended. Throws the reason if it could not be started.
+  /// REQUIRES: has_ended().
   std::shared_ptr<const actors::ProcessEnd> ended_well() const;
 
   const std::shared_ptr<Runtime> runtime_;
-  const std::uint64_t number_; ///< In the session.
+  const std::uint64_t number_; ///< Unique in the session.
   ProcessOptions options_;
   mutable std::mutex mutex_;
-  bool started_ = false;                 ///< Then actor_ is there.
-  PackedCall call_;                      ///< Until it is started.
-  std::shared_ptr<CallResults> results_; ///< Of one whose result is a value; else null.
+  bool started_ = false;                 ///< If true, actor_ is set.
+  PackedCall call_;                      ///< Empty once started.
+  std::shared_ptr<CallResults> results_; ///< Set by start_async() only.
   const std::shared_ptr<actors::ProcessNews> news_ =
     std::make_shared<actors::ProcessNews>();
   caf::actor actor_;

@@ -15,55 +15,56 @@
 namespace fiber::detail {
 namespace {
 
-constexpr std::uint32_t most_ahead = 1023;
-/// What one of several consumers may be sent ahead: what it takes in so much time. One
-/// that needs longer for an item gets none, as others could work on them meanwhile.
-constexpr std::chrono::microseconds no_time{200};
-constexpr std::chrono::microseconds longest_quick{25};
-constexpr std::chrono::nanoseconds shortest_quick{200};
-/// Whose home is the driver, and whose steps a ledger can record.
+constexpr std::uint32_t max_prefetch = 1023;
+/// Prefetch limits. One of several consumers may be sent ahead what it takes within
+/// 200 us. One that needs more than 25 us for an item gets nothing ahead, because the
+/// others could work on those items meanwhile.
+constexpr std::chrono::microseconds prefetch_time{200};
+constexpr std::chrono::microseconds slowest_item{25};
+constexpr std::chrono::nanoseconds fastest_item{200};
+/// The driver's number as a home. A job's ledger records steps for the driver only.
 constexpr std::uint64_t driver = 0;
 
 } // namespace
 // -- handles --
 
-std::uint8_t ChannelCore::Use::image() const {
+std::uint8_t ChannelCore::Rights::to_byte() const {
   return static_cast<std::uint8_t>((puts ? 1 : 0) + (gets ? 2 : 0) + (puts_wait ? 4 : 0));
 }
 
-ChannelCore::Use ChannelCore::Use::of(std::uint8_t image) {
-  return {(image & 1) != 0, (image & 2) != 0, (image & 4) != 0};
+ChannelCore::Rights ChannelCore::Rights::from_byte(std::uint8_t byte) {
+  return {(byte & 1) != 0, (byte & 2) != 0, (byte & 4) != 0};
 }
 
 std::shared_ptr<ChannelCore>
 ChannelCore::of(const ObjectPlace& place,
-                const std::shared_ptr<actors::ObjectHandle>& held, Use use) {
+                const std::shared_ptr<actors::ObjectHandle>& held, Rights rights) {
   auto core = held->shared_state<ChannelCore>(
-    [&] { return std::shared_ptr<ChannelCore>(new ChannelCore(place, held, use)); });
+    [&] { return std::shared_ptr<ChannelCore>(new ChannelCore(place, held, rights)); });
   held->on_told([weak = std::weak_ptr(core)](auto what, auto request, auto& body) {
     if (auto known = weak.lock())
-      known->told(what, request, body);
+      known->on_notice(what, request, body);
   });
   return core;
 }
 
 ChannelCore::ChannelCore(const ObjectPlace& place,
-                         std::shared_ptr<actors::ObjectHandle> held, Use use)
-  : ObjectCore(place, std::move(held)), use_(use),
+                         std::shared_ptr<actors::ObjectHandle> held, Rights rights)
+  : ObjectCore(place, std::move(held)), rights_(rights),
     ledger_(place_.runtime || id().home != driver
               ? nullptr
               : place_.objects->ledger(place_.objects->self())) {}
 
 ChannelCore::~ChannelCore() {
-  while (!ahead_.empty())
-    give_back(ahead_.front().request);
+  while (!prefetched_.empty())
+    give_back(prefetched_.front().request);
   while (!counts_.empty())
     stop_counting(counts_.begin());
-  if (room_ > 0)
-    return_room();
-  if (told_lines_.empty() || !place_.objects->flush_now())
-    return; // The lines stay as they are: no item is worth to wait for here.
-  for (auto line : told_lines_)
+  if (lent_room_ > 0)
+    return_lent_room();
+  if (reported_lines_.empty() || !place_.objects->flush_now())
+    return; // The ledger lines stay open: a destructor must not wait for the link.
+  for (auto line : reported_lines_)
     ledger_->close(line);
 }
 
@@ -79,22 +80,22 @@ ChannelCore::open(actors::Channel::Limits limits, actors::ChannelEnds ends) {
   auto one_way = ends == actors::ChannelEnds::one_way;
   for (auto& handle : handles) {
     auto first = cores.empty();
-    Use use{.puts = !one_way || !first,
-            .gets = !one_way || first,
-            .puts_wait = limits.puts_wait};
-    cores.push_back(of(place, handle, use));
+    Rights rights{.puts = !one_way || !first,
+                  .gets = !one_way || first,
+                  .puts_wait = limits.puts_wait};
+    cores.push_back(of(place, handle, rights));
   }
   return cores;
 }
 
 void ChannelCore::pack(Writer& writer) const {
   place_.pack(writer, held_, "a queue or a pipe");
-  writer.put(use_.image());
+  writer.put(rights_.to_byte());
 }
 
 std::shared_ptr<ChannelCore> ChannelCore::unpack(Reader& reader) {
   auto [place, held] = ObjectPlace::unpack(reader, "a queue or a pipe");
-  return of(place, held, Use::of(reader.get<std::uint8_t>()));
+  return of(place, held, Rights::from_byte(reader.get<std::uint8_t>()));
 }
 
 // -- requests --
@@ -113,14 +114,14 @@ void ChannelCore::fail_closed() const {
 }
 
 bool ChannelCore::put(PackedItem item, Clock::time_point limit) {
-  if (!use_.puts)
+  if (!rights_.puts)
     throw Error("this end of the pipe only receives");
-  if (use_room(item) && (use_.puts_wait || enter_window(item, limit))) {
+  if (take_lent_room(item) && (rights_.puts_wait || enter_window(item, limit))) {
     if (place_.objects->put(id(), item.bytes))
       return true;
     fail_closed();
   }
-  if (!use_.puts_wait)
+  if (!rights_.puts_wait)
     return send(actors::AskKind::put, std::move(item), limit);
   auto asked = ask(actors::AskKind::put, std::move(item), limit);
   if (asked && asked->answer.what != actors::Answer::done)
@@ -132,32 +133,33 @@ std::optional<TakenItem> ChannelCore::get(std::string_view type,
                                           Clock::time_point limit) {
   check_gets();
   place_.check_open();
-  if (auto item = take_ahead(type))
+  if (auto item = take_prefetched(type))
     return item;
-  std::vector<std::size_t> told;
+  std::vector<std::size_t> reported;
   PackedItem body;
   Writer writer(body.bytes);
   writer.text(type);
   if (id().home != place_.objects->self()) {
     std::lock_guard lock(mutex_);
-    told.swap(told_lines_);
-    pace_.asks_again();
-    writer.put(most_ahead);
-    writer.put(pace_.quick());
+    reported.swap(reported_lines_);
+    pace_.measure();
+    writer.put(max_prefetch);
+    writer.put(pace_.prefetch_limit());
   }
   auto asked = ask(actors::AskKind::get, std::move(body), limit,
                    [self = std::static_pointer_cast<ChannelCore>(shared_from_this()),
                     type](std::uint64_t request, auto& answer) {
-                     self->keep_ahead(request, type, answer);
+                     self->keep_prefetched(request, type, answer);
                    });
-  for (auto line : told) // The home has read what was told before.
+  // The answer shows that the home has read the earlier reports.
+  for (auto line : reported)
     ledger_->close(line);
   if (!asked)
     return std::nullopt;
   {
     std::lock_guard lock(mutex_);
     pace_.answered = Clock::now();
-    pace_.by = std::this_thread::get_id();
+    pace_.thread = std::this_thread::get_id();
   }
   auto& answer = asked->answer;
   if (answer.what == actors::Answer::value)
@@ -173,37 +175,37 @@ void ChannelCore::fail_type(const std::string& is, std::string_view asked) {
               demangle(std::string(asked).c_str()) + " was asked for; it is still there");
 }
 
-// -- what was sent ahead --
+// -- prefetched items --
 
-void ChannelCore::Pace::asks_again() {
-  if (items == 0 || by != std::this_thread::get_id())
+void ChannelCore::Pace::measure() {
+  if (items == 0 || thread != std::this_thread::get_id())
     return;
-  auto now = std::max<Clock::duration>((Clock::now() - answered) / items, shortest_quick);
-  // Up slowly: it may have been the scheduler.
-  of_each = of_each == Clock::duration::max() ? now : std::min(now, 4 * of_each);
+  auto now = std::max<Clock::duration>((Clock::now() - answered) / items, fastest_item);
+  // At most fourfold: the scheduler may have caused the delay.
+  per_item = per_item == Clock::duration::max() ? now : std::min(now, 4 * per_item);
   items = 0;
 }
 
-std::uint32_t ChannelCore::Pace::quick() const {
-  if (of_each > longest_quick)
+std::uint32_t ChannelCore::Pace::prefetch_limit() const {
+  if (per_item > slowest_item)
     return 0;
-  return static_cast<std::uint32_t>(no_time / of_each);
+  return static_cast<std::uint32_t>(prefetch_time / per_item);
 }
 
-std::optional<TakenItem> ChannelCore::take_ahead(std::string_view type) {
+std::optional<TakenItem> ChannelCore::take_prefetched(std::string_view type) {
   std::lock_guard lock(mutex_);
-  if (ahead_.empty())
+  if (prefetched_.empty())
     return std::nullopt;
-  if (type != ahead_type_)
-    fail_type(ahead_type_, type);
-  auto first = std::move(ahead_.front());
-  ahead_.pop_front();
+  if (type != prefetched_type_)
+    fail_type(prefetched_type_, type);
+  auto first = std::move(prefetched_.front());
+  prefetched_.pop_front();
   return TakenItem(std::static_pointer_cast<ChannelCore>(shared_from_this()),
                    first.request, first.index, std::move(first.bytes), {});
 }
 
-void ChannelCore::keep_ahead(std::uint64_t request, std::string_view type,
-                             actors::ObjectAnswer& answer) {
+void ChannelCore::keep_prefetched(std::uint64_t request, std::string_view type,
+                                  actors::ObjectAnswer& answer) {
   if (answer.what == actors::Answer::value) {
     if (answer.kept.empty())
       begin_counting(request, 1);
@@ -224,22 +226,22 @@ void ChannelCore::keep_ahead(std::uint64_t request, std::string_view type,
     begin_counting(request, items.size());
     std::lock_guard lock(mutex_);
     for (std::uint32_t i = 1; i < items.size(); ++i)
-      ahead_.push_back({request, i, std::move(items[i])});
+      prefetched_.push_back({request, i, std::move(items[i])});
     pace_.items = items.size();
-    ahead_type_ = type;
+    prefetched_type_ = type;
     answer.what = actors::Answer::value;
     answer.body = std::move(items.at(0));
-  } catch (const std::exception&) { // Its home is out of its mind.
+  } catch (const std::exception&) { // The home misbehaves.
     answer.what = actors::Answer::closed;
   }
 }
 
 void ChannelCore::give_back(std::uint64_t request) {
   auto first = std::numeric_limits<std::uint32_t>::max();
-  std::deque<Ahead> last;
+  std::deque<Prefetched> last;
   {
     std::lock_guard lock(mutex_);
-    std::erase_if(ahead_, [&](auto& item) {
+    std::erase_if(prefetched_, [&](auto& item) {
       if (item.request != request)
         return false;
       first = std::min(first, item.index);
@@ -273,7 +275,7 @@ void ChannelCore::begin_counting(std::uint64_t request, std::size_t items) {
 
 void ChannelCore::stop_counting(Counts::iterator of) {
   auto& [request, count] = *of;
-  told_lines_.push_back(count.line);
+  reported_lines_.push_back(count.line);
   tell(request, actors::AskKind::taken, count.taken, actors::Haste::soon);
   counts_.erase(of);
 }
@@ -300,50 +302,51 @@ void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
     tell(request, actors::AskKind::taken, count.taken);
 }
 
-// -- room --
+// -- lent room: items that may be put without an answer --
 
-bool ChannelCore::use_room(const PackedItem& item) {
+bool ChannelCore::take_lent_room(const PackedItem& item) {
   if (!ledger_ || !item.kept.empty() || item.bytes.size() > actors::most_recorded_bytes)
     return false;
   place_.check_open();
   place_.check_may_wait();
-  if (!use_.puts_wait)
+  if (!rights_.puts_wait)
     return true;
   std::lock_guard lock(mutex_);
-  if (room_ == 0)
+  if (lent_room_ == 0)
     return false;
-  --room_;
+  --lent_room_;
   return true;
 }
 
-void ChannelCore::return_room() {
+void ChannelCore::return_lent_room() {
   std::size_t unused = 0;
   {
     std::lock_guard lock(mutex_);
-    unused = std::exchange(room_, 0);
+    unused = std::exchange(lent_room_, 0);
   }
   tell(0, actors::AskKind::unused, static_cast<std::uint32_t>(unused));
 }
 
-void ChannelCore::told(actors::AskKind what, std::uint64_t request, const Payload& body) {
+void ChannelCore::on_notice(actors::AskKind what, std::uint64_t request,
+                            const Payload& body) {
   using actors::AskKind;
   if (what == AskKind::recall)
     return give_back(request);
   if (what == AskKind::reclaim)
-    return return_room();
+    return return_lent_room();
   if (what == AskKind::shut)
     return refuse_sends();
   auto more = static_cast<std::size_t>(Reader(body.bytes()).get<std::uint64_t>());
-  if (!use_.puts_wait)
+  if (!rights_.puts_wait)
     return leave_window(more);
   std::lock_guard lock(mutex_);
-  room_ += more;
+  lent_room_ += more;
 }
 
 // -- the rest --
 
 void ChannelCore::check_gets() const {
-  if (!use_.gets)
+  if (!rights_.gets)
     throw Error("this end of the pipe only sends");
 }
 
@@ -352,7 +355,7 @@ bool ChannelCore::poll(Clock::time_point limit) {
   place_.check_open();
   {
     std::lock_guard lock(mutex_);
-    if (!ahead_.empty())
+    if (!prefetched_.empty())
       return true;
   }
   return ask(actors::AskKind::poll, {}, limit).has_value();
@@ -384,12 +387,13 @@ void ChannelCore::close() {
   place_.objects->settle_others(id().home);
   place_.objects->tell(id(), 0, actors::AskKind::close);
   refuse_sends();
-  if (ledger_ && use_.puts_wait)
-    return_room();
-  std::deque<Ahead> last;
+  if (ledger_ && rights_.puts_wait)
+    return_lent_room();
+  std::deque<Prefetched> last;
   std::lock_guard lock(mutex_);
-  if (!ahead_type_.empty()) // The end of a pipe: nothing can be received any more.
-    last.swap(ahead_);
+  // Nothing can be received any more, not even prefetched items.
+  if (!prefetched_type_.empty())
+    last.swap(prefetched_);
 }
 
 } // namespace fiber::detail

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// queue/ implements Queue, SimpleQueue and pipes as ends of channels
+// (actors/queue/channel.hpp). It may include actors/ and, of libfiber/, objects and
+// session.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +23,8 @@
 
 namespace fiber::detail {
 
-/// One end of a channel.
+/// One end of a channel, shared by its handles in this process. A job prefetches items
+/// when it gets fast, and may be lent room in order to put without waiting.
 class ChannelCore final : public ObjectCore {
 public:
   ~ChannelCore() override;
@@ -40,78 +44,82 @@ public:
   void close();
 
 private:
-  /// What can be done here.
-  struct Use {
+  /// What this end may do.
+  struct Rights {
     bool puts = true, gets = true;
-    bool puts_wait = false; ///< For room.
-    std::uint8_t image() const;
-    static Use of(std::uint8_t image);
+    bool puts_wait = false; ///< put() waits for room.
+    std::uint8_t to_byte() const;
+    static Rights from_byte(std::uint8_t byte);
   };
 
   ChannelCore(const ObjectPlace& place, std::shared_ptr<actors::ObjectHandle> held,
-              Use use);
-  /// The one of this process for that object.
+              Rights rights);
+  /// Returns this process's ChannelCore of the object, which all handles share.
   static std::shared_ptr<ChannelCore>
   of(const ObjectPlace& place, const std::shared_ptr<actors::ObjectHandle>& held,
-     Use use);
+     Rights rights);
   void check_gets() const;
-  std::optional<TakenItem> take_ahead(std::string_view type);
-  /// Leaves the first one of several in the answer.
-  void keep_ahead(std::uint64_t request, std::string_view type,
-                  actors::ObjectAnswer& answer);
-  /// Of an answer with items, on a line of the ledger.
+  std::optional<TakenItem> take_prefetched(std::string_view type);
+  /// Stores prefetched items and leaves the first one in the answer.
+  void keep_prefetched(std::uint64_t request, std::string_view type,
+                       actors::ObjectAnswer& answer);
+  /// Progress through the items of one answer, recorded on a line of the job's ledger,
+  /// which the driver can read even after the job has died.
   struct Count {
     std::size_t line = 0;
     std::uint32_t items = 0, taken = 0;
-    std::set<std::uint32_t> early = {}; ///< Taken before others in front of them.
+    std::set<std::uint32_t> early = {}; ///< Indices taken out of order.
   };
   using Counts = std::map<std::uint64_t, Count>;
 
-  /// Counts what is taken of it where the driver can see it, if that is possible.
+  /// Opens a ledger line for an answer's items, if this end has a ledger with a free
+  /// line.
   void begin_counting(std::uint64_t request, std::size_t items);
-  /// Under the lock: tells the result, behind which its line can be used again.
+  /// Reports the final count to the home. Its line may be reused once the home has read
+  /// that. REQUIRES: mutex_ is held.
   void stop_counting(Counts::iterator of);
-  /// What the home says of its own accord.
-  void told(actors::AskKind what, std::uint64_t request, const Payload& body);
+  /// Handles a message from the home that answers no request.
+  void on_notice(actors::AskKind what, std::uint64_t request, const Payload& body);
   void give_back(std::uint64_t request);
-  /// Whether it may be put without an answer; what was lent for it is used then.
-  bool use_room(const PackedItem& item);
-  void return_room();
-  /// Tells of a request, and which of its items.
+  /// Returns whether `item` may be put without an answer, and takes the room for it.
+  bool take_lent_room(const PackedItem& item);
+  void return_lent_room();
+  /// Sends a notice about an item of a request.
   void tell(std::uint64_t request, actors::AskKind what, std::uint32_t index,
             actors::Haste haste = actors::Haste::now) const;
   [[noreturn]] static void fail_type(const std::string& is, std::string_view asked);
   [[noreturn]] void fail(const actors::ObjectAnswer& answer) const;
   [[noreturn]] void fail_closed() const override;
 
-  /// How fast items are taken that are at hand: since the last answer.
+  /// How fast this end takes items: the time per item between two answers.
   struct Pace {
     Clock::time_point answered = {};
     std::size_t items = 0;
-    std::thread::id by = {}; ///< Others may work on earlier items meanwhile.
-    Clock::duration of_each = Clock::duration::max();
+    std::thread::id thread = {}; ///< Only one thread's gets are comparable.
+    Clock::duration per_item = Clock::duration::max();
 
-    /// How many are going to be taken in no time.
-    std::uint32_t quick() const;
-    void asks_again();
+    /// Returns how many items this end takes within 200 us, or 0 if it is slow.
+    std::uint32_t prefetch_limit() const;
+    void measure();
   };
 
-  /// Sent with an item that was asked for.
-  struct Ahead {
+  /// A prefetched item.
+  struct Prefetched {
     std::uint64_t request = 0;
     std::uint32_t index = 0;
     Payload bytes;
   };
 
-  const Use use_;
-  const std::shared_ptr<actors::JobLedger> ledger_; ///< Null: each step is told.
+  const Rights rights_;
+  /// Null: a message reports each item taken.
+  const std::shared_ptr<actors::JobLedger> ledger_;
   mutable std::mutex mutex_;
-  std::deque<Ahead> ahead_;
-  std::string ahead_type_; ///< Of all of them.
+  std::deque<Prefetched> prefetched_;
+  std::string prefetched_type_; ///< Their common type.
   Pace pace_;
   Counts counts_;
-  std::vector<std::size_t> told_lines_; ///< What they say is on its way.
-  std::size_t room_ = 0;                ///< Items that may be put unasked.
+  std::vector<std::size_t> reported_lines_; ///< Lines whose final count is in flight.
+  std::size_t lent_room_ = 0;               ///< Items that may be put without an answer.
 };
 
 } // namespace fiber::detail

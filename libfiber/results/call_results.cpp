@@ -27,11 +27,11 @@ void CallResults::all_submitted() {
   line_->all_submitted();
   std::lock_guard lock(point_.mutex());
   all_submitted_ = true;
-  tell_progress();
+  update_progress();
 }
 
-/// Its last line stands before anybody who waits for the last result goes on.
-void CallResults::tell_progress() {
+/// Closes the progress line before a thread that waits for the last result goes on.
+void CallResults::update_progress() {
   if (line_ && all_submitted_ && done_ == submitted_)
     line_->close();
 }
@@ -40,9 +40,9 @@ void CallResults::deliver(std::vector<actors::Completion> completions) {
   std::unique_lock lock(point_.mutex());
   for (auto& completion : completions)
     store(completion.index, std::move(completion.outcome));
-  tell_progress();
+  update_progress();
   point_.wake();
-  tell_end(lock);
+  notify_end(lock);
 }
 
 void CallResults::fail_missing(const std::exception_ptr& error) {
@@ -55,19 +55,19 @@ void CallResults::fail_missing(const std::exception_ptr& error) {
     for (auto index = first_; index < submitted; ++index)
       if (!has(index))
         store(index, {{}, error});
-  tell_progress();
+  update_progress();
   point_.wake();
-  tell_end(lock);
+  notify_end(lock);
 }
 
 void CallResults::on_end(std::function<void()> f) {
   std::unique_lock lock(point_.mutex());
   on_end_.push_back(std::move(f));
-  tell_end(lock);
+  notify_end(lock);
 }
 
-/// Not under the lock: what is called may look here.
-void CallResults::tell_end(std::unique_lock<std::mutex>& lock) {
+/// Unlocks before it calls the functions, which may use these results.
+void CallResults::notify_end(std::unique_lock<std::mutex>& lock) {
   if (on_end_.empty() || done_ < submitted_)
     return;
   auto ended = std::exchange(on_end_, {});
@@ -79,7 +79,7 @@ void CallResults::tell_end(std::unique_lock<std::mutex>& lock) {
 void CallResults::store(std::size_t index, RawOutcome outcome) {
   auto well = !outcome.error;
   if (keep_ == Keep::as_they_come) {
-    if (done_ == submitted_) // All have failed, since the pool was gone.
+    if (done_ == submitted_) // fail_missing() has already completed every task.
       return;
     arrived_.emplace_back(index, std::move(outcome));
   } else {
@@ -123,7 +123,7 @@ RawOutcome CallResults::take(std::size_t index) {
 std::vector<RawOutcome> CallResults::take_ready() {
   std::vector<RawOutcome> ready;
   std::lock_guard lock(point_.mutex());
-  for (; !entries_.empty() && entries_.front().there; ++first_) {
+  for (; !entries_.empty() && entries_.front().arrived; ++first_) {
     ready.push_back(std::move(entries_.front().outcome));
     entries_.pop_front();
   }

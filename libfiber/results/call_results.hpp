@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// results/ holds the outcomes of a call and the threads that wait for them. It may
+// include actors/, wire/ and, of libfiber/, monitor and session.
 #pragma once
 
 #include <atomic>
@@ -19,28 +21,28 @@
 
 namespace fiber::detail {
 
-/// Where the pool's actor and the user's threads meet: takes outcomes, wakes who waits
-/// for them.
+/// The results of one call. The pool's actor stores outcomes here, and the program's
+/// threads wait for them.
 class CallResults : public Results, public actors::ResultSink {
 public:
-  /// `cancel` tells the pool; the others are WaitPoint's.
+  /// `cancel` asks the pool to cancel the call; the others are passed to WaitPoint.
   CallResults(Keep keep, std::function<bool()> run_one, std::function<void()> cancel,
               std::shared_ptr<wire::Leadership> leadership = nullptr);
   ~CallResults() override;
 
-  /// Tells `line` of everything. Before the first task.
+  /// Reports progress to `line`. Must be called before the first task.
   void show(std::shared_ptr<Progress::Line> line) { line_ = std::move(line); }
-  /// How many tasks there will be.
+  /// Announces how many tasks there will be.
   void expect(std::size_t tasks) {
     if (line_)
       line_->expect(tasks);
   }
-  /// No more will come.
+  /// Announces that no more tasks will come.
   void all_submitted();
 
   void deliver(std::vector<actors::Completion> completions) override;
   void add_submitted(std::size_t n);
-  /// Ends every task that has not ended: the pool is gone.
+  /// Fails every unfinished task, because the pool has ended.
   virtual void fail_missing(const std::exception_ptr& error);
 
   std::size_t submitted() const override { return submitted_; }
@@ -57,15 +59,15 @@ public:
 
 private:
   struct Entry {
-    bool there = false;
+    bool arrived = false;
     RawOutcome outcome;
   };
   void store(std::size_t index, RawOutcome outcome);
-  void tell_end(std::unique_lock<std::mutex>& lock);
-  void tell_progress(); ///< Under the lock.
+  void notify_end(std::unique_lock<std::mutex>& lock);
+  void update_progress(); ///< REQUIRES: the lock is held.
   bool has(std::size_t index) const {
     return index < first_ ||
-           (index - first_ < entries_.size() && entries_[index - first_].there);
+           (index - first_ < entries_.size() && entries_[index - first_].arrived);
   }
 
   const Keep keep_;
@@ -74,10 +76,10 @@ private:
   std::atomic<std::size_t> done_{0};
   WaitPoint point_;
   std::deque<Entry> entries_; ///< By index, from first_ on; not used for as_they_come.
-  std::size_t first_ = 0;     ///< Those below were taken.
+  std::size_t first_ = 0;     ///< Results with lower indices were taken.
   std::deque<std::pair<std::size_t, RawOutcome>> arrived_; ///< Only for as_they_come.
   std::vector<std::function<void()>> on_end_;
-  std::shared_ptr<Progress::Line> line_; ///< Null if nobody watches.
+  std::shared_ptr<Progress::Line> line_; ///< Null without a progress display.
   bool all_submitted_ = false;
 };
 

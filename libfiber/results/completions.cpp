@@ -12,7 +12,7 @@ namespace fiber::detail {
 struct Completions::State {
   std::unique_ptr<WaitPoint> point; ///< Null if there is nothing to wait for.
   std::deque<std::size_t> ended;
-  std::size_t left = 0; ///< Not told yet.
+  std::size_t left = 0; ///< Results that next() has not returned.
 };
 
 Completions::Completions(const std::vector<std::shared_ptr<Results>>& all)

@@ -11,7 +11,7 @@
 namespace fiber::detail {
 namespace {
 
-/// What a continuation will give: one result.
+/// The single result of a continuation.
 class ContinuedResults final : public Results {
 public:
   explicit ContinuedResults(std::shared_ptr<Results> before)
@@ -44,7 +44,7 @@ public:
     wait_index(index, forever);
     return at(index);
   }
-  // Only streams and maps take.
+  // Only streams and maps call these.
   std::vector<RawOutcome> take_ready() override { return {}; }
   std::optional<std::pair<std::size_t, RawOutcome>> take_any() override { return {}; }
   void cancel() override { before_->cancel(); }

@@ -11,26 +11,27 @@
 
 namespace fiber::detail {
 
-/// Where threads wait for what tasks bring. Who waits does the reactor's work, or, on an
-/// inline session, runs tasks.
+/// A condition variable for threads that wait for results. A waiting thread does the
+/// reactor's work meanwhile, or runs tasks on an inline session.
 class WaitPoint {
 public:
   using Clock = Results::Clock;
 
-  /// `run_one` runs a task on the calling thread if the session is inline, and says
-  /// whether it did; empty if there are workers. Who waits leads the reactor of
+  /// On an inline session `run_one` runs a task on the calling thread and returns whether
+  /// there was one; otherwise it is empty. Waiting threads may lead the reactor of
   /// `leadership`.
   WaitPoint(std::function<bool()> run_one, std::shared_ptr<wire::Leadership> leadership);
 
-  /// Another one of the same session.
+  /// Returns a new wait point of the same session.
   std::unique_ptr<WaitPoint> another() const;
 
-  /// Guards whatever is waited for.
+  /// Returns the mutex that guards the state of the condition.
   std::mutex& mutex() const { return mutex_; }
-  /// Waits until `fulfilled`, which is called under the lock; false if `limit` passed
-  /// first. Throws Error if an inline session could never fulfil it.
+  /// Waits until `fulfilled` returns true; it is called with the mutex held. Returns
+  /// false if `limit` passed first. Throws Error if an inline session could never fulfil
+  /// it.
   bool wait(const std::function<bool()>& fulfilled, Clock::time_point limit);
-  /// Wakes those whose condition holds. Under the lock.
+  /// Wakes the threads whose condition holds. REQUIRES: the mutex is held.
   void wake();
 
 private:

@@ -27,7 +27,7 @@ void check_network(const Runtime& runtime) {
   auto leaves = [&] {
     try {
       return !wire::is_loopback(address);
-    } catch (const wire::WireError&) { // A name that only jobs can resolve.
+    } catch (const wire::WireError&) { // Perhaps only jobs can resolve the name.
       return true;
     }
   };
@@ -42,13 +42,13 @@ void check_network(const Runtime& runtime) {
       address + ")");
 }
 
-/// A new one, on its way to members.
+/// Opens a checkpoint and packs its handle for the members.
 PackedItem open_checkpoint(const std::optional<std::string>& path) {
   return PackedItem::of(
     [&](Writer& writer) { CheckpointHandle::open(path, true).fiber_pack(writer); });
 }
 
-/// The ring's actor of one run, until the session ends.
+/// Holds the actor of one run, until the session ends.
 struct RingRun final : public ActorHolder {
   void release() override { actor = nullptr; }
   caf::actor actor;
@@ -80,82 +80,91 @@ RingCore::RingCore(const RingOptions& options, AnyCallable call)
     checkpoint_ = open_checkpoint(options_.checkpoint);
   actors::check_size(call_.state().size());
   Bytes ignored;
-  Writer place(ignored); // Here what can't be packed is the caller's error.
+  Writer place(ignored); // Packs on trial: a callable that cannot be packed is reported
+                         // to the caller here.
   pack_code(place, reinterpret_cast<const void*>(call_.open()));
 }
 
 actors::RingSettings RingCore::settings() const {
+  actors::RingSettings ring;
+  ring.name = "Ring-" + std::to_string(runtime_->next_process());
+  ring.size = options_.size;
+  ring.max_restarts = options_.max_restarts;
+  ring.objects = runtime_->objects();
+  ring.patience = runtime_->services()->heartbeat_timeout;
+  ring.make_task = task_maker();
+  ring.start_job = job_starter(ring.name);
+  return ring;
+}
+
+/// Returns the function that makes the task of a member.
+RingCore::MakeTask RingCore::task_maker() const {
+  auto checkpoint =
+    checkpoint_.bytes.empty() ? open_checkpoint(std::nullopt) : checkpoint_;
+  return [call = call_, size = options_.size, session = runtime_->session_tag(),
+          plaintext = runtime_->settings().ring_plaintext,
+          checkpoint = std::move(checkpoint)](const actors::RingPlace& place,
+                                              std::shared_ptr<actors::ResultSink> sink) {
+    auto of = std::make_shared<actors::Call>();
+    of->callable = call;
+    of->single = true;
+    of->sink = std::move(sink);
+    Bytes arguments;
+    Writer writer(arguments);
+    pack(writer, RingSeat{.rank = place.rank,
+                          .size = size,
+                          .attempt = place.attempt,
+                          .session = session,
+                          .board = place.board->held_id(),
+                          .plaintext = plaintext ? 1U : 0U});
+    writer.raw(checkpoint.bytes.data(), checkpoint.bytes.size());
+    auto task = std::make_shared<actors::TaskBatch>();
+    task->call = std::move(of);
+    task->first = place.rank;
+    task->ends = {arguments.size()};
+    task->arguments = Payload(std::move(arguments));
+    task->kept = checkpoint.kept;
+    task->kept.push_back(place.board);
+    return task;
+  };
+}
+
+/// Returns the function that starts the job of a member.
+RingCore::StartJob RingCore::job_starter(const std::string& ring_name) const {
   auto services = runtime_->services();
-  auto number = runtime_->next_process();
   auto job = std::make_shared<actors::NodeTemplate>();
   auto& has = options_.resources;
   job->resources = {has.cpu, has.memory_mb, has.gpu};
   job->use = actors::NodeUse::future;
-  job->max_retries = options_.max_restarts; // As chaos sees it.
-  actors::RingSettings ring;
-  ring.name = "Ring-" + std::to_string(number);
-  ring.size = options_.size;
-  ring.max_restarts = options_.max_restarts;
-  ring.objects = runtime_->objects();
-  ring.cause_timeout = services->heartbeat_timeout;
-  auto checkpoint =
-    checkpoint_.bytes.empty() ? open_checkpoint(std::nullopt) : checkpoint_;
-  ring.make_task =
-    [call = call_, size = options_.size, session = runtime_->session_tag(),
-     plaintext = runtime_->settings().ring_plaintext, checkpoint = std::move(checkpoint)](
-      const actors::RingPlace& place, std::shared_ptr<actors::ResultSink> sink) {
-      auto of = std::make_shared<actors::Call>();
-      of->callable = call;
-      of->single = true;
-      of->sink = std::move(sink);
-      Bytes arguments;
-      Writer writer(arguments);
-      pack(writer, RingSeat{.rank = place.rank,
-                            .size = size,
-                            .attempt = place.attempt,
-                            .session = session,
-                            .board = place.board->held_id(),
-                            .plaintext = plaintext ? 1U : 0U});
-      writer.raw(checkpoint.bytes.data(), checkpoint.bytes.size());
-      auto task = std::make_shared<actors::TaskBatch>();
-      task->call = std::move(of);
-      task->first = place.rank;
-      task->ends = {arguments.size()};
-      task->arguments = Payload(std::move(arguments));
-      task->kept = checkpoint.kept;
-      task->kept.push_back(place.board);
-      return task;
-    };
-  std::vector<std::uint64_t> rows; // Of a trace: each member has its own.
+  job->max_retries = options_.max_restarts; // Chaos mode spares jobs without any.
+  std::vector<std::uint64_t> rows;          // Of the trace: each member has its own.
   for (std::size_t rank = 0; services->trace && rank < options_.size; ++rank)
     rows.push_back(runtime_->next_process());
-  ring.start_job = [services, job, rows = std::move(rows), ring_name = ring.name,
-                    nested = runtime_->is_inline()](
-                     caf::event_based_actor* self, const actors::RingPlace& place,
-                     std::shared_ptr<const actors::TaskBatch> task,
-                     std::function<void()> ended) {
-    auto name = ring_name + "." + std::to_string(place.rank);
-    std::shared_ptr<actors::ProcessTrace> trace;
-    if (services->trace)
-      trace = std::make_shared<actors::ProcessTrace>(services->trace, rows.at(place.rank),
-                                                     name);
-    return actors::spawn_process(
-      self->system(),
-      {.name = name,
-       .task = std::move(task),
-       .attempt = place.attempt,
-       .counts = "rank",
-       .nested = nested,
-       .start_node =
-         [services, job](caf::event_based_actor* parent, const caf::actor& process,
-                         const actors::NodeOrder& order) {
-           return actors::spawn_node_link(parent, services, job, process, order);
-         },
-       .backend = services->backend,
-       .trace = trace,
-       .ended = std::move(ended)});
-  };
-  return ring;
+  return
+    [services, job, rows = std::move(rows), ring_name, nested = runtime_->is_inline()](
+      caf::event_based_actor* self, const actors::RingPlace& place,
+      std::shared_ptr<const actors::TaskBatch> task, std::function<void()> ended) {
+      auto name = ring_name + "." + std::to_string(place.rank);
+      std::shared_ptr<actors::ProcessTrace> trace;
+      if (services->trace)
+        trace = std::make_shared<actors::ProcessTrace>(services->trace,
+                                                       rows.at(place.rank), name);
+      return actors::spawn_process(
+        self->system(),
+        {.name = name,
+         .task = std::move(task),
+         .attempt = place.attempt,
+         .counts = "rank",
+         .nested = nested,
+         .start_node =
+           [services, job](caf::event_based_actor* parent, const caf::actor& process,
+                           const actors::NodeOrder& order) {
+             return actors::spawn_node_link(parent, services, job, process, order);
+           },
+         .backend = services->backend,
+         .trace = trace,
+         .ended = std::move(ended)});
+    };
 }
 
 std::vector<RawOutcome> RingCore::run() const {

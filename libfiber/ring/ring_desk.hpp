@@ -12,16 +12,17 @@
 
 namespace fiber::detail {
 
-/// The board of a member's ring (actors/ring/ring_board.hpp) as the member asks it, over
-/// the link to who made the ring. Throws actors::RingBroken if that has ended the ring.
+/// A member's access to its ring's board (actors/ring/ring_board.hpp), a key-value store
+/// in the process that runs the ring. Throws actors::RingBroken once that process has
+/// ended the ring.
 class RingDesk final : public ObjectCore {
 public:
   static std::shared_ptr<RingDesk> of(const RingSeat& seat);
 
   void set(const std::string& key, const std::vector<char>& value);
-  /// Waits until somebody has set it.
+  /// Returns the value of `key`; waits until a member has set it.
   std::vector<char> get(const std::string& key);
-  /// Waits until all members are here.
+  /// Waits until all members have called leave().
   void leave();
 
 private:
@@ -32,8 +33,8 @@ private:
   [[noreturn]] void fail_closed() const override;
 };
 
-/// The same as Gloo asks it. A wait has no limit but the end of the attempt: a job may
-/// have to wait for its machine.
+/// Adapts RingDesk to Gloo. Waits end only with the attempt, because a job may have to
+/// wait for a free machine.
 class RingStore final : public gloo::rendezvous::Store {
 public:
   explicit RingStore(std::shared_ptr<RingDesk> desk) : desk_(std::move(desk)) {}

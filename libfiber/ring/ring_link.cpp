@@ -23,16 +23,18 @@
 namespace fiber::detail {
 namespace {
 
-/// A death is noticed by those who supervise the jobs; this is for what nobody notices.
+/// Gloo's timeout, a last resort: the job's supervision notices a lost member much
+/// earlier.
 constexpr std::chrono::hours longest_wait{24};
 
-/// What send() may have under way when it returns.
+/// Limits on the messages that send() leaves in flight.
 constexpr std::size_t most_messages = 64, most_bytes = std::size_t{64} << 20;
 
 constexpr std::uint64_t message_slot = std::uint64_t{0xf0} << 56,
                         scatter_slot = std::uint64_t{0xf1} << 56;
 
-/// The one by which this job reaches its driver: others that it has to do with are there.
+/// Returns the local address by which this job reaches its driver. The other members are
+/// on that network too.
 std::string own_address(const RingSeat& seat) {
   auto* job = actors::ThisJob::get();
   if (seat.size == 1 || job == nullptr || job->driver_host.empty())
@@ -46,14 +48,14 @@ std::string own_address(const RingSeat& seat) {
   return host;
 }
 
-/// Else to write to a member that was lost would end this one, as if it was lost too.
+/// Prevents SIGPIPE, which would kill this member when it writes to a lost one.
 void ignore_broken_pipes() {
   struct sigaction now = {};
   if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
     std::signal(SIGPIPE, SIG_IGN);
 }
 
-/// Older versions of Gloo take the store itself.
+/// Older versions of Gloo take the store by reference.
 template <class Context, class Device>
 void connect_all(Context& context, const std::shared_ptr<gloo::rendezvous::Store>& store,
                  Device& device) {
@@ -90,7 +92,7 @@ void RingLink::connect(const std::shared_ptr<gloo::rendezvous::Store>& store) {
 }
 
 const std::shared_ptr<gloo::rendezvous::Context>& RingLink::context() {
-  if (!context_) // Alone: nobody has needed one so far.
+  if (!context_) // The only member connects when the program first asks for the context.
     connect(std::make_shared<gloo::rendezvous::HashStore>());
   return context_;
 }
@@ -105,7 +107,7 @@ void RingLink::leave() {
 void RingLink::rethrow() {
   try {
     throw;
-  } catch (const gloo::IoException& error) { // Of what it has done by gloo().
+  } catch (const gloo::IoException& error) { // Thrown by the program's own use of gloo().
     throw actors::RingBroken(error.what());
   } catch (...) {
     if (broken_)
@@ -207,8 +209,9 @@ void RingLink::allgather(const void* values, std::size_t bytes, void* all) {
   });
 }
 
-/// Gloo has no such function for any number of members whose slots last. Each part goes
-/// once around, beginning behind its owner, and takes up the others' values.
+/// Written by hand, because Gloo lacks one for any number of members whose slots last.
+/// Each part travels once around the ring, starting at its owner's successor, and
+/// accumulates the values of the others.
 void RingLink::reduce_scatter(const void* values, std::size_t n, RingType type, RingOp op,
                               void* part) {
   if (n == 0)
@@ -252,7 +255,7 @@ void RingLink::reduce_scatter(const void* values, std::size_t n, RingType type, 
     divide(part, own.n, type, size_);
 }
 
-// -- between two --
+// -- point to point --
 
 void RingLink::send(const void* values, std::size_t bytes, std::size_t to) {
   check_other("send to", to);

@@ -17,16 +17,16 @@
 
 namespace fiber::detail {
 
-/// A member's connections to the others, and what is done over them. One that is alone
-/// has none.
+/// A member's connections to the other members, and the operations over them. A ring of
+/// one has no connections.
 class RingLink {
 public:
-  /// Returns when all members are connected. Throws actors::RingBroken if one of them was
-  /// lost meanwhile, ConfigError if they may not talk over a network.
+  /// Returns when all members are connected. Throws actors::RingBroken if one was lost
+  /// meanwhile, ConfigError if the members may not talk over a network.
   explicit RingLink(const RingSeat& seat);
   ~RingLink();
 
-  // As RingMember's.
+  // See RingMember.
   void leave();
   [[noreturn]] void rethrow();
   void barrier();
@@ -41,14 +41,15 @@ public:
 
 private:
   using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
-  /// On its way to another member.
+  /// A message in flight to another member.
   struct Message {
     Bytes bytes;
     Buffer buffer;
   };
 
   void connect(const std::shared_ptr<gloo::rendezvous::Store>& store);
-  /// Calls `f`, which uses Gloo, for `what`.
+  /// Calls `f`, which uses Gloo, and translates its exceptions. `what` names the
+  /// operation.
   template <class F>
   void run(const char* what, F f);
   [[noreturn]] void fail(const char* what, const std::string& why);
@@ -59,7 +60,7 @@ private:
   const std::string host_; ///< Where Gloo listens.
   std::shared_ptr<RingDesk> desk_;
   std::shared_ptr<gloo::rendezvous::Context> context_;
-  std::uint32_t tag_ = 0; ///< Of the last collective.
+  std::uint32_t tag_ = 0; ///< Tag of the last collective.
   std::deque<Message> sent_;
   std::size_t sent_bytes_ = 0;
   std::optional<std::string> broken_; ///< Why no collective works any more.

@@ -9,16 +9,14 @@ namespace fiber::detail {
 
 std::size_t size_of(RingType type);
 
-/// out[i] = a[i] op b[i], for n values; the mean is the sum here. `out` may be `a` or
-/// `b`.
+/// Computes out[i] = a[i] op b[i] for n values; `mean` adds. `out` may be `a` or `b`.
 using RingReduce = void (*)(void* out, const void* a, const void* b, std::size_t n);
 RingReduce ring_reduce(RingType type, RingOp op);
 
-/// Makes the mean of sums of `members` values.
+/// Divides sums of `members` values, which yields their mean.
 void divide(void* values, std::size_t n, RingType type, std::size_t members);
 
-/// A part of n values that are split among members, the first ones of which may have one
-/// more.
+/// A member's part of n values. Parts of the first members may be one value longer.
 struct RingPart {
   std::size_t first = 0, n = 0;
 };

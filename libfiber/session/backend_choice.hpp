@@ -9,9 +9,8 @@
 
 namespace fiber::detail {
 
-/// The backend that `settings` name; not for "inline". What jobs write goes to
-/// `terminal`. Throws
-/// backends::EngineError, backends::SettingError.
+/// Returns the backend that `settings` name, which must not be "inline". The output of
+/// jobs goes to `terminal`. Throws backends::EngineError, backends::SettingError.
 std::shared_ptr<backends::Backend>
 make_backend(const Settings& settings, std::shared_ptr<backends::StatusLines> terminal);
 

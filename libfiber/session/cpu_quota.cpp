@@ -10,12 +10,12 @@
 namespace fiber {
 namespace {
 
-/// What the group in `folder` sets itself.
+/// Returns the CPU limit of the control group in `folder`, without those of its parents.
 std::optional<double> limit_of(const std::string& folder) {
   double period = 0;
   std::string most;
   if (std::ifstream file(folder + "/cpu.max"); file >> most >> period) { // Version 2.
-    auto quota = std::strtod(most.c_str(), nullptr);                     // "max": 0
+    auto quota = std::strtod(most.c_str(), nullptr); // "max" reads as 0.
     return quota > 0 && period > 0 ? std::optional(quota / period) : std::nullopt;
   }
   double quota = 0; // Version 1.

@@ -5,8 +5,8 @@
 
 namespace fiber {
 
-/// Cores that this process's control groups allow; 0 if they set no limit. `root` stands
-/// for "/" in tests.
+/// Returns the number of cores that this process's control groups allow, or 0 without a
+/// limit. Tests pass a folder as `root` in place of "/".
 double cpu_quota(const std::string& root = "");
 
 } // namespace fiber

@@ -19,9 +19,9 @@ struct InlineHost::Node {
   actors::NodeBoot boot;
   std::shared_ptr<wire::Link> link;
   std::vector<std::shared_ptr<actors::SlotWorker>> slots;
-  caf::actor actor; ///< Null when it is over. Under the host's lock.
-  std::optional<actors::CallCode> initializer; ///< Once it has come. Under the lock.
-  std::size_t initialized = 0;
+  caf::actor actor; ///< Null after the node ended. Guarded by mutex_.
+  std::optional<actors::CallCode> initializer; ///< Once received. Guarded by mutex_.
+  std::size_t initialized = 0;                 ///< Slots whose initializer has begun.
   int exit_code = 0;
   std::function<void(int, std::string)> ended;
 };
@@ -45,7 +45,8 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
       i,       node->boot.first_rank + i, node->link, nullptr,         [](auto) {},
       nullptr, node->boot.task_timeout,   nullptr,    node->boot.trace};
     settings.objects = objects_;
-    // No result is lost on the way, and nobody may be there to run it to its end later.
+    // The loopback link loses nothing, so the slot may finish at once. Later there may
+    // be no thread that waits and could run it.
     if (node->boot.use != actors::NodeUse::pool)
       settings.after_task = [of = node.get(), i](auto status, auto& result) {
         of->exit_code = actors::process_exit_code(of->boot, status, result);
@@ -96,8 +97,8 @@ caf::actor InlineHost::actor_of(const Node& node) {
   return node.actor;
 }
 
-/// Runs the initializer in each slot. What it does, or what comes of it, may end the
-/// node.
+/// Runs the initializer in each slot. The initializer, or the messages that it causes,
+/// may end the node.
 void InlineHost::initialize(Node& node) {
   while (node.initialized < node.slots.size()) {
     auto actor = actor_of(node);
@@ -149,7 +150,7 @@ bool InlineHost::run_one() {
     hosts = hosts_;
     if (!hosts_.empty())
       hosts_.splice(hosts_.end(), hosts_, hosts_.begin());
-    if (!nodes_.empty()) // The next one first, the next time.
+    if (!nodes_.empty()) // Round robin.
       nodes_.splice(nodes_.end(), nodes_, nodes_.begin());
   }
   for (auto& node : nodes) {

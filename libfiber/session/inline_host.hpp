@@ -16,39 +16,41 @@
 
 namespace fiber::detail {
 
-/// The nodes of an inline session: within this process, without threads. Their tasks run
-/// on a thread that waits for a result, one at a time.
+/// Hosts the nodes of an inline session in this process. Nodes have no threads of their
+/// own: a thread that waits for a result runs their tasks, one at a time.
 class InlineHost {
 public:
   InlineHost(caf::actor_system& system, std::shared_ptr<actors::Arrivals> arrivals,
              std::shared_ptr<actors::ObjectSpace> objects);
   ~InlineHost();
 
-  /// Starts a node; returns what stops it. `ended` is called once, with its exit code.
+  /// Starts a node and returns the function that stops it. `ended` is called once, with
+  /// the node's exit code.
   std::function<void()> start(const backends::JobSpec& spec,
                               std::function<void(int, std::string)> ended);
-  /// From now on run_one() runs calls of its objects as well.
+  /// Adds a host of objects whose calls run_one() runs too.
   void add(std::weak_ptr<actors::ObjectHost> objects);
-  /// Runs one task of any node. False if there is none, or another thread is at it.
+  /// Runs one task of any node, or one call. Returns false if there is none, or if
+  /// another thread is running one.
   bool run_one();
-  /// Waits until no other thread runs a task; none runs any from now on.
+  /// Waits for the task that another thread is running. No task runs after that.
   void close();
 
 private:
   struct Node;
 
   void end(const std::shared_ptr<Node>& node, int code, const std::string& why);
-  /// Null if the node has ended.
+  /// Returns null if the node has ended.
   caf::actor actor_of(const Node& node);
   void initialize(Node& node);
 
   caf::actor_system& system_;
   std::shared_ptr<actors::Arrivals> arrivals_;
   std::shared_ptr<actors::ObjectSpace> objects_;
-  std::recursive_mutex turn_; ///< Who runs tasks; a task that waits runs others.
+  std::recursive_mutex turn_; ///< Held while a task runs; a task that waits runs others.
   std::mutex mutex_;
-  std::list<std::shared_ptr<Node>> nodes_;             ///< Whose turn it is comes first.
-  std::list<std::weak_ptr<actors::ObjectHost>> hosts_; ///< The same.
+  std::list<std::shared_ptr<Node>> nodes_;             ///< In round-robin order.
+  std::list<std::weak_ptr<actors::ObjectHost>> hosts_; ///< In round-robin order.
   bool closed_ = false;
 };
 

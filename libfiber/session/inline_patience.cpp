@@ -7,7 +7,7 @@
 namespace fiber::detail {
 namespace {
 
-/// A task that waits for so long without anything to run waits for ever.
+/// A task that waits this long with nothing to run is taken to be deadlocked.
 constexpr std::chrono::seconds limit{2};
 
 } // namespace

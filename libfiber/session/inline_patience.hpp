@@ -5,13 +5,15 @@
 
 namespace fiber::detail {
 
-/// Of one who waits on an inline session and runs tasks meanwhile.
+/// Detects deadlock on an inline session, where a thread that waits runs other tasks
+/// meanwhile. One object serves one wait.
 class InlinePatience {
 public:
-  /// A task was run.
+  /// Called after each task that the waiting thread ran.
   void renew() { idle_since_ = Clock::now(); }
-  /// There was none to run. Throws Error if that has been so for long within a task: what
-  /// it waits for can't run before it ends.
+  /// Called when there was no task to run. Throws Error if the waiting thread is itself a
+  /// task and has found nothing to run for 2 s: it then waits for a task that cannot run
+  /// before it ends.
   void check() const;
 
 private:

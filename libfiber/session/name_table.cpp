@@ -21,7 +21,7 @@ bool NameTable::set(const std::string& name, Entry entry) {
 }
 
 void NameTable::remove(const std::string& name) {
-  Entry last; // The ends of handles send messages.
+  Entry last; // Destroyed after the lock is released: a handle's end sends a message.
   std::lock_guard lock(mutex_);
   if (auto known = entries_.find(name); known != entries_.end()) {
     last = std::move(known->second);
@@ -46,7 +46,7 @@ void NameTable::asked(actors::ObjectAsk ask) {
     return;
   }
   if (ask.what != actors::AskKind::call)
-    return; // It will be answered anyhow.
+    return; // A cancellation: the call is answered in any case.
   std::optional<Entry> found;
   try {
     found = find(Reader(ask.body.bytes()).text());

@@ -13,7 +13,8 @@
 
 namespace fiber::detail {
 
-/// The named children of a session. Its jobs ask it as the first object of the driver.
+/// The named supervised objects of a session. Jobs reach the table as the driver's first
+/// object.
 ///
 /// Thread safety: any thread may call any member function.
 class NameTable final : public actors::ObjectHome {
@@ -24,12 +25,13 @@ public:
     : space_(std::move(space)) {}
 
   struct Entry {
-    std::string type; ///< As typeid names it.
+    std::string type; ///< typeid(T).name().
     std::shared_ptr<actors::ObjectHandle> object;
   };
-  /// False if the name is taken. It is then, without an object, until set().
+  /// Reserves a name, which find() does not see until set(). Returns false if it is
+  /// taken.
   bool reserve(const std::string& name);
-  /// False if it was not reserved.
+  /// Returns false if the name was not reserved.
   bool set(const std::string& name, Entry entry);
   void remove(const std::string& name);
   std::optional<Entry> find(const std::string& name) const;

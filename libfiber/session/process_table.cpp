@@ -16,7 +16,7 @@ void ProcessTable::add(std::uint64_t number, std::shared_ptr<RunningProcess> pro
 }
 
 void ProcessTable::remove(std::uint64_t number) {
-  std::shared_ptr<RunningProcess> gone; // Not under the lock.
+  std::shared_ptr<RunningProcess> gone; // Destroyed after the lock is released.
   std::lock_guard lock(mutex_);
   if (auto known = running_.extract(number))
     gone = std::move(known.mapped());
@@ -33,7 +33,7 @@ std::vector<std::shared_ptr<RunningProcess>> ProcessTable::running() const {
 
 void ProcessTable::close() {
   auto is_child = [](auto& known) { return !known.second->daemon(); };
-  for (;;) { // Others may start some meanwhile.
+  for (;;) { // Other threads, and the processes, may start more.
     for (auto& process : running())
       if (!process->daemon())
         process->await_end();

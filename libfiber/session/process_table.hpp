@@ -9,28 +9,29 @@
 
 namespace fiber::detail {
 
-/// A process that runs, as the session ends it.
+/// A running process, as far as the session needs it in order to end it.
 class RunningProcess {
 public:
   virtual ~RunningProcess() = default;
   virtual bool daemon() const = 0;
   virtual void await_end() const = 0;
-  /// Ends it without waiting for that.
+  /// Ends the process without waiting for its end.
   virtual void end_with_session() const = 0;
 };
 
-/// The processes of a session that run: they stay even if nobody holds them. Thread-safe.
+/// The running processes of a session. The table keeps them alive when the program holds
+/// no handle. Thread-safe.
 class ProcessTable {
 public:
   /// Throws Closed after close().
   void add(std::uint64_t number, std::shared_ptr<RunningProcess> process);
   void remove(std::uint64_t number);
-  /// In the order of their numbers.
+  /// Returns them by ascending number.
   std::vector<std::shared_ptr<RunningProcess>> running() const;
 
-  /// Waits until there are none but daemons. Nothing starts after that.
+  /// Waits until only daemons are left. add() throws after that.
   void close();
-  /// Tells all to end.
+  /// Tells all processes to end.
   void end() const;
 
 private:

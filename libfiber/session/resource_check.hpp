@@ -5,9 +5,10 @@
 
 namespace fiber::detail {
 
-/// Throws ConfigError that names `place` on resources that no job can have.
+/// Throws ConfigError, naming `place`, if no job could have these resources.
 void check_resources(const Resources& resources, const char* place);
-/// Throws ConfigError if a function asks, by meta(), for more than `whose` jobs have.
+/// Throws ConfigError if a function's meta() asks for more than `has`, the resources of
+/// `whose` jobs ("the pool", "the process").
 void check_grant(const Resources& has, const Resources& asked, const char* whose);
 
 } // namespace fiber::detail

@@ -25,11 +25,12 @@
 namespace fiber::detail {
 namespace {
 
-/// The one global: the session.
+/// The current session, the process's one global.
 std::mutex current_mutex;
 std::weak_ptr<Runtime> current_runtime; // NOLINT(bugprone-throwing-static-initialization)
 
-/// A job's own: never destroyed, as tasks run while the job ends.
+/// The nested session of a job. Never destroyed, because tasks may still run while the
+/// job exits.
 struct Nested {
   using OpenNested = Runtime::OpenNested;
   OpenNested open;
@@ -38,9 +39,9 @@ struct Nested {
 };
 std::atomic<Nested*> nested = nullptr;
 
-constexpr std::chrono::seconds stop_limit{20}; ///< Of a pool, and of a process.
+constexpr std::chrono::seconds stop_limit{20}; ///< For each pool and process.
 
-/// Blocks until the actor is down.
+/// Blocks until the actor has terminated.
 void await_down(const caf::actor& actor) {
   if (!actor)
     return;
@@ -54,7 +55,7 @@ std::uint64_t random_tag() {
   return (std::uint64_t{random()} << 32) + random();
 }
 
-/// Those of a job belong to the job.
+/// Returns the job's registry of program actors, or a new one in the driver.
 std::shared_ptr<actors::ProgramActors> program_actors() {
   if (auto* job = actors::ThisJob::get())
     return job->actors->actors();
@@ -74,8 +75,8 @@ std::string random_name() {
 struct Runtime::SystemConfig : caf::actor_system_config {
   SystemConfig() {
     set("scheduler.policy", caf::atom("sharing"));
-    // Threads that bring messages are lent to the actors; these take over what lasts
-    // longer.
+    // Threads that bring messages are lent to the actors. One CAF thread is enough for
+    // the work that exceeds such a loan.
     set("scheduler.max-threads", 1U);
   }
 };
@@ -106,8 +107,8 @@ std::shared_ptr<Runtime> Runtime::open_nested() {
   std::lock_guard lock(of.mutex);
   if (!of.runtime)
     of.runtime = of.open([](Settings& settings) {
-      // What a job starts runs beside it. The driver's files and addresses are the
-      // driver's.
+      // A job starts its own jobs on its own machine. Trace file, metrics port and
+      // advertised address belong to the driver.
       settings.backend = "local";
       settings.trace.clear();
       settings.metrics_host.clear();
@@ -123,7 +124,7 @@ void Runtime::close_nested() {
   {
     auto& of = *nested.load();
     std::lock_guard lock(of.mutex);
-    last = of.runtime; // It stays there: who asks for it is told that it is closed.
+    last = of.runtime; // It stays set, so that require() reports Closed.
   }
   if (last)
     last->close();
@@ -148,7 +149,7 @@ Runtime::Runtime(Settings settings)
     actor_port_(actors::ActorPort::open(objects_, session_tag_, program_actors())),
     processes_(std::make_unique<ProcessTable>()) {
   names_ = std::make_shared<NameTable>(objects_);
-  names_held_ = objects_->add(names_); // The first: its number is known.
+  names_handle_ = objects_->add(names_); // Must be the first object: jobs know its id.
   log().set_level(spdlog::level::from_str(settings_.log_level));
   services_ = std::make_shared<actors::NodeServices>();
   open_trace();
@@ -181,7 +182,7 @@ Runtime::Runtime(Settings settings)
   services_->build = build_id();
   services_->next_incarnation = [this] { return ++incarnations_; };
   if (!address.empty() && !is_inline()) {
-    jobs_dial_ = address;
+    dialled_address_ = address;
     listen(address);
     set_anchor(*backend);
   }
@@ -203,7 +204,7 @@ void Runtime::open_trace() {
   try {
     services_->trace = std::make_shared<actors::Trace>(settings_.trace);
   } catch (const actors::TraceTaken& taken) {
-    // Likely the one above it: a program that a task has started.
+    // Probably a task started this program, and the program above it writes the trace.
     log().warn("{}: this one has no trace", taken.what());
   } catch (const std::system_error& error) {
     throw ConfigError("trace", settings_.places["trace"],
@@ -232,8 +233,7 @@ void Runtime::measure(const std::shared_ptr<StatsSource>& pool) {
     metrics_->add(pool);
 }
 
-/// Listens where jobs reach this process: at `host`, or everywhere if that is an
-/// address of something that passes it on.
+/// Listens at `host`, or on all addresses if `host` is not local (a forwarder's address).
 void Runtime::listen(const std::string& host) {
   ca_ = std::make_unique<wire::SessionCa>();
   auto session = random_name();
@@ -285,7 +285,7 @@ void Runtime::set_anchor(backends::Backend& backend) {
   spec.name = boot.name;
   spec.keys = services_->address(boot);
   spec.boot = boot.pack();
-  spec.resources = {.cpu = 0.01}; // It waits.
+  spec.resources = {.cpu = 0.01}; // The anchor only waits.
   backend.anchor(spec);
 }
 
@@ -308,12 +308,12 @@ std::shared_lock<std::shared_mutex> Runtime::enter() {
   return lock;
 }
 
-void Runtime::run_calls_of(std::weak_ptr<actors::ObjectHost> host) {
+void Runtime::add_object_host(std::weak_ptr<actors::ObjectHost> host) {
   auto lock = enter();
   inline_host_->add(std::move(host));
 }
 
-/// What is lost of it, only its users can mend.
+/// Never restarts the actor: its users must handle the loss of its state.
 void Runtime::supervise(std::string name, caf::actor actor) {
   caf::anon_send(
     root_, actors::StartChild{{.name = std::move(name),
@@ -366,33 +366,33 @@ bool Runtime::run_later(std::function<void()> f) {
 
 void Runtime::close() {
   if (open_)
-    processes_->close(); // The session is there for as long as they run.
+    processes_->close(); // Keeps the session open while they run.
   if (open_)
     for (auto& holder : holders())
       holder->closing();
   if (!open_.exchange(false))
     return;
-  // Calls that are under way finish; later ones see that it is closed.
+  // Waits for running calls; later ones see that the session is closed.
   static_cast<void>(std::unique_lock(gate_));
   std::unique_ptr<Metrics> metrics;
   {
     std::lock_guard lock(holders_mutex_);
     metrics = std::move(metrics_);
   }
-  metrics.reset();   // Not under a lock, as somebody may just be asking.
-  objects_->close(); // Who waits for an item waits no longer.
-  processes_->end(); // Together: the root ends its children one after the other.
+  metrics.reset();   // Outside the lock: a scrape may be in progress.
+  objects_->close(); // Wakes threads that wait for an item.
+  processes_->end(); // All at once, because the root ends its children one by one.
   caf::anon_send(root_, actors::StopSupervisor{});
   await_down(root_);
   caf::anon_send_exit(backend_, caf::exit_reason::user_shutdown);
-  await_down(backend_); // Its backend ends what is left.
+  await_down(backend_); // The backend ends the remaining jobs.
   if (actors::ThisJob::get() == nullptr)
     actor_port_->actors()->await_end();
   journals_->end();
   progress_->close();
-  continuations_.end(); // Whatever they waited for has ended.
+  continuations_.end(); // All tasks that they continue have ended.
   if (inline_host_)
-    inline_host_->close(); // Not under the gate, as a task may be at it.
+    inline_host_->close(); // Outside the gate: a running task may need it.
   std::unique_lock lock(gate_);
   for (auto& holder : holders())
     holder->release();
@@ -406,7 +406,7 @@ void Runtime::close() {
   listener_.reset();
   anchors_.close();
   objects_->drop_links();
-  reactor_.reset(); // Links are closed; their handlers may still write to actors.
+  reactor_.reset(); // Before the system: its handlers may still send to actors.
   inline_host_.reset();
   system_.reset();
   services_->next_incarnation = nullptr;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// session/ opens and closes a session and owns its machinery: settings, actor system,
+// reactor, listener, backend. It may include actors/, backends/, wire/, base/ and
+// monitor/; the other rooms of libfiber/ build on it.
 #pragma once
 
 #include <atomic>
@@ -37,49 +40,51 @@ class StatsSource;
 class NameTable;
 class ProcessTable;
 
-/// Something that holds actors of the session and must let go of them before it ends.
+/// Base of objects that hold actor references, which must be released before the actor
+/// system ends.
 class ActorHolder {
 public:
   virtual ~ActorHolder() = default;
-  /// Called while no tell() is under way; none will reach an actor after it.
+  /// Releases the actors. Called when no tell() is running; later ones throw Closed.
   virtual void release() = 0;
-  /// Called before the session closes: end what takes its time in peace.
+  /// Called before the session closes, for an orderly end that takes time.
   virtual void closing() {}
 };
 
-/// A session's machinery: the actor system with the root supervisor and the job backend's
-/// actor, the reactor and the backend. Facade objects share it and may outlive the
-/// session: after close() it is an empty shell whose calls throw Closed.
+/// The machinery of a session: the actor system with the root supervisor and the actor of
+/// the job backend, the reactor, and the backend. Facade objects share it and may outlive
+/// the session: after close() its calls throw Closed.
 class Runtime : public std::enable_shared_from_this<Runtime> {
 public:
-  /// The session's, as long as it lives; null otherwise.
+  /// Returns the runtime of the open session, or null.
   static std::shared_ptr<Runtime> current();
-  /// The same; throws Closed if there is none. A job opens one of its own when it is
-  /// first asked for.
+  /// Returns the runtime of the open session. In a job the first call opens a nested
+  /// session; elsewhere it throws Closed if there is none.
   static std::shared_ptr<Runtime> require();
-  /// Says how a job opens its own one.
+  /// Sets how a job opens its nested session.
   using OpenNested =
     std::function<std::shared_ptr<Runtime>(const std::function<void(Settings&)>& edit)>;
   static void nest(OpenNested open);
-  /// Ends that, if there is one.
+  /// Closes the nested session, if there is one.
   static void close_nested();
-  /// Makes it the current one. Throws Error if there is one.
+  /// Opens a session and makes it the current one. Throws Error if one is open.
   static std::shared_ptr<Runtime> open(Settings settings);
 
   explicit Runtime(Settings settings);
   ~Runtime();
 
-  /// Ends all jobs and everything that runs. The second call has no effect.
+  /// Ends all jobs, actors and threads of the session. A second call has no effect.
   void close();
 
-  /// Sends to an actor from any thread, which is lent to it. `actor` is read after the
-  /// check that the session lives. Throws Closed after close().
+  /// Sends a message to an actor and lends it the calling thread, on which it may run at
+  /// once. Reads `actor` only after it has checked that the session is open. Throws
+  /// Closed after close().
   template <class Message>
   void tell(const caf::actor& actor, Message message) {
     auto lock = enter();
     actors::send_on_this_thread(*system_, actor, std::move(message));
   }
-  /// The same, without the thread's help: what is asked by the way must not wait.
+  /// Sends a message without lending the thread, for callers that must not be delayed.
   template <class Message>
   void post(const caf::actor& actor, Message message) {
     auto lock = enter();
@@ -87,58 +92,61 @@ public:
   }
   /// Throws Closed after close().
   void check_open() const;
-  /// Calls `use` with the actor system, which stays for as long as that takes. Throws
+  /// Calls `use` with the actor system, which is kept alive during the call. Throws
   /// Closed.
   template <class Use>
   decltype(auto) with_system(Use use) {
     auto lock = enter();
     return use(*system_);
   }
-  /// Puts the actor that `make` makes in the actor system into `actor`, a child of the
-  /// root supervisor that is called `kind` and its number, and is never restarted.
-  /// `actor` is to be released when the session ends. Throws Closed.
+  /// Stores in `actor` what `make` spawns and makes it a child of the root supervisor,
+  /// named by `kind` and the actor's number and never restarted. The owner must release
+  /// `actor` when the session ends. Throws Closed.
   template <class Make>
   void spawn(const char* kind, caf::actor& actor, Make make) {
     auto lock = enter();
     actor = make(*system_);
     supervise(kind + std::to_string(actor.id()), actor);
   }
-  /// Of an inline session: who waits runs these calls too.
-  void run_calls_of(std::weak_ptr<actors::ObjectHost> host);
-  /// Calls release() when the session ends.
+  /// Inline sessions only: threads that wait also run the calls of this host.
+  void add_object_host(std::weak_ptr<actors::ObjectHost> host);
+  /// Registers a holder, whose release() is called when the session ends.
   void enlist(std::weak_ptr<ActorHolder> holder);
-  /// Tells of the pool what its metrics are, if anybody may ask for them.
+  /// Exports the pool's metrics, if the session has a metrics endpoint.
   void measure(const std::shared_ptr<StatsSource>& pool);
-  /// For the nodes of a pool. Throws Closed.
+  /// Returns what new nodes need from the session. Throws Closed.
   std::shared_ptr<const actors::NodeServices> services();
   actors::ShareStore& shares() { return *shares_; }
   const std::shared_ptr<actors::ObjectSpace>& objects() const { return objects_; }
   NameTable& names() { return *names_; }
-  /// Tells its handles from those of other sessions.
+  /// Returns a random number that distinguishes handles of this session from others.
   std::uint64_t session_tag() const { return session_tag_; }
-  /// Of the program's own CAF actors.
+  /// Returns the port through which the program's own CAF actors are reached.
   const std::shared_ptr<actors::ActorPort>& actor_port() const { return actor_port_; }
-  /// For those who wait for workers.
+  /// Returns the leadership of the reactor: threads that wait for workers take turns in
+  /// doing the reactor's work.
   const std::shared_ptr<wire::Leadership>& leadership() const { return leadership_; }
 
-  /// Whether tasks run on the threads that wait for them.
+  /// Returns whether tasks run on the threads that wait for them.
   bool is_inline() const { return inline_host_ != nullptr; }
-  /// Runs one task on this thread, if the session is inline and there is one.
+  /// Runs one task on this thread. Returns false if there is none or the session is not
+  /// inline.
   bool run_one();
 
   const Settings& settings() const { return settings_; }
-  /// The address of this process that jobs dial; empty if they inherit their links.
-  const std::string& dialled_address() const { return jobs_dial_; }
+  /// Returns the address that jobs dial; empty if they inherit their links.
+  const std::string& dialled_address() const { return dialled_address_; }
 
-  /// Runs `f` on the thread that all continuations share; false if the session ends.
+  /// Runs `f` on the thread that all continuations share. Returns false if the session is
+  /// ending.
   bool run_later(std::function<void()> f);
 
-  /// Where results are written.
+  /// Returns the thread that writes journals and checkpoints.
   const std::shared_ptr<WorkThread>& journals() const { return journals_; }
 
   std::uint64_t next_pool() { return ++pools_; }
   std::uint64_t next_process() { return ++process_numbers_; }
-  /// Those that have been started and have not ended.
+  /// Returns the processes that have started and not ended.
   ProcessTable& processes() { return *processes_; }
   Progress& progress() { return *progress_; }
 
@@ -147,7 +155,7 @@ private:
 
   static std::shared_ptr<Runtime> open_nested();
 
-  /// For as long as it is held the system stays. Throws Closed.
+  /// Returns a lock that keeps the actor system alive. Throws Closed.
   std::shared_lock<std::shared_mutex> enter();
   void supervise(std::string name, caf::actor actor);
   std::vector<std::shared_ptr<ActorHolder>> holders();
@@ -158,11 +166,11 @@ private:
   void set_anchor(backends::Backend& backend);
 
   Settings settings_;
-  std::string jobs_dial_; ///< This host; empty: their links are inherited.
+  std::string dialled_address_; ///< Host name; empty if links are inherited.
   std::shared_ptr<backends::StatusLines> terminal_ =
     std::make_shared<backends::StatusLines>();
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>(terminal_);
-  std::shared_mutex gate_; ///< Held exclusively while the system goes away.
+  std::shared_mutex gate_; ///< Held exclusively while the actor system is torn down.
   std::atomic<bool> open_{true};
   std::atomic<std::uint64_t> pools_{0};
   std::atomic<std::uint64_t> process_numbers_{0};
@@ -175,7 +183,7 @@ private:
   std::shared_ptr<actors::ShareStore> shares_ = std::make_shared<actors::ShareStore>();
   std::shared_ptr<actors::ObjectSpace> objects_;
   std::shared_ptr<NameTable> names_;
-  std::shared_ptr<actors::ObjectHandle> names_held_; ///< While it lives jobs can ask.
+  std::shared_ptr<actors::ObjectHandle> names_handle_; ///< Lets jobs reach the table.
   const std::uint64_t session_tag_;
   const std::shared_ptr<actors::ActorPort> actor_port_;
   std::shared_ptr<actors::NodeServices> services_;
@@ -184,7 +192,7 @@ private:
   std::mutex holders_mutex_;
   std::vector<std::weak_ptr<ActorHolder>> holders_;
   const std::unique_ptr<ProcessTable> processes_;
-  std::unique_ptr<Metrics> metrics_; ///< Under the lock of the holders.
+  std::unique_ptr<Metrics> metrics_; ///< Guarded by holders_mutex_.
   WorkThread continuations_;
   std::shared_ptr<WorkThread> journals_ = std::make_shared<WorkThread>();
   actors::AnchorLinks anchors_;

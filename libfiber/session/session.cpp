@@ -22,7 +22,7 @@
 namespace fiber {
 namespace {
 
-/// Opens the session, so that nothing but Error comes out for what is no lack of memory.
+/// Opens the session. Translates every failure except lack of memory into an Error.
 std::shared_ptr<detail::Runtime> open_runtime(Settings settings) {
   constexpr auto what = "start the session";
   try {
@@ -37,7 +37,7 @@ std::shared_ptr<detail::Runtime> open_runtime(Settings settings) {
     throw BackendError(what, error.code().value(), error.what());
   } catch (const boost::system::system_error& error) {
     throw BackendError(what, error.code().value(), error.what());
-  } catch (const std::runtime_error& error) { // wire::WireError and its kin
+  } catch (const std::runtime_error& error) { // wire::WireError, for example.
     throw BackendError(what, 0, error.what());
   }
 }

@@ -30,19 +30,20 @@
 namespace fiber {
 namespace {
 
-/// Variables, and beginnings of such (_), that are not settings: a job's own, and those
-/// of Fiber's own tests.
+/// FIBER_ variables that are not settings: a job's own and those of Fiber's tests. A name
+/// that ends in _ is a prefix.
 constexpr std::string_view no_settings[] = {"FIBER_NODE", "FIBER_SIM_", "FIBER_TEST_"};
 
 using std::chrono::milliseconds;
 
-/// A value as text, and where it stands.
+/// A value as text, and the place that sets it.
 struct Given {
   std::string text;
   std::string place;
 };
 
-/// One key: what is valid, and how a text becomes its value (false if it can't).
+/// A configuration key: a description of its valid values, and a setter that returns
+/// false for an invalid text.
 struct Key {
   std::string name;
   std::string valid;
@@ -60,20 +61,20 @@ std::optional<double> number(const std::string& text, std::string& unit) {
 }
 
 Key duration(std::string name, milliseconds Settings::*field) {
-  return {
-    std::move(name), "a time such as 10s, 500ms or 1.5 (seconds), more than 0",
-    [field](const std::string& text, Settings& settings) {
-      std::string unit;
-      auto value = number(text, unit);
-      auto factor = unit.empty() || unit == "s" ? 1000.0
-                    : unit == "ms"              ? 1.0
-                    : unit == "min"             ? 60000.0
-                                                : 0.0;
-      if (!value || !(*value * factor >= 1 && *value * factor <= 1e12)) // Not NaN either.
-        return false;
-      settings.*field = milliseconds(static_cast<milliseconds::rep>(*value * factor));
-      return true;
-    }};
+  return {std::move(name), "a time such as 10s, 500ms or 1.5 (seconds), more than 0",
+          [field](const std::string& text, Settings& settings) {
+            std::string unit;
+            auto value = number(text, unit);
+            auto factor = unit.empty() || unit == "s" ? 1000.0
+                          : unit == "ms"              ? 1.0
+                          : unit == "min"             ? 60000.0
+                                                      : 0.0;
+            if (!value || !(*value * factor >= 1 && *value * factor <= 1e12)) // Or NaN.
+              return false;
+            settings.*field =
+              milliseconds(static_cast<milliseconds::rep>(*value * factor));
+            return true;
+          }};
 }
 
 Key choice(std::string name, std::string Settings::*field,
@@ -99,7 +100,7 @@ Key truth(std::string name, bool Settings::*field) {
           }};
 }
 
-/// Between commas.
+/// Splits at commas.
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream stream(text);
@@ -108,7 +109,7 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
-/// HOST:PORT, [IPV6]:PORT or no more than the host; then `port` is 0.
+/// Parses HOST:PORT, [IPV6]:PORT or HOST, which leaves `port` at 0.
 bool read_address(const std::string& text, std::string& host, std::uint16_t& port) {
   auto bracket = text.find(']');
   auto colon = text.find(':', bracket == text.npos ? 0 : bracket);
@@ -145,7 +146,7 @@ Key of_backend(const backends::BackendKey& key) {
           }};
 }
 
-/// What `backend` may be.
+/// Returns the valid values of the key `backend`.
 std::vector<std::string> backend_names() {
   std::vector<std::string> names{"auto", "inline"};
   for (auto& kind : backends::backend_kinds())
@@ -153,7 +154,7 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
-/// The keys that every build has.
+/// Returns the keys that do not depend on the backends in this build.
 std::vector<Key> common_keys() {
   return {choice("backend", &Settings::backend, backend_names()),
           {"workers_start_window", "a whole number from 1 to 100000",
@@ -222,7 +223,7 @@ bool is_key(const std::string& name) {
   return std::ranges::find(keys(), name, &Key::name) != keys().end();
 }
 
-/// What the code says, as texts, so that there is one check for all places.
+/// Returns the program's Config as texts, so that one check serves all sources.
 std::map<std::string, Given> from_code(const Config& code) {
   std::map<std::string, Given> given;
   auto put = [&](const char* name, const auto& value) {
@@ -288,7 +289,7 @@ std::map<std::string, Given> from_environment() {
   return given;
 }
 
-/// Letters to insert, drop or replace to make one of the other.
+/// Returns the Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -309,7 +310,8 @@ bool is_no_setting(std::string_view variable) {
   });
 }
 
-/// Somebody has set them in vain. Not an error, as they may be somebody else's.
+/// Warns of unknown FIBER_ variables. They are no error, because another program may own
+/// them.
 void warn_of_unknown_variables() {
   std::vector<std::string> known;
   for (auto& key : keys())
@@ -327,11 +329,12 @@ void warn_of_unknown_variables() {
     if (distance(nearest, name) <= 3)
       log().warn("{} is no setting and has no effect; did you mean {}?", name, nearest);
     else
-      log().warn("{} is no setting and has no effect; there are: {}", name, key_list());
+      log().warn("{} is no setting and has no effect; the settings are: {}", name,
+                 key_list());
   }
 }
 
-/// The line of `path` that sets `key`.
+/// Returns "path:line" of the line that sets `key`.
 std::string line_of(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   std::string line;

@@ -11,7 +11,7 @@
 
 namespace fiber {
 
-/// A Config with every question answered.
+/// The settings of a session: a Config merged with environment, file and defaults.
 struct Settings {
   std::string backend = "auto";
   std::size_t workers_start_window = 64;
@@ -19,23 +19,23 @@ struct Settings {
   std::chrono::milliseconds lease{60000};
   std::chrono::milliseconds start_deadline{60000};
   std::string link = "auto";
-  std::string advertise_host;       ///< Empty: as the backend finds it.
+  std::string advertise_host;       ///< Empty: the backend chooses.
   std::uint16_t advertise_port = 0; ///< 0: any.
   std::string image;
   std::map<std::string, std::string> environment;
-  std::map<std::string, std::string> backend_values; ///< Of the backends' own keys.
+  std::map<std::string, std::string> backend_values; ///< By the backends' own keys.
   bool forward_output = true;
   bool ring_plaintext = false;
   std::string log_level = "warn";
   std::string chaos;
-  std::string trace;        ///< A path; empty: none.
-  std::string metrics_host; ///< Empty: nothing is told.
+  std::string trace;        ///< Path of the trace file; empty: no trace.
+  std::string metrics_host; ///< Empty: no metrics endpoint.
   std::uint16_t metrics_port = 0;
-  std::map<std::string, std::string> places; ///< Where each key that is set stands.
+  std::map<std::string, std::string> places; ///< The source of each key that is set.
 };
 
-/// Code before environment before .fiberconfig in `directory` before defaults. Throws
-/// ConfigError; warns of FIBER_* variables that are no settings.
+/// Merges the sources. Precedence: code, environment, .fiberconfig in `directory`,
+/// defaults. Throws ConfigError; warns of FIBER_* variables that are no settings.
 Settings resolve(const Config& code, const std::string& directory = ".");
 
 } // namespace fiber

@@ -33,7 +33,7 @@ void WorkThread::run() {
     auto f = std::move(due_.extract(next).mapped());
     lock.unlock();
     f();
-    f = nullptr; // What it holds may end a task, which may add another.
+    f = nullptr; // Unlocked, because destroying captures may call add().
     lock.lock();
   }
 }

@@ -10,9 +10,9 @@
 
 namespace fiber::detail {
 
-/// Runs what it is given, one after another, on a thread that starts with the first of
-/// it: what nobody else should wait for. Its owner must end() it: what it works on may
-/// hold it, too.
+/// Runs functions one after another on a thread of its own, which starts with the first
+/// function. It keeps slow work off other threads. The owner must call end(), because a
+/// queued function may hold a reference to the WorkThread itself.
 ///
 /// Thread safety: any thread may call any member function.
 class WorkThread {
@@ -24,9 +24,9 @@ public:
   WorkThread& operator=(const WorkThread&) = delete;
   ~WorkThread() { end(); }
 
-  /// Runs `f` soon, or at `due`; false after end().
+  /// Runs `f` soon, or at `due`. Returns false after end().
   bool add(std::function<void()> f, Clock::time_point due = Clock::time_point::min());
-  /// Takes no more; returns when all that was added has run, which is now due.
+  /// Accepts no more functions, runs the queued ones at once and waits for them.
   void end();
 
 private:
@@ -34,7 +34,7 @@ private:
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::multimap<Clock::time_point, std::function<void()>> due_; ///< Of one time in order.
+  std::multimap<Clock::time_point, std::function<void()>> due_; ///< Stable order.
   bool ended_ = false;
   std::thread thread_;
 };

@@ -13,7 +13,7 @@
 namespace fiber::detail {
 namespace {
 
-/// Tells values of one session from those of another, which have the same numbers.
+/// Returns the session's tag, which distinguishes values with the same number.
 std::uint64_t session_tag() {
   auto* job = actors::ThisJob::get();
   return job != nullptr ? job->session : Runtime::require()->session_tag();

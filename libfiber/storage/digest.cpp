@@ -21,7 +21,7 @@ struct FreeAlgorithm {
 } // namespace
 
 Digest digest_of(std::span<const std::byte> bytes) {
-  // Looked up once: that takes longer than a small digest itself.
+  // Fetched once: the lookup takes longer than a small digest.
   static const std::unique_ptr<EVP_MD, FreeAlgorithm> sha256(
     EVP_MD_fetch(nullptr, "SHA2-256", nullptr));
   thread_local const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());

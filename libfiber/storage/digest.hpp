@@ -7,7 +7,7 @@
 
 namespace fiber::detail {
 
-/// The first half of their SHA-256.
+/// Returns the first half of the bytes' SHA-256.
 Digest digest_of(std::span<const std::byte> bytes);
 
 } // namespace fiber::detail

@@ -15,7 +15,7 @@ constexpr std::size_t window_size = 1024 * 1024;
 } // namespace
 
 std::uint32_t checksum(std::uint32_t salt, std::span<const std::byte> bytes) {
-  if (bytes.empty()) // Its data() may be null, which means something else to zlib.
+  if (bytes.empty()) // data() may be null, for which zlib returns an initial value.
     return salt;
   return static_cast<std::uint32_t>(
     ::crc32_z(salt, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -50,7 +50,7 @@ std::optional<JournalReader::Record> JournalReader::next() {
       continue;
     }
     auto after = offset + sizeof(RecordHead);
-    if (head->size > size_ - after) { // Cut short: nothing follows.
+    if (head->size > size_ - after) { // Truncated: nothing follows.
       at_ = size_;
       return std::nullopt;
     }
@@ -65,7 +65,7 @@ std::optional<JournalReader::Record> JournalReader::next() {
   return std::nullopt;
 }
 
-/// `n` bytes at `offset`, or what the file has of them; at most a window.
+/// Returns `n` bytes at `offset`, fewer at the end of the file, at most window_size.
 std::span<const std::byte> JournalReader::view(std::uint64_t offset, std::uint64_t n) {
   n = std::min({n, size_ - offset, std::uint64_t{window_size}});
   if (offset < window_at_ || offset + n > window_at_ + window_.size()) {
@@ -87,7 +87,7 @@ std::optional<RecordHead> JournalReader::head_at(std::uint64_t offset) {
   return head.fits(salt_) ? std::optional(head) : std::nullopt;
 }
 
-/// Whether the result at `offset` is what was written.
+/// Returns whether the result at `offset` matches its checksum.
 bool JournalReader::is_whole(const RecordHead& head, std::uint64_t offset) {
   auto crc = salt_;
   for (auto left = head.size; left > 0;) {
@@ -101,7 +101,7 @@ bool JournalReader::is_whole(const RecordHead& head, std::uint64_t offset) {
   return crc == head.result_crc;
 }
 
-/// To the next place, behind this one, where a record may begin.
+/// Moves on to the next place where a record may begin.
 void JournalReader::skip() {
   const auto marker = std::bit_cast<std::array<std::byte, 4>>(RecordHead::begins);
   for (++at_; at_ + sizeof(RecordHead) <= size_;) {
@@ -112,7 +112,7 @@ void JournalReader::skip() {
       return;
     if (part.size() < marker.size())
       break;
-    at_ -= marker.size() - 1; // It may lie across the end of this part.
+    at_ -= marker.size() - 1; // A marker may straddle the end of this part.
   }
   at_ = size_;
 }

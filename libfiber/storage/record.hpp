@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// storage/ reads and writes journal records and checksums. It may include fiber/ headers
+// and base/, and nothing else of libfiber/.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +15,25 @@
 
 namespace fiber::detail {
 
-/// CRC-32; `salt` makes that of one file differ from that of another.
+/// Returns the CRC-32 seeded with `salt`, which differs from file to file.
 std::uint32_t checksum(std::uint32_t salt, std::span<const std::byte> bytes);
 
-/// What stands before each result. It has a checksum of its own, so that its `size` can
-/// be relied on.
+/// The head of a record, before each result. It has a checksum of its own, so that `size`
+/// can be trusted.
 struct RecordHead {
   static constexpr std::uint32_t begins = 0x524a4246; // "FBJR"
 
   std::uint32_t marker = begins;
-  std::uint32_t head_crc = 0; ///< Of all that follows here.
-  std::uint64_t index = 0;    ///< Which task.
-  std::uint64_t size = 0;     ///< Of the result, which follows.
+  std::uint32_t head_crc = 0; ///< Covers the fields below.
+  std::uint64_t index = 0;    ///< The task's index.
+  std::uint64_t size = 0;     ///< Size of the result, which follows.
   Digest arguments{};
   std::uint32_t result_crc = 0;
   std::uint32_t unused = 0;
 
   static RecordHead of(std::uint32_t salt, std::uint64_t index, const Digest& arguments,
                        std::span<const std::byte> result);
-  /// Was written to the file with this salt, and is whole.
+  /// Returns whether the head is undamaged and belongs to the file with this salt.
   bool fits(std::uint32_t salt) const;
 
 private:
@@ -39,27 +41,26 @@ private:
 };
 static_assert(sizeof(RecordHead) == 48);
 
-/// Goes through the records of a file from front to back, in bounded memory, past what is
-/// damaged.
+/// Reads the records of a file in order, in bounded memory, and skips damaged ones.
 class JournalReader {
 public:
   struct Record {
     RecordHead head;
-    std::uint64_t offset = 0; ///< Of the head in the file.
+    std::uint64_t offset = 0; ///< Offset of the head in the file.
   };
-  /// Reads what is at `offset` of a file; how much of it there was.
+  /// Reads from `offset` of the file. Returns the number of bytes read.
   using Read = std::function<std::size_t(std::uint64_t offset, std::span<std::byte> to)>;
 
   JournalReader(Read read, std::uint32_t salt, std::uint64_t from, std::uint64_t size)
     : read_(std::move(read)), salt_(salt), at_(from), end_(from), size_(size) {}
 
-  /// The next whole record; nothing at the end.
+  /// Returns the next undamaged record, or nothing at the end.
   std::optional<Record> next();
-  /// Stretches between records that are none.
+  /// Returns the damaged ranges between records.
   const std::vector<std::pair<std::uint64_t, std::uint64_t>>& damaged() const {
     return damaged_;
   }
-  /// Where the last whole record ends.
+  /// Returns where the last undamaged record ends.
   std::uint64_t end() const { return end_; }
 
 private:
@@ -70,12 +71,12 @@ private:
 
   const Read read_;
   const std::uint32_t salt_;
-  std::uint64_t at_;  ///< Where to look.
-  std::uint64_t end_; ///< Of the last whole record.
+  std::uint64_t at_;  ///< Read position.
+  std::uint64_t end_; ///< End of the last undamaged record.
   const std::uint64_t size_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> damaged_;
-  Bytes window_;                ///< A part of the file,
-  std::uint64_t window_at_ = 0; ///< from here on.
+  Bytes window_;                ///< Cached part of the file.
+  std::uint64_t window_at_ = 0; ///< Its offset in the file.
 };
 
 } // namespace fiber::detail

@@ -5,8 +5,8 @@
 
 namespace fiber::detail {
 
-/// Returns when the name of the file at `path` is on the disk, so that the file is still
-/// there after a loss of power. Not every file system can do that: nothing is thrown.
+/// Syncs the folder of `path`, so that the file's name survives a power loss. Does not
+/// throw, because some file systems cannot do that.
 void sync_folder_of(const std::string& path);
 
 } // namespace fiber::detail

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* name = "a Checkpoint";
 
-/// Of a job: never destroyed, as tasks run while the job ends.
+/// Never destroyed, because tasks may still run while the job exits.
 WorkThread& work_thread_of_job() {
   static auto* thread = new WorkThread; // NOLINT(cppcoreguidelines-owning-memory)
   return *thread;
@@ -22,12 +22,12 @@ WorkThread& work_thread_of_job() {
 
 } // namespace
 
-// -- where it lives --
+// -- the checkpoint's home --
 
 CheckpointHome::CheckpointHome(std::shared_ptr<actors::ObjectSpace> space,
                                std::optional<std::string> path,
                                std::function<bool(std::function<void()>)> later)
-  : space_(std::move(space)), later_(std::move(later)) {
+  : space_(std::move(space)), run_later_(std::move(later)) {
   if (path)
     file_.emplace(std::move(*path));
 }
@@ -41,11 +41,11 @@ void CheckpointHome::asked(actors::ObjectAsk ask) {
     return;
   }
   if (ask.what != AskKind::call)
-    return; // It will be answered anyhow.
-  if (!file_ || !later_)
+    return; // A cancellation: the call is answered in any case.
+  if (!file_ || !run_later_)
     return run(ask);
   auto who = ask.who;
-  if (!later_([self = shared_from_this(), ask = std::move(ask)] { self->run(ask); }))
+  if (!run_later_([self = shared_from_this(), ask = std::move(ask)] { self->run(ask); }))
     space_->answer(who, {});
 }
 
@@ -57,13 +57,13 @@ void CheckpointHome::gone(std::uint64_t process) {
 
 void CheckpointHome::run(const actors::ObjectAsk& ask) {
   try {
-    obey(ask);
+    handle(ask);
   } catch (const std::exception& error) {
     space_->refuse(ask.who, error.what());
   }
 }
 
-KeptObjects CheckpointHome::obey(const actors::ObjectAsk& ask) {
+KeptObjects CheckpointHome::handle(const actors::ObjectAsk& ask) {
   Reader reader(ask.body.bytes());
   if (reader.get<CheckpointOp>() == CheckpointOp::save)
     return save(ask, reader);
@@ -113,7 +113,7 @@ void CheckpointHome::load(const actors::Asker& who, const std::string& type) {
   space_->answer(who, {.what = Answer::value, .body = saved->value, .kept = kept});
 }
 
-// -- where it is used --
+// -- the user's side --
 
 std::shared_ptr<CheckpointCore>
 CheckpointCore::of(const ObjectPlace& place,
@@ -131,12 +131,12 @@ CheckpointCore::open(const ObjectPlace& place, const std::optional<std::string>&
     later = [](std::function<void()> f) {
       return work_thread_of_job().add(std::move(f));
     };
-  else if (!place.runtime->is_inline()) // Where who asks must not wait for a thread.
+  else if (!place.runtime->is_inline()) // There no other thread may be free to run it.
     later = [journals = place.runtime->journals()](std::function<void()> f) {
       return journals->add(std::move(f));
     };
   std::optional<std::string> whole;
-  if (path) // The folder of this process may change.
+  if (path) // This process may change its working directory.
     whole = std::filesystem::absolute(*path).string();
   return of(place, place.objects->add(std::make_shared<CheckpointHome>(
                      place.objects, std::move(whole), std::move(later))));

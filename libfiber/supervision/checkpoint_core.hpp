@@ -15,18 +15,18 @@
 
 namespace fiber::detail {
 
-/// What is asked of a checkpoint.
+/// Requests to a checkpoint. The comments give the request's body.
 enum class CheckpointOp : std::uint8_t {
-  save, ///< whether it has handles, the name of its type, the value
-  load  ///< the name of the type that it must have
+  save, ///< Whether the value has handles, its type's name, the value.
+  load  ///< The name of the expected type.
 };
 
-/// What a checkpoint is where it lives. No actor: a value is copied nowhere on its way.
+/// The home of a checkpoint. It is no actor, so that a value is never copied.
 class CheckpointHome final : public actors::ObjectHome,
                              public std::enable_shared_from_this<CheckpointHome> {
 public:
-  /// `later` runs what waits for a disk, and says false if it can't any more. Without it
-  /// that runs on the thread that asks.
+  /// `later` runs disk work on another thread and returns false if that has ended. If
+  /// empty, disk work runs on the requesting thread.
   CheckpointHome(std::shared_ptr<actors::ObjectSpace> space,
                  std::optional<std::string> path,
                  std::function<bool(std::function<void()>)> later);
@@ -37,22 +37,23 @@ public:
   void close() override {}
 
 private:
-  /// Answers; what it keeps no longer is to go when no lock is held.
-  KeptObjects obey(const actors::ObjectAsk& ask);
+  /// Handles a request. Returns the objects that are no longer kept, to be destroyed when
+  /// no lock is held.
+  KeptObjects handle(const actors::ObjectAsk& ask);
   KeptObjects save(const actors::ObjectAsk& ask, Reader& reader);
   void load(const actors::Asker& who, const std::string& type);
   void run(const actors::ObjectAsk& ask);
 
   const std::shared_ptr<actors::ObjectSpace> space_;
-  const std::function<bool(std::function<void()>)> later_;
+  const std::function<bool(std::function<void()>)> run_later_;
   std::mutex mutex_;
   std::optional<CheckpointFile> file_;
-  std::optional<CheckpointFile::Saved> saved_; ///< Of one without a file.
-  KeptObjects kept_;                           ///< What handles in it stand for.
+  std::optional<CheckpointFile::Saved> saved_; ///< Used without a file.
+  KeptObjects kept_;                           ///< Objects that its handles refer to.
   actors::KeptAnswers answers_;
 };
 
-/// A checkpoint as the handles of this process share it.
+/// The shared state of a checkpoint's handles in this process.
 class CheckpointCore final : public ObjectCore {
 public:
   static std::shared_ptr<CheckpointCore> open(const ObjectPlace& place,

@@ -28,10 +28,10 @@ namespace {
 constexpr std::array<char, 20> magic{"fiber checkpoint\r\n"};
 constexpr std::uint32_t version = 1;
 
-/// How the file begins; the name of the type and the value follow.
+/// The file's header. The type's name and the value follow.
 struct Start {
   std::array<char, 20> magic = fiber::detail::magic;
-  std::uint32_t crc = 0; ///< Of all that follows.
+  std::uint32_t crc = 0; ///< Covers all that follows.
   std::uint32_t version = fiber::detail::version;
   std::uint32_t type_size = 0;
   std::uint64_t value_size = 0;
@@ -88,12 +88,13 @@ void CheckpointFile::write_beside(const std::string& type,
                ::fsync(::fileno(file.get())) == 0;
   if (!whole) {
     auto error = errno;
-    ::unlink(beside.c_str()); // It takes room that is scarce.
+    ::unlink(beside.c_str()); // Frees space: the disk may be full.
     fail("written", error);
   }
 }
 
-/// What is damaged must not take the place of what is not.
+/// Renames the current file to previous(), unless it is damaged: a whole previous file
+/// must survive.
 void CheckpointFile::keep_previous() {
   if (!is_whole_) {
     Saved ignored;
@@ -116,14 +117,14 @@ std::optional<CheckpointFile::Saved> CheckpointFile::load() const {
     return saved;
   if (read(previous(), saved) == State::whole) {
     if (newest != State::absent)
-      log().warn("checkpoint {} is damaged; the one before it serves", path_);
+      log().warn("checkpoint {} is damaged; using the previous one", path_);
     return saved;
   }
   if (newest == State::absent)
     return std::nullopt;
   if (newest == State::foreign)
     refuse();
-  throw Error("checkpoint " + path_ + " is damaged, and there is none before it");
+  throw Error("checkpoint " + path_ + " is damaged, and there is no previous one");
 }
 
 CheckpointFile::State CheckpointFile::read(const std::string& path, Saved& saved) const {
@@ -146,7 +147,7 @@ CheckpointFile::State CheckpointFile::read(const std::string& path, Saved& saved
     return std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(head),
                       reinterpret_cast<const std::byte*>(expected.data()));
   };
-  if (!begins_with(magic)) // A loss of power may leave zeros.
+  if (!begins_with(magic)) // A power loss may leave zeros.
     return begins_with(std::array<char, magic.size()>{}) ? State::damaged
                                                          : State::foreign;
   if (there < sizeof start)

@@ -10,21 +10,21 @@
 
 namespace fiber::detail {
 
-/// A checkpoint's file, and the one before. Not thread-safe.
+/// The file of a checkpoint and its predecessor. Not thread-safe.
 class CheckpointFile {
 public:
   struct Saved {
-    std::string type; ///< As typeid names it.
+    std::string type; ///< typeid(T).name().
     Payload value;
   };
 
   explicit CheckpointFile(std::string path) : path_(std::move(path)) {}
 
-  /// Returns when all of it is on the disk. Throws Error that names the path, and then
-  /// load() gives what it gave before.
+  /// Writes the value and returns when it is on the disk. Throws Error, naming the path;
+  /// load() then returns what it returned before.
   void save(const std::string& type, std::span<const std::byte> value);
-  /// The newest that is whole; nothing if there is no file. Throws Error that names the
-  /// path.
+  /// Returns the newest undamaged value, or nothing if there is no file. Throws Error,
+  /// naming the path.
   std::optional<Saved> load() const;
 
 private:
@@ -38,7 +38,7 @@ private:
   [[noreturn]] void refuse() const;
 
   const std::string path_;
-  bool is_whole_ = false; ///< What is at `path_`: this process has written it.
+  bool is_whole_ = false; ///< This process wrote the file at `path_`, completely.
 };
 
 } // namespace fiber::detail

@@ -14,7 +14,7 @@
 namespace fiber::detail {
 namespace {
 
-/// A job's way to the table of its driver.
+/// Asks the driver's name table from a job.
 class NameCore final : public ObjectCore {
 public:
   explicit NameCore(const ObjectPlace& place)
@@ -53,7 +53,7 @@ std::optional<ObjectRef> find_object(const std::string& name,
     found = place.runtime->names().find(name);
   } else {
     found = std::make_shared<NameCore>(place)->find(name);
-    // A job may have a session of its own besides.
+    // A job may also have a nested session.
     if (auto own = Runtime::current(); !found && own) {
       place = ObjectPlace::of(own);
       found = place.runtime->names().find(name);

@@ -11,8 +11,8 @@
 namespace fiber::detail {
 namespace {
 
-constexpr std::chrono::seconds stop_limit{20}; ///< It ends itself after 5 s.
-constexpr double one_cpu = 1 + 1e-9;           ///< For sums of fractions.
+constexpr std::chrono::seconds stop_limit{20}; ///< The job exits by itself after 5 s.
+constexpr double one_cpu = 1 + 1e-9; ///< Tolerates rounding in sums of fractions.
 
 std::exception_ptr why_not_started(const std::exception_ptr& problem) {
   try {
@@ -22,7 +22,7 @@ std::exception_ptr why_not_started(const std::exception_ptr& problem) {
     return std::make_exception_ptr(
       WorkerLost("the job was lost before the object was made: " + lost.reason(),
                  lost.exits().front(), lost.reason(), lost.last_words()));
-  } catch (...) { // It says itself what it is.
+  } catch (...) { // Any other problem explains itself.
   }
   return problem;
 }
@@ -69,7 +69,7 @@ std::shared_ptr<actors::ObjectHandle> SupervisedGroup::add(const PackedItem& rec
   return objects_->add(Payload(recipe.bytes), recipe.kept);
 }
 
-// -- its lives --
+// -- start, restart and end --
 
 actors::ChildSpec
 SupervisedGroup::spec(std::function<void(const caf::error& why)> forgotten) {
@@ -90,7 +90,7 @@ caf::actor SupervisedGroup::start(caf::event_based_actor* supervisor) {
     news_ = news;
   }
   auto self = std::static_pointer_cast<SupervisedGroup>(shared_from_this());
-  actors::SupervisedJobSettings life; // Not in braces: g++ 12 warns of those at -O3.
+  actors::SupervisedJobSettings life; // Without braces, of which g++ 12 warns at -O3.
   life.job.name = name_;
   life.job.objects = objects_;
   life.job.control = held_;
@@ -104,7 +104,7 @@ caf::actor SupervisedGroup::start(caf::event_based_actor* supervisor) {
 void SupervisedGroup::start_here() {
   auto& runtime = place_.runtime;
   host_ = std::make_shared<actors::ObjectHost>(1, place_.objects, nullptr);
-  runtime->run_calls_of(host_);
+  runtime->add_object_host(host_);
   objects_->ready(place_.objects->add(host_));
   up();
 }
@@ -122,9 +122,9 @@ void SupervisedGroup::up() {
       try {
         hook();
       } catch (const std::exception& error) {
-        log().warn("what was to run after a restart threw: {}", error.what());
+        log().warn("a function of on_restart threw: {}", error.what());
       } catch (...) {
-        log().warn("what was to run after a restart threw");
+        log().warn("a function of on_restart threw");
       }
     });
 }
@@ -155,7 +155,7 @@ void SupervisedGroup::finish(const std::exception_ptr& why) {
   started_.set(own ? own : why ? why : closed);
 }
 
-// -- what is known of it --
+// -- state --
 
 std::exception_ptr SupervisedGroup::problem() const {
   std::lock_guard lock(mutex_);

@@ -22,33 +22,34 @@
 
 namespace fiber::detail {
 
-/// The children of a supervisor that live in one job, now and after each restart: what
-/// its actor has as one child. Most have one object, small ones share.
+/// The children of a supervisor that share one job, also after each restart. The
+/// supervisor's actor sees the group as one child. Most groups have one object; children
+/// with small resources share a group.
 ///
 /// Thread safety: any thread may call any member function, but reserve() and give_back()
-/// under the lock of the supervisor.
+/// only under the supervisor's lock.
 class SupervisedGroup final : public ControlCore {
 public:
   static std::shared_ptr<SupervisedGroup>
   make(const ObjectPlace& place, const std::string& name, const SpawnOptions& options);
 
   const std::string& name() const { return name_; }
-  /// Whether another child fits in; then it has its place.
+  /// Reserves resources for another child. Returns false if it does not fit.
   bool reserve(const SpawnOptions& options);
   void give_back(const SpawnOptions& options) { used_ -= options.resources.cpu; }
 
-  /// Its first object, before it starts.
+  /// Adds the first object, before the group starts.
   std::shared_ptr<actors::ObjectHandle> add(const PackedItem& recipe);
   actors::ChildSpec spec(std::function<void(const caf::error& why)> forgotten);
-  /// Of an inline session, instead of having its supervisor start it.
+  /// Starts the group in this process, on an inline session.
   void start_here();
-  /// Waits until it has started for the first time. Null, or why it has not.
+  /// Waits for the first start. Returns null, or why it failed.
   std::exception_ptr await_start();
-  /// There will be no job any more; `why`: its end or, if null, that was wanted.
+  /// Ends the group for good. `why` is null if that was planned.
   void finish(const std::exception_ptr& why);
-  /// Why it last ended in failure; null if it never did.
+  /// Returns the last failure, or null.
   std::exception_ptr problem() const;
-  /// `f` runs after each restart from now on.
+  /// Makes `f` run after each restart from now on.
   void on_restart(std::function<void()> f);
   ChildInfo info() const;
 
@@ -65,9 +66,9 @@ private:
   const std::string name_;
   const Restart restart_;
   const bool shared_;
-  double used_;                              ///< Of one cpu.
-  actors::ObjectJob::Start starter_;         ///< None on an inline session.
-  std::shared_ptr<actors::ObjectHost> host_; ///< There only.
+  double used_;                              ///< Fraction of one CPU.
+  actors::ObjectJob::Start starter_;         ///< Empty on an inline session.
+  std::shared_ptr<actors::ObjectHost> host_; ///< Set on an inline session only.
   actors::Reply<std::exception_ptr> started_;
   mutable std::mutex mutex_;
   int starts_ = 0, ups_ = 0;
@@ -76,7 +77,7 @@ private:
   std::vector<std::function<void()>> hooks_;
 };
 
-/// Whether such a child lives with others.
+/// Returns whether a child with these options shares a job with others.
 bool shares_a_job(const SpawnOptions& options);
 
 } // namespace fiber::detail

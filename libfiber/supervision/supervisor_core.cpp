@@ -29,7 +29,7 @@ void check(const SupervisorOptions& options) {
            "this one");
 }
 
-/// What callers are told of a child that is not started again.
+/// Returns the error that callers of a child get once it is not restarted any more.
 std::exception_ptr gone_for_good(const std::string& text,
                                  const std::exception_ptr& last) {
   auto exit = WorkerLost::exit_unknown;
@@ -40,12 +40,12 @@ std::exception_ptr gone_for_good(const std::string& text,
   } catch (const WorkerLost& lost) {
     exit = lost.exits().front();
     words = lost.last_words();
-  } catch (...) { // The text says it.
+  } catch (...) { // The text suffices.
   }
   return std::make_exception_ptr(WorkerLost(text, exit, text, std::move(words)));
 }
 
-/// As a plain name: without namespaces and what stands in <>.
+/// Returns the type's name without namespaces and template arguments.
 std::string short_name(const std::type_info& type) {
   auto name = demangle(type.name());
   name = name.substr(0, name.find('<'));
@@ -55,7 +55,7 @@ std::string short_name(const std::type_info& type) {
 
 } // namespace
 
-// -- its own life --
+// -- start --
 
 SupervisorCore::SupervisorCore(ObjectPlace place, const SupervisorOptions& options,
                                const CorePtr& above)
@@ -134,7 +134,7 @@ actors::SupervisorConfig SupervisorCore::config_locked() {
   return config;
 }
 
-/// Of one that a supervisor above starts, again and again.
+/// Starts the actor of a nested supervisor. Its parent calls this at each restart.
 caf::actor SupervisorCore::start_actor(caf::actor_system& system) {
   std::vector<CorePtr> stopped;
   caf::actor actor;
@@ -145,11 +145,11 @@ caf::actor SupervisorCore::start_actor(caf::actor_system& system) {
     alive_ = true;
     actor = actors::spawn_supervisor(system, config_locked());
     std::lock_guard last(release_);
-    if (!released_) // Else it is being ended with all others.
+    if (!released_) // Otherwise the session is ending all actors.
       actor_ = actor;
   }
   begun_.set(true);
-  for (auto& core : stopped) // Their end was on the way when this one ended.
+  for (auto& core : stopped) // The previous actor ended before it had stopped them.
     core->over(nullptr);
   actor->attach_functor([core = weak_from_this()](const caf::error& why) {
     if (auto self = core.lock())
@@ -187,7 +187,7 @@ actors::ChildSpec SupervisorCore::spec_of(const CorePtr& core) {
       }};
 }
 
-// -- children come --
+// -- adding children --
 
 ObjectRef SupervisorCore::spawn(const SpawnOptions& options, const std::type_info& type,
                                 const PackedItem& recipe) {
@@ -202,7 +202,7 @@ ObjectRef SupervisorCore::spawn(const SpawnOptions& options, const std::type_inf
         auto object = child.group->create(recipe);
         return add(std::move(child), type, object);
       }
-      // Else that job could not be started for another child.
+      // That group's first child could not start its job: try again elsewhere.
     } catch (...) {
       if (!options.name.empty())
         place_.runtime->names().remove(options.name);
@@ -217,7 +217,7 @@ ObjectRef SupervisorCore::spawn(const SpawnOptions& options, const std::type_inf
   }
 }
 
-/// With a name of its own and, if there is room, a group.
+/// Reserves a name and, if one has room, a place in a group.
 SupervisorCore::Child SupervisorCore::reserve(const SpawnOptions& options,
                                               const std::type_info& type) {
   std::lock_guard lock(mutex_);
@@ -288,7 +288,7 @@ ObjectRef SupervisorCore::add(Child child, const std::type_info& type,
   return child.object;
 }
 
-/// Its name is taken already; if it has one it can be found from now on.
+/// Makes a named child visible to find(). Its name is reserved already.
 void SupervisorCore::publish(const Child& child, const std::type_info& type,
                              const std::shared_ptr<actors::ObjectHandle>& object) {
   std::lock_guard lock(mutex_);
@@ -297,11 +297,11 @@ void SupervisorCore::publish(const Child& child, const std::type_info& type,
   if (known != children_.end())
     known->published =
       child.named && place_.runtime->names().set(child.name, {type.name(), object});
-  else if (child.named) // It has ended since.
+  else if (child.named) // The child has ended meanwhile.
     place_.runtime->names().remove(child.name);
 }
 
-// -- children go --
+// -- removing children --
 
 void SupervisorCore::forget_names(const std::vector<Child>& children) {
   for (auto& child : children)
@@ -375,7 +375,7 @@ void SupervisorCore::stop() {
       std::lock_guard lock(above->mutex_);
       auto& siblings = above->children_;
       auto self = std::ranges::find(siblings, shared_from_this(), &Child::nested);
-      if (self != siblings.end()) { // Else somebody else is at it, or it is over.
+      if (self != siblings.end()) { // Else it is being stopped, or has ended.
         above->stopped_.push_back(self->nested);
         siblings.erase(self);
         place_.runtime->post(above->actor_, actors::StopChild{name_});
@@ -384,7 +384,7 @@ void SupervisorCore::stop() {
       std::lock_guard lock(mutex_);
       place_.runtime->post(actor_, actors::StopSupervisor{});
     }
-  } catch (const Closed&) { // With which it ends.
+  } catch (const Closed&) { // The session has ended, and the supervisor with it.
     return;
   }
   actors::ObjectHost::Pause pause;
@@ -397,13 +397,14 @@ void SupervisorCore::closing() {
 }
 
 void SupervisorCore::release() {
-  // Under the session's gate, as those that use it. Who holds mutex_ may wait for that.
+  // The caller holds the session's gate exclusively. Not mutex_, whose holder may be
+  // waiting for the gate.
   std::lock_guard lock(release_);
   released_ = true;
   actor_ = nullptr;
 }
 
-// -- what is known of it --
+// -- state --
 
 void SupervisorCore::check_open() const {
   std::lock_guard lock(mutex_);

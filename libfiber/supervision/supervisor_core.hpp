@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// supervision/ implements Supervisor, Checkpoint and find(). It may include actors/
+// and, of libfiber/, manager, objects, session and storage.
 #pragma once
 
 #include <exception>
@@ -20,18 +22,18 @@
 
 namespace fiber::detail {
 
-/// A supervisor as its program holds it: which children it has, over all lives of its
-/// actor (actors/supervision/supervisor_actor.hpp), which decides when they start and
-/// stop.
+/// The shared state of a Supervisor: its list of children, which survives restarts of its
+/// actor (actors/supervision/supervisor_actor.hpp). The actor decides when children start
+/// and stop.
 class SupervisorCore final : public ActorHolder,
                              public std::enable_shared_from_this<SupervisorCore> {
 public:
   static std::shared_ptr<SupervisorCore> make(const SupervisorOptions& options);
-  /// A child of this one.
+  /// Creates a supervisor that is a child of this one.
   std::shared_ptr<SupervisorCore> nested(const SupervisorOptions& options);
   bool is_root() const { return above_.expired(); }
 
-  // As Supervisor's.
+  // See Supervisor.
   ObjectRef spawn(const SpawnOptions& options, const std::type_info& type,
                   const PackedItem& recipe);
   void on_restart(const ObjectRef& child, std::function<void()> f);
@@ -47,11 +49,11 @@ private:
   using CorePtr = std::shared_ptr<SupervisorCore>;
   struct Child {
     std::string name;
-    bool named = false;     ///< By the program.
-    bool published = false; ///< find() knows it.
+    bool named = false;     ///< The program chose the name.
+    bool published = false; ///< Visible to find().
     GroupPtr group;
-    ObjectRef object; ///< While it is here it lives.
-    CorePtr nested;   ///< Instead of both.
+    ObjectRef object; ///< Keeps the object alive.
+    CorePtr nested;   ///< Set instead of group and object.
   };
 
   SupervisorCore(ObjectPlace place, const SupervisorOptions& options,
@@ -75,7 +77,7 @@ private:
   void forget_names(const std::vector<Child>& children);
   void forget(const GroupPtr& group, const caf::error& why);
   void forget(const CorePtr& core, const std::exception_ptr& why);
-  /// For good. `why`: it has given up; null: as planned.
+  /// Ends the supervisor for good. `why` is null if that was planned.
   void over(const std::exception_ptr& why);
   void check_open_locked() const;
 
@@ -85,16 +87,16 @@ private:
   const std::string name_;
   actors::Signal begun_, over_;
   mutable std::mutex mutex_;
-  std::mutex release_; ///< Taken after mutex_: who starts an actor has no gate.
+  std::mutex release_; ///< Guards actor_ against release(). Taken after mutex_.
   bool released_ = false;
-  caf::actor actor_; ///< Of this life; none on an inline session.
+  caf::actor actor_; ///< Current actor; null on an inline session.
   std::vector<Child> children_;
-  std::vector<CorePtr> stopped_; ///< Children that are to be stopped for good.
+  std::vector<CorePtr> stopped_; ///< Children being stopped for good.
   bool ended_ = false;
   bool alive_ = false;
   int starts_ = 0;
   std::string last_error_;
-  std::exception_ptr why_; ///< It has ended.
+  std::exception_ptr why_; ///< Why it has ended; null: planned.
 };
 
 } // namespace fiber::detail

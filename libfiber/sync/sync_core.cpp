@@ -17,7 +17,7 @@ namespace {
 
 actors::SyncThread this_thread() {
   static std::atomic<std::uint64_t> last{0};
-  thread_local const auto number = ++last; // The system uses its own again.
+  thread_local const auto number = ++last; // Unlike thread ids, never reused.
   return {number, static_cast<std::uint32_t>(getpid()),
           static_cast<std::uint32_t>(gettid())};
 }
@@ -56,7 +56,7 @@ void SyncCore::pack(Writer& writer) const {
 std::shared_ptr<SyncCore> SyncCore::unpack(Reader& reader, SyncKind kind) {
   auto [place, held] = ObjectPlace::unpack(reader, actors::name_of(kind));
   if (reader.get<std::uint8_t>() != static_cast<std::uint8_t>(kind))
-    throw Error(std::string("what should be ") + actors::name_of(kind) + " is none");
+    throw Error(std::string("this handle does not stand for ") + actors::name_of(kind));
   return of(place, held, kind, reader.get<std::uint64_t>());
 }
 
@@ -90,7 +90,7 @@ void SyncCore::fail_closed() const {
 }
 
 bool SyncCore::acquire(Clock::time_point limit) {
-  if (limit <= Clock::now()) // One way less than to ask and to cancel.
+  if (limit <= Clock::now()) // Saves a message: no request to cancel.
     return call(SyncOp::try_acquire, 0) != 0;
   return run(SyncOp::acquire, 0, limit).has_value();
 }
@@ -98,14 +98,14 @@ bool SyncCore::acquire(Clock::time_point limit) {
 void SyncCore::unlock() {
   try {
     call(SyncOp::release, 1);
-  } catch (const Closed&) { // With all that was held.
+  } catch (const Closed&) { // The lock is gone with its home.
   }
 }
 
 std::optional<std::uint64_t> SyncCore::wait(Clock::time_point limit) {
   auto value = run(SyncOp::wait, 0, limit);
-  // A condition has taken the lock again before it says so. Without a limit that has
-  // passed it was ObjectPlace::wait that gave up.
+  // A timed-out condition reacquires the lock before it answers. If the limit has not
+  // passed, ObjectPlace::wait found a deadlock.
   if (kind_ == SyncKind::condition && value == 0U && Clock::now() < limit)
     throw Error("inline runs on one thread, and nothing is left to run that could notify "
                 "this Condition");
@@ -116,7 +116,7 @@ std::uint64_t SyncCore::call(SyncOp op, std::uint64_t n) {
   return run(op, n, Results::forever).value();
 }
 
-// -- as users have it --
+// -- SyncHandle --
 
 SyncHandle SyncHandle::open(SyncKind kind, std::uint64_t n, bool of_manager) {
   return SyncHandle(SyncCore::open(kind, n, of_manager));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// sync/ implements locks, semaphores, events, conditions and barriers. It may include
+// actors/ and, of libfiber/, objects and session.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +13,15 @@
 
 namespace fiber::detail {
 
-/// A lock, semaphore, event, condition or barrier as the handles of this process share
-/// it.
+/// The shared state of the handles of a lock, semaphore, event, condition or barrier in
+/// this process.
 class SyncCore final : public ObjectCore {
 public:
   static std::shared_ptr<SyncCore> open(SyncKind kind, std::uint64_t n, bool of_manager);
   static std::shared_ptr<SyncCore> unpack(Reader& reader, SyncKind kind);
   void pack(Writer& writer) const;
 
-  // As SyncHandle's.
+  // See SyncHandle.
   bool acquire(Clock::time_point limit);
   void unlock();
   std::optional<std::uint64_t> wait(Clock::time_point limit);
@@ -30,12 +32,13 @@ private:
   SyncCore(const ObjectPlace& place, std::shared_ptr<actors::ObjectHandle> held,
            SyncKind kind, std::uint64_t n)
     : ObjectCore(place, std::move(held)), kind_(kind), n_(n) {}
-  /// The one of this process for that object.
+  /// Returns this process's SyncCore of the object, which all handles share.
   static std::shared_ptr<SyncCore> of(const ObjectPlace& place,
                                       const std::shared_ptr<actors::ObjectHandle>& held,
                                       SyncKind kind, std::uint64_t n);
 
-  /// The value of the answer, 0 if it has none. Nothing: the limit passed first.
+  /// Sends a request. Returns the answer's value, 0 if it has none, or nothing if the
+  /// limit passed first.
   std::optional<std::uint64_t> run(SyncOp op, std::uint64_t n, Clock::time_point limit);
   [[noreturn]] void fail_closed() const override;
 

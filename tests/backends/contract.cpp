@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The means of the contract suite; its tests are in contract_jobs.cpp and
+// Helpers of the contract suite, whose tests are in contract_jobs.cpp and
 // contract_processes.cpp.
 #include "tests/backends/contract.hpp"
 

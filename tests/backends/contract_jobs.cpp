@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each backend promises: a job is created once, is listed, and ends exactly once.
+// The promise of each backend: a job is created once, is listed, and ends exactly once.
 #include "tests/backends/contract.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ TEST_P(Jobs, many_jobs_start_and_end_each_exactly_once) {
   for (auto& job : jobs)
     test_->events.last(job.id);
   for (auto& job : jobs)
-    test_->backend->terminate(job.id, minutes(1)); // Has no effect any more.
+    test_->backend->terminate(job.id, minutes(1)); // Has no effect after the end.
   test_->backend.reset();
   for (auto& job : jobs) {
     auto events = test_->events.of(job.id);

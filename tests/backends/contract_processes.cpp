@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each backend promises whose jobs are processes: they are started with what they
-// need, their ends are told truly, and nothing they started is left.
+// The promise of each backend whose jobs are processes: they start with their parameters,
+// their ends are reported correctly, and none of their children is left.
 #include "tests/backends/contract.hpp"
 
 #include <sys/socket.h>
@@ -36,7 +36,7 @@ TEST_P(Processes, keys_arrive_unchanged) {
   EXPECT_EQ(test_->backend->logs(job.id), digest(BackendTest::keys()) + "\n");
 }
 
-TEST_P(Processes, exit_codes_are_told) {
+TEST_P(Processes, exit_codes_are_reported) {
   for (int code : {0, 1, 42, 255}) {
     auto name = "exit-" + std::to_string(code);
     test_->create(name, "exit " + std::to_string(code));
@@ -46,7 +46,7 @@ TEST_P(Processes, exit_codes_are_told) {
   }
 }
 
-TEST_P(Processes, signals_are_told_by_number_and_name) {
+TEST_P(Processes, signals_are_reported_by_number_and_name) {
   std::map<int, std::string> signals{{SIGKILL, "SIGKILL"},
                                      {SIGSEGV, "SIGSEGV"},
                                      {SIGABRT, "SIGABRT"},
@@ -108,7 +108,7 @@ TEST_P(Processes, a_stopped_job_is_terminated) {
   EXPECT_NE(test_->events.last(asked.id).exit_code, 0);
 }
 
-TEST_P(Processes, children_of_a_job_are_gone_after_it) {
+TEST_P(Processes, children_of_a_job_end_with_it) {
   if (!GetParam().same_host)
     return;
   auto ended = test_->create("ended", "child\nchild\nexit 3");
@@ -138,7 +138,7 @@ TEST_P(Processes, a_job_sees_the_drivers_arguments_and_environment) {
   int count = 0;
   for (std::string word; std::getline(command_line, word, '\0'); ++count) {
     if (count == 0 && !GetParam().same_host)
-      continue; // The image knows where the program is.
+      continue; // The image determines the program's path.
     auto line = "argv " + std::to_string(count) + " " + word + "\n";
     EXPECT_NE(logs.find(line), logs.npos) << logs;
   }
@@ -151,7 +151,7 @@ TEST_P(Processes, a_job_sees_the_drivers_arguments_and_environment) {
 
 TEST_P(Processes, a_job_runs_in_the_drivers_directory) {
   if (!GetParam().same_host)
-    return; // In the image's.
+    return; // The image determines the directory.
   auto job = test_->create("one", "cwd");
   test_->events.last(job.id);
   EXPECT_EQ(test_->backend->logs(job.id),
@@ -181,7 +181,7 @@ TEST_P(Processes, a_job_ends_when_its_link_is_closed) {
   EXPECT_EQ(test_->events.last(job.id).exit_code, 0);
 }
 
-TEST_P(Processes, a_link_and_a_page_come_only_if_wanted) {
+TEST_P(Processes, a_link_and_a_page_come_only_if_requested) {
   auto spec = BackendTest::spec("one", "exit 0");
   spec.link = false;
   auto job = test_->backend->create(std::move(spec));

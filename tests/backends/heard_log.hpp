@@ -11,7 +11,7 @@
 
 namespace fiber::backends {
 
-/// Keeps what is logged while it is there. Made and destroyed while nothing logs.
+/// Records log lines during its life. Must be created and destroyed while nothing logs.
 class HeardLog {
 public:
   HeardLog() { log().sinks().push_back(sink_); }

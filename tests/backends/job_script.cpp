@@ -21,7 +21,7 @@ namespace fiber::backends {
 
 namespace {
 
-/// Waits until the link is closed; a job without one waits for its signal.
+/// Waits until the link is closed; a job without a link waits for a signal.
 void wait_for_end(const JobEntry& entry) {
   std::signal(SIGTERM, [](int) { ::_exit(0); });
   std::cout << "waiting" << std::endl;
@@ -45,14 +45,14 @@ void flood(std::size_t bytes) {
   std::cout << text << "end of flood" << std::endl;
 }
 
-/// A process that lives on if nobody ends it; a daemon leaves the job's process group.
+/// Starts a process that runs until killed; a daemon leaves the job's process group.
 void start_child(bool daemon) {
   pid_t pid = ::fork();
   if (pid == 0) {
     if (daemon)
       ::setsid();
     std::signal(SIGTERM, SIG_IGN);
-    ::alarm(300); // Should the test fail.
+    ::alarm(300); // In case the test fails.
     for (;;)
       ::pause();
   }
@@ -65,7 +65,7 @@ void eat(std::size_t megabytes) {
     eaten.emplace_back(1 << 20, 'x');
 }
 
-/// A child does; whatever becomes of it.
+/// Allocates memory in a child, whose end does not matter.
 void let_child_eat(std::size_t megabytes) {
   pid_t pid = ::fork();
   if (pid == 0) {
@@ -91,7 +91,7 @@ void show_descriptors() {
   std::cout << "end of fds" << std::endl;
 }
 
-/// Those that this process may run on.
+/// Prints the cores that this process may run on.
 void show_cores() {
   cpu_set_t cores;
   ::sched_getaffinity(0, sizeof cores, &cores);
@@ -102,7 +102,7 @@ void show_cores() {
   std::cout << std::endl;
 }
 
-/// Signals that are blocked, or not handled as they are by default.
+/// Prints the signals that are blocked or ignored.
 void show_signals() {
   sigset_t blocked;
   ::sigprocmask(SIG_SETMASK, nullptr, &blocked);
@@ -118,7 +118,7 @@ void show_signals() {
 
 [[noreturn]] void die_of(int signal) {
   ::prctl(PR_SET_DUMPABLE, 0);  // No core file.
-  std::signal(signal, SIG_DFL); // A sanitizer may have its own.
+  std::signal(signal, SIG_DFL); // A sanitizer may have a handler.
   ::kill(::getpid(), signal);
   for (;;)
     ::pause();

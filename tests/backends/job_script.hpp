@@ -8,7 +8,7 @@
 
 namespace fiber::backends {
 
-/// What the jobs of these tests do is told by their boot bytes, one command a line:
+/// Executes the boot bytes of a test's job, one command per line:
 ///   exit N | signal N | print TEXT | error TEXT | flood BYTES | wait | ignore-term |
 ///   stop | child | daemon | env NAME | cores | argv | cwd | fds | group | mask |
 ///   echo | page BYTE | digest | eat MEGABYTES | child-eats MEGABYTES | write PATH | keys
@@ -16,7 +16,7 @@ namespace fiber::backends {
 /// takes the boot bytes as data. Returns the exit code.
 int play(const JobEntry& entry, int argc, char** argv);
 
-/// As `digest` prints it.
+/// Returns the digest that `digest` prints.
 std::string digest(const Bytes& bytes);
 
 Bytes boot(std::string_view script);

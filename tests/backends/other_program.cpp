@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are not as tame as the test's own: what it does is its first argument.
+// Ill-behaved programs for tests; the first argument selects the behaviour.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -20,7 +20,8 @@ using namespace fiber::backends;
 
 namespace {
 
-/// Runs jobs and prints "started PID" for each and for each child, until it is killed.
+/// Runs jobs and prints "started PID" for each of them and of their children, until
+/// killed.
 int drive(bool plain_spawn) {
   std::mutex mutex;
   std::atomic<std::size_t> started = 0;
@@ -56,11 +57,11 @@ int drive(bool plain_spawn) {
     ::pause();
 }
 
-/// Whoever is forked from here on waits until nobody holds the other end of this pipe.
+/// A pipe. Processes forked from now on wait until its other end is closed.
 int gate = -1;
 
-/// A zygote whose socket somebody else holds as well, and whose jobs announce themselves
-/// when they are let.
+/// A zygote whose socket another process holds too, and whose jobs announce themselves
+/// when permitted.
 void hold_socket(int descriptor) {
   if (::getenv("FIBER_NODE") == nullptr)
     return;
@@ -110,7 +111,8 @@ int main(int argc, char** argv) {
   int code = 0;
   if (how == "banner")
     std::cout
-      << "not flushed before fiber::init; "; // Belongs to the zygote, not to each job.
+      // To be printed by the zygote, not by each job.
+      << "not flushed before fiber::init; ";
   if (auto entry = enter_job())
     code = play(*entry, argc, argv);
   else if (how == "drive" || how == "drive-plain")

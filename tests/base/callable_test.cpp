@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A callable that is packed and unpacked does what it did before.
+// The promise: a callable does the same after packing and unpacking.
 
 #include "fiber/callable.hpp"
 
@@ -29,7 +29,7 @@ struct Adder {
   int operator()(int x) const { return x + more; }
 };
 
-/// Packs `f` and calls what comes out with one argument.
+/// Packs and unpacks `f`, and calls it with one argument.
 template <class R, class Argument, bool spread, class F>
 R run(F f, const Argument& argument) {
   auto callable = AnyCallable::of<Argument, spread>(f);
@@ -79,7 +79,7 @@ TEST(Callable, a_parameter_may_be_changed) {
   EXPECT_EQ((run<int, int, false>(change, 4)), 5);
 }
 
-TEST(Callable, resources_are_said_with_the_function) {
+TEST(Callable, resources_are_declared_with_the_function) {
   auto callable = AnyCallable::of<int, false>(meta(twice, {.cpu = 2, .memory_mb = 100}));
   ASSERT_TRUE(callable.resources());
   EXPECT_EQ(callable.resources()->memory_mb, 100U);
@@ -87,7 +87,7 @@ TEST(Callable, resources_are_said_with_the_function) {
 }
 
 TEST(CodePlace, code_of_a_shared_library_is_found_by_its_build) {
-  auto* code = dlsym(RTLD_DEFAULT, "elf_version"); // Of libelf, which has a build id.
+  auto* code = dlsym(RTLD_DEFAULT, "elf_version"); // From libelf, which has a build id.
   ASSERT_NE(code, nullptr);
   Bytes bytes;
   Writer writer(bytes);
@@ -103,7 +103,7 @@ TEST(CodePlace, data_is_no_code) {
   EXPECT_THROW(detail::pack_code(writer, &data), Error);
 }
 
-TEST(CodePlace, a_library_that_is_not_here_is_named) {
+TEST(CodePlace, a_library_that_is_not_loaded_is_named) {
   Bytes bytes;
   Writer writer(bytes);
   writer.text("/usr/lib/libmissing.so");

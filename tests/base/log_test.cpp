@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: where the log goes may change while others log; nothing is lost or told
-// twice.
+// The promise: the log may be redirected while threads log; no record is lost or
+// repeated.
 
 #include "base/log.hpp"
 
@@ -23,7 +23,7 @@ private:
   void flush_() override {}
 };
 
-TEST(Log, goes_elsewhere_while_others_log) {
+TEST(Log, the_log_can_be_redirected_while_threads_log) {
   constexpr int threads = 4, each = 2000;
   auto first = std::make_shared<Counter>(), second = std::make_shared<Counter>();
   redirect_log(first);
@@ -45,7 +45,7 @@ TEST(Log, goes_elsewhere_while_others_log) {
   EXPECT_EQ(first->records + second->records, threads * each);
 }
 
-TEST(Log, comes_back_to_where_it_wrote_by_itself) {
+TEST(Log, the_log_returns_to_its_original_sinks) {
   auto elsewhere = std::make_shared<Counter>();
   testing::internal::CaptureStderr();
   redirect_log(elsewhere);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is packed comes back equal, and bytes that can't be right are refused.
+// The promise: values come back equal from packing, and impossible bytes are refused.
 
 #include "fiber/value.hpp"
 
@@ -43,7 +43,7 @@ struct Point {
   double x = 0, y = 0;
   bool operator==(const Point&) const = default;
 };
-struct Fixed { // Copied as it lies, though it can't be default-constructed.
+struct Fixed { // Copied bytewise, although it has no default constructor.
   explicit Fixed(int v) : value(v) {}
   int value;
 };
@@ -63,7 +63,7 @@ private:
   std::vector<std::string> words_;
 };
 
-class Hidden { // Only Boost may make an empty one.
+class Hidden { // Only Boost may default-construct it.
 public:
   explicit Hidden(std::string text) : text_(std::move(text)) {}
   const std::string& text() const { return text_; }
@@ -78,7 +78,7 @@ private:
   std::string text_;
 };
 
-struct Counted { // Small enough to be copied, but it says itself how.
+struct Counted { // Trivial, but with a serialize() of its own.
   int kept = 0, left = 0;
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
@@ -124,13 +124,13 @@ TEST(Value, sums_and_products_come_back_equal) {
   expect_same(std::variant<std::monostate, int>{});
 }
 
-TEST(Value, boost_archives_the_rest) {
+TEST(Value, other_types_are_archived_by_boost) {
   expect_same(Private({"a", "b"}));
   expect_same(std::vector<Private>{Private({"a"}), Private()});
   EXPECT_EQ(there_and_back(Hidden("secret")).text(), "secret");
 }
 
-TEST(Value, a_type_that_says_how_it_is_archived_is_asked) {
+TEST(Value, a_type_with_its_own_serialize_uses_it) {
   EXPECT_EQ(there_and_back(Counted{1, 2}).kept, 1);
   EXPECT_EQ(there_and_back(Counted{1, 2}).left, 0);
 }
@@ -157,7 +157,7 @@ TEST(Value, bytes_that_end_too_early_are_refused) {
   }
 }
 
-TEST(Value, a_size_that_cannot_be_right_takes_no_memory) {
+TEST(Value, an_impossible_size_allocates_no_memory) {
   Bytes bytes;
   Writer(bytes).size(std::size_t{1} << 60);
   Reader reader(bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: bytes from outside become messages or a reason, and never cost more memory
+// The promise: bytes of a peer become messages or an error, and never cost more memory
 // than has arrived.
 
 #include "wire/frame.hpp"
@@ -30,7 +30,7 @@ struct CollectingSink final : ReceiverSink {
   std::size_t granted = 0;
 };
 
-/// One piece of a message; `total` only if it is the first of several.
+/// Returns a piece of a message; `total` only if it is the first of several.
 Bytes piece(StreamId stream, bool first, bool last, std::uint32_t length,
             std::uint64_t total = 0, const Bytes& payload = {}) {
   Bytes out(frame_header_bytes + (first && !last ? total_length_bytes : 0));
@@ -42,7 +42,7 @@ Bytes piece(StreamId stream, bool first, bool last, std::uint32_t length,
 }
 
 struct FrameTest : testing::Test {
-  /// Feeds all of `bytes`, at most `chunk` at a time; what the receiver says.
+  /// Feeds all of `bytes`, at most `chunk` at a time. Returns the receiver's error.
   std::string feed(const Bytes& bytes, std::size_t chunk = 1 << 30) {
     for (std::size_t at = 0; at < bytes.size();) {
       std::size_t taken = 0;
@@ -92,7 +92,7 @@ TEST_F(FrameTest, an_announced_length_costs_no_memory_before_the_bytes_come) {
 
 TEST_F(FrameTest, a_long_piece_costs_no_memory_before_its_bytes_come) {
   ASSERT_EQ(feed(piece(1, true, true, 4 << 20, 0, Bytes(1))), "");
-  receiver.space(); // Lends memory of the message.
+  receiver.space(); // Lends the message's memory.
   EXPECT_LE(receiver.held_bytes(), std::size_t{1} << 20);
 }
 
@@ -154,7 +154,7 @@ TEST_F(FrameTest, a_header_that_no_link_writes_is_refused) {
 }
 
 TEST_F(FrameTest, garbage_and_damaged_frames_break_no_promise) {
-  std::mt19937 random(1); // NOLINT: the same inputs each time.
+  std::mt19937 random(1); // NOLINT: reproducible inputs.
   Bytes good;
   for (int i = 0; i < 20; ++i) {
     const auto one = piece(i % 3, true, true, 40, 0, Bytes(40));

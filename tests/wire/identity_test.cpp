@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: an identity can be handed to a job, and nothing else passes for one.
+// The promise: an identity can be packed for a job, and nothing else is accepted as one.
 
 #include <gtest/gtest.h>
 
@@ -10,22 +10,22 @@
 namespace fiber::wire {
 namespace {
 
-TEST(Identity, survives_packing) {
+TEST(Identity, an_identity_survives_packing) {
   const SessionCa ca;
   const auto packed = ca.issue("job-1").pack();
   EXPECT_EQ(Identity::unpack(packed).pack(), packed);
 }
 
-TEST(Identity, of_two_jobs_differ) {
+TEST(Identity, identities_of_two_jobs_differ) {
   const SessionCa ca;
   EXPECT_NE(ca.issue("job-1").pack(), ca.issue("job-1").pack());
 }
 
-TEST(Identity, takes_a_name_of_any_length) {
+TEST(Identity, a_name_may_have_any_length) {
   EXPECT_NO_THROW(SessionCa().issue(std::string(500, 'x')));
 }
 
-TEST(Identity, is_not_made_of_other_bytes) {
+TEST(Identity, other_bytes_are_no_identity) {
   const auto packed = SessionCa().issue("job-1").pack();
   EXPECT_THROW(Identity::unpack({}), TlsError);
   EXPECT_THROW(Identity::unpack(bytes_of("fiber-identity-1")), TlsError);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a reactor always has somebody who works for it, no two at a time, and who
-// waits is woken whoever works.
+// The promise: a reactor always has a leader, never two, and waiting threads are woken
+// whichever thread leads.
 
 #include "wire/leadership.hpp"
 
@@ -29,7 +29,7 @@ struct LeadershipTest : testing::Test {
     far = adopt(peer_reactor, std::move(b));
     far->start(std::make_shared<Recorder>());
   }
-  /// Says on which thread messages are handled.
+  /// Records the thread that handles messages.
   void listen(std::function<void()> then) {
     near->start(std::make_shared<OnMessage>(
       [this, then = std::move(then)](StreamId, const fiber::Bytes&) {
@@ -38,7 +38,7 @@ struct LeadershipTest : testing::Test {
         then();
       }));
   }
-  /// Until a message is handled by the waiting thread itself, which leads from then on.
+  /// Waits until the waiting thread itself has handled a message: then it leads.
   void lead(Waiter& waiter) {
     do {
       far->send(1, bytes_of("next"));
@@ -46,17 +46,17 @@ struct LeadershipTest : testing::Test {
     } while (handled_on != std::this_thread::get_id());
   }
 
-  /// Shorter than what counts as a short wait, and at least until `ready`.
+  /// Sleeps for less than a short wait, and at least until `ready`.
   template <class Ready>
   static void pause(Ready ready) {
     const auto end = Waiter::Clock::now() + ShortWaits::limit / 4;
     while (!ready() || Waiter::Clock::now() < end)
       std::this_thread::yield();
   }
-  /// Has it wait shortly, again and again, so that it looks before it sleeps.
+  /// Trains the predictor with short waits, so that the leader spins.
   void answer_quickly(Waiter& waiter) {
     constexpr int times = 20;
-    std::atomic<int> waits = 0; // Each for one answer: wakes do not add up.
+    std::atomic<int> waits = 0; // One wait per answer, because wakes do not accumulate.
     std::jthread peer([&] {
       for (int i = 0; i < times; ++i) {
         pause([&] { return waits == i; });
@@ -67,7 +67,7 @@ struct LeadershipTest : testing::Test {
       EXPECT_TRUE(waiter.wait());
   }
 
-  /// One that outlives the handlers that wake it.
+  /// A waiter that outlives the handlers that wake it.
   Waiter& make_waiter() { return waiters.emplace_back(reactor.leadership()); }
 
   std::deque<Waiter> waiters;
@@ -77,13 +77,13 @@ struct LeadershipTest : testing::Test {
   std::atomic<int> handled = 0;
 };
 
-TEST_F(LeadershipTest, who_waits_for_a_message_takes_it_from_the_socket) {
+TEST_F(LeadershipTest, the_waiting_thread_reads_its_message_from_the_socket) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });
   lead(waiter);
 }
 
-TEST_F(LeadershipTest, the_reactors_own_thread_goes_on_when_nobody_waits) {
+TEST_F(LeadershipTest, the_reactors_own_thread_leads_when_nobody_waits) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });
   lead(waiter);
@@ -125,7 +125,7 @@ TEST_F(LeadershipTest, a_time_limit_ends_a_wait_whoever_leads) {
   EXPECT_FALSE(second.wait(Waiter::Clock::now() + 20ms));
 }
 
-TEST_F(LeadershipTest, a_limit_shorter_than_a_look_ends_the_wait) {
+TEST_F(LeadershipTest, a_limit_shorter_than_the_spin_ends_the_wait) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });
   for (int i = 0; i < 10; ++i) {
@@ -142,8 +142,8 @@ long sleeps_of_this_thread() {
   return usage.ru_nvcsw;
 }
 
-// As the timers of a thousand links do.
-TEST_F(LeadershipTest, work_that_brings_nothing_is_not_looked_for) {
+// Like the timers of a thousand links.
+TEST_F(LeadershipTest, timers_of_idle_links_do_not_cause_spinning) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });
   answer_quickly(waiter);
@@ -164,7 +164,7 @@ TEST_F(LeadershipTest, work_that_brings_nothing_is_not_looked_for) {
   EXPECT_GE(sleeps_of_this_thread() - before, seen_here / 4);
 }
 
-TEST_F(LeadershipTest, who_leaves_hands_over_to_who_still_waits) {
+TEST_F(LeadershipTest, a_leader_that_leaves_appoints_a_waiting_thread) {
   auto &first = make_waiter(), &second = make_waiter();
   listen([&] { (handled % 2 == 1 ? first : second).wake(); });
   for (int i = 0; i < 100; ++i) {

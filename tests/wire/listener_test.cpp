@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: whoever holds this session's certificate and runs this build gets a link;
-// nobody else does, each of them costs one log line, and none holds up the others.
+// The promise: a peer with this session's certificate and this build gets a link. Any
+// other peer is refused with one log line and delays nobody.
 
 #include "wire/listener.hpp"
 
@@ -25,7 +25,7 @@
 namespace fiber::wire {
 namespace {
 
-/// Keeps what is logged.
+/// Records log lines.
 class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
 public:
   std::vector<std::string> lines() {
@@ -76,7 +76,7 @@ struct ListenerTest : testing::Test {
     return accepted.size();
   }
 
-  /// A blocking TCP connection of somebody who does not know our protocol.
+  /// Returns a blocking TCP connection of a client that does not know our protocol.
   UniqueFd knock() const {
     UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address{};
@@ -91,7 +91,7 @@ struct ListenerTest : testing::Test {
     EXPECT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
-  /// Somebody who speaks TLS by the book but does not check whom it speaks to.
+  /// A correct TLS client that does not verify its peer.
   void knock_with_tls(const Identity* identity, bool old = false) {
     const auto socket = knock();
     const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
@@ -109,10 +109,10 @@ struct ListenerTest : testing::Test {
     }
   }
 
-  /// Waits for the one line about a stranger, and for no second.
+  /// Waits for the log line about a stranger, and checks that there is no second one.
   void expect_one_line(const std::string& words) {
     ASSERT_TRUE(eventually([&] { return !sink->lines().empty(); }));
-    listener.reset(); // Whatever it still has to say is said.
+    listener.reset(); // Ends its logging.
     const auto lines = sink->lines();
     ASSERT_EQ(lines.size(), 1u) << lines[1];
     EXPECT_NE(lines[0].find(words), std::string::npos) << lines[0];
@@ -160,9 +160,10 @@ TEST_F(ListenerTest, messages_of_any_size_go_both_ways_over_tls) {
   EXPECT_TRUE(sink->lines().empty());
 }
 
-TEST_F(ListenerTest, what_filled_the_socket_needs_nothing_behind_it_to_arrive_over_tls) {
+TEST_F(ListenerTest,
+       a_message_that_filled_the_socket_arrives_over_tls_without_later_traffic) {
   LinkOptions quiet;
-  quiet.heartbeat_interval = 1h; // Nothing else is sent that could push the rest out.
+  quiet.heartbeat_interval = 1h; // No later bytes that could push the rest out.
   quiet.silence_limit = 4h;
   std::promise<void> go_on;
   at_listener = std::make_shared<OnMessage>(
@@ -174,7 +175,7 @@ TEST_F(ListenerTest, what_filled_the_socket_needs_nothing_behind_it_to_arrive_ov
   const auto link = dial_in(ca.issue("job"), job, quiet);
   link->start(at_dialler);
   std::size_t sent = 0;
-  do // A message that the socket does not take whole waits encrypted, not in the backlog.
+  do // The rest of a message that fills the socket waits encrypted, not in the backlog.
     ASSERT_TRUE(link->send(static_cast<StreamId>(sent++), {}, Payload(pattern(50'000))));
   while (link->flush(0ms));
   EXPECT_EQ(link->backlog(), 0u);
@@ -204,7 +205,7 @@ TEST_F(ListenerTest, threads_may_flood_both_ends_over_tls) {
   }));
 }
 
-TEST_F(ListenerTest, the_end_of_a_tls_link_is_heard_after_its_messages) {
+TEST_F(ListenerTest, the_end_of_a_tls_link_comes_after_its_messages) {
   listen();
   auto link = dial_in(ca.issue("job"), job);
   link->send(1, bytes_of("results"));
@@ -215,7 +216,7 @@ TEST_F(ListenerTest, the_end_of_a_tls_link_is_heard_after_its_messages) {
   EXPECT_EQ(at_listener->reason(), "closed by the peer: done");
 }
 
-TEST_F(ListenerTest, a_crowd_that_says_nothing_holds_up_nobody) {
+TEST_F(ListenerTest, many_silent_peers_delay_nobody) {
   listen(1h);
   std::vector<UniqueFd> crowd(300);
   for (auto& socket : crowd)
@@ -224,13 +225,13 @@ TEST_F(ListenerTest, a_crowd_that_says_nothing_holds_up_nobody) {
   EXPECT_TRUE(eventually([&] { return links() == 1; }));
 }
 
-TEST_F(ListenerTest, refuses_who_shows_no_certificate) {
+TEST_F(ListenerTest, a_peer_without_certificate_is_refused) {
   listen();
   knock_with_tls(nullptr);
   expect_one_line("no certificate");
 }
 
-TEST_F(ListenerTest, refuses_the_certificate_of_another_session) {
+TEST_F(ListenerTest, a_certificate_of_another_session_is_refused) {
   listen();
   const auto stranger = SessionCa().issue("job");
   knock_with_tls(&stranger);
@@ -245,34 +246,34 @@ TEST_F(ListenerTest, a_dialler_refuses_the_certificate_of_another_session) {
   expect_one_line("TLS failed");
 }
 
-TEST_F(ListenerTest, refuses_old_tls) {
+TEST_F(ListenerTest, old_tls_is_refused) {
   listen();
   const auto good = ca.issue("job");
   knock_with_tls(&good, true);
   expect_one_line("unsupported protocol");
 }
 
-TEST_F(ListenerTest, refuses_who_speaks_no_tls) {
+TEST_F(ListenerTest, a_peer_without_tls_is_refused) {
   listen();
   const auto socket = knock();
   say(socket, "GET / HTTP/1.0\r\n\r\n");
   expect_one_line("does not speak TLS");
 }
 
-TEST_F(ListenerTest, refuses_garbage) {
+TEST_F(ListenerTest, garbage_is_refused) {
   listen();
   const auto socket = knock();
   say(socket, std::string(3000, '\xab'));
   expect_one_line("does not speak TLS");
 }
 
-TEST_F(ListenerTest, refuses_who_hangs_up) {
+TEST_F(ListenerTest, a_peer_that_hangs_up_is_refused) {
   listen();
   knock();
   expect_one_line("closed the connection during the handshake");
 }
 
-TEST_F(ListenerTest, names_both_sessions_to_a_dialler_of_another) {
+TEST_F(ListenerTest, a_dialler_of_another_session_gets_both_sessions_names) {
   listen();
   const auto reason = refusal(ca.issue("job"), {"session-2", "build-1", 1});
   EXPECT_NE(reason.find("session-1"), std::string::npos) << reason;
@@ -280,7 +281,7 @@ TEST_F(ListenerTest, names_both_sessions_to_a_dialler_of_another) {
   expect_one_line("another session");
 }
 
-TEST_F(ListenerTest, names_both_builds_to_a_dialler_of_another) {
+TEST_F(ListenerTest, a_dialler_of_another_build_gets_both_builds) {
   listen();
   const auto reason = refusal(ca.issue("job"), {"session-1", "build-2", 1});
   EXPECT_NE(reason.find("build-1"), std::string::npos) << reason;
@@ -288,16 +289,17 @@ TEST_F(ListenerTest, names_both_builds_to_a_dialler_of_another) {
   expect_one_line("another build");
 }
 
-TEST_F(ListenerTest, drops_who_never_finishes_its_handshake) {
+TEST_F(ListenerTest, an_unfinished_handshake_is_dropped) {
   listen(200ms);
   const auto mute = knock();
   expect_one_line("did not finish the TLS handshake in time");
 }
 
-TEST_F(ListenerTest, half_a_handshake_holds_up_nobody) {
+TEST_F(ListenerTest, half_a_handshake_delays_nobody) {
   listen();
   const auto mute = knock(), half = knock();
-  say(half, std::string_view("\x16\x03\x01\x02\x00\x01", 6)); // Begins a ClientHello.
+  // The beginning of a ClientHello.
+  say(half, std::string_view("\x16\x03\x01\x02\x00\x01", 6));
   std::vector<std::shared_ptr<Link>> dialled;
   for (int i = 0; i < 20; ++i) {
     dialled.push_back(dial_in(ca.issue("job"), job));
@@ -307,7 +309,7 @@ TEST_F(ListenerTest, half_a_handshake_holds_up_nobody) {
   EXPECT_TRUE(sink->lines().empty());
 }
 
-TEST_F(ListenerTest, more_peers_than_may_be_half_way_wait_their_turn) {
+TEST_F(ListenerTest, peers_beyond_the_handshake_limit_wait_their_turn) {
   listen(1s);
   std::vector<UniqueFd> mute;
   for (int i = 0; i < 300; ++i)
@@ -316,13 +318,13 @@ TEST_F(ListenerTest, more_peers_than_may_be_half_way_wait_their_turn) {
   EXPECT_TRUE(eventually([&] { return sink->lines().size() == 300; }));
 }
 
-TEST_F(ListenerTest, dial_says_who_could_not_be_reached) {
+TEST_F(ListenerTest, dial_names_the_unreachable_address) {
   listen();
   const auto port = listener->port();
   listener.reset();
   try {
     dial(peer_reactor, "127.0.0.1", port, ca.issue("job"), job, 50ms);
-    FAIL() << "nobody listens there";
+    FAIL() << "no listener is there";
   } catch (const WireError& error) {
     EXPECT_NE(std::string(error.what()).find("127.0.0.1:" + std::to_string(port)),
               std::string::npos)
@@ -330,13 +332,13 @@ TEST_F(ListenerTest, dial_says_who_could_not_be_reached) {
   }
 }
 
-TEST_F(ListenerTest, dial_tries_again_until_somebody_listens) {
+TEST_F(ListenerTest, dial_retries_until_a_listener_answers) {
   listen();
   const auto port = listener->port();
   listener.reset();
   std::jthread later([&] {
     std::this_thread::sleep_for(
-      50ms); // The first attempt is over by then, or the test is easy.
+      50ms); // After the first attempt; otherwise the test is trivial.
     listener = std::make_unique<Listener>(
       reactor, ca.issue("driver"), hello, ListenerOptions{.port = port},
       [](const Hello&, const std::shared_ptr<Link>&) {});
@@ -344,7 +346,7 @@ TEST_F(ListenerTest, dial_tries_again_until_somebody_listens) {
   EXPECT_NO_THROW(dial(peer_reactor, "127.0.0.1", port, ca.issue("job"), job, 60s));
 }
 
-TEST_F(ListenerTest, dial_gives_up_on_a_listener_that_says_nothing) {
+TEST_F(ListenerTest, dial_gives_up_on_a_silent_listener) {
   const UniqueFd mute(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};
   socklen_t size = sizeof address;

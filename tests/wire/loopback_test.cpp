@@ -37,7 +37,7 @@ TEST_F(LoopbackTest, head_and_body_are_one_message) {
   EXPECT_EQ(at_right->messages()[0].stream, 3u);
 }
 
-TEST_F(LoopbackTest, what_came_before_start_is_delivered_at_start) {
+TEST_F(LoopbackTest, messages_before_start_are_delivered_at_start) {
   left->send(1, bytes_of("early"));
   EXPECT_EQ(left->backlog(), 5u);
   EXPECT_FALSE(left->flush(1ms));
@@ -83,7 +83,7 @@ TEST_F(LoopbackTest, threads_that_send_at_once_do_not_overlap_in_the_handler) {
   EXPECT_EQ(overlaps, 0);
 }
 
-TEST_F(LoopbackTest, close_is_heard_at_both_ends_once_and_after_what_was_sent) {
+TEST_F(LoopbackTest, close_is_reported_once_at_both_ends_after_earlier_messages) {
   left->start(at_left);
   left->send(1, bytes_of("last words"));
   left->close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a machine knows by which address it reaches another one, and which
-// addresses do not leave it.
+// The promise: a machine knows the address by which it reaches another one, and which
+// addresses are its loopback.
 #include "wire/own_address.hpp"
 
 #include <gtest/gtest.h>
@@ -10,17 +10,17 @@
 namespace fiber::wire {
 namespace {
 
-TEST(OwnAddress, towards_itself_is_itself) {
+TEST(OwnAddress, the_address_towards_loopback_is_loopback) {
   EXPECT_EQ(own_address_towards("127.0.0.1"), "127.0.0.1");
   EXPECT_EQ(own_address_towards("localhost").find_first_not_of("0123456789.:"),
             std::string::npos);
 }
 
-TEST(OwnAddress, names_what_can_not_be_reached) {
+TEST(OwnAddress, an_unreachable_host_is_named) {
   EXPECT_THROW(own_address_towards("no.such.host.invalid"), WireError);
 }
 
-TEST(OwnAddress, tells_what_does_not_leave_the_machine) {
+TEST(OwnAddress, loopback_addresses_are_recognized) {
   for (auto* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"})
     EXPECT_TRUE(is_loopback(host)) << host;
   for (auto* host : {"10.0.0.7", "128.0.0.1", "0.0.0.0", "::", "fd00::1"})

@@ -55,7 +55,7 @@ void fuzz_receiver(std::span<const std::uint8_t> input) {
     fed += taken;
     const bool good = receiver.commit(taken);
     require(sink.delivered <= fed);
-    // A stream costs at least a frame header and may have 1 MiB reserved for it.
+    // A stream costs the peer at least a frame header and us at most 1 MiB.
     require(receiver.held_bytes() <= 5 * fed + (fed / 20 + 1) * (1 << 20));
     if (!good) {
       require(!receiver.error().empty());

@@ -7,8 +7,8 @@
 namespace fiber::wire {
 
 /// Feeds `input` to a Receiver in chunks whose size its first byte gives, and to the
-/// decoder of hellos. Aborts if a promise is broken: messages made of more bytes than
-/// came, memory taken on a peer's word.
+/// decoder of hellos. Aborts if a message has more bytes than came, or memory was
+/// allocated on the peer's word.
 void fuzz_receiver(std::span<const std::uint8_t> input);
 
 } // namespace fiber::wire

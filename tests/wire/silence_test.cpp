@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a peer is called silent when it is, and not because we slept.
+// The promise: a peer is reported as silent when it is, and not because we were stopped.
 
 #include "wire/silence.hpp"
 
@@ -19,7 +19,7 @@ struct SilenceTest : testing::Test {
   Silence silence{1s, 10s};
 };
 
-TEST_F(SilenceTest, is_said_once_when_the_limit_is_reached) {
+TEST_F(SilenceTest, silence_is_reported_once_when_the_limit_is_reached) {
   tick(1s);
   for (int i = 1; i < 10; ++i)
     EXPECT_FALSE(tick(1s)) << i;
@@ -28,7 +28,7 @@ TEST_F(SilenceTest, is_said_once_when_the_limit_is_reached) {
     EXPECT_FALSE(tick(1s));
 }
 
-TEST_F(SilenceTest, ends_with_any_byte_and_is_then_said_anew) {
+TEST_F(SilenceTest, any_byte_ends_a_silence_and_the_next_one_is_reported) {
   tick(1s);
   for (int i = 1; i < 10; ++i)
     tick(1s);
@@ -43,7 +43,7 @@ TEST_F(SilenceTest, ends_with_any_byte_and_is_then_said_anew) {
   EXPECT_EQ(said, 1);
 }
 
-TEST_F(SilenceTest, does_not_grow_with_the_time_we_were_stopped) {
+TEST_F(SilenceTest, time_in_which_we_were_stopped_does_not_count) {
   tick(1s);
   EXPECT_FALSE(tick(1h));
   EXPECT_FALSE(tick(1h)); // Two ticks each, so 4 s by now.

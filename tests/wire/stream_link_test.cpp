@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: messages arrive whole, once and in order, small ones pass big ones, memory
-// is bounded, and the end of the peer loses nothing that it had sent.
+// The promise: messages arrive complete, once and in order; small ones overtake big ones;
+// memory is bounded; and the end of the peer loses nothing that it had sent.
 
 #include "wire/stream_link.hpp"
 
@@ -39,7 +39,7 @@ struct StreamLinkTest : testing::Test {
     left->start(at_left);
     right->start(at_right);
   }
-  /// A link at the left, a bare socket at the right.
+  /// A link on the left, a bare socket on the right.
   UniqueFd connect_raw(LinkOptions options = {}) {
     auto [a, b] = socket_pair();
     left = adopt(reactor, std::move(a), options);
@@ -96,7 +96,7 @@ TEST_F(StreamLinkTest, appended_parts_keep_their_order_and_go_out_by_themselves)
   connect();
   start();
   constexpr int parts = 20000;
-  std::vector<std::string> sent; // Head and part, of each.
+  std::vector<std::string> sent; // Head and part of each.
   for (int i = 0; i < parts; ++i) {
     auto head = bytes_of(i % 1000 < 800 ? "a" : "b");
     auto part = bytes_of(std::to_string(i) + " ");
@@ -137,9 +137,9 @@ TEST_F(StreamLinkTest, a_message_of_100_megabytes_arrives) {
   EXPECT_EQ(left->backlog(), 0u);
 }
 
-TEST_F(StreamLinkTest, a_big_message_needs_nothing_behind_it_to_arrive) {
+TEST_F(StreamLinkTest, a_big_message_arrives_without_later_traffic) {
   LinkOptions quiet;
-  quiet.heartbeat_interval = 1h; // Nothing else is sent that could push the rest out.
+  quiet.heartbeat_interval = 1h; // No later bytes that could push the rest out.
   quiet.silence_limit = 4h;
   connect(quiet, quiet);
   start();
@@ -151,7 +151,8 @@ TEST_F(StreamLinkTest, a_big_message_needs_nothing_behind_it_to_arrive) {
 
 TEST_F(StreamLinkTest, a_small_message_passes_a_big_one) {
   connect();
-  // Nobody reads yet, so the big message cannot have gone when the small one is sent.
+  // Nothing is read yet, so the big message cannot have left before the small one is
+  // sent.
   left->send(1, {}, Payload(pattern(64 * megabyte)));
   left->send(2, bytes_of("small"));
   start();
@@ -168,7 +169,7 @@ TEST_F(StreamLinkTest, big_messages_of_different_streams_take_turns) {
     left->send(stream, bytes_of("second"));
   start();
   ASSERT_TRUE(eventually([&] { return at_right->count() == 6; }));
-  // Had they gone one after the other, a stream's second would come before the next's
+  // Sent one after another, a stream's second message would precede the next stream's
   // first.
   const auto got = at_right->messages();
   std::size_t first_small = 0, last_big = 0;
@@ -182,14 +183,14 @@ TEST_F(StreamLinkTest, big_messages_of_different_streams_take_turns) {
   EXPECT_LE(last_big, 4u);
 }
 
-TEST_F(StreamLinkTest, what_exceeds_the_credit_waits_at_the_sender) {
+TEST_F(StreamLinkTest, bytes_beyond_the_credit_wait_at_the_sender) {
   const LinkOptions options{.piece_bytes = 4096, .window_bytes = 128 * 1024};
   connect(options, options);
   std::mutex gate;
   std::unique_lock closed(gate);
   std::atomic<int> got = 0;
   right->start(std::make_shared<OnMessage>([&](StreamId, const Bytes&) {
-    const std::lock_guard wait(gate); // The first message holds up all others.
+    const std::lock_guard wait(gate); // The first message blocks the handler.
     ++got;
   }));
   left->start(at_left);
@@ -254,7 +255,7 @@ TEST_F(StreamLinkTest, all_that_was_sent_arrives_before_the_end) {
   EXPECT_EQ(at_left->reason(), "closed by this side");
 }
 
-TEST_F(StreamLinkTest, a_peer_that_died_is_told_from_one_that_closed) {
+TEST_F(StreamLinkTest, a_dead_peer_is_distinguished_from_one_that_closed) {
   auto raw = connect_raw();
   left->start(at_left);
   raw.reset();
@@ -263,19 +264,19 @@ TEST_F(StreamLinkTest, a_peer_that_died_is_told_from_one_that_closed) {
     << at_left->reason();
 }
 
-TEST_F(StreamLinkTest, writing_to_a_dead_peer_loses_nothing_that_it_had_sent) {
+TEST_F(StreamLinkTest, writing_to_a_dead_peer_loses_none_of_its_messages) {
   auto raw = connect_raw();
   for (int i = 0; i < 100; ++i)
     write_raw(raw, message_frame(bytes_of(std::to_string(i))));
   raw.reset();
-  left->send(1, bytes_of("to the dead")); // EPIPE before anything was read.
+  left->send(1, bytes_of("to the dead")); // Fails with EPIPE before anything was read.
   EXPECT_TRUE(eventually([&] { return !left->send(1, bytes_of("again")); }));
   left->start(at_left);
   ASSERT_TRUE(eventually([&] { return at_left->closed() == 1; }));
   EXPECT_EQ(at_left->count(), 100u);
 }
 
-/// A transport during whose first read that finds nothing something happens.
+/// A transport that calls a function during its first read that finds nothing.
 class Interrupted final : public Transport {
 public:
   Interrupted(UniqueFd socket, std::function<void()> meanwhile)
@@ -295,18 +296,18 @@ private:
   std::function<void()> meanwhile_;
 };
 
-TEST_F(StreamLinkTest, nor_does_a_write_that_fails_during_a_read) {
+TEST_F(StreamLinkTest, a_write_that_fails_during_a_read_loses_no_message) {
   auto ends = socket_pair();
   auto& raw = ends.second;
   ASSERT_EQ(::fcntl(ends.first.get(), F_SETFL, O_NONBLOCK), 0);
   auto end_of_peer = [&] {
     write_raw(raw, message_frame(bytes_of("last")));
     raw.reset();
-    std::thread([&] { // As the reader's own thread leaves writing for later.
+    std::thread([&] {
+      // On another thread, because on the reader's own send() only queues.
       while (left->send(1, bytes_of("to the dead")))
         ;
-    })
-      .join();
+    }).join();
   };
   left = link_over(reactor,
                    std::make_unique<Interrupted>(std::move(ends.first), end_of_peer), {});
@@ -315,7 +316,7 @@ TEST_F(StreamLinkTest, nor_does_a_write_that_fails_during_a_read) {
   EXPECT_EQ(at_left->count(), 1u);
 }
 
-TEST_F(StreamLinkTest, dropping_a_link_closes_it_and_lets_go_of_its_handler) {
+TEST_F(StreamLinkTest, dropping_a_link_closes_it_and_releases_its_handler) {
   connect();
   start();
   std::weak_ptr<Recorder> handler = at_left;
@@ -383,7 +384,8 @@ TEST_F(StreamLinkTest, both_ends_may_flood_each_other) {
     [&](StreamId stream, Bytes message) { right->send(stream, std::move(message)); });
   right->start(echo);
   left->start(at_left);
-  constexpr std::size_t count = 300, size = 100'000; // Far more than the sockets hold.
+  // Far more than the sockets' buffers hold.
+  constexpr std::size_t count = 300, size = 100'000;
   for (std::size_t i = 0; i < count; ++i)
     left->send(1, {}, Payload(Bytes(size)));
   EXPECT_TRUE(eventually([&] { return at_left->count() == count; }));
@@ -411,7 +413,7 @@ TEST_F(StreamLinkTest, idle_links_hear_each_other_by_heartbeats) {
   EXPECT_EQ(at_left->silences(), 0);
 }
 
-/// A process that answers "?" with the number of silences it has noticed.
+/// A process that answers "?" with the number of silences that it has seen.
 [[noreturn]] void report_silences(UniqueFd socket) {
   {
     Reactor reactor;
@@ -440,9 +442,9 @@ TEST_F(StreamLinkTest, idle_links_hear_each_other_by_heartbeats) {
   ::_exit(0);
 }
 
-TEST(StoppedProcess, does_not_call_its_peer_silent_because_it_slept) {
+TEST(StoppedProcess, a_stopped_process_does_not_report_its_peer_as_silent) {
   auto [ours, theirs] = socket_pair();
-  const pid_t child = ::fork(); // Before there is a thread.
+  const pid_t child = ::fork(); // Before any thread runs.
   if (child == 0) {
     ours.reset();
     report_silences(std::move(theirs));

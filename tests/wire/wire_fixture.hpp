@@ -21,7 +21,7 @@ namespace fiber::wire {
 
 using namespace std::chrono_literals;
 
-/// Waits for a condition; false if it has not come true for very long.
+/// Waits for a condition. Returns false after a very long time.
 inline bool eventually(const std::function<bool()>& condition,
                        std::chrono::seconds limit = 60s) {
   const auto until = std::chrono::steady_clock::now() + limit;
@@ -50,7 +50,7 @@ inline std::string text_of(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Bytes that differ with their place, so that a wrong order is seen.
+/// Returns bytes that depend on their position, which reveals a wrong order.
 inline Bytes pattern(std::size_t size) {
   Bytes bytes(size);
   for (std::size_t i = 0; i < size; ++i)
@@ -58,7 +58,7 @@ inline Bytes pattern(std::size_t size) {
   return bytes;
 }
 
-/// Keeps all that a link says.
+/// Records all callbacks of a link.
 class Recorder : public LinkHandler {
 public:
   struct Message {
@@ -107,7 +107,7 @@ private:
   bool after_end_ = false;
 };
 
-/// What a handler is to do with a message, and nothing else.
+/// A handler that only calls a function for each message.
 class OnMessage : public Recorder {
 public:
   explicit OnMessage(std::function<void(StreamId, Bytes)> f) : f_(std::move(f)) {}

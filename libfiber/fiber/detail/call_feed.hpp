@@ -14,7 +14,7 @@
 
 namespace fiber::detail {
 
-/// What happens to results that have been read.
+/// How long results are kept once they have been read.
 enum class Keep {
   all,         ///< They stay until the last handle is gone.
   in_order,    ///< Each is taken once, by index.
@@ -55,7 +55,7 @@ public:
       throw;
     }
   }
-  /// The same for an item that converts to the argument's type, such as a proxy.
+  /// Adds a task whose argument converts to T, such as a proxy.
   template <class T, class U>
   bool add_as(const U& arguments) {
     if constexpr (std::is_same_v<T, U>)
@@ -70,10 +70,10 @@ public:
   /// Says that no more tasks will come.
   void finish();
 
-  /// From now on add() waits while too many tasks are unfinished.
+  /// Makes add() wait while too many tasks are unfinished.
   void limit_window() { limited_ = true; }
-  /// Whether half of the window is free, and whether none of it is, when `taken` results
-  /// were read.
+  /// Return whether half of the window is free, and whether none of it is, when `taken`
+  /// results were read.
   bool wants(std::size_t taken) const;
   bool full(std::size_t taken) const;
 

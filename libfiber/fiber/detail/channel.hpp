@@ -14,7 +14,7 @@
 #include "fiber/detail/results.hpp"
 #include "fiber/value.hpp"
 
-// What queues and pipes have in common. Use these: fiber/queue.hpp, fiber/pipe.hpp.
+// The common part of queues and pipes. Programs use fiber/queue.hpp and fiber/pipe.hpp.
 
 namespace fiber::detail {
 
@@ -57,7 +57,7 @@ private:
   std::uint64_t request_;
   std::uint32_t index_;
   Payload bytes_;
-  KeptObjects kept_; ///< What handles in it refer to.
+  KeptObjects kept_; ///< Objects that its handles refer to.
 };
 
 /// One end of a channel: a handle, valid in any process of the session.
@@ -76,7 +76,7 @@ public:
   bool put(PackedItem item, TimePoint limit) const;
   /// Throws Error if the first item has another type.
   std::optional<TakenItem> get(std::string_view type, TimePoint limit) const;
-  /// Whether get() would not wait.
+  /// Returns whether get() would return at once.
   bool poll(TimePoint limit) const;
   bool join(TimePoint limit) const;
   void task_done() const;

@@ -11,7 +11,7 @@ namespace fiber::detail {
 class LivingObject;
 using CallObject = void (*)(LivingObject& object, Reader& arguments, Writer& result);
 
-/// An object within its job, whatever it is.
+/// A managed object of any type, in its job.
 class LivingObject {
 public:
   LivingObject() = default;
@@ -22,29 +22,30 @@ public:
   virtual void run(CallObject call, Reader& arguments, Writer& result) {
     call(*this, arguments, result);
   }
-  /// It was made in the place of one that was lost.
+  /// Called after the object was made in place of a lost one.
   virtual void restarted() {}
-  /// It is about to be destroyed, as planned.
+  /// Called before a planned destruction.
   virtual void stopping() {}
-  /// Whether its calls have a thread of their own.
+  /// Returns whether the object's calls run on a thread of its own.
   virtual bool detached() const { return false; }
 };
 using MakeObject = std::unique_ptr<LivingObject> (*)(Reader& arguments);
 
-/// What a manager and its job say of an object, after its number.
+/// Messages between a manager and its job: an object's number, one of these, and the body
+/// that the comment gives. A place identifies a function in the build.
 enum class ObjectOp : std::uint8_t {
-  create,  ///< the place of a MakeObject, arguments
-  remake,  ///< the same, in the place of one that was lost
-  call,    ///< the place of a CallObject, a callable, arguments
-  repeat,  ///< the same of one that may run again
-  destroy, ///< nobody holds it any more
-  // Of all objects; their number is 0.
-  ready,   ///< from the job: it can have objects
-  restore, ///< the place of an Open, its state
-  stop     ///< a bool: at once or in turn; say so to all, destroy them and end
+  create,  ///< The place of a MakeObject, arguments.
+  remake,  ///< Like create, for an object that was lost.
+  call,    ///< The place of a CallObject, a callable, arguments.
+  repeat,  ///< Like call, for an idempotent callable.
+  destroy, ///< The last handle is gone.
+  // About all objects, with number 0.
+  ready,   ///< From the job: it accepts objects.
+  restore, ///< The place of an Open, its state.
+  stop     ///< A bool (at once, or in turn): call stopping(), destroy all objects, end.
 };
 
-/// A function's address, as pack_code() takes it.
+/// Returns a function's address in the form that pack_code() takes.
 template <class F>
 const void* code_of(F* function) {
   return reinterpret_cast<const void*>(function);

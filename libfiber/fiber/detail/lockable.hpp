@@ -6,7 +6,7 @@
 #include "fiber/detail/sync_handle.hpp"
 #include "fiber/future.hpp"
 
-// What Lock, RLock and Condition have in common. Use these.
+// The common part of Lock, RLock and Condition. Programs use their headers.
 
 namespace fiber::detail {
 

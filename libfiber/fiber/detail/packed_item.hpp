@@ -9,7 +9,7 @@ namespace fiber::detail {
 /// A value on its way to an object in another process.
 struct PackedItem {
   Bytes bytes = {};
-  /// What the handles in it refer to.
+  /// Objects that its handles refer to.
   KeptObjects kept = {};
 
   /// Holds what `write` writes.

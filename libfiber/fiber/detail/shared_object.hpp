@@ -12,29 +12,30 @@
 
 namespace fiber::detail {
 
-/// What this process knows of one shared value.
+/// A shared value in this process.
 class SharedObject : public Held {
 public:
   virtual std::uint64_t id() const = 0;
   HeldId held_id() const final { return {HeldId::shared_values, id()}; }
-  /// The packed value or the array. In a job the first call fetches it and blocks; throws
-  /// Error if the driver has it no more.
+  /// Returns the packed value or the array. In a job the first call fetches it and
+  /// blocks. Throws Error if the driver has dropped the value.
   virtual std::span<const std::byte> bytes() = 0;
-  /// Where this process may find the same bytes without a link; written into handles.
+  /// Writes into a handle where this machine has the bytes in shared memory, if it has.
   virtual void pack_place(Writer& writer) const = 0;
 
-  /// Sets the value where it is known without unpacking. Before anybody else has the
-  /// object.
+  /// Sets the value where it is known without unpacking. Must be called before the object
+  /// is shared.
   void preset(std::shared_ptr<const void> value) {
     std::call_once(once_, [&] { value_ = std::move(value); });
   }
-  /// The unpacked value, made by `make` on first use and kept.
+  /// Returns the unpacked value, which `make` creates on first use.
   template <class Make>
   const void* value(Make make) {
     std::call_once(once_, [&] { value_ = make(bytes()); });
     return value_.get();
   }
-  /// What tells the bytes from others in another session, made by `make` on first use.
+  /// Returns the digest of the bytes, which `make` computes on first use. It identifies
+  /// the value across sessions.
   template <class Make>
   const Digest& digest(Make make) {
     std::call_once(digest_once_, [&] { digest_ = make(bytes()); });

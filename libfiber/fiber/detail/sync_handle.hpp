@@ -10,7 +10,8 @@
 #include "fiber/detail/sync_op.hpp"
 #include "fiber/value.hpp"
 
-// What locks, semaphores, events, conditions and barriers have in common. Use these.
+// The common part of locks, semaphores, events, conditions and barriers. Programs use
+// their headers.
 
 namespace fiber::detail {
 
@@ -57,7 +58,7 @@ private:
 template <class Derived, SyncKind kind>
 class SyncValue {
 public:
-  /// Whether both are handles to the same one.
+  /// Returns whether both are handles to the same object.
   bool operator==(const SyncValue&) const = default;
   /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { handle_.fiber_pack(writer); }

@@ -9,27 +9,27 @@ namespace fiber::detail {
 enum class SyncKind : std::uint8_t {
   lock,
   rlock,
-  semaphore,         ///< n: how many may have it at first
-  bounded_semaphore, ///< n: how many may have it, ever
+  semaphore,         ///< n: initial number of permits.
+  bounded_semaphore, ///< n: initial and largest number of permits.
   event,
   condition,
-  barrier ///< n: how many parties
+  barrier ///< n: number of parties.
 };
 
-/// What is asked of one.
+/// Requests to a synchronisation object.
 enum class SyncOp : std::uint8_t {
-  // Of what can be held: all but events and barriers.
-  acquire,     ///< answered when the asker has it
-  try_acquire, ///< whether the asker has it now
-  release,     ///< n: how many permits
+  // Of objects that can be held: all but events and barriers.
+  acquire,     ///< Answered when the requester has it.
+  try_acquire, ///< Answers whether the requester has it now.
+  release,     ///< n: number of permits.
   // Of events, conditions and barriers.
-  wait, ///< conditions: whether it was notified; barriers: the place in the arrival
+  wait, ///< Conditions: whether notified. Barriers: the place in order of arrival.
   // Of events.
   set,
   clear,
   is_set,
   // Of conditions.
-  notify, ///< n: how many
+  notify, ///< n: number of waiters.
   // Of barriers.
   abort,
   reset,

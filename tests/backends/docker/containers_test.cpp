@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job was asked for is what its container has; and what its containers are asked
-// for by others does not upset it.
+// The promise: containers have what their jobs asked for, and survive interference.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +15,7 @@ protected:
   nlohmann::json describe() { return engine().inspect(only_container()); }
 };
 
-TEST_F(DockerContainers, have_the_resources_that_were_asked_for) {
+TEST_F(DockerContainers, containers_have_the_requested_resources) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "wait");
   spec.resources = {.cpu = 0.5, .memory_mb = 64, .gpu = 0};
@@ -28,7 +27,7 @@ TEST_F(DockerContainers, have_the_resources_that_were_asked_for) {
   EXPECT_EQ(host["MemorySwap"], 64 << 20);
 }
 
-TEST_F(DockerContainers, have_labels_of_the_job_and_of_the_session) {
+TEST_F(DockerContainers, containers_have_labels_of_job_and_session) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one/with odd:name", "wait");
   spec.labels = {{"fiber.pool", "p-1"}, {"team", "a b"}};
@@ -42,7 +41,7 @@ TEST_F(DockerContainers, have_labels_of_the_job_and_of_the_session) {
   EXPECT_EQ(std::string(labels["fiber.session"]).size(), 12u);
 }
 
-TEST_F(DockerContainers, have_volumes_and_variables) {
+TEST_F(DockerContainers, containers_have_volumes_and_variables) {
   auto folder = std::filesystem::temp_directory_path() / "docker-volume-test";
   std::filesystem::create_directories(folder);
   auto options = docker_options();
@@ -60,7 +59,7 @@ TEST_F(DockerContainers, have_volumes_and_variables) {
   std::filesystem::remove_all(folder);
 }
 
-TEST_F(DockerContainers, keep_what_a_job_must_know_to_itself) {
+TEST_F(DockerContainers, start_parameters_of_a_job_are_not_visible) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "wait\nSECRET-BOOT");
   spec.keys = boot("SECRET-KEYS");
@@ -74,7 +73,7 @@ TEST_F(DockerContainers, keep_what_a_job_must_know_to_itself) {
             std::string::npos);
 }
 
-TEST_F(DockerContainers, are_in_the_network_that_was_named) {
+TEST_F(DockerContainers, containers_are_in_the_configured_network) {
   for (std::string network : {"", "host", "bridge"}) {
     auto options = docker_options();
     options.network = network;
@@ -89,25 +88,25 @@ TEST_F(DockerContainers, are_in_the_network_that_was_named) {
   }
 }
 
-TEST_F(DockerContainers, that_need_too_much_memory_say_so) {
+TEST_F(DockerContainers, a_container_that_exceeds_its_memory_says_so) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "eat 400\nwait");
-  spec.resources.memory_mb = 128; // Room for the sanitizers.
+  spec.resources.memory_mb = 128; // Enough for the sanitizers.
   auto job = test.backend->create(std::move(spec));
   auto last = test.events.last(job.id);
   EXPECT_EQ(last.exit_code, -SIGKILL);
   EXPECT_EQ(last.detail, "OOMKilled, limit 128 MB");
 }
 
-TEST_F(DockerContainers, whose_child_needs_too_much_memory_live_on) {
+TEST_F(DockerContainers, a_container_survives_a_child_that_exceeds_the_memory) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "child-eats 400\nexit 3");
-  spec.resources.memory_mb = 128; // The child, not the job, must be the largest.
+  spec.resources.memory_mb = 128; // The kernel must choose the child.
   auto job = test.backend->create(std::move(spec));
   EXPECT_EQ(test.events.last(job.id).exit_code, 3);
 }
 
-TEST_F(DockerContainers, that_somebody_kills_say_so) {
+TEST_F(DockerContainers, a_container_killed_by_someone_else_says_so) {
   BackendTest test(make_docker(docker_options()));
   auto job = test.create("one", "wait");
   test.logs_with(job.id, "waiting");
@@ -117,13 +116,13 @@ TEST_F(DockerContainers, that_somebody_kills_say_so) {
   EXPECT_EQ(last.detail, "killed by SIGKILL");
 }
 
-TEST_F(DockerContainers, that_somebody_pauses_can_be_ended) {
+TEST_F(DockerContainers, a_paused_container_can_be_ended) {
   BackendTest test(make_docker(docker_options()));
   auto job = test.create("one", "wait");
   test.logs_with(job.id, "waiting");
   ASSERT_EQ(engine().order(only_container(), "pause"), 204);
   test.backend->terminate(job.id, std::chrono::milliseconds(100));
-  // The engine lets it go on to be killed; asked, it may be faster.
+  // The engine resumes it in order to kill it; asking may be faster.
   auto last = test.events.last(job.id);
   EXPECT_EQ(last.kind, JobEvent::Kind::ended);
   EXPECT_TRUE(last.exit_code == 0 || last.exit_code == -SIGKILL) << last.detail;

@@ -13,14 +13,14 @@
 
 namespace fiber::backends {
 
-/// "docker" or "podman": docker_test.cpp and podman_test.cpp each say theirs.
+/// "docker" or "podman"; defined in docker_test.cpp and podman_test.cpp.
 extern const char* const engine_name;
 
 /// The engine of the tests.
 clusters::Cluster engine_cluster();
-/// That engine, and jobs of this program in it.
+/// Options for jobs of this program on that engine.
 DockerOptions docker_options();
-/// For the contract.
+/// Traits for the contract suite.
 BackendTraits engine_traits();
 
 /// Checks at the end that no container is left.
@@ -29,23 +29,23 @@ protected:
   void SetUp() override;
   void TearDown() override;
 
-  /// Beside the backend under test.
+  /// A connection besides that of the backend under test.
   clusters::DockerView& engine();
-  /// Runs one of the engine's scripts; its exit code.
+  /// Runs one of the engine's scripts and returns its exit code.
   static int script(const std::string& command) {
     return clusters::run_script(engine_cluster(), command);
   }
-  /// The only container there is; waits for it.
+  /// Waits for the only container and returns it.
   std::string only_container();
-  /// The last event of a job that can't be started.
+  /// Returns the last event of a job that cannot be started.
   static JobEvent failure_of(BackendTest& test, JobSpec spec);
 
 private:
   std::unique_ptr<clusters::DockerView> engine_;
 };
 
-/// What this program does as `podman_test --drive HOST LEASE`: makes one job on the
-/// engine and waits to be killed.
+/// The driver of `podman_test --drive HOST LEASE`: creates a job on the engine and waits
+/// to be killed.
 int drive(const std::string& host, const std::string& lease_seconds);
 
 } // namespace fiber::backends

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers of a real Docker engine keep the contract; what becomes of those of an
-// engine that dies, and what it tells of those that are killed.
+// The promise: containers of a real Docker engine keep the contract. Also: containers of
+// an engine that dies, and what it reports about killed ones.
 #include <csignal>
 
 #include "tests/backends/docker/docker_fixture.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 class Docker : public DockerTest {};
 
-TEST_F(Docker, that_starts_anew_has_lost_its_jobs_and_takes_new_ones) {
+TEST_F(Docker, a_restarted_docker_has_lost_its_jobs_and_takes_new_ones) {
   BackendTest test(make_docker(docker_options()));
   auto job = test.create("one", "wait");
   test.logs_with(job.id, "waiting");
@@ -30,7 +30,7 @@ TEST_F(Docker, that_starts_anew_has_lost_its_jobs_and_takes_new_ones) {
   EXPECT_EQ(test.events.last(next.id).exit_code, 7);
 }
 
-TEST_F(Docker, tells_that_a_kill_had_nothing_to_do_with_memory) {
+TEST_F(Docker, docker_reports_that_a_kill_was_not_for_memory) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "wait");
   spec.resources.memory_mb = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without an engine the error says where it was looked for, what was found there and what
-// to do.
+// The promise: without an engine the error names its address, what was found there, and
+// what to do.
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ void expect_in(const std::string& text, const std::string& words) {
   EXPECT_NE(text.find(words), std::string::npos) << text;
 }
 
-/// An HTTP server that is none.
+/// An HTTP server that is no engine.
 class OtherServer {
 public:
   explicit OtherServer(const std::function<void(httplib::Response&)>& answer) {
@@ -59,31 +59,31 @@ private:
   std::thread thread_;
 };
 
-TEST(DockerEngine, that_is_not_there_is_named_with_what_to_do) {
+TEST(DockerEngine, a_missing_engine_is_named_with_advice) {
   auto text = refusal_of("unix:///nowhere/docker.sock");
   expect_in(text, "reach the Docker engine at unix:///nowhere/docker.sock");
   expect_in(text, "No such file or directory");
   expect_in(text, "is the engine running? docker_host or DOCKER_HOST names another");
 }
 
-TEST(DockerEngine, that_is_not_running_refuses_the_connection) {
+TEST(DockerEngine, an_engine_that_does_not_run_refuses_the_connection) {
   auto text = refusal_of("tcp://127.0.0.1:1");
   expect_in(text, "tcp://127.0.0.1:1");
   expect_in(text, "Connection refused");
 }
 
-TEST(DockerEngine, is_found_by_the_environment) {
+TEST(DockerEngine, the_environment_names_the_engine) {
   ::setenv("DOCKER_HOST", "unix:///elsewhere.sock", 1);
   auto text = refusal_of("");
   ::unsetenv("DOCKER_HOST");
   expect_in(text, "unix:///elsewhere.sock");
 }
 
-TEST(DockerEngine, whose_address_is_none_is_refused) {
+TEST(DockerEngine, an_invalid_address_is_refused) {
   expect_in(refusal_of("elsewhere"), "unix:///PATH or tcp://HOST:PORT");
 }
 
-TEST(DockerEngine, that_is_something_else_is_told_so) {
+TEST(DockerEngine, a_server_that_is_no_engine_is_reported) {
   OtherServer web(
     [](auto& reply) { reply.set_content("<html>hello</html>", "text/html"); });
   expect_in(refusal_of(web.host()), "what answers there is no container engine");
@@ -94,7 +94,7 @@ TEST(DockerEngine, that_is_something_else_is_told_so) {
   expect_in(refusal_of(odd.host()), "what answers there is no container engine");
 }
 
-TEST(DockerEngine, that_refuses_us_is_quoted) {
+TEST(DockerEngine, a_refusal_by_the_engine_is_quoted) {
   OtherServer wall([](auto& reply) {
     reply.status = 403;
     reply.set_content("{\"message\": \"not for you\"}", "application/json");
@@ -102,7 +102,7 @@ TEST(DockerEngine, that_refuses_us_is_quoted) {
   expect_in(refusal_of(wall.host()), "not for you");
 }
 
-TEST(DockerEngine, that_is_too_old_is_told_which_is_needed) {
+TEST(DockerEngine, an_old_engine_is_reported_with_the_version_needed) {
   OtherServer old([](auto& reply) {
     reply.set_content("{\"ApiVersion\": \"1.24\", \"Version\": \"1.12\"}",
                       "application/json");
@@ -114,8 +114,8 @@ TEST(DockerEngine, that_is_too_old_is_told_which_is_needed) {
 
 class DockerEngineHere : public DockerTest {};
 
-/// As a user without rights.
-TEST_F(DockerEngineHere, that_is_not_for_this_user_says_who_may) {
+/// Runs as a user without rights.
+TEST_F(DockerEngineHere, a_missing_permission_is_reported_with_who_has_it) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   UniqueFd in(ends[0]), out(ends[1]);
@@ -136,7 +136,7 @@ TEST_F(DockerEngineHere, that_is_not_for_this_user_says_who_may) {
   expect_in(text, "be in the group that owns the socket (docker), or root");
 }
 
-TEST_F(DockerEngineHere, that_has_no_such_network_is_quoted) {
+TEST_F(DockerEngineHere, an_unknown_network_is_reported_in_the_engines_words) {
   auto options = docker_options();
   options.network = "nowhere";
   auto text = refusal(options);
@@ -144,7 +144,7 @@ TEST_F(DockerEngineHere, that_has_no_such_network_is_quoted) {
   expect_in(text, "not found");
 }
 
-TEST_F(DockerEngineHere, is_told_which_image_to_use) {
+TEST_F(DockerEngineHere, without_an_image_the_error_names_the_setting) {
   auto options = docker_options();
   options.image = "";
   expect_in(refusal(options), "this process is in no container of the engine; set image");

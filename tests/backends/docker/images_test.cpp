@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image that can't be had, or that is not this program's, is told in words that help.
+// The promise: an image that is not available or has another program causes a helpful
+// error.
 #include <algorithm>
 
 #include "tests/backends/docker/docker_fixture.hpp"
@@ -18,7 +19,7 @@ protected:
     spec.image = image;
     return spec;
   }
-  /// An image with no file in it.
+  /// Makes an image without files.
   void make_empty_image(const std::string& name) {
     auto request = std::string(1024, '\0'); // The end of a tar archive.
     Loop loop;
@@ -31,14 +32,14 @@ protected:
   }
 };
 
-TEST_F(DockerImages, one_that_is_nowhere_is_named_with_the_reason) {
+TEST_F(DockerImages, an_unavailable_image_is_named_with_the_reason) {
   BackendTest test(make_docker(docker_options()));
-  // Nobody answers at that registry.
+  // No registry answers there.
   auto last = failure_of(test, of_image("localhost:1/fiber-test-none:2"));
   expect_in(last.detail, "localhost:1/fiber-test-none:2");
   expect_in(last.detail, "can't be pulled");
   expect_in(last.detail, "connection refused");
-  // It may come later: each job asks anew.
+  // The image may come later, so each job tries again.
   auto spec = of_image("localhost:1/fiber-test-none:2");
   spec.name = "two";
   expect_in(failure_of(test, std::move(spec)).detail, "connection refused");
@@ -54,14 +55,14 @@ TEST_F(DockerImages, many_jobs_wait_for_one_pull) {
   EXPECT_TRUE(test.events.wait_for(JobEvent::Kind::failed, 5));
 }
 
-TEST_F(DockerImages, one_whose_name_is_none_is_refused_in_the_engines_words) {
+TEST_F(DockerImages, an_invalid_image_name_is_refused_in_the_engines_words) {
   BackendTest test(make_docker(docker_options()));
   auto last = failure_of(test, of_image("Not An Image"));
   expect_in(last.detail, "Not An Image");
   expect_in(last.detail, "invalid reference format");
 }
 
-TEST_F(DockerImages, one_without_the_program_is_refused_in_the_engines_words) {
+TEST_F(DockerImages, an_image_without_the_program_is_refused_in_the_engines_words) {
   make_empty_image("localhost/fiber-test-empty");
   BackendTest test(make_docker(docker_options()));
   auto last = failure_of(test, of_image("localhost/fiber-test-empty"));
@@ -70,7 +71,7 @@ TEST_F(DockerImages, one_without_the_program_is_refused_in_the_engines_words) {
   EXPECT_EQ(last.status / 100, 4);
 }
 
-TEST_F(DockerImages, one_of_a_program_that_knows_nothing_of_jobs_ends_as_that_does) {
+TEST_F(DockerImages, an_image_with_another_program_ends_as_that_program_does) {
   ASSERT_EQ(script("load localhost/fiber-test:true /bin/true"), 0);
   BackendTest test(make_docker(docker_options()));
   auto job = test.backend->create(of_image("localhost/fiber-test:true"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever is lost on the way to the engine, a reply, the driver or the engine itself:
-// a job exists once, its end is told truly, and no container is left.
+// The promise: if a reply, the driver or the engine itself is lost, a job still exists
+// once, its end is reported correctly, and no container is left.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,11 +29,11 @@ protected:
   }
 };
 
-/// What the engine did although its reply never came.
+/// The request that the engine served although its reply was lost.
 class DockerLostReply : public DockerLost,
                         public testing::WithParamInterface<const char*> {};
 
-TEST_P(DockerLostReply, the_job_runs_all_the_same_and_once) {
+TEST_P(DockerLostReply, the_job_runs_exactly_once) {
   DockerProxy proxy(docker_options().host);
   for (int times : {1, 3}) {
     BackendTest test(make_docker(through(proxy)));
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Of, DockerLostReply,
                            return path.substr(path.rfind('/') + 1);
                          });
 
-TEST_F(DockerLost, a_lost_order_to_kill_is_given_again) {
+TEST_F(DockerLost, a_lost_kill_request_is_retried) {
   DockerProxy proxy(docker_options().host);
   BackendTest test(make_docker(through(proxy)));
   auto job = test.create("one", "ignore-term\nlinger");
@@ -88,7 +88,7 @@ TEST_F(DockerLost, a_driver_killed_before_the_start_leaves_nothing_beyond_its_le
   EXPECT_EQ(engine().state(left), "created");
 
   auto options = docker_options();
-  options.lease = seconds(1); // Older than that in a moment, and alive.
+  options.lease = seconds(1); // Soon older than its lease, and alive.
   BackendTest living(make_docker(options));
   auto job = living.create("living", "wait");
   EXPECT_EQ(living.logs_with(job.id, "waiting\n"), "waiting\n");
@@ -107,7 +107,7 @@ TEST_F(DockerLost, a_driver_killed_before_the_start_leaves_nothing_beyond_its_le
   EXPECT_EQ(living.events.last(job.id).exit_code, 0);
 }
 
-TEST_F(DockerLost, a_container_that_somebody_removed_has_ended) {
+TEST_F(DockerLost, a_container_removed_by_someone_else_has_ended) {
   BackendTest test(make_docker(docker_options()));
   auto job = test.create("one", "wait");
   test.logs_with(job.id, "waiting");
@@ -117,7 +117,7 @@ TEST_F(DockerLost, a_container_that_somebody_removed_has_ended) {
   EXPECT_EQ(last.exit_code, -SIGKILL);
 }
 
-TEST_F(DockerLost, an_engine_that_stands_still_loses_nothing) {
+TEST_F(DockerLost, a_stalled_engine_loses_nothing) {
   BackendTest test(make_docker(docker_options()));
   auto job = test.create("one", "wait");
   test.logs_with(job.id, "waiting");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers of a real Podman keep the contract; they outlive its service, which tells
-// how they ended whenever it is asked, but not why they were killed.
+// The promise: containers of a real Podman keep the contract. They outlive its service,
+// which reports how they ended whenever asked, but not why they were killed.
 #include <csignal>
 
 #include "tests/backends/docker/docker_fixture.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 class Podman : public DockerTest {};
 
-TEST_F(Podman, that_starts_anew_still_has_its_jobs_and_takes_new_ones) {
+TEST_F(Podman, a_restarted_podman_still_has_its_jobs_and_takes_new_ones) {
   BackendTest test(make_docker(docker_options()));
   auto job = test.create("one", "wait");
   test.logs_with(job.id, "waiting");
@@ -30,7 +30,7 @@ TEST_F(Podman, that_starts_anew_still_has_its_jobs_and_takes_new_ones) {
   EXPECT_EQ(test.events.last(job.id).exit_code, 0);
 }
 
-TEST_F(Podman, tells_of_an_end_again_to_who_did_not_hear_it) {
+TEST_F(Podman, podman_repeats_an_end_that_was_missed) {
   clusters::DockerProxy proxy(docker_options().host);
   proxy.harm(clusters::DockerProxy::Harm::lose_reply, "/events", 2);
   auto options = docker_options();
@@ -41,7 +41,7 @@ TEST_F(Podman, tells_of_an_end_again_to_who_did_not_hear_it) {
   EXPECT_EQ(proxy.harmed(), 2);
 }
 
-TEST_F(Podman, does_not_tell_whether_a_kill_had_to_do_with_memory) {
+TEST_F(Podman, podman_does_not_report_whether_a_kill_was_for_memory) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "wait");
   spec.resources.memory_mb = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP client against servers that do what they are told to: each request gets one
-// reply or one reason, whatever the server does, and nothing blocks.
+// The promise: each request gets one reply or one error, whatever the server does, and
+// the client never blocks.
 #include "backends/http/client.hpp"
 
 #include <sys/socket.h>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What a stream's handler and Done are told.
+/// Records the callbacks of a stream.
 struct Heard {
   std::mutex mutex;
   std::condition_variable changed;
@@ -64,7 +64,7 @@ struct Heard {
   }
 };
 
-TEST(HttpClient, sends_what_it_is_given_and_returns_what_it_gets) {
+TEST(HttpClient, requests_and_replies_arrive_complete) {
   Loop loop;
   PlainServer web;
   web.server.Put("/a%20b", [](auto& request, auto& reply) {
@@ -90,7 +90,7 @@ TEST(HttpClient, sends_what_it_is_given_and_returns_what_it_gets) {
   EXPECT_FALSE(missing.ok());
 }
 
-TEST(HttpClient, keeps_its_connection) {
+TEST(HttpClient, connections_are_reused) {
   Loop loop;
   PlainServer web;
   Client client(loop, at(url_of(web.start())));
@@ -100,7 +100,7 @@ TEST(HttpClient, keeps_its_connection) {
   EXPECT_EQ(ports.size(), 1u);
 }
 
-TEST(HttpClient, has_many_requests_under_way_at_once) {
+TEST(HttpClient, many_requests_run_concurrently) {
   Loop loop;
   PlainServer web;
   std::atomic<int> waiting = 0;
@@ -110,7 +110,7 @@ TEST(HttpClient, has_many_requests_under_way_at_once) {
     reply.set_content("done", "text/plain");
   });
   Client client(loop, at(url_of(web.start())));
-  constexpr int count = 4; // Threads that the server surely has.
+  constexpr int count = 4; // At most the server's number of threads.
   std::atomic<int> ended = 0;
   loop.post([&] {
     for (int i = 0; i < count; ++i)
@@ -126,7 +126,7 @@ TEST(HttpClient, has_many_requests_under_way_at_once) {
   EXPECT_EQ(ended, count);
 }
 
-TEST(HttpClient, gives_up_after_the_limit) {
+TEST(HttpClient, a_request_fails_after_its_limit) {
   Loop loop;
   PlainServer web;
   web.server.Get("/wait", [&](auto&, auto&) { web.gate(); });
@@ -136,7 +136,7 @@ TEST(HttpClient, gives_up_after_the_limit) {
   EXPECT_NE(reply.error.find("timed out"), std::string::npos) << reply.error;
 }
 
-TEST(HttpClient, gives_up_on_a_stream_that_is_silent_for_too_long) {
+TEST(HttpClient, a_stream_fails_after_too_long_a_silence) {
   Loop loop;
   PlainServer web;
   web.server.Get("/stream", [&](auto&, auto& reply) {
@@ -160,7 +160,7 @@ TEST(HttpClient, gives_up_on_a_stream_that_is_silent_for_too_long) {
   EXPECT_FALSE(heard.reply->error.empty());
 }
 
-TEST(HttpClient, says_who_refused_the_connection) {
+TEST(HttpClient, a_refused_connection_is_named) {
   Loop loop;
   Client client(loop, at("http://127.0.0.1:1"));
   auto reply = client.call({.path = "/"});
@@ -169,7 +169,7 @@ TEST(HttpClient, says_who_refused_the_connection) {
   EXPECT_NE(reply.error.find("Connection refused"), std::string::npos) << reply.error;
 }
 
-TEST(HttpClient, says_that_a_server_hung_up) {
+TEST(HttpClient, a_server_that_hangs_up_is_reported) {
   Loop loop;
   UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -191,7 +191,7 @@ TEST(HttpClient, says_that_a_server_hung_up) {
   EXPECT_FALSE(reply.error.empty());
 }
 
-/// 300 pieces of 10 kB, each of its own letter.
+/// Returns 300 pieces of 10 kB, each of one letter.
 void stream_letters(httplib::Response& reply) {
   reply.set_chunked_content_provider(
     "text/plain", [sent = 0](std::size_t, httplib::DataSink& sink) mutable {
@@ -211,7 +211,7 @@ std::string letters() {
   return all;
 }
 
-TEST(HttpClient, streams_what_comes_in_chunks) {
+TEST(HttpClient, chunks_are_streamed) {
   Loop loop;
   PlainServer web;
   web.server.Get("/letters", [](auto&, auto& reply) { stream_letters(reply); });
@@ -226,7 +226,7 @@ TEST(HttpClient, streams_what_comes_in_chunks) {
   EXPECT_EQ(client.call({.path = "/letters"}).body.size(), letters().size());
 }
 
-TEST(HttpClient, holds_a_stream_back_while_there_is_no_room) {
+TEST(HttpClient, a_stream_pauses_while_there_is_no_room) {
   Loop loop;
   PlainServer web;
   web.server.Get("/letters", [](auto&, auto& reply) { stream_letters(reply); });
@@ -241,12 +241,12 @@ TEST(HttpClient, holds_a_stream_back_while_there_is_no_room) {
     EXPECT_FALSE(heard.reply);
     heard.room = true;
   }
-  EXPECT_EQ(client.call({.path = "/port"}).status, 200); // Others are not held back.
+  EXPECT_EQ(client.call({.path = "/port"}).status, 200); // Others are not delayed.
   EXPECT_TRUE(heard.wait([&] { return heard.reply.has_value(); }));
   EXPECT_TRUE(heard.body == letters());
 }
 
-TEST(HttpClient, hands_the_body_of_a_refusal_to_done) {
+TEST(HttpClient, done_gets_the_body_of_a_refusal) {
   Loop loop;
   PlainServer web;
   web.server.Get("/no", [](auto&, auto& reply) {
@@ -262,7 +262,7 @@ TEST(HttpClient, hands_the_body_of_a_refusal_to_done) {
   EXPECT_EQ(heard.body, "");
 }
 
-TEST(HttpClient, says_nothing_of_a_request_that_was_cancelled) {
+TEST(HttpClient, a_cancelled_request_calls_nothing_back) {
   Loop loop;
   PlainServer web;
   web.server.Get("/wait", [&](auto&, auto&) { web.gate(); });
@@ -272,7 +272,7 @@ TEST(HttpClient, says_nothing_of_a_request_that_was_cancelled) {
   loop.post([&] {
     auto id = client.send({.path = "/wait"}, [&](Reply) { told = true; });
     auto other = client.send({.path = "/port"}, [&](Reply) { told = true; });
-    client.cancel(other); // Before it has begun.
+    client.cancel(other); // Before its start.
     client.cancel(4711);
     loop.after(100ms, [&, id] {
       client.cancel(id);
@@ -286,7 +286,7 @@ TEST(HttpClient, says_nothing_of_a_request_that_was_cancelled) {
   EXPECT_FALSE(told);
 }
 
-TEST(HttpClient, can_be_closed_with_requests_under_way) {
+TEST(HttpClient, the_client_can_be_closed_while_requests_run) {
   Loop loop;
   PlainServer web;
   std::atomic<int> waiting = 0;
@@ -314,7 +314,7 @@ TEST(HttpClient, can_be_closed_with_requests_under_way) {
   EXPECT_FALSE(told);
 }
 
-TEST(HttpClient, goes_on_with_another_endpoint) {
+TEST(HttpClient, the_endpoint_can_be_replaced) {
   Loop loop;
   PlainServer one, two;
   one.server.Get("/who",
@@ -332,7 +332,7 @@ TEST(HttpClient, goes_on_with_another_endpoint) {
   EXPECT_EQ(client.call({.path = "/who"}).body, "two");
 }
 
-TEST(HttpClient, escapes_what_may_not_stand_in_a_path) {
+TEST(HttpClient, reserved_characters_of_a_path_are_escaped) {
   EXPECT_EQ(escape("a/b c{\"x\":1}~-._"), "a%2Fb%20c%7B%22x%22%3A1%7D~-._");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over TLS both sides show who they are, and a server that is somebody else is refused.
+// The promise: both ends of a TLS connection authenticate, and another server is refused.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +14,7 @@ namespace fiber::backends::http {
 
 namespace {
 
-/// A CA, and what it has signed, made once.
+/// A CA and the certificates that it has signed, created once.
 class HttpTls : public testing::Test {
 protected:
   static void SetUpTestSuite() {
@@ -40,7 +40,7 @@ protected:
     std::ifstream file(folder / name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  /// Wants certificates of the CA from its clients.
+  /// Requires client certificates of the CA.
   struct TlsServer : Serving<httplib::SSLServer> {
     explicit TlsServer(const std::string& who = "server")
       : Serving(path(who + ".pem").c_str(), path(who + ".key").c_str(),
@@ -58,7 +58,7 @@ protected:
   static inline std::filesystem::path folder;
 };
 
-TEST_F(HttpTls, shows_its_certificate_and_keeps_the_connection) {
+TEST_F(HttpTls, the_client_sends_its_certificate_and_keeps_the_connection) {
   Loop loop;
   TlsServer web;
   Client client(loop, endpoint(web.start()));
@@ -67,7 +67,7 @@ TEST_F(HttpTls, shows_its_certificate_and_keeps_the_connection) {
   EXPECT_EQ(client.call({.path = "/port"}).body, first.body);
 }
 
-TEST_F(HttpTls, is_refused_without_a_certificate) {
+TEST_F(HttpTls, a_client_without_a_certificate_is_refused) {
   Loop loop;
   TlsServer web;
   auto to = endpoint(web.start());
@@ -78,7 +78,7 @@ TEST_F(HttpTls, is_refused_without_a_certificate) {
   EXPECT_FALSE(reply.error.empty());
 }
 
-TEST_F(HttpTls, refuses_a_server_of_another_ca) {
+TEST_F(HttpTls, a_server_of_another_ca_is_refused) {
   Loop loop;
   TlsServer web;
   auto to = endpoint(web.start());
@@ -89,7 +89,7 @@ TEST_F(HttpTls, refuses_a_server_of_another_ca) {
   EXPECT_NE(reply.error.find("certificate"), std::string::npos) << reply.error;
 }
 
-TEST_F(HttpTls, trusts_any_server_if_told_so) {
+TEST_F(HttpTls, an_insecure_client_trusts_any_server) {
   Loop loop;
   TlsServer web("named");
   auto to = endpoint(web.start());
@@ -99,7 +99,7 @@ TEST_F(HttpTls, trusts_any_server_if_told_so) {
   EXPECT_EQ(client.call({.path = "/port"}).status, 200);
 }
 
-TEST_F(HttpTls, checks_the_name_it_is_told) {
+TEST_F(HttpTls, the_configured_server_name_is_checked) {
   Loop loop;
   TlsServer web("named");
   auto to = endpoint(web.start());

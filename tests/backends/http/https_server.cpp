@@ -56,7 +56,7 @@ std::string decoded(std::string_view text) {
   return result;
 }
 
-/// "a=1&b=2"
+/// Parses "a=1&b=2".
 std::map<std::string, std::string> parse_query(std::string_view text) {
   std::map<std::string, std::string> query;
   while (!text.empty()) {
@@ -273,7 +273,7 @@ void HttpsServer::run() {
 }
 
 void HttpsServer::serve(HttpsConnection& connection) {
-  sigset_t pipe; // SSL_write() knows no MSG_NOSIGNAL.
+  sigset_t pipe; // SSL_write() has no MSG_NOSIGNAL.
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);

@@ -17,17 +17,17 @@
 
 namespace fiber::backends {
 
-/// A request as an HttpsServer got it.
+/// A request to an HttpsServer.
 struct HttpsRequest {
   std::string method, path;                   ///< Without its query.
   std::map<std::string, std::string> query;   ///< Decoded.
   std::map<std::string, std::string> headers; ///< Names in lower case.
   std::string body;
-  std::string server_name; ///< As TLS was asked for it.
-  bool proxied = false;    ///< It came by way of a CONNECT.
+  std::string server_name; ///< From the TLS handshake (SNI).
+  bool proxied = false;    ///< It came through a CONNECT.
 };
 
-/// One client's connection, to be answered on. A member returns false once the client is
+/// A client's connection, for the reply. Member functions return false once the client is
 /// gone.
 class HttpsConnection {
 public:
@@ -39,11 +39,11 @@ public:
   bool begin(int status, const Headers& headers = {});
   bool piece(std::string_view text);
   bool end();
-  /// Ends it as a machine does that has lost its memory.
+  /// Resets the connection, like a rebooted machine.
   void reset();
-  /// Ends it after what was sent, as a proxy does that has had enough. From any thread.
+  /// Closes it after the bytes sent, like a proxy with a time limit. For any thread.
   void shut();
-  /// Whether the client has left, or the server is to stop. Waits for neither.
+  /// Returns whether the client has left or the server is stopping. Does not wait.
   bool gone();
 
 private:
@@ -63,25 +63,25 @@ private:
   bool proxied_ = false;
 };
 
-/// An HTTPS/1.1 server on 127.0.0.1, for tests that have to see and to spoil what goes
-/// over the wire: one thread a connection, a key and a certificate of its own. It is its
-/// own proxy, too: a CONNECT to anywhere leads back to it.
+/// An HTTPS/1.1 server on 127.0.0.1, for tests that inspect or disturb connections. It
+/// has one thread per connection and its own key and certificate. It is its own proxy
+/// too: any CONNECT leads back to it.
 class HttpsServer {
 public:
-  /// Called on many threads at a time.
+  /// Called concurrently on many threads.
   using Handler = std::function<void(const HttpsRequest&, HttpsConnection&)>;
 
-  /// `names`: of the certificate, as OpenSSL writes them: "DNS:a,IP:127.0.0.1".
+  /// `names` are the certificate's, in OpenSSL's form: "DNS:a,IP:127.0.0.1".
   explicit HttpsServer(Handler handler,
                        const std::string& names = "IP:127.0.0.1,DNS:localhost");
   ~HttpsServer();
-  /// Ends all connections and threads; a handler must not wait for anything by then.
+  /// Ends all connections and threads. Handlers must not be waiting for anything.
   void stop();
 
   int port() const { return port_; }
-  /// Whom to trust: the certificate itself, in PEM.
+  /// Returns the certificate in PEM, which clients must trust.
   const std::string& ca_pem() const { return ca_pem_; }
-  /// Handshakes so far.
+  /// Returns the number of handshakes so far.
   std::size_t handshakes() const { return handshakes_; }
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inline jobs keep the jobs part of the contract; the processes part does not apply to
-// them.
+// The promise: inline jobs keep the jobs part of the contract; the processes part does
+// not apply to them.
 #include "backends/inline/inline_backend.hpp"
 #include "tests/backends/contract.hpp"
 
@@ -8,7 +8,7 @@ namespace fiber::backends {
 
 namespace {
 
-/// Plays `exit N` at once, anything else until it is stopped.
+/// Executes `exit N` at once; any other job runs until stopped.
 InlineBackend::Stop play_here(const JobSpec& spec, const InlineBackend::Ended& ended) {
   std::string script(reinterpret_cast<const char*>(spec.boot.data()), spec.boot.size());
   if (script.starts_with("exit "))
@@ -52,7 +52,7 @@ TEST(InlineBackend, a_job_that_is_terminated_twice_is_stopped_once) {
   EXPECT_EQ(test.events.last("one").exit_code, std::nullopt);
 }
 
-TEST(InlineBackend, what_the_start_throws_is_the_refusal) {
+TEST(InlineBackend, an_exception_of_start_becomes_the_refusal) {
   BackendTest test(std::make_unique<InlineBackend>(
     [](const JobSpec&, const InlineBackend::Ended&) -> InlineBackend::Stop {
       throw std::runtime_error("no room");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster is reached as kubectl reaches it, and what is configured wrongly is told with
-// its place.
+// The promise: a cluster is reached as by kubectl, and configuration errors name their
+// place.
 #include "backends/kubernetes/access.hpp"
 
 #include "backends/kubernetes/base64.hpp"
@@ -52,7 +52,7 @@ TEST_F(Kubeconfig, a_context_and_a_namespace_can_be_named) {
   EXPECT_EQ(read(two_contexts, {.name_space = "mine"}).name_space, "mine");
 }
 
-TEST_F(Kubeconfig, an_unknown_context_is_refused_with_those_there_are) {
+TEST_F(Kubeconfig, an_unknown_context_is_refused_with_the_known_ones) {
   auto error = error_of(two_contexts, {.context = "three"});
   EXPECT_EQ(error.key, "context");
   EXPECT_EQ(error.place, path("config"));
@@ -65,7 +65,7 @@ TEST_F(Kubeconfig, an_unknown_context_is_refused_with_those_there_are) {
   EXPECT_EQ(error_of("").problem, "is not set");
 }
 
-TEST_F(Kubeconfig, of_several_files_the_first_that_has_an_entry_holds) {
+TEST_F(Kubeconfig, the_first_file_with_an_entry_wins) {
   auto first = write("first", "current-context: test\n"
                               "users:\n- {name: me, user: {token: first}}\n");
   auto second = write("sub/second", config("    {token: second, as: root}\n",
@@ -75,7 +75,7 @@ TEST_F(Kubeconfig, of_several_files_the_first_that_has_an_entry_holds) {
   auto access = from_kubeconfig();
   EXPECT_EQ(access.identity.token, "first");
   EXPECT_TRUE(access.identity.impersonation.empty()); // Entries are not mixed.
-  EXPECT_EQ(access.endpoint.ca_pem, certificate);     // Beside the file that names it.
+  EXPECT_EQ(access.endpoint.ca_pem, certificate);     // The path is relative to the file.
   EXPECT_EQ(access.source, "kubeconfig " + first + ", " + second + ", context test");
 }
 
@@ -90,7 +90,7 @@ TEST_F(Kubeconfig, the_default_is_in_the_home_folder) {
   write(".kube/config", config(token_user));
   EXPECT_EQ(from_kubeconfig().identity.token, "sesame");
   set("KUBECONFIG", path("missing"));
-  EXPECT_THROW(from_kubeconfig(), AccessError); // $KUBECONFIG takes its place.
+  EXPECT_THROW(from_kubeconfig(), AccessError); // $KUBECONFIG takes precedence.
 }
 
 TEST_F(Kubeconfig, paths_are_relative_to_their_file) {
@@ -124,7 +124,7 @@ TEST_F(Kubeconfig, data_wins_over_files) {
   EXPECT_TRUE(access.files.client_cert.empty());
 }
 
-TEST_F(Kubeconfig, what_else_a_cluster_says_reaches_the_endpoint) {
+TEST_F(Kubeconfig, other_options_of_a_cluster_reach_the_endpoint) {
   auto endpoint = read(config(token_user, "    insecure-skip-tls-verify: true\n"
                                           "    tls-server-name: api.example\n"
                                           "    proxy-url: socks5://proxy:1080\n"
@@ -157,14 +157,14 @@ TEST_F(Kubeconfig, json_is_read_too) {
   EXPECT_EQ(access.endpoint.url, "https://k");
 }
 
-/// A wrong line for the user or the cluster, and what is told of it.
+/// A wrong line for the user or the cluster, and the expected error.
 struct Wrong {
   std::string user, cluster;
   int line = 0;
   std::string key, problem;
 };
 
-TEST_F(Kubeconfig, what_is_wrong_is_told_with_file_line_and_key) {
+TEST_F(Kubeconfig, errors_name_file_line_and_key) {
   const std::string u = "users[0].user.", c = "clusters[0].cluster.";
   auto pem = encode_base64(certificate);
   const Wrong cases[] = {
@@ -211,14 +211,14 @@ TEST_F(Kubeconfig, what_is_wrong_is_told_with_file_line_and_key) {
   }
 }
 
-TEST_F(Kubeconfig, an_auth_provider_is_refused_with_the_way_out) {
+TEST_F(Kubeconfig, an_auth_provider_is_refused_with_its_replacement) {
   auto valid = error_of(config("    auth-provider: {name: azure}\n")).valid;
   EXPECT_NE(valid.find("kubelogin convert-kubeconfig"), valid.npos);
   valid = error_of(config("    auth-provider: {name: other}\n")).valid;
   EXPECT_EQ(valid, "an exec plugin (users[].user.exec)");
 }
 
-TEST_F(Kubeconfig, broken_structure_is_told_with_its_line) {
+TEST_F(Kubeconfig, a_broken_structure_is_reported_with_its_line) {
   auto error = error_of("a: 1\nb: [\n");
   EXPECT_EQ(error.key, "(syntax)");
   EXPECT_EQ(error.place, path("config") + ":3");
@@ -284,7 +284,7 @@ TEST_F(InCluster, the_service_account_gives_access) {
   EXPECT_EQ(in_cluster(options).name_space, "mine");
 }
 
-TEST_F(InCluster, what_is_missing_is_named) {
+TEST_F(InCluster, missing_parts_are_named) {
   auto missing = [this] {
     try {
       in_cluster({.folder = path("sa")});
@@ -305,7 +305,7 @@ TEST_F(InCluster, what_is_missing_is_named) {
   EXPECT_EQ(missing(), path("sa/token") + ": token: is empty");
 }
 
-TEST(Base64, is_decoded_or_refused) {
+TEST(Base64, base64_is_decoded_or_refused) {
   for (const char* text : {"", "f", "fo", "foo", "foob"})
     EXPECT_EQ(decode_base64(encode_base64(text)), text);
   EXPECT_EQ(decode_base64(" Zm9v\nYg= =\r\n"), "foob");

@@ -8,7 +8,7 @@
 
 namespace fiber::backends::kubernetes {
 
-/// Credentials on a loop of their own, to be asked from the test's thread.
+/// Credentials on a loop of their own, for use from the test's thread.
 class Asker {
 public:
   explicit Asker(Access access,
@@ -18,7 +18,7 @@ public:
   Asker(const Asker&) = delete;
   Asker& operator=(const Asker&) = delete;
 
-  /// Runs `f` with the credentials on the loop's thread and returns what it does.
+  /// Runs `f` with the credentials on the loop's thread and returns its result.
   template <class F>
   auto on_loop(F f) {
     std::packaged_task<decltype(f(*credentials_))()> task(
@@ -36,7 +36,7 @@ public:
     return promise->get_future();
   }
   Pass get() { return wait(ask()); }
-  /// The first header, or the error.
+  /// Returns the first header, or the error.
   std::string say() {
     auto pass = get();
     if (!pass.error.empty())

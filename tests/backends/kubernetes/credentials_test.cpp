@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request shows what holds now: tokens and certificates that others replace are read
-// again.
+// The promise: requests use the current credentials: replaced tokens and certificates are
+// reread.
 #include "backends/kubernetes/credentials.hpp"
 
 #include <filesystem>
@@ -22,7 +22,7 @@ Access with_token_file(const std::string& file) {
   return access;
 }
 
-TEST_F(CredentialsTest, of_nobody_are_nothing) {
+TEST_F(CredentialsTest, empty_credentials_send_nothing) {
   Asker asker{Access()};
   auto pass = asker.get();
   EXPECT_TRUE(pass.headers.empty());
@@ -37,7 +37,7 @@ TEST_F(CredentialsTest, a_token_and_impersonation_become_headers) {
   Asker asker(access);
   EXPECT_EQ(asker.get().headers,
             (Lines{"Authorization: Bearer sesame", "Impersonate-User: jane"}));
-  EXPECT_FALSE(asker.refused(asker.get().serial)); // There is no other.
+  EXPECT_FALSE(asker.refused(asker.get().serial)); // There is no other token.
 }
 
 TEST_F(CredentialsTest, a_password_becomes_a_header) {
@@ -72,13 +72,13 @@ TEST_F(CredentialsTest, a_projected_token_rotates_by_its_link) {
   EXPECT_EQ(asker.say(), "Authorization: Bearer two");
 }
 
-TEST_F(CredentialsTest, a_refused_token_is_tried_again_if_its_file_has_another) {
+TEST_F(CredentialsTest, a_rejected_token_is_retried_if_its_file_has_another) {
   Asker asker(with_token_file(write("token", "one")));
   auto serial = asker.get().serial;
   EXPECT_FALSE(asker.refused(serial));
   write("token", "two");
   EXPECT_TRUE(asker.refused(serial));
-  EXPECT_TRUE(asker.refused(serial)); // Of another request that was under way.
+  EXPECT_TRUE(asker.refused(serial)); // From a concurrent request.
   EXPECT_EQ(asker.say(), "Authorization: Bearer two");
   EXPECT_FALSE(asker.refused(asker.get().serial));
 }
@@ -105,7 +105,7 @@ TEST_F(CredentialsTest, a_token_file_wins_over_a_token_once_it_is_there) {
   EXPECT_EQ(without.say(), "Authorization: Bearer file");
 }
 
-TEST_F(CredentialsTest, a_token_can_not_smuggle_in_a_header) {
+TEST_F(CredentialsTest, a_token_cannot_inject_a_header) {
   auto file = write("token", "sesame\r\nX-Other: 1");
   EXPECT_EQ(Asker(with_token_file(file)).say(),
             file + ": a control character is in the token");
@@ -131,7 +131,7 @@ TEST_F(CredentialsTest, certificates_that_are_replaced_make_another_endpoint) {
   EXPECT_EQ(asker.get().endpoint->ca_pem, "ca 2");
 }
 
-TEST(Timestamp, is_read_as_rfc_3339_has_it) {
+TEST(Timestamp, timestamps_are_parsed_by_rfc_3339) {
   using namespace std::chrono;
   sys_seconds noon = sys_days(2026y / 1 / 31) + 12h;
   for (const char* text : {"2026-01-31T12:00:00Z", "2026-01-31t12:00:00.123456789z",

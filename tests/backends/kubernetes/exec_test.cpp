@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exec plugin is asked when its last answer no longer holds, and what is wrong with it
-// is told.
+// The promise: an exec plugin runs when its last answer is no longer valid, and its
+// problems are reported.
 #include <fcntl.h>
 #include <pty.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ const std::string far_away = "2999-01-01T00:00:00Z";
 
 class ExecPluginTest : public KubernetesFiles {
 protected:
-  /// A kubeconfig's user with a plugin; `more` are further lines of `exec`.
+  /// Returns a kubeconfig's user with a plugin; `more` are further lines of `exec`.
   static std::string user(const std::string& command, const std::string& more = "",
                           const std::string& version = v1) {
     return "    exec:\n"
@@ -37,17 +37,17 @@ protected:
            "      command: " +
            command + "\n" + more;
   }
-  /// Access with a plugin whose script this is. Line 11 of the file names it.
+  /// Returns access with this script as plugin. Line 11 of the file names it.
   Access scripted(const std::string& script, const std::string& more = "") {
     write_script("plugin", script);
     return read(config(user("./plugin", more)));
   }
-  /// A shell line that prints a credential.
+  /// Returns a shell line that prints a credential.
   static std::string print(const json& status, const std::string& version = v1) {
     json answer{{"apiVersion", version}, {"kind", "ExecCredential"}, {"status", status}};
     return "cat <<'END'\n" + answer.dump() + "\nEND\n";
   }
-  /// A shell line that counts the runs, and what it counted.
+  /// A shell line that counts the runs, and the count.
   std::string count() const { return "echo >>" + path("runs") + "\n"; }
   std::size_t runs() const {
     std::ifstream file(path("runs"));
@@ -59,7 +59,7 @@ protected:
   std::string prefix() const { return path("config") + ":11: exec plugin ./plugin: "; }
 };
 
-TEST_F(ExecPluginTest, gives_a_token_that_is_kept_until_it_expires) {
+TEST_F(ExecPluginTest, a_plugins_token_is_kept_until_it_expires) {
   Asker asker(
     scripted(count() + print({{"token", "sesame"}, {"expirationTimestamp", far_away}})));
   EXPECT_EQ(asker.say(), "Authorization: Bearer sesame");
@@ -67,7 +67,7 @@ TEST_F(ExecPluginTest, gives_a_token_that_is_kept_until_it_expires) {
   EXPECT_EQ(runs(), 1u);
 }
 
-TEST_F(ExecPluginTest, is_asked_again_when_its_answer_has_expired) {
+TEST_F(ExecPluginTest, an_expired_answer_makes_the_plugin_run_again) {
   Asker asker(scripted(
     count() +
     print({{"token", "sesame"}, {"expirationTimestamp", "2020-01-01T00:00:00Z"}})));
@@ -76,37 +76,38 @@ TEST_F(ExecPluginTest, is_asked_again_when_its_answer_has_expired) {
   auto second = asker.get();
   EXPECT_EQ(runs(), 2u);
   EXPECT_GT(second.serial, first.serial);
-  EXPECT_EQ(second.endpoint, first.endpoint); // No reason to connect anew.
+  EXPECT_EQ(second.endpoint, first.endpoint); // No reason for new connections.
 }
 
-TEST_F(ExecPluginTest, is_asked_again_when_its_answer_is_refused) {
+TEST_F(ExecPluginTest, a_rejected_answer_makes_the_plugin_run_again) {
   write("answer", "");
   Asker asker(scripted(count() + ". " + path("answer")));
   write("answer", print({{"token", "one"}}));
   auto one = asker.get();
   EXPECT_EQ(one.headers, Lines{"Authorization: Bearer one"});
   write("answer", print({{"token", "two"}}));
-  EXPECT_EQ(asker.say(), "Authorization: Bearer one"); // Without an end it holds.
+  // Without an expiry it stays valid.
+  EXPECT_EQ(asker.say(), "Authorization: Bearer one");
   EXPECT_TRUE(asker.refused(one.serial));
   EXPECT_TRUE(asker.refused(one.serial));
   EXPECT_EQ(asker.say(), "Authorization: Bearer two");
-  EXPECT_TRUE(asker.refused(one.serial)); // Late news of the one before.
+  EXPECT_TRUE(asker.refused(one.serial)); // A late rejection of the previous one.
   EXPECT_EQ(asker.say(), "Authorization: Bearer two");
   EXPECT_EQ(runs(), 2u);
 }
 
-TEST_F(ExecPluginTest, runs_once_for_all_who_ask_meanwhile) {
+TEST_F(ExecPluginTest, a_plugin_runs_once_for_concurrent_requests) {
   ASSERT_EQ(::mkfifo(path("gate").c_str(), 0600), 0);
   Asker asker(
     scripted(count() + "read line <" + path("gate") + "\n" + print({{"token", "t"}})));
   auto first = asker.ask(), second = asker.ask();
-  std::ofstream(path("gate")) << "go\n"; // Opens when the plugin reads.
+  std::ofstream(path("gate")) << "go\n"; // Blocks until the plugin reads.
   EXPECT_EQ(Asker::wait(std::move(first)).headers, Lines{"Authorization: Bearer t"});
   EXPECT_EQ(Asker::wait(std::move(second)).headers, Lines{"Authorization: Bearer t"});
   EXPECT_EQ(runs(), 1u);
 }
 
-TEST_F(ExecPluginTest, gives_a_certificate_and_rotates_it) {
+TEST_F(ExecPluginTest, a_plugins_certificate_is_used_and_rotated) {
   json status{{"clientCertificateData", certificate}, {"clientKeyData", private_key}};
   write("answer", print(status));
   Asker asker(scripted(". " + path("answer")));
@@ -116,7 +117,7 @@ TEST_F(ExecPluginTest, gives_a_certificate_and_rotates_it) {
   EXPECT_EQ(first.endpoint->client_cert_pem, certificate);
   EXPECT_EQ(first.endpoint->client_key_pem, private_key);
   EXPECT_TRUE(asker.refused(first.serial));
-  EXPECT_EQ(asker.get().endpoint, first.endpoint); // The same again.
+  EXPECT_EQ(asker.get().endpoint, first.endpoint); // Unchanged.
   status["clientCertificateData"] = certificate + certificate;
   write("answer", print(status));
   EXPECT_TRUE(asker.refused(asker.get().serial));
@@ -125,7 +126,7 @@ TEST_F(ExecPluginTest, gives_a_certificate_and_rotates_it) {
   EXPECT_EQ(second.endpoint->client_cert_pem, certificate + certificate);
 }
 
-TEST_F(ExecPluginTest, that_fails_is_quoted_and_asked_again) {
+TEST_F(ExecPluginTest, a_failing_plugin_is_quoted_and_run_again) {
   Asker asker(scripted("test -e " + path("good") +
                        " || { echo sesame; echo not logged in >&2; exit 3; }\n" +
                        print({{"token", "t"}})));
@@ -134,12 +135,12 @@ TEST_F(ExecPluginTest, that_fails_is_quoted_and_asked_again) {
   EXPECT_EQ(asker.say(), "Authorization: Bearer t");
 }
 
-TEST_F(ExecPluginTest, that_dies_is_told) {
+TEST_F(ExecPluginTest, a_killed_plugin_is_reported) {
   Asker asker(scripted("kill -9 $$\n"));
   EXPECT_EQ(asker.say(), prefix() + "killed by signal 9");
 }
 
-TEST_F(ExecPluginTest, that_hangs_is_killed_with_what_it_started) {
+TEST_F(ExecPluginTest, a_hanging_plugin_is_killed_with_its_children) {
   Asker asker(scripted("echo $$ >" + path("pid") + "\nsleep 1000 &\necho $! >" +
                        path("child") + "\necho asking >&2\nwait\n"),
               500ms);
@@ -149,29 +150,29 @@ TEST_F(ExecPluginTest, that_hangs_is_killed_with_what_it_started) {
     eventually([&] { return process_gone(std::stoi(first_line(path("child")))); }));
 }
 
-TEST_F(ExecPluginTest, need_not_wait_for_what_it_started) {
+TEST_F(ExecPluginTest, a_plugin_may_end_before_its_children) {
   Asker asker(
     scripted("sleep 1000 &\necho $! >" + path("child") + "\n" + print({{"token", "t"}})));
   EXPECT_EQ(asker.say(), "Authorization: Bearer t");
   auto child = std::stoi(first_line(path("child")));
-  EXPECT_FALSE(process_gone(child)); // A browser to log in with, perhaps.
+  EXPECT_FALSE(process_gone(child)); // A login browser, for example.
   ::kill(child, SIGKILL);
 }
 
-TEST_F(ExecPluginTest, dies_with_the_credentials) {
+TEST_F(ExecPluginTest, destroying_the_credentials_kills_the_plugin) {
   Asker asker(scripted("echo $$ >" + path("pid") + "\nexec sleep 1000\n"));
   auto pass = asker.ask();
   ASSERT_TRUE(eventually([&] { return !first_line(path("pid")).empty(); }));
   asker.drop();
   EXPECT_TRUE(process_gone(std::stoi(first_line(path("pid")))));
-  EXPECT_THROW(pass.get(), std::future_error); // Nobody was called.
+  EXPECT_THROW(pass.get(), std::future_error); // The callback was dropped.
 }
 
-TEST_F(ExecPluginTest, that_prints_without_end_is_killed) {
+TEST_F(ExecPluginTest, a_plugin_that_prints_without_end_is_killed) {
   EXPECT_EQ(Asker(scripted("exec cat /dev/zero\n")).say(), prefix() + "too much output");
 }
 
-TEST_F(ExecPluginTest, has_its_answer_checked) {
+TEST_F(ExecPluginTest, a_plugins_answer_is_checked) {
   const std::string v1beta1 = v1 + "beta1";
   auto text = [](const json& answer) {
     return "cat <<'END'\n" + answer.dump() + "\nEND\n";
@@ -200,7 +201,7 @@ TEST_F(ExecPluginTest, has_its_answer_checked) {
     EXPECT_EQ(Asker(scripted(script)).say(), prefix() + problem);
 }
 
-TEST_F(ExecPluginTest, gets_arguments_and_environment) {
+TEST_F(ExecPluginTest, a_plugin_gets_arguments_and_environment) {
   set("FIBER_TEST_OUTER", "outer");
   set("FIBER_TEST_BOTH", "outer");
   auto access = scripted("printf '%s\\n' \"$1|$2|$FIBER_TEST_OUTER|$FIBER_TEST_BOTH\" >" +
@@ -217,7 +218,7 @@ TEST_F(ExecPluginTest, gets_arguments_and_environment) {
                   {"spec", {{"interactive", false}}}}));
 }
 
-TEST_F(ExecPluginTest, is_told_of_the_cluster_if_it_wants_to_be) {
+TEST_F(ExecPluginTest, a_plugin_gets_the_cluster_if_configured) {
   write_script("plugin", "printf '%s' \"$KUBERNETES_EXEC_INFO\" >" + path("info") + "\n" +
                            print({{"token", "t"}}));
   write("ca.crt", certificate);
@@ -239,13 +240,13 @@ TEST_F(ExecPluginTest, is_told_of_the_cluster_if_it_wants_to_be) {
     "config": {"audience": "x", "n": 7, "s": "7", "on": true, "l": [null, 1.5]}})"));
 }
 
-TEST_F(ExecPluginTest, of_v1beta1_need_not_say_whether_it_is_interactive) {
+TEST_F(ExecPluginTest, v1beta1_does_not_require_interactiveMode) {
   write_script("plugin", print({{"token", "t"}}, v1 + "beta1"));
   auto text = "    exec: {command: ./plugin, apiVersion: " + v1 + "beta1}\n";
   EXPECT_EQ(Asker(read(config(text))).say(), "Authorization: Bearer t");
 }
 
-TEST_F(ExecPluginTest, is_found_in_path_or_beside_its_kubeconfig) {
+TEST_F(ExecPluginTest, a_plugin_is_found_in_path_or_beside_its_kubeconfig) {
   write_script("bin/fiber-test-plugin", print({{"token", "from path"}}));
   write_script("sub/plugin", print({{"token", "beside"}}));
   EXPECT_EQ(Asker(read(config(user("sub/plugin")))).say(),
@@ -257,7 +258,7 @@ TEST_F(ExecPluginTest, is_found_in_path_or_beside_its_kubeconfig) {
             "Authorization: Bearer from path");
 }
 
-TEST_F(ExecPluginTest, that_is_missing_comes_with_its_install_hint) {
+TEST_F(ExecPluginTest, a_missing_plugin_is_reported_with_its_install_hint) {
   auto error =
     error_of(config(user("fiber-no-such", "      installHint: get it there\n")));
   EXPECT_EQ(error.key, "users[0].user.exec.command");
@@ -272,12 +273,12 @@ TEST_F(ExecPluginTest, that_is_missing_comes_with_its_install_hint) {
   EXPECT_EQ(Asker(access).say(), prefix() + "No such file or directory; get it there");
 }
 
-TEST_F(ExecPluginTest, is_not_asked_by_who_has_a_token) {
+TEST_F(ExecPluginTest, with_a_token_no_plugin_runs) {
   auto access = read(config("    token: sesame\n" + user("fiber-no-such")));
   EXPECT_EQ(Asker(access).say(), "Authorization: Bearer sesame");
 }
 
-TEST_F(ExecPluginTest, is_refused_if_it_is_configured_wrongly) {
+TEST_F(ExecPluginTest, an_invalid_plugin_configuration_is_refused) {
   write_script("plugin", "true");
   const std::string exec = "users[0].user.exec.";
   struct {
@@ -302,7 +303,7 @@ TEST_F(ExecPluginTest, is_refused_if_it_is_configured_wrongly) {
   }
 }
 
-/// Whether a plugin of this mode would be let ask; 2 if it is refused.
+/// Returns whether a plugin of this mode may be interactive; 2 if it is refused.
 int interactive(const KubeconfigOptions& options) {
   try {
     return from_kubeconfig(options).identity.plugin->interactive ? 1 : 0;
@@ -311,7 +312,7 @@ int interactive(const KubeconfigOptions& options) {
   }
 }
 
-TEST_F(ExecPluginTest, may_ask_only_in_a_terminal) {
+TEST_F(ExecPluginTest, a_plugin_is_interactive_only_in_a_terminal) {
   write_script("plugin", "true");
   struct {
     std::string mode;

@@ -16,8 +16,8 @@ inline const std::string certificate =
 inline const std::string private_key =
   "-----BEGIN PRIVATE KEY-----\nBBBB\n-----END PRIVATE KEY-----\n";
 
-/// A folder for kubeconfigs, tokens and plugins, and an environment that has nothing of
-/// Kubernetes but what a test sets. Both are put back at the end.
+/// A folder for kubeconfigs, tokens and plugins, and an environment without variables of
+/// Kubernetes other than the test's. Both are restored at the end.
 class KubernetesFiles : public testing::Test {
 protected:
   KubernetesFiles();
@@ -25,18 +25,18 @@ protected:
 
   const std::string& folder() const { return folder_; }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  /// Makes a file, replacing one at once as projected volumes do. Returns its path.
+  /// Writes a file, replacing it atomically as projected volumes do. Returns its path.
   std::string write(const std::string& name, const std::string& text);
-  /// The same, a shell script.
+  /// Writes a shell script.
   std::string write_script(const std::string& name, const std::string& body);
   void set(const std::string& name, const std::string& value);
 
   /// Writes `text` to the file "config" and reads it.
   Access read(const std::string& text, KubeconfigOptions options = {});
-  /// A kubeconfig of one context, from line 8 on with these lines for its user and then
-  /// these for its cluster.
+  /// Returns a kubeconfig with one context. From line 8 on it has these lines for the
+  /// user, then those for the cluster.
   static std::string config(const std::string& user, const std::string& cluster = "");
-  /// What is wrong with a kubeconfig; fails the test if it is right.
+  /// Returns the error of a kubeconfig. Fails the test if there is none.
   AccessError error_of(const std::string& text, KubeconfigOptions options = {});
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods of a real cluster keep the contract.
+// The promise: pods of a real cluster keep the contract.
 #include "backends/kubernetes/kubernetes_backend.hpp"
 
 #include "tests/backends/contract.hpp"
@@ -18,7 +18,7 @@ KubernetesOptions options() {
   return options;
 }
 
-/// With an anchor, which would end the rest if it ended.
+/// Uses an anchor, whose end would end all pods.
 std::unique_ptr<Backend> make() {
   auto backend = make_kubernetes(options());
   auto anchor = BackendTest::spec("anchor", "wait");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is sent to the API server: names, what ours has over the user's template, limits.
+// The objects that are sent to the API server: names, limits, precedence over the user's
+// template.
 #include "backends/kubernetes/objects.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ protected:
 
   json pod() { return pod_body(plan_, spec_, 7, owner_); }
   json container() { return pod()["spec"]["containers"].back(); }
-  /// The value of a variable, null if there is none; fails if there are two.
+  /// Returns the value of a variable, or null. Fails the test if there are two.
   json variable(const std::string& name) {
     json found;
     auto variables = container()["env"];
@@ -82,7 +83,7 @@ TEST_F(Objects, names_are_names_of_hosts) {
   EXPECT_EQ(pod_name(plan_, spec_, 7), "fiber-0123456789-worker-1-7");
 }
 
-TEST_F(Objects, a_pod_says_whose_it_is) {
+TEST_F(Objects, a_pod_is_labelled_with_session_and_job) {
   owner_ =
     owner_reference({{"metadata", {{"name", "j"}, {"uid", "u"}}}}, "batch/v1", "Job");
   spec_.labels["team"] = "blue";
@@ -105,7 +106,7 @@ TEST_F(Objects, an_owner_that_is_no_object_has_no_name) {
     EXPECT_EQ(owner_reference(odd, "v1", "Pod")["uid"], "") << odd;
 }
 
-TEST_F(Objects, resources_are_requested_as_the_scheduler_wants_them) {
+TEST_F(Objects, resources_are_requests_and_limits) {
   auto resources = [this] { return container()["resources"]; };
   EXPECT_EQ(resources(), json::parse(R"({"requests": {"cpu": "1000m"}, "limits": {}})"));
   spec_.resources = {.cpu = 0.57, .memory_mb = 512, .gpu = 2};
@@ -116,7 +117,7 @@ TEST_F(Objects, resources_are_requested_as_the_scheduler_wants_them) {
   EXPECT_FALSE(resources()["limits"].contains("nvidia.com/gpu"));
 }
 
-TEST_F(Objects, a_job_is_told_what_it_must_know) {
+TEST_F(Objects, a_pod_has_the_start_parameters) {
   plan_.environment = {{"A", "plan"}, {"B", "plan"}, {"FIBER_NODE", "no"}};
   spec_.environment = {{"B", "job"}, {"C", "a=b, c"}};
   spec_.boot = Bytes{std::byte{0}, std::byte{255}, std::byte{16}};
@@ -134,7 +135,7 @@ TEST_F(Objects, a_job_is_told_what_it_must_know) {
   EXPECT_EQ(container()["args"], (json{"--lr", "0.1"}));
 }
 
-TEST_F(Objects, no_key_is_in_a_pod_but_its_place_in_the_secret) {
+TEST_F(Objects, a_pod_refers_to_the_keys_in_the_secret) {
   auto keys = BackendTest::keys();
   std::string plain(reinterpret_cast<const char*>(keys.data()), keys.size());
   auto text = pod().dump();
@@ -192,7 +193,7 @@ spec:
     securityContext: {runAsNonRoot: true}
 )";
 
-TEST_F(Objects, ours_is_merged_into_the_template) {
+TEST_F(Objects, our_part_is_merged_into_the_template) {
   use_template(full_template);
   auto made = pod();
   EXPECT_EQ(made["metadata"]["labels"]["team"], "blue");
@@ -204,7 +205,7 @@ TEST_F(Objects, ours_is_merged_into_the_template) {
   EXPECT_EQ(spec["restartPolicy"], "Never");
   ASSERT_EQ(spec["volumes"].size(), 2u);
   EXPECT_EQ(spec["volumes"][0]["emptyDir"]["medium"], "Memory");
-  EXPECT_EQ(spec["volumes"][1].size(), 2u); // Its name and the Secret, nothing else.
+  EXPECT_EQ(spec["volumes"][1].size(), 2u); // Only its name and the Secret.
   ASSERT_EQ(spec["containers"].size(), 2u);
   EXPECT_EQ(spec["containers"][0],
             json::parse(R"({"name": "sidecar", "image": "side:1"})"));
@@ -255,7 +256,7 @@ TEST_F(Objects, a_template_may_be_in_json_or_within_a_pod_template) {
   EXPECT_EQ(template_image(plan_), "");
 }
 
-TEST_F(Objects, scalars_are_read_as_yaml_has_them) {
+TEST_F(Objects, scalars_follow_the_yaml_core_schema) {
   use_template("spec: {a: 1, b: '1', c: \"true\", d: false, e: ~, f: 1.5, g: x y, h: -3, "
                "i: , j: 1e3, k: 0x10, l: '', m: no, n: \"a\\nb\"}\n");
   EXPECT_EQ(
@@ -265,7 +266,7 @@ TEST_F(Objects, scalars_are_read_as_yaml_has_them) {
                             "l": "", "m": "no", "n": "a\nb"})"));
 }
 
-TEST_F(Objects, a_template_of_odd_parts_harms_nobody) {
+TEST_F(Objects, a_template_of_odd_parts_does_no_harm) {
   for (auto* text :
        {"spec: {containers: 7}", "spec: {containers: []}", "spec: {containers: [7, x]}",
         "spec: {containers: [[]]}", "spec: {containers: [{name: [a]}]}",

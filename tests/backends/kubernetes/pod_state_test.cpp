@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod's object is read truly, and whatever it is, without a throw.
+// The promise: a pod's object is read correctly, and any object without an exception.
 #include "backends/kubernetes/pod_state.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A pod whose container "fiber" is in this state.
+/// Returns a pod whose container "fiber" is in this state.
 json pod_in(const json& state, const json& status = json::object()) {
   json pod{{"metadata", {{"name", "p"}}},
            {"status",
@@ -52,7 +52,7 @@ TEST(PodState, a_pod_that_waits_has_not_started) {
   }
 }
 
-TEST(PodState, why_it_waits_is_told_in_the_clusters_words) {
+TEST(PodState, the_reason_to_wait_is_reported_in_the_clusters_words) {
   auto image =
     pod_in({{"waiting", {{"reason", "ErrImagePull"}, {"message", "no such host"}}}});
   EXPECT_EQ(read_pod(image, 0).waits_for, "ErrImagePull: no such host");
@@ -81,10 +81,10 @@ TEST(PodState, a_pod_runs_when_its_container_does) {
   EXPECT_FALSE(read_pod(pod_in(running), 0).exit);
   EXPECT_FALSE(read_pod(pod_in({{"running", nullptr}}), 0).started);
   EXPECT_FALSE(
-    read_pod(status_only({{"phase", "Running"}}), 0).started); // A sidecar does.
+    read_pod(status_only({{"phase", "Running"}}), 0).started); // Only a sidecar runs.
 }
 
-TEST(PodState, an_end_is_told_as_the_runtime_saw_it) {
+TEST(PodState, an_end_is_reported_as_the_runtime_saw_it) {
   struct Case {
     json how;
     std::optional<int> code;
@@ -144,7 +144,7 @@ TEST(PodState, an_end_that_no_kubelet_saw_is_unknown) {
   EXPECT_EQ(read_pod(lost, 0).exit->code, std::nullopt);
 }
 
-TEST(PodState, what_others_did_is_a_disruption) {
+TEST(PodState, removal_by_others_is_a_disruption) {
   auto deleted = pod_in(running);
   deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
   EXPECT_TRUE(read_pod(deleted, 0).disrupted);
@@ -159,7 +159,7 @@ TEST(PodState, what_others_did_is_a_disruption) {
   EXPECT_FALSE(read_pod(pod_in(running, {{"conditions", {condition}}}), 0).disrupted);
 }
 
-TEST(PodState, a_disruption_is_part_of_the_words) {
+TEST(PodState, a_disruption_is_part_of_the_detail) {
   auto pod = pod_in(terminated({{"exitCode", 143}}),
                     {{"reason", "Evicted"}, {"message", "low on memory"}});
   EXPECT_EQ(read_pod(pod, 0).exit->detail, "killed by SIGTERM (Evicted: low on memory)");
@@ -181,7 +181,7 @@ const std::vector<json> odd{nullptr,
                             {{"name", "fiber"}},
                             {{{"name", "fiber"}}}};
 
-/// All places in `object`, itself included.
+/// Returns all positions in `object`, including itself.
 void collect(json& object, std::vector<json*>& places) {
   places.push_back(&object);
   if (object.is_structured())
@@ -189,7 +189,7 @@ void collect(json& object, std::vector<json*>& places) {
       collect(each, places);
 }
 
-TEST(PodState, no_object_makes_it_throw) {
+TEST(PodState, no_object_makes_read_pod_throw) {
   std::vector<json> pods{
     pod_in(running, {{"reason", "Evicted"},
                      {"conditions", {{{"type", "PodScheduled"}, {"status", "False"}}}}}),
@@ -221,7 +221,7 @@ TEST(PodState, no_object_makes_it_throw) {
   }
 }
 
-TEST(ReplyJson, what_is_missing_or_of_another_type_is_not_said) {
+TEST(ReplyJson, missing_members_and_other_types_read_as_empty) {
   json object{{"a", {{"b", "text"}, {"c", 7}}}};
   EXPECT_EQ(text(object, "a", "b"), "text");
   EXPECT_EQ(text(object, "a", "c"), "");
@@ -234,7 +234,7 @@ TEST(ReplyJson, what_is_missing_or_of_another_type_is_not_said) {
   EXPECT_EQ(parse_reply("[1]").size(), 1u);
 }
 
-TEST(Replies, a_problem_is_told_in_the_servers_words) {
+TEST(Replies, a_problem_is_reported_in_the_servers_words) {
   auto told = [](int status, const std::string& body) {
     return problem({.status = status, .body = body});
   };
@@ -247,7 +247,7 @@ TEST(Replies, a_problem_is_told_in_the_servers_words) {
   EXPECT_EQ(problem({.status = 0, .error = "timed out"}), "timed out");
 }
 
-TEST(Replies, the_pause_before_another_try_grows_up_to_a_limit) {
+TEST(Replies, the_pause_before_a_retry_grows_up_to_a_limit) {
   using std::chrono::milliseconds;
   http::Reply reply;
   for (int i = 0; i < 100; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// deploy/kubernetes/rbac.yaml grants a driver all it needs and nothing else: each verb
-// that is taken away is missed, by its name.
+// The promise: deploy/kubernetes/rbac.yaml grants a driver all it needs and nothing else:
+// without any of the verbs an error names the missing right.
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::vector<Right> rights_of_the_role() {
   return rights;
 }
 
-/// Users with parts of the role, in a namespace of their own.
+/// Creates users with parts of the role, in a namespace of their own.
 class Rbac : public testing::Test {
 protected:
   void SetUp() override {
@@ -70,7 +70,7 @@ protected:
     ASSERT_TRUE(reply.ok()) << problem(reply);
   }
 
-  /// Makes the user and waits until the server knows what it may.
+  /// Creates the user and waits until its rights are effective.
   Access user(const std::string& name, const std::vector<Right>& rights) {
     auto path = "/apis/rbac.authorization.k8s.io/v1/namespaces/" + space_;
     json rules = json::array();
@@ -113,7 +113,7 @@ protected:
     return part(parse_reply(reply.body), "status", "allowed") == true;
   }
 
-  /// Runs two pods to their ends, unless `enough`. What went wrong, in words.
+  /// Runs two pods to their ends, unless `enough`. Returns the errors.
   std::string session(const Access& user, const std::function<bool()>& enough) {
     std::string trouble;
     Events events;
@@ -180,7 +180,7 @@ TEST_F(Rbac, the_role_is_enough_and_nothing_is_left) {
 
 class EachRight : public Rbac, public testing::WithParamInterface<Right> {};
 
-TEST_P(EachRight, is_missed_by_its_name) {
+TEST_P(EachRight, a_missing_right_is_named) {
   auto rights = rights_of_the_role();
   auto& [group, resource, verb] = GetParam();
   std::erase_if(rights, [&](auto& right) {
@@ -194,8 +194,8 @@ TEST_P(EachRight, is_missed_by_its_name) {
   EXPECT_NE(told.find("deploy/kubernetes/rbac.yaml"), told.npos) << told;
 }
 
-/// A get of pods and jobs is for the driver's own pod and for replies that are lost; the
-/// tests with a scripted server show it.
+/// Returns all rights but `get` of pods and jobs, which are needed only for the driver's
+/// own pod and for lost replies: tests with a scripted server cover them.
 std::vector<Right> rights_of_each_session() {
   auto rights = rights_of_the_role();
   std::erase_if(rights, [](auto& right) {

@@ -14,7 +14,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds
-  glance(20); // How often a stream looks for its client.
+  glance(20); // Interval at which a stream checks its client.
 
 json status_object(int code, const std::string& message) {
   return {{"kind", "Status"},
@@ -23,7 +23,7 @@ json status_object(int code, const std::string& message) {
           {"code", code}};
 }
 
-/// Of "/api/v1/namespaces/NS/KIND/NAME/log".
+/// The parts of "/api/v1/namespaces/NS/KIND/NAME/log".
 struct Target {
   std::string kind, name, part;
 };
@@ -181,7 +181,7 @@ bool ScriptedApi::misbehave(const std::string& name, const HttpsRequest& request
     break;
   case Fault::Kind::cut:
     log(request, connection, fault.bytes);
-    connection.shut(); // A reset might overtake what was sent.
+    connection.shut(); // A reset might overtake the bytes sent.
     break;
   case Fault::Kind::late: {
     auto [status, body] = answer(verb, request);
@@ -254,7 +254,7 @@ std::pair<int, json> ScriptedApi::erase(const std::string& kind,
     return {200, object};
   }
   all.erase(name);
-  auto owned = objects_["pods"]; // A copy, as it gets fewer.
+  auto owned = objects_["pods"]; // A copy, because removals change it.
   for (auto& [pod, about] : owned)
     for (auto& owner : about["metadata"].value("ownerReferences", json::array()))
       if (owner["uid"] == object["metadata"]["uid"])

@@ -17,14 +17,14 @@
 
 namespace fiber::backends::kubernetes {
 
-/// What a ScriptedApi does with a request instead of serving it well.
+/// A fault: what a ScriptedApi does instead of serving a request.
 struct Fault {
   enum class Kind {
-    answer,      ///< Says `status` and `body` instead.
-    reset,       ///< Does nothing and resets the connection.
-    reset_after, ///< Does what is asked for, then resets the connection.
+    answer,      ///< Replies with `status` and `body`.
+    reset,       ///< Resets the connection without serving the request.
+    reset_after, ///< Serves the request, then resets the connection.
     cut,         ///< Ends the connection after `bytes` of a log.
-    late         ///< Has its answer ready, but sends it when `release` is set.
+    late         ///< Delays the reply until `release` is set.
   };
   Kind kind = Kind::answer;
   int status = 500;
@@ -34,8 +34,8 @@ struct Fault {
   std::shared_future<void> release = {};
 };
 
-/// A little API server with pods, secrets and jobs, and a cluster in which a test plays
-/// kubelet. Requests are named as RBAC does: "create pods", "watch pods", "get pods/log".
+/// A small API server with pods, secrets and jobs; the test plays the kubelet. Requests
+/// have RBAC's names: "create pods", "watch pods", "get pods/log".
 ///
 /// Thread safety: any thread may call any member function.
 class ScriptedApi {
@@ -51,42 +51,43 @@ public:
   int port() const { return server_.port(); }
   std::size_t handshakes() const { return server_.handshakes(); }
 
-  /// The next `times` requests of this name meet the fault, in the order of the calls.
+  /// Makes the next `times` requests of this name meet the fault, in the order of the
+  /// calls.
   void spoil(const std::string& request, Fault fault, int times = 1);
   std::vector<HttpsRequest> seen(const std::string& request) const;
   std::size_t count(const std::string& request) const { return seen(request).size(); }
-  /// Waits until `count` requests of this name have come, then returns how many.
+  /// Waits until `count` requests of this name have come. Returns how many have.
   std::size_t wait_for(const std::string& request, std::size_t count) const;
 
   std::atomic<bool> plays_kubelet = true; ///< Pods run at once and end when deleted.
   std::atomic<bool> drops_ttl = false, refuses_ttl = false;
-  void set_date(const std::string& date); ///< What its replies have as their date.
-  /// From now on this token alone is valid; at first any is.
+  void set_date(const std::string& date); ///< Sets the date of replies.
+  /// Makes this token the only valid one; at first any is valid.
   void accept_only(const std::string& token);
 
-  /// The objects of a kind by name.
+  /// Returns the objects of a kind, by name.
   std::map<std::string, json> objects(const std::string& kind) const;
-  /// Null if there is no such object.
+  /// Returns an object, or null.
   json object(const std::string& kind, const std::string& name) const {
     return objects(kind)[name];
   }
-  /// The pod of a job, once it is there.
+  /// Waits for the pod of a job and returns it.
   std::string pod_of(const std::string& job) const;
   void run(const std::string& pod);
   void end(const std::string& pod, int code);
   /// Merges `patch` into the pod.
   void change(const std::string& pod, const json& patch);
   void remove(const std::string& pod);
-  /// Removes it and makes another one by its name; watches may be `told` of that.
+  /// Replaces a pod by another one of the same name. Watches report it if `told`.
   void replace(const std::string& pod, bool told);
   void print(const std::string& pod, const std::string& text);
 
-  // What becomes of the watches that are under way:
-  /// They end; `last` is the last that they tell.
+  // Effects on running watches:
+  /// Ends them; `last` is their last event.
   void end_watches(const std::string& last = "");
-  void mute_watches(); ///< They stay open and tell nothing any more.
+  void mute_watches(); ///< Keeps them open but silent.
   void bookmark();
-  /// All that happened so far can't be told any more, as after a compaction.
+  /// Drops all past events, as a compaction does.
   void forget();
 
 private:
@@ -122,7 +123,7 @@ private:
   std::vector<std::pair<std::string, HttpsRequest>> seen_;
   std::optional<std::string> token_;
   std::string date_;
-  // A watch does what was ordered after it had begun.
+  // A watch obeys commands from after its start.
   std::uint64_t order_ = 0, ended_ = 0, muted_ = 0, forgotten_ = 0;
   std::string last_words_;
   bool stopping_ = false;

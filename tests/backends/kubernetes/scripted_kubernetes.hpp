@@ -23,17 +23,17 @@ protected:
   }
 
   void start() { test_ = std::make_unique<BackendTest>(make_kubernetes(options_)); }
-  /// The backend's end; test_ is over then.
+  /// Destroys the backend, and test_ with it.
   void stop() { test_->backend.reset(); }
   void create(const std::string& job) { test_->create(job, "wait"); }
-  /// Creates a job and waits until it runs; the name of its pod.
+  /// Creates a job and waits until it runs. Returns the name of its pod.
   std::string create_running(const std::string& job) {
     create(job);
     EXPECT_EQ(test_->events.started(job), 0);
     return api_.pod_of(job);
   }
   JobEvent last(const std::string& job) { return test_->events.last(job); }
-  /// Started once and, so far, nothing else.
+  /// Checks that the job has started once and nothing else has happened.
   bool only_started(const std::string& job) {
     auto events = test_->events.of(job);
     return events.size() == 1 && events[0].kind == JobEvent::Kind::started;

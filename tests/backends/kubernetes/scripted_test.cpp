@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever an API server does to a request: each job is one pod, and ends once.
+// The promise: whatever an API server does to requests, each job is one pod and ends
+// once.
 #include "tests/backends/kubernetes/scripted_kubernetes.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 // -- create -----------------------------------------------------------------------------
 
-TEST_F(ScriptedKubernetes, a_session_leaves_nothing) {
+TEST_F(ScriptedKubernetes, a_session_leaves_nothing_behind) {
   start();
   test_->backend->anchor(BackendTest::spec("anchor", "wait"));
   create_running("one");
@@ -43,7 +44,7 @@ TEST_F(ScriptedKubernetes, a_session_leaves_nothing) {
   EXPECT_FALSE(last("one").disrupted);
 }
 
-TEST_F(ScriptedKubernetes, a_server_that_asks_to_wait_is_not_asked_sooner) {
+TEST_F(ScriptedKubernetes, retry_after_is_respected) {
   start();
   api_.spoil("create pods", {.status = 429, .headers = {{"Retry-After", "1"}}});
   auto begin = Clock::now();
@@ -52,18 +53,19 @@ TEST_F(ScriptedKubernetes, a_server_that_asks_to_wait_is_not_asked_sooner) {
   EXPECT_EQ(api_.count("create pods"), 2u);
 }
 
-TEST_F(ScriptedKubernetes, a_pod_is_asked_for_again_while_the_server_is_in_trouble) {
+TEST_F(ScriptedKubernetes, the_creation_of_a_pod_is_retried_while_the_server_fails) {
   start();
   api_.spoil("create pods", {.status = 503});
   api_.spoil("create pods", {.kind = Fault::Kind::reset});
   api_.spoil("create pods", {.status = 500, .body = R"({"message": 7})"});
   create_running("one");
-  EXPECT_GE(api_.count("create pods"), 4u); // libcurl itself tries once more.
+  EXPECT_GE(api_.count("create pods"), 4u); // libcurl itself retries once.
   EXPECT_EQ(api_.objects("pods").size(), 1u);
 }
 
-TEST_F(ScriptedKubernetes, a_pod_whose_reply_was_lost_is_known_again) {
-  api_.spoil("watch pods", {.status = 500}, 3); // Or the watch would tell.
+TEST_F(ScriptedKubernetes, a_pod_whose_reply_was_lost_is_recognized) {
+  // Otherwise the watch would report the pod.
+  api_.spoil("watch pods", {.status = 500}, 3);
   start();
   api_.spoil("create pods", {.kind = Fault::Kind::reset_after});
   create_running("one");
@@ -72,7 +74,7 @@ TEST_F(ScriptedKubernetes, a_pod_whose_reply_was_lost_is_known_again) {
   EXPECT_EQ(test_->events.of("one").size(), 1u);
 }
 
-TEST_F(ScriptedKubernetes, the_watch_may_know_a_pod_before_its_maker_does) {
+TEST_F(ScriptedKubernetes, the_watch_may_report_a_pod_before_the_reply_to_its_creation) {
   start();
   create_running("zero");
   api_.spoil("create pods", {.kind = Fault::Kind::reset_after});
@@ -105,7 +107,7 @@ TEST_F(ScriptedKubernetes, a_pod_that_is_refused_fails_in_the_servers_words) {
   EXPECT_TRUE(contains(event.detail, "deploy/kubernetes/rbac.yaml")) << event.detail;
 }
 
-TEST_F(ScriptedKubernetes, a_conflict_that_can_not_be_looked_at_fails) {
+TEST_F(ScriptedKubernetes, a_conflict_that_cannot_be_examined_fails) {
   start();
   api_.spoil("create pods", {.status = 409});
   api_.spoil("get pods", {.status = 403, .body = forbidden("get", "pods")});
@@ -113,7 +115,7 @@ TEST_F(ScriptedKubernetes, a_conflict_that_can_not_be_looked_at_fails) {
   EXPECT_TRUE(contains(last("one").detail, "cannot get resource")) << last("one").detail;
 }
 
-TEST_F(ScriptedKubernetes, what_is_no_utf_8_fails_alone) {
+TEST_F(ScriptedKubernetes, only_the_job_with_invalid_utf_8_fails) {
   start();
   auto spec = BackendTest::spec("one", "wait");
   spec.environment["ODD"] = "\xff\xfe";
@@ -125,7 +127,7 @@ TEST_F(ScriptedKubernetes, what_is_no_utf_8_fails_alone) {
 TEST_F(ScriptedKubernetes, jobs_that_wait_for_their_turn_end_at_once) {
   start();
   api_.plays_kubelet = false;
-  constexpr std::size_t count = 2000; // It would take 40 s to create them.
+  constexpr std::size_t count = 2000; // Their creation would take 40 s.
   for (std::size_t i = 0; i < count; ++i)
     create("job-" + std::to_string(i));
   api_.plays_kubelet = true;
@@ -137,19 +139,19 @@ TEST_F(ScriptedKubernetes, jobs_that_wait_for_their_turn_end_at_once) {
 }
 
 TEST_F(ScriptedKubernetes, many_pods_take_few_connections) {
-  api_.plays_kubelet = false; // A server that can't multiplex has one for each log.
+  api_.plays_kubelet = false; // Without multiplexing each log needs a connection.
   start();
   constexpr std::size_t count = 100;
   for (std::size_t i = 0; i < count; ++i)
     create("job-" + std::to_string(i));
   EXPECT_EQ(api_.wait_for("create pods", count), count);
-  EXPECT_LE(api_.handshakes(), 30u); // About one for each that is created at a time.
+  EXPECT_LE(api_.handshakes(), 30u); // About one for each concurrent creation.
   api_.plays_kubelet = true;
 }
 
 // -- who and where ----------------------------------------------------------------------
 
-TEST_F(ScriptedKubernetes, a_token_that_is_replaced_is_read_again) {
+TEST_F(ScriptedKubernetes, a_replaced_token_is_read_again) {
   options_.access.identity.token_file = write("token", "one");
   api_.accept_only("one");
   start();
@@ -162,7 +164,7 @@ TEST_F(ScriptedKubernetes, a_token_that_is_replaced_is_read_again) {
   EXPECT_EQ(last("first").exit_code, 0);
 }
 
-TEST_F(ScriptedKubernetes, a_token_that_is_refused_for_good_is_an_error) {
+TEST_F(ScriptedKubernetes, a_token_that_stays_rejected_is_an_error) {
   api_.accept_only("another");
   try {
     start();
@@ -175,7 +177,7 @@ TEST_F(ScriptedKubernetes, a_token_that_is_refused_for_good_is_an_error) {
   }
 }
 
-TEST_F(ScriptedKubernetes, a_proxy_that_is_named_is_used) {
+TEST_F(ScriptedKubernetes, a_configured_proxy_is_used) {
   options_.access.endpoint.proxy = "http://127.0.0.1:" + std::to_string(api_.port());
   options_.access.endpoint.url = "https://kubernetes.test";
   start();
@@ -195,7 +197,7 @@ TEST_F(ScriptedKubernetes, the_server_may_have_another_name) {
   EXPECT_THROW(start(), EngineError);
 }
 
-TEST_F(ScriptedKubernetes, every_request_says_as_whom) {
+TEST_F(ScriptedKubernetes, every_request_has_the_impersonation_headers) {
   options_.access.identity.impersonation = {"Impersonate-User: jane"};
   start();
   create_running("one");
@@ -230,7 +232,7 @@ TEST_F(ScriptedKubernetes, the_anchor_owns_all_and_is_removed_by_the_server) {
   EXPECT_FALSE(heard_.has("ttlSecondsAfterFinished"));
 }
 
-TEST_F(ScriptedKubernetes, a_server_that_does_not_know_the_ttl_is_warned_about) {
+TEST_F(ScriptedKubernetes, a_server_without_ttl_support_causes_a_warning) {
   for (bool refuses : {false, true}) {
     api_.drops_ttl = !refuses;
     api_.refuses_ttl = refuses;
@@ -245,7 +247,7 @@ TEST_F(ScriptedKubernetes, a_server_that_does_not_know_the_ttl_is_warned_about) 
   }
 }
 
-TEST_F(ScriptedKubernetes, an_anchor_whose_reply_was_lost_is_known_again) {
+TEST_F(ScriptedKubernetes, an_anchor_whose_reply_was_lost_is_recognized) {
   start();
   api_.spoil("create jobs", {.kind = Fault::Kind::reset_after});
   api_.spoil("create secrets", {.kind = Fault::Kind::reset_after});
@@ -255,7 +257,7 @@ TEST_F(ScriptedKubernetes, an_anchor_whose_reply_was_lost_is_known_again) {
   EXPECT_EQ(api_.objects("jobs").size(), 0u);
 }
 
-TEST_F(ScriptedKubernetes, an_anchor_that_can_not_be_looked_at_is_an_error) {
+TEST_F(ScriptedKubernetes, an_anchor_that_cannot_be_examined_is_an_error) {
   start();
   api_.spoil("create jobs", {.kind = Fault::Kind::reset_after});
   api_.spoil("get jobs", {.status = 403, .body = forbidden("get", "jobs")});
@@ -283,7 +285,7 @@ TEST_F(ScriptedKubernetes, an_anchor_without_its_secret_is_removed) {
 
 // -- logs -------------------------------------------------------------------------------
 
-TEST_F(ScriptedKubernetes, a_log_that_breaks_goes_on_where_it_was) {
+TEST_F(ScriptedKubernetes, a_broken_log_stream_continues_where_it_was) {
   start();
   api_.spoil("get pods/log", {.kind = Fault::Kind::cut, .bytes = 4});
   auto pod = create_running("one");
@@ -294,11 +296,11 @@ TEST_F(ScriptedKubernetes, a_log_that_breaks_goes_on_where_it_was) {
   test_->logs_with("one", "two\n");
   api_.end(pod, 0);
   EXPECT_EQ(last("one").exit_code, 0);
-  auto logs = test_->backend->logs("one"); // A server counts in seconds.
+  auto logs = test_->backend->logs("one"); // The server counts in seconds.
   EXPECT_TRUE(logs == "one\ntwo\n" || logs == "one\none\ntwo\n") << logs;
 }
 
-TEST_F(ScriptedKubernetes, a_log_that_can_not_be_had_yet_is_read_from_its_begin) {
+TEST_F(ScriptedKubernetes, a_log_that_is_not_available_yet_is_read_from_its_beginning) {
   start();
   api_.spoil("get pods/log", {.kind = Fault::Kind::reset});
   api_.spoil("get pods/log", {.kind = Fault::Kind::reset});
@@ -310,11 +312,11 @@ TEST_F(ScriptedKubernetes, a_log_that_can_not_be_had_yet_is_read_from_its_begin)
     EXPECT_FALSE(request.query.contains("sinceSeconds"));
 }
 
-/// What runtimes write where a log should be, when the container has gone.
+/// Messages of runtimes in the log of a container that is gone.
 class WordsOfARuntime : public ScriptedKubernetes,
                         public testing::WithParamInterface<const char*> {};
 
-TEST_P(WordsOfARuntime, are_not_the_jobs_and_its_log_is_read_at_the_end) {
+TEST_P(WordsOfARuntime, messages_of_the_runtime_are_not_taken_for_the_jobs_log) {
   start();
   api_.spoil("get pods/log", {.status = 200, .body = GetParam()});
   auto pod = create_running("one");
@@ -332,7 +334,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "failed to try resolving symlinks in path \"/var/log/pods/a_b/0.log\": "
                   "lstat /var/log/pods/a_b/0.log: no such file or directory"));
 
-TEST_F(ScriptedKubernetes, a_log_that_is_forbidden_is_told_once) {
+TEST_F(ScriptedKubernetes, a_forbidden_log_is_reported_once) {
   start();
   api_.spoil("get pods/log", {.status = 403, .body = forbidden("get", "pods/log")},
              ScriptedApi::always);
@@ -345,7 +347,7 @@ TEST_F(ScriptedKubernetes, a_log_that_is_forbidden_is_told_once) {
 
 // -- ends -------------------------------------------------------------------------------
 
-TEST_F(ScriptedKubernetes, errors_of_the_server_are_no_ends) {
+TEST_F(ScriptedKubernetes, errors_of_the_server_end_no_job) {
   start();
   api_.spoil("get pods/log", {.status = 500}, ScriptedApi::always);
   auto pod = create_running("one");
@@ -355,13 +357,13 @@ TEST_F(ScriptedKubernetes, errors_of_the_server_are_no_ends) {
   api_.spoil("list pods", {.status = 404});
   api_.forget();
   EXPECT_GE(api_.wait_for("list pods", lists + 5), lists + 5);
-  create_running("two"); // By the watch after it.
+  create_running("two"); // Reported by the next watch.
   EXPECT_TRUE(only_started("one"));
   api_.end(pod, 0);
   EXPECT_EQ(last("one").exit_code, 0);
 }
 
-TEST_F(ScriptedKubernetes, a_delete_that_is_lost_is_told_again) {
+TEST_F(ScriptedKubernetes, a_lost_delete_is_retried) {
   start();
   create_running("one");
   api_.spoil("delete pods", {.kind = Fault::Kind::reset});
@@ -383,7 +385,7 @@ TEST_F(ScriptedKubernetes, a_pod_that_has_ended_by_itself_is_removed_in_spite_of
   EXPECT_TRUE(eventually([&] { return api_.objects("pods").empty(); }));
 }
 
-TEST_F(ScriptedKubernetes, a_delete_that_is_forbidden_is_told) {
+TEST_F(ScriptedKubernetes, a_forbidden_delete_is_reported) {
   start();
   create_running("one");
   api_.spoil("delete pods", {.status = 403, .body = forbidden("delete", "pods")});
@@ -392,7 +394,7 @@ TEST_F(ScriptedKubernetes, a_delete_that_is_forbidden_is_told) {
   EXPECT_TRUE(only_started("one"));
 }
 
-TEST_F(ScriptedKubernetes, what_can_not_be_ended_at_once_is_ended_one_by_one) {
+TEST_F(ScriptedKubernetes, pods_that_cannot_be_deleted_together_are_deleted_one_by_one) {
   start();
   create_running("one");
   create_running("two");
@@ -412,7 +414,7 @@ struct Disruption {
 class Disruptions : public ScriptedKubernetes,
                     public testing::WithParamInterface<Disruption> {};
 
-TEST_P(Disruptions, an_end_that_others_wanted_is_told_as_such) {
+TEST_P(Disruptions, an_end_caused_by_others_is_reported_as_a_disruption) {
   start();
   auto pod = create_running("one");
   api_.change(pod, GetParam().patch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// However a watch breaks, no pod's news is lost or told twice.
+// The promise: however a watch breaks, no event of a pod is lost or repeated.
 #include "tests/backends/kubernetes/scripted_kubernetes.hpp"
 
 #include <chrono>
@@ -18,7 +18,7 @@ using Event = JobEvent::Kind;
 
 class Watches : public ScriptedKubernetes {
 protected:
-  /// Of the last watch.
+  /// Parameters of the last watch.
   std::string asked_from() {
     return api_.seen("watch pods").back().query["resourceVersion"];
   }
@@ -27,7 +27,7 @@ protected:
   }
 };
 
-TEST_F(Watches, a_watch_goes_on_where_it_ended) {
+TEST_F(Watches, a_watch_continues_where_it_ended) {
   start();
   auto pod = create_running("one");
   auto version = version_of(pod);
@@ -39,10 +39,11 @@ TEST_F(Watches, a_watch_goes_on_where_it_ended) {
   EXPECT_EQ(last("one").exit_code, 3);
   stop();
   EXPECT_EQ(test_->events.of("one").size(), 2u);
-  EXPECT_EQ(api_.count("list pods"), 2u); // One to see the server, one before the watch.
+  // One to check the server, one before the watch.
+  EXPECT_EQ(api_.count("list pods"), 2u);
 }
 
-TEST_F(Watches, a_bookmark_is_where_a_watch_goes_on) {
+TEST_F(Watches, a_watch_continues_at_a_bookmark) {
   start();
   auto pod = create_running("one");
   std::uint64_t version = std::stoull(version_of(pod));
@@ -53,7 +54,7 @@ TEST_F(Watches, a_bookmark_is_where_a_watch_goes_on) {
   EXPECT_EQ(std::stoull(asked_from()), version + 1);
 }
 
-TEST_F(Watches, what_happens_while_there_is_no_watch_is_told_by_the_next) {
+TEST_F(Watches, events_between_two_watches_are_reported_by_the_next) {
   start();
   auto ends = create_running("ends"), goes = create_running("goes");
   auto watches = api_.wait_for("watch pods", 1);
@@ -68,7 +69,7 @@ TEST_F(Watches, what_happens_while_there_is_no_watch_is_told_by_the_next) {
   EXPECT_FALSE(last("goes").confirmed);
 }
 
-TEST_F(Watches, a_server_that_has_forgotten_is_asked_for_a_list) {
+TEST_F(Watches, a_server_that_lost_events_is_asked_for_a_list) {
   start();
   auto ends = create_running("ends"), goes = create_running("goes");
   create_running("stays");
@@ -78,7 +79,7 @@ TEST_F(Watches, a_server_that_has_forgotten_is_asked_for_a_list) {
   api_.wait_for("watch pods", watches + 1);
   api_.end(ends, 4);
   api_.remove(goes);
-  api_.forget(); // The next watch is refused with 410.
+  api_.forget(); // The next watch gets 410.
   EXPECT_EQ(last("ends").exit_code, 4);
   EXPECT_EQ(last("goes").kind, Event::ended);
   EXPECT_FALSE(last("goes").confirmed);
@@ -89,11 +90,11 @@ TEST_F(Watches, a_server_that_has_forgotten_is_asked_for_a_list) {
   EXPECT_TRUE(only_started("stays"));
 }
 
-TEST_F(Watches, a_server_may_forget_while_it_is_watched) {
+TEST_F(Watches, a_server_may_lose_events_during_a_watch) {
   start();
   auto pod = create_running("one");
   auto lists = api_.count("list pods");
-  api_.forget(); // The watch is told.
+  api_.forget(); // The watch gets the error.
   EXPECT_EQ(api_.wait_for("list pods", lists + 1), lists + 1);
   api_.end(pod, 3);
   EXPECT_EQ(last("one").exit_code, 3);
@@ -105,7 +106,7 @@ TEST_F(Watches, a_pod_that_vanished_before_it_was_seen_to_run_may_have_run) {
   start();
   create("one");
   auto pod = api_.pod_of("one");
-  create("two"); // Its answer comes after the first one's, so that this one is known.
+  create("two"); // Its reply comes after the first one's, which is then known.
   api_.pod_of("two");
   auto watches = api_.wait_for("watch pods", 1);
   api_.spoil("watch pods", {.status = 500}, 2);
@@ -120,7 +121,7 @@ TEST_F(Watches, a_pod_that_vanished_before_it_was_seen_to_run_may_have_run) {
   api_.plays_kubelet = true;
 }
 
-TEST_F(Watches, a_pod_of_the_same_name_with_another_uid_is_another_one) {
+TEST_F(Watches, a_pod_with_the_same_name_and_another_uid_is_another_pod) {
   start();
   auto pod = create_running("one");
   auto lists = api_.count("list pods");
@@ -134,11 +135,11 @@ TEST_F(Watches, a_pod_of_the_same_name_with_another_uid_is_another_one) {
             "exit unknown (the pod is gone, there is another one by its name)");
   EXPECT_GT(api_.count("list pods"), lists);
   EXPECT_GE(api_.wait_for("delete pods", 1), 1u);
-  create_running("two"); // Its answer comes after that of the delete.
+  create_running("two"); // Its reply comes after that of the delete.
   EXPECT_TRUE(api_.objects("pods").contains(pod));
 }
 
-TEST_F(Watches, the_log_of_another_one_is_not_that_of_a_pod_that_was_deleted) {
+TEST_F(Watches, the_log_of_a_replacement_is_not_taken_for_the_deleted_pods) {
   start();
   auto pod = create_running("one");
   auto logs = api_.wait_for("get pods/log", 1);
@@ -149,7 +150,7 @@ TEST_F(Watches, the_log_of_another_one_is_not_that_of_a_pod_that_was_deleted) {
   EXPECT_EQ(api_.count("get pods/log"), logs);
 }
 
-TEST_F(Watches, a_pod_made_while_a_list_is_on_its_way_is_not_missed_in_it) {
+TEST_F(Watches, a_pod_created_during_a_list_request_is_not_taken_for_gone) {
   start();
   create_running("one");
   std::promise<void> release;
@@ -157,7 +158,7 @@ TEST_F(Watches, a_pod_made_while_a_list_is_on_its_way_is_not_missed_in_it) {
   api_.spoil("list pods", {.kind = Fault::Kind::late, .release = release.get_future()});
   api_.forget();
   api_.wait_for("list pods", lists + 1);
-  api_.spoil("watch pods", {.status = 500}); // So that a false end would come first.
+  api_.spoil("watch pods", {.status = 500}); // So that a wrong end would come first.
   create("two");
   api_.pod_of("two");
   create("three");
@@ -170,26 +171,27 @@ TEST_F(Watches, a_pod_made_while_a_list_is_on_its_way_is_not_missed_in_it) {
     EXPECT_TRUE(only_started(job)) << job;
 }
 
-TEST_F(Watches, a_server_that_always_forgets_is_not_asked_in_a_hurry) {
+TEST_F(Watches, a_server_that_always_loses_events_is_asked_with_backoff) {
   api_.spoil("watch pods", {.status = 410}, ScriptedApi::always);
   auto begin = Clock::now();
   start();
-  EXPECT_GE(api_.wait_for("list pods", 5), 5u); // One of them not for the watch.
+  // Includes the one that checks the server.
+  EXPECT_GE(api_.wait_for("list pods", 5), 5u);
   EXPECT_GE(Clock::now() - begin, milliseconds(600));
 }
 
-TEST_F(Watches, a_watch_that_is_forbidden_is_told) {
+TEST_F(Watches, a_forbidden_watch_is_reported) {
   api_.spoil("watch pods",
              {.status = 403,
               .body = R"({"message": "pods is forbidden: jane cannot watch pods"})"},
              3);
   start();
   EXPECT_TRUE(eventually([&] { return heard_.has("cannot watch pods"); }));
-  create_running("one"); // As soon as it is allowed.
+  create_running("one"); // Works as soon as watching is allowed.
   EXPECT_EQ(heard_.count("cannot watch pods"), 1u);
 }
 
-TEST_F(Watches, what_makes_no_sense_is_not_heard) {
+TEST_F(Watches, senseless_events_are_ignored) {
   start();
   auto pod = create_running("one");
   std::string odd;
@@ -235,7 +237,7 @@ TEST_F(Watches, a_list_may_have_odd_items) {
   EXPECT_TRUE(only_started("one"));
 }
 
-TEST_F(Watches, a_watch_that_says_nothing_any_more_is_given_up) {
+TEST_F(Watches, a_silent_watch_is_given_up) {
   Loop loop;
   Api api(loop, options_.access);
   std::mutex mutex;

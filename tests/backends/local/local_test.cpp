@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local jobs keep the contract, forked or exec'ed, and tell the truth about odd programs.
+// The promise: local jobs keep the contract, forked or exec'ed, also with odd programs.
 #include "backends/local/local_backend.hpp"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ BackendTraits traits(std::string name, bool plain_spawn) {
           }};
 }
 
-/// Jobs of other_program.cpp.
+/// Options for jobs of other_program.cpp.
 std::unique_ptr<Backend> other_program(const std::string& how, bool plain_spawn = false) {
   return make_local({.plain_spawn = plain_spawn,
                      .forward_output = false,
@@ -47,7 +47,7 @@ std::unique_ptr<Backend> quiet() {
   return traits("", false).make();
 }
 
-/// What is logged while this lives.
+/// Records log lines during its life.
 class LogCapture {
 public:
   LogCapture() : sink_(std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)) {
@@ -67,7 +67,7 @@ private:
   std::shared_ptr<spdlog::sinks::sink> sink_;
 };
 
-/// Puts a descriptor in the place of another and restores that at the end.
+/// Replaces a descriptor, and restores it at the end.
 class Redirected {
 public:
   Redirected(int fd, int by) : fd_(fd), before_(::fcntl(fd, F_DUPFD_CLOEXEC, 10)) {
@@ -94,7 +94,7 @@ std::string read_all(int fd) {
   return text;
 }
 
-TEST(LocalBackend, forwards_whole_lines_with_the_name_of_the_job) {
+TEST(LocalBackend, whole_lines_are_forwarded_with_the_name_of_the_job) {
   auto [read_end, write_end] = new_pipe();
   {
     Redirected stderr_is(STDERR_FILENO, write_end.get());
@@ -121,7 +121,7 @@ TEST(LocalBackend, nothing_of_a_forgotten_job_is_kept) {
   }
 }
 
-TEST(LocalBackend, hands_out_each_gpu_once) {
+TEST(LocalBackend, each_gpu_is_assigned_once) {
   ::setenv("CUDA_VISIBLE_DEVICES", "4,GPU-5,6", 1);
   BackendTest test(quiet());
   ::unsetenv("CUDA_VISIBLE_DEVICES");
@@ -156,7 +156,8 @@ void keep_all_threads_to(const cpu_set_t& cores) {
                         &cores);
 }
 
-/// Of a backend that knows of one core, the last, while its jobs would get all.
+/// Returns the cores of a job whose backend saw only the last core, although the job
+/// could use all.
 std::string cores_of_a_job(bool plain_spawn, double cpu) {
   cpu_set_t all, one;
   EXPECT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
@@ -172,10 +173,10 @@ std::string cores_of_a_job(bool plain_spawn, double cpu) {
   return test.backend->logs("job");
 }
 
-TEST(LocalBackend, keeps_jobs_that_ask_for_more_than_one_core_to_so_many) {
+TEST(LocalBackend, jobs_that_ask_for_several_cores_are_pinned_to_as_many) {
   auto cores = local::CoreTable::here();
   if (cores.size() == 1) {
-    return; // Nowhere else to go.
+    return; // There is no other core.
   }
   std::string all = "cores";
   for (auto core : cores)
@@ -187,7 +188,7 @@ TEST(LocalBackend, keeps_jobs_that_ask_for_more_than_one_core_to_so_many) {
   }
 }
 
-TEST(CoreTable, spreads_jobs_over_the_cores) {
+TEST(CoreTable, jobs_are_spread_over_the_cores) {
   using Cores = std::vector<int>;
   local::CoreTable table({1, 2, 3, 5, 8});
   EXPECT_EQ(table.take(1, 1), Cores());
@@ -201,7 +202,7 @@ TEST(CoreTable, spreads_jobs_over_the_cores) {
   EXPECT_EQ(table.take(6, 3), Cores({1, 2, 8}));
 }
 
-TEST(LocalBackend, cuts_very_long_lines_without_losing_a_byte) {
+TEST(LocalBackend, very_long_lines_are_cut_without_losing_a_byte) {
   auto [read_end, write_end] = new_pipe();
   std::string seen;
   std::thread reader([&, fd = read_end.get()] { seen = read_all(fd); });
@@ -217,14 +218,14 @@ TEST(LocalBackend, cuts_very_long_lines_without_losing_a_byte) {
   EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 5);
 }
 
-TEST(LocalBackend, a_stderr_that_nobody_reads_holds_up_no_event) {
+TEST(LocalBackend, an_unread_stderr_delays_no_event) {
   auto [read_end, write_end] = new_pipe();
   Redirected stderr_is(STDERR_FILENO, write_end.get());
   BackendTest test(make_local());
   test.create("loud", "flood 400000");
   EXPECT_EQ(test.events.last("loud").exit_code, 0);
   test.create("louder",
-              "flood 20000000"); // Waits in its write, as on a stopped terminal.
+              "flood 20000000"); // Blocks in write(), as on a stopped terminal.
   EXPECT_NE(test.events.started("louder"), -1);
   test.create("quiet", "exit 4");
   EXPECT_EQ(test.events.last("quiet").exit_code, 4);
@@ -233,7 +234,7 @@ TEST(LocalBackend, a_stderr_that_nobody_reads_holds_up_no_event) {
 }
 
 TEST(LocalBackend, a_job_inherits_nothing_but_its_own_descriptors) {
-  std::set<std::string> inherited; // By this program, and so by each that it starts.
+  std::set<std::string> inherited; // By this program, and so by its children.
   for (auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
     inherited.insert(std::filesystem::read_symlink(entry.path(), gone).string());
@@ -273,7 +274,7 @@ TEST(LocalBackend, a_job_starts_with_ordinary_signals_in_a_group_of_its_own) {
   }
 }
 
-TEST(LocalBackend, starts_256_jobs_at_once) {
+TEST(LocalBackend, jobs_start_256_at_once) {
   BackendTest test(quiet());
   std::vector<Job> jobs;
   for (int i = 0; i < 256; ++i)
@@ -324,7 +325,7 @@ TEST(LocalBackend, a_program_that_ends_before_init_fails_in_clear_words) {
   }
 }
 
-TEST(LocalBackend, after_a_failed_start_the_next_job_is_tried_anew) {
+TEST(LocalBackend, after_a_failed_start_the_next_job_starts_a_new_zygote) {
   BackendTest test(other_program("exit"));
   for (auto* name : {"one", "two", "three", "four", "five"}) {
     test.create(name, "exit 0");
@@ -344,7 +345,7 @@ TEST(LocalBackend, a_program_that_hangs_before_init_can_be_ended) {
   }
 }
 
-TEST(LocalBackend, a_program_that_can_not_be_run_fails_in_the_systems_words) {
+TEST(LocalBackend, a_program_that_cannot_run_fails_in_the_systems_words) {
   for (bool plain : {false, true}) {
     BackendTest test(make_local({.plain_spawn = plain,
                                  .forward_output = false,
@@ -357,12 +358,12 @@ TEST(LocalBackend, a_program_that_can_not_be_run_fails_in_the_systems_words) {
   }
 }
 
-/// In a process of its own, which can't raise its hard limit again.
+/// Runs in a child process, because a hard limit cannot be raised again.
 void meet_the_descriptor_limit() {
   auto before = open_descriptors();
   {
     BackendTest test(quiet());
-    // UBSan needs a pipe to look at an object, but not at one of a type that it has seen.
+    // UBSan needs a pipe for the first object of each type.
     test.create("before", "exit 0");
     EXPECT_EQ(test.events.last("before").exit_code, 0);
     EXPECT_THROW(test.create("before", "exit 0"), EngineError);
@@ -383,7 +384,7 @@ void meet_the_descriptor_limit() {
       test.backend->terminate(job.id, milliseconds(0));
       test.events.last(job.id);
     }
-    test.create("after", "exit 0"); // The backend lives on.
+    test.create("after", "exit 0"); // The backend still works.
     EXPECT_EQ(test.events.last("after").exit_code, 0);
   }
   EXPECT_EQ(open_descriptors(), before);
@@ -402,7 +403,7 @@ TEST(LocalBackend, a_program_that_ignores_SIGCHLD_still_learns_how_forked_jobs_e
     EXPECT_EQ(test.events.last("one").exit_code, 9);
   }
   {
-    BackendTest test(traits("", true).make()); // The kernel reaps these before we can.
+    BackendTest test(traits("", true).make()); // The kernel reaps the children itself.
     test.create("one", "exit 9");
     auto last = test.events.last("one");
     EXPECT_EQ(last.kind, Kind::ended);

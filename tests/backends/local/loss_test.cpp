@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lost zygote leaves its jobs at work, and none of them lives twice; a lost driver
-// takes all along.
+// The promise: jobs of a lost zygote go on, and none runs twice; a lost driver's jobs all
+// end.
 #include "backends/local/local_backend.hpp"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ std::unique_ptr<Backend> local() {
     {.plain_spawn = false, .forward_output = false, .argv = {}, .executable = {}});
 }
 
-/// Our only child process, -1 if there is none.
+/// Returns our only child process, or -1.
 int zygote() {
 
   int pid = -1;
@@ -44,13 +44,13 @@ void kill_zygote() {
   ::kill(pid, SIGKILL);
 }
 
-/// Does the other end still answer?
+/// Returns whether the other end still answers.
 bool echoes(const Job& job) {
   char byte = 'x';
   return ::write(job.link.get(), &byte, 1) == 1 && ::read(job.link.get(), &byte, 1) == 1;
 }
 
-TEST(LostZygote, its_jobs_go_on_and_their_later_end_is_told_as_unknown) {
+TEST(LostZygote, jobs_of_a_lost_zygote_go_on_and_their_later_end_is_unknown) {
   BackendTest test(local());
   auto one = test.create("one", "echo");
   auto two = test.create("two", "echo");
@@ -61,7 +61,7 @@ TEST(LostZygote, its_jobs_go_on_and_their_later_end_is_told_as_unknown) {
   for (auto* job : {&one, &two, &three})
     EXPECT_TRUE(echoes(*job));
   EXPECT_EQ(test.events.count(Kind::ended), 0u);
-  one.link.reset(); // Ends with 0, which nobody can know.
+  one.link.reset(); // Ends it with 0, which stays unknown.
   auto last = test.events.last("one");
   EXPECT_EQ(last.kind, Kind::ended);
   EXPECT_EQ(last.exit_code, std::nullopt);
@@ -72,7 +72,7 @@ TEST(LostZygote, its_jobs_go_on_and_their_later_end_is_told_as_unknown) {
   EXPECT_EQ(test.events.last("three").exit_code, 0);
 }
 
-TEST(LostZygote, together_with_workers_each_is_told_once) {
+TEST(LostZygote, jobs_lost_together_with_the_zygote_are_each_reported_once) {
   BackendTest test(local());
   std::vector<Job> jobs;
   for (int i = 0; i < 8; ++i)
@@ -99,7 +99,7 @@ TEST(LostZygote, together_with_workers_each_is_told_once) {
   EXPECT_EQ(test.events.last("after").exit_code, 6);
 }
 
-TEST(LostZygote, while_jobs_are_being_made_each_lives_exactly_once) {
+TEST(LostZygote, jobs_being_created_while_the_zygote_is_lost_each_live_once) {
   constexpr std::size_t count = 120;
   BackendTest test(local());
   std::vector<Job> jobs;
@@ -107,7 +107,8 @@ TEST(LostZygote, while_jobs_are_being_made_each_lives_exactly_once) {
     auto spec = BackendTest::spec("job-" + std::to_string(i), "print born\necho");
     jobs.push_back(test.backend->create(std::move(spec)));
     if (i % 40 == 39) {
-      ASSERT_TRUE(test.events.wait_for(Kind::started, i - 35)); // Some are under way.
+      // Some requests are in flight.
+      ASSERT_TRUE(test.events.wait_for(Kind::started, i - 35));
       kill_zygote();
     }
   }
@@ -120,7 +121,7 @@ TEST(LostZygote, while_jobs_are_being_made_each_lives_exactly_once) {
   EXPECT_EQ(test.events.count(Kind::ended) + test.events.count(Kind::failed), 0u);
 }
 
-TEST(LostZygote, again_and_again_before_it_is_ready_fails_in_the_end) {
+TEST(LostZygote, a_zygote_lost_repeatedly_before_it_is_ready_fails_in_the_end) {
   BackendTest test(make_local({.plain_spawn = false,
                                .forward_output = false,
                                .argv = {"other_program", "hang"},
@@ -139,7 +140,7 @@ TEST(LostZygote, again_and_again_before_it_is_ready_fails_in_the_end) {
             "the program was killed by SIGKILL before it reached fiber::init");
 }
 
-TEST(LostZygote, when_the_backend_ends_orphans_are_ended_too) {
+TEST(LostZygote, the_end_of_the_backend_ends_orphans_too) {
   std::vector<int> pids;
   {
     BackendTest test(local());
@@ -152,7 +153,7 @@ TEST(LostZygote, when_the_backend_ends_orphans_are_ended_too) {
     EXPECT_TRUE(eventually([&] { return process_gone(pid); }));
 }
 
-/// Runs other_program as a driver, kills it and sees all of its processes gone.
+/// Runs other_program as a driver, kills it, and checks that all its processes end.
 void kill_driver(const char* how) {
   auto files = left_files();
   int ends[2];
@@ -187,11 +188,11 @@ void kill_driver(const char* how) {
   EXPECT_EQ(left_files(), files);
 }
 
-TEST(LostDriver, takes_all_forked_jobs_along_stopped_ones_and_their_children_too) {
+TEST(LostDriver, a_lost_driver_ends_all_forked_jobs_stopped_ones_and_their_children_too) {
   kill_driver("drive");
 }
 
-TEST(LostDriver, takes_all_execed_jobs_along_stopped_ones_and_their_children_too) {
+TEST(LostDriver, a_lost_driver_ends_all_execed_jobs_stopped_ones_and_their_children_too) {
   kill_driver("drive-plain");
 }
 

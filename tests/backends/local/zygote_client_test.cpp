@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before a zygote counts as lost, everything that it and its jobs have said is heard.
+// The promise: before a zygote counts as lost, all messages of it and its jobs are read.
 #include "backends/local/zygote_client.hpp"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ std::size_t children(int pid) {
     std::distance(std::istream_iterator<int>(list), std::istream_iterator<int>()));
 }
 
-/// A zygote with one job, which the test lets announce itself (see other_program).
+/// A zygote with a job that announces itself when the test permits (see other_program).
 class HeldZygote : public testing::Test {
 protected:
   HeldZygote() {
@@ -52,7 +52,7 @@ protected:
     return result.get();
   }
 
-  /// Once the zygote is known to be dead, the loop's thread stays here until it is let.
+  /// Blocks the loop's thread, once it knows that the zygote is dead, until released.
   void stop_loop_when_dead() {
     if (client_->ready())
       return loop_.post([this] { stop_loop_when_dead(); });
@@ -67,7 +67,7 @@ protected:
       job_->prepare(output_);
       auto message = job_->request(fds);
       EXPECT_EQ(client_->request(message, fds), 0);
-      job_->started(); // Our copies go; nobody else asks for it.
+      job_->started(); // Closes our copies of its descriptors.
     };
     handler.started = [this](std::uint64_t, int pid, UniqueFd) {
       said_.push_back("started");
@@ -86,33 +86,34 @@ protected:
   std::shared_ptr<LocalJob> job_ = std::make_shared<LocalJob>();
   std::promise<std::chrono::steady_clock::time_point> stopped_;
   std::promise<void> go_on_, lost_;
-  std::vector<std::string> said_; // On the loop's thread.
+  std::vector<std::string> said_; // Used on the loop's thread.
   int job_pid_ = 0;
   Output output_{false};
   Loop loop_;
   std::shared_ptr<ZygoteClient> client_;
 };
 
-TEST_F(HeldZygote, that_is_dead_is_not_lost_before_its_jobs_are_heard) {
+TEST_F(HeldZygote, a_dead_zygote_is_lost_only_after_its_jobs_messages_are_read) {
   start();
   auto zygote = client_->pid();
-  ASSERT_TRUE(eventually([&] { return children(zygote) == 2; })); // The holder, the job.
+  // The holder and the job.
+  ASSERT_TRUE(eventually([&] { return children(zygote) == 2; }));
   on_loop([&] { stop_loop_when_dead(); });
   ::kill(zygote, SIGKILL);
   auto since = stopped_.get_future().get();
   gate_.reset();
   EXPECT_TRUE(eventually([&] { return output_.last(1).starts_with("born\n"); }));
-  std::this_thread::sleep_until(since + 600ms); // Its time to be heard has passed.
+  std::this_thread::sleep_until(since + 600ms); // Past the time limit for its messages.
   go_on_.set_value();
   lost_.get_future().wait();
   loop_.stop();
   EXPECT_EQ(said_, (std::vector<std::string>{"started", "lost"}));
   EXPECT_FALSE(process_gone(job_pid_));
-  link_.reset(); // Ends it.
+  link_.reset(); // Ends the job.
   EXPECT_TRUE(eventually([&] { return process_gone(job_pid_); }));
 }
 
-TEST_F(HeldZygote, is_lost_with_the_jobs_that_did_not_announce_themselves) {
+TEST_F(HeldZygote, a_zygote_is_lost_with_its_unannounced_jobs) {
   start();
   auto zygote = client_->pid();
   ASSERT_TRUE(eventually([&] { return children(zygote) == 2; }));
@@ -120,7 +121,7 @@ TEST_F(HeldZygote, is_lost_with_the_jobs_that_did_not_announce_themselves) {
   lost_.get_future().wait();
   gate_.reset();
   char byte = 0;
-  EXPECT_EQ(::read(link_.get(), &byte, 1), 0); // Nobody runs it.
+  EXPECT_EQ(::read(link_.get(), &byte, 1), 0); // The job does not run.
   loop_.stop();
   EXPECT_EQ(said_, std::vector<std::string>{"lost"});
   EXPECT_EQ(output_.last(1), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: of output, however it is cut, exactly the crash lines are left out.
+// The promise: exactly the crash lines are removed, however the output is divided.
 
 #include "backends/output/crash_line.hpp"
 
@@ -27,12 +27,12 @@ void expect_filtered(const std::string& text, const std::string& result) {
 
 const std::string mark(crash_mark);
 
-TEST(CrashLineFilter, leaves_out_whole_lines_and_ends_of_lines) {
+TEST(CrashLineFilter, whole_lines_and_ends_of_lines_are_removed) {
   expect_filtered("a\n" + mark + "signal=6 end\nb\n", "a\nb\n");
   expect_filtered("half" + mark + "x\n" + mark + "y\n of it\n", "half of it\n");
 }
 
-TEST(CrashLineFilter, lets_pass_what_only_begins_like_one) {
+TEST(CrashLineFilter, text_that_only_begins_like_a_crash_line_passes) {
   expect_filtered("\x1e", "\x1e");
   expect_filtered("\x1e\x1e"
                   "fiber\x1e"
@@ -45,11 +45,11 @@ TEST(CrashLineFilter, lets_pass_what_only_begins_like_one) {
                                           "a");
 }
 
-TEST(CrashLineFilter, leaves_out_one_that_has_no_end_yet) {
+TEST(CrashLineFilter, an_unfinished_crash_line_is_removed) {
   expect_filtered("a" + mark + "x", "a");
 }
 
-TEST(CrashLineFilter, takes_nothing_beyond_the_longest_line) {
+TEST(CrashLineFilter, nothing_is_removed_beyond_the_longest_line) {
   auto text = mark + std::string(longest_crash_line - mark.size(), 'x') + "y\n";
   for (std::size_t piece : {1UL, 7UL, 4096UL, 9000UL})
     EXPECT_EQ(filtered(text, piece), "y\n");

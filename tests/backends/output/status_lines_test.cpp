@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: whoever writes to stderr, nobody's text gets into another's line, and
-// nobody waits for a terminal.
+// The promise: texts on stderr never mix within a line, and no writer waits for a
+// terminal.
 
 #include "backends/output/status_lines.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 using wire::eventually;
 using Lines = std::vector<std::string>;
 
-TEST(StatusLines, change_in_place_below_what_others_write) {
+TEST(StatusLines, lines_are_redrawn_below_other_output) {
   Terminal terminal;
   terminal.look();
   StatusLines status;
@@ -44,7 +44,7 @@ TEST(StatusLines, change_in_place_below_what_others_write) {
   }));
 }
 
-TEST(StatusLines, wait_for_the_end_of_a_line_that_somebody_has_begun) {
+TEST(StatusLines, lines_wait_for_the_end_of_an_unfinished_line) {
   Terminal terminal;
   terminal.look();
   StatusLines status;
@@ -59,7 +59,7 @@ TEST(StatusLines, wait_for_the_end_of_a_line_that_somebody_has_begun) {
   }));
 }
 
-TEST(StatusLines, are_cut_where_they_would_wrap) {
+TEST(StatusLines, lines_are_cut_where_they_would_wrap) {
   Terminal terminal(30);
   terminal.look();
   StatusLines status;
@@ -69,7 +69,7 @@ TEST(StatusLines, are_cut_where_they_would_wrap) {
     eventually([&] { return terminal.lines() == Lines{std::string(29, 'x')}; }));
 }
 
-TEST(StatusLines, stand_below_what_is_logged) {
+TEST(StatusLines, lines_stay_below_the_log) {
   Terminal terminal;
   terminal.look();
   auto status = std::make_shared<StatusLines>();
@@ -81,7 +81,7 @@ TEST(StatusLines, stand_below_what_is_logged) {
   EXPECT_TRUE(eventually([&] { return terminal.lines() == Lines{"careful", "status"}; }));
 }
 
-TEST(StatusLines, keep_nobody_waiting_for_a_terminal_that_stands_still) {
+TEST(StatusLines, a_stopped_terminal_blocks_nobody) {
   Terminal terminal;
   StatusLines status;
   StderrWriter writer;
@@ -90,7 +90,7 @@ TEST(StatusLines, keep_nobody_waiting_for_a_terminal_that_stands_still) {
     text += "line " + std::to_string(i) + "\n";
   auto written = status.write(writer, text);
   ASSERT_TRUE(written);
-  ASSERT_LT(*written, text.size()); // It is full.
+  ASSERT_LT(*written, text.size()); // The terminal is full.
   for (int i = 0; i < 1000; ++i)
     status.show({"status " + std::to_string(i)});
   status.print("printed");
@@ -106,12 +106,12 @@ TEST(StatusLines, keep_nobody_waiting_for_a_terminal_that_stands_still) {
     return lines.size() == 20'002 && lines.back() == "status";
   }));
   auto lines = terminal.lines();
-  EXPECT_EQ(std::erase(lines, "printed"), 1U); // Where there was room for it.
+  EXPECT_EQ(std::erase(lines, "printed"), 1U); // Printed where there was room.
   for (std::size_t i = 0; i < 20'000; ++i)
     ASSERT_EQ(lines[i], "line " + std::to_string(i));
 }
 
-TEST(StatusLines, tell_what_is_logged_in_its_colours) {
+TEST(StatusLines, log_records_keep_their_colours) {
   Terminal terminal;
   terminal.look();
   auto status = std::make_shared<StatusLines>();
@@ -127,7 +127,7 @@ TEST(StatusLines, tell_what_is_logged_in_its_colours) {
   EXPECT_NE(terminal.text().find("\x1b[33m\x1b[1mwarning\x1b[m"), std::string::npos);
 }
 
-TEST(StatusLines, keep_nobody_waiting_while_a_logger_waits) {
+TEST(StatusLines, a_blocked_logger_blocks_nobody_else) {
   Terminal terminal;
   terminal.look();
   auto status = std::make_shared<StatusLines>();
@@ -163,7 +163,7 @@ TEST(StatusLines, keep_nobody_waiting_while_a_logger_waits) {
   others.join();
   for (auto& logger : loggers)
     logger.join();
-  // Nobody asks for it: it comes all the same.
+  // It comes without a further call.
   EXPECT_TRUE(eventually([&] {
     auto lines = terminal.lines();
     return std::count(lines.begin(), lines.end(), "theirs") == 2 &&
@@ -172,7 +172,7 @@ TEST(StatusLines, keep_nobody_waiting_while_a_logger_waits) {
   }));
 }
 
-TEST(StatusLines, tell_in_the_end_what_a_terminal_did_not_take_before) {
+TEST(StatusLines, the_end_writes_what_the_terminal_had_not_accepted) {
   Terminal terminal;
   auto status = std::make_unique<StatusLines>();
   StderrWriter writer;
@@ -188,7 +188,7 @@ TEST(StatusLines, tell_in_the_end_what_a_terminal_did_not_take_before) {
     [&] { return terminal.lines().back() == "" && terminal.shows("the last line"); }));
 }
 
-TEST(StatusLines, wait_for_no_line_that_nobody_ends) {
+TEST(StatusLines, lines_do_not_wait_for_a_line_that_nobody_ends) {
   Terminal terminal;
   terminal.look();
   StatusLines status;
@@ -202,7 +202,7 @@ TEST(StatusLines, wait_for_no_line_that_nobody_ends) {
   }));
 }
 
-TEST(StatusLines, keep_no_more_than_a_mebibyte_that_nobody_reads) {
+TEST(StatusLines, at_most_a_mebibyte_is_kept_unread) {
   Terminal terminal;
   StatusLines status;
   const std::string line(1023, '.');
@@ -210,10 +210,10 @@ TEST(StatusLines, keep_no_more_than_a_mebibyte_that_nobody_reads) {
     status.print(line);
   terminal.look();
   EXPECT_TRUE(eventually([&] { return terminal.shows(" lines were left out here)"); }));
-  EXPECT_LT(terminal.lines().size(), 2000u); // The kernel keeps some, too.
+  EXPECT_LT(terminal.lines().size(), 2000u); // The kernel buffers some too.
 }
 
-TEST(StatusLines, are_not_shown_where_they_cannot_change) {
+TEST(StatusLines, lines_are_not_shown_where_they_cannot_be_redrawn) {
   testing::internal::CaptureStderr();
   {
     StatusLines status;

@@ -19,8 +19,8 @@
 
 namespace fiber::backends {
 
-/// What stands on a terminal after such text: line ends, "\r", erase line and cursor up
-/// are obeyed, colours ignored.
+/// Returns a terminal's content after `text`. Interprets line ends, "\r", erase line and
+/// cursor up; ignores colours.
 class Screen {
 public:
   void write(std::string_view text) {
@@ -63,7 +63,7 @@ private:
   std::string escape_;
 };
 
-/// A terminal that is this process's stderr while it lives.
+/// A terminal that is this process's stderr during its life.
 class Terminal {
 public:
   explicit Terminal(unsigned short columns = 80) : before_(::dup(STDERR_FILENO)) {
@@ -84,7 +84,7 @@ public:
     ::setenv("TERM", kind_.c_str(), 1);
   }
 
-  /// Somebody looks from now on.
+  /// Starts to read from the terminal.
   void look() {
     reader_ = std::thread([this] {
       std::array<char, 4096> buffer;
@@ -94,12 +94,12 @@ public:
       }
     });
   }
-  /// What stands there now.
+  /// Returns its current content.
   std::vector<std::string> lines() {
     std::lock_guard lock(mutex_);
     return screen_.lines();
   }
-  /// All that came, as it came.
+  /// Returns all bytes received.
   std::string text() {
     std::lock_guard lock(mutex_);
     return screen_.text();
@@ -110,14 +110,14 @@ public:
         return true;
     return false;
   }
-  /// Gives stderr back. What stands on the terminal then is final.
+  /// Restores stderr, after which the terminal's content is final.
   void close() {
     if (!before_)
       return;
     ::dup2(before_.get(), STDERR_FILENO);
     before_.reset();
     if (reader_.joinable())
-      reader_.join(); // Nobody else holds it.
+      reader_.join(); // No other process holds it.
   }
 
 private:

@@ -7,7 +7,7 @@
 
 #include <fiber/fiber.hpp>
 
-class Scale { // Only Boost.Serialization may see its inside.
+class Scale { // Only Boost.Serialization has access.
 public:
   Scale() = default;
   explicit Scale(std::vector<double> factors) : factors_(std::move(factors)) {}
@@ -23,7 +23,7 @@ private:
   std::vector<double> factors_;
 };
 
-struct Label { // Boost.Serialization is told of it in its own namespace.
+struct Label { // Serialized by a free function in boost::serialization.
   std::string text;
 };
 namespace boost::serialization {

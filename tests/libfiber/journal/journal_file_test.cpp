@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what was appended is found again, whole and by the same call only; what
-// was cut off or damaged is missing, and nothing else is.
+// The promise: appended results are found again, undamaged and by the same call only;
+// truncated or damaged records are missing, and nothing else is.
 
 #include "libfiber/journal/journal_file.hpp"
 
@@ -48,7 +48,7 @@ Digest digest(std::uint64_t index) {
 class JournalFileTest : public testing::Test {
 protected:
   JournalFileTest() {
-    log().set_level(spdlog::level::err); // What is damaged here is so on purpose.
+    log().set_level(spdlog::level::err); // The damage is intended.
     folder_ = (std::filesystem::temp_directory_path() / "journal-XXXXXX").string();
     if (::mkdtemp(folder_.data()) == nullptr)
       throw std::runtime_error("mkdtemp");
@@ -61,7 +61,7 @@ protected:
 
   JournalFile open() const { return {path_, name_of(twice)}; }
 
-  /// Appends results of these sizes, many at a time.
+  /// Appends results of these sizes, many in one call.
   void fill(const std::vector<std::size_t>& sizes) {
     auto file = open();
     std::vector<JournalFile::Addition> all;
@@ -72,7 +72,7 @@ protected:
   static Bytes result(std::size_t index, std::size_t size) {
     return some_bytes(size, static_cast<unsigned>(index));
   }
-  /// Which of them are there; checks that those are whole.
+  /// Returns which results are there, and checks that they are undamaged.
   std::vector<bool> there(const std::vector<std::size_t>& sizes) const {
     auto file = open();
     std::vector<bool> found;
@@ -110,7 +110,7 @@ protected:
   std::string folder_, path_;
 };
 
-TEST_F(JournalFileTest, gives_back_what_was_appended) {
+TEST_F(JournalFileTest, appended_results_are_found_again) {
   std::vector<std::size_t> sizes{0, 1, 4095, 4096, 4097, 3'000'000, 8, 0, 100'000};
   fill(sizes);
   EXPECT_EQ(there(sizes), std::vector<bool>(sizes.size(), true));
@@ -121,7 +121,7 @@ TEST_F(JournalFileTest, gives_back_what_was_appended) {
   EXPECT_EQ(there(many), std::vector<bool>(many.size(), true));
 }
 
-TEST_F(JournalFileTest, takes_records_in_any_order_and_the_first_of_two) {
+TEST_F(JournalFileTest, records_may_come_in_any_order_and_the_first_of_two_counts) {
   {
     auto file = open();
     file.append(
@@ -137,7 +137,7 @@ TEST_F(JournalFileTest, takes_records_in_any_order_and_the_first_of_two) {
   EXPECT_FALSE(file.find(3, digest(3)));
 }
 
-TEST_F(JournalFileTest, drops_a_tail_that_was_cut_off_and_goes_on_there) {
+TEST_F(JournalFileTest, a_truncated_record_is_dropped_and_appending_continues_there) {
   std::vector<std::size_t> sizes{10, 20, 30};
   fill({});
   auto head = content().size();
@@ -155,7 +155,7 @@ TEST_F(JournalFileTest, drops_a_tail_that_was_cut_off_and_goes_on_there) {
   }
 }
 
-TEST_F(JournalFileTest, whose_head_was_cut_off_is_begun_anew) {
+TEST_F(JournalFileTest, a_file_with_a_truncated_head_is_started_anew) {
   fill({});
   auto head = content();
   for (std::size_t size = 0; size < head.size(); ++size) {
@@ -165,7 +165,7 @@ TEST_F(JournalFileTest, whose_head_was_cut_off_is_begun_anew) {
   }
 }
 
-TEST_F(JournalFileTest, misses_just_what_is_damaged) {
+TEST_F(JournalFileTest, only_damaged_records_are_missing) {
   std::vector<std::size_t> sizes{100, 0, 5000, 300, 1};
   fill({});
   auto head = content().size();
@@ -175,7 +175,7 @@ TEST_F(JournalFileTest, misses_just_what_is_damaged) {
   auto at = head;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     auto size = sizeof(RecordHead) + sizes[i];
-    // `unused` and all else has a checksum.
+    // Checksums cover everything, also `unused`.
     for (std::size_t k = 0; k < size; k += k < sizeof(RecordHead) ? 1 : 97) {
       auto damaged = whole;
       damaged[at + k] ^= std::byte{0x10};
@@ -186,7 +186,7 @@ TEST_F(JournalFileTest, misses_just_what_is_damaged) {
     }
     at += size;
   }
-  // A stretch that holds several heads, and one that is larger than what is read at once.
+  // A damaged range with several heads, and one that is larger than the read buffer.
   auto damaged = whole;
   std::fill_n(damaged.begin() + static_cast<long>(head) + 50, 5100, std::byte{0});
   put(damaged);
@@ -199,7 +199,7 @@ TEST_F(JournalFileTest, misses_just_what_is_damaged) {
   EXPECT_EQ(there(sizes), std::vector<bool>(sizes.size(), true));
 }
 
-TEST_F(JournalFileTest, takes_no_record_out_of_a_result) {
+TEST_F(JournalFileTest, a_result_that_looks_like_a_record_is_not_read_as_one) {
   fill({50, 60});
   auto inner = content();
   std::filesystem::remove(path_);
@@ -214,7 +214,7 @@ TEST_F(JournalFileTest, takes_no_record_out_of_a_result) {
   EXPECT_EQ(there({50, 60}), (std::vector<bool>{false, false}));
 }
 
-TEST_F(JournalFileTest, survives_random_damage) {
+TEST_F(JournalFileTest, random_damage_yields_no_wrong_result) {
   std::vector<std::size_t> sizes(60);
   std::mt19937 random(5);
   for (auto& size : sizes)
@@ -230,12 +230,12 @@ TEST_F(JournalFileTest, survives_random_damage) {
     put(damaged);
     try {
       there(sizes);
-    } catch (const ConfigError&) { // The head was hit.
+    } catch (const ConfigError&) { // The damage hit the head.
     }
   }
 }
 
-TEST_F(JournalFileTest, of_another_call_is_refused_naming_both) {
+TEST_F(JournalFileTest, a_journal_of_another_call_is_refused_naming_both) {
   fill({1});
   auto what = what_of(name_of(thrice));
   EXPECT_NE(what.find("twice(int)"), what.npos) << what;
@@ -253,7 +253,7 @@ TEST_F(JournalFileTest, of_another_call_is_refused_naming_both) {
     EXPECT_NE(what_of(other).find("is of another call"), std::string::npos);
 }
 
-TEST_F(JournalFileTest, that_is_no_journal_is_left_alone) {
+TEST_F(JournalFileTest, a_file_that_is_no_journal_is_left_alone) {
   auto text = std::string("precious, and longer than the head of a journal is ") +
               std::string(1000, '.');
   std::ofstream(path_) << text;
@@ -268,10 +268,10 @@ TEST_F(JournalFileTest, that_is_no_journal_is_left_alone) {
   EXPECT_NE(what_of(name_of(twice)).find("No such file"), std::string::npos);
 }
 
-TEST_F(JournalFileTest, only_begins_anew_what_may_be_a_head_of_its_own) {
+TEST_F(JournalFileTest, only_a_partial_head_of_this_call_is_started_anew) {
   fill({});
   const auto head = content();
-  // Whatever is not as this call would have begun it is somebody else's.
+  // Anything but the beginning of this call's head belongs to someone else.
   for (std::size_t changed : {0U, 15U, 16U, 20U, 140U})
     for (auto size : {changed + 1, head.size() - 1}) {
       Bytes bytes(head.begin(), head.begin() + static_cast<long>(size));
@@ -284,7 +284,7 @@ TEST_F(JournalFileTest, only_begins_anew_what_may_be_a_head_of_its_own) {
   EXPECT_NE(what_of(name_of(thrice)), "it was taken");
 }
 
-TEST_F(JournalFileTest, of_another_format_is_refused) {
+TEST_F(JournalFileTest, a_journal_of_another_format_is_refused) {
   fill({1});
   auto bytes = content();
   bytes[16] = std::byte{9};
@@ -294,7 +294,7 @@ TEST_F(JournalFileTest, of_another_format_is_refused) {
   EXPECT_EQ(content(), bytes);
 }
 
-TEST_F(JournalFileTest, whose_head_is_damaged_is_refused) {
+TEST_F(JournalFileTest, a_journal_with_a_damaged_head_is_refused) {
   fill({1});
   auto whole = content();
   for (std::size_t i : {20U, 130U, 200U}) {
@@ -305,20 +305,20 @@ TEST_F(JournalFileTest, whose_head_is_damaged_is_refused) {
   }
 }
 
-TEST_F(JournalFileTest, has_one_user_at_a_time) {
+TEST_F(JournalFileTest, a_journal_has_one_user_at_a_time) {
   auto first = open();
   auto what = what_of(name_of(twice));
   EXPECT_NE(what.find("is in use by process " + std::to_string(::getpid())), what.npos)
     << what;
 }
 
-TEST_F(JournalFileTest, of_other_inputs_is_refused) {
+TEST_F(JournalFileTest, a_journal_of_other_inputs_is_refused) {
   fill({4});
   auto file = open();
   EXPECT_THROW(file.find(0, digest(1)), ConfigError);
 }
 
-TEST_F(JournalFileTest, says_what_keeps_it_from_being_written) {
+TEST_F(JournalFileTest, a_write_error_names_its_reason) {
   fill({100});
   auto file = open();
   auto old_action = std::signal(SIGXFSZ, SIG_IGN);
@@ -341,7 +341,7 @@ TEST_F(JournalFileTest, says_what_keeps_it_from_being_written) {
   EXPECT_EQ(there({100, 100}), (std::vector<bool>{true, false}));
 }
 
-TEST(Comparing, sees_no_padding) {
+TEST(Comparing, padding_is_not_compared) {
 #if !__has_builtin(__builtin_clear_padding)
   GTEST_SKIP() << "this compiler can't tell what is padding: docs/journal.md";
 #endif
@@ -365,7 +365,7 @@ TEST(Comparing, sees_no_padding) {
   EXPECT_EQ(packed(0), packed(0xff));
 }
 
-TEST(CallName, is_that_of_the_function_and_not_its_place) {
+TEST(CallName, a_call_is_named_by_its_function_not_by_its_address) {
   EXPECT_NE(name_of(twice).function.find("twice"), std::string::npos);
   auto name = CallName::of<int, int, false>(bind(twice));
   std::string bound(reinterpret_cast<const char*>(name.bound.data()), name.bound.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a result is in the file before anybody sees it, the file is free before
-// the last one is seen, and a disk that fails fails the call without costing a result
-// that came.
+// The promise: a result is in the file before the program sees it; the file is closed
+// before the program sees the last one; and a failing disk fails the call but loses no
+// result that has arrived.
 
 #include "libfiber/journal/journalled_results.hpp"
 
@@ -54,7 +54,7 @@ protected:
   JournalFile file(const std::string& of) const {
     return {of, CallName::of<int, int, false>(&twice)};
   }
-  /// Results of a call that has handed in so many tasks.
+  /// Returns the results of a call that has submitted `tasks` tasks.
   std::shared_ptr<JournalledResults> begin(std::size_t tasks) {
     auto results = std::make_shared<JournalledResults>(
       file(path()), thread_, Keep::all, nullptr, [this] { ++cancels_; }, nullptr);
@@ -65,7 +65,7 @@ protected:
     results->add_submitted(tasks);
     return results;
   }
-  /// Whether the file has it by now, though it is in use.
+  /// Returns whether the file has the result, although it is in use.
   bool is_written(std::size_t index) const {
     auto copy = folder_ + "/copy";
     std::filesystem::copy_file(path(), copy,
@@ -79,7 +79,7 @@ protected:
   std::atomic<int> cancels_{0};
 };
 
-TEST_F(JournalledResultsTest, are_written_before_they_are_seen) {
+TEST_F(JournalledResultsTest, results_are_written_before_they_are_seen) {
   constexpr std::size_t n = 200;
   auto results = begin(n);
   for (std::size_t i = 0; i < n; i += 2) {
@@ -90,7 +90,7 @@ TEST_F(JournalledResultsTest, are_written_before_they_are_seen) {
   EXPECT_TRUE(results->wait_done(n, Results::forever));
 }
 
-TEST_F(JournalledResultsTest, leave_the_file_before_the_last_is_seen) {
+TEST_F(JournalledResultsTest, the_file_is_closed_before_the_last_result_is_seen) {
   for (std::size_t round = 1; round <= 50; ++round) {
     std::filesystem::remove(path());
     auto results = begin(2);
@@ -104,7 +104,8 @@ TEST_F(JournalledResultsTest, leave_the_file_before_the_last_is_seen) {
   }
 }
 
-TEST_F(JournalledResultsTest, of_a_call_that_is_fed_last_leave_the_file_then) {
+TEST_F(JournalledResultsTest,
+       the_file_is_closed_when_submission_ends_after_the_last_result) {
   auto results = begin(1);
   results->deliver({value(0)});
   results->wait_done(1, Results::forever);
@@ -112,7 +113,7 @@ TEST_F(JournalledResultsTest, of_a_call_that_is_fed_last_leave_the_file_then) {
   EXPECT_TRUE(file(path()).find(0, digest(0)));
 }
 
-TEST_F(JournalledResultsTest, of_a_cancelled_call_leave_the_file_at_once) {
+TEST_F(JournalledResultsTest, a_cancelled_call_closes_its_file_at_once) {
   auto results = begin(1);
   results->cancel();
   EXPECT_EQ(cancels_, 1);
@@ -122,7 +123,7 @@ TEST_F(JournalledResultsTest, of_a_cancelled_call_leave_the_file_at_once) {
   EXPECT_THROW(std::rethrow_exception(results->at(0).error), Cancelled);
 }
 
-TEST_F(JournalledResultsTest, outlive_the_session_that_writes_them) {
+TEST_F(JournalledResultsTest, results_outlive_the_session_that_writes_them) {
   auto results = begin(3);
   results->deliver({value(0)});
   thread_->end();
@@ -135,7 +136,7 @@ TEST_F(JournalledResultsTest, outlive_the_session_that_writes_them) {
   EXPECT_TRUE(again.find(0, digest(0)) && again.find(1, digest(1)));
 }
 
-TEST_F(JournalledResultsTest, that_came_before_the_end_of_the_pool_count) {
+TEST_F(JournalledResultsTest, results_that_came_before_the_end_of_the_pool_count) {
   constexpr std::size_t n = 500;
   auto results = begin(n);
   for (std::size_t i = 0; i + 1 < n; ++i)
@@ -147,7 +148,7 @@ TEST_F(JournalledResultsTest, that_came_before_the_end_of_the_pool_count) {
   EXPECT_TRUE(results->at(n - 1).error);
 }
 
-/// No file of this process may grow beyond what `path` has now, and a little.
+/// Limits the size of this process's files to slightly more than that of `path`.
 class FullDisk {
 public:
   explicit FullDisk(const std::string& path) : action_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -168,7 +169,7 @@ private:
   void (*action_)(int);
 };
 
-TEST_F(JournalledResultsTest, that_came_are_good_though_the_disk_is_full) {
+TEST_F(JournalledResultsTest, results_that_came_are_delivered_though_the_disk_is_full) {
   auto results = begin(4);
   {
     FullDisk disk(path());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what a line of progress says, and when it is told where lines can't
-// change.
+// The promise: the content of progress lines, and their intervals where lines cannot be
+// redrawn.
 
 #include "libfiber/monitor/progress.hpp"
 
@@ -30,16 +30,16 @@ ProgressView half() {
   return view;
 }
 
-TEST(Progress, says_how_much_how_fast_and_how_long_yet) {
+TEST(Progress, a_line_shows_amount_rate_and_remaining_time) {
   EXPECT_EQ(live_text(half(), 120),
             "pool0/1 [##########          ] 500/1000 50 %  42/s  ETA 0:12  4 workers");
 }
 
-TEST(Progress, leaves_out_its_bar_where_there_is_no_room) {
+TEST(Progress, the_bar_is_left_out_where_there_is_no_room) {
   EXPECT_EQ(live_text(half(), 60), "pool0/1 500/1000 50 %  42/s  ETA 0:12  4 workers");
 }
 
-TEST(Progress, says_what_went_wrong) {
+TEST(Progress, a_line_shows_retries_and_failures) {
   auto view = half();
   view.pool->workers = 1;
   view.pool->retries = 2;
@@ -48,7 +48,7 @@ TEST(Progress, says_what_went_wrong) {
             "pool0/1 500/1000 50 %  42/s  ETA 0:12  1 worker  2 run again  3 failed");
 }
 
-TEST(Progress, does_not_know_what_it_cannot_know) {
+TEST(Progress, an_unknown_total_shows_no_share_and_no_remaining_time) {
   auto view = half();
   view.total_known = false;
   view.pool.reset();
@@ -57,7 +57,7 @@ TEST(Progress, does_not_know_what_it_cannot_know) {
             "pool0/2 [                    ] 0/0 0 %  0.00/s");
 }
 
-TEST(Progress, counts_hours_and_millions) {
+TEST(Progress, hours_and_millions_are_formatted) {
   auto view = half();
   view.total = 100'000'000;
   view.per_second = 1'234'567;
@@ -68,7 +68,7 @@ TEST(Progress, counts_hours_and_millions) {
             "pool0/1 500/100000000 0 %  12.35k/s  ETA 2:15:00  4 workers");
 }
 
-TEST(Progress, tells_at_the_end_what_it_was) {
+TEST(Progress, the_final_line_sums_up_the_call) {
   auto view = half();
   EXPECT_EQ(final_text(view), "pool0/1: 500 tasks of 1000 in 12.00 s, 42/s");
   view.done = view.total = 1;
@@ -76,7 +76,7 @@ TEST(Progress, tells_at_the_end_what_it_was) {
   EXPECT_EQ(final_text(view), "pool0/1: 1 task in 12.00 s, 0.08/s, 1 failed");
 }
 
-TEST(Progress, is_told_off_a_terminal_every_ten_seconds_and_later_every_minute) {
+TEST(Progress, off_a_terminal_a_line_comes_every_ten_seconds_and_later_every_minute) {
   using namespace std::chrono_literals;
   std::atomic<std::chrono::seconds> time{0s};
   std::atomic<int> looks = 0;
@@ -86,7 +86,7 @@ TEST(Progress, is_told_off_a_terminal_every_ten_seconds_and_later_every_minute) 
     return std::chrono::steady_clock::time_point(time.load() +
                                                  std::chrono::nanoseconds(look));
   };
-  testing::internal::CaptureStderr(); // Which is no terminal then.
+  testing::internal::CaptureStderr(); // Then stderr is no terminal.
   auto progress = std::make_shared<Progress>(std::make_shared<backends::StatusLines>(),
                                              ProgressPace{.now = now, .plain = 1ms});
   auto line = progress->add("pool0/1", {});
@@ -94,7 +94,7 @@ TEST(Progress, is_told_off_a_terminal_every_ten_seconds_and_later_every_minute) 
   for (auto at : {9s, 10s, 19s, 20s, 59s, 60s, 118s, 119s}) {
     line->ended(true);
     time = at;
-    // The second look from now on comes when the first one is over.
+    // The start of the second update shows that the first one has ended.
     for (auto seen = looks.load(), enough = seen + 2; seen < enough; seen = looks.load())
       looks.wait(seen);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: every task that was handed in ends, and one that can't be is not added.
+// The promise: every submitted task ends, and a task that cannot be submitted is not
+// added.
 
 #include "fiber/detail/call_feed.hpp"
 

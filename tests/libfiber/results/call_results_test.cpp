@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each outcome reaches who waits for it, once for each index.
+// The promise: each outcome reaches the threads that wait for it, once for each index.
 
 #include "libfiber/results/call_results.hpp"
 
@@ -58,7 +58,7 @@ TEST(CallResults, an_index_counts_once) {
   EXPECT_EQ(number(results->at(0)), 1);
 }
 
-TEST(CallResults, in_order_they_are_taken_by_index_and_freed) {
+TEST(CallResults, in_order_results_are_taken_by_index_and_freed) {
   auto results = make(Keep::in_order);
   results->add_submitted(2);
   results->deliver({value(1, 10), value(0, 0)});
@@ -66,7 +66,7 @@ TEST(CallResults, in_order_they_are_taken_by_index_and_freed) {
   EXPECT_EQ(number(results->take(1)), 10);
 }
 
-TEST(CallResults, unordered_they_are_taken_as_they_come) {
+TEST(CallResults, unordered_results_are_taken_as_they_come) {
   auto results = make(Keep::as_they_come);
   results->add_submitted(2);
   results->deliver({value(1, 10)});
@@ -75,7 +75,7 @@ TEST(CallResults, unordered_they_are_taken_as_they_come) {
   EXPECT_EQ(results->take_any()->first, 0U);
 }
 
-TEST(CallResults, nobody_waits_for_a_pool_that_is_gone) {
+TEST(CallResults, the_end_of_the_pool_ends_all_waits) {
   for (auto keep : {Keep::all, Keep::as_they_come}) {
     auto results = make(keep);
     results->add_submitted(3);
@@ -86,12 +86,12 @@ TEST(CallResults, nobody_waits_for_a_pool_that_is_gone) {
   }
 }
 
-TEST(CallResults, what_comes_after_the_end_of_the_pool_counts_no_more) {
+TEST(CallResults, results_after_the_end_of_the_pool_are_ignored) {
   for (auto keep : {Keep::all, Keep::in_order, Keep::as_they_come}) {
     auto results = make(keep);
     results->add_submitted(2);
     results->fail_missing(std::make_exception_ptr(Closed("gone")));
-    results->deliver({value(0, 1), value(1, 2)}); // As out of a journal.
+    results->deliver({value(0, 1), value(1, 2)}); // As from a journal.
     EXPECT_EQ(results->done(), 2U);
     for (std::size_t i = 0; i < 2; ++i) {
       auto error = keep == Keep::as_they_come ? results->take_any()->second.error

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: values are put together element by element and split as numpy.array_split
-// does it.
+// The promise: values are reduced element by element and split as numpy.array_split does.
 #include "libfiber/ring/ring_math.hpp"
 
 #include <cstdint>
@@ -16,7 +15,7 @@ class RingMath : public testing::Test {};
 using RingTypes = testing::Types<float, double, std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(RingMath, RingTypes);
 
-TYPED_TEST(RingMath, puts_values_together) {
+TYPED_TEST(RingMath, values_are_reduced_element_by_element) {
   using T = TypeParam;
   constexpr auto type = ring_type<T>();
   EXPECT_EQ(size_of(type), sizeof(T));
@@ -35,7 +34,7 @@ TYPED_TEST(RingMath, puts_values_together) {
   EXPECT_EQ(same, (std::vector<T>{static_cast<T>(2.5), static_cast<T>(1.5), 15}));
 }
 
-TEST(RingPart, is_one_of_nearly_equal_ones) {
+TEST(RingPart, parts_are_of_nearly_equal_size) {
   for (std::size_t members = 1; members <= 5; ++members)
     for (std::size_t n = 0; n <= 12; ++n) {
       std::size_t next = 0, most = ring_part(n, members, 0).n;

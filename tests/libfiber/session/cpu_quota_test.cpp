@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: the tightest limit of all the groups that a process is in counts.
+// The promise: the tightest limit of all the groups of a process counts.
 
 #include "libfiber/session/cpu_quota.hpp"
 
@@ -23,14 +23,14 @@ protected:
   std::string root_ = testing::TempDir() + "fiber_quota." + std::to_string(getpid());
 };
 
-TEST_F(CpuQuotaTest, no_group_sets_a_limit) {
+TEST_F(CpuQuotaTest, without_a_limit_the_quota_is_zero) {
   EXPECT_EQ(cpu_quota(root_), 0);
   file("/proc/self/cgroup", "0::/user.slice\n");
   file("/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n");
   EXPECT_EQ(cpu_quota(root_), 0);
 }
 
-TEST_F(CpuQuotaTest, the_least_limit_on_the_way_up_counts) {
+TEST_F(CpuQuotaTest, the_least_limit_up_to_the_top_counts) {
   file("/proc/self/cgroup", "0::/slurm/job_7/step_0\n");
   file("/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "800000 100000\n");
   EXPECT_EQ(cpu_quota(root_), 8);

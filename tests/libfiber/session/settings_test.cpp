@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code before environment before file before default, and errors that say what, where and
-// what would be right.
+// The promise: code precedes environment, file and default; errors name the key, its
+// place and the valid values.
 
 #include "libfiber/session/settings.hpp"
 
@@ -45,12 +45,12 @@ protected:
     ADD_FAILURE() << "accepted";
     return {"", "", "", ""};
   }
-  /// Sets a variable that is no setting, for this test.
+  /// Sets a variable that is no setting, until the end of the test.
   void set_other(const char* variable, const char* value) {
     others_.push_back(variable);
     setenv(variable, value, 1);
   }
-  /// What resolve() logs.
+  /// Returns what resolve() logs.
   std::string logged(const Config& code = {}) {
     std::ostringstream text;
     log().sinks().push_back(std::make_shared<spdlog::sinks::ostream_sink_mt>(text));
@@ -85,7 +85,7 @@ TEST_F(SettingsTest, false_in_the_environment_is_false) {
   EXPECT_FALSE(resolve().forward_output);
 }
 
-TEST_F(SettingsTest, rings_talk_in_plain_text_only_if_somebody_says_so) {
+TEST_F(SettingsTest, rings_use_plain_text_only_if_configured) {
   EXPECT_FALSE(resolve().ring_plaintext);
   EXPECT_TRUE(resolve({.ring_plaintext = true}).ring_plaintext);
   setenv("FIBER_RING_PLAINTEXT", "1", 1);
@@ -128,7 +128,7 @@ TEST_F(SettingsTest, numbers_that_make_no_sense_are_refused) {
   }
 }
 
-TEST_F(SettingsTest, a_variable_that_is_no_setting_is_named_with_what_it_may_mean) {
+TEST_F(SettingsTest, an_unknown_variable_is_named_with_the_most_similar_setting) {
   set_other("FIBER_BACKND", "inline");
   auto text = logged();
   EXPECT_NE(text.find("[warning] FIBER_BACKND "), std::string::npos) << text;
@@ -137,30 +137,30 @@ TEST_F(SettingsTest, a_variable_that_is_no_setting_is_named_with_what_it_may_mea
   EXPECT_EQ(resolve().backend, "auto");
 }
 
-TEST_F(SettingsTest, a_variable_that_is_like_no_setting_is_named_with_all_of_them) {
+TEST_F(SettingsTest, an_unknown_variable_unlike_any_setting_is_named_with_all_of_them) {
   set_other("FIBER_COLOUR", "blue");
   auto text = logged();
   EXPECT_NE(text.find("FIBER_COLOUR "), std::string::npos) << text;
   EXPECT_NE(text.find("backend, workers_start_window"), std::string::npos) << text;
 }
 
-TEST_F(SettingsTest, variables_that_are_nobodys_mistake_are_passed_over) {
+TEST_F(SettingsTest, variables_of_jobs_and_tests_cause_no_warning) {
   setenv("FIBER_LEASE", "70s", 1);
   for (auto* variable : {"FIBER_NODE", "FIBER_SIM_SEED", "FIBER_TEST_CHAOS", "FIBERGLASS",
                          "MY_FIBER_LEASE"})
     set_other(variable, "1");
-  set_other("FIBER_LEESE", ""); // As if not set.
+  set_other("FIBER_LEESE", ""); // Counts as not set.
   EXPECT_EQ(logged(), "");
   set_other("FIBER_LEESE", "70s");
   EXPECT_EQ(logged({.log_level = "error"}), "");
 }
 
-TEST_F(SettingsTest, a_file_that_cannot_be_read_is_not_taken_for_none) {
+TEST_F(SettingsTest, an_unreadable_file_is_an_error) {
   auto path = directory_ + "/.fiberconfig";
   std::filesystem::create_directory(path);
   EXPECT_EQ(refused().place(), path);
   std::filesystem::remove(path);
-  std::filesystem::create_symlink(".fiberconfig", path); // Of itself.
+  std::filesystem::create_symlink(".fiberconfig", path); // A link to itself.
   EXPECT_EQ(refused().place(), path);
   std::filesystem::remove(path);
   EXPECT_NO_THROW(resolve());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: what is added runs once, in its turn, and nothing of it is left at the
-// end.
+// The promise: each function runs once, in its turn, and none is left at the end.
 
 #include "libfiber/session/work_thread.hpp"
 
@@ -14,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(WorkThread, runs_everything_in_order_before_it_ends) {
+TEST(WorkThread, everything_runs_in_order_before_the_end) {
   std::vector<int> ran;
   WorkThread thread;
   for (int i = 0; i < 100; ++i)
@@ -26,7 +25,7 @@ TEST(WorkThread, runs_everything_in_order_before_it_ends) {
   EXPECT_FALSE(thread.add([] {}));
 }
 
-TEST(WorkThread, runs_what_is_due_first) {
+TEST(WorkThread, functions_run_in_the_order_they_are_due) {
   auto now = WorkThread::Clock::now();
   std::vector<int> ran;
   std::promise<void> both;
@@ -43,7 +42,7 @@ TEST(WorkThread, runs_what_is_due_first) {
   EXPECT_EQ(ran, (std::vector<int>{1, 2}));
 }
 
-TEST(WorkThread, leaves_nothing_to_a_time_that_does_not_come) {
+TEST(WorkThread, end_runs_functions_that_are_not_due_yet) {
   auto ran = false, refused = false;
   WorkThread thread;
   thread.add(
@@ -57,7 +56,7 @@ TEST(WorkThread, leaves_nothing_to_a_time_that_does_not_come) {
   EXPECT_TRUE(refused);
 }
 
-TEST(WorkThread, holds_nothing_that_has_run) {
+TEST(WorkThread, a_function_is_destroyed_once_it_has_run) {
   auto object = std::make_shared<int>(1);
   std::weak_ptr<int> held = object;
   WorkThread thread;

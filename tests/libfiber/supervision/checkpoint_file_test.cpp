@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a checkpoint's file holds one whole value or the one before it, whatever
-// happens to the disk or to who writes.
+// The promise: a checkpoint's file holds a complete value or the previous one, whatever
+// happens to the disk or to the writing process.
 #include "libfiber/supervision/checkpoint_file.hpp"
 
 #include <csignal>
@@ -29,7 +29,7 @@ protected:
   static std::span<const std::byte> bytes(const std::string& text) {
     return std::as_bytes(std::span(text));
   }
-  /// What another run of the program finds; "-" if there is nothing.
+  /// Returns what another run of the program would load; "-" if nothing.
   std::string there() const {
     auto saved = CheckpointFile(path_).load();
     if (!saved)
@@ -56,7 +56,7 @@ protected:
   std::string path_;
 };
 
-TEST_F(CheckpointFileTest, holds_the_newest) {
+TEST_F(CheckpointFileTest, load_returns_the_newest_value) {
   EXPECT_EQ(there(), "-");
   CheckpointFile file(path_);
   file.save("a", bytes("first"));
@@ -69,7 +69,7 @@ TEST_F(CheckpointFileTest, holds_the_newest) {
   EXPECT_FALSE(std::filesystem::exists(path_ + ".saving"));
 }
 
-TEST_F(CheckpointFileTest, serves_the_one_before_if_the_newest_is_damaged) {
+TEST_F(CheckpointFileTest, a_damaged_file_is_replaced_by_the_previous_one) {
   CheckpointFile(path_).save("t", bytes("one"));
   CheckpointFile(path_).save("t", bytes("two"));
   auto size = std::filesystem::file_size(path_);
@@ -87,7 +87,7 @@ TEST_F(CheckpointFileTest, serves_the_one_before_if_the_newest_is_damaged) {
   EXPECT_EQ(there(), "t:one");
 }
 
-TEST_F(CheckpointFileTest, keeps_the_one_before_when_it_replaces_a_damaged_one) {
+TEST_F(CheckpointFileTest, replacing_a_damaged_file_keeps_the_previous_one) {
   CheckpointFile(path_).save("t", bytes("one"));
   CheckpointFile(path_).save("t", bytes("two"));
   damage(30);
@@ -97,7 +97,7 @@ TEST_F(CheckpointFileTest, keeps_the_one_before_when_it_replaces_a_damaged_one) 
   EXPECT_EQ(there(), "t:one");
 }
 
-TEST_F(CheckpointFileTest, says_so_if_there_is_nothing_whole) {
+TEST_F(CheckpointFileTest, two_damaged_files_are_an_error) {
   CheckpointFile(path_).save("t", bytes("one"));
   damage(30);
   EXPECT_THROW(there(), Error);
@@ -107,7 +107,7 @@ TEST_F(CheckpointFileTest, says_so_if_there_is_nothing_whole) {
   EXPECT_EQ(there(), "t:two");
 }
 
-TEST_F(CheckpointFileTest, leaves_other_files_alone) {
+TEST_F(CheckpointFileTest, foreign_files_are_left_alone) {
   std::ofstream(path_) << "somebody's work of a year";
   EXPECT_THROW(there(), Error);
   EXPECT_EQ(why("one"), path_ + " is no checkpoint of Fiber; it is left as it is");
@@ -115,7 +115,7 @@ TEST_F(CheckpointFileTest, leaves_other_files_alone) {
   EXPECT_FALSE(std::filesystem::exists(path_ + ".saving"));
 }
 
-TEST_F(CheckpointFileTest, is_as_before_when_the_disk_is_full) {
+TEST_F(CheckpointFileTest, a_full_disk_leaves_the_checkpoint_as_before) {
   CheckpointFile file(path_);
   file.save("t", bytes("one"));
   file.save("t", bytes("two"));
@@ -135,7 +135,7 @@ TEST_F(CheckpointFileTest, is_as_before_when_the_disk_is_full) {
   EXPECT_EQ(there(), "t:one");
 }
 
-TEST_F(CheckpointFileTest, names_what_cant_be_written) {
+TEST_F(CheckpointFileTest, a_failed_save_names_the_file) {
   std::filesystem::create_directory(path_);
   EXPECT_EQ(why("x"), path_ + " is no checkpoint of Fiber; it is left as it is");
   path_ = (folder_ / "no" / "folder").string();
