@@ -20,7 +20,7 @@ void append(Bytes& out, const std::string& text) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-std::optional<std::string> take(std::span<const std::byte>& in) {
+std::optional<std::string> take_text(std::span<const std::byte>& in) {
   if (in.size() < 2)
     return std::nullopt;
   const auto size =
@@ -61,8 +61,8 @@ std::optional<Hello> unpack_hello(std::span<const std::byte> bytes) {
     return std::nullopt;
   const auto incarnation = decode_total(bytes.data() + 1);
   bytes = bytes.subspan(1 + total_length_bytes);
-  auto session = take(bytes);
-  auto build = session ? take(bytes) : std::nullopt;
+  auto session = take_text(bytes);
+  auto build = session ? take_text(bytes) : std::nullopt;
   if (!build || !bytes.empty())
     return std::nullopt;
   return Hello{std::move(*session), std::move(*build), incarnation};

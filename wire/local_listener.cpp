@@ -27,7 +27,7 @@ namespace fiber::wire {
 namespace {
 
 /// Pause after an accept that failed, since the kernel would say the same at once.
-constexpr std::chrono::milliseconds accept_pause{100};
+constexpr std::chrono::milliseconds retry_pause{100};
 constexpr int backlog = 64;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -128,7 +128,7 @@ private:
         return wait();
       if (errno == EINTR || errno == ECONNABORTED)
         continue;
-      timer_.expires_after(accept_pause); // Out of descriptors or memory.
+      timer_.expires_after(retry_pause); // Out of descriptors or memory.
       timer_.async_wait([self = shared_from_this()](const auto& error) {
         if (!error)
           self->take();

@@ -15,7 +15,7 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds end_grace{5}; ///< For running calls and on_stop().
+constexpr std::chrono::seconds stop_grace{5}; ///< For running calls and on_stop().
 
 // Messages of the actor to itself.
 struct ObjectsUp {};
@@ -102,7 +102,7 @@ struct SupervisedJobState {
     if (std::exchange(stopping, true))
       return;
     if (settings->job.objects->stop(stop_error(), to_start_again))
-      self->delayed_send(job, end_grace, EndProcess{});
+      self->delayed_send(job, stop_grace, EndProcess{});
     else
       self->send(job, EndProcess{});
   }

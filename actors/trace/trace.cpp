@@ -30,7 +30,7 @@ constexpr std::size_t many_spans = most_spans / 4;
 constexpr std::chrono::milliseconds write_every{200};
 /// How long add() waits for room. It is short, since the caller may be the thread that
 /// sends the heartbeats.
-constexpr std::chrono::milliseconds patience{200};
+constexpr std::chrono::milliseconds room_timeout{200};
 constexpr std::size_t write_bytes = 256 * 1024;
 
 [[noreturn]] void fail(int error) {
@@ -217,7 +217,7 @@ bool Trace::has_room(std::unique_lock<std::mutex>& lock) {
   };
   if (!stalled_ && !closing_ && !broken_ && !enough()) {
     changed_.notify_one();
-    stalled_ = !room_.wait_for(lock, patience, [&] { return broken_ || enough(); });
+    stalled_ = !room_.wait_for(lock, room_timeout, [&] { return broken_ || enough(); });
   }
   if (closing_ || broken_)
     return false;

@@ -91,7 +91,7 @@ actors::RingSettings RingCore::settings() const {
   ring.size = options_.size;
   ring.max_restarts = options_.max_restarts;
   ring.objects = runtime_->objects();
-  ring.patience = runtime_->services()->heartbeat_timeout;
+  ring.cause_timeout = runtime_->services()->heartbeat_timeout;
   ring.make_task = task_maker();
   ring.start_job = job_starter(ring.name);
   return ring;

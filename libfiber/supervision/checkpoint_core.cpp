@@ -12,7 +12,7 @@
 namespace fiber::detail {
 namespace {
 
-constexpr const char* name = "a Checkpoint";
+constexpr const char* handle_name = "a Checkpoint";
 
 /// Never destroyed, because tasks may still run while the job exits.
 WorkThread& work_thread_of_job() {
@@ -143,11 +143,11 @@ CheckpointCore::open(const ObjectPlace& place, const std::optional<std::string>&
 }
 
 void CheckpointCore::pack(Writer& writer) const {
-  place_.pack(writer, held_, name);
+  place_.pack(writer, held_, handle_name);
 }
 
 std::shared_ptr<CheckpointCore> CheckpointCore::unpack(Reader& reader) {
-  auto [place, held] = ObjectPlace::unpack(reader, name);
+  auto [place, held] = ObjectPlace::unpack(reader, handle_name);
   return of(place, held);
 }
 

@@ -25,24 +25,25 @@
 namespace fiber::detail {
 namespace {
 
-constexpr std::array<char, 20> magic{"fiber checkpoint\r\n"};
-constexpr std::uint32_t version = 1;
+constexpr std::array<char, 20> checkpoint_magic{"fiber checkpoint\r\n"};
+constexpr std::uint32_t checkpoint_version = 1;
 
 /// The file's header. The type's name and the value follow.
-struct Start {
-  std::array<char, 20> magic = fiber::detail::magic;
+struct CheckpointHeader {
+  std::array<char, 20> magic = checkpoint_magic;
   std::uint32_t crc = 0; ///< Covers all that follows.
-  std::uint32_t version = fiber::detail::version;
+  std::uint32_t version = checkpoint_version;
   std::uint32_t type_size = 0;
   std::uint64_t value_size = 0;
 
   std::uint32_t crc_of(std::span<const std::byte> type,
                        std::span<const std::byte> value) const {
-    auto rest = std::as_bytes(std::span(this, 1)).subspan(offsetof(Start, version));
+    auto rest =
+      std::as_bytes(std::span(this, 1)).subspan(offsetof(CheckpointHeader, version));
     return checksum(checksum(checksum(0, rest), type), value);
   }
 };
-static_assert(sizeof(Start) == 40);
+static_assert(sizeof(CheckpointHeader) == 40);
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -70,7 +71,7 @@ void CheckpointFile::write_beside(const std::string& type,
     throw Error("checkpoint " + path_ +
                 " can't be written: another process is saving to it");
   auto bytes = std::as_bytes(std::span(type));
-  Start start;
+  CheckpointHeader start;
   start.type_size = static_cast<std::uint32_t>(type.size());
   start.value_size = value.size();
   start.crc = start.crc_of(bytes, value);
@@ -141,27 +142,27 @@ CheckpointFile::State CheckpointFile::read(const std::string& path, Saved& saved
   if (std::ferror(file.get()) != 0)
     fail("read", errno);
   bytes.resize(there);
-  Start start;
-  auto head = std::min(there, magic.size());
+  CheckpointHeader start;
+  auto head = std::min(there, checkpoint_magic.size());
   auto begins_with = [&](auto expected) {
     return std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(head),
                       reinterpret_cast<const std::byte*>(expected.data()));
   };
-  if (!begins_with(magic)) // A power loss may leave zeros.
-    return begins_with(std::array<char, magic.size()>{}) ? State::damaged
-                                                         : State::foreign;
+  if (!begins_with(checkpoint_magic)) // A power loss may leave zeros.
+    return begins_with(std::array<char, checkpoint_magic.size()>{}) ? State::damaged
+                                                                    : State::foreign;
   if (there < sizeof start)
     return State::damaged;
-  start = Reader(bytes).get<Start>();
+  start = Reader(bytes).get<CheckpointHeader>();
   auto rest = std::span<const std::byte>(bytes).subspan(sizeof start);
   if (start.type_size > rest.size() ||
       start.value_size != rest.size() - start.type_size ||
       start.crc !=
         start.crc_of(rest.first(start.type_size), rest.subspan(start.type_size)))
     return State::damaged;
-  if (start.version != version)
+  if (start.version != checkpoint_version)
     throw Error("checkpoint " + path + " has format " + std::to_string(start.version) +
-                ", this program knows format " + std::to_string(version));
+                ", this program knows format " + std::to_string(checkpoint_version));
   saved.type.assign(reinterpret_cast<const char*>(rest.data()), start.type_size);
   auto size = static_cast<std::size_t>(start.value_size);
   saved.value = Payload(std::move(bytes)).slice(there - size, size);

@@ -11,7 +11,7 @@
 namespace fiber::detail {
 namespace {
 
-constexpr std::chrono::seconds stop_limit{20}; ///< The job exits by itself after 5 s.
+constexpr std::chrono::seconds job_stop_limit{20}; ///< The job exits by itself after 5 s.
 constexpr double one_cpu = 1 + 1e-9; ///< Tolerates rounding in sums of fractions.
 
 std::exception_ptr why_not_started(const std::exception_ptr& problem) {
@@ -77,7 +77,7 @@ SupervisedGroup::spec(std::function<void(const caf::error& why)> forgotten) {
   return {.name = name_,
           .restart = restart_,
           .start = [self](caf::event_based_actor* by) { return self->start(by); },
-          .stop_limit = stop_limit,
+          .stop_limit = job_stop_limit,
           .announces = true,
           .forgotten = std::move(forgotten)};
 }
