@@ -183,14 +183,14 @@ std::vector<Call> calls_of(const std::vector<Frame>& frames) {
   std::lock_guard lock(cache.mutex);
   if (cache.calls.size() + frames.size() > Cache::most)
     cache.calls.clear();
-  std::optional<Symbols> symbols; // Loaded on demand: they take memory and open files.
+  std::unique_ptr<Symbols> symbols; // Loaded on demand: they take memory and open files.
   std::vector<Call> all;
   for (auto& frame : frames) {
     auto& calls = cache.calls[{frame.build, frame.offset}];
     if (calls.empty()) {
       if (auto base = loaded_at(frame.build); base && !frame.build.empty()) {
         if (!symbols)
-          symbols.emplace();
+          symbols = std::make_unique<Symbols>();
         calls = symbols->calls(*base + frame.offset);
       }
       if (calls.empty())
