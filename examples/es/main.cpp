@@ -180,16 +180,8 @@ int train(const Settings& settings) {
   return code;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-  // Parsed first, so that --help starts no worker; a worker parses the same line and goes
-  // on to init, which it never leaves.
-  CLI::App app(
-    "Trains a policy by evolution strategies on a pool of worker processes.\n"
-    "Ends with 0 if the task was solved (cartpole), or the iterations were run "
-    "(others).");
-  app.option_defaults()->take_last();
+/// What the command line may say.
+struct Options {
   std::string environment = "cartpole";
   Settings settings;
   std::optional<std::size_t> iterations;
@@ -198,6 +190,13 @@ int main(int argc, char** argv) {
   std::optional<double> learning_rate;
   std::optional<float> sigma;
   std::uint64_t seed = 1;
+
+  void add_to(CLI::App& app);
+  /// The settings, with the defaults of the environment where nothing was said.
+  Settings resolve() const;
+};
+
+void Options::add_to(CLI::App& app) {
   app.add_option("--env", environment, "What to learn: cartpole, pendulum or quadratic")
     ->check(CLI::IsMember({"cartpole", "pendulum", "quadratic"}))
     ->capture_default_str();
@@ -236,20 +235,39 @@ int main(int argc, char** argv) {
   app.add_option("--sigma", sigma, "Distance of the candidates from the policy")
     ->check(CLI::PositiveNumber)
     ->group(search);
+}
+
+Settings Options::resolve() const {
+  auto resolved = settings;
+  auto& training = resolved.training;
+  training = es::training_options(environment);
+  training.seed = seed;
+  training.iterations = iterations.value_or(training.iterations);
+  training.episodes = episodes.value_or(training.episodes);
+  auto& optimizer = training.optimizer;
+  optimizer.directions = directions.value_or(optimizer.directions);
+  optimizer.learning_rate = learning_rate.value_or(optimizer.learning_rate);
+  optimizer.sigma = sigma.value_or(optimizer.sigma);
+  return resolved;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  // Parsed first, so that --help starts no worker; a worker parses the same line and goes
+  // on to init, which it never leaves.
+  CLI::App app(
+    "Trains a policy by evolution strategies on a pool of worker processes.\n"
+    "Ends with 0 if the task was solved (cartpole), or the iterations were run "
+    "(others).");
+  app.option_defaults()->take_last();
+  Options options;
+  options.add_to(app);
   CLI11_PARSE(app, argc, argv);
 
   auto session = fiber::init(argc, argv);
   try {
-    auto& training = settings.training;
-    training = es::training_options(environment);
-    training.seed = seed;
-    training.iterations = iterations.value_or(training.iterations);
-    training.episodes = episodes.value_or(training.episodes);
-    auto& optimizer = training.optimizer;
-    optimizer.directions = directions.value_or(optimizer.directions);
-    optimizer.learning_rate = learning_rate.value_or(optimizer.learning_rate);
-    optimizer.sigma = sigma.value_or(optimizer.sigma);
-    return train(settings);
+    return train(options.resolve());
   } catch (const std::exception& error) {
     std::cerr << "es_train: " << error.what() << '\n';
     return 2;

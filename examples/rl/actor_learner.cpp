@@ -222,6 +222,29 @@ void save_curve(const std::filesystem::path& out, const std::vector<double>& cur
     std::cout << "curve: " << (out / "curve.png").string() << '\n';
 }
 
+/// Trains until `setup.updates` are done, with a line for each report.
+Account train(const fiber::Ref<Learner>& learner, Orders& orders, const Setup& setup,
+              Report report) {
+  std::cout << "updates    steps  mean return  steps/s  learner waits\n";
+  Account account;
+  while (report.updates < setup.updates) {
+    auto begin = Clock::now();
+    auto before = report;
+    for (std::uint64_t i = 0; i < updates_a_report; ++i)
+      train_once(learner, orders, setup);
+    report = insist([&] { return learner.call<&Learner::report>(); });
+    auto seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    auto steps = std::max(
+      static_cast<double>(report.steps) - static_cast<double>(before.steps), 0.0);
+    account.add(seconds, steps, report);
+    std::cout << std::setw(7) << report.updates << std::setw(9) << report.steps
+              << std::fixed << std::setprecision(1) << std::setw(13) << report.mean_return
+              << std::setprecision(0) << std::setw(9) << steps / seconds << std::setw(13)
+              << 100 * report.waited / seconds << " %" << std::endl;
+  }
+  return account;
+}
+
 int main(int argc, char** argv) {
   Setup setup;
   std::string out = "actor_learner_out";
@@ -258,23 +281,7 @@ int main(int argc, char** argv) {
   if (report.updates > 0)
     std::cout << "going on from update " << report.updates << " of " << file.string()
               << '\n';
-  std::cout << "updates    steps  mean return  steps/s  learner waits\n";
-  Account account;
-  while (report.updates < setup.updates) {
-    auto begin = Clock::now();
-    auto before = report;
-    for (std::uint64_t i = 0; i < updates_a_report; ++i)
-      train_once(learner, orders, setup);
-    report = insist([&] { return learner.call<&Learner::report>(); });
-    auto seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    auto steps = std::max(
-      static_cast<double>(report.steps) - static_cast<double>(before.steps), 0.0);
-    account.add(seconds, steps, report);
-    std::cout << std::setw(7) << report.updates << std::setw(9) << report.steps
-              << std::fixed << std::setprecision(1) << std::setw(13) << report.mean_return
-              << std::setprecision(0) << std::setw(9) << steps / seconds << std::setw(13)
-              << 100 * report.waited / seconds << " %" << std::endl;
-  }
+  auto account = train(learner, orders, setup, report);
   auto score = insist([&] { return learner.call<&Learner::evaluate>(100U); });
   save_curve(out, insist([&] { return learner.call<&Learner::curve>(); }));
   int restarts = 0;

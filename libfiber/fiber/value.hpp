@@ -413,6 +413,30 @@ struct Parts<std::tuple<Ts...>> {
   }
 };
 
+template <class T>
+T unpack_vector(Reader& reader) {
+  using Item = typename T::value_type;
+  check_value<Item>();
+  T items;
+  if constexpr (FlatVector<T>) {
+    auto n = reader.size(sizeof(Item));
+    auto from = reader.raw(n * sizeof(Item));
+    auto* first = reinterpret_cast<const Item*>(from.data());
+    if (n > 0 && reinterpret_cast<std::uintptr_t>(first) % alignof(Item) == 0) {
+      items.assign(first, first + n); // Writes the memory once; resize() would twice.
+    } else if (n > 0) {
+      items.resize(n);
+      std::memcpy(items.data(), from.data(), from.size());
+    }
+  } else {
+    auto n = reader.size(0);
+    items.reserve(std::min<std::size_t>(n, reader.rest().size()));
+    for (std::size_t i = 0; i < n; ++i)
+      items.push_back(fiber::unpack<Item>(reader));
+  }
+  return items;
+}
+
 } // namespace detail
 
 template <class T>
@@ -429,26 +453,7 @@ T unpack(Reader& reader) {
   } else if constexpr (std::is_same_v<T, std::string>) {
     return reader.text();
   } else if constexpr (detail::is_a<T, std::vector>) {
-    using Item = typename T::value_type;
-    detail::check_value<Item>();
-    T items;
-    if constexpr (detail::FlatVector<T>) {
-      auto n = reader.size(sizeof(Item));
-      auto from = reader.raw(n * sizeof(Item));
-      auto* first = reinterpret_cast<const Item*>(from.data());
-      if (n > 0 && reinterpret_cast<std::uintptr_t>(first) % alignof(Item) == 0) {
-        items.assign(first, first + n); // Writes the memory once; resize() would twice.
-      } else if (n > 0) {
-        items.resize(n);
-        std::memcpy(items.data(), from.data(), from.size());
-      }
-    } else {
-      auto n = reader.size(0);
-      items.reserve(std::min<std::size_t>(n, reader.rest().size()));
-      for (std::size_t i = 0; i < n; ++i)
-        items.push_back(unpack<Item>(reader));
-    }
-    return items;
+    return detail::unpack_vector<T>(reader);
   } else if constexpr (detail::FlatArray<T>) {
     detail::check_value<typename T::value_type>();
     return reader.template get<T>();

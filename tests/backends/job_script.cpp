@@ -124,6 +124,30 @@ void show_signals() {
     ::pause();
 }
 
+/// What a job is asked to print of itself. Returns false for any other command.
+bool show(const std::string& command, const std::string& rest, int argc, char** argv) {
+  if (command == "env") {
+    const char* value = std::getenv(rest.c_str());
+    std::cout << rest << "=" << (value ? value : "(unset)") << std::endl;
+  } else if (command == "cores") {
+    show_cores();
+  } else if (command == "argv") {
+    for (int i = 0; i < argc; ++i)
+      std::cout << "argv " << i << " " << argv[i] << std::endl;
+  } else if (command == "cwd") {
+    std::cout << "cwd " << std::filesystem::current_path().string() << std::endl;
+  } else if (command == "fds") {
+    show_descriptors();
+  } else if (command == "group") {
+    std::cout << "group " << (::getpgrp() == ::getpid()) << std::endl;
+  } else if (command == "mask") {
+    show_signals();
+  } else {
+    return false;
+  }
+  return true;
+}
+
 } // namespace
 
 int play(const JobEntry& entry, int argc, char** argv) {
@@ -160,28 +184,14 @@ int play(const JobEntry& entry, int argc, char** argv) {
       std::raise(SIGSTOP);
     } else if (command == "child" || command == "daemon") {
       start_child(command == "daemon");
-    } else if (command == "env") {
-      const char* value = std::getenv(rest.c_str());
-      std::cout << rest << "=" << (value ? value : "(unset)") << std::endl;
-    } else if (command == "cores") {
-      show_cores();
+    } else if (show(command, rest, argc, argv)) {
+      continue;
     } else if (command == "eat") {
       eat(std::stoul(rest));
     } else if (command == "child-eats") {
       let_child_eat(std::stoul(rest));
     } else if (command == "write") {
       write_file(rest);
-    } else if (command == "argv") {
-      for (int i = 0; i < argc; ++i)
-        std::cout << "argv " << i << " " << argv[i] << std::endl;
-    } else if (command == "cwd") {
-      std::cout << "cwd " << std::filesystem::current_path().string() << std::endl;
-    } else if (command == "fds") {
-      show_descriptors();
-    } else if (command == "group") {
-      std::cout << "group " << (::getpgrp() == ::getpid()) << std::endl;
-    } else if (command == "mask") {
-      show_signals();
     } else if (command == "echo") {
       echo(entry);
     } else if (command == "page") {
