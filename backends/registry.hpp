@@ -11,9 +11,10 @@
 
 #include "backends/backend.hpp"
 #include "backends/job_entry.hpp"
-#include "backends/output/status_lines.hpp"
 
 namespace fiber::backends {
+
+class StatusLines;
 
 /// A setting that one backend has and others have not.
 struct BackendKey {

@@ -19,6 +19,8 @@
 #include <fiber/fiber.hpp>
 
 #include "bench/peers/measurement.hpp"
+#include "bench/queue_rows.hpp"
+#include "bench/trial.hpp"
 #include "examples/es/cartpole.hpp"
 
 // One row of what jobs tell each other, in docs/performance.md: object_bench ROW. See
@@ -27,140 +29,7 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock; // The same in all processes of a machine.
 using Sixteen = std::array<char, 16>;
-using Megabyte = std::vector<char>;
-
-constexpr double run_seconds = 0.5;
-
-/// The seconds of a run of `play`, for each of the `n` that it is told to do, when it is
-/// warm. `play` returns its seconds.
-double seconds_each(const std::function<double(std::size_t n)>& play, std::size_t trial) {
-  play(trial / 10 + 1); // Warm.
-  auto each = play(trial) / static_cast<double>(trial);
-  auto enough = std::max(static_cast<std::size_t>(run_seconds / each), trial);
-  return play(enough) / static_cast<double>(enough);
-}
-
-/// The same of what this thread does.
-double seconds_of(const std::function<void(std::size_t n)>& work, std::size_t trial) {
-  return seconds_each(
-    [&](std::size_t n) {
-      const peers::Stopwatch watch;
-      work(n);
-      return watch.seconds();
-    },
-    trial);
-}
-
-// -- queues
-// ---------------------------------------------------------------------------------------
-
-/// When a producer began, or a consumer had all.
-using Instant = Clock::rep;
-
-Instant now() {
-  return Clock::now().time_since_epoch().count();
-}
-
-template <class Queue, class Item>
-void produce(Queue queue, fiber::Connection driver, Item item) {
-  while (auto n = driver.recv<std::size_t>()) {
-    auto begin = now();
-    for (; n > 0; --n)
-      queue.put(item);
-    driver.send(begin);
-  }
-}
-
-template <class Queue>
-void consume(Queue queue, fiber::Connection driver) {
-  while (auto n = driver.recv<std::size_t>()) {
-    for (; n > 0; --n)
-      queue.get();
-    driver.send(now());
-  }
-}
-
-/// As many producers as consumers of a queue, each a job.
-class Stream {
-public:
-  template <class Queue, class Item>
-  Stream(const Queue& queue, const Item& item, std::size_t pairs) {
-    for (std::size_t i = 0; i < pairs; ++i) {
-      start(producers_, produce<Queue, Item>, queue, item);
-      start(consumers_, consume<Queue>, queue);
-    }
-  }
-
-  /// The seconds from the first put to the last get of `n` items.
-  double run(std::size_t n) {
-    auto each = std::max<std::size_t>(n / producers_.size(), 1);
-    for (auto* side : {&consumers_, &producers_})
-      for (auto& job : *side)
-        job.send(each);
-    return seconds_between(std::ranges::min(answers(producers_)),
-                           std::ranges::max(answers(consumers_)));
-  }
-  void stop() {
-    for (auto* side : {&consumers_, &producers_})
-      for (auto& job : *side)
-        job.send(std::size_t{0});
-  }
-
-private:
-  using Jobs = std::vector<fiber::Connection>;
-
-  template <class F, class Queue, class... Args>
-  static void start(Jobs& jobs, F f, const Queue& queue, const Args&... args) {
-    auto [here, there] = fiber::pipe();
-    fiber::Process(f, queue, there, args...).start();
-    jobs.push_back(here);
-  }
-  static std::vector<Instant> answers(Jobs& jobs) {
-    std::vector<Instant> instants;
-    for (auto& job : jobs)
-      instants.push_back(job.recv<Instant>());
-    return instants;
-  }
-  static double seconds_between(Instant begin, Instant end) {
-    return std::chrono::duration<double>(Clock::duration(end - begin)).count();
-  }
-
-  Jobs producers_, consumers_;
-};
-
-template <class Queue, class Item>
-double seconds_an_item(const Queue& queue, const Item& item, std::size_t pairs,
-                       std::size_t trial) {
-  Stream stream(queue, item, pairs);
-  auto seconds = seconds_each([&](std::size_t n) { return stream.run(n); }, trial);
-  stream.stop();
-  return seconds;
-}
-
-void simple_queue(const std::string& row) {
-  using Item = std::array<char, 64>;
-  peers::report(row, 1 / seconds_an_item(fiber::SimpleQueue<Item>(), Item{}, 1, 2000),
-                "items/s");
-}
-
-/// Of a queue with room for so many, as the peer's has.
-template <class Item>
-void queue(const std::string& row, const Item& item, std::size_t capacity,
-           std::size_t pairs, std::size_t trial) {
-  auto seconds = seconds_an_item(fiber::Queue<Item>(capacity), item, pairs, trial);
-  peers::report(row, static_cast<double>(std::size(item)) / 1e6 / seconds, "MB/s");
-}
-
-template <std::size_t pairs>
-void kilobytes(const std::string& row) {
-  queue(row, std::array<char, 1000>{}, 1000, pairs, 1000);
-}
-template <std::size_t pairs>
-void megabytes(const std::string& row) {
-  queue(row, Megabyte(1000000, 'x'), 16, pairs, 20);
-}
 
 // -- round trips
 // ----------------------------------------------------------------------------------
@@ -182,7 +51,7 @@ void pipe(const std::string& row) {
       ends.first.recv<Sixteen>();
     }
   };
-  peers::report(row, 1 / seconds_of(trips, 1000), "round trips/s");
+  peers::report(row, 1 / bench::seconds_of(trips, 1000), "round trips/s");
   ends.first.close();
 }
 
@@ -198,7 +67,7 @@ void call(const std::string& row) {
     for (; n > 0; --n)
       object.call<&Echo::echo>(Sixteen{});
   };
-  peers::report(row, 1 / seconds_of(calls, 1000), "round trips/s");
+  peers::report(row, 1 / bench::seconds_of(calls, 1000), "round trips/s");
 }
 
 /// A hundred are always under way: each that is answered makes room for one.
@@ -217,7 +86,7 @@ void call_async(const std::string& row) {
       if (rest)
         rest->get();
   };
-  peers::report(row, 1 / seconds_of(calls, 5000), "round trips/s");
+  peers::report(row, 1 / bench::seconds_of(calls, 5000), "round trips/s");
 }
 
 caf::behavior echo_bytes(caf::event_based_actor*) {
@@ -234,7 +103,7 @@ void actor(const std::string& row) {
         .receive([](const std::vector<char>&) {},
                  [](const caf::error&) { throw std::runtime_error("no answer"); });
   };
-  peers::report(row, 1 / seconds_of(requests, 1000), "round trips/s");
+  peers::report(row, 1 / bench::seconds_of(requests, 1000), "round trips/s");
 }
 
 class Number {
@@ -334,7 +203,7 @@ void env(const std::string& row) {
         seen[i] = next[i].get();
     }
   };
-  peers::report(row, count / seconds_of(steps, 500 / count), "steps/s");
+  peers::report(row, count / bench::seconds_of(steps, 500 / count), "steps/s");
 }
 
 /// A manager for ten of the environments, a call for all it has.
@@ -358,27 +227,22 @@ void env_batch(const std::string& row) {
         seen[i] = next[i].get();
     }
   };
-  peers::report(row, count / seconds_of(steps, 2000 / count), "steps/s");
+  peers::report(row, count / bench::seconds_of(steps, 2000 / count), "steps/s");
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)(const std::string&)> rows{
-    {"simple_queue", simple_queue},
-    {"queue_1kb_1", kilobytes<1>},
-    {"queue_1kb_4", kilobytes<4>},
-    {"queue_1mb_1", megabytes<1>},
-    {"queue_1mb_4", megabytes<4>},
-    {"pipe", pipe},
-    {"call", call},
-    {"call_async", call_async},
-    {"actor", actor},
-    {"refs_10k", many_refs},
-    {"env_10", env<10>},
-    {"env_100", env<100>},
-    {"env_batch_10", env_batch<10>},
-    {"env_batch_100", env_batch<100>}};
+  std::map<std::string, bench::Row> rows{{"pipe", pipe},
+                                         {"call", call},
+                                         {"call_async", call_async},
+                                         {"actor", actor},
+                                         {"refs_10k", many_refs},
+                                         {"env_10", env<10>},
+                                         {"env_100", env<100>},
+                                         {"env_batch_10", env_batch<10>},
+                                         {"env_batch_100", env_batch<100>}};
+  rows.merge(bench::queue_rows());
   const std::string row = argc == 2 ? argv[1] : "";
   auto known = rows.find(row.substr(0, row.rfind('_')));
   auto tls = row.ends_with("_tls");

@@ -199,6 +199,14 @@ TABLES = {
         *_both("simple_queue", "SimpleQueue, 64-byte items, 1 to 1", "items/s",
                _simple_queue("ZeroMQ, ipc"), _simple_queue("ZeroMQ, TCP")),
         *_queue("1kB", 1), *_queue("1kB", 4), *_queue("1MB", 1), *_queue("1MB", 4),
+        *_both("pool_puts", "Queue, 1 kB items, 4 pool workers to the driver", "MB/s"),
+        *_both("pool_gets", "Queue, 1 kB items, the driver to 4 pool workers", "MB/s"),
+    ),
+    "Queues that live in a job": (
+        *_both("third_queue_64b", "SimpleQueue, 64-byte items, 1 to 1 by a third job", "items/s"),
+        *_both("third_queue_1mb", "Queue, 1 MB items, 1 to 1 by a third job", "MB/s"),
+        *_both("inbox_64b", "SimpleQueue, 64-byte items, to the job that has made it", "items/s"),
+        *_both("inbox_1mb", "Queue, 1 MB items, to the job that has made it", "MB/s"),
     ),
     "Pipes and objects: 16 bytes there and back": (
         *_both("pipe", "pipe, driver and job", "round trips/s",
@@ -240,7 +248,7 @@ TABLES = {
     "Rings: allreduce of floats by 4 members": (
         _ring("4k", "4 kB"), _ring("1m", "1 MB"), _ring("64m", "64 MB"),
     ),
-    "What is asked for": (
+    "What a trace and a journal cost": (
         Row("busy_100us", "30,000 tasks that compute for 100 us, 2 workers", "s"),
         Row("busy_100us_traced", "the same with a trace", "s", (),
             (Goal("<=", 1.03, "busy_100us"),)),

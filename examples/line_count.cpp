@@ -16,17 +16,20 @@ long lines(const std::string& path) {
 }
 
 int main(int argc, char** argv) {
-  auto session = fiber::init(argc, argv); // In a worker, this call never returns.
-  if (argc != 3) {
-    std::cerr << "usage: line_count FOLDER ENDING, such as: line_count . .cpp\n";
-    return 2;
-  }
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[1]))
-    if (entry.is_regular_file() && entry.path().extension() == argv[2])
-      paths.push_back(entry.path());
-  fiber::Pool pool(4);
-  auto counts = pool.map(lines, paths);
-  std::cout << std::reduce(counts.begin(), counts.end(), 0L) << " lines in "
-            << paths.size() << " files\n";
+  return fiber::main_guard([&] {
+    auto session = fiber::init(argc, argv); // In a worker, this call never returns.
+    if (argc != 3) {
+      std::cerr << "usage: line_count FOLDER ENDING, such as: line_count . .cpp\n";
+      return 2;
+    }
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[1]))
+      if (entry.is_regular_file() && entry.path().extension() == argv[2])
+        paths.push_back(entry.path());
+    fiber::Pool pool(4);
+    auto counts = pool.map(lines, paths);
+    std::cout << std::reduce(counts.begin(), counts.end(), 0L) << " lines in "
+              << paths.size() << " files\n";
+    return 0;
+  });
 }

@@ -26,24 +26,26 @@ double estimate(const fiber::SharedArray<Point>& samples, double width) {
 }
 
 int main(int argc, char** argv) {
-  auto session = fiber::init(argc, argv); // In a worker, this call never returns.
-  std::vector<Point> samples(1'000'000);
-  std::mt19937 random(17);
-  std::normal_distribution<double> normal;
-  for (auto& [x, y] : samples) {
-    x = normal(random);
-    y = normal(random);
-  }
-  std::vector<double> widths(10);
-  for (std::size_t i = 0; i < widths.size(); ++i)
-    widths[i] = 0.1 * static_cast<double>(i + 1);
-  fiber::Pool pool(4);
-  auto shared = fiber::share(std::span<const Point>(samples));
-  auto densities = pool.map(fiber::bind(estimate, shared), widths);
-  std::cout << "width  density at the origin (true: " << 1 / (2 * std::numbers::pi)
-            << ")\n"
-            << std::fixed;
-  for (std::size_t i = 0; i < widths.size(); ++i)
-    std::cout << std::setprecision(1) << widths[i] << "    " << std::setprecision(4)
-              << densities[i] << '\n';
+  return fiber::main_guard([&] {
+    auto session = fiber::init(argc, argv); // In a worker, this call never returns.
+    std::vector<Point> samples(1'000'000);
+    std::mt19937 random(17);
+    std::normal_distribution<double> normal;
+    for (auto& [x, y] : samples) {
+      x = normal(random);
+      y = normal(random);
+    }
+    std::vector<double> widths(10);
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      widths[i] = 0.1 * static_cast<double>(i + 1);
+    fiber::Pool pool(4);
+    auto shared = fiber::share(std::span<const Point>(samples));
+    auto densities = pool.map(fiber::bind(estimate, shared), widths);
+    std::cout << "width  density at the origin (true: " << 1 / (2 * std::numbers::pi)
+              << ")\n"
+              << std::fixed;
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      std::cout << std::setprecision(1) << widths[i] << "    " << std::setprecision(4)
+                << densities[i] << '\n';
+  });
 }

@@ -24,17 +24,19 @@ std::int64_t add(fiber::SimpleQueue<std::int64_t> in, int count) {
 }
 
 int main(int argc, char** argv) {
-  auto session = fiber::init(argc, argv); // In another process, this call never returns.
-  constexpr int count = 1000;
-  fiber::Queue<std::int64_t> numbers(100); // Room for 100: then put() waits.
-  fiber::SimpleQueue<std::int64_t> squares;
-  std::vector<fiber::Process> workers;
-  for (int i = 0; i < 4; ++i)
-    workers.emplace_back(square, numbers, squares).start();
-  auto sum = fiber::async(add, squares, count);
-  for (int i = 1; i <= count; ++i)
-    numbers.put(i);
-  numbers.join(); // Until task_done() was said of each.
-  numbers.close();
-  std::cout << "the squares of 1 to " << count << " add up to " << sum.get() << '\n';
+  return fiber::main_guard([&] {
+    auto session = fiber::init(argc, argv); // In a job, this call never returns.
+    constexpr int count = 1000;
+    fiber::Queue<std::int64_t> numbers(100); // Room for 100: then put() waits.
+    fiber::SimpleQueue<std::int64_t> squares;
+    std::vector<fiber::Process> workers;
+    for (int i = 0; i < 4; ++i)
+      workers.emplace_back(square, numbers, squares).start();
+    auto sum = fiber::async(add, squares, count);
+    for (int i = 1; i <= count; ++i)
+      numbers.put(i);
+    numbers.join(); // Until task_done() was said of each.
+    numbers.close();
+    std::cout << "the squares of 1 to " << count << " add up to " << sum.get() << '\n';
+  });
 }

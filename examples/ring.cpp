@@ -11,8 +11,10 @@ double work(fiber::RingMember& member) {
 }
 
 int main(int argc, char** argv) {
-  auto session = fiber::init(argc, argv); // In another process, this call never returns.
-  fiber::Ring ring(4, work);
-  for (auto mean : ring.run())
-    std::cout << "the mean rank is " << mean << '\n';
+  return fiber::main_guard([&] {
+    auto session = fiber::init(argc, argv); // In a job, this call never returns.
+    fiber::Ring ring(4, work);
+    for (auto mean : ring.run())
+      std::cout << "the mean rank is " << mean << '\n';
+  });
 }

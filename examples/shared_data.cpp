@@ -14,18 +14,20 @@ void work(int i, fiber::Dict<std::string, int> squares, fiber::List<int> order,
 }
 
 int main(int argc, char** argv) {
-  auto session = fiber::init(argc, argv); // In another process, this call never returns.
-  fiber::Manager manager;
-  auto squares = manager.dict<std::string, int>();
-  auto order = manager.list<int>();
-  auto total = manager.value(0);
-  std::vector<fiber::Process> processes;
-  for (int i = 1; i <= 5; ++i)
-    processes.emplace_back(work, i, squares, order, total).start();
-  for (auto& process : processes)
-    process.join();
-  for (auto& [name, square] : squares.items())
-    std::cout << name << " is " << square << '\n';
-  std::cout << order.size() << " processes came, their numbers add up to " << total.get()
-            << '\n';
+  return fiber::main_guard([&] {
+    auto session = fiber::init(argc, argv); // In a job, this call never returns.
+    fiber::Manager manager;
+    auto squares = manager.dict<std::string, int>();
+    auto order = manager.list<int>();
+    auto total = manager.value(0);
+    std::vector<fiber::Process> processes;
+    for (int i = 1; i <= 5; ++i)
+      processes.emplace_back(work, i, squares, order, total).start();
+    for (auto& process : processes)
+      process.join();
+    for (auto& [name, square] : squares.items())
+      std::cout << name << " is " << square << '\n';
+    std::cout << order.size() << " processes came, their numbers add up to "
+              << total.get() << '\n';
+  });
 }

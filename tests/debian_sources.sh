@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# To be sourced: Debian 12's packages and source packages from the mirror that this machine uses, whatever
+# To be sourced: Debian's packages and source packages from the mirror that this machine uses, whatever
 # Debian it has.
 
-# prepare_apt DIR: sets the command `apt`, an apt-get with lists of its own, which it keeps in DIR.
-prepare_apt() {
+debian_keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# Prints the address of that mirror.
+debian_mirror() {
   # shellcheck disable=SC2016 # Fields of apt-get, not variables.
-  local mirror='' uri label form='$(REPO_URI)|$(LABEL)' keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  local mirror='' uri label form='$(REPO_URI)|$(LABEL)'
   while IFS='|' read -r uri label; do
     if [[ $label == Debian || -z $mirror ]]; then mirror=$uri; fi
     if [[ $label == Debian ]]; then break; fi
   done < <(apt-get indextargets --format "$form" 'Created-By: Packages' 'Component: main')
   [[ $mirror ]] || die "no Debian mirror in the sources of apt"
-  [[ -e $keyring ]] || die "$keyring is missing: apt-get install debian-archive-keyring"
+  [[ -e $debian_keyring ]] || die "$debian_keyring is missing: apt-get install debian-archive-keyring"
+  echo "$mirror"
+}
 
+# prepare_apt DIR: sets the command `apt`, an apt-get with lists of Debian 12's, which it keeps in DIR.
+prepare_apt() {
+  local mirror
+  mirror=$(debian_mirror)
   mkdir -p "$1"/{lists,archives}/partial
-  printf '%s [signed-by=%s] %s bookworm main\n' deb "$keyring" "$mirror" deb-src "$keyring" "$mirror" \
+  printf '%s [signed-by=%s] %s bookworm main\n' deb "$debian_keyring" "$mirror" deb-src "$debian_keyring" "$mirror" \
     >"$1/sources.list"
   : >"$1/status" # What is installed here must not matter.
   apt=(apt-get -q -o Acquire::Retries=3 -o APT::Sandbox::User=root

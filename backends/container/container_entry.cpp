@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -85,6 +86,17 @@ void await_readers() {
   }
 }
 
+/// Ends a container's first process on SIGTERM from the start of the program. The kernel
+/// ignores a signal that such a process has no handler for, so a pod that was deleted
+/// before its program reached fiber::init would use up its grace period.
+struct EarlyTermination {
+  EarlyTermination() {
+    if (::getpid() == 1 && std::getenv("FIBER_NODE") != nullptr)
+      std::signal(SIGTERM, [](int signal) { ::_exit(128 + signal); });
+  }
+};
+const EarlyTermination early_termination;
+
 void leave_first_process_behind() {
   if (::getpid() != 1)
     return;
@@ -103,6 +115,7 @@ void leave_first_process_behind() {
   if (job > 0)
     stay_as_first(job, all);
   ::setpgid(0, 0);
+  std::signal(SIGTERM, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -130,12 +130,11 @@ std::pair<std::string, Section> pick_context(const Merged& all,
                     "there is no context \"" + name + "\"");
 }
 
-const Section& referred(const Section& context, const std::string& key,
-                        const Sections& all) {
+const Section& referred(const Section& context, const char* key, const Sections& all) {
   auto name = context.required(key, "one of: " + names(all));
   auto found = all.find(name);
   if (found == all.end())
-    context.fail(key, "there is no " + key + " \"" + name + "\"",
+    context.fail(key, "there is no " + std::string(key) + " \"" + name + "\"",
                  "one of: " + names(all));
   return found->second;
 }

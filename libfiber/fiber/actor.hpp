@@ -18,27 +18,26 @@
 #include "fiber/supervision.hpp"
 #include "fiber/value.hpp"
 
-// CAF actors in jobs: the only header that shows CAF. An actor moves to a job by one
-// line: system.spawn(behavior_fn, args...) becomes fiber::spawn<behavior_fn>({},
-// args...).
+// CAF actors in jobs: the only header that shows CAF. To move an actor to a job, write
+// fiber::spawn<behavior_fn>({}, args...) instead of system.spawn(behavior_fn, args...).
 //
-// What spawn() returns is a proxy in this process, an actor like any other: it can be
-// sent to, asked, linked, monitored, delegated to and put into messages, which it may
-// cross to any process of the session. Messages between two processes may hold what CAF
-// has numbers for (arithmetic types, strings, atoms, actors, errors, ...) and types that
-// FIBER_MESSAGE declares. A message that can't travel is answered with an error, or
-// logged and dropped if nobody waits for an answer.
+// spawn() returns a proxy in this process, an actor like any other: messages can be sent
+// to it, it can be asked, linked, monitored and delegated to, and it can be part of
+// messages, also to another process of the session. Messages between two processes may
+// contain what CAF has type numbers for (arithmetic types, strings, atoms, actors,
+// errors, ...), and types that FIBER_MESSAGE declares. A message that can't travel is
+// answered with an error, or logged and dropped if nobody waits for an answer.
 
 namespace fiber {
 
-/// The system that the program's actors live in: in the driver it ends with the session,
-/// which waits for its actors; in a job it is as old as the job. Its actors run on
-/// threads of their own, so they may take their time. Throws Closed without a session.
+/// The system that the program's actors live in. In the driver it ends with the session,
+/// which waits for its actors; in a job it lives as long as the job. Its actors run on
+/// threads of their own, so they may block. Throws Closed without a session.
 caf::actor_system& actor_system();
 
 namespace detail {
 
-/// From now on messages between processes may hold values of that type.
+/// Lets messages between processes contain values of that type.
 bool announce_message(const std::type_info& type,
                       void (*pack)(Writer& writer, const void* value),
                       void (*append)(Reader& reader, caf::message_builder& message));
@@ -56,14 +55,16 @@ bool announce_message() {
     });
 }
 
-/// The handle of an actor as bytes: which session, which process, which actor.
+/// Packs the handle of an actor: its session, process and number.
 void pack_actor(Writer& writer, const caf::strong_actor_ptr& actor);
 caf::strong_actor_ptr unpack_actor(Reader& reader);
 
-/// Where an actor lives, for who made it.
+/// Where an actor lives, for its proxy.
 struct ActorPlace {
-  caf::strong_actor_ptr actor = {};      ///< Where it lives.
-  std::shared_ptr<const Held> held = {}; ///< Elsewhere.
+  /// The actor; set in its own process.
+  caf::strong_actor_ptr actor = {};
+  /// What keeps it alive; set in other processes.
+  std::shared_ptr<const Held> held = {};
 
   void fiber_pack(Writer& writer) const { pack_actor(writer, actor); }
   static ActorPlace fiber_unpack(Reader& reader);
@@ -85,8 +86,8 @@ private:
     typename caf::detail::get_callable_trait<std::remove_cv_t<decltype(f)>>::type;
   using Result = typename Traits::result_type;
 
-  // CAF dereferences a null pointer to the arguments where there are none, at which a
-  // standard library with assertions aborts.
+  // Without arguments CAF dereferences a null pointer to them, and a standard library
+  // with assertions aborts. So there is always one.
   template <class Self>
   static Result call_with_self(Self self, char) {
     return f(self);
@@ -109,11 +110,12 @@ struct SpawnClass {
   }
 };
 
+/// The handle of what is spawned: caf::actor, or a typed one.
 template <class How, class... Args>
 using spawned_t = decltype(How::template spawn<caf::no_spawn_options>(
   std::declval<caf::actor_system&>(), std::declval<Args&>()...));
 
-/// The object in the job that an actor belongs to.
+/// The object in the job that owns an actor.
 template <class How, class... Args>
 class ActorCell {
 public:
@@ -126,7 +128,7 @@ public:
   ~ActorCell() { caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown); }
 
   ActorPlace place() const { return {actor_, nullptr}; }
-  /// After its end.
+  /// Spawns the actor again, after its end.
   ActorPlace spawn_again() {
     actor_ = std::apply(
       [&](auto&... args) {
@@ -145,11 +147,11 @@ private:
   caf::strong_actor_ptr actor_;
 };
 
-/// How to reach the cell, whatever is in it.
+/// Calls of a cell, whatever is in it. The results are ActorPlaces.
 struct CellCalls {
-  std::function<std::shared_ptr<Results>()> place, spawn_again; ///< Of an ActorPlace.
+  std::function<std::shared_ptr<Results>()> place, spawn_again;
 };
-/// Asks a cell, of whatever job it is in by then.
+/// Asks a cell for its place, again after a loss: it may be in another job by then.
 struct PlaceOf {
   static constexpr bool idempotent = true;
   template <class Cell>
@@ -159,12 +161,13 @@ struct PlaceOf {
 };
 void check_spawn(const SpawnOptions& options);
 ManagerOptions manager_of(const SpawnOptions& options);
-/// The proxy, which keeps the manager.
+/// Returns the proxy, which keeps the manager.
 caf::strong_actor_ptr supervise(const SpawnOptions& options, Manager manager,
                                 CellCalls cell);
 
 template <class How, class... Args>
-auto spawn_in_job(const SpawnOptions& options, Args&&... args) {
+spawned_t<How, value_t<Args>...> spawn_in_job(const SpawnOptions& options,
+                                              Args&&... args) {
   using Cell = ActorCell<How, value_t<Args>...>;
   check_spawn(options);
   Manager manager(manager_of(options));
@@ -180,49 +183,44 @@ auto spawn_in_job(const SpawnOptions& options, Args&&... args) {
 
 } // namespace detail
 
-/// Spawns an actor in a job of its own and waits until it is there. `f` and `args` as of
-/// caf::actor_system::spawn: a function whose first parameter may be a pointer to the
-/// actor, which returns a behavior, dynamically or statically typed, or nothing. Returns
-/// a proxy: caf::actor, or the typed handle.
+/// Spawns an actor in a job of its own, blocks until it is there, and returns a proxy: a
+/// caf::actor, or the typed handle. `f` and `args` are those of caf::actor_system::spawn:
+/// a function whose first parameter may be a pointer to the actor, and that returns
+/// nothing or a behavior, dynamically or statically typed.
 ///
-/// If the job is lost the proxy lives on, unless options.restart is temporary: `f` starts
+/// If the job is lost, the proxy lives on unless options.restart is temporary: `f` starts
 /// again in another job with copies of the same arguments, at most 5 times within 10 s.
-/// Requests under way are answered with sec::request_receiver_down, as they may have run;
-/// up to 4,096 messages that come in between wait. An actor that ends by itself starts
-/// again in the same job if options.restart says so for such an end; after
-/// exit_reason::user_shutdown or kill it does not. Monitors and links hear of the final
-/// end only: of a lost job with exit_reason::remote_link_unreachable, whose context names
-/// the actor, by options.name, and the cause. It and its job end with the last handle to
-/// the proxy and with the session. With options.detached it has CAF's `detached` there: a
-/// thread of its own.
+/// Requests in flight are answered with sec::request_receiver_down, as they may have run;
+/// up to 4,096 messages that arrive in between wait. An actor that ends by itself starts
+/// again in the same job if options.restart covers that kind of end, but never after
+/// exit_reason::user_shutdown or kill.
 ///
-/// Throws Closed without a session, ConfigError on options that can't be used,
-/// RemoteError if the constructor of a class throws, BackendError, TimeoutError or
+/// Monitors and links hear of the final end only. The end by a lost job is
+/// exit_reason::remote_link_unreachable, whose context has options.name and the cause.
+/// The actor and its job end with the last handle to the proxy, and with the session.
+/// With options.detached the actor has CAF's `detached` there: a thread of its own.
+///
+/// Throws Closed without a session, ConfigError for options that can't be used,
+/// RemoteError if the constructor of a class throws; BackendError, TimeoutError or
 /// WorkerLost if there is no job.
 template <auto f, class... Args>
-auto spawn(const SpawnOptions& options, Args&&... args) {
+detail::spawned_t<detail::SpawnFunction<f>, detail::value_t<Args>...>
+spawn(const SpawnOptions& options = {}, Args&&... args) {
   return detail::spawn_in_job<detail::SpawnFunction<f>>(options,
                                                         std::forward<Args>(args)...);
 }
-template <auto f>
-auto spawn() {
-  return spawn<f>(SpawnOptions{});
-}
-/// The same of an actor that is a class.
+/// The same for an actor that is a class.
 template <class C, class... Args>
-auto spawn(const SpawnOptions& options, Args&&... args) {
+detail::spawned_t<detail::SpawnClass<C>, detail::value_t<Args>...>
+spawn(const SpawnOptions& options = {}, Args&&... args) {
   return detail::spawn_in_job<detail::SpawnClass<C>>(options,
                                                      std::forward<Args>(args)...);
-}
-template <class C>
-auto spawn() {
-  return spawn<C>(SpawnOptions{});
 }
 
 } // namespace fiber
 
-/// Lets messages between processes hold values of a type, which is a value as of
-/// fiber/value.hpp: FIBER_MESSAGE(my::Type), once before its first use, outside of all
+/// Lets messages between processes contain values of a type, see fiber/value.hpp.
+/// Write FIBER_MESSAGE(my::Type) once, before the type's first use, outside of all
 /// namespaces.
 #define FIBER_MESSAGE(...) FIBER_MESSAGE_AT(__COUNTER__, __VA_ARGS__)
 #define FIBER_MESSAGE_AT(n, ...) FIBER_MESSAGE_NAMED(n, __VA_ARGS__)
@@ -234,7 +232,7 @@ auto spawn() {
     fiber::detail::announce_message<__VA_ARGS__>();                                      \
   }
 
-// Actors in what is sent: in arguments, in declared types, anywhere.
+// Lets arguments and declared types contain actors.
 namespace boost::serialization {
 
 template <class Archive>
@@ -245,7 +243,7 @@ void serialize(Archive& archive, caf::strong_actor_ptr& actor, unsigned) {
   else
     actor = load_block(archive, [](auto& reader) { return unpack_actor(reader); });
 }
-// `const` as in Boost's own, else clang 16 compares no constraints.
+// `const` as in Boost's own template: else clang 16 does not compare constraints.
 template <class Archive, class Handle>
   requires caf::is_actor_handle<Handle>::value
 void serialize(Archive& archive, Handle& handle, const unsigned) {

@@ -21,49 +21,56 @@ namespace fiber {
 
 namespace detail {
 
-/// Stands for bytes when they are compared: no two that differ have the same.
+/// Identifies bytes when they are compared: different bytes have different digests.
 using Digest = std::array<std::byte, 16>;
 
 } // namespace detail
 
-/// Appends to a byte string.
+/// Appends to a byte string. Types with a fiber_pack() member write themselves to one.
+///
+/// Thread safety: one thread at a time.
 class Writer {
 public:
-  /// A `tail` takes the last part of the value, if that is large, as it is: see
-  /// end_with().
+  /// Appends to `out`. If there is a `tail`, it gets the last part of the value if that
+  /// is large: see end_with().
   explicit Writer(Bytes& out, Payload* tail = nullptr) : out_(&out), tail_(tail) {}
-  /// Writes what can be compared with what another run of the program wrote, and can't be
-  /// read: the name of a function instead of its place, what a handle refers to instead
-  /// of its number, nothing where a struct is padded.
+  /// A Writer whose bytes can be compared with those of another run of the program, but
+  /// not read back. It writes the name of a function instead of its place, what a handle
+  /// refers to instead of its number, and nothing where a struct is padded.
   static Writer comparing(Bytes& out) {
     Writer writer(out);
     writer.compares_ = true;
     return writer;
   }
+  /// Whether it was made by comparing().
   bool compares() const { return compares_; }
 #pragma GCC diagnostic push
 #if defined(__GNUC__) && !defined(__clang__) // g++ 12 at -O3: it moves what is not there.
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #endif
+  /// Appends `size` bytes.
   void raw(const void* data, std::size_t size) {
     auto first = static_cast<const std::byte*>(data);
     out_->insert(out_->end(), first, first + size);
   }
 #pragma GCC diagnostic pop
+  /// Appends the object representation of `value`.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void put(const T& value) {
     raw(&value, sizeof value);
   }
+  /// Appends a count, in 8 bytes.
   void size(std::size_t n) { put(static_cast<std::uint64_t>(n)); }
+  /// Appends the number of characters, and then these.
   void text(std::string_view text) {
     size(text.size());
     raw(text.data(), text.size());
   }
 
-  /// The bytes of `items` end what is written here; nothing may follow. They are not
-  /// copied if they are many and there is a tail.
+  /// Appends the bytes of `items`, which must be the end of the value. If there is a tail
+  /// it takes 64 KiB or more of them without a copy.
   template <class T>
   void end_with(std::vector<T> items) {
     auto bytes = std::as_bytes(std::span(items));
@@ -83,10 +90,15 @@ private:
   bool compares_ = false;
 };
 
-/// Reads what a Writer wrote. Each member throws Error if the bytes end too early.
+/// Reads what a Writer wrote. Each member function throws Error if the bytes end too
+/// early.
+///
+/// Thread safety: one thread at a time.
 class Reader {
 public:
+  /// Reads from `bytes`, which must outlive this.
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  /// Takes the next `n` bytes, without a copy.
   std::span<const std::byte> raw(std::size_t n) {
     if (n > rest_.size())
       throw Error("a value ends after " + std::to_string(rest_.size()) + " of " +
@@ -95,11 +107,13 @@ public:
     rest_ = rest_.subspan(n);
     return part;
   }
+  /// Copies the next `n` bytes.
   void copy(void* to, std::size_t n) {
     auto from = raw(n);
     if (n > 0)
       std::memcpy(to, from.data(), n);
   }
+  /// Takes an object representation that put() wrote.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   T get() {
@@ -107,8 +121,8 @@ public:
     copy(image.data(), sizeof(T));
     return std::bit_cast<T>(image);
   }
-  /// A count of things that take at least `least` bytes each, so that a count that can't
-  /// be right is refused before memory is taken for it.
+  /// Takes a count of elements that have at least `least` bytes each. Throws Error for a
+  /// count that can't be right, before memory is allocated for it.
   std::size_t size(std::size_t least = 1) {
     auto n = get<std::uint64_t>();
     if (least > 0 && n > rest_.size() / least)
@@ -116,11 +130,14 @@ public:
                   std::to_string(rest_.size()) + " bytes");
     return static_cast<std::size_t>(n);
   }
+  /// Takes what Writer::text() wrote.
   std::string text() {
     auto part = raw(size());
     return {reinterpret_cast<const char*>(part.data()), part.size()};
   }
+  /// The bytes that have not been read.
   std::span<const std::byte> rest() const { return rest_; }
+  /// Whether all bytes have been read.
   bool empty() const { return rest_.empty(); }
 
 private:

@@ -9,19 +9,20 @@
 
 namespace fiber {
 
-/// Owned bytes: what is being written, and what has just arrived.
+/// Owned bytes: those being written, or those that have just arrived.
 using Bytes = std::vector<std::byte>;
 
 namespace detail {
 
-/// Large blocks are used again rather than given back: pages fresh from the kernel cost
-/// more than what is then written to them. Any thread may call both.
+/// Large blocks are kept for reuse, since fresh pages from the kernel cost more than what
+/// is then written to them. Any thread may call both functions.
 ///
-/// With a capacity of at least `least` if such a block is kept, else empty. What was
-/// written to it last is still there, so that it need not be cleared first.
+/// reuse() returns a kept block with a capacity of at least `least`, or an empty one. A
+/// kept block still has its old content, so that it need not be cleared first.
 Bytes reuse(std::size_t least);
 void recycle(Bytes bytes) noexcept;
 
+/// Bytes that are recycled at the end.
 struct Recycled {
   explicit Recycled(Bytes of) : bytes(std::move(of)) {}
   Recycled(const Recycled&) = delete;
@@ -32,11 +33,15 @@ struct Recycled {
 
 } // namespace detail
 
-/// Immutable bytes shared by reference. A copy costs a reference count, so one large
+/// Immutable bytes, shared by reference. A copy costs a reference count, so one large
 /// value can be sent on many links without being copied.
+///
+/// Thread safety: as std::shared_ptr<const T>.
 class Payload {
 public:
+  /// No bytes.
   Payload() = default;
+  /// Takes `bytes` over without copying them.
   explicit Payload(Bytes bytes) {
     auto owner = std::make_shared<const detail::Recycled>(std::move(bytes));
     bytes_ = owner->bytes;
@@ -46,10 +51,12 @@ public:
   Payload(std::shared_ptr<const void> owner, std::span<const std::byte> bytes)
     : owner_(std::move(owner)), bytes_(bytes) {}
 
+  /// Valid as long as this Payload or a copy of it lives.
   std::span<const std::byte> bytes() const { return bytes_; }
+  /// The number of bytes.
   std::size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
-  /// A part of these bytes that keeps the whole alive.
+  /// A part of these bytes, which keeps all of them alive.
   Payload slice(std::size_t from, std::size_t count) const {
     return {owner_, bytes_.subspan(from, count)};
   }

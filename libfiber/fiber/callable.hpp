@@ -12,47 +12,52 @@
 #include "fiber/detail/archived_handle.hpp"
 #include "fiber/value.hpp"
 
-// What can be run elsewhere: a plain function, a lambda without captures, a function
-// object that is a value (fiber/value.hpp), or bind(f, args...). A callable travels as
-// its place within the executable or shared library (build id and offset), so nothing has
-// to be registered.
+// What can run in another process: a plain function, a lambda without captures, a
+// function object that is a value (fiber/value.hpp), or bind(f, args...). A callable
+// travels as its place within the executable or shared library (build id and offset), so
+// nothing has to be registered.
 
 namespace fiber {
 
-/// What one job may use. A backend that can't grant it says so. On local an allocation
-/// beyond memory_mb throws std::bad_alloc, CUDA_VISIBLE_DEVICES names the job's GPUs, and
-/// one that asks for more than one cpu is kept to so many cores.
+/// What one job may use. A backend that can't grant it throws an error that says so. On
+/// the local backend an allocation beyond memory_mb throws std::bad_alloc,
+/// CUDA_VISIBLE_DEVICES names the job's GPUs, and a job that asks for more than one cpu
+/// is limited to that many cores.
 struct Resources {
-  double cpu = 1;            ///< Cores.
-  std::size_t memory_mb = 0; ///< MiB; 0: no limit.
-  int gpu = 0;               ///< Whole devices.
+  /// Cores, more than 0.
+  double cpu = 1;
+  /// Memory in MiB; 0: no limit.
+  std::size_t memory_mb = 0;
+  /// GPUs, whole devices only.
+  int gpu = 0;
   bool operator==(const Resources&) const = default;
 };
 
 namespace detail {
 
-/// A callable, unpacked in a job and ready to run tasks.
+/// A callable that was unpacked in a job, ready to run tasks.
 class Body {
 public:
   virtual ~Body() = default;
-  /// Runs one task: reads its arguments, writes its result. Throws what the callable
+  /// Runs one task: reads its arguments and writes its result. Throws what the callable
   /// throws.
   virtual void run(Reader& arguments, Writer& result) = 0;
 };
+/// Unpacks a callable.
 using Open = std::unique_ptr<Body> (*)(Reader& state);
 
-/// Writes the identity of the function at `code`. Throws Error if it is in no loaded
-/// object that has a build id.
+/// Writes the build id and offset of the function at `code`. Throws Error if it is in no
+/// loaded object that has a build id.
 void pack_code(Writer& writer, const void* code);
-/// The function of that identity in this process. Throws Error that names the object's
-/// path if it is not loaded here, and if the place is not code.
+/// The function of that build id and offset in this process. Throws Error if its object
+/// is not loaded here, which names the object's path, and if the place is not code.
 const void* unpack_code(Reader& reader);
 
 template <class F>
 inline constexpr bool is_function =
   std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
 
-/// Recreated where it is needed, since it holds nothing.
+/// Made anew in the job instead of packed, since it holds nothing.
 template <class F>
 inline constexpr bool is_stateless =
   std::is_empty_v<F> && std::is_default_constructible_v<F> && !has_serialize_member<F>();
@@ -91,8 +96,7 @@ F unpack_callable(Reader& reader) {
     return unpack<F>(reader);
 }
 
-/// Calls `f` with `args`, handing each over as a temporary where f takes it so, else as
-/// an lvalue.
+/// Calls `f` with `args`: as rvalues if `f` can be called so, else as lvalues.
 template <class F, class... Args>
 decltype(auto) call(F& f, Args&... args) {
   if constexpr (std::is_invocable_v<F&, Args&&...>)
@@ -104,16 +108,19 @@ decltype(auto) call(F& f, Args&... args) {
 template <class F, class... Args>
 concept Takes = std::is_invocable_v<F&, Args&&...> || std::is_invocable_v<F&, Args&...>;
 
+/// The type that call() returns, decayed. A callable that does not fit is refused by this
+/// one sentence: `void` keeps the compiler from adding "no matching function".
 template <class F, class... Args>
 struct CallResult {
   static_assert(Takes<F, Args...>,
                 "fiber: the callable can't be called with these arguments");
+  using type = void;
+};
+template <class F, class... Args>
+  requires Takes<F, Args...>
+struct CallResult<F, Args...> {
   using type = std::decay_t<decltype(call(std::declval<F&>(), std::declval<Args&>()...))>;
 };
-/// What `F` returns for `Args`, as a value.
-template <class F, class... Args>
-using call_result_t = typename CallResult<F, Args...>::type;
-
 template <class R>
 constexpr void check_result() {
   if constexpr (!std::is_void_v<R>) {
@@ -125,11 +132,7 @@ constexpr void check_result() {
   }
 }
 
-} // namespace detail
-
-namespace detail {
-
-/// Says what it needs: see meta().
+/// A callable with resources: see meta().
 template <class F>
 concept Measured = requires(const F& f) {
   { f.resources() } -> std::same_as<const Resources&>;
@@ -137,16 +140,24 @@ concept Measured = requires(const F& f) {
 
 } // namespace detail
 
-/// A callable with its first arguments: see bind().
+/// What f(args...) returns in a job, as a value: without reference and const. The
+/// arguments are values, too: a string literal arrives as a std::string.
+template <class F, class... Args>
+using call_result_t = typename detail::CallResult<F, detail::value_t<Args>...>::type;
+
+/// What bind() returns: a callable with its first arguments fixed. A value, as in
+/// fiber/value.hpp.
 template <class F, class... Bound>
 class BoundCallable {
 public:
+  /// See bind(), which checks the types, too.
   BoundCallable(F f, Bound... bound) : f_(std::move(f)), bound_(std::move(bound)...) {}
 
-  // What is bound is used again by the next task: f sees it as const where it can.
   template <class... Args>
     requires(std::is_invocable_v<F&, const Bound&..., Args...> ||
              std::is_invocable_v<F&, Bound&..., Args...>)
+  /// Calls f(bound..., args...) and returns what it returns. The next task uses the same
+  /// bound values, so `f` gets them as const if it can be called so.
   decltype(auto) operator()(Args&&... args) {
     return std::apply(
       [&](Bound&... bound) -> decltype(auto) {
@@ -158,11 +169,13 @@ public:
       bound_);
   }
 
+  /// The resources of `f`, if it has any: see meta().
   const Resources& resources() const
     requires detail::Measured<F>
   {
     return f_.resources();
   }
+  /// How the callable travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const {
     detail::pack_callable(writer, f_);
     pack(writer, bound_);
@@ -181,29 +194,34 @@ private:
   std::tuple<Bound...> bound_;
 };
 
-/// `f` with its first arguments fixed: bind(f, a, b) called with (c) calls f(a, b, c).
-/// What is bound is packed once a call and sent once to each job, never once a task.
+/// Returns `f` with its first arguments fixed: bind(f, a, b)(c) calls f(a, b, c). The
+/// bound values are packed once for each call of a Pool and sent once to each job, not
+/// once a task.
 template <class F, class... Args>
-auto bind(F f, Args&&... args) {
+BoundCallable<F, detail::value_t<Args>...> bind(F f, Args&&... args) {
   detail::check_callable<F>();
   (detail::check_value<detail::value_t<Args>>(), ...);
-  return BoundCallable<F, detail::value_t<Args>...>(std::move(f),
-                                                    std::forward<Args>(args)...);
+  return {std::move(f), std::forward<Args>(args)...};
 }
 
-/// A callable that says what it needs: see meta().
+/// What meta() returns: a callable and the resources that it needs. A value, as in
+/// fiber/value.hpp.
 template <class F>
 class MeasuredCallable {
 public:
+  /// See meta(), which checks the type, too.
   MeasuredCallable(F f, Resources resources) : f_(std::move(f)), resources_(resources) {}
 
+  /// Calls f(args...) and returns what it returns.
   template <class... Args>
     requires std::is_invocable_v<F&, Args...>
   decltype(auto) operator()(Args&&... args) {
     return std::invoke(f_, std::forward<Args>(args)...);
   }
 
+  /// The resources that a job must have.
   const Resources& resources() const { return resources_; }
+  /// How the callable travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { detail::pack_callable(writer, f_); }
   static MeasuredCallable fiber_unpack(Reader& reader) {
     return {detail::unpack_callable<F>(reader), {}};
@@ -214,12 +232,13 @@ private:
   Resources resources_;
 };
 
-/// `f` with the resources it needs. A pool that has not started takes them over; a pool
-/// that has less throws ConfigError, naming both.
+/// Returns `f` with the resources that it needs. A Pool that has not started gives its
+/// jobs these resources; a call of a Pool whose jobs have less throws ConfigError, which
+/// names both.
 template <class F>
-auto meta(F f, Resources resources) {
+MeasuredCallable<F> meta(F f, Resources resources) {
   detail::check_callable<F>();
-  return MeasuredCallable<F>(std::move(f), resources);
+  return {std::move(f), resources};
 }
 
 namespace detail {
@@ -256,17 +275,18 @@ private:
   F f_;
 };
 
-/// Where something lives that handles stand for, and its number there.
+/// The number of what a handle refers to, and where it lives.
 struct HeldId {
   /// The home of shared values, which have numbers of their own.
   static constexpr std::uint64_t shared_values = UINT64_MAX;
 
-  std::uint64_t home = shared_values; ///< A process: its incarnation, 0 the driver's.
+  /// The incarnation of a process; 0: the driver.
+  std::uint64_t home = shared_values;
   std::uint64_t number = 0;
   auto operator<=>(const HeldId&) const = default;
 };
 
-/// Something that handles stand for, as this process knows it: alive as long as this is.
+/// What a handle refers to, as this process knows it. It lives at least as long as this.
 class Held {
 public:
   Held() = default;
@@ -277,14 +297,15 @@ public:
 };
 using KeptObjects = std::vector<std::shared_ptr<const Held>>;
 
-/// Keeps what packed handles refer to alive until the packed bytes were used. Handles
-/// find the innermost scope of their thread.
+/// Collects what handles refer to while these are packed, so that it lives until the
+/// bytes are used. A handle adds to the innermost scope of its thread.
 class KeepScope {
 public:
   KeepScope();
   ~KeepScope();
   KeepScope(const KeepScope&) = delete;
   KeepScope& operator=(const KeepScope&) = delete;
+  /// Gives away what was collected.
   KeptObjects take();
   /// Adds to the innermost scope of this thread, if there is one.
   static void keep(std::shared_ptr<const Held> object);
@@ -296,18 +317,25 @@ private:
 
 } // namespace detail
 
-/// Any callable that takes no argument, packed.
+/// A callable without arguments, packed: the type of options such as
+/// PoolOptions::initializer. What Fiber uses besides is below operator bool.
+///
+/// Thread safety: as a std::shared_ptr; copies share what is packed.
 class AnyCallable {
 public:
+  /// Holds nothing.
   AnyCallable() = default;
+  /// Packs `f`, which is called as f(). Throws what packing throws.
   template <class F>
     requires(!std::same_as<F, AnyCallable> && detail::Takes<F>)
   AnyCallable(F f) // NOLINT(google-explicit-constructor): options read better so
     : AnyCallable(of<std::tuple<>, true>(f)) {}
 
+  /// Whether it holds a callable.
   explicit operator bool() const { return open_ != nullptr; }
 
-  /// Packs `f`, to be called with an unpacked `Argument` (with its parts if `spread`).
+  /// Packs `f`, which is called with an unpacked `Argument`, or with the parts of that if
+  /// `spread`.
   template <class Argument, bool spread, class F>
   static AnyCallable of(const F& f) {
     AnyCallable callable;
@@ -323,15 +351,18 @@ public:
     return callable;
   }
 
-  /// What needs no state to be opened.
+  /// A callable that needs no state.
   static AnyCallable opened_by(detail::Open open) {
     AnyCallable callable;
     callable.open_ = open;
     return callable;
   }
 
+  /// What unpacks it.
   detail::Open open() const { return open_; }
+  /// What it is unpacked from.
   const Payload& state() const { return state_; }
+  /// What meta() said, if it is from there.
   const std::optional<Resources>& resources() const { return resources_; }
 
 private:

@@ -22,18 +22,19 @@ class CheckpointCore;
 /// A Checkpoint without the types of what is saved.
 class CheckpointHandle {
 public:
-  /// What was saved, and what handles in it stand for.
+  /// The saved value, and what handles in it refer to.
   struct Saved {
     Payload bytes;
     KeptObjects kept;
   };
 
-  /// A new one whose home is this process; no path: in memory. `of_session`: of the
-  /// session that a Ring or a Supervisor made here belongs to, which in a job is its own.
+  /// A new one whose home is this process; without a path in memory. `of_session`: in the
+  /// session that a Ring or a Supervisor made here belongs to, which in a job is the
+  /// job's own.
   static CheckpointHandle open(const std::optional<std::string>& path,
                                bool of_session = false);
 
-  /// `value`: what begin() wrote, and then the value.
+  /// `value` is what begin() wrote, followed by the value.
   void save(PackedItem value) const;
   static void begin(Writer& writer, const std::type_info& type, bool handles);
   std::optional<Saved> load(const std::type_info& type) const;
@@ -51,30 +52,30 @@ private:
 
 } // namespace detail
 
-/// A place for one value that outlives the job that saves it: what a learner must not
-/// lose. A handle goes anywhere a value does; what it stands for lives in the process
-/// that made it, usually the driver, and ends with its last handle or with that process.
+/// A place for one value that outlives the job that saves it: for what a learner must not
+/// lose. It lives in the process that made it, its home, usually the driver, and ends
+/// with its last handle or with that process. A handle to it goes anywhere a value does.
 ///
-/// A save replaces the value before as a whole or not at all, also if who saves is killed
-/// meanwhile: then load() returns one or the other.
+/// A save replaces the previous value as a whole or not at all. If the process is killed
+/// while it saves, load() returns either the previous value or the new one.
 ///
 /// Thread safety: any thread of any process may call any member function. All throw
-/// Closed when the process that made it has ended, or the session.
+/// Closed when the home or the session has ended.
 class Checkpoint {
 public:
-  /// A new one in the memory of this process. Throws Closed without a session.
+  /// A new one, in the memory of this process. Throws Closed without a session.
   Checkpoint() : handle_(detail::CheckpointHandle::open(std::nullopt)) {}
-  /// The one in that file of this process's machine, which another run of the program may
-  /// have saved. Beside it, as `path`.previous, stands the value before, which serves if
-  /// the newest is damaged; `path`.saving is written while a save is under way.
-  /// Throws ConfigError if `path` is empty, Closed without a session.
+  /// The one in the file `path` on this process's machine, which another run of the
+  /// program may have saved. The previous value is kept in `path`.previous, and is used
+  /// if the newest is damaged; `path`.saving exists while a save is in progress. Throws
+  /// ConfigError if `path` is empty, Closed without a session.
   explicit Checkpoint(const std::string& path)
     : handle_(detail::CheckpointHandle::open(path)) {}
 
-  /// Returns when the value is kept: in a file, when it is on the disk. Throws what
-  /// packing throws, and Error that names the path and what the system says if the file
-  /// can't be written; what was saved before is still there then. So it is if `path` is
-  /// something else than a checkpoint, or in use by another process.
+  /// Saves a value. Blocks until it is kept: with a file, until it is on the disk. Throws
+  /// what packing throws; and Error, which names the path and the system's error, if the
+  /// file can't be written, is not a checkpoint, or is in use by another process. The
+  /// previous value remains then.
   template <class T>
   void save(const T& value) const {
     using V = detail::value_t<T>;
@@ -88,9 +89,10 @@ public:
     }));
   }
 
-  /// What was saved last; nothing if that never happened. Throws Error that names both
-  /// types if it was something else than a `T`, and Error that names the path if there is
-  /// a file, but no whole value in it nor before it.
+  /// The value that was saved last; nothing if there is none. Blocks for a round trip to
+  /// the home. Throws Error, which names both types, if the value is no `T`; and Error,
+  /// which names the path, if there is a file but neither it nor the previous one holds a
+  /// whole value.
   template <class T>
   std::optional<T> load() const {
     detail::check_value<T>();
@@ -101,8 +103,9 @@ public:
     return unpack<T>(reader);
   }
 
-  /// Whether both stand for the same one.
+  /// Whether both are handles to the same one.
   bool operator==(const Checkpoint&) const = default;
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { handle_.fiber_pack(writer); }
   static Checkpoint fiber_unpack(Reader& reader) {
     return Checkpoint(detail::CheckpointHandle::fiber_unpack(reader));

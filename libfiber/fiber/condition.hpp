@@ -10,38 +10,38 @@
 
 namespace fiber {
 
-/// As Python's multiprocessing.Condition: a lock, and a place to wait until somebody who
-/// had the lock meanwhile says that something has changed. Made by Manager::condition();
-/// lives, ends and throws Closed as a Lock does (fiber/lock.hpp). The lock is its own and
-/// recursive as an RLock.
+/// A lock, and a place to wait for a notification, as Python's multiprocessing.Condition.
+/// Made by Manager::condition(). Its lock is its own, and recursive as an RLock. Lives
+/// and ends as a Lock does, and then throws Closed (fiber/lock.hpp).
 ///
 ///     std::lock_guard guard(changed);
 ///     changed.wait([&] { return total.get() > 10; });
 ///
-/// To wait or to notify without having the lock throws Error. As any condition it may
-/// wake one who was not meant, so look again at what was waited for: if a process dies
-/// that was notified and has not let go of the lock since, the next one is notified.
+/// wait() and notify() throw Error in a thread that does not hold the lock. Like any
+/// condition it may wake a thread without need, so check what you wait for: if a process
+/// dies that was notified and has not released the lock since, the next one is notified.
 ///
 /// Thread safety: any thread of any process may call any member function.
 class Condition final
   : public detail::LockableValue<Condition, detail::SyncKind::condition> {
 public:
-  /// Lets go of the lock, however often this thread has locked it, waits to be notified,
-  /// and returns when it has the lock again, as often.
+  /// Releases the lock, however often this thread has locked it, and blocks until it is
+  /// notified. Returns when this thread has the lock again, locked as often.
   void wait() { handle_.wait(detail::Results::forever); }
-  /// False if nobody has notified it within `d`. It has the lock again in any case, for
-  /// which it may have to wait longer.
+  /// The same, but waits for a notification for at most `d`; returns whether there was
+  /// one. It has the lock again in either case, and may have to wait longer for that.
   template <class Rep, class Period>
   bool wait(std::chrono::duration<Rep, Period> d) {
     return handle_.wait(detail::limit_of(d)).value_or(0) != 0;
   }
-  /// Waits until `fulfilled()`, which is called with the lock.
+  /// Blocks until fulfilled() returns true. It is called while this thread holds the
+  /// lock.
   template <std::predicate Predicate>
   void wait(Predicate fulfilled) {
     while (!fulfilled())
       wait();
   }
-  /// The same for at most `d`: whether it is fulfilled in the end.
+  /// The same for at most `d`; returns the last result of fulfilled().
   template <class Rep, class Period, std::predicate Predicate>
   bool wait(std::chrono::duration<Rep, Period> d, Predicate fulfilled) {
     auto limit = detail::limit_of(d);
@@ -51,10 +51,12 @@ public:
         return false;
     return true;
   }
-  /// Wakes one who waits, the first one, or so many. They go on one after the other when
-  /// this thread has unlocked.
+  /// Wakes the thread that has waited longest. It goes on when this thread has released
+  /// the lock.
   void notify_one() { notify(1); }
+  /// Wakes the `n` threads that have waited longest, one after the other.
   void notify(std::size_t n) { handle_.call(detail::SyncOp::notify, n); }
+  /// Wakes every waiting thread, one after the other.
   void notify_all() { notify(SIZE_MAX); }
 
 private:

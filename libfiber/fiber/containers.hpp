@@ -20,10 +20,11 @@
 
 #include "fiber/ref.hpp"
 
-// What the processes of a program share: data that lives in a manager's job. Each is made
-// by a Manager (fiber/manager.hpp) and is a handle, as Ref is, whose rules hold. Every
-// member function is one call, which is a trip to that job and back: where there is much
-// to do use the forms for many elements, or ref(), which takes a function to the data.
+// Data that several processes share, in a manager's job. A Manager (fiber/manager.hpp)
+// makes each; each is a handle to which the rules of Ref apply, thread safety and
+// exceptions included. Every member function is one call: it blocks for a round trip to
+// that job. Where there is much to do, use the functions for many elements, or ref(),
+// which takes a function to the data.
 
 namespace fiber {
 
@@ -54,14 +55,15 @@ std::vector<T> collect(Range&& range) {
 
 } // namespace detail
 
-/// A map from K to V, as Python's manager.dict(). K must have operator<: what has an
-/// order here comes in that.
+/// A map from K to V, as Python's manager.dict(). K needs operator<: keys() and items()
+/// are in its order.
 template <class K, class V>
 class Dict {
 public:
+  /// What ref() refers to.
   using Map = std::map<K, V>;
 
-  /// Nothing if there is no such key.
+  /// The value of `key`; nothing if there is no such key.
   std::optional<V> get(const K& key) const {
     return ref_.call(
       [](const Map& map, const K& k) -> std::optional<V> {
@@ -70,24 +72,28 @@ public:
       },
       key);
   }
-  /// RemoteError (std::out_of_range) if there is no such key.
+  /// The value of `key`. Throws RemoteError (std::out_of_range) if there is no such key.
   V at(const K& key) const {
     return ref_.call([](const Map& map, const K& k) { return map.at(k); }, key);
   }
+  /// Inserts the key, or replaces its value.
   void set(const K& key, const V& value) const {
     ref_.call([](Map& map, const K& k, V& v) { map.insert_or_assign(k, std::move(v)); },
               key, value);
   }
+  /// Whether there is such a key.
   bool contains(const K& key) const {
     return ref_.call([](const Map& map, const K& k) { return map.count(k) > 0; }, key);
   }
-  /// Whether there was such a key.
+  /// Removes the key; returns whether it was there.
   bool erase(const K& key) const {
     return ref_.call([](Map& map, const K& k) { return map.erase(k) > 0; }, key);
   }
+  /// The number of keys.
   std::size_t size() const {
     return ref_.call([](const Map& map) { return map.size(); });
   }
+  /// All keys.
   std::vector<K> keys() const {
     return ref_.call([](const Map& map) {
       std::vector<K> all;
@@ -96,12 +102,13 @@ public:
       return all;
     });
   }
+  /// All keys with their values.
   std::vector<std::pair<K, V>> items() const {
     return ref_.call([](const Map& map) {
       return std::vector<std::pair<K, V>>(map.begin(), map.end());
     });
   }
-  /// Sets all of a range of pairs at once.
+  /// Sets all pairs of a range, in one call.
   template <std::ranges::input_range Range>
   void update(Range&& range) const {
     ref_.call(
@@ -111,15 +118,21 @@ public:
       },
       detail::collect<std::pair<K, V>>(std::forward<Range>(range)));
   }
+  /// The same for {{key, value}, ...}.
   void update(std::initializer_list<std::pair<K, V>> all) const {
     update(std::vector<std::pair<K, V>>(all));
   }
+  /// Removes all keys.
   void clear() const {
     ref_.call([](Map& map) { map.clear(); });
   }
 
+  /// The map itself, for functions of your own: dict.ref().call([](std::map<K, V>& map) {
+  /// ... }).
   const Ref<Map>& ref() const { return ref_; }
+  /// Whether both refer to the same data.
   bool operator==(const Dict&) const = default;
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { ref_.fiber_pack(writer); }
   static Dict fiber_unpack(Reader& reader) {
     return Dict(Ref<Map>::fiber_unpack(reader));
@@ -137,29 +150,36 @@ namespace detail {
 template <class T>
 class Sequence {
 public:
+  /// What ref() refers to.
   using Vector = std::vector<T>;
 
-  /// Throws RemoteError (std::out_of_range) if there is no element `i`, as set() does.
+  /// Element `i`. Throws RemoteError (std::out_of_range) if there is none.
   T at(std::size_t i) const {
     return ref_.call(
       [](const Vector& items, std::size_t at) -> T { return items.at(at); }, i);
   }
+  /// Replaces element `i`. Throws as at().
   void set(std::size_t i, const T& value) const {
     ref_.call([](Vector& items, std::size_t at, T& v) { items.at(at) = std::move(v); }, i,
               value);
   }
-  /// Elements from `from` to before `to`, as far as they are there.
+  /// The elements from `from` to before `to`, as far as they exist.
   Vector slice(std::size_t from = 0, std::size_t to = SIZE_MAX) const {
     return ref_.call([](const Vector& items, std::size_t first,
                         std::size_t last) { return slice_of(items, first, last); },
                      from, to);
   }
+  /// The number of elements.
   std::size_t size() const {
     return ref_.call([](const Vector& items) { return items.size(); });
   }
 
+  /// The vector itself, for functions of your own: list.ref().call([](std::vector<T>&
+  /// items) { ... }).
   const Ref<Vector>& ref() const { return ref_; }
+  /// Whether both refer to the same data.
   bool operator==(const Sequence&) const = default;
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { ref_.fiber_pack(writer); }
 
 protected:
@@ -169,17 +189,18 @@ protected:
 
 } // namespace detail
 
-/// A sequence, as Python's manager.list().
+/// A sequence that grows and shrinks, as Python's manager.list().
 template <class T>
 class List : public detail::Sequence<T> {
 public:
   using typename detail::Sequence<T>::Vector;
 
+  /// Appends one element.
   void push_back(const T& value) const {
     this->ref_.call([](Vector& items, T& v) { items.push_back(std::move(v)); }, value);
   }
-  /// Removes the last element and returns it. RemoteError (std::out_of_range) if there is
-  /// none.
+  /// Removes the last element and returns it. Throws RemoteError (std::out_of_range) if
+  /// there is none.
   T pop_back() const {
     return this->ref_.call([](Vector& items) {
       if (items.empty())
@@ -189,7 +210,8 @@ public:
       return last;
     });
   }
-  /// Before element `i`; at the end if that is the size.
+  /// Inserts before element `i`, or at the end if `i` is the size. Throws RemoteError
+  /// (std::out_of_range) if it is more.
   void insert(std::size_t i, const T& value) const {
     this->ref_.call(
       [](Vector& items, std::size_t at, T& v) {
@@ -199,6 +221,7 @@ public:
       },
       i, value);
   }
+  /// Removes element `i`. Throws RemoteError (std::out_of_range) if there is none.
   void erase(std::size_t i) const {
     this->ref_.call(
       [](Vector& items, std::size_t at) {
@@ -208,7 +231,7 @@ public:
       },
       i);
   }
-  /// Appends all of a range at once.
+  /// Appends all elements of a range, in one call.
   template <std::ranges::input_range Range>
   void extend(Range&& range) const {
     this->ref_.call(
@@ -218,6 +241,7 @@ public:
       },
       detail::collect<T>(std::forward<Range>(range)));
   }
+  /// The same for {a, b, ...}.
   void extend(std::initializer_list<T> items) const { extend(Vector(items)); }
   static List fiber_unpack(Reader& reader) {
     return List(Ref<Vector>::fiber_unpack(reader));
@@ -241,20 +265,24 @@ class Value {
 public:
   using Cell = detail::ValueCell<T>;
 
+  /// A copy of the value.
   T get() const {
     return ref_.call([](const Cell& cell) -> T { return cell.value; });
   }
+  /// Replaces the value.
   void set(const T& value) const {
     ref_.call([](Cell& cell, T& v) { cell.value = std::move(v); }, value);
   }
-  /// Changes it in place, while no one else does: f(T&, args...), whose result this
-  /// returns.
+  /// Runs f(T&, args...) on the value, while nobody else reads or changes it, and returns
+  /// what it returns.
   template <class F, class... Args>
-  auto apply(F f, Args&&... args) const {
+  detail::object_result_t<F, T, Args...> apply(F f, Args&&... args) const {
     return ref_.call(Apply<F>(std::move(f)), std::forward<Args>(args)...);
   }
 
+  /// Whether both refer to the same value.
   bool operator==(const Value&) const = default;
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { ref_.fiber_pack(writer); }
   static Value fiber_unpack(Reader& reader) {
     return Value(Ref<Cell>::fiber_unpack(reader));
@@ -285,13 +313,14 @@ private:
   Ref<Cell> ref_;
 };
 
-/// So many elements, as Python's manager.Array().
+/// A sequence of fixed length, as Python's manager.Array().
 template <class T>
 class Array : public detail::Sequence<T> {
 public:
   using typename detail::Sequence<T>::Vector;
 
-  /// Sets elements from `from` on, all or, if they do not fit, none.
+  /// Replaces elements from `from` on, in one call. If they do not fit, replaces none and
+  /// throws RemoteError (std::out_of_range).
   template <std::ranges::input_range Range>
   void assign(std::size_t from, Range&& range) const {
     this->ref_.call(
@@ -314,7 +343,7 @@ private:
 
 namespace detail {
 
-/// Values of any types by name, where they live.
+/// Values of any types by name, in the manager's job.
 class NamespaceMap {
 public:
   template <class T>
@@ -345,13 +374,15 @@ private:
 /// Values of any types by name, as Python's manager.Namespace().
 class Namespace {
 public:
-  /// RemoteError if there is none of that name (std::out_of_range), or if it is no T.
+  /// The value of that name. Throws RemoteError if there is none (std::out_of_range), or
+  /// if it is no T.
   template <class T>
   T get(const std::string& name) const {
     return ref_.call([](const detail::NamespaceMap& map,
                         const std::string& of) -> T { return map.get<T>(of); },
                      name);
   }
+  /// Sets the value of that name, which may have had another type.
   template <class T>
   void set(const std::string& name, const T& value) const {
     using V = detail::value_t<const T&>;
@@ -359,12 +390,14 @@ public:
       [](detail::NamespaceMap& map, const std::string& of, V& v) { map.set<V>(of, v); },
       name, value);
   }
-  /// Whether there was one of that name.
+  /// Removes the value of that name; returns whether there was one.
   bool erase(const std::string& name) const {
     return ref_.call<&detail::NamespaceMap::erase>(name);
   }
 
+  /// Whether both refer to the same data.
   bool operator==(const Namespace&) const = default;
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { ref_.fiber_pack(writer); }
   static Namespace fiber_unpack(Reader& reader) {
     return Namespace(Ref<detail::NamespaceMap>::fiber_unpack(reader));

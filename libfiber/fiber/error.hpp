@@ -13,47 +13,50 @@
 
 namespace fiber {
 
-/// Everything Fiber throws derives from it. One class for each reaction a caller may
-/// have; docs/errors.md says which.
+/// The base of everything that Fiber throws. There is one class for each reaction that a
+/// caller may have: docs/errors.md lists them. Copies of an error may be used by
+/// different threads.
 class Error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// What a task left behind when it threw: enough to describe the exception and, where its
-/// type allows, to throw it again.
+/// An exception of a task, in a form that travels: a description and, if its type allows
+/// it, what is needed to throw it again.
 struct Failure {
-  std::string type; ///< Demangled name of the exception's type; empty if it has none.
-  std::string
-    what; ///< what(), or a description of an exception that is no std::exception.
-  std::string
-    name;      ///< Mangled name of the type that `state` rebuilds; empty if none does.
-  Bytes state; ///< What rebuilds the original.
+  /// The demangled name of the exception's type; empty if it has none.
+  std::string type;
+  /// what(), or a description of an exception that is no std::exception.
+  std::string what;
+  /// The mangled name of the type that `state` holds; empty if it holds none.
+  std::string name;
+  /// The packed exception.
+  Bytes state;
 };
 
-/// A task threw, or the call of an object. The worker lives on and a task is not run
-/// again, unless PoolOptions::retry_exceptions says so.
+/// A task threw, or a call of an object. The worker lives on. The task is not retried
+/// unless PoolOptions::retry_exceptions says so.
 class RemoteError : public Error {
 public:
-  /// `what` is what `index` counts.
+  /// For Fiber's use. `what` is what `index` counts.
   RemoteError(Failure failure, std::size_t index, int attempt, std::string job,
               const std::string& what = "task");
-  /// Of the call of an object.
+  /// For the call of an object.
   explicit RemoteError(Failure failure);
-  /// Demangled name of the type that was thrown, e.g. "std::out_of_range".
+  /// The demangled name of the type that was thrown: "std::out_of_range".
   const std::string& type() const { return failure_->type; }
-  /// Which task of its call, from 0; of a ring the rank.
+  /// Which task of its call threw, from 0; the rank in a ring.
   std::size_t index() const { return index_; }
   /// Which run of the task threw, from 1.
   int attempt() const { return attempt_; }
-  /// The job it ran in.
+  /// The name of the job that it ran in.
   const std::string& job() const { return job_; }
-  /// Throws what the task threw: exceptions of the standard library, and any type `E`
-  /// that some line of the program names as rethrow_original<E>() (see below). Anything
-  /// else: *this.
+  /// Throws what the task threw, if that is an exception of the standard library or of a
+  /// type `E` for which the program calls rethrow_original<E>() somewhere (see below);
+  /// else throws *this.
   [[noreturn]] void rethrow_original() const;
-  /// The same, and makes `E` a type that can be thrown again: `E` must be a value as in
-  /// fiber/value.hpp. Needs #include <fiber/remote_error.hpp>.
+  /// The same, and makes `E` a type that can be thrown again: `E` must be a value
+  /// (fiber/value.hpp). Needs #include <fiber/remote_error.hpp>.
   template <class... E>
     requires(sizeof...(E) > 0)
   [[noreturn]] void rethrow_original() const;
@@ -71,41 +74,46 @@ class StackText;
 
 /// What a lost worker left behind.
 struct LastWords {
-  std::string log = {}; ///< The last lines that it wrote.
-  std::shared_ptr<const detail::StackText> stack = nullptr; ///< Null: not known.
+  /// The last lines that it wrote.
+  std::string log = {};
+  /// Where it crashed; null if that is not known.
+  std::shared_ptr<const detail::StackText> stack = nullptr;
 };
 
 /// A task lost its worker more often than PoolOptions::max_retries allows, a ring its
-/// members more often than RingOptions::max_restarts does, or the job of an object was
-/// lost while it was called.
+/// members more often than RingOptions::max_restarts does, or an object lost its job
+/// during a call.
 class WorkerLost : public Error {
 public:
+  /// For Fiber's use: a task.
   WorkerLost(std::size_t index, int attempts, std::vector<int> exits, std::string reason,
              LastWords last = {});
-  /// Of the call of an object, which may have run.
+  /// The call of an object, which may have run.
   WorkerLost(const std::string& text, int exit, std::string reason, LastWords last);
-  /// Of a ring: `index` is the rank that was lost last.
+  /// A ring; `index` is the rank that was lost last.
   WorkerLost(const std::string& text, std::size_t index, std::vector<int> exits,
              std::string reason, LastWords last);
-  /// One sentence; where the stack is known, its first frames follow, a line each.
+  /// One sentence; if the stack is known, its first frames follow, one a line.
   const char* what() const noexcept override;
-  /// Which task of its call, from 0; of a ring the rank.
+  /// Which task of its call, from 0; the rank in a ring.
   std::size_t index() const { return index_; }
-  /// How many times it was run.
+  /// How many times it ran.
   int attempts() const { return attempts_; }
+  /// In exits(): nobody knows how the worker ended.
   static constexpr int exit_unknown = 256;
   /// How each worker ended: an exit code, -N for signal N, or exit_unknown.
   const std::vector<int>& exits() const { return exits_; }
   /// The last end in words: "killed by SIGSEGV (null pointer)", "OOMKilled, limit 512
   /// MB".
   const std::string& reason() const { return reason_; }
-  /// Where the task was when its last worker crashed, the innermost call first, one a
-  /// line: "simulate(int) at sim.cpp:12". Empty if that is not known, as after SIGKILL.
-  /// The first call looks the names up, which may take a while.
+  /// The calls that the task was in when its last worker crashed, the innermost first,
+  /// one a line: "simulate(int) at sim.cpp:12". Empty if that is not known, as after
+  /// SIGKILL. The first call of this function looks the names up, which may take a while.
   const std::string& stack() const;
-  /// The last lines that its last worker wrote to stdout, stderr and its log, at most 20
+  /// The last lines that its last worker wrote to stdout, stderr and its log: at most 20
   /// lines and 4 kB.
   const std::string& last_log() const { return last_.log; }
+  /// The log and the stack of its last worker.
   const LastWords& last_words() const { return last_; }
 
 private:
@@ -116,13 +124,13 @@ private:
   LastWords last_;
 };
 
-/// A time limit passed.
+/// A time limit passed: the task_timeout of a task, or the start_deadline of a job.
 class TimeoutError : public Error {
 public:
   using Error::Error;
 };
 
-/// The task was cancelled, before it ran or while it did, or its pool was ended.
+/// The task was cancelled, before or while it ran, or its pool was ended.
 class Cancelled : public Error {
 public:
   using Error::Error;
@@ -140,13 +148,13 @@ public:
   using Error::Error;
 };
 
-/// An engine (local processes, a container engine, a cluster) refused or failed.
+/// A backend's engine (local processes, a container engine, a cluster) refused or failed.
 class BackendError : public Error {
 public:
   BackendError(std::string operation, int status, std::string detail);
-  /// What was asked of it: "start workers".
+  /// What the engine was asked to do: "start workers".
   const std::string& operation() const { return operation_; }
-  /// errno or HTTP status; 0 if there is none.
+  /// The errno or HTTP status; 0 if there is none.
   int status() const { return status_; }
   /// The engine's own words.
   const std::string& detail() const { return detail_; }
@@ -157,16 +165,17 @@ private:
   std::string detail_;
 };
 
-/// A setting or option can't be used. what() names all three.
+/// A setting or an option can't be used. what() names the key, the place and the valid
+/// values.
 class ConfigError : public Error {
 public:
   ConfigError(std::string key, std::string place, std::string valid,
               const std::string& problem);
-  /// The key or option: "heartbeat_timeout".
+  /// The setting or option: "heartbeat_timeout".
   const std::string& key() const { return key_; }
-  /// Where it stands: "environment FIBER_LEASE", ".fiberconfig:3", "PoolOptions".
+  /// Where its value is from: "environment FIBER_LEASE", ".fiberconfig:3", "PoolOptions".
   const std::string& place() const { return place_; }
-  /// What would be right.
+  /// The valid values.
   const std::string& valid() const { return valid_; }
 
 private:

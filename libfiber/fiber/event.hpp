@@ -8,20 +8,22 @@
 
 namespace fiber {
 
-/// As Python's multiprocessing.Event: a flag that any process sets, and that others wait
-/// for. Made by Manager::event(), not set at first; lives, ends and throws Closed as a
-/// Lock does (fiber/lock.hpp).
+/// A flag that one process sets and others wait for, as Python's multiprocessing.Event.
+/// Made by Manager::event(), not set at first. Lives and ends as a Lock does, and then
+/// throws Closed (fiber/lock.hpp).
 ///
 /// Thread safety: any thread of any process may call any member function.
 class Event final : public detail::SyncValue<Event, detail::SyncKind::event> {
 public:
-  /// Wakes all who wait; from now on nobody does.
+  /// Sets the flag: wakes every waiting thread, and wait() returns at once from now on.
   void set() { handle_.call(detail::SyncOp::set); }
+  /// Clears the flag, so that wait() blocks again.
   void clear() { handle_.call(detail::SyncOp::clear); }
+  /// Whether the flag is set now.
   bool is_set() { return handle_.call(detail::SyncOp::is_set) != 0; }
-  /// Returns when it is set.
+  /// Blocks until the flag is set.
   void wait() { handle_.wait(detail::Results::forever); }
-  /// False if it is not within `d`.
+  /// The same for at most `d`; returns whether the flag was set.
   template <class Rep, class Period>
   bool wait(std::chrono::duration<Rep, Period> d) {
     return handle_.wait(detail::limit_of(d)).has_value();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Everything but actors: fiber/actor.hpp shows CAF.
+
 #include "fiber/as_completed.hpp"
 #include "fiber/barrier.hpp"
 #include "fiber/callable.hpp"
@@ -12,6 +14,7 @@
 #include "fiber/event.hpp"
 #include "fiber/future.hpp"
 #include "fiber/lock.hpp"
+#include "fiber/main_guard.hpp"
 #include "fiber/manager.hpp"
 #include "fiber/pipe.hpp"
 #include "fiber/pool.hpp"

@@ -24,6 +24,7 @@ class Future;
 
 namespace detail {
 
+/// Unpacks the result, or throws the error.
 template <class R>
 R open_outcome(const RawOutcome& raw) {
   if (raw.error)
@@ -34,6 +35,7 @@ R open_outcome(const RawOutcome& raw) {
   }
 }
 
+/// The time at which a wait of `d` from now ends.
 template <class Duration>
 Results::Clock::time_point limit_of(Duration d) {
   auto now = Results::Clock::now();
@@ -46,15 +48,20 @@ Results::Clock::time_point limit_of(Duration d) {
 
 } // namespace detail
 
-/// How one task ended: a value or an error.
+/// How one task ended: with a value, or with an error.
+///
+/// Thread safety: as R.
 template <class R>
 class Outcome {
 public:
+  /// A value.
   explicit Outcome(R value) : value_(std::move(value)) {}
+  /// A failure; not null.
   explicit Outcome(std::exception_ptr error) : error_(std::move(error)) {}
 
+  /// Whether there is a value.
   bool ok() const { return error_ == nullptr; }
-  /// The result; rethrows the failure of a task that has none.
+  /// The task's result; throws its failure if it has none.
   R& value() {
     if (error_)
       std::rethrow_exception(error_);
@@ -69,16 +76,22 @@ private:
   std::exception_ptr error_;
 };
 
+/// How one task without a result ended.
 template <>
 class Outcome<void> {
 public:
+  /// Success.
   Outcome() = default;
+  /// A failure; not null.
   explicit Outcome(std::exception_ptr error) : error_(std::move(error)) {}
+  /// Whether the task ended well.
   bool ok() const { return error_ == nullptr; }
+  /// Throws the task's failure if there is one.
   void value() const {
     if (error_)
       std::rethrow_exception(error_);
   }
+  /// The failure; null if there is none.
   std::exception_ptr error() const { return error_; }
 
 private:
@@ -87,7 +100,8 @@ private:
 
 namespace detail {
 
-/// Never throws for a task's failure; a value that can't be unpacked becomes the error.
+/// As open_outcome(), but never throws: a failure, and a value that can't be unpacked,
+/// becomes the error.
 template <class R>
 Outcome<R> outcome_of(const RawOutcome& raw) {
   try {
@@ -102,15 +116,16 @@ Outcome<R> outcome_of(const RawOutcome& raw) {
   }
 }
 
-/// What a continuation gave, packed like a task's result.
+/// What a continuation returned, packed like a task's result.
 struct Continued {
   RawOutcome outcome;
-  KeptObjects kept; ///< What handles in it refer to.
+  /// What the handles in it refer to.
+  KeptObjects kept;
 };
 
 /// The result of `f`, which is called with the outcome of `before` on a thread of the
-/// session; a failure of `before` is handed on without calling it. Throws Closed without
-/// a session.
+/// session. A failure of `before` is passed on, without a call. Throws Closed without a
+/// session.
 std::shared_ptr<Results> continue_with(const std::shared_ptr<Results>& before,
                                        std::function<Continued(const RawOutcome&)> f);
 
@@ -122,11 +137,14 @@ template <class F>
 struct ThenResult<void, F> {
   using type = std::invoke_result_t<F&>;
 };
+/// What `f` returns when Future<R>::then() calls it: f(R), or f() if `R` is void.
+template <class R, class F>
+using then_result_t = typename ThenResult<R, F>::type;
 
 /// Calls `f` with a task's result and packs what it returns.
 template <class R, class F>
 Continued call_with(F& f, const RawOutcome& raw) {
-  using U = typename ThenResult<R, F>::type;
+  using U = then_result_t<R, F>;
   Continued result;
   try {
     auto call = [&] {
@@ -159,42 +177,48 @@ std::vector<std::shared_ptr<Results>> results_of(const std::vector<Future<R>>& f
 
 /// A result that may not be there yet. Copies share one result.
 ///
-/// Thread safety: any thread may call any member function.
+/// Thread safety: any thread may call any member function. All but valid() throw Error if
+/// the Future stands for no task.
 template <class R>
 class Future {
 public:
+  /// Stands for no task.
   Future() = default;
+  /// For Fiber's use.
   explicit Future(std::shared_ptr<detail::Results> results)
     : results_(std::move(results)) {}
 
-  /// Whether it stands for a task: false after default construction.
+  /// Whether it stands for a task.
   bool valid() const { return results_ != nullptr; }
-  /// Blocks until the task has ended; returns a copy of its result or throws its failure:
-  /// RemoteError, WorkerLost, TimeoutError, Cancelled, Closed, or why no worker starts.
+  /// Blocks until the task has ended. Returns a copy of its result, or throws its
+  /// failure: RemoteError, WorkerLost, TimeoutError, Cancelled, Closed, or why no worker
+  /// can start.
   R get() const {
     state().wait_index(0, detail::Results::forever);
     return detail::open_outcome<R>(state().at(0));
   }
-  /// Blocks until the task has ended or `d` has passed; true if it has ended.
+  /// Blocks until the task has ended or `d` has passed. Returns whether it has ended.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> d) const {
     return state().wait_index(0, detail::limit_of(d));
   }
-  /// Whether get() would return at once.
+  /// Whether the task has ended, so that get() does not block.
   bool ready() const { return state().done() > 0; }
-  /// Ends the task: get() then throws Cancelled, unless it had ended before. If it runs
-  /// it is told to stop (this_task::stop_token); if it goes on for longer than the pool's
-  /// cancel_grace, its worker is ended and replaced.
+  /// Cancels the task and returns at once: get() throws Cancelled, unless the task had
+  /// ended before. A running task is told by this_task::stop_token(); if it goes on for
+  /// longer than the pool's cancel_grace, its worker is ended and replaced.
   void cancel() { state().cancel(); }
-  /// A Future of what `f` makes of the result: f(R), or f() for Future<void>. `f` is
-  /// called once, on a thread that all continuations of the session share: it should be
-  /// quick, may use pools, and may capture anything that lives long enough. What it
-  /// returns must be a value that can be packed. A failure, or what `f` throws, becomes
-  /// that of the new Future, whose cancel() is this one's. Throws Closed with no session.
+  /// Returns at once a Future of f(result), or of f() for Future<void>. Throws Closed
+  /// without a session.
+  ///
+  /// `f` is called once, on a thread that all continuations of the session share, so it
+  /// should be quick. It may use pools, and may capture anything that lives long enough.
+  /// Its result must be a value (fiber/value.hpp). A failure of this task, or what `f`
+  /// throws, becomes the failure of the new Future, whose cancel() cancels this one.
   template <class F>
-  auto then(F f) const -> Future<typename detail::ThenResult<R, F>::type> {
+  Future<detail::then_result_t<R, F>> then(F f) const {
     state();
-    return Future<typename detail::ThenResult<R, F>::type>(detail::continue_with(
+    return Future<detail::then_result_t<R, F>>(detail::continue_with(
       results_, [f = std::move(f)](const detail::RawOutcome& raw) mutable {
         return detail::call_with<R>(f, raw);
       }));
@@ -220,13 +244,13 @@ private:
 template <class R>
 class MapResult {
 public:
+  /// For Fiber's use.
   explicit MapResult(std::shared_ptr<detail::Results> results)
     : results_(std::move(results)) {}
 
-  /// Blocks until all tasks have ended and returns their results in the order of the
-  /// input. If any failed, throws the failure of the lowest index; outcomes() has the
-  /// others.
-  std::conditional_t<std::is_void_v<R>, void, std::vector<R>> get() const {
+  /// Blocks until all tasks have ended. Returns their results in the order of the input,
+  /// or throws the failure of the lowest index; outcomes() has the others.
+  detail::vector_of_t<R> get() const {
     wait_all();
     auto n = size();
     if constexpr (std::is_void_v<R>) {
@@ -240,7 +264,8 @@ public:
       return values;
     }
   }
-  /// Blocks until all tasks have ended; one outcome a task, in the order of the input.
+  /// Blocks until all tasks have ended. Returns the outcome of each, in the order of the
+  /// input. Throws no task's failure.
   std::vector<Outcome<R>> outcomes() const {
     wait_all();
     std::vector<Outcome<R>> all;
@@ -249,16 +274,18 @@ public:
       all.push_back(detail::outcome_of<R>(results_->at(i)));
     return all;
   }
-  /// Blocks until all have ended or `d` has passed; true if all have ended.
+  /// Blocks until all tasks have ended or `d` has passed. Returns whether all have ended.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> d) const {
     return results_->wait_done(size(), detail::limit_of(d));
   }
+  /// Whether all tasks have ended.
   bool ready() const { return done() == size(); }
-  /// Ends as Cancelled what has not ended; running tasks as Future::cancel() does.
+  /// Cancels the tasks that have not ended, as Future::cancel() does.
   void cancel() { results_->cancel(); }
   /// How many tasks have ended, well or badly.
   std::size_t done() const { return results_->done(); }
+  /// How many tasks there are.
   std::size_t size() const { return results_->submitted(); }
 
 private:
@@ -269,8 +296,8 @@ private:
 
 namespace detail {
 
-/// The results of a map as they come, in order. Unpacks each as soon as its turn has
-/// come, so that its bytes go while others are still awaited.
+/// The results of a map in order, as they come. Unpacks each as soon as those before it
+/// are there, so that its bytes are freed while others are still missing.
 template <class R>
 class Gatherer {
 public:
@@ -287,8 +314,8 @@ public:
         take(std::move(outcome));
     }
   }
-  /// Waits for the rest; throws the failure of the lowest index, if any.
-  std::conditional_t<std::is_void_v<R>, void, std::vector<R>> take_all() {
+  /// Waits for the rest. Throws the failure of the lowest index, if there is one.
+  vector_of_t<R> take_all() {
     for (auto n = results_.submitted(); taken_ < n; take_ready())
       results_.wait_index(taken_, Results::forever);
     if (error_)
@@ -315,16 +342,16 @@ private:
   std::conditional_t<std::is_void_v<R>, std::monostate, std::vector<R>> values_;
 };
 
-/// Where a ResultRange gets its results, and more tasks for the pool as it goes.
+/// Where a ResultRange gets its results. Gives the pool more tasks on the way.
 class Stream {
 public:
   virtual ~Stream() = default;
-  /// The next outcome; nothing at the end.
+  /// Waits for the next outcome; nothing at the end.
   virtual std::optional<RawOutcome> next() = 0;
 };
 
-/// Walks over a range that has one element at a time: advance(), current(), and
-/// `current_`, which is empty at the end.
+/// An input iterator over a range that has one element at a time: `current_`, which is
+/// empty at the end, current() and advance().
 template <class Range>
 class StepIterator {
 public:
@@ -348,27 +375,33 @@ private:
 
 } // namespace detail
 
-/// Results one after another, as imap and imap_unordered give them: an input range.
+/// Results one after another, as imap and imap_unordered return them: an input range, to
+/// be read once.
 ///
-/// A failed task throws when its element is read (`*it`), and the iteration can go on;
-/// ResultRange<void> yields Outcome<void>.
-/// Memory is bounded: tasks are taken from the input as results are read. Destroying it
-/// cancels the rest, running tasks too (Future::cancel). Not thread-safe.
+/// Reading the element of a failed task (`*it`) throws the task's failure, and the
+/// iteration can go on; ResultRange<void> has an Outcome<void> for each task. Memory is
+/// bounded: tasks are taken from the input as results are read. The destructor cancels
+/// the rest, running tasks too (Future::cancel).
+///
+/// Thread safety: one thread at a time.
 template <class R>
 class ResultRange {
 public:
+  /// For Fiber's use.
   explicit ResultRange(std::unique_ptr<detail::Stream> stream)
     : stream_(std::move(stream)) {}
 
+  /// What an element is: R, or Outcome<void> if R is void.
   using value_type = std::conditional_t<std::is_void_v<R>, Outcome<void>, R>;
   using iterator = detail::StepIterator<ResultRange>;
 
-  /// Blocks until the first result is there.
+  /// Blocks until the first result is there. `++it` blocks until the next one is.
   iterator begin() {
     if (!started_)
       advance();
     return iterator(this);
   }
+  /// The end, which is reached when all results were read.
   std::default_sentinel_t end() const { return {}; }
 
 private:

@@ -24,30 +24,31 @@
 
 namespace fiber {
 
-/// Everything a Manager can be told.
+/// The options of a Manager.
 struct ManagerOptions {
-  Resources resources = {}; ///< Of its job.
-  /// So many calls run at the same time, each on another object; those that wait for
-  /// something of Fiber's do not count.
+  /// What its job may use.
+  Resources resources = {};
+  /// How many calls run at the same time, each on another object; at least 1. Calls that
+  /// wait for a queue, a lock or anything else of Fiber's do not count.
   std::size_t threads = 1;
-  /// What becomes of a manager whose job is lost. Unless temporary a new job takes its
-  /// place, at most 5 within 10 s: there its objects are made again, each from the
-  /// arguments of its create(), and the handles go on.
+  /// With `temporary` the loss of the job is the end of the manager. Otherwise a new job
+  /// takes its place, at most 5 times within 10 s: there the objects are made again, each
+  /// from the arguments of its create(), and the handles go on.
   Restart restart = Restart::temporary;
-  /// Runs in each new job after the first, when the objects are there again and before
-  /// anybody else's calls: see Manager::set_restore().
+  /// Runs in each new job after the first, when the objects have been made and before
+  /// other calls: see Manager::set_restore().
   AnyCallable restore = {};
-  /// What logs, traces and errors call its job; empty: a name is made up.
+  /// The name of its job in logs, traces and errors; empty: Fiber makes one up.
   std::string name = {};
 };
 
 namespace detail {
 class ManagerCore;
 
-/// Starts what Manager::create asks for.
+/// Writes the head of a request of Manager::create().
 void begin_create(Writer& writer);
 
-/// Makes what lives in a manager's job and is no object.
+/// Makes in a manager's job what is no object.
 struct Maker {
   template <class T>
   Queue<T> queue(std::size_t capacity) const {
@@ -56,28 +57,32 @@ struct Maker {
 };
 } // namespace detail
 
-/// A job that objects live in, as Python's multiprocessing.Manager, and their supervisor.
-/// Its objects can be used by any process that has a handle to them.
+/// A job that holds objects, as Python's multiprocessing.Manager. Any process with a
+/// handle can use them. What lives in the job: what create(), dict(), list(), value(),
+/// array(), name_space() and queue() return. What lives in the process that made the
+/// Manager: locks and their kin, from lock() to barrier().
 ///
-/// The end of a Manager ends its job, and its objects with it: then calls of the handles
+/// The end of a Manager ends its job, and the objects with it: calls of the handles then
 /// throw Closed.
 ///
 /// Thread safety: any thread may call any member function. All throw Closed after the end
-/// of the session or of the manager, what packing throws, and, if the job could not be
-/// started or is lost for good, why: BackendError, TimeoutError, VersionMismatch,
-/// WorkerLost.
+/// of the manager or of the session. Those that make something in the job block until it
+/// is made; they throw what packing throws, and BackendError, TimeoutError,
+/// VersionMismatch or WorkerLost if the job could not be started or is lost for good.
 class Manager {
 public:
-  /// Asks for the job and returns. Throws Closed without a session, ConfigError on
-  /// options that can't be used.
+  /// Asks for the job and returns without waiting for it. Throws Closed without a
+  /// session, ConfigError for options that can't be used.
   Manager() : Manager(ManagerOptions{}) {}
   explicit Manager(ManagerOptions options);
+  /// Assigning to a Manager first ends it, as shutdown() does.
   Manager(Manager&&) noexcept;
   Manager& operator=(Manager&&) noexcept;
-  ~Manager(); ///< As shutdown().
+  /// As shutdown().
+  ~Manager();
 
-  /// Makes a C(args...) in the job and waits for it: what the constructor throws is a
-  /// RemoteError.
+  /// Makes a C(args...) in the job and returns a handle to it. Throws RemoteError if the
+  /// constructor throws.
   template <class C, class... Args>
   Ref<C> create(Args&&... args) {
     static_assert(std::is_constructible_v<C, detail::value_t<Args>&&...>,
@@ -92,41 +97,50 @@ public:
     })));
   }
 
+  /// An empty map: dict<std::string, int>().
   template <class K, class V>
   Dict<K, V> dict() {
     return Dict<K, V>(create<std::map<K, V>>());
   }
+  /// A map with a copy of `initial`.
   template <class K, class V>
   Dict<K, V> dict(const std::map<K, V>& initial) {
     return Dict<K, V>(create<std::map<K, V>>(initial));
   }
+  /// An empty sequence: list<double>().
   template <class T>
   List<T> list() {
     return List<T>(create<std::vector<T>>());
   }
+  /// A sequence with a copy of `initial`.
   template <class T>
   List<T> list(const std::vector<T>& initial) {
     return List<T>(create<std::vector<T>>(initial));
   }
+  /// One value: value(0) is a Value<int>, value("text") a Value<std::string>.
   template <class T, class V = detail::value_t<T>>
   Value<V> value(T&& initial) {
     return Value<V>(create<detail::ValueCell<V>>(std::forward<T>(initial)));
   }
-  /// `n` elements, each T().
+  /// An array of `n` elements, each T().
   template <class T>
   Array<T> array(std::size_t n) {
     return Array<T>(create<std::vector<T>>(n));
   }
+  /// An array with a copy of `initial`, whose length it has.
   template <class T>
   Array<T> array(const std::vector<T>& initial) {
     return Array<T>(create<std::vector<T>>(initial));
   }
+  /// The same for array<int>({a, b, ...}).
   template <class T>
   Array<T> array(std::initializer_list<T> initial) {
     return array<T>(std::vector<T>(initial));
   }
+  /// An empty set of named values.
   Namespace name_space() { return Namespace(create<detail::NamespaceMap>()); }
-  /// A queue whose home is the manager's job. Throws ConfigError if `capacity` is 0.
+  /// A queue with room for `capacity` items, whose home is the manager's job. Throws
+  /// ConfigError if `capacity` is 0.
   template <class T>
   Queue<T> queue(std::size_t capacity) {
     if (capacity == 0)
@@ -135,22 +149,27 @@ public:
     return create<detail::Maker>().template call<&detail::Maker::queue<T>>(capacity);
   }
 
-  // These live in this process, not in the job: see fiber/lock.hpp.
+  /// A lock that nobody holds: fiber/lock.hpp.
   Lock lock() { return make<Lock>(); }
+  /// A recursive lock that nobody holds: fiber/lock.hpp.
   RLock rlock() { return make<RLock>(); }
+  /// A semaphore with `n` permits: fiber/semaphore.hpp.
   Semaphore semaphore(std::size_t n) { return make<Semaphore>(n); }
+  /// A semaphore that never has more than `n` permits: fiber/semaphore.hpp.
   BoundedSemaphore bounded_semaphore(std::size_t n) { return make<BoundedSemaphore>(n); }
+  /// An event that is not set: fiber/event.hpp.
   Event event() { return make<Event>(); }
+  /// A condition with a lock of its own: fiber/condition.hpp.
   Condition condition() { return make<Condition>(); }
-  /// Throws ConfigError if `n` is 0.
+  /// A barrier of `n` parties: fiber/barrier.hpp. Throws ConfigError if `n` is 0.
   Barrier barrier(std::size_t n) { return make<Barrier>(n); }
 
-  /// Instead of ManagerOptions::restore, for what is bound to it is often a handle to
-  /// what the manager has: bind(refill, dict, path). It may call the objects; if it
-  /// throws the job is given up, as if lost.
+  /// Replaces ManagerOptions::restore. It is set after construction because it is often
+  /// bound to a handle to what the manager holds: bind(refill, dict, path). It may call
+  /// the objects. If it throws, the job is given up as if it were lost.
   void set_restore(AnyCallable restore);
-  /// Ends the job: calls that run end first, for which this waits 5 s, and destructors
-  /// run.
+  /// Ends the job and blocks until it is gone. Calls that run end first, for which they
+  /// have 5 s, and the objects' destructors run.
   void shutdown();
 
 private:

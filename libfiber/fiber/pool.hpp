@@ -23,45 +23,57 @@
 
 namespace fiber {
 
-/// Everything a Pool can be told. The defaults suit this machine.
+/// The options of a Pool. The defaults suit this machine.
 struct PoolOptions {
-  std::size_t workers = 0;              ///< Worker slots to keep alive; 0: cpu_count().
-  Resources resources = {};             ///< Of each job.
-  std::size_t workers_per_job = 1;      ///< Slots, each a thread, in one job.
-  std::size_t max_tasks_per_worker = 0; ///< A worker is replaced after so many; 0: never.
-  int max_retries = 3; ///< Runs again after a lost worker; -1: no limit; 0: at most once.
-  bool retry_exceptions = false; ///< Run a task that threw again, too, max_retries times.
-  AnyCallable initializer = {};  ///< Run once in each worker before its first task.
-  /// A task that runs for longer fails with TimeoutError and is not run again. It learns
-  /// of that by this_task::stop_token(); one that goes on for longer than `cancel_grace`,
-  /// or that long after it was cancelled, has its worker ended and replaced. Other tasks
-  /// of that worker run again and are not charged.
+  /// Worker slots to keep filled; 0: cpu_count().
+  std::size_t workers = 0;
+  /// What each job may use.
+  Resources resources = {};
+  /// Worker slots in one job, each a thread of it.
+  std::size_t workers_per_job = 1;
+  /// Tasks after which a worker is replaced; 0: never.
+  std::size_t max_tasks_per_worker = 0;
+  /// How often a task is retried after it lost its worker; -1: no limit. 0: a task runs
+  /// at most once.
+  int max_retries = 3;
+  /// Whether a task that threw is retried, too, up to max_retries times.
+  bool retry_exceptions = false;
+  /// Runs once in each worker, before its first task.
+  AnyCallable initializer = {};
+  /// A task that runs for longer fails with TimeoutError and is not retried.
+  /// this_task::stop_token() tells it. Default: no limit.
   std::optional<std::chrono::milliseconds> task_timeout = {};
+  /// A task that goes on for longer than this after its task_timeout, or after it was
+  /// cancelled, has its worker ended and replaced. Other tasks of that worker run again,
+  /// which does not count against their max_retries.
   std::chrono::milliseconds cancel_grace{2000};
 };
 
-/// How one map is run.
+/// The options of one call of map(), starmap(), imap() or their other forms.
 struct MapOptions {
-  std::size_t chunksize = 0; ///< Tasks handed to a worker at a time; 0: as many as suit.
-  /// Tell on stderr how it gets on: tasks done, their rate, the time left, workers up,
-  /// runs again, failures. On a terminal a line that changes in place, else a plain line
+  /// Tasks handed to a worker at a time; 0: Fiber chooses.
+  std::size_t chunksize = 0;
+  /// Whether to report progress on stderr: tasks done, their rate, the time left, workers
+  /// up, retries, failures. On a terminal a line that changes in place, else a plain line
   /// after 10 s, and now and then.
   bool progress = false;
-  /// A file that keeps the results, made if it is not there. The same call with the same
-  /// journal, of this program started again, runs only what is missing: see
-  /// docs/journal.md. Empty: none. Throws ConfigError if the file is of another call, or
-  /// in use; Error if it can't be read or written, and then what was written stays.
+  /// A file that keeps the results, made if it does not exist; empty: none. The same call
+  /// with the same journal, when this program is started again, runs only the tasks that
+  /// are missing: see docs/journal.md. The call throws ConfigError if the file is that of
+  /// another call, or in use; Error if it can't be read or written, and then what was
+  /// written stays.
   std::string journal = {};
-  /// A task that runs for longer than so many times the median of its callable's tasks
-  /// gets a second copy if a worker of another job is idle: the first to end counts, and
-  /// the other is told to stop, as by cancel(). 1 to 1e6; 0: off; docs/stragglers.md.
-  /// Throws ConfigError in a pool with max_retries = 0, which means at most once.
+  /// A task that runs for longer than this many times the median of its callable's tasks
+  /// is a straggler: it gets a second copy if a worker of another job is idle. The first
+  /// to end counts, and the other is told to stop, as by cancel(). 1 to 1e6; 0: off. See
+  /// docs/stragglers.md. The call throws ConfigError in a pool with max_retries = 0,
+  /// which means at most once.
   double speculate = 0;
 };
 
 namespace detail {
 
-/// Something to iterate over: range concepts only, no views.
+/// Anything to iterate over; it need not be a view.
 template <class R>
 concept InputRange = std::ranges::input_range<R>;
 template <class R>
@@ -80,9 +92,11 @@ struct SpreadResult<F, std::array<T, N>> {
     -> call_result_t<F, std::tuple_element_t<I, std::array<T, N>>...>;
   using type = decltype(with(std::make_index_sequence<N>{}));
 };
-/// What `F` returns when called with the parts of `Tuple`.
-template <class F, class Tuple>
-using spread_result_t = typename SpreadResult<F, Tuple>::type;
+
+template <class F, class Items>
+struct TaskResult : CallResult<F, item_t<Items>> {};
+template <class F, class Items>
+struct StarResult : SpreadResult<F, item_t<Items>> {};
 
 template <class Range, class Item>
 class RangeStream;
@@ -91,109 +105,137 @@ class PoolCore;
 
 } // namespace detail
 
+/// What f(item) returns for the items of the range `Items`, as a value: the `R` of map()
+/// and imap().
+template <class F, class Items>
+using task_result_t = typename detail::TaskResult<F, Items>::type;
+/// What f(parts...) returns for the items of `Items`, which are tuples, pairs or arrays:
+/// the `R` of starmap().
+template <class F, class Items>
+using star_result_t = typename detail::StarResult<F, Items>::type;
+
 /// A group of workers that run tasks, on this machine or on a cluster.
 ///
-/// A worker that dies is replaced, and the tasks it had not answered run again on another
-/// one. A task may thus run more than once: make it safe to repeat, or set max_retries to
-/// 0.
+/// A worker that dies is replaced, and its unfinished tasks run on another worker. A task
+/// may thus run more than once: make it safe to repeat, or set max_retries to 0.
 ///
 /// The callable `f` of each call is a plain function, a lambda without captures, a
-/// function object that is a value, or fiber::bind(f, args...); arguments and results are
-/// values (fiber/value.hpp).
+/// function object that is a value, or fiber::bind(f, args...). Arguments and results are
+/// values (fiber/value.hpp). Items come from any input range, or from a braced list.
 ///
-/// Thread safety: any thread may call any member function. Calls throw Closed after
-/// close(), terminate() or the session; BackendError, TimeoutError or VersionMismatch if
-/// no worker can start; ConfigError for bad options, or a meta() that asks for too much.
+/// Thread safety: any thread may call any member function. Each call of map() and its
+/// kin, and of apply(), throws Closed after close(), terminate() or the end of the
+/// session; BackendError, TimeoutError or VersionMismatch if no worker can start;
+/// ConfigError for bad options, or if meta() asks for more than a job has; and what
+/// packing throws.
 class Pool {
 public:
-  /// Workers: cpu_count().
+  /// A pool of cpu_count() workers, or of so many. Throws as Pool(PoolOptions).
   Pool();
   explicit Pool(std::size_t workers);
-  /// Names the workers; they start with the first task. Throws ConfigError on options
-  /// that can't be used, Closed without a session.
+  /// Returns at once: the workers start with the first task. Throws ConfigError for
+  /// options that can't be used, Closed without a session.
   explicit Pool(PoolOptions options);
+  /// Calls of a Pool that was moved from throw Closed. Assigning to a Pool first ends it,
+  /// as ~Pool() does.
   Pool(Pool&&) noexcept;
   Pool& operator=(Pool&&) noexcept;
-  /// terminate(), and waits until the workers are gone.
+  /// As terminate(), and blocks until the workers are gone.
   ~Pool();
 
-  /// Runs f on every item and returns the results in the order of the items. The input is
-  /// read inside the call, a bounded window of unfinished tasks ahead. Blocks until all
-  /// have ended, then throws the failure of the lowest index, if any;
-  /// map_async().outcomes() keeps the others.
-  template <class F, detail::InputRange Range>
-  auto map(F f, Range&& items, MapOptions options = {}) {
-    using Item = detail::item_t<Range>;
-    return run<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  /// Runs f(item) for every item and returns a std::vector of the results, in the order
+  /// of the items; nothing if `f` returns void. Reads the input as it goes, a bounded
+  /// window ahead of the results. Blocks until all tasks have ended, then throws the
+  /// failure of the lowest index, if any; map_async() with outcomes() keeps the others.
+  template <class F, detail::InputRange Items>
+  detail::vector_of_t<task_result_t<F, Items>> map(F f, Items&& items,
+                                                   MapOptions options = {}) {
+    using Item = detail::item_t<Items>;
+    return run<task_result_t<F, Items>, Item, false>(f, items, options);
   }
   template <class F, class Item>
-  auto map(F f, std::initializer_list<Item> items, MapOptions options = {}) {
-    return run<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  detail::vector_of_t<call_result_t<F, Item>> map(F f, std::initializer_list<Item> items,
+                                                  MapOptions options = {}) {
+    return run<call_result_t<F, Item>, Item, false>(f, items, options);
   }
 
-  /// The same without waiting for results: reads all input, then returns.
-  template <class F, detail::InputRange Range>
-  auto map_async(F f, Range&& items, MapOptions options = {}) {
-    using Item = detail::item_t<Range>;
-    return feed_all<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  /// The same without waiting for results: reads all input, then returns the results to
+  /// come.
+  template <class F, detail::InputRange Items>
+  MapResult<task_result_t<F, Items>> map_async(F f, Items&& items,
+                                               MapOptions options = {}) {
+    using Item = detail::item_t<Items>;
+    return feed_all<task_result_t<F, Items>, Item, false>(f, items, options);
   }
   template <class F, class Item>
-  auto map_async(F f, std::initializer_list<Item> items, MapOptions options = {}) {
-    return feed_all<detail::call_result_t<F, Item>, Item, false>(f, items, options);
+  MapResult<call_result_t<F, Item>> map_async(F f, std::initializer_list<Item> items,
+                                              MapOptions options = {}) {
+    return feed_all<call_result_t<F, Item>, Item, false>(f, items, options);
   }
 
-  /// map() for items that are tuples, pairs or arrays: calls f with their parts.
-  template <class F, detail::InputRange Range>
-  auto starmap(F f, Range&& items, MapOptions options = {}) {
-    using Item = detail::item_t<Range>;
-    return run<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  /// As map(), for items that are tuples, pairs or arrays: runs f(parts...).
+  template <class F, detail::InputRange Items>
+  detail::vector_of_t<star_result_t<F, Items>> starmap(F f, Items&& items,
+                                                       MapOptions options = {}) {
+    using Item = detail::item_t<Items>;
+    return run<star_result_t<F, Items>, Item, true>(f, items, options);
   }
   template <class F, class Item>
-  auto starmap(F f, std::initializer_list<Item> items, MapOptions options = {}) {
-    return run<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  detail::vector_of_t<star_result_t<F, std::initializer_list<Item>>>
+  starmap(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return run<star_result_t<F, std::initializer_list<Item>>, Item, true>(f, items,
+                                                                          options);
   }
-  template <class F, detail::InputRange Range>
-  auto starmap_async(F f, Range&& items, MapOptions options = {}) {
-    using Item = detail::item_t<Range>;
-    return feed_all<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  /// As map_async(), for the items of starmap().
+  template <class F, detail::InputRange Items>
+  MapResult<star_result_t<F, Items>> starmap_async(F f, Items&& items,
+                                                   MapOptions options = {}) {
+    using Item = detail::item_t<Items>;
+    return feed_all<star_result_t<F, Items>, Item, true>(f, items, options);
   }
   template <class F, class Item>
-  auto starmap_async(F f, std::initializer_list<Item> items, MapOptions options = {}) {
-    return feed_all<detail::spread_result_t<F, Item>, Item, true>(f, items, options);
+  MapResult<star_result_t<F, std::initializer_list<Item>>>
+  starmap_async(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+    return feed_all<star_result_t<F, std::initializer_list<Item>>, Item, true>(f, items,
+                                                                               options);
   }
 
-  /// Results one after another in the order of the items. The first window of items is
-  /// read at the call, more as results are read, so that endless ranges work in bounded
-  /// memory. An lvalue range must outlive the result; an rvalue is moved into it.
-  template <class F, detail::InputRange Range>
-  auto imap(F f, Range&& items, MapOptions options = {}) {
-    return stream(f, std::forward<Range>(items), options, true);
+  /// Runs f(item) for every item and returns a range of the results, in the order of the
+  /// items, that is read while tasks run. The first window of items is read in this call,
+  /// more as results are read: so endless input works, in bounded memory. An lvalue range
+  /// must outlive the result; an rvalue is moved into it.
+  template <class F, detail::InputRange Items>
+  ResultRange<task_result_t<F, Items>> imap(F f, Items&& items, MapOptions options = {}) {
+    return stream(f, std::forward<Items>(items), options, true);
   }
   template <class F, class Item>
-  auto imap(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+  ResultRange<call_result_t<F, Item>> imap(F f, std::initializer_list<Item> items,
+                                           MapOptions options = {}) {
     return stream(f, std::vector<Item>(items), options, true);
   }
-  /// imap() in the order in which results arrive.
-  template <class F, detail::InputRange Range>
-  auto imap_unordered(F f, Range&& items, MapOptions options = {}) {
-    return stream(f, std::forward<Range>(items), options, false);
+  /// As imap(), with the results in the order in which they arrive.
+  template <class F, detail::InputRange Items>
+  ResultRange<task_result_t<F, Items>> imap_unordered(F f, Items&& items,
+                                                      MapOptions options = {}) {
+    return stream(f, std::forward<Items>(items), options, false);
   }
   template <class F, class Item>
-  auto imap_unordered(F f, std::initializer_list<Item> items, MapOptions options = {}) {
+  ResultRange<call_result_t<F, Item>>
+  imap_unordered(F f, std::initializer_list<Item> items, MapOptions options = {}) {
     return stream(f, std::vector<Item>(items), options, false);
   }
 
-  /// Runs f(args...) and returns its result, or throws its failure.
+  /// Runs f(args...) in a worker. Blocks, and returns its result or throws its failure.
   template <class F, class... Args>
     requires detail::Takes<F, detail::value_t<Args>...>
-  detail::call_result_t<F, detail::value_t<Args>...> apply(F f, Args&&... args) {
+  call_result_t<F, Args...> apply(F f, Args&&... args) {
     return apply_async(std::move(f), std::forward<Args>(args)...).get();
   }
-  /// Accepts one task and returns at once.
+  /// The same without waiting: returns at once.
   template <class F, class... Args>
     requires detail::Takes<F, detail::value_t<Args>...>
-  auto apply_async(F f, Args&&... args) {
-    using R = detail::call_result_t<F, detail::value_t<Args>...>;
+  Future<call_result_t<F, Args...>> apply_async(F f, Args&&... args) {
+    using R = call_result_t<F, Args...>;
     using Tuple = std::tuple<detail::value_t<Args>...>;
     detail::check_result<R>();
     (detail::check_value<detail::value_t<Args>>(), ...);
@@ -203,29 +245,36 @@ public:
     return Future<R>(feed.results());
   }
 
-  /// Starts the workers now instead of with the first task.
+  /// Starts the workers now instead of with the first task. Does not wait for them.
   void start_workers();
-  /// Starts them and waits until all are up, or for `limit`; true if they are. Throws
-  /// why they can't be started (BackendError, ...), or Closed if the pool is ended.
+  /// Starts the workers and blocks until all are up, or `limit` has passed; returns
+  /// whether they are up. Throws why they can't start (BackendError, ...), or Closed if
+  /// the pool was ended.
   template <class Rep, class Period>
   bool wait_until_workers_up(std::chrono::duration<Rep, Period> limit) {
     return wait_workers(detail::limit_of(limit));
   }
-  /// Changes the number of worker slots, at least 1. Workers that go finish what they run
-  /// and hand the rest back; nobody is charged.
+  /// Changes the number of worker slots, 1 to 100,000, and returns at once. Workers that
+  /// go finish what they run and hand the rest back, which is not counted as a retry.
+  /// Throws ConfigError for other numbers.
   void resize(std::size_t workers);
-  /// Keeps as many worker slots as there is work for, from `min` to `max`: one for each
-  /// task that waits or runs, fewer for tasks that are known to be short. Workers that
-  /// had nothing to do for `idle` go, as with resize(), which ends this.
+  /// Keeps as many worker slots as there is work for, from `min` to `max`, until resize()
+  /// is called: one for each task that waits or runs, fewer for tasks that are known to
+  /// be short. Workers that had nothing to do for `idle` go, as with resize(). Returns at
+  /// once. Throws ConfigError unless min <= max, max is 1 to 100,000, and `idle` is at
+  /// least 1 ms.
   void autoscale(std::size_t min, std::size_t max,
                  std::chrono::milliseconds idle = std::chrono::seconds(10));
-  /// Takes no more calls; accepted ones finish, then the workers end.
+  /// Takes no more calls: those that were accepted finish, then the workers end. Returns
+  /// at once.
   void close();
-  /// Cancels every task and ends the workers at once.
+  /// Cancels every task and ends the workers at once. Does not wait for their end.
   void terminate();
-  /// Waits until the workers are gone; only after close() or terminate(), else throws
-  /// Error.
+  /// Blocks until the workers are gone. Throws Error unless close() or terminate() was
+  /// called before.
   void join();
+  /// What the pool is doing and has done: see fiber/pool_stats.hpp. Throws Closed if the
+  /// pool has ended.
   PoolStats stats() const;
 
 private:
@@ -257,7 +306,7 @@ private:
   }
 
   template <class R, class Item, bool spread, class F, class Range>
-  auto run(F& f, Range&& items, const MapOptions& options) {
+  detail::vector_of_t<R> run(F& f, Range&& items, const MapOptions& options) {
     auto feed = begin_map<R, Item, spread>(f, items, options, detail::Keep::in_order);
     feed.limit_window();
     detail::Gatherer<R> results(*feed.results());
@@ -271,9 +320,10 @@ private:
   }
 
   template <class F, class Range>
-  auto stream(F& f, Range&& items, const MapOptions& options, bool ordered) {
+  ResultRange<task_result_t<F, Range>> stream(F& f, Range&& items,
+                                              const MapOptions& options, bool ordered) {
     using Item = detail::item_t<Range>;
-    using R = detail::call_result_t<F, Item>;
+    using R = task_result_t<F, Range>;
     auto feed = begin_map<R, Item, false>(
       f, items, options, ordered ? detail::Keep::in_order : detail::Keep::as_they_come);
     using Source = detail::RangeStream<Range, Item>;
@@ -286,7 +336,7 @@ private:
 
 namespace detail {
 
-/// Feeds a call from a range as its results are read. `Range` is a reference for an
+/// Gives a call tasks from a range as its results are read. `Range` is a reference for an
 /// lvalue.
 template <class Range, class Item>
 class RangeStream final : public Stream {

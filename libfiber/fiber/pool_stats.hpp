@@ -7,28 +7,36 @@
 
 namespace fiber {
 
-/// What a pool has done so far. docs/looking-inside.md says more of each number.
+/// What a pool is doing, and what it has done since it was made. docs/looking-inside.md
+/// says more about each number.
 struct PoolStats {
-  std::size_t workers = 0; ///< Up and taking tasks.
-  std::size_t queued = 0;  ///< Tasks that wait in the driver.
-  /// Tasks handed to workers, started or not, second copies as well; also those that were
-  /// cancelled and run on.
+  /// Workers that are up and take tasks.
+  std::size_t workers = 0;
+  /// Tasks that wait in the driver.
+  std::size_t queued = 0;
+  /// Tasks that workers have, started or not. Second copies count, and so do cancelled
+  /// tasks that still run.
   std::size_t running = 0;
-  std::size_t done = 0;       ///< Tasks that ended with a value.
-  std::size_t failed = 0;     ///< Tasks that ended otherwise.
-  std::size_t retries = 0;    ///< Runs after the first, for a loss or an exception.
-  std::size_t speculated = 0; ///< Second copies of slow tasks (MapOptions::speculate).
-  /// Jobs, of workers_per_job workers each, that ended unasked or never became ready.
+  /// Tasks that ended with a value.
+  std::size_t done = 0;
+  /// Tasks that ended with an error.
+  std::size_t failed = 0;
+  /// Runs of tasks after their first, because of a lost worker or an exception.
+  std::size_t retries = 0;
+  /// Second copies of slow tasks: MapOptions::speculate.
+  std::size_t speculated = 0;
+  /// Jobs that ended unasked, or never became ready; each has workers_per_job workers.
   std::size_t workers_lost = 0;
-  /// Results refused, since their worker had been declared dead, or another copy of the
-  /// task had ended it.
+  /// Results that were ignored, because the driver had declared their worker dead, or
+  /// another copy of the task had ended first.
   std::size_t late = 0;
-  /// Arguments, callables, initializers and shared values, to all workers.
+  /// Bytes of arguments, callables, initializers and shared values, to all workers.
   std::uint64_t bytes_sent = 0;
-  std::uint64_t bytes_received = 0; ///< Results, late ones too.
-  /// Time that a task runs in its worker, without waiting and travelling: median and 99th
-  /// percentile over all tasks, within 13 %. Of short tasks that were reported together
-  /// all but the longest count with their mean.
+  /// Bytes of results, late ones included.
+  std::uint64_t bytes_received = 0;
+  /// Median and 99th percentile, over all tasks, of the time that a task runs in its
+  /// worker, without waiting and travelling; within 13 %. If short tasks were reported
+  /// together, all but the longest count with their mean.
   std::chrono::microseconds p50{0};
   std::chrono::microseconds p99{0};
 };

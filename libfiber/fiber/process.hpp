@@ -19,19 +19,23 @@
 
 namespace fiber {
 
-/// Everything a Process can be told.
+/// The options of a Process.
 struct ProcessOptions {
-  std::string name = {};    ///< For people; empty: "Process-1", "Process-2", ...
-  Resources resources = {}; ///< Of its job.
-  std::string image = {};   ///< Where the backend has images; empty: the session's.
-  bool daemon = false;      ///< The end of the session ends it instead of waiting for it.
+  /// A name for people; empty: "Process-1", "Process-2", ...
+  std::string name = {};
+  /// What its job may use.
+  Resources resources = {};
+  /// The image it runs in, on backends that have images; empty: the session's.
+  std::string image = {};
+  /// Whether the end of the session ends it instead of waiting for it.
+  bool daemon = false;
 };
 
 namespace detail {
 
 class ProcessCore;
 
-/// A process's function as the job runs it: gives the code to exit with.
+/// A process's function as its job runs it: returns the exit code.
 template <class F>
 class ExitCode {
 public:
@@ -67,7 +71,8 @@ private:
 struct PackedCall {
   AnyCallable callable;
   Payload arguments;
-  KeptObjects kept = {}; ///< What packed handles refer to.
+  /// What packed handles refer to.
+  KeptObjects kept = {};
 
   template <class F, class... Args>
   static PackedCall of(const F& f, Args&&... args) {
@@ -84,28 +89,29 @@ struct PackedCall {
   }
 };
 
-/// Starts a process whose result is a call's. Throws Closed without a session.
+/// Starts a process whose result is that of the call. Throws Closed without a session.
 std::shared_ptr<Results> run_async(PackedCall call);
 
 } // namespace detail
 
-/// A function that runs in a process of its own, as Python's multiprocessing.Process: a
-/// job that runs f(args...) once and exits with 0, or with the int that f returns (its
-/// lowest 8 bits). An exception that f lets out is told on the job's stderr, and the job
-/// exits with 1. It may have started when its job is lost, so it is never run again.
+/// A function in a process of its own, as Python's multiprocessing.Process: a job that
+/// runs f(args...) once. Its exit code is 0, or the lowest 8 bits of the int that `f`
+/// returns; an exception that `f` lets out is printed on the job's stderr, and the exit
+/// code is 1. A process is never retried, since it may have started when its job is lost.
 ///
-/// This is a handle: copies stand for the same process, which goes on when all of them
-/// are gone. The end of the Session waits for it, unless it is a daemon. The callable and
-/// its arguments are what Pool takes; they are packed when the Process is made.
+/// A Process is a handle: copies stand for the same process, which goes on when all of
+/// them are gone. The end of the Session waits for it, unless it is a daemon. The
+/// callable and its arguments are what Pool takes; they are packed when the Process is
+/// made.
 ///
-/// On an inline session f runs within start().
+/// On an inline session `f` runs within start().
 ///
 /// Thread safety: any thread may call any member function. All but name() throw Closed
 /// after the end of the session.
 class Process {
 public:
-  /// Names the process; nothing runs yet. Throws Closed without a session, ConfigError on
-  /// options that can't be used, and what packing throws.
+  /// Names the process; nothing runs yet. Throws Closed without a session, ConfigError
+  /// for options that can't be used, and what packing throws.
   template <class F, class... Args>
     requires detail::Takes<F, detail::value_t<Args>...>
   explicit Process(F f, Args&&... args)
@@ -115,37 +121,37 @@ public:
   Process(ProcessOptions options, F f, Args&&... args)
     : Process(std::move(options), pack(std::move(f), std::forward<Args>(args)...)) {}
 
-  /// Asks for the job and returns: on a cluster it may take its time. Only once, else
-  /// throws Error.
+  /// Asks for the job and returns; on a cluster the job may take its time. Throws Error
+  /// when called a second time.
   void start();
-  /// Waits until the process has ended. Throws why, if it could not be started
-  /// (BackendError, TimeoutError, VersionMismatch); Error before start().
+  /// Blocks until the process has ended. Throws Error before start(), and BackendError,
+  /// TimeoutError or VersionMismatch if the process could not be started.
   void join();
-  /// The same for at most `d`; true if it has ended.
+  /// The same for at most `d`; returns whether the process has ended.
   template <class Rep, class Period>
   bool join(std::chrono::duration<Rep, Period> d) {
     return join_until(detail::limit_of(d));
   }
-  /// Ends it by SIGTERM, which f may catch; after 10 s by SIGKILL. On an inline session f
-  /// is told by this_task::stop_token(). No effect on one that has ended; throws Error
-  /// before start(), as kill() does.
+  /// Sends SIGTERM, which `f` may catch, and SIGKILL after 10 s; returns at once. On an
+  /// inline session this_task::stop_token() tells `f`. Has no effect on a process that
+  /// has ended. Throws Error before start(), as kill() does.
   void terminate();
-  /// Ends it by SIGKILL. Throws Error on an inline session.
+  /// Sends SIGKILL and returns at once. Throws Error on an inline session.
   void kill();
-  /// Whether it was started and has not ended.
+  /// Whether the process was started and has not ended.
   bool is_alive() const;
-  /// How it ended: 0 to 255, -N for signal N, and 255 if nobody can tell. Nothing as long
-  /// as it has not. Throws as join() if it could not be started.
+  /// How the process ended: 0 to 255, -N for signal N, and 255 if that is unknown.
+  /// Nothing before its end. Throws as join() if it could not be started.
   std::optional<int> exit_code() const;
+  /// ProcessOptions::name, or the name that was made up.
   std::string name() const;
-  /// What the backend calls its job, once there is one, for which it waits; empty before
-  /// start().
+  /// What the backend calls the job. Blocks until there is one; empty before start().
   std::string job_id() const;
-  /// Its process id as the process itself sees it. Waits until it runs; 0 if it never
+  /// The process id that the process itself sees. Blocks until it runs; 0 if it never
   /// will, and before start().
   int pid() const;
-  /// The last 1 MiB that it wrote to stdout and stderr, while it runs and after. Empty on
-  /// an inline session, whose output is the program's own.
+  /// The last 1 MiB that the process wrote to stdout and stderr, while it runs and after
+  /// its end. Empty on an inline session, whose output is the program's own.
   std::string logs() const;
 
   /// Whether both stand for the same process.
@@ -168,21 +174,21 @@ private:
   std::shared_ptr<detail::ProcessCore> core_;
 };
 
-/// Runs f(args...) in a process of its own; the Future has its result, or RemoteError
-/// with what it threw, or WorkerLost if the process was lost, as it is never run again.
-/// The end of the session ends it. Future::cancel() ends the process 2 s after it told f
-/// to stop.
+/// Runs f(args...) in a process of its own and returns at once. The Future has the
+/// result, RemoteError with what `f` threw, or WorkerLost if the process was lost, since
+/// it is never retried. The end of the session ends the process. Future::cancel() tells
+/// `f` to stop, and ends the process 2 s later.
 template <class F, class... Args>
   requires detail::Takes<F, detail::value_t<Args>...>
-auto async(F f, Args&&... args) {
-  using R = detail::call_result_t<F, detail::value_t<Args>...>;
+Future<call_result_t<F, Args...>> async(F f, Args&&... args) {
+  using R = call_result_t<F, Args...>;
   detail::check_callable<F>();
   detail::check_result<R>();
   return Future<R>(
     detail::run_async(detail::PackedCall::of(f, std::forward<Args>(args)...)));
 }
 
-/// The processes of this session, those of async() as well, that run. Throws Closed
+/// The processes of this session that run, those of async() included. Throws Closed
 /// without a session.
 std::vector<Process> active_children();
 

@@ -16,27 +16,29 @@
 #include "fiber/future.hpp"
 #include "fiber/value.hpp"
 
-// Handles to objects that live in a job. Made by Manager::create (fiber/manager.hpp).
+// Handles to objects that live in a job. Manager::create (fiber/manager.hpp) and
+// Supervisor::spawn (fiber/supervisor.hpp) make them.
 
 namespace fiber {
 
-/// Whether a call of that member may run again where it may have run already. Say so
+/// Whether a call of this member may run again when it may have run already. Declare it
 /// behind the class, outside of all namespaces:
 ///
 ///   template <>
 ///   inline constexpr bool fiber::idempotent<&Table::lookup> = true;
 ///
-/// If the job is lost while such a call is under way, it runs again when the object has
-/// been made again, by its Supervisor or by a Manager that restarts, and its caller
-/// notices no more than the delay: so after each loss, until the object has ended for
-/// good. Then it is a WorkerLost like any other. It finds what the object has become by
-/// then, stands before calls that came after it, and keeps its order among those that run
-/// again with it. This process keeps its arguments until it is answered.
+/// If the job is lost while such a call is in flight, the call runs again when the
+/// Supervisor, or a Manager that restarts, has made the object again. The caller only
+/// notices the delay. This happens after each loss, until the object has ended for good:
+/// then the call throws WorkerLost like any other. The call sees the state that the
+/// object has by then. It runs before calls that came after it, and keeps its order among
+/// those that run again with it. The calling process keeps the arguments until the call
+/// is answered.
 ///
-/// A send() runs at most once all the same, for that is what it promises.
+/// A send() still runs at most once, as it promises.
 ///
-/// A function object that call() or async() takes may say so, too, by a
-/// `static constexpr bool idempotent = true;`.
+/// A function object for call() or async() may declare itself idempotent, too, by `static
+/// constexpr bool idempotent = true;`.
 template <auto member>
 inline constexpr bool idempotent = false;
 
@@ -60,7 +62,7 @@ std::unique_ptr<LivingObject> make_object(Reader& arguments) {
     args);
 }
 
-/// A member of a class as a callable that holds nothing.
+/// A member of a class as a callable without state.
 template <auto member>
 struct Member {
   static constexpr bool idempotent = fiber::idempotent<member>;
@@ -85,15 +87,20 @@ concept TakesObject =
   std::is_invocable_v<F&, C&, Args&&...> || std::is_invocable_v<F&, C&, Args&...>;
 
 template <class F, class C, class... Args>
-struct ObjectCallResult {
+struct ObjectCallResult { // See CallResult.
   static_assert(TakesObject<F, C, Args...>,
                 "fiber: the object can't be called with these arguments");
+  using type = void;
+};
+template <class F, class C, class... Args>
+  requires TakesObject<F, C, Args...>
+struct ObjectCallResult<F, C, Args...> {
   using type = std::decay_t<decltype(call_on(std::declval<F&>(), std::declval<C&>(),
                                              std::declval<Args&>()...))>;
 };
-/// What `F` returns for a `C` and `Args`, as a value.
+/// What f(object, args...) returns, as a value, where `object` is a `C`.
 template <class F, class C, class... Args>
-using object_call_result_t = typename ObjectCallResult<F, C, Args...>::type;
+using object_result_t = typename ObjectCallResult<F, C, value_t<Args>...>::type;
 
 template <class C, class F, class... Args>
 void call_object(LivingObject& object, Reader& arguments, Writer& result) {
@@ -102,7 +109,7 @@ void call_object(LivingObject& object, Reader& arguments, Writer& result) {
   auto& target = static_cast<Living<C>&>(object).object;
   std::apply(
     [&](auto&... each) {
-      using R = object_call_result_t<F, C, Args...>;
+      using R = object_result_t<F, C, Args...>;
       if constexpr (std::is_void_v<R>)
         call_on(f, target, each...);
       else
@@ -113,19 +120,19 @@ void call_object(LivingObject& object, Reader& arguments, Writer& result) {
 
 template <class F>
 concept Idempotent = requires { requires std::bool_constant<F::idempotent>::value; };
-/// What a caller who waits for F asks for.
+/// What a caller that waits for F's result asks for.
 template <class F>
 inline constexpr ObjectOp call_op = Idempotent<F> ? ObjectOp::repeat : ObjectOp::call;
 
 class RefCore;
 
-/// A handle without the type of what it stands for. Null if it was made from nothing.
+/// A Ref without the type of its object. Null after default construction.
 class ObjectRef {
 public:
   ObjectRef() = default;
   explicit ObjectRef(std::shared_ptr<RefCore> core) : core_(std::move(core)) {}
 
-  /// Waits; throws what came instead of a result.
+  /// Waits for the result; throws what came instead.
   RawOutcome call(PackedItem item) const;
   std::shared_ptr<Results> async(PackedItem item) const;
   void send(PackedItem item) const;
@@ -147,7 +154,7 @@ public:
   static ObjectRef fiber_unpack(Reader& reader);
 
 private:
-  /// Throws Error of one that stands for nothing.
+  /// Throws Error if it refers to nothing.
   const std::shared_ptr<RefCore>& core() const;
   void begin(Writer& writer, ObjectOp op) const;
 
@@ -158,71 +165,80 @@ private:
 
 class Supervisor;
 
-/// A handle to a C that lives in a job: it goes anywhere a value does, in containers, as
-/// an argument, through queues. The object lives as long as a handle does, in any
-/// process, and its manager; one that a Supervisor keeps alive does as long as that.
+/// A handle to a `C` that lives in a job. It goes anywhere a value does: in containers,
+/// as an argument, through queues. The object lives as long as its manager and any
+/// handle, in any process; an object of a Supervisor lives as long as the Supervisor
+/// keeps it.
 ///
-/// A call packs its arguments, runs in the object's job and brings what it returns, as
-/// the tasks of a Pool. Calls on one object run one at a time, those of one thread in
-/// their order; any number may be under way.
+/// A call packs its arguments, runs in the object's job and brings back what it returns,
+/// as a value. Calls of one object run one at a time; calls of one thread run in their
+/// order. Any number may be in flight.
 ///
-/// A call that throws is a RemoteError. One that was under way when the job was lost is a
-/// WorkerLost: it may have run. One of an `idempotent` member runs again instead. Closed:
-/// the manager or supervisor, or the session, has ended.
+/// A call throws RemoteError if the member throws; WorkerLost if the job was lost while
+/// the call was in flight, as it may have run (a call of an `idempotent` member runs
+/// again instead); Closed if the manager, the supervisor or the session has ended; and
+/// what packing throws.
 ///
-/// In a template, as anywhere with a dependent type: ref.template call<&C::m>(...).
+/// With a dependent type write `template`, as always: ref.template call<&C::m>(...).
 ///
 /// Thread safety: any thread of any process may call any member function.
 template <class C>
 class Ref {
 public:
-  /// Stands for nothing: all calls throw Error.
+  /// What f(C&, args...) returns, as a value: without reference and const. For a pointer
+  /// to a data member that is the member's type.
+  template <class F, class... Args>
+  using result_t = detail::object_result_t<F, C, Args...>;
+
+  /// Refers to nothing: all calls throw Error.
   Ref() = default;
 
-  /// Calls a member function, or reads a data member, and waits for the result.
+  /// Calls a member function, or reads a data member. Blocks, and returns the result.
   template <auto member, class... Args>
     requires std::is_member_pointer_v<decltype(member)>
-  auto call(Args&&... args) const {
+  result_t<decltype(member), Args...> call(Args&&... args) const {
     return call(detail::Member<member>{}, std::forward<Args>(args)...);
   }
-  /// The result of f(C&, args...), which runs where the object is: for members with
-  /// overloads, and for several steps in one trip.
+  /// Runs f(C&, args...) where the object is. Blocks, and returns the result. For
+  /// overloaded members, and for several steps in one trip.
   template <class F, class... Args>
-  auto call(F f, Args&&... args) const {
-    using R = Result<F, Args...>;
-    return detail::open_outcome<R>(
+  result_t<F, Args...> call(F f, Args&&... args) const {
+    return detail::open_outcome<result_t<F, Args...>>(
       object_.call(pack(detail::call_op<F>, f, std::forward<Args>(args)...)));
   }
 
-  /// Does not wait: the Future has the result. Its cancel() takes a call back that has
-  /// not begun.
+  /// As call(), without waiting: the Future has the result. Its cancel() takes a call
+  /// back that has not begun.
   template <auto member, class... Args>
     requires std::is_member_pointer_v<decltype(member)>
-  auto async(Args&&... args) const {
+  Future<result_t<decltype(member), Args...>> async(Args&&... args) const {
     return async(detail::Member<member>{}, std::forward<Args>(args)...);
   }
+  /// As call(f, args...), without waiting.
   template <class F, class... Args>
-  auto async(F f, Args&&... args) const {
-    using R = Result<F, Args...>;
-    return Future<R>(
+  Future<result_t<F, Args...>> async(F f, Args&&... args) const {
+    return Future<result_t<F, Args...>>(
       object_.async(pack(detail::call_op<F>, f, std::forward<Args>(args)...)));
   }
 
-  /// Nobody is told what comes of it: it runs at most once. Waits only while more than 1
-  /// MiB of this process's sends, or 4,096, have not run on this object: so a call must
-  /// not send its own object that many.
+  /// Calls a member function at most once, without a reply: nobody is told whether it ran
+  /// or threw. Blocks only while more than 1 MiB of this process's sends, or 4,096 of
+  /// them, have not run on this object. So a call must not send that much to its own
+  /// object.
   template <auto member, class... Args>
     requires std::is_member_pointer_v<decltype(member)>
   void send(Args&&... args) const {
     send(detail::Member<member>{}, std::forward<Args>(args)...);
   }
+  /// The same for f(C&, args...).
   template <class F, class... Args>
   void send(F f, Args&&... args) const {
     object_.send(pack(detail::ObjectOp::call, f, std::forward<Args>(args)...));
   }
 
-  /// Whether both stand for the same object.
+  /// Whether both refer to the same object.
   bool operator==(const Ref&) const = default;
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { object_.fiber_pack(writer); }
   static Ref fiber_unpack(Reader& reader) {
     return Ref(detail::ObjectRef::fiber_unpack(reader));
@@ -236,12 +252,9 @@ private:
   explicit Ref(detail::ObjectRef object) : object_(std::move(object)) {}
 
   template <class F, class... Args>
-  using Result = detail::object_call_result_t<F, C, detail::value_t<Args>...>;
-
-  template <class F, class... Args>
   detail::PackedItem pack(detail::ObjectOp op, const F& f, Args&&... args) const {
     detail::check_callable<F>();
-    detail::check_result<Result<F, Args...>>();
+    detail::check_result<result_t<F, Args...>>();
     return object_.pack_call<C>(op, f, std::forward<Args>(args)...);
   }
 

@@ -12,13 +12,13 @@ namespace detail {
 
 /// How exceptions of one type travel.
 struct Throwable {
-  void (*pack_current)(Writer& writer); ///< Packs the exception being handled.
+  void (*pack_current)(Writer& writer); ///< Packs the exception that is being handled.
   void (*throw_packed)(Reader& reader);
 };
 void add_throwable(const std::type_info& type, Throwable throwable);
 
-/// Makes `E` known in every process of this program: a line that names the type is
-/// enough, wherever it stands, since driver and jobs run the same program.
+/// Makes `E` known in every process of this program: driver and jobs run the same
+/// program, so one line that names the type is enough, wherever it is.
 template <class E>
 struct KnownThrowable {
   static void pack_current(Writer& writer) {

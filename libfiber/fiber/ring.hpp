@@ -18,14 +18,16 @@
 
 namespace fiber {
 
-/// Everything a Ring can be told.
+/// The options of a Ring.
 struct RingOptions {
-  std::size_t size = 0;     ///< Members; 0: cpu_count().
-  Resources resources = {}; ///< Of each member's job.
-  /// How often the ring is formed anew after it has lost a member; -1: no limit.
+  /// Members; 0: cpu_count().
+  std::size_t size = 0;
+  /// What each member's job may use.
+  Resources resources = {};
+  /// How often the ring is formed again after it has lost a member; -1: no limit.
   int max_restarts = 3;
-  /// The file of RingMember::checkpoint(), on this machine; empty: it is in memory, for
-  /// one run(). See fiber/checkpoint.hpp.
+  /// The file of RingMember::checkpoint(), on this machine: see fiber/checkpoint.hpp.
+  /// Empty: the checkpoint is in memory, for one run().
   std::string checkpoint = {};
 };
 
@@ -85,7 +87,7 @@ class RingHandle {
 public:
   /// Throws as Ring's constructors.
   RingHandle(const RingOptions& options, AnyCallable call);
-  /// Results by rank. Throws as Ring::run().
+  /// The results by rank. Throws as Ring::run().
   std::vector<RawOutcome> run() const;
 
 private:
@@ -95,44 +97,46 @@ private:
 } // namespace detail
 
 /// Members that run one function together, each in a job of its own, and talk to each
-/// other directly by Gloo: for data-parallel training, and for whatever is made for ranks
-/// (MPI, NCCL, torch.distributed). `R` is what the function returns: Ring<double>, or as
-/// the constructor finds it.
+/// other directly by Gloo: for data-parallel training, and for anything that is made for
+/// ranks (MPI, NCCL, torch.distributed). `R` is what the function returns: Ring<double>,
+/// or as the constructor deduces it.
 ///
 ///     double train(fiber::RingMember& member);
 ///     fiber::Ring ring(4, train);
 ///     std::vector<double> losses = ring.run();
 ///
-/// Members stand and fall together: when one is lost all jobs end at once, the ring is
-/// formed again of new ones and the function begins again, with RingMember::attempt() one
+/// Members stand and fall together. When one is lost, all jobs end at once, a new ring is
+/// formed of new jobs, and the function begins again, with RingMember::attempt() one
 /// more. After RingOptions::max_restarts of these run() throws WorkerLost.
 ///
 /// The function is what Pool takes, called with a RingMember&; bind(f, a, b) is called
-/// with (a, b, member). On an inline session a ring has one member, as that runs on one
-/// thread.
+/// with (a, b, member). On an inline session a ring has one member, since such a session
+/// runs on one thread.
 ///
-/// What members say to each other is not encrypted: see docs/ring.md.
+/// What members tell each other is not encrypted: see docs/ring.md.
 ///
 /// Thread safety: any thread may call any member function.
 template <class R>
 class Ring {
 public:
-  /// Nothing runs yet. Throws Closed without a session; ConfigError on options that can't
-  /// be used, and without the setting ring_plaintext where members would talk to each
-  /// other over a network; Error for several members on an inline session; and what
+  /// Packs `f`; nothing runs yet. Throws Closed without a session; ConfigError for
+  /// options that can't be used, and if members would talk over a network without the
+  /// setting ring_plaintext; Error for several members on an inline session; and what
   /// packing throws.
   template <class F>
   Ring(RingOptions options, F f) : handle_(options, pack(std::move(f))) {}
+  /// A ring of `size` members.
   template <class F>
   Ring(std::size_t size, F f) : Ring(RingOptions{.size = size}, std::move(f)) {}
 
-  /// Runs the function at all members and returns their results by rank. May be called
-  /// again, which forms a new ring. Throws RemoteError if the function throws, with the
-  /// rank as its index() (of several the first that is known), and ends the others;
-  /// WorkerLost if members were lost too often: index() is the rank of the last,
-  /// exits() has one a time; BackendError, TimeoutError or VersionMismatch if a job can't
-  /// be started; Closed at the end of the session.
-  auto run() {
+  /// Runs the function in all members. Blocks, and returns a std::vector of the results
+  /// by rank; nothing if the function returns void. Each call forms a new ring. Throws
+  /// RemoteError if the function throws, with the rank as its index(); if several members
+  /// throw, with the first failure that is known. The other members end then. Throws
+  /// WorkerLost if members were lost too often: index() is the rank of the last one,
+  /// exits() has one entry a loss. Throws BackendError, TimeoutError or VersionMismatch
+  /// if a job can't be started; Closed at the end of the session.
+  detail::vector_of_t<R> run() {
     auto outcomes = handle_.run();
     if constexpr (!std::is_void_v<R>) {
       std::vector<R> results;

@@ -18,12 +18,14 @@ class Context;
 
 namespace fiber {
 
-// How a collective puts the members' values together, element by element.
+/// How a collective combines the values of the members, element by element: by the sum.
 struct Sum {};
+/// By the least value.
 struct Min {};
+/// By the greatest value.
 struct Max {};
-/// The sum, divided by the number of members; of integers as C++ divides them. The sum
-/// must fit.
+/// By the sum, which must fit, divided by the number of members; integers are divided as
+/// in C++.
 struct Mean {};
 
 namespace detail {
@@ -74,11 +76,11 @@ constexpr void check_writable() {
     "fiber: the result is written to these values, which are const");
 }
 
-/// What a member's job is told of its place.
+/// A member's place, as its job is told.
 struct RingSeat {
   std::uint64_t rank = 0, size = 1;
   std::int64_t attempt = 1;
-  std::uint64_t session = 0;   ///< As handles name it.
+  std::uint64_t session = 0;   ///< The session's number in handles.
   HeldId board;                ///< Where members find each other.
   std::uint64_t plaintext = 0; ///< Whether Gloo may leave the machine.
 };
@@ -88,17 +90,19 @@ class RingCall;
 
 } // namespace detail
 
-/// A member of a Ring, as its function sees it: its place, and the others.
+/// A member of a Ring, as its function sees it: its place, and the way to the other
+/// members.
 ///
 /// A collective (barrier, broadcast, allreduce, allgather, reduce_scatter) must be called
 /// by all members, in the same order, with as many values of the same type, and with the
-/// same operation or root; anything else is undefined: a wait, wrong numbers, or a crash
-/// of the members. It takes vectors, spans and arrays of float, double, std::int32_t and
-/// std::int64_t; no values at all are fine.
+/// same operation or root. Anything else is undefined: a deadlock, wrong numbers, or a
+/// crash of the members. Values are vectors, spans and arrays of float, double,
+/// std::int32_t and std::int64_t, which may be empty.
 ///
-/// All throw WorkerLost if the connection to another member breaks, which as a rule means
-/// that it was lost or has failed. Let that out of the function: if a member was lost,
-/// all begin again.
+/// Collectives and recv() wait for the other members. All that talk to other members
+/// throw WorkerLost if the connection to one breaks, usually because it was lost or has
+/// failed. Let the exception out of the function: if a member was lost, all members begin
+/// again.
 ///
 /// Thread safety: one thread at a time.
 class RingMember {
@@ -107,7 +111,9 @@ public:
   RingMember& operator=(const RingMember&) = delete;
   ~RingMember();
 
+  /// This member's number, 0 to size() - 1.
   std::size_t rank() const { return rank_; }
+  /// The number of members.
   std::size_t size() const { return size_; }
   /// How often the ring has been formed, from 1.
   int attempt() const { return attempt_; }
@@ -115,7 +121,7 @@ public:
   /// Waits for all members.
   void barrier();
 
-  /// Gives all members the values of the member `root`.
+  /// Replaces the values of all members by those of the member `root`.
   template <detail::RingRange Range>
   void broadcast(Range&& values, std::size_t root) {
     detail::check_writable<Range>();
@@ -123,8 +129,8 @@ public:
               detail::ring_type<detail::ring_value_t<Range>>(), root);
   }
 
-  /// Puts the values of all members together, in the place of each one's own. All get the
-  /// same bits.
+  /// Combines the values of all members, element by element, and replaces the values of
+  /// each by the result. All members get the same bits.
   template <detail::RingRange Range, class Op = Sum>
   void allreduce(Range&& values, Op = {}) {
     detail::check_writable<Range>();
@@ -132,7 +138,7 @@ public:
               detail::ring_type<detail::ring_value_t<Range>>(), detail::ring_op<Op>());
   }
 
-  /// The values of all members, one behind the other by rank.
+  /// Returns the values of all members, one after the other by rank.
   template <detail::RingRange Range>
   std::vector<detail::ring_value_t<Range>> allgather(Range&& values) {
     using T = detail::ring_value_t<Range>;
@@ -142,9 +148,9 @@ public:
     return all;
   }
 
-  /// Puts the values of all members together and returns this member's part of them: of
-  /// n values n / size each, and one more for the first n % size members, as
-  /// numpy.array_split has it.
+  /// Combines the values of all members, element by element, and returns this member's
+  /// part of the result: of n values n / size each, and one more for the first n % size
+  /// members, as numpy.array_split does.
   template <detail::RingRange Range, class Op = Sum>
   std::vector<detail::ring_value_t<Range>> reduce_scatter(Range&& values, Op = {}) {
     using T = detail::ring_value_t<Range>;
@@ -155,15 +161,15 @@ public:
     return part;
   }
 
-  /// Sends to another member, which must recv() as many values of this type. Returns
-  /// before they are received, as long as not more than 64 such messages or 64 MiB are
-  /// under way; they are copied. What is sent to a member arrives in that order.
+  /// Sends a copy of the values to another member, which must recv() as many values of
+  /// this type. Returns before they are received, as long as not more than 64 such
+  /// messages or 64 MiB are in flight. Messages to one member arrive in order.
   template <detail::RingRange Range>
   void send(Range&& values, std::size_t to) {
     send(std::ranges::data(values), std::ranges::size(values),
          detail::ring_type<detail::ring_value_t<Range>>(), to);
   }
-  /// Waits for what that member sends.
+  /// Waits for what the member `from` sends, and replaces the values by it.
   template <detail::RingRange Range>
   void recv(Range&& values, std::size_t from) {
     detail::check_writable<Range>();
@@ -172,12 +178,13 @@ public:
   }
 
   /// One value that outlives the members' jobs: what the function saves there it finds
-  /// again in the next attempt, and with RingOptions::checkpoint in another run of the
-  /// program. It is one for the whole ring, so as a rule one member saves and all load.
+  /// again in the next attempt and, with RingOptions::checkpoint, in another run of the
+  /// program. There is one for the whole ring, so usually one member saves and all
+  /// members load.
   const Checkpoint& checkpoint() const { return checkpoint_; }
 
-  /// For what Gloo can do besides (#include <gloo/...>, and link with it). Connected to
-  /// all members; its slots from 0xf0 << 56 on are Fiber's.
+  /// Gloo's context, connected to all members, for what else Gloo can do: #include
+  /// <gloo/...>, and link with it. Its slots from 0xf0 << 56 on are Fiber's.
   std::shared_ptr<gloo::Context> gloo();
 
 private:
@@ -185,11 +192,11 @@ private:
   friend class detail::RingCall;
 
   RingMember(const detail::RingSeat& seat, Checkpoint checkpoint);
-  /// Waits until all members are at the end of the function: none may go while another
-  /// one could still hear from it.
+  /// Waits until all members are at the end of the function: no member may go while
+  /// another one may still hear from it.
   void leave();
-  /// From a handler, with what the function has thrown: throws that, or what says that it
-  /// follows from the loss of another member.
+  /// Called by a handler of what the function threw: throws that, or an error that says
+  /// that it follows from the loss of another member.
   [[noreturn]] void rethrow();
 
   void broadcast(void* values, std::size_t n, detail::RingType type, std::size_t root);

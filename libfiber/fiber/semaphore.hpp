@@ -8,9 +8,9 @@
 #include "fiber/future.hpp"
 
 // Semaphores between processes, made by Manager::semaphore(n) and
-// Manager::bounded_semaphore(n). They live, end and throw Closed as a Lock does
-// (fiber/lock.hpp). A permit comes back if the process dies that acquired it and has not
-// released it. A process that releases more than it has acquired does so for others.
+// Manager::bounded_semaphore(n). They live and end as a Lock does, and then throw Closed
+// (fiber/lock.hpp). If a process dies, the permits that it had acquired and not released
+// come back. A process that releases more than it has acquired releases for others.
 //
 // Thread safety: any thread of any process may call any member function.
 
@@ -20,16 +20,16 @@ namespace detail {
 template <class Derived, SyncKind kind>
 class SemaphoreValue : public SyncValue<Derived, kind> {
 public:
-  /// Waits for a permit; who waits is served in turn.
+  /// Blocks until this thread has a permit. Waiting threads are served in turn.
   void acquire() { this->handle_.acquire(Results::forever); }
-  /// The same for at most `d`; true if there was one.
+  /// The same for at most `d`; returns whether it got a permit.
   template <class Rep, class Period>
   bool acquire(std::chrono::duration<Rep, Period> d) {
     return this->handle_.acquire(limit_of(d));
   }
   /// The same without waiting.
   bool try_acquire() { return this->handle_.call(SyncOp::try_acquire) != 0; }
-  /// As acquire(d): the name that std::counting_semaphore has for it.
+  /// As acquire(d), under the name that std::counting_semaphore has for it.
   template <class Rep, class Period>
   bool try_acquire_for(std::chrono::duration<Rep, Period> d) {
     return acquire(d);
@@ -43,15 +43,15 @@ protected:
 
 } // namespace detail
 
-/// As Python's multiprocessing.Semaphore: `n` permits, 0 or more. release() adds permits
-/// where none are out.
+/// A semaphore as Python's multiprocessing.Semaphore, with 0 or more permits at first.
+/// release() may raise their number.
 class Semaphore final
   : public detail::SemaphoreValue<Semaphore, detail::SyncKind::semaphore> {
   using SemaphoreValue::SemaphoreValue;
 };
 
-/// As Python's multiprocessing.BoundedSemaphore: there are never more than `n` permits,
-/// and release() throws Error where that would be so.
+/// A semaphore as Python's multiprocessing.BoundedSemaphore, with never more than its `n`
+/// permits: release() beyond that throws Error.
 class BoundedSemaphore final
   : public detail::SemaphoreValue<BoundedSemaphore, detail::SyncKind::bounded_semaphore> {
   using SemaphoreValue::SemaphoreValue;

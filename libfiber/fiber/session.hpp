@@ -12,14 +12,20 @@ namespace detail {
 class Runtime;
 }
 
-/// The program's use of Fiber, from init() to the end of this object. It owns every job.
+/// A program's use of Fiber, from init() to the end of this object. It owns every job.
+/// Keep it in main for as long as pools, futures and handles are used.
+///
+/// Thread safety: one thread at a time.
 class Session {
 public:
+  /// For Fiber's use: see init().
   explicit Session(std::shared_ptr<detail::Runtime> runtime);
+  /// Assigning to a Session first ends it, as ~Session() does.
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
-  /// Ends every job it started and waits until they are gone. What outlives it (a static
-  /// Pool, a Future of a task that had not ended) throws Closed when used.
+  /// Ends every job of the session and blocks until they are gone; waits for each Process
+  /// that is no daemon. What outlives the session (a static Pool, a Future of a task that
+  /// had not ended) throws Closed when it is used.
   ~Session();
 
 private:
@@ -27,15 +33,16 @@ private:
 };
 
 /// Begins the session. Call it first in main: jobs run the same program, and in a job
-/// this call becomes the node and never returns. Before it no thread should be started,
-/// else each local job costs a program start instead of a fork.
+/// this call runs the job and never returns. Start no thread before it, else each local
+/// job costs a program start instead of a fork. `overrides` go before all other settings:
+/// see Config.
 ///
-/// Throws ConfigError on a setting that can't be used, BackendError if the backend's
+/// Throws ConfigError for a setting that can't be used, BackendError if the backend's
 /// engine can't be reached or refuses, Error while another Session lives.
 [[nodiscard]] Session init(int& argc, char**& argv, Config overrides = {});
 
-/// Cores that this process may use: what affinity and the control group's quota allow, at
-/// least 1.
+/// The cores that this process may use, by its affinity and the quota of its control
+/// group; at least 1.
 std::size_t cpu_count();
 
 } // namespace fiber

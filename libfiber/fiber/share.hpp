@@ -13,9 +13,9 @@
 #include "fiber/detail/shared_object.hpp"
 #include "fiber/value.hpp"
 
-// Values sent once. A handle is small and goes anywhere: bound to a callable, as an
-// argument, in a container. What it stands for reaches each job at most once, on first
-// use there.
+// Values that are sent once. A handle is small and goes anywhere: bound to a callable, as
+// an argument, in a container. The value reaches each job at most once, when it is first
+// used there.
 
 namespace fiber {
 
@@ -30,19 +30,24 @@ std::shared_ptr<SharedObject> unpack_shared(Reader& reader);
 
 } // namespace detail
 
-/// A handle to a value that is sent to each job once, on first use. Freed with the last
-/// handle, wherever that is. Thread-safe as a const T is.
+/// A handle to a value that is sent to each job once, when it is first used there. The
+/// value is freed with the last handle in any process.
+///
+/// Thread safety: as a const T.
 template <class T>
 class Shared {
 public:
+  /// See share().
   explicit Shared(std::shared_ptr<detail::SharedObject> object)
     : object_(std::move(object)) {}
 
-  /// The value. In a job the first use fetches it and blocks; throws Error if it is
-  /// freed.
+  /// The value, valid as long as a handle in this process. In a job the first use fetches
+  /// it and blocks; throws Error if it was freed.
   const T& operator*() const { return *get(); }
+  /// The same.
   const T* operator->() const { return get(); }
 
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { detail::pack_shared(writer, object_); }
   static Shared fiber_unpack(Reader& reader) {
     return Shared(detail::unpack_shared(reader));
@@ -59,9 +64,12 @@ private:
   std::shared_ptr<detail::SharedObject> object_;
 };
 
-/// A handle to an array that is sent once: one copy a machine for local jobs (sealed
-/// shared memory), elsewhere one a job. Converts to std::span<const T>, valid as long as
-/// a handle is.
+/// A handle to an array that is sent once: local jobs use one copy a machine, in sealed
+/// shared memory; elsewhere there is one copy a job. The first access in a job fetches
+/// the array and blocks; it throws Error if the array was freed. Spans and pointers are
+/// valid as long as a handle in this process.
+///
+/// Thread safety: any thread may call any member function.
 template <class T>
 class SharedArray {
   static_assert(
@@ -70,22 +78,30 @@ class SharedArray {
     "others use share(std::vector) and Shared");
 
 public:
+  /// See share().
   explicit SharedArray(std::shared_ptr<detail::SharedObject> object)
     : object_(std::move(object)) {}
 
+  /// The elements.
   std::span<const T> span() const {
     auto bytes = object_->bytes();
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
+  /// The elements, where a function takes a span.
   operator std::span<const T>() const {
     return span();
   } // NOLINT(google-explicit-constructor)
+  /// Element `i`, which must be less than size().
   const T& operator[](std::size_t i) const { return span()[i]; }
+  /// The first element.
   const T* data() const { return span().data(); }
+  /// The number of elements.
   std::size_t size() const { return span().size(); }
+  /// For range-based for loops and algorithms.
   const T* begin() const { return data(); }
   const T* end() const { return data() + size(); }
 
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { detail::pack_shared(writer, object_); }
   static SharedArray fiber_unpack(Reader& reader) {
     return SharedArray(detail::unpack_shared(reader));
@@ -95,7 +111,8 @@ private:
   std::shared_ptr<detail::SharedObject> object_;
 };
 
-/// Shares a value. Throws what packing it throws, Closed without a session.
+/// Returns a handle to a value that is sent to each job once. Packs it once. Call it in
+/// the driver: throws Closed without a session, Error in a job, and what packing throws.
 template <class T>
 Shared<T> share(T value) {
   detail::check_value<T>();
@@ -106,7 +123,9 @@ Shared<T> share(T value) {
     detail::share_value(std::move(packed), std::make_shared<const T>(std::move(value))));
 }
 
-/// Shares an array, copying it once.
+/// Returns a handle to an array that is sent once. Copies the elements once, which must
+/// be trivially copyable. Throws as share(value), and BackendError if there is no shared
+/// memory for it.
 template <class T, std::size_t extent>
 SharedArray<std::remove_cv_t<T>> share(std::span<T, extent> array) {
   return SharedArray<std::remove_cv_t<T>>(detail::share_array(std::as_bytes(array)));

@@ -69,50 +69,53 @@ std::unique_ptr<LivingObject> make_supervised(Reader& arguments) {
     args);
 }
 
-/// Starts what Supervisor::spawn asks for.
+/// Writes the head of a request of Supervisor::spawn().
 void begin_spawn(Writer& writer);
 /// The object of that name, if it is a `type`.
 std::optional<ObjectRef> find_object(const std::string& name, const std::type_info& type);
 
 } // namespace detail
 
-/// Keeps objects alive that live in jobs, as OTP's supervisors do: a child whose job ends
-/// starts again, and others with it as the strategy says, from the arguments that it was
-/// spawned with. Refs go on: calls made meanwhile wait.
+/// Keeps objects in jobs alive, as OTP's supervisors do. A child whose job ends restarts,
+/// and others with it as the strategy says, from the arguments of its spawn(). Its Refs
+/// remain valid: calls wait for the restart.
 ///
-/// A child that is made again has its constructor run, and then, if it has that member,
-/// `void on_restart(Checkpoint&)`, before any call; an exception of either is one more
-/// failure. One that ends as planned has `void on_stop()` called, if it has that: when it
-/// or its supervisor is stopped, or when the strategy restarts it with others. Calls that
-/// run then end first, for which they have 5 s; those that have not begun wait for the
-/// restart. Nothing is called when it is lost.
+/// A restart runs the constructor and then the member function on_restart(Checkpoint&),
+/// if the class has it, before any call. An exception in either is one more failure. A
+/// planned end runs on_stop(), if the class has it: when the child or its supervisor is
+/// stopped, or when the strategy restarts it with others. Calls that run then end first,
+/// for which they have 5 s; calls that have not begun wait for the restart. A loss runs
+/// nothing.
 ///
-/// More than `intensity` failures within `period`: the supervisor gives up. It stops its
-/// children in reverse order and fails itself, as a permanent child of the one above;
-/// when the uppermost one has, all calls of its children's Refs, and spawn(), throw
-/// WorkerLost, which names the causes from the top down.
+/// After more than `intensity` failures within `period` the supervisor gives up: it stops
+/// its children in reverse order and fails itself, as a permanent child of its parent.
+/// When the uppermost supervisor gives up, spawn() and all calls of its children's Refs
+/// throw WorkerLost, which names the causes from the top down.
 ///
-/// The first one is ended by its destructor, as by stop(); those that supervisor() has
-/// made are ended by the one above.
+/// The destructor of the uppermost supervisor ends it, as stop() does; the parent ends
+/// those that supervisor() made.
 ///
-/// With backend = inline objects live in this process, and nothing is ever restarted.
+/// On an inline session objects live in this process, and nothing restarts.
 ///
 /// Thread safety: any thread may call any member function. All throw Closed after stop()
 /// and after the end of the session.
 class Supervisor {
 public:
+  /// A supervisor without children. Throws Closed without a session, ConfigError for
+  /// options that can't be used.
   Supervisor() : Supervisor(SupervisorOptions{}) {}
-  /// Throws Closed without a session, ConfigError on options that can't be used.
   explicit Supervisor(SupervisorOptions options);
+  /// Assigning to a Supervisor first does what ~Supervisor() does.
   Supervisor(Supervisor&&) noexcept;
   Supervisor& operator=(Supervisor&&) noexcept;
+  /// As stop(), if it is the uppermost one.
   ~Supervisor();
 
-  /// Starts a child and waits until its object is made: C(args...), whose arguments are
-  /// kept for restarts. If that fails there is no such child, and this throws why: a
-  /// RemoteError if the constructor threw, BackendError, TimeoutError or VersionMismatch
-  /// if the job could not be started, WorkerLost if it was lost. ConfigError if the name
-  /// is taken.
+  /// Starts a child and blocks until its object is made: C(args...), whose arguments are
+  /// kept for restarts. If that fails there is no such child, and this throws the reason:
+  /// RemoteError if the constructor threw; BackendError, TimeoutError or VersionMismatch
+  /// if the job could not be started; WorkerLost if it was lost. Throws ConfigError if
+  /// the name is taken.
   template <class C, class... Args>
   Ref<C> spawn(const SpawnOptions& options, Args&&... args) {
     static_assert(std::is_constructible_v<C, detail::value_t<Args>&&...>,
@@ -129,22 +132,24 @@ public:
     });
     return Ref<C>(spawn_object(options, typeid(C), recipe));
   }
+  /// The same with default options, without arguments.
   template <class C>
   Ref<C> spawn() {
     return spawn<C>(SpawnOptions{});
   }
 
-  /// A supervisor as a child, permanent. It restarts with all of its children.
+  /// Starts a supervisor as a permanent child, and returns it. It restarts with all of
+  /// its children.
   Supervisor supervisor(SupervisorOptions options = {});
 
-  /// Stops the children in reverse order of their start, each after the calls that run
-  /// and its on_stop(), for which it has 5 s, and ends their jobs. The second call has no
-  /// effect.
+  /// Stops the children in reverse order of their start and ends their jobs. Blocks until
+  /// this is done: each child first ends the calls that run, and its on_stop(), for which
+  /// it has 5 s. A second call has no effect.
   void stop();
 
-  /// After each restart of that child of this supervisor `f` runs in this process, on the
-  /// thread that all continuations share: f(Ref<C>) or f(). Throws Error if it is no
-  /// child.
+  /// Runs f(Ref<C>) or f() in this process after each restart of that child, on the
+  /// thread that all continuations share. Throws Error if it is no child of this
+  /// supervisor.
   template <class C, class F>
   void on_restart(Ref<C> child, F f) {
     if constexpr (std::is_invocable_v<F&, Ref<C>>)
@@ -153,7 +158,8 @@ public:
       tell_restarts(child.object_, [f = std::move(f)]() mutable { f(); });
   }
 
-  /// In order of their start; supervisors among them without a job. Empty after stop().
+  /// The children in order of their start; supervisors among them have no job. Empty
+  /// after stop().
   std::vector<ChildInfo> children() const;
 
 private:
@@ -167,9 +173,10 @@ private:
   std::shared_ptr<detail::SupervisorCore> core_;
 };
 
-/// The child of that SpawnOptions::name of any supervisor in this session; nothing if
-/// there is none, or if it has ended for good. In a job too. Throws Error that names both
-/// types if it is no `C`, Closed without a session.
+/// The child that any supervisor in this session has spawned with this
+/// SpawnOptions::name; nothing if there is none, or if it has ended for good. Works in a
+/// job, too. Throws Error, which names both types, if it is no `C`; Closed without a
+/// session.
 template <class C>
 std::optional<Ref<C>> find(const std::string& name) {
   auto found = detail::find_object(name, typeid(C));

@@ -7,7 +7,7 @@ namespace fiber {
 namespace this_object {
 
 /// The checkpoint of the supervised object whose constructor, on_restart(), on_stop() or
-/// call runs on this thread: each child of a Supervisor has one, which lives in the
+/// call runs on this thread. Each child of a Supervisor has one: it lives in the
 /// supervisor's process and outlives all restarts. Throws Error elsewhere.
 Checkpoint checkpoint();
 
@@ -15,7 +15,7 @@ Checkpoint checkpoint();
 
 namespace detail {
 
-/// While it lives `checkpoint` is this_object::checkpoint() on its thread.
+/// Makes `checkpoint` the this_object::checkpoint() of its thread while it lives.
 class ObjectScope {
 public:
   explicit ObjectScope(const Checkpoint& checkpoint);

@@ -31,36 +31,36 @@
 
 #include "fiber/byte_stream.hpp"
 
-// How values travel. A value is anything Boost.Serialization can archive; arithmetic
+// How values travel. A value is anything that Boost.Serialization can archive. Arithmetic
 // types, enums, strings, pairs, tuples, optionals, variants, standard containers and
-// trivially copyable types take a short way that makes no archive object.
+// trivially copyable types take a fast path without an archive.
 //
 // Pointers, references and views (std::string_view, std::span, iterators, ...) are
 // refused at compile time, since what they refer to stays behind. A trivially copyable
-// struct that holds one can't be told from any other: give it a serialize() member, or
+// struct that contains one can't be told from any other: give it a serialize() member, or
 // send what it refers to.
 
 namespace fiber {
 
 namespace detail {
 
-// -- what kind of type it is
-// ---------------------------------------------------------------
+// -- kinds of types
 
 template <class T>
 consteval bool is_closure() {
-  // The language has no trait for it; both compilers spell it in the function's name.
+  // The language has no trait for this, but both compilers spell it in the function's
+  // name.
   std::string_view name = __PRETTY_FUNCTION__;
   name.remove_prefix(name.find("T = ") + 4);
 #if defined(__clang__)
   return name.starts_with("(lambda at");
 #else
-  // g++ may explain names behind a semicolon.
+  // g++ may explain names after a semicolon.
   name = name.substr(0, std::min(name.find(';'), name.rfind(']')));
   auto at = name.rfind("<lambda");
   if (at == std::string_view::npos)
     return false;
-  // A closure's name ends with that bracket; that of a template with a closure as its
+  // A closure's name ends with this bracket. The name of a template with a closure as its
   // argument goes on.
   int depth = 0;
   for (auto i = at; i < name.size(); ++i) {
@@ -72,7 +72,7 @@ consteval bool is_closure() {
 #endif
 }
 
-/// A lambda with captures: nothing can be said about what it holds.
+/// A lambda with captures: its members are not known.
 template <class T>
 inline constexpr bool is_capturing_closure =
   std::is_class_v<T> && is_closure<T>() && !std::is_default_constructible_v<T>;
@@ -83,8 +83,8 @@ struct NameProbe {
 template <class T>
 struct NameClash : T, NameProbe {};
 
-/// Has a member called serialize, private or not: then the lookup in NameClash is
-/// ambiguous.
+/// Whether there is a member named serialize, private or not: it makes the lookup in
+/// NameClash ambiguous.
 template <class T>
 consteval bool has_serialize_member() {
   if constexpr (std::is_class_v<T> && !std::is_final_v<T>)
@@ -97,7 +97,8 @@ template <class T>
 concept FreelySerializable =
   requires(T& t, boost::archive::binary_oarchive& ar) { serialize(ar, t, 0U); };
 
-/// A handle of ours that packs itself.
+/// A handle of Fiber's, or a type of yours, that packs itself: `void fiber_pack(Writer&)
+/// const` and `static T fiber_unpack(Reader&)`.
 template <class T>
 concept SelfPacking = requires(const T& t, Writer& w, Reader& r) {
   t.fiber_pack(w);
@@ -121,7 +122,7 @@ inline constexpr bool is_function_wrapper = false;
 template <class Signature>
 inline constexpr bool is_function_wrapper<std::function<Signature>> = true;
 
-/// Copied as it lies in memory.
+/// Travels as its object representation.
 template <class T>
 concept Flat =
   std::is_arithmetic_v<T> || std::is_enum_v<T> || is_a<T, std::complex> ||
@@ -148,23 +149,28 @@ template <class T>
 concept FlatArray =
   is_array<T> && (std::tuple_size<T>::value > 0) && Flat<typename T::value_type>;
 
-/// Refers to what belongs to somebody else. It would be Flat: its address would travel.
+/// Refers to what belongs to something else. Without this it would be Flat, and its
+/// address would travel.
 template <class T>
 concept View = is_a<T, std::reference_wrapper> || is_a<T, std::initializer_list> ||
                is_a<T, std::basic_string_view> ||
                (std::is_class_v<T> && !is_span<T> && Flat<T> &&
                 (std::ranges::view<T> || std::input_or_output_iterator<T>));
 
-/// What `T` is as a value: its plain type; a string for a string literal.
 template <class T>
-using value_t = std::conditional_t<
-  std::is_array_v<std::remove_reference_t<T>> &&
-    std::is_same_v<std::remove_cv_t<std::remove_extent_t<std::remove_reference_t<T>>>,
-                   char>,
-  std::string, std::decay_t<T>>;
+struct ValueOf {
+  using Plain = std::remove_reference_t<T>;
+  using type = std::conditional_t<
+    std::is_array_v<Plain> &&
+      std::is_same_v<std::remove_cv_t<std::remove_extent_t<Plain>>, char>,
+    std::string, std::decay_t<T>>;
+};
+/// What `T` is as a value: its decayed type; a string for a string literal.
+template <class T>
+using value_t = typename ValueOf<T>::type;
 
-/// As generic as Boost's own serialize(): where no better one is found, the call is
-/// ambiguous. The `const` is Boost's: clang 16 takes no other parameters for the same.
+/// As generic as Boost's own serialize(): a call that finds no better one is ambiguous.
+/// `const` as in Boost's own: else clang 16 does not take the parameters for the same.
 namespace any_type {
 template <class Archive, class T>
 void serialize(Archive&, T&, const unsigned);
@@ -175,7 +181,8 @@ concept BetterSerializable = requires(boost::archive::binary_oarchive& ar, T& t)
 };
 } // namespace any_type
 
-/// Whether Boost knows how. A final class may have a serialize() that can't be seen.
+/// Whether Boost can archive it. A final class may have a serialize() that can't be seen
+/// from here.
 template <class T>
 inline constexpr bool is_archivable =
   !std::is_class_v<T> || std::is_final_v<T> || has_serialize_member<T>() ||
@@ -217,7 +224,6 @@ constexpr void check_value() {
 }
 
 // -- Boost.Serialization over bytes
-// ----------------------------------------------------------
 
 class WriterBuffer : public std::streambuf {
 public:
@@ -269,7 +275,7 @@ T unarchive(Reader& reader) {
     T value{};
     load(value);
     return value;
-  } else { // A default constructor that only boost::serialization::access may call.
+  } else { // Only boost::serialization::access may call the default constructor.
     struct Storage {
       alignas(T) std::byte bytes[sizeof(T)];
       T* get() { return reinterpret_cast<T*>(bytes); }
@@ -282,7 +288,7 @@ T unarchive(Reader& reader) {
   }
 }
 
-/// Whether equal values may differ where nothing of them is stored.
+/// Whether equal values may have different object representations.
 template <class T>
 inline constexpr bool is_padded = !std::has_unique_object_representations_v<T> &&
                                   !std::is_same_v<T, float> && !std::is_same_v<T, double>;
@@ -308,9 +314,9 @@ void pack_flat(Writer& writer, const T* values, std::size_t n) {
 } // namespace detail
 
 // -- pack and unpack
-// -------------------------------------------------------------------------
 
-/// Appends `value` to what `writer` writes. Throws what archiving `value` throws.
+/// Appends `value` to what `writer` writes. Throws what archiving it throws, and Error
+/// for a variant without a value. Types that can't be sent are refused at compile time.
 template <class T>
 void pack(Writer& writer, const T& value) {
   detail::check_value<T>();
@@ -358,7 +364,7 @@ void pack(Writer& writer, const T& value) {
   }
 }
 
-/// Takes one `T` from `reader`. Throws Error if the bytes are not those of a `T`.
+/// Reads a `T`. Throws Error if the bytes are not those of a `T`.
 template <class T>
 T unpack(Reader& reader);
 
@@ -401,7 +407,7 @@ struct Parts<std::pair<A, B>> {
 };
 template <class... Ts>
 struct Parts<std::tuple<Ts...>> {
-  // Braces: the parts are read from left to right.
+  // Braces, so that the parts are read from left to right.
   static std::tuple<Ts...> unpack(Reader& reader) {
     return std::tuple<Ts...>{fiber::unpack<Ts>(reader)...};
   }
@@ -431,7 +437,7 @@ T unpack(Reader& reader) {
       auto from = reader.raw(n * sizeof(Item));
       auto* first = reinterpret_cast<const Item*>(from.data());
       if (n > 0 && reinterpret_cast<std::uintptr_t>(first) % alignof(Item) == 0) {
-        items.assign(first, first + n); // Touches the new memory once, resize() twice.
+        items.assign(first, first + n); // Writes the memory once; resize() would twice.
       } else if (n > 0) {
         items.resize(n);
         std::memcpy(items.data(), from.data(), from.size());

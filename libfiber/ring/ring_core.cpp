@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/manager/object_host.hpp"
+#include "actors/process/process_actor.hpp"
 #include "actors/process/process_trace.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "fiber/detail/packed_item.hpp"

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <future>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "actors/driver/backend_actor.hpp"
@@ -294,8 +295,15 @@ void Runtime::check_open() const {
 }
 
 std::shared_lock<std::shared_mutex> Runtime::enter() {
-  check_open(); // Before it waits: close() has the gate until the last actor is gone.
-  std::shared_lock lock(gate_);
+  check_open();
+  // Only close() takes the gate exclusively. It then waits for locks that callers may
+  // hold here, so they must not wait for it.
+  std::shared_lock lock(gate_, std::try_to_lock);
+  while (!lock) {
+    check_open();
+    std::this_thread::yield();
+    lock.try_lock();
+  }
   check_open();
   return lock;
 }

@@ -93,6 +93,11 @@ int main(int argc, char** argv) {
   if (how == "hang")
     for (;;)
       ::pause();
+  if (how == "slow-start") {
+    std::cout << "starting" << std::endl;
+    for (;;)
+      ::pause();
+  }
   if (how == "hold-socket")
     hold_socket(std::stoi(argv[2]));
   std::atomic<bool> done = false;

@@ -2,15 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "fiber/value.hpp"
 
-// Handles (queues, connections, Refs, shared values, ...) as members of classes with a
-// serialize(): archive & handle.
+// Lets a serialize() member archive handles (queues, connections, Refs, shared values,
+// ...) like any other member: archive & handle.
 
 namespace fiber::detail {
 
-/// Writes as a block of bytes what `write` writes.
+/// Archives the bytes that `write` writes, and their number.
 template <class Archive, class Write>
 void save_block(Archive& archive, Write write) {
   Bytes bytes;
@@ -20,9 +21,9 @@ void save_block(Archive& archive, Write write) {
   archive << size;
   archive.save_binary(bytes.data(), size);
 }
-/// Returns what `read` makes of it.
+/// Returns what `read` makes of the bytes of save_block().
 template <class Archive, class Read>
-auto load_block(Archive& archive, Read read) {
+std::invoke_result_t<Read&, Reader&> load_block(Archive& archive, Read read) {
   std::size_t size = 0;
   archive >> size;
   Bytes bytes(size);
@@ -35,7 +36,7 @@ auto load_block(Archive& archive, Read read) {
 
 namespace boost::serialization {
 
-// `const` as in Boost's own, else clang 16 compares no constraints.
+// `const` as in Boost's own template: else clang 16 does not compare constraints.
 template <class Archive, fiber::detail::SelfPacking Handle>
 void serialize(Archive& archive, Handle& handle, const unsigned) {
   if constexpr (Archive::is_saving::value)

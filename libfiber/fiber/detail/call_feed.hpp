@@ -14,27 +14,28 @@
 
 namespace fiber::detail {
 
-/// What becomes of results that have been read.
+/// What happens to results that have been read.
 enum class Keep {
   all,         ///< They stay until the last handle is gone.
   in_order,    ///< Each is taken once, by index.
   as_they_come ///< Each is taken once, in the order in which tasks end.
 };
 
-/// One call that is being given its tasks. Packs their arguments and hands them to the
-/// pool many at a time. If it ends before finish(), what was handed in is cancelled. Not
+/// Gives one call its tasks: packs their arguments and hands them to the pool many at a
+/// time. If it ends before finish(), the tasks that were handed over are cancelled. Not
 /// thread-safe.
 class CallFeed {
 public:
-  class Target; ///< The pool's end.
+  /// The pool's end.
+  class Target;
 
   explicit CallFeed(std::unique_ptr<Target> target);
   CallFeed(CallFeed&&) noexcept;
   CallFeed& operator=(CallFeed&&) = delete;
   ~CallFeed();
 
-  /// One more task. True if tasks were handed over by the way. Throws what packing
-  /// throws; then nothing was added.
+  /// Adds one task. Returns whether it has handed tasks over. Throws what packing throws;
+  /// then nothing was added.
   template <class T>
   bool add(const T& arguments) {
     if (journalled()) {
@@ -54,7 +55,7 @@ public:
       throw;
     }
   }
-  /// The same for something that converts to the argument's type, such as a proxy.
+  /// The same for an item that converts to the argument's type, such as a proxy.
   template <class T, class U>
   bool add_as(const U& arguments) {
     if constexpr (std::is_same_v<T, U>)
@@ -62,17 +63,17 @@ public:
     else
       return add<T>(T(arguments));
   }
-  /// How many tasks there will be, at most: a hint for the pool and for who watches.
+  /// How many tasks there will be at most: a hint for the pool and for the progress line.
   void expect(std::size_t tasks);
-  /// Hands over what has gathered.
+  /// Hands over the tasks that have gathered.
   void flush();
-  /// No more tasks will come.
+  /// Says that no more tasks will come.
   void finish();
 
   /// From now on add() waits while too many tasks are unfinished.
   void limit_window() { limited_ = true; }
-  /// Whether half the window is free, and whether all of it is taken, after `taken`
-  /// results were read.
+  /// Whether half of the window is free, and whether none of it is, when `taken` results
+  /// were read.
   bool wants(std::size_t taken) const;
   bool full(std::size_t taken) const;
 
@@ -81,7 +82,7 @@ public:
 private:
   bool journalled() const;
   /// Takes the result of the next task, whose arguments are in compared_, from the
-  /// journal if it is there; then says what add() does.
+  /// journal if it has that; then returns what add() returns.
   std::optional<bool> restore();
   bool end_task(KeepScope& scope);
   std::size_t to_come() const;
@@ -91,11 +92,11 @@ private:
   Bytes bytes_;
   std::vector<std::uint64_t> ends_;
   KeptObjects kept_;
-  std::size_t expected_ = 0; ///< Tasks, in all; 0: unknown.
-  std::size_t added_ = 0;    ///< Handed over or not.
-  std::size_t sent_ = 0;     ///< So many of them went to the pool, with so many bytes.
-  std::size_t sent_bytes_ = 0;
-  Bytes compared_; ///< The arguments of one task as a journal compares them.
+  std::size_t expected_ = 0;   ///< Tasks in all; 0: unknown.
+  std::size_t added_ = 0;      ///< Tasks, handed over or not.
+  std::size_t sent_ = 0;       ///< Tasks that were handed over.
+  std::size_t sent_bytes_ = 0; ///< Their bytes.
+  Bytes compared_;             ///< One task's arguments as a journal compares them.
   bool limited_ = false;
 };
 

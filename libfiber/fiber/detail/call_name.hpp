@@ -11,12 +11,12 @@
 
 namespace fiber::detail {
 
-/// The name of the function at `code`, mangled; where the program has no name for it, its
-/// place within this build.
+/// The mangled name of the function at `code`, or its place within this build if the
+/// program has no name for it.
 std::string code_name(const void* code);
 
-/// Whether a `T` refers to something that ends with the session, or that is found only in
-/// this build: a handle, a callable.
+/// Whether a `T` contains a handle or a callable: these refer to what ends with the
+/// session, or is found in this build only.
 template <class T>
 struct CarriesHandle;
 template <class T>
@@ -44,15 +44,15 @@ template <class A, class B>
 struct CarriesHandle<std::pair<A, B>>
   : std::bool_constant<carries_handle<A> || carries_handle<B>> {};
 
-/// By what a journal knows a call again, in another run of the program and in another
-/// build. Types are named as typeid does.
+/// Identifies a call for a journal, in another run of the program and in another build.
+/// Types have the names that typeid gives them.
 struct CallName {
-  std::string function; ///< Of a plain function its own name, else the callable's type.
-  Bytes bound;          ///< What the callable holds, to be compared.
+  std::string function; ///< A plain function's name, else the callable's type.
+  Bytes bound;          ///< What the callable holds, for comparing.
   std::string argument, result;
-  std::size_t result_size = 0; ///< A struct that has changed has often another size.
+  std::size_t result_size = 0; ///< Often tells that a struct has changed.
   bool spread = false;         ///< Called with the parts of its argument.
-  bool handles = false;        ///< In results, which then can't be kept.
+  bool handles = false;        ///< Results contain handles, so they can't be kept.
 
   template <class R, class Argument, bool spread_parts, class F>
   static CallName of(const F& f) {

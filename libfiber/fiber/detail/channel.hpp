@@ -14,14 +14,14 @@
 #include "fiber/detail/results.hpp"
 #include "fiber/value.hpp"
 
-// What queues and pipes have in common; theirs are the names to use.
+// What queues and pipes have in common. Use these: fiber/queue.hpp, fiber/pipe.hpp.
 
 namespace fiber::detail {
 
 class ChannelCore;
 
-/// A value for a channel. `type`: what a receiver may ask for; empty where all items have
-/// the same.
+/// A value for a channel. `type` is what a receiver must ask for; empty in a channel of
+/// one type.
 template <class T>
 PackedItem pack_item(std::string_view type, const T& value) {
   check_value<T>();
@@ -31,7 +31,8 @@ PackedItem pack_item(std::string_view type, const T& value) {
   });
 }
 
-/// An item that was got: it goes back if this process dies before the end of this.
+/// An item that get() took. It goes back to the channel if this process dies before the
+/// destructor runs.
 class TakenItem {
 public:
   /// `index`: which of the items that answered the request.
@@ -56,7 +57,7 @@ private:
   std::uint64_t request_;
   std::uint32_t index_;
   Payload bytes_;
-  KeptObjects kept_; ///< What handles in it stand for.
+  KeptObjects kept_; ///< What handles in it refer to.
 };
 
 /// One end of a channel: a handle, valid in any process of the session.
@@ -64,17 +65,19 @@ class ChannelEnd {
 public:
   using TimePoint = Results::Clock::time_point;
 
-  /// With a capacity a put returns when the item has room, else when it is on its way.
+  /// A new queue. With a capacity put() returns when the item is in the queue, else when
+  /// it is on its way.
   static ChannelEnd queue(std::optional<std::size_t> capacity);
-  /// The first one receives.
+  /// A new pipe. The first end receives; both do if duplex.
   static std::pair<ChannelEnd, ChannelEnd> pipe(bool duplex);
 
-  /// These throw Closed at the end of the channel, of its home or of the session. With a
-  /// `limit`: false or nothing if it passed first.
+  /// These throw Closed at the end of the channel, its home or the session. With a
+  /// `limit` they return false, or nothing, if it passed first.
   bool put(PackedItem item, TimePoint limit) const;
   /// Throws Error if the first item has another type.
   std::optional<TakenItem> get(std::string_view type, TimePoint limit) const;
-  bool poll(TimePoint limit) const; ///< Whether get() would not wait.
+  /// Whether get() would not wait.
+  bool poll(TimePoint limit) const;
   bool join(TimePoint limit) const;
   void task_done() const;
   std::size_t size() const;

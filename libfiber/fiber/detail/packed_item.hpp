@@ -6,12 +6,13 @@
 
 namespace fiber::detail {
 
-/// Something on its way to an object in another process.
+/// A value on its way to an object in another process.
 struct PackedItem {
   Bytes bytes = {};
-  KeptObjects kept = {}; ///< What handles in it stand for.
+  /// What the handles in it refer to.
+  KeptObjects kept = {};
 
-  /// What `write` writes.
+  /// Holds what `write` writes.
   template <class Write>
   static PackedItem of(Write write) {
     PackedItem item;

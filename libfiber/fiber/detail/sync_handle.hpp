@@ -10,8 +10,7 @@
 #include "fiber/detail/sync_op.hpp"
 #include "fiber/value.hpp"
 
-// What locks, semaphores, events, conditions and barriers have in common; theirs are the
-// names to use.
+// What locks, semaphores, events, conditions and barriers have in common. Use these.
 
 namespace fiber::detail {
 
@@ -20,27 +19,29 @@ class SyncCore;
 template <class S>
 S open_sync(std::uint64_t n = 0, bool of_manager = false);
 
-/// One of them, valid in any process of the session.
+/// A handle to one of these, valid in any process of the session.
 class SyncHandle {
 public:
   using TimePoint = Results::Clock::time_point;
 
-  /// A new one whose home is this process. Throws ConfigError if it can't have that `n`,
-  /// Closed without a session.
-  /// `of_manager`: of the session that a Manager made here belongs to, which in a job is
-  /// its own.
+  /// A new one whose home is this process. `of_manager`: in the session that a Manager
+  /// made here belongs to, which in a job is the job's own. Throws ConfigError if it
+  /// can't have that `n`, Closed without a session.
   static SyncHandle open(SyncKind kind, std::uint64_t n = 0, bool of_manager = false);
 
-  /// These throw Closed at the end of its home or of the session, Error if it is refused.
-  bool acquire(TimePoint limit) const; ///< False: the limit passed first.
-  /// Releases what one thread holds. Does nothing at the end of the home or the session.
+  /// These throw Closed at the end of its home or of the session, Error if the request is
+  /// refused. False: the limit passed first.
+  bool acquire(TimePoint limit) const;
+  /// Releases what this thread holds. Has no effect at the end of the home or the
+  /// session.
   void unlock() const;
   /// Nothing: the limit passed first.
   std::optional<std::uint64_t> wait(TimePoint limit) const;
-  /// What does not wait.
+  /// A request that is answered at once.
   std::uint64_t call(SyncOp op, std::uint64_t n = 0) const;
 
-  std::uint64_t n() const; ///< As in open().
+  /// As in open().
+  std::uint64_t n() const;
   bool operator==(const SyncHandle& other) const;
   void fiber_pack(Writer& writer) const;
   /// Throws Error if it is of another kind.
@@ -52,12 +53,13 @@ private:
   std::shared_ptr<SyncCore> core_;
 };
 
-/// A handle as users have it, of class `Derived`.
+/// The base of the public class `Derived`.
 template <class Derived, SyncKind kind>
 class SyncValue {
 public:
-  /// Whether both stand for the same one.
+  /// Whether both are handles to the same one.
   bool operator==(const SyncValue&) const = default;
+  /// How the handle travels; called by Fiber, as fiber_unpack() is.
   void fiber_pack(Writer& writer) const { handle_.fiber_pack(writer); }
   static Derived fiber_unpack(Reader& reader) {
     return Derived(SyncHandle::unpack(reader, kind));
