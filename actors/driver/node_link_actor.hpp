@@ -20,7 +20,7 @@
 
 // This folder holds the driver's side of jobs: the actor that creates them, and one actor
 // for each node that translates between its link and its pool. It may include core, job,
-// objects, pool, protocol, share, supervision and trace.
+// objects, pool, protocol, share and trace.
 
 namespace fiber::wire {
 class Reactor;
