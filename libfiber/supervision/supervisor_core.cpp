@@ -75,14 +75,14 @@ void SupervisorCore::start() {
   std::lock_guard lock(mutex_);
   starts_ = 1;
   alive_ = true;
-  begun_.set(true);
+  has_started_.set(true);
   if (place_.runtime->is_inline())
     return;
   place_.runtime->spawn("supervisor", actor_, [&](caf::actor_system& system) {
     auto actor = actors::spawn_supervisor(system, config_locked());
     actor->attach_functor([core = weak_from_this()](const caf::error& why) {
       if (auto self = core.lock())
-        self->over(
+        self->end(
           actors::exit_kind(why) == actors::ExitKind::planned
             ? nullptr
             : gone_for_good("the supervisor has given up: " + actors::exit_text(why),
@@ -109,7 +109,7 @@ std::shared_ptr<SupervisorCore> SupervisorCore::nested(const SupervisorOptions& 
     children_.push_back(std::move(child));
   }
   actors::ObjectHost::Pause pause;
-  core->begun_.wait_until(ObjectPlace::Clock::time_point::max());
+  core->has_started_.wait_until(ObjectPlace::Clock::time_point::max());
   return core;
 }
 
@@ -148,9 +148,9 @@ caf::actor SupervisorCore::start_actor(caf::actor_system& system) {
     if (!released_) // Otherwise the session is ending all actors.
       actor_ = actor;
   }
-  begun_.set(true);
+  has_started_.set(true);
   for (auto& core : stopped) // The previous actor ended before it had stopped them.
-    core->over(nullptr);
+    core->end(nullptr);
   actor->attach_functor([core = weak_from_this()](const caf::error& why) {
     if (auto self = core.lock())
       self->actor_ended(why);
@@ -334,10 +334,10 @@ void SupervisorCore::forget(const CorePtr& core, const std::exception_ptr& why) 
     std::erase(stopped_, core);
     std::erase_if(children_, [&](auto& child) { return child.nested == core; });
   }
-  core->over(why);
+  core->end(why);
 }
 
-void SupervisorCore::over(const std::exception_ptr& why) {
+void SupervisorCore::end(const std::exception_ptr& why) {
   std::vector<Child> children;
   std::vector<CorePtr> stopped;
   {
@@ -353,13 +353,13 @@ void SupervisorCore::over(const std::exception_ptr& why) {
   GroupPtr last;
   for (auto child = children.rbegin(); child != children.rend(); ++child)
     if (child->nested)
-      child->nested->over(why);
+      child->nested->end(why);
     else if (child->group != std::exchange(last, child->group))
       child->group->finish(why);
   for (auto& core : stopped)
-    core->over(why);
-  begun_.set(true);
-  over_.set(true);
+    core->end(why);
+  has_started_.set(true);
+  has_ended_.set(true);
 }
 
 void SupervisorCore::stop() {
@@ -370,7 +370,7 @@ void SupervisorCore::stop() {
       if (above)
         above->forget(shared_from_this(), nullptr);
       else
-        over(nullptr);
+        end(nullptr);
     } else if (above) {
       std::lock_guard lock(above->mutex_);
       auto& siblings = above->children_;
@@ -388,7 +388,7 @@ void SupervisorCore::stop() {
     return;
   }
   actors::ObjectHost::Pause pause;
-  over_.wait_until(ObjectPlace::Clock::time_point::max());
+  has_ended_.wait_until(ObjectPlace::Clock::time_point::max());
 }
 
 void SupervisorCore::closing() {

@@ -78,14 +78,14 @@ private:
   void forget(const GroupPtr& group, const caf::error& why);
   void forget(const CorePtr& core, const std::exception_ptr& why);
   /// Ends the supervisor for good. `why` is null if that was planned.
-  void over(const std::exception_ptr& why);
+  void end(const std::exception_ptr& why);
   void check_open_locked() const;
 
   const ObjectPlace place_;
   const SupervisorOptions options_;
   const std::weak_ptr<SupervisorCore> above_;
   const std::string name_;
-  actors::Signal begun_, over_;
+  actors::Signal has_started_, has_ended_;
   mutable std::mutex mutex_;
   std::mutex release_; ///< Guards actor_ against release(). Taken after mutex_.
   bool released_ = false;
