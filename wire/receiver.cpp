@@ -158,10 +158,7 @@ std::span<std::byte> Receiver::room_for(std::size_t count) {
   if (needed > message.size()) {
     const auto ahead = std::max({needed, trusted_bytes, 4 * filled});
     const auto size = std::min<std::uint64_t>(piece_->total, ahead);
-    if (filled == 0)
-      message = fiber::detail::reuse(size);
-    if (size > message.size())
-      message.resize(size);
+    message.resize(size);
   }
   return std::span(message).subspan(filled, count);
 }
@@ -170,7 +167,7 @@ Receiver::Step Receiver::end_piece() {
   auto& stream = *std::exchange(piece_, nullptr);
   if (header_.last) {
     stream.open = false;
-    stream.message.resize(std::exchange(stream.filled, 0)); // A reused buffer is longer.
+    stream.message.resize(std::exchange(stream.filled, 0));
     if (!sink_.message(header_.stream, std::exchange(stream.message, {})))
       return Step::failed;
   }

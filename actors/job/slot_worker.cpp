@@ -208,10 +208,9 @@ void SlotWorker::add_result(const Task& task, TaskResult::Status status, Bytes& 
   if (settings_.timed)
     pending_.times.push_back(
       {nanoseconds(begin.time_since_epoch()).count(), busy.count()});
-  if (values_.empty() && value.size() >= own_message_bytes) {
-    auto next = fiber::detail::reuse(value.size());
-    values_ = std::exchange(value, std::move(next));
-  } else
+  if (values_.empty() && value.size() >= own_message_bytes)
+    values_ = std::exchange(value, {});
+  else
     values_.insert(values_.end(), value.begin(), value.end());
   std::move(kept.begin(), kept.end(), std::back_inserter(kept_));
   // The last results are sent at once, since a caller may wait for them.

@@ -12,8 +12,7 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds end_grace{5};    ///< For running calls.
-constexpr std::chrono::seconds reset_after{10}; ///< A longer life resets the back-off.
+constexpr std::chrono::seconds end_grace{5}; ///< For running calls.
 
 // Messages of the manager to itself.
 struct JobEnded {
@@ -89,7 +88,7 @@ struct ManagerState {
 
   void start() {
     problem = nullptr;
-    streak.started(Clock::now());
+    streak.started(self->clock().now());
     auto me = caf::actor_cast<caf::actor>(self);
     job = start_object_job(self, settings.job, [me, number = ++job_number](auto why) {
       caf::anon_send(me, JobEnded{number, std::move(why)});
@@ -104,12 +103,12 @@ struct ManagerState {
       why = problem;
     if (!why) // Its task has returned unasked.
       why = std::make_exception_ptr(Closed(settings.job.name + " has ended by itself"));
-    auto now = Clock::now();
+    auto now = self->clock().now();
     auto restarts = settings.restart != Restart::temporary && window.add(now);
     objects->lost(why, !restarts);
     if (!restarts)
       return;
-    auto wait = dice.wait(streak.failed(now, reset_after));
+    auto wait = dice.wait(streak.failed(now, default_reset_after));
     log().warn("{} restarts", settings.job.name);
     self->delayed_send(self, wait, StartJob{});
   }
@@ -122,8 +121,6 @@ struct ManagerState {
       return self->quit();
     self->delayed_send(job, end_grace, EndProcess{});
   }
-
-  using Clock = std::chrono::steady_clock;
 
   caf::event_based_actor* self;
   ManagerSettings settings;

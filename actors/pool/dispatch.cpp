@@ -178,17 +178,10 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
                            NodeFrame& frame) {
   auto& batch = *tasks.batch;
   auto& call = *batch.call;
-  Writer writer(frame.head);
   if (node.opened.count(call.id) == 0) {
     OpenCall open{call.id, call.single, call.callable.open(), {}, call.callable.state()};
-    if (open.state.size() >= own_message_bytes) {
-      write(writer, open);
-      frame.body = open.state;
+    if (frame.append(open, open.state))
       flush(node, frame);
-    } else {
-      write(writer, open);
-      writer.raw(open.state.bytes().data(), open.state.size());
-    }
     if (!call.single)
       node.opened.insert(call.id);
   }
@@ -210,12 +203,7 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   if (settings.trace)
     settings.trace->send(node.first_rank + slot, tasks);
   run.first_seq = target.assign(std::move(tasks));
-  Writer run_writer(frame.head);
-  write(run_writer, run);
-  if (arguments.size() >= own_message_bytes)
-    frame.body = std::move(arguments);
-  else
-    run_writer.raw(arguments.bytes().data(), arguments.size());
+  frame.append(run, arguments);
 }
 
 void PoolState::flush(Node& node, NodeFrame& frame) {

@@ -103,27 +103,15 @@ struct ProcessState {
     auto& call = *settings.task->call;
     NodeFrame frame;
     OpenCall open{only_call, true, call.callable.open(), {}, call.callable.state()};
-    append(frame, open, open.state);
+    if (frame.append(open, open.state))
+      flush(frame);
     RunTasks run;
     run.first_seq = only_seq;
     run.call = only_call;
     run.first_index = settings.task->first;
     run.attempt = static_cast<std::uint32_t>(settings.attempt);
     run.lengths = settings.task->ends;
-    append(frame, run, settings.task->arguments);
-    flush(frame);
-  }
-
-  /// Appends a message and its bytes to the frame; large bytes become the frame's body.
-  template <class Message>
-  void append(NodeFrame& frame, const Message& message, const Payload& bytes) {
-    Writer writer(frame.head);
-    write(writer, message);
-    if (bytes.size() < own_message_bytes) {
-      writer.raw(bytes.bytes().data(), bytes.size());
-      return;
-    }
-    frame.body = bytes;
+    frame.append(run, settings.task->arguments);
     flush(frame);
   }
 

@@ -131,6 +131,20 @@ struct NodeLost {
 struct NodeFrame {
   Bytes head;
   Payload body;
+
+  /// Appends an operation and the bytes that belong to it. Returns whether these became
+  /// the body, because they are many: then the frame is full and must be sent.
+  template <class Operation>
+  bool append(const Operation& operation, const Payload& bytes) {
+    Writer writer(head);
+    write(writer, operation);
+    if (bytes.size() < own_message_bytes) {
+      writer.raw(bytes.bytes().data(), bytes.size());
+      return false;
+    }
+    body = bytes;
+    return true;
+  }
 };
 /// Ends the job at once.
 struct KillNode {};

@@ -16,8 +16,6 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::chrono::seconds reset_after{10}; ///< A longer life resets the back-off.
-
 // Messages of the ring to itself.
 
 /// The task of a member has ended.
@@ -110,7 +108,7 @@ struct RingState {
   void start() {
     ++attempt_number;
     waiting_for_cause = fate_handled = false;
-    streak.started(Clock::now());
+    streak.started(self->clock().now());
     attempt.emplace(settings.size);
     jobs.assign(settings.size, nullptr);
     try {
@@ -188,7 +186,7 @@ struct RingState {
     }
     if (most < 0)
       losses.clear(); // Without a limit they are never reported.
-    auto wait = dice.wait(streak.failed(Clock::now(), reset_after));
+    auto wait = dice.wait(streak.failed(self->clock().now(), default_reset_after));
     log().warn("{} lost rank {} and restarts", settings.name, attempt->rank());
     self->delayed_send(self, wait, StartAttempt{});
   }
@@ -197,8 +195,6 @@ struct RingState {
     if (settings.end)
       settings.end->set(std::make_shared<RingEnd>(RingEnd{{}, std::move(error)}));
   }
-
-  using Clock = std::chrono::steady_clock;
 
   caf::event_based_actor* self;
   RingSettings settings;

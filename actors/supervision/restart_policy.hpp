@@ -16,6 +16,10 @@ namespace fiber::actors {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
+/// A child that lives longer starts a new row of failures, unless its supervisor is told
+/// otherwise.
+inline constexpr std::chrono::milliseconds default_reset_after{10000};
+
 /// Returns whether a child that ended like this is restarted.
 bool starts_again(Restart restart, ExitKind kind);
 

@@ -12,6 +12,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
+#include "actors/supervision/restart_policy.hpp"
 #include "fiber/supervision.hpp"
 
 // This folder holds the supervisor actor, which restarts children as OTP's supervisors
@@ -47,7 +48,7 @@ struct SupervisorConfig {
   std::optional<std::chrono::milliseconds> period = std::chrono::seconds(10);
   Backoff backoff = {};
   /// A child that has lived for longer starts a new row of failures.
-  std::chrono::milliseconds reset_after{10000};
+  std::chrono::milliseconds reset_after = default_reset_after;
   std::uint64_t seed = 0; ///< Of the back-off's jitter.
   /// False: a child that ends as planned, charged or by lease is restarted at once, which
   /// does not count. True, as in OTP: every restart counts.

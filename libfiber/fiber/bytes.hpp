@@ -12,27 +12,6 @@ namespace fiber {
 /// Owned bytes: those being written, or those that have just arrived.
 using Bytes = std::vector<std::byte>;
 
-namespace detail {
-
-/// Large blocks are kept for reuse, since fresh pages from the kernel cost more than what
-/// is then written to them. Any thread may call both functions.
-///
-/// reuse() returns a kept block with a capacity of at least `least`, or an empty one. A
-/// kept block still has its old content, so that it need not be cleared first.
-Bytes reuse(std::size_t least);
-void recycle(Bytes bytes) noexcept;
-
-/// Bytes that are recycled at the end.
-struct Recycled {
-  explicit Recycled(Bytes of) : bytes(std::move(of)) {}
-  Recycled(const Recycled&) = delete;
-  Recycled& operator=(const Recycled&) = delete;
-  ~Recycled() { recycle(std::move(bytes)); }
-  Bytes bytes;
-};
-
-} // namespace detail
-
 /// Immutable bytes, shared by reference. A copy costs a reference count, so one large
 /// value can be sent on many links without being copied.
 ///
@@ -43,8 +22,8 @@ public:
   Payload() = default;
   /// Takes `bytes` over without copying them.
   explicit Payload(Bytes bytes) {
-    auto owner = std::make_shared<const detail::Recycled>(std::move(bytes));
-    bytes_ = owner->bytes;
+    auto owner = std::make_shared<const Bytes>(std::move(bytes));
+    bytes_ = *owner;
     owner_ = std::move(owner);
   }
   /// Views `bytes`, which live as long as `owner` does.

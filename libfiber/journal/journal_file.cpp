@@ -287,8 +287,7 @@ std::optional<Payload> JournalFile::find(std::uint64_t index, const Digest& argu
       return std::nullopt;
   }
   auto& place = places_[next_++];
-  auto bytes = reuse(sizeof(RecordHead) + place.size);
-  bytes.resize(sizeof(RecordHead) + place.size);
+  Bytes bytes(sizeof(RecordHead) + place.size);
   auto whole = read(place.offset, bytes) == bytes.size();
   auto head = Reader(bytes).get<RecordHead>();
   if (!whole || !head.fits(salt_) || head.index != index ||

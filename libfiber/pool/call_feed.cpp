@@ -103,9 +103,7 @@ void CallFeed::flush() {
   auto more = to_come();
   sent_ += ends_.size();
   sent_bytes_ += bytes_.size();
-  auto next = reuse(bytes_.size());
-  next.clear();
-  target_->send(std::exchange(bytes_, std::move(next)), std::exchange(ends_, {}),
+  target_->send(std::exchange(bytes_, {}), std::exchange(ends_, {}),
                 std::exchange(kept_, {}), more);
   if (journalled())
     target_->journal->wait_room();
