@@ -25,7 +25,11 @@ function(fiber_layer name)
   endif()
   fiber_view(${name} ${arg_HEADERS})
   add_library(${name} OBJECT ${arg_SOURCES})
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    UNITY_BUILD ${FIBER_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  if(FIBER_UNITY) # g++ takes the files of a unit for headers.
+    target_compile_options(${name} PRIVATE -Wno-subobject-linkage)
+  endif()
   target_include_directories(${name} PUBLIC "${PROJECT_BINARY_DIR}/views/${name}")
   target_link_libraries(${name} PUBLIC ${arg_ABOVE} ${arg_LIBS} PRIVATE fiber_build)
   foreach(view IN LISTS name arg_ABOVE) # Debug information and __FILE__ name the files themselves.

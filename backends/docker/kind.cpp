@@ -26,7 +26,7 @@ bool are_volumes(const std::string& text) {
   });
 }
 
-std::unique_ptr<Backend> make(const BackendOptions& options) {
+std::unique_ptr<Backend> make_docker_backend(const BackendOptions& options) {
   DockerOptions docker;
   docker.host = options.value("docker_host");
   docker.image = options.image;
@@ -39,7 +39,7 @@ std::unique_ptr<Backend> make(const BackendOptions& options) {
   return make_docker(docker);
 }
 
-std::optional<JobEntry> enter(const std::string& role, const std::string&) {
+std::optional<JobEntry> enter_docker_job(const std::string& role, const std::string&) {
   if (role != "stdin")
     return {};
   return enter_container();
@@ -55,8 +55,8 @@ BackendKind docker_kind() {
              {"docker_volumes", "SOURCE:TARGET or SOURCE:TARGET:ro, separated by commas",
               are_volumes}},
     .detect = [] { return std::string(); },
-    .make = make,
-    .enter = enter};
+    .make = make_docker_backend,
+    .enter = enter_docker_job};
 }
 
 } // namespace fiber::backends

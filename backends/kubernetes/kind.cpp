@@ -13,7 +13,7 @@ bool is_readable(const std::string& path) {
   return std::ifstream(path).good();
 }
 
-std::unique_ptr<Backend> make(const BackendOptions& options) {
+std::unique_ptr<Backend> make_kubernetes_backend(const BackendOptions& options) {
   KubernetesOptions pods;
   auto context = options.value("kubernetes_context");
   auto name_space = options.value("kubernetes_namespace");
@@ -31,7 +31,8 @@ std::unique_ptr<Backend> make(const BackendOptions& options) {
   return make_kubernetes(pods);
 }
 
-std::optional<JobEntry> enter(const std::string& role, const std::string& rest) {
+std::optional<JobEntry> enter_kubernetes_job(const std::string& role,
+                                             const std::string& rest) {
   if (role != kubernetes::pod_role)
     return {};
   return kubernetes::enter_pod(rest);
@@ -52,8 +53,8 @@ BackendKind kubernetes_kind() {
                                    ? "this process is in a pod with a service account"
                                    : "");
             },
-          .make = make,
-          .enter = enter};
+          .make = make_kubernetes_backend,
+          .enter = enter_kubernetes_job};
 }
 
 } // namespace fiber::backends

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr int conflict = 409;
+constexpr int http_conflict = 409;
 constexpr milliseconds log_limit{10000}; // Limit on silence, for the rest after the end.
 constexpr milliseconds log_settles{500}; // The runtime may write the last lines late.
 constexpr milliseconds rest_limit{3000};
@@ -74,7 +74,7 @@ void KubernetesJob::on_created(const http::Reply& reply) {
     is_ours(parse_reply(reply.body));
   if (reply.ok() || exists_)
     return on_exists();
-  if (reply.status == conflict)
+  if (reply.status == http_conflict)
     return services_.api.send(
       {.path = services_.api.path("pods", name_)},
       [self = shared_from_this()](const http::Reply& found) { self->on_found(found); });
@@ -94,7 +94,7 @@ void KubernetesJob::on_found(const http::Reply& reply) {
       is_ours(pod);
       return on_exists();
     }
-    return fail("create pod: there is another pod " + name_, conflict);
+    return fail("create pod: there is another pod " + name_, http_conflict);
   }
   constexpr int not_found = 404;
   if (!is_transient(reply) && reply.status != not_found)
@@ -295,7 +295,7 @@ void KubernetesJob::on_removed(const http::Reply& reply, milliseconds grace) {
     return removed(json::parse(reply.body, nullptr, false));
   if (reply.status == not_found)
     return;
-  if (reply.status == conflict && !uid_.empty()) // Another pod has its name.
+  if (reply.status == http_conflict && !uid_.empty()) // Another pod has its name.
     return log().debug("kubernetes: delete pod {}: {}", name_, problem(reply));
   if (!is_transient(reply) || (over_ && tries_ >= most_tries))
     return log().warn("kubernetes: delete pod {}: {}", name_, problem(reply));

@@ -8,7 +8,7 @@
 namespace fiber::backends {
 namespace {
 
-std::unique_ptr<Backend> make(const BackendOptions& options) {
+std::unique_ptr<Backend> make_local_backend(const BackendOptions& options) {
   LocalOptions local;
   local.plain_spawn = options.value("zygote") == "never";
   local.forward_output = options.forward_output;
@@ -16,7 +16,8 @@ std::unique_ptr<Backend> make(const BackendOptions& options) {
   return make_local(std::move(local));
 }
 
-std::optional<JobEntry> enter(const std::string& role, const std::string& rest) {
+std::optional<JobEntry> enter_local_job(const std::string& role,
+                                        const std::string& rest) {
   if (role != "zygote" && role != "job")
     return {};
   int fd = -1;
@@ -35,8 +36,8 @@ BackendKind local_kind() {
     .keys = {{"zygote", "auto, never",
               [](const std::string& text) { return text == "auto" || text == "never"; }}},
     .detect = [] { return std::string(); }, // The session's fallback.
-    .make = make,
-    .enter = enter};
+    .make = make_local_backend,
+    .enter = enter_local_job};
 }
 
 } // namespace fiber::backends
