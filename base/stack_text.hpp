@@ -6,7 +6,7 @@
 namespace fiber::detail {
 
 /// The stack of a task that crashed in another process, as text. WorkerLost holds it.
-/// Symbols are looked up on first use (actors/crash/crash_stack.hpp).
+/// Symbols are looked up on first use (actors/crash/stack_symbols.hpp).
 ///
 /// Thread safety: any thread may call any member function.
 class StackText {

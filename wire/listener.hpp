@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "wire/certificates.hpp"
 #include "wire/link.hpp"
-#include "wire/tls.hpp"
 
 namespace fiber::wire {
 

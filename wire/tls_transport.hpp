@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/unique_fd.hpp"
-#include "wire/identity.hpp"
+#include "wire/openssl.hpp"
 #include "wire/transport.hpp"
 
 namespace fiber::wire {

@@ -5,7 +5,7 @@
 
 #include <caf/all.hpp>
 
-#include "actors/crash/crash_stack.hpp"
+#include "actors/crash/stack_symbols.hpp"
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
 

@@ -10,7 +10,7 @@
 #include <caf/all.hpp>
 
 #include "actors/core/exit.hpp"
-#include "actors/crash/crash_stack.hpp"
+#include "actors/crash/stack_symbols.hpp"
 #include "actors/driver/backend_actor.hpp"
 #include "backends/output/crash_line.hpp"
 #include "base/log.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/kubernetes/child_process.hpp"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
@@ -14,38 +12,13 @@
 #include "backends/backend.hpp"
 #include "backends/engine/child_exit.hpp"
 #include "backends/engine/message_channel.hpp"
+#include "backends/engine/spawn.hpp"
 
 namespace fiber::backends::kubernetes {
 
 namespace {
 
 constexpr std::size_t errors_kept = 4096;
-
-/// Owns the settings of posix_spawn.
-class Settings {
-public:
-  Settings() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-  ~Settings() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-  Settings(const Settings&) = delete;
-  Settings& operator=(const Settings&) = delete;
-
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-};
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (auto& word : words)
-    result.push_back(word.data());
-  result.push_back(nullptr);
-  return result;
-}
 
 /// Passes available bytes to `take`, at most what a pipe holds. Returns false at the end.
 template <class Take>
@@ -89,7 +62,13 @@ void ChildProcess::run() {
     UniqueFd out, err;
     std::tie(out_, out) = local::make_pipe();
     std::tie(err_, err) = local::make_pipe();
-    result_.start_error = spawn(out.get(), err.get());
+    result_.start_error = spawn_child({.executable = command_.program,
+                                       .argv = command_.argv,
+                                       .environment = command_.environment,
+                                       .output = out.get(),
+                                       .errors = err.get(),
+                                       .interactive = command_.interactive},
+                                      pid_);
   } catch (const EngineError& error) {
     result_.start_error = error.status();
   }
@@ -112,27 +91,6 @@ void ChildProcess::run() {
     result_.timed_out = true;
     kill();
   });
-}
-
-int ChildProcess::spawn(int out, int err) {
-  Settings settings;
-  auto* actions = &settings.actions;
-  if (!command_.interactive)
-    ::posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(actions, out, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(actions, err, STDERR_FILENO);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&settings.attributes, &none);
-  ::posix_spawnattr_setsigdefault(&settings.attributes, &all);
-  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
-  if (!command_.interactive)
-    flags |= POSIX_SPAWN_SETPGROUP;
-  ::posix_spawnattr_setflags(&settings.attributes, static_cast<short>(flags));
-  return ::posix_spawn(&pid_, command_.program.c_str(), actions, &settings.attributes,
-                       pointers(command_.argv).data(),
-                       pointers(command_.environment).data());
 }
 
 void ChildProcess::watch(UniqueFd& pipe, void (ChildProcess::*read)()) {

@@ -55,7 +55,6 @@ public:
 private:
   ChildProcess(Loop& loop, Command command, Done done);
   void run();
-  int spawn(int out, int err);
   void watch(UniqueFd& pipe, void (ChildProcess::*read)());
   void read_output();
   void read_errors();

@@ -29,9 +29,9 @@
 #include "libfiber/session/inline_host.hpp"
 #include "libfiber/session/settings.hpp"
 #include "libfiber/session/work_thread.hpp"
+#include "wire/certificates.hpp"
 #include "wire/listener.hpp"
 #include "wire/reactor.hpp"
-#include "wire/tls.hpp"
 
 namespace fiber::detail {
 

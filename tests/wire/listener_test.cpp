@@ -19,7 +19,7 @@
 #include "base/log.hpp"
 #include "tests/wire/wire_fixture.hpp"
 #include "wire/error.hpp"
-#include "wire/identity.hpp"
+#include "wire/openssl.hpp"
 #include "wire/reactor.hpp"
 
 namespace fiber::wire {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "actors/crash/crash_stack.hpp"
+#include "actors/crash/stack_symbols.hpp"
 #include "backends/output/crash_line.hpp"
 #include "base/code_place.hpp"
 

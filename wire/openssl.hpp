@@ -9,7 +9,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-#include "wire/tls.hpp"
+#include "wire/certificates.hpp"
 
 namespace fiber::wire {
 

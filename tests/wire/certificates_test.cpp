@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/wire/wire_fixture.hpp"
+#include "wire/certificates.hpp"
 #include "wire/error.hpp"
-#include "wire/tls.hpp"
 
 namespace fiber::wire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/tls.hpp"
+#include "wire/certificates.hpp"
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <openssl/x509v3.h>
 
 #include "wire/error.hpp"
-#include "wire/identity.hpp"
+#include "wire/openssl.hpp"
 
 namespace fiber::wire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "actors/crash/crash_stack.hpp"
+#include "actors/crash/stack_symbols.hpp"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/engine/spawn.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace fiber::backends {
+
+namespace {
+
+/// Owns the settings of posix_spawn.
+class SpawnSettings {
+public:
+  SpawnSettings() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  ~SpawnSettings() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+};
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (auto& word : words)
+    result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+} // namespace
+
+int spawn_child(const ChildProgram& program, pid_t& pid) {
+  SpawnSettings settings;
+  auto* actions = &settings.actions;
+  if (!program.interactive)
+    ::posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(actions, program.output, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(actions, program.errors, STDERR_FILENO);
+  if (program.inherited >= 0) // Clears close-on-exec.
+    ::posix_spawn_file_actions_adddup2(actions, program.inherited, program.inherited);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&settings.attributes, &none);
+  ::posix_spawnattr_setsigdefault(&settings.attributes, &all);
+  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+  if (!program.interactive)
+    flags |= POSIX_SPAWN_SETPGROUP;
+  ::posix_spawnattr_setflags(&settings.attributes, static_cast<short>(flags));
+  auto argv = program.argv;
+  auto environment = program.environment;
+  return ::posix_spawn(&pid, program.executable.c_str(), actions, &settings.attributes,
+                       pointers(argv).data(), pointers(environment).data());
+}
+
+} // namespace fiber::backends

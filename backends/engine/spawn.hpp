@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace fiber::backends {
+
+/// A program to be started as a child of this process.
+struct ChildProgram {
+  std::string executable;
+  std::vector<std::string> argv;        ///< With its own name.
+  std::vector<std::string> environment; ///< All of it, NAME=VALUE.
+  int output = -1, errors = -1;         ///< Become its stdout and stderr.
+  int inherited = -1;                   ///< One more descriptor for it; -1: none.
+  /// It shares our stdin, terminal and process group. Otherwise it reads /dev/null, in a
+  /// process group of its own.
+  bool interactive = false;
+};
+
+/// Starts the program with no signal blocked and each at its default action. The cost
+/// does not depend on the size of this process. Sets `pid` and returns 0, or returns
+/// errno.
+int spawn_child(const ChildProgram& program, pid_t& pid);
+
+} // namespace fiber::backends
