@@ -298,11 +298,10 @@ std::shared_lock<std::shared_mutex> Runtime::enter() {
   check_open();
   // Only close() takes the gate exclusively. It then waits for locks that callers may
   // hold here, so they must not wait for it.
-  std::shared_lock lock(gate_, std::try_to_lock);
-  while (!lock) {
+  std::shared_lock lock(gate_, std::defer_lock);
+  while (!lock.try_lock()) {
     check_open();
     std::this_thread::yield();
-    lock.try_lock();
   }
   check_open();
   return lock;
