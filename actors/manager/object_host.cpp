@@ -27,7 +27,7 @@ thread_local ObjectHost* current_host = nullptr;
 bool is_stop_at_once(const Payload& request) {
   Reader reader(request.bytes());
   reader.get<std::uint64_t>();
-  return !reader.rest().empty() &&
+  return reader.rest().size() >= sizeof(detail::ObjectOp) + sizeof(bool) &&
          reader.get<detail::ObjectOp>() == detail::ObjectOp::stop && reader.get<bool>();
 }
 
@@ -165,7 +165,7 @@ void ObjectHost::run() {
   {
     std::lock_guard lock(mutex_);
     runner_ = std::make_unique<wire::Waiter>();
-    if (!ready_.empty())
+    for (auto waiting = ready_.size(); waiting > 0; --waiting)
       wake_locked();
   }
   auto over = [this] {
@@ -305,6 +305,7 @@ void ObjectHost::execute(Strand& strand, Request& request) {
       return reply(request.who, {.what = Answer::done});
     }
     case detail::ObjectOp::stop: {
+      reader.get<bool>(); // At once: see asked().
       std::unique_lock lock(mutex_);
       told_to_stop_ = true;
       lock.unlock();
