@@ -28,7 +28,7 @@ function(fiber_layer name)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
     UNITY_BUILD ${FIBER_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   if(FIBER_UNITY) # g++ takes the files of a unit for headers.
-    target_compile_options(${name} PRIVATE -Wno-subobject-linkage)
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
   target_include_directories(${name} PUBLIC "${PROJECT_BINARY_DIR}/views/${name}")
   target_link_libraries(${name} PUBLIC ${arg_ABOVE} ${arg_LIBS} PRIVATE fiber_build)
