@@ -31,7 +31,7 @@ struct CrashReport {
   /// Reads what follows the mark, without the newline. Nothing if it is not a whole
   /// report.
   static std::optional<CrashReport> parse(std::string_view line);
-  /// What is known beyond the signal, such as "null pointer"; may be empty.
+  /// Details beyond the signal, such as "null pointer"; may be empty.
   std::string detail() const;
 };
 

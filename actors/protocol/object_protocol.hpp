@@ -32,8 +32,8 @@ struct Asker {
   auto operator<=>(const Asker&) const = default;
 };
 
-/// What is asked of an object. "Of a request" means that the Asker names an earlier
-/// request, which the message is about.
+/// The kinds of requests to an object. "Of a request" means that the Asker names an
+/// earlier request, which the message is about.
 enum class AskKind : std::uint8_t {
   // Of a channel.
   put,       ///< body: an item

@@ -358,11 +358,11 @@ public:
     return callable;
   }
 
-  /// What unpacks it.
+  /// The function that unpacks it.
   detail::Open open() const { return open_; }
-  /// What it is unpacked from.
+  /// The packed callable, which open() unpacks.
   const Payload& state() const { return state_; }
-  /// What meta() said, if it is from there.
+  /// The resources that meta() gave it, if any.
   const std::optional<Resources>& resources() const { return resources_; }
 
 private:
