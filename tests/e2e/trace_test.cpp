@@ -323,9 +323,9 @@ TEST_F(Traced, a_full_disk_costs_one_warning_and_no_result) {
     close();
   }
   auto log = testing::internal::GetCapturedStderr();
-  auto first = log.find("can't be written");
+  auto first = log.find("can't write the trace");
   ASSERT_NE(first, std::string::npos) << log;
-  EXPECT_EQ(log.find("can't be written", first + 1), std::string::npos) << log;
+  EXPECT_EQ(log.find("can't write the trace", first + 1), std::string::npos) << log;
   TraceFile file(path());
   EXPECT_GE(file.runs().size(), 100u);
   EXPECT_LT(file.runs().size(), 10'100u);
