@@ -137,7 +137,7 @@ private:
     }
   }
 
-  /// Whatever the scheduler has still to run, a root that ended normally has no child.
+  /// A root that ended normally has no child, even if the scheduler has work left.
   void check_the_dead() {
     auto end = world_.end_of(root_);
     if (end && *end != caf::exit_reason::kill) {
