@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the includes between rooms with the table in docs/architecture.md.
 
-A room is a folder of the library with C++ files in it; libfiber/fiber/ and its detail/ are one. The table under the
+A room is a folder of the library with C++ files in it; the public headers of libfiber/fiber/ are one, those of rl/fiber/ another. The table under the
 heading "Rooms" has a row for each: its name, what it is for, and the rooms whose headers it may include. Rooms stand
 above those that include them, so the includes form no circle.
 
@@ -13,7 +13,8 @@ import re
 import sys
 from pathlib import Path
 
-LAYERS = ("base", "wire", "backends", "actors", "libfiber")
+LAYERS = ("base", "wire", "backends", "actors", "libfiber", "rl")
+PUBLIC = ("libfiber/fiber", "rl/fiber")
 PAGE = "docs/architecture.md"
 
 
@@ -26,7 +27,7 @@ def rooms_in_table(page: str) -> dict[str, list[str]]:
 
 def room_of(file: Path) -> str:
     folder = file.parent.as_posix()
-    return "libfiber/fiber" if folder.startswith("libfiber/fiber") else folder
+    return next((room for room in PUBLIC if folder.startswith(room)), folder)
 
 
 def includes_in_code(root: Path) -> dict[str, dict[str, str]]:
@@ -46,8 +47,9 @@ def includes_in_code(root: Path) -> dict[str, dict[str, str]]:
             match = re.match(r'\s*#\s*include\s*[<"]([^">]+)[">]', line)
             if not match:
                 continue
-            target = re.sub(r"^fiber/", "libfiber/fiber/", match.group(1))
-            if target in known and room_of(Path(target)) != room:
+            name = match.group(1)
+            target = next((path for path in (name, f"libfiber/{name}", f"rl/{name}") if path in known), None)
+            if target and room_of(Path(target)) != room:
                 found[room].setdefault(room_of(Path(target)), f"{file}:{number}")
     return found
 

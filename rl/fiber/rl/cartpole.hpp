@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fiber/rl/environment.hpp"
+
+namespace fiber::rl {
+
+/// Gymnasium's CartPole-v1 (Barto, Sutton and Anderson 1983): a pole on a cart, which
+/// pushes to the left (action 0) and to the right (action 1) keep upright. The reward is
+/// 1 for each step. An episode ends when the pole leans 12 degrees or the cart is 2.4
+/// from the middle, and after 500 steps. A mean return of 475 counts as solved.
+class CartPole {
+public:
+  using Action = int;
+  /// Position, speed, angle from upright in radians, angular speed.
+  using State = std::array<double, 4>;
+
+  static constexpr int actions = 2;
+  static constexpr std::size_t observation_size = 4; ///< The state.
+  static constexpr int step_limit = 500;
+  static constexpr double solved_at = 475;
+
+  void reset(std::uint64_t seed);
+  Step step(Action action);
+  void observe(std::span<float> out) const;
+
+  const State& state() const { return state_; }
+  /// Goes on from this state.
+  void set_state(const State& state) { state_ = state; }
+
+private:
+  State state_ = {};
+  int steps_ = 0;
+};
+
+} // namespace fiber::rl

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace fiber::rl {
+
+/// What one step of an episode gave.
+struct Step {
+  double reward = 0;
+  bool terminated = false; ///< The task ended the episode: there is no value after it.
+  bool truncated = false;  ///< Something else did, such as the limit of steps.
+};
+
+/// The shapes and bounds of what an environment shows and of what it takes.
+struct Spaces {
+  /// Of an observation, which is float32: {4}, or {4, 84, 84} for four stacked images.
+  std::vector<std::size_t> observation_shape;
+  /// The number of discrete actions, 0 to actions - 1. 0: actions are continuous.
+  int actions = 0;
+  /// The bounds of each component of a continuous action; empty for discrete ones.
+  std::vector<float> action_low, action_high;
+
+  bool discrete() const { return actions > 0; }
+  /// The number of floats in an observation.
+  std::size_t observation_size() const {
+    std::size_t size = 1;
+    for (auto extent : observation_shape)
+      size *= extent;
+    return size;
+  }
+  /// The number of floats in an action: 1, its number, if it is discrete.
+  std::size_t action_size() const { return discrete() ? 1 : action_low.size(); }
+
+  friend bool operator==(const Spaces&, const Spaces&) = default;
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& observation_shape& actions& action_low& action_high;
+  }
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_float_array = false;
+template <std::size_t N>
+inline constexpr bool is_float_array<std::array<float, N>> = true;
+
+template <class E>
+concept StaticObservation = requires {
+  { E::observation_size } -> std::convertible_to<std::size_t>;
+} || requires { std::span<const std::size_t>(E::observation_shape); };
+
+template <class E>
+concept StaticActions = requires {
+  { E::actions } -> std::convertible_to<int>;
+} || requires {
+  { E::action_low } -> std::convertible_to<typename E::Action>;
+  { E::action_high } -> std::convertible_to<typename E::Action>;
+};
+
+} // namespace detail
+
+/// A world that an agent acts in, one episode after another. A class models it with
+///
+///   using Action = int;                  // or std::array<float, N>
+///   static constexpr int actions = 2;    // or: static constexpr Action action_low{...},
+///                                        //     action_high{...};
+///   static constexpr std::size_t observation_size = 4;
+///                      // or: static constexpr std::array<std::size_t, 3>
+///                      //     observation_shape{4, 84, 84};
+///   void reset(std::uint64_t seed);      // starts an episode
+///   Step step(Action action);            // acts once
+///   void observe(std::span<float> out) const;   // writes what the agent sees now
+///
+/// A class whose spaces are known only when the program runs has `Spaces spaces() const`
+/// in place of the static members.
+///
+/// The seed and the actions decide an episode: the same of both give the same rows, in
+/// any process. The environment itself counts steps and truncates.
+template <class E>
+concept Environment =
+  (std::same_as<typename E::Action, int> ||
+   detail::is_float_array<typename E::Action>)&&requires(E& environment,
+                                                         const E& constant,
+                                                         typename E::Action action,
+                                                         std::uint64_t seed,
+                                                         std::span<float> out) {
+    environment.reset(seed);
+    { environment.step(action) } -> std::same_as<Step>;
+    constant.observe(out);
+  } &&
+  (requires(const E& constant) {
+    { constant.spaces() } -> std::convertible_to<Spaces>;
+  } || (detail::StaticObservation<E> && detail::StaticActions<E>));
+
+/// The spaces of an environment.
+template <Environment E>
+Spaces spaces_of(const E& environment) {
+  if constexpr (requires { environment.spaces(); }) {
+    return environment.spaces();
+  } else {
+    Spaces spaces;
+    if constexpr (requires { E::observation_shape; })
+      spaces.observation_shape.assign(std::begin(E::observation_shape),
+                                      std::end(E::observation_shape));
+    else
+      spaces.observation_shape = {E::observation_size};
+    if constexpr (requires { E::actions; }) {
+      spaces.actions = E::actions;
+    } else {
+      spaces.action_low.assign(E::action_low.begin(), E::action_low.end());
+      spaces.action_high.assign(E::action_high.begin(), E::action_high.end());
+    }
+    return spaces;
+  }
+}
+
+/// An environment whose type is chosen when the program runs. Observations and actions
+/// are rows of floats; a discrete action is one float, its number.
+class AnyEnvironment {
+public:
+  virtual ~AnyEnvironment() = default;
+
+  virtual Spaces spaces() const = 0;
+  virtual void reset(std::uint64_t seed) = 0;
+  /// `action` has spaces().action_size() floats. Throws std::invalid_argument for another
+  /// number of floats, and for a discrete action that there is not.
+  virtual Step step(std::span<const float> action) = 0;
+  /// `out` has spaces().observation_size() floats.
+  virtual void observe(std::span<float> out) const = 0;
+};
+
+namespace detail {
+
+template <Environment E>
+class Erased final : public AnyEnvironment {
+public:
+  template <class... Args>
+  explicit Erased(Args&&... args) : environment_(std::forward<Args>(args)...) {}
+
+  Spaces spaces() const override { return spaces_of(environment_); }
+  void reset(std::uint64_t seed) override { environment_.reset(seed); }
+  Step step(std::span<const float> action) override {
+    using Action = typename E::Action;
+    if constexpr (std::same_as<Action, int>) {
+      check_discrete(action);
+      return environment_.step(static_cast<int>(action[0]));
+    } else {
+      Action values;
+      if (action.size() != values.size())
+        throw std::invalid_argument("an action has " + std::to_string(values.size()) +
+                                    " numbers, not " + std::to_string(action.size()));
+      std::ranges::copy(action, values.begin());
+      return environment_.step(values);
+    }
+  }
+  void observe(std::span<float> out) const override { environment_.observe(out); }
+
+private:
+  void check_discrete(std::span<const float> action) const {
+    int count = 0;
+    if constexpr (requires { E::actions; })
+      count = E::actions;
+    else
+      count = spaces_of(environment_).actions;
+    if (action.size() != 1 || !(action[0] >= 0 && action[0] < static_cast<float>(count)))
+      throw std::invalid_argument(
+        "no action " + (action.size() == 1 ? std::to_string(action[0]) : "of this size") +
+        "; there are 0 to " + std::to_string(count - 1));
+  }
+
+  E environment_;
+};
+
+} // namespace detail
+
+/// An `E`, made from these arguments, without its type.
+template <Environment E, class... Args>
+std::unique_ptr<AnyEnvironment> erase(Args&&... args) {
+  return std::make_unique<detail::Erased<E>>(std::forward<Args>(args)...);
+}
+
+/// The seed of an environment's episode. `id` is the environment's number, `episode`
+/// counts its episodes from 0: what an environment lives through does not depend on where
+/// it runs.
+std::uint64_t episode_seed(std::uint64_t seed, std::size_t id, std::uint64_t episode);
+
+} // namespace fiber::rl
