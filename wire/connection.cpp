@@ -61,10 +61,10 @@ void Connection::open(Reactor& reactor) {
 
 void Connection::start(std::shared_ptr<LinkHandler> handler) {
   if (context_->stopped())
-    return handler->on_closed("this process stopped its links");
+    return handler->on_closed({"this process stopped its links"});
   post([handler = std::move(handler)](Connection& self) {
     if (self.ended_)
-      return handler->on_closed(self.finish_reason_);
+      return handler->on_closed(self.end_);
     self.handler_ = handler;
     self.on_readable();
   });
@@ -149,7 +149,7 @@ void Connection::close() {
   post([](Connection& self) {
     if (self.ended_)
       return;
-    self.finish("closed by this side");
+    self.finish({"closed by this side"});
     self.linger();
   });
 }
@@ -161,7 +161,7 @@ LinkStats Connection::stats() const {
 
 void Connection::abandon() {
   close();
-  finish("this process stopped its links");
+  finish({"this process stopped its links"});
   descriptor_.release(); // linger() may use the descriptor.
   timer_.cancel();
 }
@@ -242,9 +242,10 @@ bool Connection::drain() {
     write(lock);
   }
   if (!good && !closed_)
-    finish("the peer broke the protocol: " + receiver_.error());
+    finish({.reason = "the peer broke the protocol: " + receiver_.error(),
+            .broken_protocol = true});
   else if (!closed_ && (result.state != IoResult::State::ok || (broken && !more)))
-    finish(end_reason(result.error));
+    finish({end_reason(result.error)});
   return more;
 }
 
@@ -404,10 +405,10 @@ void Connection::on_tick() {
   wait_tick();
 }
 
-void Connection::finish(const std::string& reason) {
+void Connection::finish(LinkEnd end) {
   if (std::exchange(ended_, true))
     return;
-  finish_reason_ = reason;
+  end_ = std::move(end);
   descriptor_.release(); // The transport owns it.
   timer_.cancel();
   {
@@ -419,7 +420,7 @@ void Connection::finish(const std::string& reason) {
     notify_flush();
   }
   if (const auto handler = std::exchange(handler_, nullptr))
-    handler->on_closed(reason);
+    handler->on_closed(end_);
 }
 
 /// Keeps the socket until the peer has closed too, for at most linger_time. Closing a TCP

@@ -74,7 +74,7 @@ private:
   void wait_writable();
   void wait_tick();
   void on_tick();
-  void finish(const std::string& reason);
+  void finish(LinkEnd end);
   std::string end_reason(const std::string& error) const;
   void linger();
   void discard();
@@ -108,7 +108,7 @@ private:
   std::shared_ptr<LinkHandler> handler_;
   Silence silence_;
   std::optional<std::string> goodbye_;
-  std::string finish_reason_;
+  LinkEnd end_;
   std::chrono::steady_clock::duration unsent_{}; ///< Time without sending.
   std::uint64_t sent_before_ = 0;
   std::size_t delivered_ = 0;

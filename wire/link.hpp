@@ -37,6 +37,13 @@ struct LinkStats {
   std::uint64_t messages_sent = 0, messages_received = 0;
 };
 
+/// Why a link has ended.
+struct LinkEnd {
+  std::string reason; ///< For people.
+  /// The peer sent what no program of ours sends. Otherwise it left, or was lost.
+  bool broken_protocol = false;
+};
+
 /// Callbacks of a link. Calls for one link never overlap. They run on the reactor's
 /// thread (on the sender's thread of a loopback link) and must not block.
 class LinkHandler {
@@ -49,7 +56,7 @@ public:
   virtual void on_silence() = 0;
   /// Called exactly once, as the last call, when the link has ended: the peer closed it,
   /// an error, or our own close(). All that the peer had sent before was delivered.
-  virtual void on_closed(const std::string& reason) = 0;
+  virtual void on_closed(const LinkEnd& end) = 0;
 };
 
 /// An ordered, framed, two-way connection to one other process.

@@ -91,7 +91,7 @@ private:
     const auto handler = std::exchange(handler_, nullptr);
     const auto reason = *end_;
     lock.unlock();
-    handler->on_closed(reason);
+    handler->on_closed({reason});
     lock.lock();
   }
 

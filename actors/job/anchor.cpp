@@ -23,8 +23,8 @@ class DriverWatch final : public wire::LinkHandler {
 public:
   void on_message(wire::StreamId, Bytes) override {}
   void on_silence() override { end("nothing heard from the driver for the whole lease"); }
-  void on_closed(const std::string& reason) override {
-    end("the driver is gone: " + reason);
+  void on_closed(const wire::LinkEnd& link_end) override {
+    end("the driver is gone: " + link_end.reason);
   }
 
 private:
@@ -42,7 +42,7 @@ class AnchorLinks::Handler final : public wire::LinkHandler {
 public:
   void on_message(wire::StreamId, Bytes) override {}
   void on_silence() override {}
-  void on_closed(const std::string&) override { closed = true; }
+  void on_closed(const wire::LinkEnd&) override { closed = true; }
 
   std::atomic<bool> closed{false};
 };

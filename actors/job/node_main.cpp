@@ -117,9 +117,9 @@ public:
     link_->send(task_stream, std::move(head));
     exit_with_children(exit_lease);
   }
-  void on_closed(const std::string& reason) override {
+  void on_closed(const wire::LinkEnd& end) override {
     end_process_within(stream_flush_limit, exit_orphan, Children::end);
-    log().debug("the driver is gone: {}", reason);
+    log().debug("the driver is gone: {}", end.reason);
     exit_with_children(exit_orphan);
   }
 

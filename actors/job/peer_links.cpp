@@ -56,11 +56,12 @@ public:
     else
       end_of_patience();
   }
-  void on_closed(const std::string& reason) override {
+  void on_closed(const wire::LinkEnd& end) override {
     link_ = nullptr; // Which holds this.
-    if (process_ == 0 && reason.starts_with("the peer broke the protocol"))
-      return refuse(reason); // Who merely leaves may be a job that ends.
-    log().debug("the link to {} is closed: {}", who_, reason);
+    if (process_ == 0 &&
+        end.broken_protocol) // A peer that merely leaves may be a job that ends.
+      return refuse(end.reason);
+    log().debug("the link to {} is closed: {}", who_, end.reason);
     if (process_ != 0)
       send_on_this_thread(*of_->parts_.system, of_->node_, PeerClosed{process_, number_});
     refused_ = true;

@@ -40,7 +40,7 @@ void LinkToActor::on_silence() {
   tell(LinkSilent{});
 }
 
-void LinkToActor::on_closed(const std::string& reason) {
+void LinkToActor::on_closed(const wire::LinkEnd& end) {
   caf::actor last;
   {
     std::lock_guard lock(mutex_);
@@ -49,7 +49,7 @@ void LinkToActor::on_closed(const std::string& reason) {
     target_ = nullptr;
   }
   if (last)
-    send_on_this_thread(system_, last, LinkClosed{reason});
+    send_on_this_thread(system_, last, LinkClosed{end.reason});
 }
 
 } // namespace fiber::actors

@@ -36,7 +36,7 @@ public:
   void to(caf::actor target);
   void on_message(wire::StreamId stream, Bytes message) override;
   void on_silence() override;
-  void on_closed(const std::string& reason) override;
+  void on_closed(const wire::LinkEnd& end) override;
 
 private:
   template <class Message>

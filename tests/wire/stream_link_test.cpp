@@ -426,7 +426,7 @@ TEST_F(StreamLinkTest, idle_links_hear_each_other_by_heartbeats) {
         link->send(stream, bytes_of(std::to_string(silences->load())));
       }
       void on_silence() override { ++*silences; }
-      void on_closed(const std::string&) override { *closed = true; }
+      void on_closed(const LinkEnd&) override { *closed = true; }
       Link* link = nullptr;
       std::atomic<int>* silences = nullptr;
       std::atomic<bool>* closed = nullptr;

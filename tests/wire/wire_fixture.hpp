@@ -75,10 +75,10 @@ public:
     const std::lock_guard lock(mutex_);
     ++silences_;
   }
-  void on_closed(const std::string& reason) override {
+  void on_closed(const LinkEnd& end) override {
     const std::lock_guard lock(mutex_);
     ++closed_;
-    reason_ = reason;
+    reason_ = end.reason;
   }
 
   std::vector<Message> messages() const { return get(messages_); }

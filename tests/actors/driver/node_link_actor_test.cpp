@@ -51,7 +51,7 @@ protected:
   }
   ~NodeLinkTest() override {
     if (link->handler)
-      link->handler->on_closed("the test is over");
+      link->handler->on_closed({"the test is over"});
     link->handler = nullptr;
     heard->watched.clear();
     heard->up.clear();
@@ -157,7 +157,7 @@ protected:
     run();
   }
   void link_closes() {
-    link->handler->on_closed("closed");
+    link->handler->on_closed({"closed"});
     run();
   }
   void supervisor_ends() {
@@ -359,7 +359,7 @@ TEST(AnchorLinks, the_link_of_a_gone_anchor_is_dropped_when_the_next_one_comes) 
   auto first = std::make_shared<FakeLink>(), second = std::make_shared<FakeLink>();
   AnchorLinks links;
   links.add(first);
-  first->handler->on_closed("it has ended");
+  first->handler->on_closed({"it has ended"});
   links.add(second);
   EXPECT_EQ(first.use_count(), 1);
   EXPECT_EQ(second.use_count(), 2);
@@ -415,7 +415,7 @@ TEST_F(NodeLinkTest, a_later_listener_hears_that_the_link_is_closed) {
   auto first = system().spawn(Listener::behavior, closed);
   auto second = system().spawn(Listener::behavior, closed);
   LinkToActor handler(system(), first);
-  handler.on_closed("closed");
+  handler.on_closed({"closed"});
   run();
   EXPECT_EQ(*closed, 1);
   handler.to(second);

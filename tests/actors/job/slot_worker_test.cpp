@@ -33,7 +33,7 @@ public:
     frames.push_back(read_results(reader, whole, op == Op::timed_results));
   }
   void on_silence() override {}
-  void on_closed(const std::string&) override {}
+  void on_closed(const wire::LinkEnd&) override {}
   std::vector<TaskResults> frames;
 };
 

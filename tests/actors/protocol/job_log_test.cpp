@@ -25,7 +25,7 @@ public:
     all.push_back(read_log(reader));
   }
   void on_silence() override {}
-  void on_closed(const std::string&) override {}
+  void on_closed(const wire::LinkEnd&) override {}
 
   std::vector<LogRecord> all;
 };

@@ -23,7 +23,7 @@ public:
     found.push_back(reader.get<bool>());
   }
   void on_silence() override {}
-  void on_closed(const std::string&) override {}
+  void on_closed(const wire::LinkEnd&) override {}
   std::vector<bool> found;
 };
 
