@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fiber/rl/environment.hpp"
+
+namespace fiber::rl {
+
+/// Gymnasium's Pendulum-v1: a pendulum that a motor swings up and holds. The motor is too
+/// weak to lift it straight. The action is a torque in [-2, 2]; what is beyond is
+/// clipped. The reward is -(angle^2 + 0.1 speed^2 + 0.001 torque^2), with the angle in
+/// [-pi, pi), of the state before the step. An episode ends only by the limit of 200
+/// steps.
+class Pendulum {
+public:
+  using Action = std::array<float, 1>;
+  /// Angle from upright in radians, which counts turns; angular speed in [-8, 8].
+  using State = std::array<double, 2>;
+
+  static constexpr Action action_low{-2};
+  static constexpr Action action_high{2};
+  static constexpr std::size_t observation_size = 3; ///< Cosine, sine, angular speed.
+  static constexpr int step_limit = 200;
+
+  /// Starts at an angle in [-pi, pi) with a speed in [-1, 1).
+  void reset(std::uint64_t seed);
+  Step step(Action action);
+  void observe(std::span<float> out) const;
+
+  const State& state() const { return state_; }
+  /// Goes on from this state.
+  void set_state(const State& state) { state_ = state; }
+
+private:
+  State state_ = {};
+  int steps_ = 0;
+};
+
+} // namespace fiber::rl
