@@ -30,7 +30,7 @@ struct Spaces {
   /// The number of discrete actions, 0 to actions - 1. 0: actions are continuous.
   int actions = 0;
   /// The bounds of each component of a continuous action; empty for discrete ones.
-  std::vector<float> action_low, action_high;
+  std::vector<float> action_low = {}, action_high = {};
 
   bool discrete() const { return actions > 0; }
   /// The number of floats in an observation.
