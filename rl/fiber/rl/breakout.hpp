@@ -8,6 +8,7 @@
 #include <span>
 
 #include "fiber/rl/environment.hpp"
+#include "fiber/rl/image.hpp"
 #include "fiber/rl/random.hpp"
 
 namespace fiber::rl {
@@ -103,6 +104,8 @@ public:
   /// Plays frame_skip frames, fewer if the episode ends in one of them.
   Step step(Action action);
   void observe(std::span<float> out) const;
+  /// The state as a picture of 336 x 336 pixels, with the bricks in colour.
+  Image render() const;
 
   const State& state() const { return state_; }
 
