@@ -20,7 +20,7 @@ constexpr std::size_t smallest_image = 36; // Leaves one pixel after the last on
 std::string shape_text(const std::vector<std::size_t>& shape) {
   std::string text;
   for (auto extent : shape)
-    text += (text.empty() ? "" : "x") + std::to_string(extent);
+    text.append(text.empty() ? "" : "x").append(std::to_string(extent));
   return text.empty() ? "a single number" : text;
 }
 

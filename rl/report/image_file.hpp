@@ -13,7 +13,8 @@ namespace fiber::rl::report {
 using Bytes = std::vector<std::uint8_t>;
 
 inline void append(Bytes& bytes, std::string_view text) {
-  bytes.insert(bytes.end(), text.begin(), text.end());
+  for (char each : text) // g++ 12 takes insert() for a write beyond the end.
+    bytes.push_back(static_cast<std::uint8_t>(each));
 }
 
 /// Throws std::invalid_argument for an image without pixels, with more than 65,535 in a
