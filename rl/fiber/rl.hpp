@@ -18,4 +18,5 @@
 #include "fiber/rl/pendulum.hpp"                // IWYU pragma: export
 #include "fiber/rl/policy.hpp"                  // IWYU pragma: export
 #include "fiber/rl/random.hpp"                  // IWYU pragma: export
+#include "fiber/rl/terrain.hpp"                 // IWYU pragma: export
 #include "fiber/rl/vec_env.hpp"                 // IWYU pragma: export
