@@ -12,7 +12,11 @@
 #include "fiber/rl/distributions.hpp"           // IWYU pragma: export
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
+<<<<<<< HEAD
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
+=======
+#include "fiber/rl/lunar_lander.hpp"            // IWYU pragma: export
+>>>>>>> a7e828c (rl: add LunarLander, on Box2D)
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
 #include "fiber/rl/normalisation.hpp"           // IWYU pragma: export
 #include "fiber/rl/pendulum.hpp"                // IWYU pragma: export
