@@ -7,6 +7,7 @@
 #include "fiber/rl/advantages.hpp"              // IWYU pragma: export
 #include "fiber/rl/any_vec_env.hpp"             // IWYU pragma: export
 #include "fiber/rl/batch.hpp"                   // IWYU pragma: export
+#include "fiber/rl/bipedal_walker.hpp"          // IWYU pragma: export
 #include "fiber/rl/breakout.hpp"                // IWYU pragma: export
 #include "fiber/rl/cartpole.hpp"                // IWYU pragma: export
 #include "fiber/rl/distributions.hpp"           // IWYU pragma: export
