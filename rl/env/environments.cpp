@@ -25,7 +25,7 @@ constexpr auto entries = std::apply(
   },
   native_environments);
 
-// Those that are built only where CMake finds Box2D.
+// Those that are built only with Box2D.
 constexpr std::array<std::string_view, 3> box2d_names = {"lunar_lander", "bipedal_walker",
                                                          "bipedal_walker_hardcore"};
 
@@ -40,7 +40,7 @@ std::string known_names() {
   if (std::ranges::count(box2d_names, name) > 0)
     throw std::invalid_argument("environment " + name +
                                 " needs Box2D, which this build is without: install "
-                                "libbox2d-dev, and run CMake again");
+                                "libbox2d-dev, and configure with -DFIBER_BOX2D=ON");
   throw std::invalid_argument("no environment " + name + "; there are " + known_names());
 }
 
