@@ -10,9 +10,11 @@
 #include "fiber/rl/bipedal_walker.hpp"          // IWYU pragma: export
 #include "fiber/rl/breakout.hpp"                // IWYU pragma: export
 #include "fiber/rl/cartpole.hpp"                // IWYU pragma: export
+#include "fiber/rl/checkpoint_file.hpp"         // IWYU pragma: export
 #include "fiber/rl/distributions.hpp"           // IWYU pragma: export
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
+#include "fiber/rl/evaluate.hpp"                // IWYU pragma: export
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
 #include "fiber/rl/lunar_lander.hpp"            // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
@@ -20,5 +22,6 @@
 #include "fiber/rl/pendulum.hpp"                // IWYU pragma: export
 #include "fiber/rl/policy.hpp"                  // IWYU pragma: export
 #include "fiber/rl/random.hpp"                  // IWYU pragma: export
+#include "fiber/rl/saved_policy.hpp"            // IWYU pragma: export
 #include "fiber/rl/terrain.hpp"                 // IWYU pragma: export
 #include "fiber/rl/vec_env.hpp"                 // IWYU pragma: export
