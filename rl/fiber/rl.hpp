@@ -15,6 +15,7 @@
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
 #include "fiber/rl/evaluate.hpp"                // IWYU pragma: export
+#include "fiber/rl/gym.hpp"                     // IWYU pragma: export
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
 #include "fiber/rl/lunar_lander.hpp"            // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
