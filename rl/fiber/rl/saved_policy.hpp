@@ -17,7 +17,7 @@ namespace fiber::rl {
 struct SavedPolicy {
   std::string environment; ///< The name that make_environment() takes.
   PolicySpec spec;
-  std::vector<float> parameters;      ///< In the order of PolicySpec::parameter_count().
+  std::vector<float> parameters = {}; ///< In the order of PolicySpec::parameter_count().
   FrozenNormaliser observations = {}; ///< What the policy's observations went through.
 
   friend bool operator==(const SavedPolicy&, const SavedPolicy&) = default;
