@@ -14,11 +14,15 @@
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
 #include "fiber/rl/evaluate.hpp"                // IWYU pragma: export
+#include "fiber/rl/event_file.hpp"              // IWYU pragma: export
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
+#include "fiber/rl/live_line.hpp"               // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
 #include "fiber/rl/normalisation.hpp"           // IWYU pragma: export
 #include "fiber/rl/pendulum.hpp"                // IWYU pragma: export
+#include "fiber/rl/plot.hpp"                    // IWYU pragma: export
 #include "fiber/rl/policy.hpp"                  // IWYU pragma: export
 #include "fiber/rl/random.hpp"                  // IWYU pragma: export
 #include "fiber/rl/saved_policy.hpp"            // IWYU pragma: export
+#include "fiber/rl/training_log.hpp"            // IWYU pragma: export
 #include "fiber/rl/vec_env.hpp"                 // IWYU pragma: export
