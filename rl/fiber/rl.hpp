@@ -8,6 +8,7 @@
 #include "fiber/rl/batch.hpp"                   // IWYU pragma: export
 #include "fiber/rl/cartpole.hpp"                // IWYU pragma: export
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
+#include "fiber/rl/environments.hpp"            // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
 #include "fiber/rl/pendulum.hpp"                // IWYU pragma: export
 #include "fiber/rl/random.hpp"                  // IWYU pragma: export

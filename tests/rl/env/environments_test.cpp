@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every name that environment_names() gives makes an environment that can be played, and
+// the error for another name says what to do.
+
+#include "fiber/rl/environments.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace fiber::rl {
+namespace {
+
+std::string error_for(const std::string& name) {
+  try {
+    make_environment(name);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(EnvironmentsTest, each_name_makes_an_environment_that_can_be_played) {
+  const auto names = environment_names();
+  EXPECT_GE(names.size(), 4u);
+  for (const auto& name : names) {
+    SCOPED_TRACE(name);
+    auto environment = make_environment(name);
+    const auto spaces = environment->spaces();
+    environment->reset(1);
+    const std::vector<float> action(spaces.action_size());
+    environment->step(action);
+    std::vector<float> seen(spaces.observation_size(), NAN);
+    environment->observe(seen);
+    EXPECT_TRUE(
+      std::ranges::all_of(seen, [](float value) { return std::isfinite(value); }));
+  }
+}
+
+TEST(EnvironmentsTest, an_unknown_name_gets_those_there_are) {
+  const auto error = error_for("cartpool");
+  EXPECT_NE(error.find("no environment cartpool; there are cartpole, "), error.npos)
+    << error;
+  for (const auto& name : environment_names())
+    EXPECT_NE(error.find(name), error.npos) << name << " is not in: " << error;
+}
+
+TEST(EnvironmentsTest, a_build_without_box2d_names_the_package) {
+  const auto names = environment_names();
+  for (const std::string name :
+       {"lunar_lander", "bipedal_walker", "bipedal_walker_hardcore"})
+    if (std::ranges::count(names, name) == 0) {
+      EXPECT_NE(error_for(name).find("libbox2d-dev"), std::string::npos) << name;
+    }
+}
+
+} // namespace
+} // namespace fiber::rl
