@@ -4,12 +4,14 @@
 // Everything of fiber::rl. Each class has its own header, too.
 
 #include "fiber/rl/acrobot.hpp"                 // IWYU pragma: export
+#include "fiber/rl/advantages.hpp"              // IWYU pragma: export
 #include "fiber/rl/any_vec_env.hpp"             // IWYU pragma: export
 #include "fiber/rl/batch.hpp"                   // IWYU pragma: export
 #include "fiber/rl/cartpole.hpp"                // IWYU pragma: export
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
+#include "fiber/rl/normalisation.hpp"           // IWYU pragma: export
 #include "fiber/rl/pendulum.hpp"                // IWYU pragma: export
 #include "fiber/rl/random.hpp"                  // IWYU pragma: export
 #include "fiber/rl/vec_env.hpp"                 // IWYU pragma: export
