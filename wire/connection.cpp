@@ -242,8 +242,7 @@ bool Connection::drain() {
     write(lock);
   }
   if (!good && !closed_)
-    finish({.reason = "the peer broke the protocol: " + receiver_.error(),
-            .broken_protocol = true});
+    finish({"the peer broke the protocol: " + receiver_.error(), true});
   else if (!closed_ && (result.state != IoResult::State::ok || (broken && !more)))
     finish({end_reason(result.error)});
   return more;

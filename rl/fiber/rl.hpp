@@ -7,11 +7,15 @@
 #include "fiber/rl/advantages.hpp"              // IWYU pragma: export
 #include "fiber/rl/any_vec_env.hpp"             // IWYU pragma: export
 #include "fiber/rl/batch.hpp"                   // IWYU pragma: export
+#include "fiber/rl/breakout.hpp"                // IWYU pragma: export
 #include "fiber/rl/cartpole.hpp"                // IWYU pragma: export
+#include "fiber/rl/distributions.hpp"           // IWYU pragma: export
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
+#include "fiber/rl/image.hpp"                   // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
 #include "fiber/rl/normalisation.hpp"           // IWYU pragma: export
 #include "fiber/rl/pendulum.hpp"                // IWYU pragma: export
+#include "fiber/rl/policy.hpp"                  // IWYU pragma: export
 #include "fiber/rl/random.hpp"                  // IWYU pragma: export
 #include "fiber/rl/vec_env.hpp"                 // IWYU pragma: export

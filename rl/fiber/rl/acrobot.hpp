@@ -7,6 +7,7 @@
 #include <span>
 
 #include "fiber/rl/environment.hpp"
+#include "fiber/rl/image.hpp"
 
 namespace fiber::rl {
 
@@ -32,6 +33,8 @@ public:
   void reset(std::uint64_t seed);
   Step step(Action action);
   void observe(std::span<float> out) const;
+  /// The state as a picture of 286 x 286 pixels.
+  Image render() const;
 
   const State& state() const { return state_; }
   /// Goes on from this state.

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "fiber/rl/environment.hpp"
+#include "fiber/rl/image.hpp"
 
 namespace fiber::rl {
 
@@ -28,6 +29,8 @@ public:
   void reset(std::uint64_t seed);
   Step step(Action action);
   void observe(std::span<float> out) const;
+  /// The state as a picture of 364 x 182 pixels.
+  Image render() const;
 
   const State& state() const { return state_; }
   /// Goes on from this state.

@@ -7,12 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "fiber/rl/image.hpp"
 
 namespace fiber::rl {
 
@@ -30,7 +33,7 @@ struct Spaces {
   /// The number of discrete actions, 0 to actions - 1. 0: actions are continuous.
   int actions = 0;
   /// The bounds of each component of a continuous action; empty for discrete ones.
-  std::vector<float> action_low, action_high;
+  std::vector<float> action_low = {}, action_high = {};
 
   bool discrete() const { return actions > 0; }
   /// The number of floats in an observation.
@@ -88,6 +91,8 @@ concept StaticActions = requires {
 /// A class whose spaces are known only when the program runs has `Spaces spaces() const`
 /// in place of the static members.
 ///
+/// A class may have `Image render() const`, a picture of the present state for people.
+///
 /// The seed and the actions decide an episode: the same of both give the same rows, in
 /// any process. The environment itself counts steps and truncates.
 template <class E>
@@ -141,6 +146,8 @@ public:
   virtual Step step(std::span<const float> action) = 0;
   /// `out` has spaces().observation_size() floats.
   virtual void observe(std::span<float> out) const = 0;
+  /// A picture of the present state; nothing if the environment has none.
+  virtual std::optional<Image> render() const { return std::nullopt; }
 };
 
 namespace detail {
@@ -168,6 +175,12 @@ public:
     }
   }
   void observe(std::span<float> out) const override { environment_.observe(out); }
+  std::optional<Image> render() const override {
+    if constexpr (requires { environment_.render(); })
+      return environment_.render();
+    else
+      return std::nullopt;
+  }
 
 private:
   void check_discrete(std::span<const float> action) const {

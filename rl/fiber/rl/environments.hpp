@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fiber/rl/acrobot.hpp"
+#include "fiber/rl/breakout.hpp"
 #include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/environment.hpp"
 #include "fiber/rl/mountain_car_continuous.hpp"
@@ -38,6 +39,7 @@ inline constexpr std::tuple native_environments{
   NamedEnvironment<Pendulum>{"pendulum"},
   NamedEnvironment<Acrobot>{"acrobot"},
   NamedEnvironment<MountainCarContinuous>{"mountain_car_continuous"},
+  NamedEnvironment<Breakout>{"breakout"},
 #ifdef FIBER_HAS_BOX2D
   NamedEnvironment<LunarLander>{"lunar_lander"},
   NamedEnvironment<BipedalWalker>{"bipedal_walker"},

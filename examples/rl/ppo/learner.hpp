@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fiber/rl/policy.hpp"
+
+namespace ppo {
+
+/// How an update learns from a rollout. The numbers of an environment are in
+/// hyperparameters.cpp.
+struct UpdateOptions {
+  std::size_t minibatch = 64; ///< Samples a step of Adam.
+  int epochs = 10;            ///< How often an update sees each sample.
+  double value_coefficient = 0.5;
+  double entropy_coefficient = 0;
+  double max_gradient_norm = 0.5;
+  double target_kl = 0; ///< An update stops above 1.5 times this; 0: never.
+  bool normalise_advantages = true;
+  bool clip_values = false;
+};
+
+/// The rows of a rollout, one for each step that an environment took: row i of
+/// `observations` has as many floats as an observation, of `actions` as an action.
+struct Samples {
+  std::span<const float> observations, actions;
+  std::span<const float> log_probabilities; ///< Of the actions, when they were drawn.
+  std::span<const float> values;            ///< As estimated then.
+  std::span<const float> advantages, returns;
+
+  std::size_t size() const { return log_probabilities.size(); }
+};
+
+/// Means over the minibatches of an update.
+struct Losses {
+  double policy = 0, value = 0, entropy = 0;
+  double kl = 0;            ///< An estimate of KL(old, new): mean of r - 1 - log r.
+  double clip_fraction = 0; ///< Samples whose ratio was outside of the clip range.
+  double gradient_norm = 0; ///< Before it was clipped.
+  int steps = 0;            ///< Of Adam.
+};
+
+/// The networks of policy and value, and their optimiser: LibTorch behind plain numbers.
+///
+/// The parameters are in the order of fiber::rl::PolicySpec, so that fiber::rl::Policy
+/// infers from them. What an update does follows from the parameters, the seed and the
+/// samples: two learners on one machine remain equal to the last bit. It computes on the
+/// calling thread.
+class Learner {
+public:
+  /// `seed` decides the order in which an update sees the samples. Throws
+  /// std::invalid_argument for another number of parameters than the spec's.
+  Learner(const fiber::rl::PolicySpec& spec, std::span<const float> parameters,
+          UpdateOptions options, std::uint64_t seed);
+  ~Learner();
+  Learner(Learner&&) noexcept;
+  Learner& operator=(Learner&&) noexcept;
+
+  std::span<const float> parameters() const;
+
+  /// What must be kept beside the parameters to go on as if nothing had happened.
+  struct State {
+    std::vector<float> parameters = {}, first_moments = {}, second_moments = {};
+    std::uint64_t steps = 0, updates = 0;
+    template <class Archive>
+    void serialize(Archive& archive, unsigned) {
+      archive& parameters& first_moments& second_moments& steps& updates;
+    }
+  };
+  State state() const;
+  /// Throws std::invalid_argument if the sizes are those of another network.
+  void go_on_from(const State& state);
+
+  /// What the networks say of `observations`: for each row the logits or, for continuous
+  /// actions, the means; and the value. Logits have Spaces::actions floats a row.
+  struct Outputs {
+    std::vector<float> policy = {}, values = {};
+  };
+  Outputs infer(std::span<const float> observations) const;
+
+  /// Called with the gradient of each minibatch before it is clipped, such as to average
+  /// it with that of other learners.
+  using Reduce = std::function<void(std::span<float>)>;
+  void set_reduce(Reduce reduce);
+
+  /// Learns from a rollout. Throws std::invalid_argument for samples of unequal sizes,
+  /// std::runtime_error if a loss or the gradient is not finite: the parameters are those
+  /// before that minibatch then.
+  Losses update(const Samples& samples, double learning_rate, double clip_range);
+
+  /// The losses and the gradient of one minibatch that has all the samples; the
+  /// parameters stay. For tests and measurements.
+  Losses gradient_of(const Samples& samples, double clip_range,
+                     std::vector<float>& gradient);
+
+private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+} // namespace ppo

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/policy.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include <Eigen/Core>
+
+#include "fiber/rl/distributions.hpp"
+#include "rl/policy/layout.hpp"
+#include "rl/policy/network.hpp"
+
+namespace fiber::rl {
+namespace {
+namespace finite_rows {
+
+bool all(std::span<const float> numbers) {
+  // An infinite number times 0 is not a number, and neither is a sum with it.
+  return (Eigen::Map<const Eigen::ArrayXf>(numbers.data(),
+                                           static_cast<Eigen::Index>(numbers.size())) *
+          0.0f)
+           .sum() == 0.0f;
+}
+
+// The first row of `width` numbers with one that is not finite.
+std::size_t broken(std::span<const float> numbers, std::size_t width) {
+  std::size_t row = 0;
+  while (all(numbers.subspan(row * width, width)))
+    ++row;
+  return row;
+}
+
+void check_observations(std::span<const float> observations, std::size_t width) {
+  if (!all(observations))
+    throw std::domain_error("the observation in row " +
+                            std::to_string(broken(observations, width)) +
+                            " has a number that is not finite");
+}
+
+void check_outputs(const char* what, std::span<const float> outputs, std::size_t width) {
+  if (!all(outputs))
+    throw std::domain_error(std::string("the ") + what + " in row " +
+                            std::to_string(broken(outputs, width)) +
+                            " is not finite, although the observation is: the "
+                            "parameters are not, or are too large");
+}
+
+} // namespace finite_rows
+
+// Sets these draws apart from the seeds of episodes.
+constexpr std::uint64_t drawn_actions = 0x616374696f6e73; // "actions"
+} // namespace
+
+struct Policy::Impl {
+  explicit Impl(PolicySpec policy_spec)
+    : spec(std::move(policy_spec)), layout(spec), network(parameters, spec.activation) {}
+
+  std::size_t rows_of(std::span<const float> observations) const;
+  std::span<const float> features(std::span<const float> observations, std::size_t rows);
+  void run(std::span<const float> observations, bool want_policy, bool want_values);
+
+  PolicySpec spec;
+  PolicyLayout layout;
+  std::vector<float> parameters;
+  Network network;
+  std::vector<float> scaled, kept, outputs, values, actions, log_probabilities;
+};
+
+std::size_t Policy::Impl::rows_of(std::span<const float> observations) const {
+  const auto size = spec.spaces.observation_size();
+  if (observations.size() % size != 0)
+    throw std::invalid_argument(std::to_string(observations.size()) +
+                                " numbers are not whole observations of " +
+                                std::to_string(size));
+  return observations.size() / size;
+}
+
+// What the policy's layers and the value's begin from.
+std::span<const float> Policy::Impl::features(std::span<const float> observations,
+                                              std::size_t rows) {
+  if (spec.observation_scale != 1) {
+    scaled.resize(observations.size());
+    for (std::size_t i = 0; i < observations.size(); ++i)
+      scaled[i] = observations[i] * spec.observation_scale;
+    observations = scaled;
+  }
+  if (!spec.convolution)
+    return observations;
+  const auto images = network.convolve(observations, rows, layout.convolutions);
+  const auto result = network.dense(images, rows, layout.shared, true);
+  kept.assign(result.begin(), result.end()); // The next call would overwrite it.
+  return kept;
+}
+
+void Policy::Impl::run(std::span<const float> observations, bool want_policy,
+                       bool want_values) {
+  const auto rows = rows_of(observations);
+  finite_rows::check_observations(observations, spec.spaces.observation_size());
+  const auto begin = features(observations, rows);
+  if (want_policy) {
+    const auto result = network.dense(begin, rows, layout.policy, false);
+    finite_rows::check_outputs("policy's output", result, spec.outputs());
+    outputs.assign(result.begin(), result.end());
+  }
+  if (want_values) {
+    const auto result = network.dense(begin, rows, layout.value, false);
+    finite_rows::check_outputs("value", result, 1);
+    values.assign(result.begin(), result.end());
+  }
+}
+
+Policy::Policy(PolicySpec spec, std::span<const float> parameters) {
+  spec.check();
+  impl_ = std::make_unique<Impl>(std::move(spec));
+  set_parameters(parameters);
+}
+
+Policy::~Policy() = default;
+Policy::Policy(Policy&&) noexcept = default;
+Policy& Policy::operator=(Policy&&) noexcept = default;
+
+void Policy::set_parameters(std::span<const float> parameters) {
+  if (parameters.size() != impl_->layout.size)
+    throw std::invalid_argument("a policy of " + impl_->spec.describe() + " has " +
+                                std::to_string(impl_->layout.size) + " parameters, not " +
+                                std::to_string(parameters.size()));
+  impl_->parameters.assign(parameters.begin(), parameters.end());
+}
+
+std::span<const float> Policy::parameters() const {
+  return impl_->parameters;
+}
+
+const PolicySpec& Policy::spec() const {
+  return impl_->spec;
+}
+
+std::span<const float> Policy::log_std() const {
+  return std::span<const float>(impl_->parameters).first(impl_->layout.log_std);
+}
+
+Policy::Outputs Policy::evaluate(std::span<const float> observations) {
+  impl_->run(observations, true, true);
+  return {
+    .rows = impl_->values.size(), .policy = impl_->outputs, .values = impl_->values};
+}
+
+std::span<const float> Policy::evaluate_policy(std::span<const float> observations) {
+  impl_->run(observations, true, false);
+  return impl_->outputs;
+}
+
+std::span<const float> Policy::evaluate_values(std::span<const float> observations) {
+  impl_->run(observations, false, true);
+  return impl_->values;
+}
+
+Policy::Decisions Policy::sample(std::span<const float> observations,
+                                 const SampleKey& key) {
+  const auto rows = impl_->rows_of(observations);
+  if (!key.env_ids.empty() && key.env_ids.size() != rows)
+    throw std::invalid_argument(std::to_string(key.env_ids.size()) + " ids for " +
+                                std::to_string(rows) + " observations");
+  const auto evaluated = evaluate(observations);
+  const auto& spaces = impl_->spec.spaces;
+  const auto width = impl_->spec.outputs();
+  impl_->actions.resize(rows * spaces.action_size());
+  impl_->log_probabilities.resize(rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto id =
+      key.env_ids.empty() ? row : static_cast<std::uint64_t>(key.env_ids[row]);
+    Random random(key.seed, {drawn_actions, key.step, id});
+    const auto outputs = evaluated.policy.subspan(row * width, width);
+    double log_probability = 0;
+    if (spaces.discrete()) {
+      const auto action = sample_categorical(outputs, random);
+      impl_->actions[row] = static_cast<float>(action);
+      log_probability = categorical_log_probability(outputs, action);
+    } else {
+      const auto action = std::span(impl_->actions).subspan(row * width, width);
+      sample_gaussian(outputs, log_std(), random, action);
+      log_probability = gaussian_log_probability(outputs, log_std(), action);
+    }
+    impl_->log_probabilities[row] = static_cast<float>(log_probability);
+  }
+  return {.rows = rows,
+          .actions = impl_->actions,
+          .log_probabilities = impl_->log_probabilities,
+          .values = evaluated.values};
+}
+
+std::span<const float> Policy::best(std::span<const float> observations) {
+  const auto outputs = evaluate_policy(observations);
+  if (!impl_->spec.spaces.discrete())
+    return outputs;
+  const auto width = impl_->spec.outputs();
+  impl_->actions.resize(outputs.size() / width);
+  for (std::size_t row = 0; row < impl_->actions.size(); ++row)
+    impl_->actions[row] =
+      static_cast<float>(most_probable(outputs.subspan(row * width, width)));
+  return impl_->actions;
+}
+
+} // namespace fiber::rl

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Promise: losses, gradients and parameters of an update are PyTorch's, and Policy infers
+// from a learner's parameters what LibTorch does.
+#include "learner.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "fiber/rl/policy.hpp"
+
+namespace {
+
+constexpr std::size_t rows = 48;
+
+/// As in record_ppo_update.py.
+std::vector<float> wave(std::size_t count, double phase, double size) {
+  std::vector<float> numbers(count);
+  for (std::size_t i = 0; i < count; ++i)
+    numbers[i] =
+      static_cast<float>(size * std::sin(0.7 * static_cast<double>(i) + phase));
+  return numbers;
+}
+
+fiber::rl::PolicySpec spec_of(std::vector<std::size_t> shape, int actions,
+                              std::size_t action_size) {
+  fiber::rl::Spaces spaces;
+  spaces.observation_shape = std::move(shape);
+  spaces.actions = actions;
+  if (actions == 0) {
+    spaces.action_low.assign(action_size, -2);
+    spaces.action_high.assign(action_size, 2);
+  }
+  return fiber::rl::default_policy(spaces);
+}
+
+/// A learner and the samples that the script made.
+struct Case {
+  fiber::rl::PolicySpec spec;
+  std::vector<float> observations, actions, log_probabilities, values, advantages,
+    returns;
+  ppo::Learner learner;
+
+  Case(fiber::rl::PolicySpec of, double size, ppo::UpdateOptions options)
+    : spec(std::move(of)),
+      observations(wave(rows * spec.spaces.observation_size(), 0.2, 1)),
+      actions(wave(rows * spec.spaces.action_size(), 0.7, 1.5)),
+      log_probabilities(wave(rows, 0.3, 0.3)), values(wave(rows, 0.4, 0.5)),
+      advantages(wave(rows, 0.5, 2)), returns(wave(rows, 0.6, 1)),
+      learner(spec, wave(spec.parameter_count(), 0.1, size), options, 1) {
+    for (auto& value : log_probabilities)
+      value -= 1;
+    if (spec.spaces.discrete())
+      for (std::size_t i = 0; i < rows; ++i)
+        actions[i] =
+          static_cast<float>(i % static_cast<std::size_t>(spec.spaces.actions));
+  }
+  ppo::Samples samples() const {
+    return {observations, actions, log_probabilities, values, advantages, returns};
+  }
+};
+
+ppo::UpdateOptions one_minibatch(double entropy, bool clip_values = false) {
+  return {.minibatch = rows,
+          .epochs = 3,
+          .entropy_coefficient = entropy,
+          .clip_values = clip_values};
+}
+
+Case case_of(const std::string& name) {
+  if (name == "discrete")
+    return {spec_of({4}, 3, 0), 0.3, one_minibatch(0.01)};
+  if (name == "clipped_values")
+    return {spec_of({4}, 3, 0), 0.3, one_minibatch(0.01, true)};
+  if (name == "continuous")
+    return {spec_of({5}, 0, 2), 0.3, one_minibatch(0.001)};
+  return {spec_of({2, 36, 36}, 4, 0), 0.1, one_minibatch(0.01)};
+}
+
+/// What the script wrote about a case.
+struct Recorded {
+  std::size_t parameters = 0;
+  ppo::Losses losses;
+  std::vector<double> gradient, after;
+
+  explicit Recorded(const std::string& name) {
+    std::ifstream file(PPO_UPDATE);
+    for (std::string word; file >> word && word != name;)
+      ;
+    file >> parameters >> losses.policy >> losses.value >> losses.entropy >> losses.kl >>
+      losses.clip_fraction >> losses.gradient_norm;
+    for (auto* numbers : {&gradient, &after}) {
+      std::size_t count = 0;
+      file >> count;
+      numbers->resize(count);
+      for (auto& number : *numbers)
+        file >> number;
+    }
+    if (!file)
+      throw std::runtime_error("no case " + name + " in " PPO_UPDATE);
+  }
+};
+
+void expect_each_near(std::span<const float> all, const std::vector<double>& sampled,
+                      const char* what) {
+  auto stride = std::max<std::size_t>(1, all.size() / 500);
+  for (std::size_t i = 0; i < sampled.size(); ++i)
+    EXPECT_NEAR(all[i * stride], sampled[i], 1e-5) << what << ' ' << i * stride;
+}
+
+class UpdateTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(UpdateTest, losses_and_gradient_are_those_of_pytorch) {
+  Recorded recorded(GetParam());
+  auto ours = case_of(GetParam());
+  ASSERT_EQ(ours.spec.parameter_count(), recorded.parameters);
+  std::vector<float> gradient;
+  auto losses = ours.learner.gradient_of(ours.samples(), 0.2, gradient);
+  EXPECT_NEAR(losses.policy, recorded.losses.policy, 1e-5);
+  EXPECT_NEAR(losses.value, recorded.losses.value, 1e-5);
+  EXPECT_NEAR(losses.entropy, recorded.losses.entropy, 1e-5);
+  EXPECT_NEAR(losses.kl, recorded.losses.kl, 1e-5);
+  EXPECT_NEAR(losses.clip_fraction, recorded.losses.clip_fraction, 1e-9);
+  EXPECT_NEAR(losses.gradient_norm, recorded.losses.gradient_norm, 1e-5);
+  expect_each_near(gradient, recorded.gradient, "gradient");
+}
+
+TEST_P(UpdateTest, parameters_after_three_clipped_steps_of_adam_are_those_of_pytorch) {
+  Recorded recorded(GetParam());
+  auto ours = case_of(GetParam());
+  EXPECT_EQ(ours.learner.update(ours.samples(), 3e-3, 0.2).steps, 3);
+  expect_each_near(ours.learner.parameters(), recorded.after, "parameter");
+}
+
+TEST_P(UpdateTest, eigen_infers_what_torch_does) {
+  auto ours = case_of(GetParam());
+  ours.learner.update(ours.samples(), 3e-3, 0.2);
+  auto torch = ours.learner.infer(ours.observations);
+  fiber::rl::Policy policy(ours.spec, ours.learner.parameters());
+  auto eigen = policy.evaluate(ours.observations);
+  ASSERT_EQ(torch.policy.size(), eigen.policy.size());
+  for (std::size_t i = 0; i < torch.policy.size(); ++i)
+    EXPECT_NEAR(torch.policy[i], eigen.policy[i], 1e-5);
+  for (std::size_t i = 0; i < rows; ++i)
+    EXPECT_NEAR(torch.values[i], eigen.values[i], 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, UpdateTest,
+                         testing::Values("discrete", "clipped_values", "continuous",
+                                         "images"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(LearnerTest, a_learner_goes_on_from_the_state_of_another_bit_by_bit) {
+  Case first(spec_of({4}, 3, 0), 0.3, {.minibatch = 16, .epochs = 2});
+  first.learner.update(first.samples(), 1e-3, 0.2);
+  Case second(spec_of({4}, 3, 0), 0.1, {.minibatch = 16, .epochs = 2});
+  second.learner.go_on_from(first.learner.state());
+  for (auto* each : {&first, &second})
+    EXPECT_EQ(each->learner.update(each->samples(), 1e-3, 0.2).steps, 6);
+  EXPECT_TRUE(
+    std::ranges::equal(first.learner.parameters(), second.learner.parameters()));
+}
+
+TEST(LearnerTest, an_update_stops_when_the_policy_is_too_far_from_the_old_one) {
+  Case far(spec_of({4}, 3, 0), 0.3, {.minibatch = 16, .epochs = 10, .target_kl = 1e-9});
+  EXPECT_EQ(far.learner.update(far.samples(), 1e-3, 0.2).steps, 1);
+}
+
+TEST(LearnerTest, a_loss_that_is_not_finite_is_an_error_and_leaves_the_parameters) {
+  Case bad(spec_of({4}, 3, 0), 0.3, {});
+  std::vector<float> before(bad.learner.parameters().begin(),
+                            bad.learner.parameters().end());
+  bad.returns[7] = std::numeric_limits<float>::quiet_NaN();
+  try {
+    bad.learner.update(bad.samples(), 1e-3, 0.2);
+    FAIL() << "no error";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "update 0, step 0 of Adam: the value loss is nan");
+  }
+  EXPECT_TRUE(std::ranges::equal(bad.learner.parameters(), before));
+}
+
+TEST(LearnerTest, wrong_sizes_are_errors_that_name_them) {
+  Case small(spec_of({4}, 3, 0), 0.3, {});
+  small.actions.pop_back();
+  EXPECT_THROW(small.learner.update(small.samples(), 1e-3, 0.2), std::invalid_argument);
+  Case other(spec_of({5}, 0, 2), 0.3, {});
+  EXPECT_THROW(other.learner.go_on_from(small.learner.state()), std::invalid_argument);
+  EXPECT_THROW(ppo::Learner(small.spec, wave(7, 0, 1), {}, 1), std::invalid_argument);
+}
+
+} // namespace
