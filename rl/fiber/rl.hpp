@@ -9,6 +9,7 @@
 #include "fiber/rl/batch.hpp"                   // IWYU pragma: export
 #include "fiber/rl/breakout.hpp"                // IWYU pragma: export
 #include "fiber/rl/cartpole.hpp"                // IWYU pragma: export
+#include "fiber/rl/checkpoint_file.hpp"         // IWYU pragma: export
 #include "fiber/rl/distributions.hpp"           // IWYU pragma: export
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export

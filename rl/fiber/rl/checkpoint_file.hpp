@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <boost/archive/archive_exception.hpp>
+#include <boost/archive/binary_iarchive.hpp>
+#include <boost/archive/binary_oarchive.hpp>
+
+namespace fiber::rl {
+
+/// Replaces a file so that whoever reads it, even after a crash or a loss of power, finds
+/// either the old content or the new, whole: writes PATH.new, syncs it, renames it, syncs
+/// the folder. Throws std::system_error.
+void write_atomically(const std::filesystem::path& path, std::string_view content);
+
+/// What a file holds, in its first lines, as text: "KIND VERSION", then "KEY: VALUE" for
+/// each setting. `head FILE` shows them.
+struct FileLabel {
+  std::string kind;     ///< One word, such as "fiber-ppo-checkpoint".
+  unsigned version = 1; ///< Raise it when the content gets another form.
+  /// What must be the same for the content to be of use, such as the environment and the
+  /// network. Neither part may contain a line break.
+  std::map<std::string, std::string> settings = {};
+};
+
+namespace detail {
+
+void save_labelled(const std::filesystem::path& path, const FileLabel& label,
+                   std::string_view content);
+std::optional<std::string> load_labelled(const std::filesystem::path& path,
+                                         const FileLabel& label);
+
+} // namespace detail
+
+/// Saves a value that Boost serialises, with write_atomically(). The file has a checksum,
+/// and suits machines whose numbers have the same form. Throws std::system_error, and
+/// std::invalid_argument for a label that does not fit into its lines.
+template <class State>
+void save_state(const std::filesystem::path& path, const FileLabel& label,
+                const State& state) {
+  std::ostringstream content(std::ios::binary);
+  {
+    boost::archive::binary_oarchive archive(content);
+    archive << state;
+  }
+  detail::save_labelled(path, label, content.view());
+}
+
+/// What save_state() saved; nothing if there is no such file.
+///
+/// Throws std::runtime_error that says so if the file is of another kind or version, is
+/// shorter than it was, or is damaged, and if one of `label.settings` is another one in
+/// the file, with both. Settings that `label` does not name may be anything: without any,
+/// the state is read whatever it was saved with.
+template <class State>
+std::optional<State> load_state(const std::filesystem::path& path,
+                                const FileLabel& label) {
+  auto content = detail::load_labelled(path, label);
+  if (!content)
+    return {};
+  try {
+    std::istringstream stream(std::move(*content), std::ios::binary);
+    boost::archive::binary_iarchive archive(stream);
+    State state;
+    archive >> state;
+    return state;
+  } catch (const boost::archive::archive_exception& error) {
+    throw std::runtime_error(
+      path.string() + " was written by another version of this program: " + error.what());
+  }
+}
+
+} // namespace fiber::rl

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/checkpoint_file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace fiber::rl {
+namespace {
+namespace labelled {
+
+namespace fs = std::filesystem;
+
+class File {
+public:
+  File(const fs::path& path, int flags)
+    : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+    check(fd_ >= 0, "open");
+  }
+  ~File() { ::close(fd_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void write(std::string_view content) {
+    while (!content.empty()) {
+      const auto written = ::write(fd_, content.data(), content.size());
+      if (written < 0 && errno == EINTR)
+        continue;
+      check(written >= 0, "write");
+      content.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+  void sync() { check(::fsync(fd_) == 0, "sync"); }
+
+private:
+  void check(bool good, const char* what) const {
+    if (!good)
+      throw std::system_error(errno, std::generic_category(),
+                              std::string("cannot ") + what + ' ' + path_.string());
+  }
+
+  fs::path path_;
+  int fd_;
+};
+
+// FNV-1a: finds damage, not malice.
+class Checksum {
+public:
+  void add(std::string_view bytes) {
+    for (unsigned char byte : bytes)
+      sum_ = (sum_ ^ byte) * 0x100000001b3;
+  }
+  std::string text() const {
+    std::string digits(16, '0');
+    for (int i = 0; i < 16; ++i)
+      digits[static_cast<std::size_t>(15 - i)] =
+        "0123456789abcdef"[(sum_ >> (4 * i)) & 15];
+    return digits;
+  }
+
+private:
+  std::uint64_t sum_ = 0xcbf29ce484222325;
+};
+
+// The last line of the label, before the content: "content: SIZE CHECKSUM".
+constexpr std::string_view content_key = "content";
+
+std::optional<std::string> read_whole(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    if (!fs::exists(path))
+      return {};
+    throw std::runtime_error("cannot read " + path.string());
+  }
+  std::ostringstream content;
+  content << in.rdbuf();
+  return std::move(content).str();
+}
+
+// Takes a line and its end off the front.
+std::optional<std::string_view> take_line(std::string_view& text) {
+  const auto end = text.find('\n');
+  if (end == std::string_view::npos)
+    return {};
+  const auto line = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return line;
+}
+
+std::pair<std::string_view, std::string_view> split(std::string_view line,
+                                                    std::string_view separator) {
+  const auto at = line.find(separator);
+  if (at == std::string_view::npos)
+    return {line, {}};
+  return {line.substr(0, at), line.substr(at + separator.size())};
+}
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
+  throw std::runtime_error(path.string() + ' ' + why);
+}
+
+void check_label(const FileLabel& label) {
+  auto one_line = [](const std::string& text) {
+    return !text.empty() && text.find('\n') == std::string::npos;
+  };
+  if (!one_line(label.kind) || label.kind.find(' ') != std::string::npos)
+    throw std::invalid_argument("the kind of a file is one word, not \"" + label.kind +
+                                '"');
+  for (const auto& [key, value] : label.settings)
+    if (!one_line(key) || key.find(": ") != std::string::npos || key == content_key ||
+        value.find('\n') != std::string::npos)
+      throw std::invalid_argument("a file's label cannot hold the setting \"" + key +
+                                  ": " + value + '"');
+}
+
+std::string first_lines(const FileLabel& label) {
+  auto lines = label.kind + ' ' + std::to_string(label.version) + '\n';
+  for (const auto& [key, value] : label.settings)
+    lines += key + ": " + value + '\n';
+  return lines;
+}
+
+// Compares the settings that both name or that only `wanted` does.
+void compare(const fs::path& path, const std::map<std::string, std::string>& saved,
+             const std::map<std::string, std::string>& wanted) {
+  std::string differences;
+  for (const auto& [key, value] : wanted) {
+    const auto found = saved.find(key);
+    if (found == saved.end())
+      differences += "\n  " + key + ": none was saved, now " + value;
+    else if (found->second != value)
+      differences += "\n  " + key + ": saved with " + found->second + ", now " + value;
+  }
+  if (!differences.empty())
+    refuse(path, "was saved with other settings:" + differences);
+}
+
+// The content after the label, checked against its size and checksum.
+std::string_view checked_content(const fs::path& path, std::string_view label_lines,
+                                 std::string_view size_and_sum, std::string_view rest) {
+  const auto [size_text, sum] = split(size_and_sum, " ");
+  std::size_t size = 0;
+  const auto* end = size_text.data() + size_text.size();
+  if (const auto parsed = std::from_chars(size_text.data(), end, size);
+      parsed.ec != std::errc() || parsed.ptr != end)
+    refuse(path, "is damaged: its label gives no size");
+  if (rest.size() < size)
+    refuse(path, "is truncated: " + std::to_string(rest.size()) + " of " +
+                   std::to_string(size) + " bytes of its content are there");
+  Checksum checksum;
+  checksum.add(label_lines);
+  checksum.add(rest);
+  if (rest.size() != size || checksum.text() != sum)
+    refuse(path, "is damaged: its checksum does not match");
+  return rest;
+}
+
+} // namespace labelled
+} // namespace
+
+void write_atomically(const std::filesystem::path& path, std::string_view content) {
+  using labelled::File;
+  auto temporary = path;
+  temporary += ".new";
+  {
+    File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    file.write(content);
+    file.sync(); // Before the rename, or the new name could appear before the content.
+  }
+  std::filesystem::rename(temporary, path);
+  const auto folder =
+    path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  File(folder, O_RDONLY | O_DIRECTORY).sync();
+}
+
+void detail::save_labelled(const std::filesystem::path& path, const FileLabel& label,
+                           std::string_view content) {
+  labelled::check_label(label);
+  auto file = labelled::first_lines(label);
+  labelled::Checksum checksum;
+  checksum.add(file);
+  checksum.add(content);
+  file += std::string(labelled::content_key) + ": " + std::to_string(content.size()) +
+          ' ' + checksum.text() + '\n';
+  file += content;
+  write_atomically(path, file);
+}
+
+std::optional<std::string> detail::load_labelled(const std::filesystem::path& path,
+                                                 const FileLabel& label) {
+  using namespace labelled;
+  const auto file = read_whole(path);
+  if (!file)
+    return {};
+  std::string_view rest(*file);
+  const auto first = take_line(rest);
+  const auto start = label.kind + ' ';
+  if (!first && (file->starts_with(start) || start.starts_with(*file)))
+    refuse(path, "is truncated: not even its first line is whole");
+  const auto [kind, version] = split(first.value_or(""), " ");
+  if (kind != label.kind)
+    refuse(path, "is not a " + label.kind + " file");
+  if (version != std::to_string(label.version))
+    refuse(path, "has version " + std::string(version) + " of " + label.kind +
+                   "; this program reads version " + std::to_string(label.version));
+  std::map<std::string, std::string> settings;
+  for (;;) {
+    const auto position = file->size() - rest.size();
+    const auto line = take_line(rest);
+    if (!line)
+      refuse(path, "is truncated: its label is not whole");
+    const auto [key, value] = split(*line, ": ");
+    if (key == content_key) {
+      // Damage is told from other settings first.
+      const auto content =
+        checked_content(path, std::string_view(*file).substr(0, position), value, rest);
+      compare(path, settings, label.settings);
+      return std::string(content);
+    }
+    settings.emplace(key, value);
+  }
+}
+
+} // namespace fiber::rl
