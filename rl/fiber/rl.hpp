@@ -13,6 +13,9 @@
 #include "fiber/rl/distributions.hpp"           // IWYU pragma: export
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
+#include "fiber/rl/evolution.hpp"               // IWYU pragma: export
+#include "fiber/rl/evolution_evaluation.hpp"    // IWYU pragma: export
+#include "fiber/rl/evolution_training.hpp"      // IWYU pragma: export
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
 #include "fiber/rl/normalisation.hpp"           // IWYU pragma: export
