@@ -77,7 +77,8 @@ std::vector<std::string> words(const std::string& line) {
 std::array<std::string, 2> two_words(const std::string& line, const fs::path& path) {
   auto both = words(line);
   if (both.size() != 2)
-    throw std::runtime_error(path.string() + ": expected two words, not \"" + line + "\"");
+    throw std::runtime_error(path.string() + ": expected two words, not \"" + line +
+                             "\"");
   return {std::move(both[0]), std::move(both[1])};
 }
 
@@ -148,7 +149,8 @@ SavedPolicy load_policy(const fs::path& path) {
   const auto size = parsed<std::size_t>(take_line(in, "parameters", path), path);
   while (std::getline(in, line))
     policy.parameters.push_back(parsed<float>(line, path));
-  if (policy.parameters.size() != size || size != fiber::rl::evolved_parameter_count(policy.policy))
+  if (policy.parameters.size() != size ||
+      size != fiber::rl::evolved_parameter_count(policy.policy))
     throw std::runtime_error(path.string() +
                              " has another number of parameters than it says");
   return policy;

@@ -31,6 +31,7 @@ void save_policy(const std::filesystem::path& path, const SavedPolicy& policy);
 SavedPolicy load_policy(const std::filesystem::path& path);
 
 /// Writes a learning curve as CSV with a header line.
-void save_curve(const std::filesystem::path& path, const std::vector<fiber::rl::CurvePoint>& curve);
+void save_curve(const std::filesystem::path& path,
+                const std::vector<fiber::rl::CurvePoint>& curve);
 
 } // namespace es

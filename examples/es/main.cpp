@@ -39,9 +39,9 @@ Reported<rl::DirectionResult> run_direction(const std::string& environment,
                                             const rl::Generation& generation,
                                             const fiber::SharedArray<float>& noise,
                                             std::uint64_t offset) {
-  return {rl::evaluate_direction(*rl::make_environment(environment), generation, noise,
-                                 offset),
-          ::getpid()};
+  return {
+    rl::evaluate_direction(*rl::make_environment(environment), generation, noise, offset),
+    ::getpid()};
 }
 
 Reported<double> run_episode(const std::string& environment,
@@ -151,9 +151,8 @@ int train(const Settings& settings) {
   const auto spaces = rl::make_environment(options.environment)->spaces();
   es::Progress progress(stdout);
   const auto table = rl::make_noise_table(options.table_size, options.seed);
-  const rl::FileLabel label{.kind = "fiber-es-checkpoint",
-                            .version = 2,
-                            .settings = options.settings()};
+  const rl::FileLabel label{
+    .kind = "fiber-es-checkpoint", .version = 2, .settings = options.settings()};
   auto state = settings.resume
                  ? rl::load_state<rl::EvolutionTrainingState>(checkpoint, label)
                  : std::nullopt;
@@ -171,8 +170,8 @@ int train(const Settings& settings) {
   // likes.
   fiber::Pool pool({.workers = workers, .max_retries = -1});
   std::set<int> pids;
-  const auto evaluator =
-    pool_evaluator(pool, options.environment, fiber::share(std::span<const float>(table)), pids);
+  const auto evaluator = pool_evaluator(
+    pool, options.environment, fiber::share(std::span<const float>(table)), pids);
   progress.say(
     options.environment + ", seed " + std::to_string(options.seed) + ", " +
     std::to_string(workers) + " workers. mean: return of the policy in " +
@@ -230,9 +229,7 @@ void Options::add_to(CLI::App& app) {
                   ", or a Gymnasium id where GymEnv is built")
     ->capture_default_str();
   app.add_option("--workers", settings.workers, "Worker processes [default: one a core]");
-  app
-    .add_option("--iterations", iterations,
-                "Iterations at most [default: by --env]")
+  app.add_option("--iterations", iterations, "Iterations at most [default: by --env]")
     ->check(CLI::PositiveNumber);
   app
     .add_option(
@@ -262,8 +259,9 @@ void Options::add_to(CLI::App& app) {
     ->check(CLI::PositiveNumber)
     ->group(search);
   app
-    .add_option("--hidden", hidden,
-                "Units in each hidden layer of the policy, such as --hidden 40 40; 0: none")
+    .add_option(
+      "--hidden", hidden,
+      "Units in each hidden layer of the policy, such as --hidden 40 40; 0: none")
     ->group(search);
   app
     .add_flag("--normalise,!--no-normalise", normalise,

@@ -34,8 +34,8 @@ using Clock = std::chrono::steady_clock;
 using actor_critic::Trajectory;
 using Trajectories = fiber::Queue<Trajectory>;
 
-constexpr std::uint64_t updates_a_report = 10;  ///< And a checkpoint.
-constexpr std::size_t steps_a_trajectory = 64;  ///< Short: what is in the queue is young.
+constexpr std::uint64_t updates_a_report = 10; ///< And a checkpoint.
+constexpr std::size_t steps_a_trajectory = 64; ///< Short: what is in the queue is young.
 constexpr std::size_t trajectories_a_batch = 32; ///< From which the learner learns.
 
 struct Setup {
@@ -58,7 +58,7 @@ private:
   std::optional<Version> newest_;
 };
 template <>
-inline constexpr bool fiber::idempotent<&Board::newer> = true;
+inline constexpr bool fiber::idempotent<& Board::newer> = true;
 
 class Rollout {
 public:
@@ -197,7 +197,8 @@ private:
     auto before = progress_.curve.empty() ? 0 : progress_.curve.back();
     progress_.curve.push_back(episodes > 0 ? sum / episodes : before);
     auto& learner = progress_.learner;
-    auto done = static_cast<double>(learner.updates) / static_cast<double>(setup_.updates);
+    auto done =
+      static_cast<double>(learner.updates) / static_cast<double>(setup_.updates);
     learner.update(batch, {}, 1 - 0.9 * done);
     publish();
     if (learner.updates % updates_a_report == 0)

@@ -35,8 +35,8 @@ struct Settings {
   std::string out = "autoscale_out";
 };
 
-/// Stands for a simulator that keeps its own time, such as a game or a robot: more workers
-/// than cores are of use then.
+/// Stands for a simulator that keeps its own time, such as a game or a robot: more
+/// workers than cores are of use then.
 void wait(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
@@ -54,13 +54,13 @@ double run_episode(const rl::Generation& generation, rl::Judgement judgement,
   return rl::evaluate_policy(*rl::erase<rl::CartPole>(), generation, judgement, episode);
 }
 
-rl::EvolutionEvaluator evaluator(fiber::Pool& pool, const fiber::SharedArray<float>& noise,
-                                 int milliseconds) {
+rl::EvolutionEvaluator
+evaluator(fiber::Pool& pool, const fiber::SharedArray<float>& noise, int milliseconds) {
   return {.directions =
             [=, &pool](const rl::Generation& generation,
                        const std::vector<std::uint64_t>& offsets) {
-              return pool.map(
-                fiber::bind(run_direction, generation, noise, milliseconds), offsets);
+              return pool.map(fiber::bind(run_direction, generation, noise, milliseconds),
+                              offsets);
             },
           .policy =
             [=, &pool](const rl::Generation& generation, rl::Judgement judgement,

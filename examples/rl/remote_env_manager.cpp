@@ -111,8 +111,8 @@ int main(int argc, char** argv) {
       for (std::size_t i = 0; i < count; ++i) {
         // Two ways along each direction, from the same start.
         const float step = i % 2 == 0 ? options.sigma : -options.sigma;
-        policies[i].set_parameters(rl::perturbed(search.parameters(), noise,
-                                                 offsets[first + i / 2], step));
+        policies[i].set_parameters(
+          rl::perturbed(search.parameters(), noise, offsets[first + i / 2], step));
         starts[i] = i % 2 == 0 ? seeds() : starts[i - 1];
       }
       const auto group = play(envs, policies, starts);

@@ -19,7 +19,8 @@ namespace es_evaluation {
 
 /// Where the parameters of the policy's network begin among those of the spec.
 std::size_t first_parameter(const PolicySpec& spec) {
-  return spec.spaces.discrete() ? 0 : spec.spaces.action_size(); // log_std is before them.
+  return spec.spaces.discrete() ? 0
+                                : spec.spaces.action_size(); // log_std is before them.
 }
 
 /// A linear layer: a weight for each input, and a bias, for each output.

@@ -50,20 +50,20 @@ std::map<std::string, std::string> EvolutionTrainingOptions::settings() const {
   std::string layers;
   for (auto units : hidden)
     layers += (layers.empty() ? "" : " ") + text(units);
-  return {{"environment", environment},
-          {"seed", text(seed)},
-          {"hidden", layers},
-          {"episodes", text(episodes)},
-          {"evaluations", text(evaluations)},
-          {"table", text(table_size)},
-          {"counted share", text(normalise ? counted_share : 0)},
-          {"solved at", solved_at ? text(*solved_at) : "never"},
-          {"directions", text(search.directions)},
-          {"sigma", text(search.sigma)},
-          {"learning rate", text(search.learning_rate)},
-          {"weight decay", text(search.weight_decay)},
-          {"Adam",
-           text(search.beta1) + " " + text(search.beta2) + " " + text(search.epsilon)}};
+  return {
+    {"environment", environment},
+    {"seed", text(seed)},
+    {"hidden", layers},
+    {"episodes", text(episodes)},
+    {"evaluations", text(evaluations)},
+    {"table", text(table_size)},
+    {"counted share", text(normalise ? counted_share : 0)},
+    {"solved at", solved_at ? text(*solved_at) : "never"},
+    {"directions", text(search.directions)},
+    {"sigma", text(search.sigma)},
+    {"learning rate", text(search.learning_rate)},
+    {"weight decay", text(search.weight_decay)},
+    {"Adam", text(search.beta1) + " " + text(search.beta2) + " " + text(search.epsilon)}};
 }
 
 EvolutionTraining::EvolutionTraining(EvolutionTrainingOptions options,
@@ -97,7 +97,8 @@ bool EvolutionTraining::finished() const {
 }
 
 Generation EvolutionTraining::generation() const {
-  constexpr double clip = 5, epsilon = 1e-8; // The clip is that of Salimans et al.'s code.
+  constexpr double clip = 5,
+                   epsilon = 1e-8; // The clip is that of Salimans et al.'s code.
   // The moments of few rows would scale by chance, so the first iteration does without.
   const bool scales = options_.normalise && state_.observations.count() > 1;
   return {.policy = policy_,

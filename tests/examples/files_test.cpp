@@ -73,9 +73,8 @@ TEST_F(FilesTest, what_is_no_policy_is_refused) {
                            "\nactions discrete 1\nnormalised 0 0\nparameters 2\n";
   overwrite(head + "0.5\n1\n");
   EXPECT_EQ(load_policy(path).parameters, (std::vector<float>{0.5f, 1.0f}));
-  for (const auto& bad :
-       {std::string(), std::string("hello\n"), head, head + "0.5\n", head + "0.5x\n1\n",
-        head + "1\n1\n1\n", head.substr(0, 40)}) {
+  for (const auto& bad : {std::string(), std::string("hello\n"), head, head + "0.5\n",
+                          head + "0.5x\n1\n", head + "1\n1\n1\n", head.substr(0, 40)}) {
     overwrite(bad);
     EXPECT_THROW(load_policy(path), std::runtime_error) << bad;
   }

@@ -16,11 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(PlotTest, is_drawn_whatever_the_path_is_called) {
-  const auto odd = fs::path(testing::TempDir()) /
-                   ("it's a $(folder) " + std::to_string(getpid()));
+  const auto odd =
+    fs::path(testing::TempDir()) / ("it's a $(folder) " + std::to_string(getpid()));
   fs::create_directories(odd);
   std::ofstream(odd / "curve.csv") << "iteration,a,b,c\n1,0,2,3\n2,1,3,4\n";
-  ASSERT_TRUE(plot_curve(odd / "curve.csv", odd / "curve.png", {.title = "it's a title", .mark = 475.0},
+  ASSERT_TRUE(plot_curve(odd / "curve.csv", odd / "curve.png",
+                         {.title = "it's a title", .mark = 475.0},
                          {{2, "it's a curve"}, {4, "another"}}));
   std::ifstream png(odd / "curve.png", std::ios::binary);
   std::string head(4, ' ');

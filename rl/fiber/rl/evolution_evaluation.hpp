@@ -61,7 +61,8 @@ struct Generation {
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& policy& seed& iteration& episodes& sigma& counted_share& normaliser& parameters;
+    archive& policy& seed& iteration& episodes& sigma& counted_share& normaliser&
+      parameters;
   }
 };
 

@@ -22,13 +22,13 @@ namespace fiber::rl {
 struct EvolutionTrainingOptions {
   std::string environment; ///< Its name, in files and messages.
   std::uint64_t seed = 1;
-  std::size_t iterations = 200;          ///< At most so many.
-  std::vector<std::size_t> hidden = {16}; ///< tanh units in each hidden layer.
-  std::size_t episodes = 1;              ///< Episodes a candidate is judged by.
-  std::size_t evaluations = 100;         ///< Episodes the policy is judged by.
+  std::size_t iterations = 200;                  ///< At most so many.
+  std::vector<std::size_t> hidden = {16};        ///< tanh units in each hidden layer.
+  std::size_t episodes = 1;                      ///< Episodes a candidate is judged by.
+  std::size_t evaluations = 100;                 ///< Episodes the policy is judged by.
   std::size_t table_size = std::size_t{1} << 22; ///< Numbers in the noise table.
   bool normalise = false; ///< Observations, by what some of the candidates have seen:
-  double counted_share = 0.05; ///< the share of directions that count.
+  double counted_share = 0.05;     ///< the share of directions that count.
   std::optional<double> solved_at; ///< The mean return that ends the training.
   EvolutionOptions search;
 
@@ -37,8 +37,9 @@ struct EvolutionTrainingOptions {
   std::map<std::string, std::string> settings() const;
 };
 
-/// Settings for an environment of this library; examples/es/README.md says which have been
-/// tried, and how they did. For other names: those for environments that nobody has tried.
+/// Settings for an environment of this library; examples/es/README.md says which have
+/// been tried, and how they did. For other names: those for environments that nobody has
+/// tried.
 EvolutionTrainingOptions evolution_options(const std::string& environment);
 
 /// One line of the learning curve.

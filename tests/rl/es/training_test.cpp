@@ -244,7 +244,8 @@ TEST(EvolvedPolicyTest, takes_the_first_of_the_greatest_outputs) {
 TEST(EvolvedPolicyTest, clips_continuous_actions_into_their_bounds) {
   const auto spec = evolved_policy(spaces_of(Pendulum()), {2});
   // 3 observations, 2 hidden units, 1 output: v . tanh(W x + b) + c.
-  const std::vector<float> parameters = {0.5f, 0, 0, 0, -1.0f, 0, 0.1f, 0.2f, 2, 3, 0.25f};
+  const std::vector<float> parameters = {0.5f, 0,    0, 0, -1.0f, 0,
+                                         0.1f, 0.2f, 2, 3, 0.25f};
   EvolvedPolicy policy(spec, parameters, {});
   const double expected =
     2 * std::tanh(0.5 * 0.7 + 0.1) + 3 * std::tanh(-0.7 + 0.2) + 0.25;
