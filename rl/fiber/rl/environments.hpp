@@ -47,9 +47,11 @@ inline constexpr std::tuple native_environments{
 #endif
 };
 
-/// The environment of this name, before its first reset(). Throws std::invalid_argument
-/// for a name that there is not, with those that there are, and for one that this build
-/// lacks, with the package that it needs.
+/// The environment of this name, before its first reset(). In a program that is linked
+/// with fiber::rl_gym a name with a '/' or "-v" is one of Gymnasium: see
+/// fiber/rl/gym.hpp. Throws std::invalid_argument for a name that there is not, with
+/// those that there are, and for one that this build lacks, with the package that it
+/// needs.
 std::unique_ptr<AnyEnvironment> make_environment(const std::string& name);
 
 /// The names that make_environment() takes in this build.

@@ -49,6 +49,12 @@ TEST(EnvironmentsTest, an_unknown_name_gets_those_there_are) {
     EXPECT_NE(error.find(name), error.npos) << name << " is not in: " << error;
 }
 
+// This program is not linked with fiber::rl_gym.
+TEST(EnvironmentsTest, a_name_of_gymnasium_gets_what_a_program_without_it_lacks) {
+  for (const std::string name : {"CartPole-v1", "ALE/Breakout-v5"})
+    EXPECT_NE(error_for(name).find("link fiber::rl_gym"), std::string::npos) << name;
+}
+
 TEST(EnvironmentsTest, a_build_without_box2d_names_the_package) {
   const auto names = environment_names();
   for (const std::string name :

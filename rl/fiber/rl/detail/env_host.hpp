@@ -47,12 +47,19 @@ struct RowFacts {
   std::uint8_t failed = 0; ///< The environment threw.
 };
 
+/// Whether a row with Autoreset::same_step has a final observation.
+inline bool has_final(const RowFacts& facts) {
+  return (facts.terminated != 0 || facts.truncated != 0) && facts.lost == 0 &&
+         facts.failed == 0;
+}
+
 /// An episode under way: the seed it began with and the actions it took.
 struct History {
   int id = 0;
+  bool begun = false; ///< false: the environment was never reset.
+  bool done = false;  ///< The episode has ended; not with Autoreset::same_step.
   std::uint64_t seed = 0;
   std::vector<float> actions;
-  bool done = false; ///< It has ended; not with Autoreset::same_step.
 
   void fiber_pack(Writer& writer) const;
   static History fiber_unpack(Reader& reader);
@@ -91,6 +98,7 @@ struct SharedPlace {
 
 /// The part of a VecEnv that one process has.
 struct HostPlan {
+  int job = 0;
   int first = 0;
   int count = 0;
   std::uint8_t autoreset = 0;
@@ -136,6 +144,8 @@ public:
   virtual Future<StepReply> step(std::size_t job, StepRequest request) = 0;
   /// How often the job was started again, and why the last time.
   virtual ChildInfo info(std::size_t job) const = 0;
+  /// How often all of them were started again.
+  virtual std::size_t restarts() const = 0;
   /// Ends the jobs.
   virtual void stop() = 0;
 
@@ -148,6 +158,7 @@ void start_hosts(std::size_t jobs, const Resources& resources,
                  std::vector<std::string>& names,
                  const std::function<void(const SpawnOptions&, std::size_t)>& spawn);
 SupervisorOptions host_supervision();
+std::size_t restarts_of(const Supervisor& supervisor);
 ChildInfo child_of(const Supervisor& supervisor, const std::string& name);
 
 /// An EnvHost that knows how its environments are made.
@@ -188,6 +199,7 @@ public:
   ChildInfo info(std::size_t job) const override {
     return child_of(*supervisor_, names_[job]);
   }
+  std::size_t restarts() const override { return restarts_of(*supervisor_); }
   void stop() override {
     if (supervisor_)
       supervisor_->stop();

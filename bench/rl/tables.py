@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured, against whom, and the goals: the tables that run.py works through.
+
+A program is named with its arguments; {row} stands for the row's name, {seed} for 1, 2, ... from
+run to run. It prints one JSON line a measurement: {"name": ROW, "value": NUMBER, "unit": UNIT},
+and may print one that says what was measured: {"version": TEXT}. Those that end in .py are here,
+the others in the build folder.
+"""
+
+from rows import Goal, Row  # Of ../rows.py.
+
+VEC_ENV = "bench/rl/vec_env_bench"  # Its rows are named as here; the peers' are in it too.
+PPO = "fiber_ppo.py"
+
+# Peers in the virtual environment of install.py: by label, which of its packages they need.
+NEEDS = {
+    "Gymnasium, sync": "Gymnasium",
+    "Gymnasium, async": "Gymnasium",
+    "EnvPool": "EnvPool",
+    "EnvPool, async": "EnvPool",
+    "SubprocVecEnv": "Stable-Baselines3",
+    "Stable-Baselines3": "Stable-Baselines3",
+}
+
+# Returns count as reached if all runs but so many reach them: the run that decides is held against
+# the goal.
+MISSES_ALLOWED = {
+    "ppo_cartpole_return": 0,
+    "ppo_acrobot_return": 1,
+    "ppo_lunar_lander_return": 1,
+    "ppo_pendulum_return": 1,
+}
+
+
+def _vec_env(name, title, peers=(), goals=()):
+    return Row(name, title, "steps/s", tuple(peers), tuple(goals), program=(VEC_ENV, "{row}"))
+
+
+def _inside(label, row):
+    """A peer that is a row of vec_env_bench itself."""
+    return (label, (VEC_ENV, row))
+
+
+def _vector(label, kind):
+    return (label, ("peers/vector_peer.py", kind))
+
+
+def _sleepers(envs):
+    name = f"sleep_{envs}"
+    goals = [Goal(">=", 1 / 1.10, "lock-step farm")]
+    peers = [_inside("lock-step farm", f"{name}_farm")]
+    if envs in (8, 32, 256):
+        # The same durations: vec_env_bench prints the file that it sleeps by.
+        peers.append(("SubprocVecEnv", ("peers/subproc_peer.py", "--envs", str(envs))))
+    if envs == 256:
+        goals.append(Goal(">=", 2, "SubprocVecEnv"))
+    return _vec_env(name, f"{envs} environments, a job each", peers, goals)
+
+
+def _training(env, limit, rows):
+    """Rows of one training: the peer and ours print all of them in one run."""
+    ours = (PPO, env, "--seed", "{seed}", "--steps", str(limit))
+    peers = ()
+    if env in ("cartpole", "pendulum", "acrobot", "lunar_lander"):
+        peers = (("Stable-Baselines3", ("peers/sb3_ppo.py", env, "--seed", "{seed}")),)
+    for kind, (title, unit, goals) in rows.items():
+        yield Row(f"ppo_{env}_{kind}", title, unit, peers, goals, program=ours)
+
+
+TABLES = {
+    "VecEnv: 64 CartPoles": (
+        _vec_env("cartpole_64", "local jobs",
+                 (_inside("bare shared-memory farm", "cartpole_64_farm"),
+                  _vector("Gymnasium, sync", "sync"), _vector("Gymnasium, async", "async"),
+                  _vector("EnvPool", "envpool_sync"), _vector("EnvPool, async", "envpool_async")),
+                 (Goal(">=", 0.8, "bare shared-memory farm"),
+                  Goal(">=", 5, "Gymnasium, async"))),
+    ),
+    "VecEnv: environments that take their time": (
+        _vec_env("spin_50us_256", "256 environments of 50 us",
+                 (_inside("threads in one process", "spin_50us_256_threads"),),
+                 (Goal(">=", 0.8, "threads in one process"),)),
+        _vec_env("one_slow_half", "one 20 x slower, batch = half",
+                 (_inside("synchronous", "one_slow_all"),), (Goal(">=", 5, "synchronous"),)),
+        _vec_env("sleep_1ms_64_tls", "64 environments of 1 ms over TLS",
+                 (_inside("local", "sleep_1ms_64_local"),), (Goal(">=", 0.9, "local"),)),
+    ),
+    "VecEnv: environments that sleep 1 ms a step": tuple(map(_sleepers, (8, 32, 64, 128, 256))),
+    "PPO: CartPole-v1": tuple(_training("cartpole", 500_000, {
+        "seconds": ("until a mean of 475", "s",
+                    (Goal("<=", 60), Goal("<=", 0.2, "Stable-Baselines3"))),
+        "steps": ("the same in steps", "steps", (Goal("<=", 500_000),)),
+        "return": ("mean of 100 fresh episodes, the worst run", "points", (Goal(">=", 475),)),
+    })),
+    "PPO: other problems": (
+        *_training("acrobot", 1_000_000, {"return": (
+            "Acrobot-v1, the worst run but one", "points", (Goal(">=", -100),))}),
+        *_training("pendulum", 1_000_000, {"return": (
+            "Pendulum-v1, the worst run but one", "points",
+            (Goal(">=", 1, "Stable-Baselines3"),))}),
+        *_training("lunar_lander", 1_000_000, {"return": (
+            "LunarLander, the worst run but one", "points", (Goal(">=", 200),))}),
+    ),
+}

@@ -1,0 +1,16 @@
+# Sets FIBER_HAS_GYM: whether fiber::rl_gym can be built.
+set(FIBER_HAS_GYM OFF)
+if(FIBER_GYM)
+  if(NOT Python3_EXECUTABLE AND EXISTS /usr/bin/python3)
+    set(Python3_EXECUTABLE /usr/bin/python3) # The system's has a shared library; that of a version manager may not.
+  endif()
+  find_package(Python3 QUIET COMPONENTS Interpreter Development.Embed)
+  find_package(pybind11 2.10 QUIET CONFIG)
+  if(NOT Python3_Development.Embed_FOUND)
+    message(STATUS "No fiber::rl_gym: Python's library is missing (Debian: libpython3-dev)")
+  elseif(NOT pybind11_FOUND)
+    message(STATUS "No fiber::rl_gym: pybind11 2.10 is missing (Debian: pybind11-dev)")
+  else()
+    set(FIBER_HAS_GYM ON)
+  endif()
+endif()

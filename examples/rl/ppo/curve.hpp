@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace ppo {
+
+/// What is known after an update.
+struct CurveRow {
+  std::uint64_t update = 0, steps = 0, episodes = 0;
+  double return_mean = 0; ///< Of the last 100 episodes that ended; NaN before the first.
+  double policy_loss = 0, value_loss = 0, entropy = 0, kl = 0, clip_fraction = 0;
+  double gradient_norm = 0, explained_variance = 0, learning_rate = 0;
+  // All above repeat to the last bit; the two below do not.
+  double seconds = 0;      ///< Since the training began, without pauses between runs.
+  double learner_idle = 0; ///< The part of the time that the learner waited for rows.
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& update& steps& episodes& return_mean;
+    archive& policy_loss& value_loss& entropy& kl& clip_fraction;
+    archive& gradient_norm& explained_variance& learning_rate& seconds& learner_idle;
+  }
+};
+
+/// Writes all rows, with the names of the columns in the first line. The columns of time
+/// are the last two. Throws std::system_error.
+void save_curve(const std::filesystem::path& path, const std::vector<CurveRow>& rows);
+
+} // namespace ppo

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers behind "detail" are those of docs/rl/ppo-checklist.md.
+#include "rollout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "fiber/rl/advantages.hpp"
+#include "fiber/rl/distributions.hpp"
+#include "fiber/rl/random.hpp"
+
+namespace ppo {
+namespace {
+
+enum class Use : std::uint64_t { environments, actions };
+
+std::uint64_t seed_for(Use use, std::uint64_t seed) {
+  return fiber::rl::Random(seed, {static_cast<std::uint64_t>(use)}).next();
+}
+
+// Detail 1: environments step together. Detail 5: one that ends begins anew at once.
+fiber::rl::VecEnvOptions options_of(const Hyperparameters& settings, std::uint64_t seed,
+                                    std::size_t jobs) {
+  fiber::rl::VecEnvOptions options;
+  options.envs = settings.envs;
+  options.jobs = jobs;
+  options.seed = seed_for(Use::environments, seed);
+  options.replay = true;
+  return options;
+}
+
+} // namespace
+
+Rollouts::Rollouts(const std::string& environment, const Hyperparameters& settings,
+                   std::uint64_t seed, std::size_t jobs)
+  : settings_(settings), action_seed_(seed_for(Use::actions, seed)),
+    envs_(options_of(settings, seed, jobs), environment),
+    spec_(fiber::rl::default_policy(envs_.spaces())),
+    policy_(spec_, fiber::rl::initial_parameters(spec_, 0)),
+    observation_normaliser_(spec_.spaces.observation_size()),
+    reward_normaliser_(settings.envs, settings.gamma) {
+  auto rows = settings.envs * settings.rollout;
+  now_.resize(settings.envs * spec_.spaces.observation_size());
+  observations_.resize(rows * spec_.spaces.observation_size());
+  actions_.resize(rows * spec_.spaces.action_size());
+  for (auto* each :
+       {&log_probabilities_, &values_, &final_values_, &advantages_, &targets_})
+    each->resize(rows);
+  rewards_.resize(rows);
+  for (auto* each : {&terminated_, &truncated_, &valid_})
+    each->resize(rows);
+}
+
+/// Takes what the environments show, normalised if that is asked for.
+void Rollouts::see(const fiber::rl::Batch& batch) {
+  std::ranges::copy(batch.observations, now_.begin());
+  auto size = spec_.spaces.observation_size();
+  for (std::size_t i = 0; i < now_.size(); ++i)
+    if (!std::isfinite(now_[i]))
+      throw std::domain_error("environment " + std::to_string(i / size) + ", step " +
+                              std::to_string(vector_steps_) + ": component " +
+                              std::to_string(i % size) + " of the observation is " +
+                              std::to_string(now_[i]));
+  if (settings_.normalise_observations) {
+    // Details 27 and 28: observations have mean 0 and variance 1, and are limited.
+    observation_normaliser_.update(now_, batch.valid);
+    observation_normaliser_.apply(now_);
+  }
+}
+
+void Rollouts::play(std::span<const float> parameters) {
+  policy_.set_parameters(parameters);
+  returns_.clear();
+  if (!started_)
+    see(envs_.reset());
+  started_ = true;
+  for (std::size_t step = 0; step < settings_.rollout; ++step) {
+    act(step);
+    auto& batch = envs_.step(sent_);
+    record(batch, step);
+    ++vector_steps_;
+    see(batch);
+  }
+  auto last = policy_.evaluate_values(now_);
+  last_values_.assign(last.begin(), last.end());
+  estimate();
+}
+
+void Rollouts::act(std::size_t step) {
+  auto at = [&](auto& rows, std::size_t width) {
+    return rows.begin() + static_cast<std::ptrdiff_t>(step * settings_.envs * width);
+  };
+  auto decisions =
+    policy_.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}});
+  std::ranges::copy(now_, at(observations_, spec_.spaces.observation_size()));
+  std::ranges::copy(decisions.actions, at(actions_, spec_.spaces.action_size()));
+  std::ranges::copy(decisions.log_probabilities, at(log_probabilities_, 1));
+  std::ranges::copy(decisions.values, at(values_, 1));
+  // Detail 26: the environment gets the action within its bounds, the learner gets it as
+  // it was drawn.
+  sent_.assign(decisions.actions.begin(), decisions.actions.end());
+  fiber::rl::limit_actions(spec_.spaces, sent_);
+}
+
+void Rollouts::record(const fiber::rl::Batch& batch, std::size_t step) {
+  auto envs = settings_.envs;
+  auto begin = step * envs;
+  auto offset = static_cast<std::ptrdiff_t>(begin);
+  std::ranges::copy(batch.terminated, terminated_.begin() + offset);
+  std::ranges::copy(batch.truncated, truncated_.begin() + offset);
+  std::ranges::copy(batch.valid, valid_.begin() + offset);
+  std::span<double> rewards(rewards_.data() + begin, envs);
+  if (settings_.normalise_rewards) // Details 29 and 30: scaled, and limited.
+    reward_normaliser_.apply(batch.rewards, batch.terminated, batch.truncated,
+                             batch.valid, batch.env_ids, rewards);
+  else
+    std::ranges::copy(batch.rewards, rewards.begin());
+  std::vector<float> last;
+  for (std::size_t i = 0; i < envs; ++i) {
+    final_values_[begin + i] = 0;
+    if (batch.valid[i] == 0)
+      continue;
+    if (!std::isfinite(rewards[i]))
+      throw std::domain_error("environment " + std::to_string(i) + ", step " +
+                              std::to_string(vector_steps_) + ": the reward is " +
+                              std::to_string(rewards[i]));
+    if (batch.done(i))
+      returns_.push_back(batch.episode_return(i));
+    if (batch.truncated[i] == 1 && batch.terminated[i] == 0) {
+      auto shown = batch.final_observation(i);
+      last.assign(shown.begin(), shown.end());
+      if (settings_.normalise_observations)
+        observation_normaliser_.apply(last);
+      final_values_[begin + i] = policy_.evaluate_values(last)[0];
+    }
+  }
+}
+
+/// Detail 4: generalised advantage estimation, and targets of the values from it. An
+/// episode that was cut off counts on the value of its last observation.
+void Rollouts::estimate() {
+  fiber::rl::Rollout rollout;
+  rollout.steps = settings_.rollout;
+  rollout.envs = settings_.envs;
+  rollout.rewards = rewards_;
+  rollout.values = values_;
+  rollout.last_values = last_values_;
+  rollout.final_values = final_values_;
+  rollout.terminated = terminated_;
+  rollout.truncated = truncated_;
+  rollout.valid = valid_;
+  fiber::rl::estimate_advantages(rollout,
+                                 {.gamma = settings_.gamma, .lambda = settings_.lambda},
+                                 advantages_, targets_);
+}
+
+Samples Rollouts::samples() const {
+  return {observations_, actions_, log_probabilities_, values_, advantages_, targets_};
+}
+
+double Rollouts::explained_variance() const {
+  double sum = 0, squares = 0, left = 0, left_squares = 0;
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    double target = targets_[i], rest = target - static_cast<double>(values_[i]);
+    sum += target;
+    squares += target * target;
+    left += rest;
+    left_squares += rest * rest;
+  }
+  auto n = static_cast<double>(targets_.size());
+  auto variance = squares / n - sum * sum / n / n;
+  return variance > 0 ? 1 - (left_squares / n - left * left / n / n) / variance : 0;
+}
+
+fiber::rl::FrozenNormaliser Rollouts::observations() const {
+  return settings_.normalise_observations ? observation_normaliser_.frozen()
+                                          : fiber::rl::FrozenNormaliser();
+}
+
+Rollouts::State Rollouts::state() const {
+  return {envs_.state(), observation_normaliser_, reward_normaliser_, vector_steps_};
+}
+
+void Rollouts::go_on_from(const State& state) {
+  auto& batch = envs_.restore(state.envs);
+  observation_normaliser_ = state.observations;
+  reward_normaliser_ = state.rewards;
+  vector_steps_ = state.vector_steps;
+  std::ranges::copy(batch.observations, now_.begin());
+  if (settings_.normalise_observations)
+    observation_normaliser_.apply(now_);
+  started_ = true;
+}
+
+} // namespace ppo

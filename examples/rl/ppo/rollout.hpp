@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fiber/rl/any_vec_env.hpp"
+#include "fiber/rl/normalisation.hpp"
+#include "fiber/rl/policy.hpp"
+#include "hyperparameters.hpp"
+#include "learner.hpp"
+
+namespace ppo {
+
+/// Plays rollouts: as many steps of each environment as an update learns from. Actions
+/// are inferred here, with Eigen, for all environments in one batch.
+///
+/// What it plays follows from the seed and the parameters, for any number of jobs.
+class Rollouts {
+public:
+  /// The environments are in `jobs` jobs, or for 0 in this process. A job that is lost is
+  /// replaced and plays its episodes again, so that no row differs.
+  Rollouts(const std::string& environment, const Hyperparameters& settings,
+           std::uint64_t seed, std::size_t jobs);
+
+  const fiber::rl::PolicySpec& spec() const { return spec_; }
+
+  /// Plays a rollout and estimates its advantages. Rows of samples() are valid until the
+  /// next. Throws std::domain_error, naming the environment, if an observation or a
+  /// reward is not finite.
+  void play(std::span<const float> parameters);
+  Samples samples() const;
+  /// Of the episodes that ended in the last rollout, in the order of steps and
+  /// environments.
+  const std::vector<double>& returns() const { return returns_; }
+  /// How much of the variance of the returns the values explain; 1 is all.
+  double explained_variance() const;
+  /// What a policy's observations go through now.
+  fiber::rl::FrozenNormaliser observations() const;
+  std::size_t jobs_lost() const { return envs_.jobs_lost(); }
+
+  /// Where it is between two rollouts.
+  struct State {
+    fiber::rl::VecEnvState envs = {};
+    fiber::rl::ObservationNormaliser observations = {};
+    fiber::rl::RewardNormaliser rewards = {};
+    std::uint64_t vector_steps = 0;
+    template <class Archive>
+    void serialize(Archive& archive, unsigned) {
+      archive& envs& observations& rewards& vector_steps;
+    }
+  };
+  State state() const;
+  /// Throws std::invalid_argument for a state of other environments.
+  void go_on_from(const State& state);
+
+private:
+  void see(const fiber::rl::Batch& batch);
+  void act(std::size_t step);
+  void record(const fiber::rl::Batch& batch, std::size_t step);
+  void estimate();
+
+  Hyperparameters settings_;
+  std::uint64_t action_seed_;
+  fiber::rl::AnyVecEnv envs_;
+  fiber::rl::PolicySpec spec_;
+  fiber::rl::Policy policy_;
+  fiber::rl::ObservationNormaliser observation_normaliser_;
+  fiber::rl::RewardNormaliser reward_normaliser_;
+  std::uint64_t vector_steps_ = 0;
+  bool started_ = false;
+
+  // Of a rollout, time-major: environment n at step t is row t * envs + n.
+  std::vector<float> now_; ///< What the environments show, normalised.
+  std::vector<float> observations_, actions_, sent_, log_probabilities_, values_;
+  std::vector<float> final_values_, last_values_, advantages_, targets_;
+  std::vector<double> rewards_;
+  std::vector<std::uint8_t> terminated_, truncated_, valid_;
+  std::vector<double> returns_;
+};
+
+} // namespace ppo

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fiber/rl/environment.hpp"
+#include "fiber/rl/normalisation.hpp"
+#include "fiber/rl/policy.hpp"
+
+namespace fiber::rl {
+
+struct EvaluationOptions {
+  std::size_t episodes = 100;
+  /// The number of the first episode. An episode follows from the seed and its number:
+  /// two calls for 0 to 49 and 50 to 99 play what one for 0 to 99 does.
+  std::size_t first = 0;
+  bool deterministic = true; ///< Take the most probable action; false: draw one.
+  std::uint64_t seed = 0;
+  std::size_t step_limit = 100'000; ///< Ends an episode that would not end. 0: none.
+};
+
+/// What the episodes of an evaluation gave, in their order.
+struct Evaluation {
+  std::vector<double> returns; ///< Sums of rewards, neither discounted nor normalised.
+  std::vector<std::size_t> lengths; ///< In steps.
+
+  /// NaN if there was no episode.
+  double mean_return() const;
+  /// The standard deviation of the returns (divided by their number).
+  double deviation() const;
+};
+
+/// The seed of an evaluation's episode. It is derived apart from episode_seed(), so that
+/// training with the same seed does not see these episodes.
+std::uint64_t evaluation_seed(std::uint64_t seed, std::size_t episode);
+
+/// Plays fresh episodes of an environment, one after another. Observations go through
+/// `observations` first; continuous actions are limited to their bounds.
+///
+/// Throws std::invalid_argument if the policy is for other spaces than the environment's,
+/// std::domain_error, naming episode and step, if an observation or the policy's output
+/// is not finite, and what the environment throws.
+Evaluation evaluate(AnyEnvironment& environment, Policy& policy,
+                    const FrozenNormaliser& observations,
+                    const EvaluationOptions& options = {});
+
+/// The same in an environment of its own, by the name that make_environment() takes.
+Evaluation evaluate(const std::string& environment, Policy& policy,
+                    const FrozenNormaliser& observations,
+                    const EvaluationOptions& options = {});
+
+} // namespace fiber::rl

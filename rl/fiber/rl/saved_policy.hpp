@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <boost/serialization/string.hpp>
+#include <boost/serialization/vector.hpp>
+
+#include "fiber/rl/normalisation.hpp"
+#include "fiber/rl/policy.hpp"
+
+namespace fiber::rl {
+
+/// A trained policy with all that is needed to play it.
+struct SavedPolicy {
+  std::string environment; ///< The name that make_environment() takes.
+  PolicySpec spec;
+  std::vector<float> parameters = {}; ///< In the order of PolicySpec::parameter_count().
+  FrozenNormaliser observations = {}; ///< What the policy's observations went through.
+
+  friend bool operator==(const SavedPolicy&, const SavedPolicy&) = default;
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& environment& spec& parameters& observations;
+  }
+};
+
+/// Saves a policy with save_state(), which says what it throws. The file's first lines
+/// name the environment and describe the network. Throws std::invalid_argument for
+/// another number of parameters than the spec's.
+void save_policy(const std::filesystem::path& path, const SavedPolicy& policy);
+
+/// Throws std::runtime_error, saying what is wrong, if there is no such file or if
+/// it is not what save_policy() writes.
+SavedPolicy load_policy(const std::filesystem::path& path);
+
+} // namespace fiber::rl

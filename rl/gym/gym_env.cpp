@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/gym.hpp"
+
+#include "rl/gym/array.hpp"
+#include "rl/gym/interpreter.hpp"
+
+namespace fiber::rl {
+
+namespace py = pybind11;
+
+namespace python {
+namespace {
+
+bool is_atari(const std::string& id) {
+  return id.starts_with("ALE/");
+}
+
+/// Imports a package; one that is not there is an error that says how to get it.
+py::module_ import(const char* name, const char* package) {
+  try {
+    return py::module_::import(name);
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_ModuleNotFoundError) ||
+        !py::str(error.value().attr("name")).equal(py::str(name)))
+      throw;
+    auto searched = py::str(", ").attr("join")(py::module_::import("sys").attr("path"));
+    throw GymError("Python has no package " + std::string(name) + " in " +
+                   searched.cast<std::string>() + ". " + advice(package));
+  }
+}
+
+py::object value_of(const std::string& text) {
+  if (text == "true" || text == "false")
+    return py::bool_(text == "true");
+  try {
+    return py::module_::import("ast").attr("literal_eval")(text);
+  } catch (const py::error_already_set&) {
+    return py::str(text); // No literal of Python: the string itself.
+  }
+}
+
+py::dict arguments_of(const GymOptions& options) {
+  py::dict arguments;
+  for (const auto& argument : options.arguments) {
+    const auto equals = argument.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw std::invalid_argument("the argument '" + argument + "' of " + options.id +
+                                  " has no name: write name=value");
+    arguments[py::str(argument.substr(0, equals))] =
+      value_of(argument.substr(equals + 1));
+  }
+  return arguments;
+}
+
+py::object make(const GymOptions& options) {
+  auto gymnasium = import("gymnasium", "gymnasium");
+  auto arguments = arguments_of(options);
+  if (!is_atari(options.id))
+    return gymnasium.attr("make")(options.id, **arguments);
+  // Its games are registered by the import.
+  auto ale = import("ale_py", "\"gymnasium[atari]\" opencv-python-headless");
+  ale.attr("ALEInterface").attr("setLoggerMode")(ale.attr("LoggerMode").attr("Error"));
+  if (!arguments.contains("frameskip"))
+    arguments["frameskip"] = 1; // The wrapper skips them.
+  auto wrappers = py::module_::import("gymnasium.wrappers");
+  auto preprocessed = wrappers.attr("AtariPreprocessing")(
+    gymnasium.attr("make")(options.id, **arguments),
+    py::arg("terminal_on_life_loss") = options.episodic_life);
+  return wrappers.attr("FrameStackObservation")(preprocessed, 4);
+}
+
+std::string shown(py::handle object) {
+  return py::repr(object).cast<std::string>();
+}
+
+std::vector<std::size_t> shape_of(py::handle box) {
+  std::vector<std::size_t> shape;
+  for (auto extent : box.attr("shape"))
+    shape.push_back(extent.cast<std::size_t>());
+  return shape;
+}
+
+int count_of(py::handle discrete) {
+  return discrete.attr("n").cast<int>();
+}
+
+} // namespace
+
+/// The Python objects of an environment; closes it in the end.
+struct [[gnu::visibility("hidden")]] Handles {
+  py::object environment;
+  py::object step;
+  py::object action_like; // An array of the type and shape of a continuous action.
+
+  Handles() = default;
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+  ~Handles() {
+    if (!Py_IsInitialized()) { // The program has ended it: there is nothing to close.
+      environment.release();
+      step.release();
+      action_like.release();
+      return;
+    }
+    Lock lock;
+    step = {};
+    action_like = {};
+    auto last = std::move(environment);
+    try {
+      if (last)
+        last.attr("close")();
+    } catch (const py::error_already_set&) {
+    }
+  }
+};
+
+} // namespace python
+
+class [[gnu::visibility("hidden")]] AnyGymEnv::Impl {
+public:
+  explicit Impl(GymOptions options) : options_(std::move(options)) {
+    python::start();
+    python::run(named("make"), [this] {
+      python_.environment = python::make(options_);
+      python_.step = python_.environment.attr("step");
+      read_observation_space();
+      read_action_space();
+      fires_ = options_.fire_on_reset && python::is_atari(options_.id) && waits_to_fire();
+    });
+    observation_.resize(spaces_.observation_size());
+  }
+
+  const Spaces& spaces() const { return spaces_; }
+  std::span<const float> observation() const { return observation_; }
+
+  void reset(std::uint64_t seed) {
+    const auto low = static_cast<std::uint32_t>(seed ^ (seed >> 32));
+    python::run(named("reset"), [&] {
+      py::object result = python_.environment.attr("reset")(py::arg("seed") = low);
+      keep_observation(part(result, 2, 0));
+      if (fires_)
+        keep_observation(part(python_.step(1), 5, 0));
+    });
+  }
+
+  Step step(std::span<const float> action) {
+    check(action);
+    return python::run(named("step"), [&] {
+      py::object result = python_.step(python_action(action));
+      keep_observation(part(result, 5, 0));
+      Step step{.reward = part(result, 5, 1).cast<double>(),
+                .terminated = py::bool_(part(result, 5, 2)),
+                .truncated = py::bool_(part(result, 5, 3))};
+      if (options_.clip_rewards)
+        step.reward = std::clamp(step.reward, -1.0, 1.0);
+      return step;
+    });
+  }
+
+private:
+  std::string named(const char* call) const { return options_.id + ", " + call; }
+
+  /// One of the values of a call that returns `count` of them.
+  py::object part(py::handle result, py::ssize_t count, py::ssize_t index) const {
+    if (!PyTuple_Check(result.ptr()) || PyTuple_GET_SIZE(result.ptr()) != count)
+      throw GymError(options_.id + " returns " + python::shown(result) + ", not the " +
+                     std::to_string(count) + " values of Gymnasium (observation, " +
+                     (count == 2 ? "info" : "reward, terminated, truncated, info") + ")");
+    return py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(result.ptr(), index));
+  }
+
+  [[noreturn]] void refuse(const char* which, py::handle space) const {
+    throw std::invalid_argument("the " + std::string(which) + " space of " + options_.id +
+                                " is " + python::shown(space) +
+                                ": only Box and Discrete are supported; convert it with "
+                                "a wrapper of Gymnasium");
+  }
+
+  void read_observation_space() {
+    auto kinds = py::module_::import("gymnasium").attr("spaces");
+    py::object space = python_.environment.attr("observation_space");
+    if (py::isinstance(space, kinds.attr("Box"))) {
+      spaces_.observation_shape = python::shape_of(space);
+    } else if (py::isinstance(space, kinds.attr("Discrete"))) {
+      first_observation_ = space.attr("start").cast<long>();
+      one_hot_ = true;
+      spaces_.observation_shape = {static_cast<std::size_t>(python::count_of(space))};
+    } else {
+      refuse("observation", space);
+    }
+  }
+
+  void read_action_space() {
+    auto kinds = py::module_::import("gymnasium").attr("spaces");
+    py::object space = python_.environment.attr("action_space");
+    if (py::isinstance(space, kinds.attr("Discrete"))) {
+      spaces_.actions = python::count_of(space);
+      first_action_ = space.attr("start").cast<long>();
+    } else if (py::isinstance(space, kinds.attr("Box"))) {
+      std::size_t size = 1;
+      for (auto extent : python::shape_of(space))
+        size *= extent;
+      if (size == 0)
+        refuse("action", space);
+      spaces_.action_low.resize(size);
+      spaces_.action_high.resize(size);
+      python_.action_like = space.attr("low");
+      python::read_array(python_.action_like, spaces_.action_low);
+      python::read_array(space.attr("high"), spaces_.action_high);
+    } else {
+      refuse("action", space);
+    }
+  }
+
+  /// Whether the game starts only when the player fires.
+  bool waits_to_fire() const {
+    auto meanings = python_.environment.attr("unwrapped").attr("get_action_meanings")();
+    return py::len(meanings) > 1 && py::str(meanings[py::int_(1)]).equal(py::str("FIRE"));
+  }
+
+  void keep_observation(py::handle observation) {
+    if (!one_hot_)
+      return python::read_array(observation, observation_);
+    const auto number = observation.cast<long>() - first_observation_;
+    if (number < 0 || number >= static_cast<long>(observation_.size()))
+      throw GymError(options_.id + " shows " + python::shown(observation) +
+                     ", which is not in its observation space");
+    std::ranges::fill(observation_, 0.0F);
+    observation_[static_cast<std::size_t>(number)] = 1;
+  }
+
+  void check(std::span<const float> action) const {
+    if (action.size() != spaces_.action_size())
+      throw std::invalid_argument("an action of " + options_.id + " has " +
+                                  std::to_string(spaces_.action_size()) +
+                                  " numbers, not " + std::to_string(action.size()));
+    if (spaces_.discrete() &&
+        !(action[0] >= 0 && action[0] < static_cast<float>(spaces_.actions)))
+      throw std::invalid_argument(options_.id + " has no action " +
+                                  std::to_string(action[0]) + "; there are 0 to " +
+                                  std::to_string(spaces_.actions - 1));
+  }
+
+  /// A new object each time: an environment may keep the last action.
+  py::object python_action(std::span<const float> action) const {
+    if (spaces_.discrete())
+      return py::int_(first_action_ + static_cast<long>(action[0]));
+    py::object array = python_.action_like.attr("copy")();
+    python::write_array(array, action);
+    return array;
+  }
+
+  GymOptions options_;
+  Spaces spaces_;
+  std::vector<float> observation_;
+  long first_observation_ = 0; // Of Discrete spaces, which need not start with 0.
+  long first_action_ = 0;
+  bool one_hot_ = false;
+  bool fires_ = false;
+  python::Handles python_; // Touched under the lock only.
+};
+
+AnyGymEnv::AnyGymEnv(GymOptions options)
+  : impl_(std::make_unique<Impl>(std::move(options))) {}
+AnyGymEnv::AnyGymEnv(AnyGymEnv&&) noexcept = default;
+AnyGymEnv& AnyGymEnv::operator=(AnyGymEnv&&) noexcept = default;
+AnyGymEnv::~AnyGymEnv() = default;
+
+Spaces AnyGymEnv::spaces() const {
+  return impl_->spaces();
+}
+void AnyGymEnv::reset(std::uint64_t seed) {
+  impl_->reset(seed);
+}
+Step AnyGymEnv::step(std::span<const float> action) {
+  return impl_->step(action);
+}
+void AnyGymEnv::observe(std::span<float> out) const {
+  std::ranges::copy(impl_->observation(), out.begin());
+}
+
+std::unique_ptr<AnyEnvironment> make_gym(const std::string& id) {
+  return std::make_unique<AnyGymEnv>(id);
+}
+
+} // namespace fiber::rl
+
+// What make_environment finds if a program is linked with fiber::rl_gym. It has a name of
+// C so that the linker can be told to take it along: nothing else refers to it.
+extern "C" fiber::rl::AnyEnvironment* fiber_rl_make_gym(const char* id);
+fiber::rl::AnyEnvironment* fiber_rl_make_gym(const char* id) {
+  return fiber::rl::make_gym(id).release();
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/saved_policy.hpp"
+
+#include <stdexcept>
+
+#include "fiber/rl/checkpoint_file.hpp"
+
+namespace fiber::rl {
+namespace {
+namespace policy_file {
+
+constexpr const char* kind = "fiber-rl-policy";
+
+std::string wrong_count(const SavedPolicy& policy) {
+  const auto expected = policy.spec.parameter_count();
+  if (policy.parameters.size() == expected)
+    return {};
+  return "a policy of " + policy.spec.describe() + " has " + std::to_string(expected) +
+         " parameters, not " + std::to_string(policy.parameters.size());
+}
+
+} // namespace policy_file
+} // namespace
+
+void save_policy(const std::filesystem::path& path, const SavedPolicy& policy) {
+  if (const auto wrong = policy_file::wrong_count(policy); !wrong.empty())
+    throw std::invalid_argument(wrong);
+  save_state(path,
+             {.kind = policy_file::kind,
+              .settings = {{"environment", policy.environment},
+                           {"network", policy.spec.describe()}}},
+             policy);
+}
+
+SavedPolicy load_policy(const std::filesystem::path& path) {
+  auto policy = load_state<SavedPolicy>(path, {.kind = policy_file::kind});
+  if (!policy)
+    throw std::runtime_error("there is no file " + path.string());
+  std::string wrong;
+  try {
+    wrong = policy_file::wrong_count(*policy);
+  } catch (const std::invalid_argument& error) {
+    wrong = error.what();
+  }
+  if (!wrong.empty())
+    throw std::runtime_error(path.string() + " holds no policy: " + wrong);
+  return std::move(*policy);
+}
+
+} // namespace fiber::rl

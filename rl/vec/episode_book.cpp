@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/vec/episode_book.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace fiber::rl::vec {
+
+using detail::History;
+using detail::Op;
+using detail::Order;
+
+EpisodeBook::EpisodeBook(const VecEnvOptions& options, const Spaces& spaces, Rows& rows)
+  : rewards(options.envs), episode_returns(options.envs), terminated(options.envs),
+    truncated(options.envs), valid(options.envs), episode_lengths(options.envs),
+    options_(options), action_size_(spaces.action_size()), rows_(rows),
+    seed_(options.seed), envs_(options.envs), sent_(options.envs * action_size_) {}
+
+void EpisodeBook::order(int id, Op op, std::span<const float> action) {
+  const auto row = static_cast<std::size_t>(id);
+  auto& target = env(id);
+  target.op = op;
+  target.in_flight = true;
+  target.failure.reset();
+  std::ranges::copy(action,
+                    sent_.begin() + static_cast<std::ptrdiff_t>(row * action_size_));
+  std::ranges::copy(action, rows_.action(row).begin());
+  auto& cell = rows_.cell(row);
+  const auto given = pending(id);
+  cell.op = given.op;
+  cell.next_seed = given.next_seed;
+}
+
+Order EpisodeBook::pending(int id) const {
+  return {.id = id, .op = env(id).op, .next_seed = seed_of(id, env(id).where.episodes)};
+}
+
+std::span<const float> EpisodeBook::sent(int id) const {
+  return std::span(sent_).subspan(static_cast<std::size_t>(id) * action_size_,
+                                  action_size_);
+}
+
+void EpisodeBook::accept(int id) {
+  const auto row = static_cast<std::size_t>(id);
+  const auto facts = rows_.cell(row).facts; // A copy: a job may write there.
+  auto& target = env(id);
+  rewards[row] = facts.reward;
+  episode_returns[row] = facts.episode_return;
+  episode_lengths[row] = facts.episode_length;
+  terminated[row] = facts.terminated != 0;
+  truncated[row] = facts.truncated != 0;
+  valid[row] = facts.lost == 0;
+  if (facts.failed != 0) {
+    next_episode(target); // The seed of this one may be what it fails at.
+    target.failure = rows_.error(row);
+  } else if (facts.lost != 0) {
+    next_episode(target);
+    target.where.done = options_.autoreset != Autoreset::same_step;
+  } else if (target.op == Op::reset) {
+    next_episode(target);
+  } else if (target.op == Op::step) {
+    note_step(target, id, terminated[row] != 0 || truncated[row] != 0);
+  }
+}
+
+void EpisodeBook::note_step(Env& env, int id, bool ended) {
+  if (env.where.done) { // Autoreset::next_step: it was the step that begins an episode.
+    next_episode(env);
+  } else if (ended && options_.autoreset == Autoreset::same_step) {
+    next_episode(env);
+  } else {
+    const auto action = sent(id);
+    env.where.actions.insert(env.where.actions.end(), action.begin(), action.end());
+    env.where.done = ended;
+  }
+}
+
+void EpisodeBook::next_episode(Env& env) {
+  ++env.where.episodes;
+  env.where.actions.clear();
+  env.where.done = false;
+}
+
+History EpisodeBook::history(int id) const {
+  const auto& where = env(id).where;
+  return {.id = id,
+          .begun = where.episodes > 0,
+          .done = where.done,
+          .seed = seed_of(id, where.episodes - 1),
+          .actions = where.actions};
+}
+
+bool EpisodeBook::retraces(int id) const {
+  const auto& of = env(id);
+  const auto wanted = options_.replay || (of.in_flight && of.op == Op::show);
+  return wanted && has_begun(id) && !of.failure;
+}
+
+std::uint64_t EpisodeBook::seed_of(int id, std::uint64_t episode) const {
+  return episode_seed(seed_, static_cast<std::size_t>(id), episode);
+}
+
+VecEnvState EpisodeBook::state() const {
+  VecEnvState state{.seed = seed_, .envs = {}};
+  for (const auto& each : envs_)
+    state.envs.push_back(each.where);
+  return state;
+}
+
+void EpisodeBook::restore(const VecEnvState& state) {
+  auto refuse = [](const std::string& why) {
+    throw std::invalid_argument("this VecEnvState does not fit: " + why);
+  };
+  if (state.envs.size() != envs_.size())
+    refuse("it has " + std::to_string(state.envs.size()) + " environments, not " +
+           std::to_string(envs_.size()));
+  for (std::size_t i = 0; i < state.envs.size(); ++i) {
+    const auto& where = state.envs[i];
+    const auto name = "environment " + std::to_string(i);
+    if (where.actions.size() % action_size_ != 0)
+      refuse("an action has " + std::to_string(action_size_) + " numbers, but " + name +
+             " has " + std::to_string(where.actions.size()) + " in all");
+    if (where.done && options_.autoreset == Autoreset::same_step)
+      refuse(name + " waits for a reset, which does not happen with same_step");
+    if (where.episodes == 0 && (where.done || !where.actions.empty()))
+      refuse(name + " has acted before its first episode");
+  }
+  seed_ = state.seed;
+  for (std::size_t i = 0; i < state.envs.size(); ++i)
+    envs_[i] = {.where = state.envs[i], .failure = {}};
+}
+
+} // namespace fiber::rl::vec

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fiber/rl/any_vec_env.hpp"
+
+namespace fiber::rl::vec {
+
+/// Where one row goes. `final_observation` is written only by a step that ends an episode
+/// with Autoreset::same_step, `error` only if the environment throws.
+struct RowPlace {
+  std::span<float> observation;
+  std::span<float> final_observation;
+  std::string& error;
+};
+
+/// The environments of one process, and the episodes that they are in.
+class Lanes {
+public:
+  /// Makes the environments `first` to `first + count - 1`.
+  Lanes(const detail::MakeEnvironment& make, int first, int count, Autoreset autoreset);
+
+  const Spaces& spaces() const { return spaces_; }
+  bool has(int id) const { return id >= first_ && id - first_ < count(); }
+  int first() const { return first_; }
+  int count() const { return static_cast<int>(lanes_.size()); }
+
+  /// Brings an environment to where this history leads. What it throws becomes the answer
+  /// to its next order.
+  void replay(const detail::History& history) noexcept;
+  /// Follows an order. A step of an environment that is in no episode begins one, and
+  /// says that it was lost. What the environment throws goes to the row, too.
+  detail::RowFacts follow(const detail::Order& order, std::span<const float> action,
+                          RowPlace place) noexcept;
+
+private:
+  struct Lane {
+    std::unique_ptr<AnyEnvironment> environment;
+    double episode_return = 0;
+    int episode_length = 0;
+    bool live = false; ///< In an episode, or at the end of one that is done.
+    bool done = false;
+    std::string replay_error;
+  };
+
+  Lane& lane(int id) { return lanes_[static_cast<std::size_t>(id - first_)]; }
+  static void begin(Lane& lane, std::uint64_t seed);
+  static Step act(Lane& lane, std::span<const float> action);
+  void retrace(Lane& lane, const detail::History& history) const;
+  detail::RowFacts try_follow(Lane& lane, const detail::Order& order,
+                              std::span<const float> action, RowPlace place) const;
+  detail::RowFacts step(Lane& lane, const detail::Order& order,
+                        std::span<const float> action, RowPlace place) const;
+
+  const int first_;
+  const Autoreset autoreset_;
+  std::vector<Lane> lanes_;
+  Spaces spaces_;
+};
+
+} // namespace fiber::rl::vec

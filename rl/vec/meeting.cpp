@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/vec/meeting.hpp"
+
+namespace fiber::rl::vec {
+namespace meeting_point {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Looks until `there()`, or for `limit`.
+template <class There>
+bool look(std::uint64_t limit_ns, There there) {
+  if (there())
+    return true;
+  if (limit_ns == 0)
+    return false;
+  const auto end = Clock::now() + std::chrono::nanoseconds(limit_ns);
+  do {
+    for (int i = 0; i < 16; ++i) {
+      pause();
+      if (there())
+        return true;
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
+/// Whether a counter that may wrap has come to `target`.
+bool reached(std::uint32_t count, std::uint32_t target) {
+  return static_cast<std::int32_t>(count - target) >= 0;
+}
+
+/// A missed wake-up is impossible; a memory that another process may write proves
+/// nothing.
+constexpr std::chrono::seconds longest_sleep{1};
+
+} // namespace
+} // namespace meeting_point
+
+void post(Rows::Door& door) {
+  door.posted.fetch_add(1);
+  if (door.parked.load() != 0)
+    wake(door.posted);
+}
+
+void await_post(const Rows::Meeting& meeting, Rows::Door& door, std::uint32_t seen) {
+  using namespace meeting_point;
+  auto posted = [&] { return door.posted.load(std::memory_order_acquire) != seen; };
+  if (look(meeting.spin_ns, posted))
+    return;
+  // Sequentially consistent, as post() is: either this sees the post, or the driver sees
+  // that somebody is parked.
+  door.parked.store(1);
+  if (door.posted.load() == seen)
+    wait_while(door.posted, seen, longest_sleep);
+  door.parked.store(0);
+}
+
+void count_rows(Rows::Meeting& meeting, std::uint32_t rows) {
+  using namespace meeting_point;
+  const auto count = meeting.published.fetch_add(rows) + rows;
+  if (meeting.parked.load() != 0 && reached(count, meeting.target.load()) &&
+      meeting.parked.exchange(0) != 0)
+    wake(meeting.published);
+}
+
+void await_rows(Rows::Meeting& meeting, std::uint32_t seen, std::size_t missing,
+                std::chrono::nanoseconds limit) {
+  using namespace meeting_point;
+  const auto target = seen + static_cast<std::uint32_t>(missing);
+  auto there = [&] {
+    return reached(meeting.published.load(std::memory_order_acquire), target);
+  };
+  if (look(meeting.spin_ns, there))
+    return;
+  const auto end = Clock::now() + limit;
+  meeting.target.store(target);
+  meeting.parked.store(1);
+  for (auto now = Clock::now(); now < end; now = Clock::now()) {
+    const auto count = meeting.published.load();
+    if (reached(count, target))
+      break;
+    wait_while(meeting.published, count, end - now);
+  }
+  meeting.parked.store(0);
+}
+
+} // namespace fiber::rl::vec

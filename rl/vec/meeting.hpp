@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "rl/vec/rows.hpp"
+
+// How a driver and its jobs wait for each other in the memory that they share. Who waits
+// looks for Rows::Meeting::spin_ns first, and then sleeps until the other wakes it, which
+// costs a system call on both sides.
+
+namespace fiber::rl::vec {
+
+/// Driver: tells a job that there are orders.
+void post(Rows::Door& door);
+/// Job: waits until the driver has posted more than `seen`; may return early.
+void await_post(const Rows::Meeting& meeting, Rows::Door& door, std::uint32_t seen);
+
+/// Job: counts rows that it has published.
+void count_rows(Rows::Meeting& meeting, std::uint32_t rows);
+/// Driver: waits until `missing` rows more than `seen` are counted; returns after `limit`
+/// anyway.
+void await_rows(Rows::Meeting& meeting, std::uint32_t seen, std::size_t missing,
+                std::chrono::nanoseconds limit);
+
+} // namespace fiber::rl::vec

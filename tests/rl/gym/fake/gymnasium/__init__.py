@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What GymEnv uses of Gymnasium, with environments that tell what they were given."""
+
+import array
+import sys
+import types
+
+
+class Array(array.array):
+    """A row of numbers as NumPy has it, in all that GymEnv does with one."""
+
+    def copy(self):
+        return Array(self.typecode, self)
+
+
+class Discrete:
+    def __init__(self, n, start=0):
+        self.n, self.start = n, start
+
+
+class Box:
+    def __init__(self, low, high, shape, typecode="f"):
+        count = 1
+        for extent in shape:
+            count *= extent
+        self.low = Array(typecode, [low] * count)
+        self.high = Array(typecode, [high] * count)
+        self.shape = shape
+
+
+class MultiDiscrete:
+    def __repr__(self):
+        return "MultiDiscrete([3 2])"
+
+
+spaces = types.SimpleNamespace(Discrete=Discrete, Box=Box, MultiDiscrete=MultiDiscrete)
+
+
+class Count:
+    """Shows the seed, the steps of the episode and the last action, whose reward is 10 each."""
+
+    observation_space = Box(0, 1e9, (3,))
+    action_space = Discrete(3)
+
+    def __init__(self, limit=5, truncated_at=3, name="", fast=None):
+        self.limit, self.truncated_at = limit, truncated_at
+        if name not in ("", "a name") or fast not in (None, False):
+            raise TypeError(f"name={name!r} fast={fast!r}")
+
+    def shown(self, action):
+        return Array("f", [self.seed, self.steps, action])
+
+    def reset(self, seed=None):
+        self.seed, self.steps = seed, 0
+        return self.shown(-1), {}
+
+    def step(self, action):
+        if type(action) is not int:
+            raise TypeError(f"action {action!r}")
+        self.steps += 1
+        return (self.shown(action), 10 * action, self.steps == self.limit,
+                self.steps == self.truncated_at, {"info": None})
+
+    def close(self):
+        print("closed", file=sys.stderr)
+
+
+class Move:
+    """Shows the action of before and the last one, in float64."""
+
+    observation_space = Box(-9, 9, (2, 2), "d")
+    action_space = Box(-2, 3, (2,), "d")
+
+    def __init__(self):
+        self.last = self.action_space.low
+
+    def reset(self, seed):
+        return Array("d", [0] * 4), {}
+
+    def step(self, action):
+        if action.typecode != "d":
+            raise TypeError(action.typecode)
+        before, self.last = self.last, action
+        return Array("d", [*before, *action]), 0.5, False, False, {}
+
+    def close(self):
+        raise RuntimeError("which nobody hears")
+
+
+class Image(Move):
+    """Shows bytes with gaps between them."""
+
+    observation_space = Box(0, 255, (3,), "B")
+
+    def reset(self, seed):
+        return memoryview(bytes([250, 1, 251, 2, 252, 3]))[::2], {}
+
+
+class Grid(Count):
+    observation_space = Discrete(4, start=2)
+    action_space = Discrete(2, start=-1)
+
+    def shown(self, action):
+        return 3 + action
+
+
+class Raises(Count):
+    def step(self, action):
+        self.fall()
+
+    def fall(self):
+        raise ValueError("the cart has left the table")
+
+
+class Old(Count):
+    def step(self, action):
+        return self.shown(action), 0.0, True, {}
+
+
+class Wide(Count):
+    def shown(self, action):
+        return Array("f", [1] * 7)
+
+
+class Many(Count):
+    action_space = MultiDiscrete()
+
+
+REGISTRY = {f"{kind.__name__}-v0": kind for kind in (Count, Move, Image, Grid, Raises, Old, Wide,
+                                                     Many)}
+
+
+def make(id, **arguments):
+    return REGISTRY[id](**arguments)

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A saved policy comes back whole, and only a policy does.
+
+#include "fiber/rl/saved_policy.hpp"
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include <gtest/gtest.h>
+
+#include "fiber/rl/checkpoint_file.hpp"
+
+namespace fiber::rl {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SavedPolicyTest : public testing::Test {
+protected:
+  SavedPolicyTest() {
+    auto pattern = (fs::temp_directory_path() / "fiber-rl-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      throw std::system_error(errno, std::generic_category(), "mkdtemp");
+    folder_ = pattern;
+    RunningMoments moments(2);
+    moments.add(std::vector<float>{1, 2, 3, 5});
+    policy_ = {
+      .environment = "somewhere",
+      .spec = {.spaces = {.observation_shape = {2}, .actions = 3}, .hidden = {4}},
+      .observations = FrozenNormaliser(moments, 10, 1e-8)};
+    policy_.parameters = initial_parameters(policy_.spec, 1);
+  }
+  ~SavedPolicyTest() override { fs::remove_all(folder_); }
+
+  fs::path folder_;
+  SavedPolicy policy_;
+};
+
+TEST_F(SavedPolicyTest, comes_back_whole) {
+  save_policy(folder_ / "policy", policy_);
+  EXPECT_EQ(load_policy(folder_ / "policy"), policy_);
+}
+
+TEST_F(SavedPolicyTest, has_all_its_parameters) {
+  policy_.parameters.pop_back();
+  EXPECT_THROW(save_policy(folder_ / "policy", policy_), std::invalid_argument);
+  save_state(folder_ / "policy", {.kind = "fiber-rl-policy"}, policy_);
+  EXPECT_THROW(load_policy(folder_ / "policy"), std::runtime_error);
+}
+
+TEST_F(SavedPolicyTest, a_file_that_is_not_there_is_an_error) {
+  try {
+    load_policy(folder_ / "none");
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(error.what(), "there is no file " + (folder_ / "none").string());
+  }
+}
+
+} // namespace
+} // namespace fiber::rl
