@@ -6,7 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include "fiber/rl/acrobot.hpp"
+#include "fiber/rl/breakout.hpp"
+#include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/environments.hpp"
+#include "fiber/rl/mountain_car_continuous.hpp"
+#include "fiber/rl/pendulum.hpp"
 #include "rl/env/canvas.hpp"
 
 namespace fiber::rl {
