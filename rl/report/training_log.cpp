@@ -20,7 +20,8 @@
 #include "fiber/rl/event_file.hpp"
 
 namespace fiber::rl {
-namespace {
+
+// Not anonymous: TrainingLog::Impl has members of these types.
 namespace training_csv {
 
 namespace fs = std::filesystem;
@@ -141,7 +142,6 @@ double now() {
 }
 
 } // namespace training_csv
-} // namespace
 
 struct TrainingLog::Impl {
   explicit Impl(TrainingLogOptions given) : options(std::move(given)) {
