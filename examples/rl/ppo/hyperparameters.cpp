@@ -68,6 +68,7 @@ Hyperparameters hyperparameters_of(const std::string& environment) {
             .clip_range = 0.1,
             .anneal_learning_rate = true,
             .anneal_clip_range = true,
+            .sign_rewards = true,
             .update = {.minibatch = 256, .epochs = 4, .entropy_coefficient = 0.01}};
   return {.steps = 1'000'000,
           .envs = 8,
@@ -88,7 +89,8 @@ std::string describe(const Hyperparameters& s) {
       << s.update.entropy_coefficient << ", gradient " << s.update.max_gradient_norm
       << ", KL " << s.update.target_kl
       << (s.normalise_observations ? ", observations normalised" : "")
-      << (s.normalise_rewards ? ", rewards normalised" : "");
+      << (s.normalise_rewards ? ", rewards normalised" : "")
+      << (s.sign_rewards ? ", signs of rewards" : "");
   return out.str();
 }
 
