@@ -17,11 +17,12 @@
 
 #include <fiber/actor.hpp>
 #include <fiber/fiber.hpp>
+#include <fiber/rl/cartpole.hpp>
+#include <fiber/rl/random.hpp>
 
 #include "bench/peers/measurement.hpp"
 #include "bench/queue_rows.hpp"
 #include "bench/trial.hpp"
-#include "examples/es/cartpole.hpp"
 
 // One row of what jobs tell each other, in docs/performance.md: object_bench ROW. See
 // bench/README.md. How much a row does follows from a trial, so that it takes about half
@@ -147,21 +148,19 @@ struct Seen {
 /// As examples/rl/remote_env_manager.cpp has it.
 class RemoteEnv {
 public:
-  explicit RemoteEnv(std::uint64_t seed) : random_(seed, es::Use::training_episode) {
-    env_.reset(random_);
-  }
+  explicit RemoteEnv(std::uint64_t seed) : random_(seed) { env_.reset(random_.next()); }
   Seen step(float action) {
-    auto step = env_.step(std::span(&action, 1));
+    auto step = env_.step(action > 0 ? 1 : 0);
     Seen seen{{}, step.reward, step.terminated || step.truncated};
     if (seen.done)
-      env_.reset(random_);
-    std::ranges::copy(env_.observation(), seen.observation.begin());
+      env_.reset(random_.next());
+    env_.observe(seen.observation);
     return seen;
   }
 
 private:
-  es::Random random_;
-  es::CartPole env_;
+  fiber::rl::Random random_;
+  fiber::rl::CartPole env_;
 };
 
 class RemoteEnvs {

@@ -2,80 +2,24 @@
 #include "es/files.hpp"
 
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
-#include <system_error>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <boost/archive/binary_iarchive.hpp>
-#include <boost/archive/binary_oarchive.hpp>
-#include <boost/serialization/vector.hpp>
+#include <fiber/rl/checkpoint_file.hpp>
+#include <fiber/rl/evolution_evaluation.hpp>
 
 namespace es {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view checkpoint_magic = "fiber-es-checkpoint 1\n";
-constexpr std::string_view policy_magic = "fiber-es-policy 1";
-
-class File {
-public:
-  File(const fs::path& path, int flags)
-    : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    check(fd_ >= 0, "open");
-  }
-  ~File() { ::close(fd_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  void write(std::string_view content) {
-    while (!content.empty()) {
-      const auto written = ::write(fd_, content.data(), content.size());
-      if (written < 0 && errno == EINTR)
-        continue;
-      check(written >= 0, "write");
-      content.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-  void sync() { check(::fsync(fd_) == 0, "sync"); }
-
-private:
-  void check(bool good, const char* what) const {
-    if (!good)
-      throw std::system_error(errno, std::generic_category(),
-                              std::string("cannot ") + what + " " + path_.string());
-  }
-
-  fs::path path_;
-  int fd_;
-};
-
-// FNV-1a: finds damage, not malice.
-std::uint64_t checksum(std::string_view content) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (unsigned char byte : content)
-    hash = (hash ^ byte) * 0x100000001b3;
-  return hash;
-}
-
-std::optional<std::string> read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    if (!fs::exists(path))
-      return {};
-    throw std::runtime_error("cannot read " + path.string());
-  }
-  std::ostringstream content;
-  content << in.rdbuf();
-  return std::move(content).str();
-}
+constexpr std::string_view policy_magic = "fiber-es-policy 2";
 
 // The shortest decimal form that reads back as the same number.
 template <class Number>
@@ -86,11 +30,13 @@ std::string text(Number number) {
   return {buffer.data(), end};
 }
 
-// Takes one line "KEY VALUE" and returns the value.
+// Takes one line "KEY VALUE" and returns the value, which may be missing.
 std::string take_line(std::istream& in, std::string_view key, const fs::path& path) {
   std::string line;
-  if (!std::getline(in, line) || !line.starts_with(key) || line.size() <= key.size() ||
-      line[key.size()] != ' ')
+  const bool there = std::getline(in, line) && line.starts_with(key);
+  if (there && line.size() == key.size())
+    return {};
+  if (!there || line[key.size()] != ' ')
     throw std::runtime_error(path.string() + ": expected a line \"" + std::string(key) +
                              " ...\"");
   return line.substr(key.size() + 1);
@@ -106,71 +52,77 @@ Number parsed(const std::string& value, const fs::path& path) {
   return number;
 }
 
+template <class Number>
+std::string listed(const std::vector<Number>& numbers) {
+  std::string list;
+  for (auto number : numbers)
+    list += " " + text(number);
+  return list;
+}
+
+/// A line for each pair.
+template <class Numbers>
+std::string pairs(const Numbers& first, const Numbers& second) {
+  std::string lines;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    lines += "\n" + text(first[i]) + " " + text(second[i]);
+  return lines;
+}
+
+std::vector<std::string> words(const std::string& line) {
+  std::istringstream in(line);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+std::array<std::string, 2> two_words(const std::string& line, const fs::path& path) {
+  auto both = words(line);
+  if (both.size() != 2)
+    throw std::runtime_error(path.string() + ": expected two words, not \"" + line +
+                             "\"");
+  return {std::move(both[0]), std::move(both[1])};
+}
+
+std::vector<std::size_t> sizes(const std::string& line, const fs::path& path) {
+  std::vector<std::size_t> numbers;
+  for (const auto& word : words(line))
+    numbers.push_back(parsed<std::size_t>(word, path));
+  return numbers;
+}
+
+template <class Number>
+std::pair<std::vector<Number>, std::vector<Number>>
+take_pairs(std::istream& in, std::size_t count, const fs::path& path) {
+  std::pair<std::vector<Number>, std::vector<Number>> numbers;
+  for (std::string line; numbers.first.size() < count;) {
+    if (!std::getline(in, line))
+      throw std::runtime_error(path.string() + " ends too early");
+    const auto pair = two_words(line, path);
+    numbers.first.push_back(parsed<Number>(pair[0], path));
+    numbers.second.push_back(parsed<Number>(pair[1], path));
+  }
+  return numbers;
+}
+
 } // namespace
 
-void write_atomically(const fs::path& path, std::string_view content) {
-  auto temporary = path;
-  temporary += ".new";
-  {
-    File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    file.write(content);
-    file.sync(); // Before the rename, or the new name could appear before the content.
-  }
-  fs::rename(temporary, path);
-  const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  File(folder, O_RDONLY | O_DIRECTORY).sync();
-}
-
-void save_checkpoint(const fs::path& path, const std::string& fingerprint,
-                     const TrainingState& state) {
-  std::ostringstream payload;
-  {
-    boost::archive::binary_oarchive archive(payload);
-    archive& fingerprint& state;
-  }
-  const auto bytes = std::move(payload).str();
-  const auto sum = checksum(bytes);
-  std::string content(checkpoint_magic);
-  content.append(reinterpret_cast<const char*>(&sum), sizeof sum);
-  content += bytes;
-  write_atomically(path, content);
-}
-
-std::optional<TrainingState> load_checkpoint(const fs::path& path,
-                                             const std::string& fingerprint) {
-  const auto content = read_file(path);
-  if (!content)
-    return {};
-  std::uint64_t sum = 0;
-  const auto header = checkpoint_magic.size() + sizeof sum;
-  if (content->size() < header || !content->starts_with(checkpoint_magic))
-    throw std::runtime_error(path.string() + " is not a checkpoint of this program");
-  std::memcpy(&sum, content->data() + checkpoint_magic.size(), sizeof sum);
-  if (checksum(std::string_view(*content).substr(header)) != sum)
-    throw std::runtime_error(path.string() + " is damaged: its checksum does not match");
-
-  std::istringstream payload(content->substr(header));
-  boost::archive::binary_iarchive archive(payload);
-  std::string saved;
-  TrainingState state;
-  archive& saved;
-  if (saved != fingerprint)
-    throw std::runtime_error(path.string() + " was saved with other options:\n  saved: " +
-                             saved + "\n  now:   " + fingerprint);
-  archive& state;
-  return state;
-}
-
 void save_policy(const fs::path& path, const SavedPolicy& policy) {
+  const auto& spaces = policy.policy.spaces;
   std::string content(policy_magic);
   content += "\nenvironment " + policy.environment;
-  content += "\nobservations " + text(policy.shape.observations);
-  content += "\nhidden " + text(policy.shape.hidden);
-  content += "\nactions " + text(policy.shape.actions);
+  content += "\nobservations" + listed(spaces.observation_shape);
+  content += "\nhidden" + listed(policy.policy.hidden);
+  if (spaces.discrete())
+    content += "\nactions discrete " + text(spaces.actions);
+  else
+    content += "\nactions continuous " + text(spaces.action_low.size()) +
+               pairs(spaces.action_low, spaces.action_high);
+  const auto mean = policy.normaliser.mean();
+  content += "\nnormalised " + text(mean.size()) + " " + text(policy.normaliser.clip());
+  content += pairs(mean, policy.normaliser.scale());
   content += "\nparameters " + text(policy.parameters.size()) + "\n";
   for (float parameter : policy.parameters)
     content += text(parameter) + "\n";
-  write_atomically(path, content);
+  fiber::rl::write_atomically(path, content);
 }
 
 SavedPolicy load_policy(const fs::path& path) {
@@ -178,31 +130,40 @@ SavedPolicy load_policy(const fs::path& path) {
   std::string line;
   if (!in || !std::getline(in, line) || line != policy_magic)
     throw std::runtime_error(path.string() + " is not a policy of this program");
-  auto count = [&](std::string_view key) {
-    return parsed<std::size_t>(take_line(in, key, path), path);
-  };
   SavedPolicy policy;
   policy.environment = take_line(in, "environment", path);
-  policy.shape.observations = count("observations");
-  policy.shape.hidden = count("hidden");
-  policy.shape.actions = count("actions");
-  const auto size = count("parameters");
+  auto& spaces = policy.policy.spaces;
+  spaces.observation_shape = sizes(take_line(in, "observations", path), path);
+  policy.policy.hidden = sizes(take_line(in, "hidden", path), path);
+  const auto actions = two_words(take_line(in, "actions", path), path);
+  if (actions[0] == "discrete")
+    spaces.actions = parsed<int>(actions[1], path);
+  else
+    std::tie(spaces.action_low, spaces.action_high) =
+      take_pairs<float>(in, parsed<std::size_t>(actions[1], path), path);
+  const auto normalised = two_words(take_line(in, "normalised", path), path);
+  auto [mean, scale] =
+    take_pairs<double>(in, parsed<std::size_t>(normalised[0], path), path);
+  policy.normaliser = {std::move(mean), std::move(scale),
+                       parsed<double>(normalised[1], path)};
+  const auto size = parsed<std::size_t>(take_line(in, "parameters", path), path);
   while (std::getline(in, line))
     policy.parameters.push_back(parsed<float>(line, path));
-  if (policy.parameters.size() != size || size != policy.shape.parameter_count())
+  if (policy.parameters.size() != size ||
+      size != fiber::rl::evolved_parameter_count(policy.policy))
     throw std::runtime_error(path.string() +
                              " has another number of parameters than it says");
   return policy;
 }
 
-void save_curve(const fs::path& path, const std::vector<CurvePoint>& curve) {
+void save_curve(const fs::path& path, const std::vector<fiber::rl::CurvePoint>& curve) {
   std::string content =
     "iteration,population_mean,population_best,policy_mean,seconds,episodes\n";
   for (const auto& point : curve)
     content += text(point.iteration) + ',' + text(point.population_mean) + ',' +
                text(point.population_best) + ',' + text(point.policy_mean) + ',' +
                text(point.seconds) + ',' + text(point.episodes) + '\n';
-  write_atomically(path, content);
+  fiber::rl::write_atomically(path, content);
 }
 
 } // namespace es

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // es_train: evolution strategies on a pool of worker processes.
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -15,79 +18,89 @@
 #include <boost/serialization/string.hpp>
 #include <boost/serialization/vector.hpp>
 #include <fiber/fiber.hpp>
+#include <fiber/rl/checkpoint_file.hpp>
+#include <fiber/rl/environments.hpp>
+#include <fiber/rl/evolution_training.hpp>
 
 #include "es/files.hpp"
+#include "es/plot.hpp"
 #include "es/progress.hpp"
-#include "es/training.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
+namespace rl = fiber::rl;
 
 /// A task's result, and who computed it: only the progress line looks at that.
 template <class T>
-struct Reported {
-  T value = {};
-  int pid = 0;
-};
+using Reported = std::pair<T, int>;
 
-Reported<es::MirroredReturns> run_direction(const es::Generation& generation,
+Reported<rl::DirectionResult> run_direction(const std::string& environment,
+                                            const rl::Generation& generation,
                                             const fiber::SharedArray<float>& noise,
                                             std::uint64_t offset) {
-  return {es::evaluate_direction(generation, noise, offset), ::getpid()};
+  return {
+    rl::evaluate_direction(*rl::make_environment(environment), generation, noise, offset),
+    ::getpid()};
 }
 
-Reported<double> run_episode(const es::Generation& generation, es::Use use,
+Reported<double> run_episode(const std::string& environment,
+                             const rl::Generation& generation, rl::Judgement judgement,
                              std::uint64_t episode) {
-  return {es::evaluate_policy(generation, use, episode), ::getpid()};
+  return {rl::evaluate_policy(*rl::make_environment(environment), generation, judgement,
+                              episode),
+          ::getpid()};
 }
 
 template <class T>
-std::vector<T> unwrapped(const std::vector<Reported<T>>& results, std::set<int>& pids) {
+std::vector<T> unwrapped(std::vector<Reported<T>> results, std::set<int>& pids) {
   std::vector<T> values;
   values.reserve(results.size());
-  for (const auto& result : results) {
-    values.push_back(result.value);
-    pids.insert(result.pid);
+  for (auto& [value, pid] : results) {
+    values.push_back(std::move(value));
+    pids.insert(pid);
   }
   return values;
 }
 
 /// Evaluates on the pool's workers. What all tasks need is bound, and sent once a worker;
-/// the noise is shared; a task is eight bytes, and so is its answer for one direction.
-es::Evaluator pool_evaluator(fiber::Pool& pool, const fiber::SharedArray<float>& noise,
-                             std::set<int>& pids) {
+/// the noise is shared; a task is eight bytes.
+rl::EvolutionEvaluator pool_evaluator(fiber::Pool& pool, const std::string& environment,
+                                      const fiber::SharedArray<float>& noise,
+                                      std::set<int>& pids) {
   return {
     .directions =
-      [&pool, &pids, noise](const es::Generation& generation,
-                            const std::vector<std::uint64_t>& offsets) {
-        auto task = fiber::bind(run_direction, generation, noise);
+      [&pool, &pids, environment, noise](const rl::Generation& generation,
+                                         const std::vector<std::uint64_t>& offsets) {
+        auto task = fiber::bind(run_direction, environment, generation, noise);
         return unwrapped(pool.map(task, offsets), pids);
       },
     .policy =
-      [&pool, &pids](const es::Generation& generation, es::Use use, std::uint64_t count) {
+      [&pool, &pids, environment](const rl::Generation& generation,
+                                  rl::Judgement judgement, std::uint64_t count) {
         std::vector<std::uint64_t> episodes(count);
         std::iota(episodes.begin(), episodes.end(), std::uint64_t{0});
-        return unwrapped(pool.map(fiber::bind(run_episode, generation, use), episodes),
-                         pids);
+        auto task = fiber::bind(run_episode, environment, generation, judgement);
+        return unwrapped(pool.map(task, episodes), pids);
       }};
 }
 
 struct Settings {
-  es::TrainingOptions training;
+  rl::EvolutionTrainingOptions training;
   std::size_t workers = 0;
   bool resume = false;
   fs::path out = "out";
   fs::path checkpoint; ///< Default: in `out`.
 };
 
-void save_result(const Settings& settings, const es::Training& training,
+void save_result(const Settings& settings, const rl::EvolutionTraining& training,
                  es::Progress& progress) {
   const auto& options = training.options();
   const auto policy = settings.out / "policy.txt";
   es::save_policy(
     policy, {.environment = options.environment,
-             .shape = training.shape(),
+             .policy = training.policy(),
+             .normaliser = training.generation().normaliser,
              .parameters = {training.parameters().begin(), training.parameters().end()}});
   progress.say("policy saved to " + policy.string());
   const auto csv = settings.out / "curve.csv";
@@ -95,8 +108,7 @@ void save_result(const Settings& settings, const es::Training& training,
   es::save_curve(csv, training.state().curve);
   const auto title = "Evolution strategies on " + options.environment + ", seed " +
                      std::to_string(options.seed);
-  const auto mark = es::make_environment(options.environment)->solved_at();
-  if (es::plot_curve(csv, png, title, mark,
+  if (es::plot_curve(csv, png, {.title = title, .mark = options.solved_at},
                      {{2, "candidates: mean of the population"},
                       {4, "the policy: mean of fresh episodes"}}))
     progress.say("learning curve saved to " + csv.string() + " and " + png.string());
@@ -106,9 +118,9 @@ void save_result(const Settings& settings, const es::Training& training,
 }
 
 /// Prints how it ended. Returns the program's exit code.
-int conclude(const es::Training& training, es::Progress& progress) {
+int conclude(const rl::EvolutionTraining& training, es::Progress& progress) {
   const auto& last = training.state().curve.back();
-  const auto mark = es::make_environment(training.options().environment)->solved_at();
+  const bool mark = training.options().solved_at.has_value();
   char line[200];
   if (training.state().solved) {
     std::snprintf(
@@ -136,26 +148,30 @@ int train(const Settings& settings) {
   if (checkpoint.has_parent_path())
     fs::create_directories(checkpoint.parent_path());
 
+  const auto spaces = rl::make_environment(options.environment)->spaces();
   es::Progress progress(stdout);
-  const auto table = es::make_noise_table(options.table_size, options.seed);
-  auto state = settings.resume ? es::load_checkpoint(checkpoint, options.fingerprint())
-                               : std::nullopt;
+  const auto table = rl::make_noise_table(options.table_size, options.seed);
+  const rl::FileLabel label{
+    .kind = "fiber-es-checkpoint", .version = 2, .settings = options.settings()};
+  auto state = settings.resume
+                 ? rl::load_state<rl::EvolutionTrainingState>(checkpoint, label)
+                 : std::nullopt;
   if (state)
-    progress.say("resumed after iteration " + std::to_string(state->optimizer.iteration));
+    progress.say("resumed after iteration " + std::to_string(state->search.iteration));
   else if (settings.resume)
     progress.say("no checkpoint at " + checkpoint.string() + ": starting anew");
   const auto seconds_before =
     state && !state->curve.empty() ? state->curve.back().seconds : 0.0;
-  auto training = state ? es::Training(options, table, std::move(*state))
-                        : es::Training(options, table);
+  auto training = state ? rl::EvolutionTraining(options, spaces, table, std::move(*state))
+                        : rl::EvolutionTraining(options, spaces, table);
 
   const auto workers = settings.workers > 0 ? settings.workers : fiber::cpu_count();
   // No task here kills its worker; whoever is killed was killed by hand, as often as one
   // likes.
   fiber::Pool pool({.workers = workers, .max_retries = -1});
   std::set<int> pids;
-  const auto evaluator =
-    pool_evaluator(pool, fiber::share(std::span<const float>(table)), pids);
+  const auto evaluator = pool_evaluator(
+    pool, options.environment, fiber::share(std::span<const float>(table)), pids);
   progress.say(
     options.environment + ", seed " + std::to_string(options.seed) + ", " +
     std::to_string(workers) + " workers. mean: return of the policy in " +
@@ -169,7 +185,7 @@ int train(const Settings& settings) {
     point.seconds =
       seconds_before +
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    es::save_checkpoint(checkpoint, options.fingerprint(), training.state());
+    rl::save_state(checkpoint, label, training.state());
     progress.show(point, options.iterations, {pids.begin(), pids.end()});
   }
   const int code = conclude(training, progress);
@@ -178,6 +194,13 @@ int train(const Settings& settings) {
   progress.say(std::to_string(stats.workers_lost) + " workers lost, " +
                std::to_string(stats.retries) + " tasks run again");
   return code;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string list;
+  for (const auto& name : names)
+    list += (list.empty() ? "" : ", ") + name;
+  return list;
 }
 
 /// What the command line may say.
@@ -189,6 +212,9 @@ struct Options {
   std::optional<std::size_t> episodes;
   std::optional<double> learning_rate;
   std::optional<float> sigma;
+  std::optional<std::size_t> evaluations;
+  std::optional<bool> normalise;
+  std::vector<std::size_t> hidden;
   std::uint64_t seed = 1;
 
   void add_to(CLI::App& app);
@@ -197,13 +223,13 @@ struct Options {
 };
 
 void Options::add_to(CLI::App& app) {
-  app.add_option("--env", environment, "What to learn: cartpole, pendulum or quadratic")
-    ->check(CLI::IsMember({"cartpole", "pendulum", "quadratic"}))
+  app
+    .add_option("--env", environment,
+                "What to learn: " + listed(rl::environment_names()) +
+                  ", or a Gymnasium id where GymEnv is built")
     ->capture_default_str();
   app.add_option("--workers", settings.workers, "Worker processes [default: one a core]");
-  app
-    .add_option("--iterations", iterations,
-                "Iterations at most [default: 400 for cartpole, else 200]")
+  app.add_option("--iterations", iterations, "Iterations at most [default: by --env]")
     ->check(CLI::PositiveNumber);
   app
     .add_option(
@@ -232,6 +258,20 @@ void Options::add_to(CLI::App& app) {
   app.add_option("--learning-rate", learning_rate, "Step of Adam")
     ->check(CLI::PositiveNumber)
     ->group(search);
+  app
+    .add_option(
+      "--hidden", hidden,
+      "Units in each hidden layer of the policy, such as --hidden 40 40; 0: none")
+    ->group(search);
+  app
+    .add_flag("--normalise,!--no-normalise", normalise,
+              "Scale observations by the mean and deviation of those seen so far")
+    ->group(search);
+  app
+    .add_option("--evaluations", evaluations,
+                "Fresh episodes that judge the policy after each iteration")
+    ->check(CLI::PositiveNumber)
+    ->group(search);
   app.add_option("--sigma", sigma, "Distance of the candidates from the policy")
     ->check(CLI::PositiveNumber)
     ->group(search);
@@ -240,14 +280,19 @@ void Options::add_to(CLI::App& app) {
 Settings Options::resolve() const {
   auto resolved = settings;
   auto& training = resolved.training;
-  training = es::training_options(environment);
+  training = rl::evolution_options(environment);
   training.seed = seed;
   training.iterations = iterations.value_or(training.iterations);
   training.episodes = episodes.value_or(training.episodes);
-  auto& optimizer = training.optimizer;
-  optimizer.directions = directions.value_or(optimizer.directions);
-  optimizer.learning_rate = learning_rate.value_or(optimizer.learning_rate);
-  optimizer.sigma = sigma.value_or(optimizer.sigma);
+  training.evaluations = evaluations.value_or(training.evaluations);
+  training.normalise = normalise.value_or(training.normalise);
+  if (!hidden.empty())
+    training.hidden = hidden;
+  std::erase(training.hidden, 0);
+  auto& search = training.search;
+  search.directions = directions.value_or(search.directions);
+  search.learning_rate = learning_rate.value_or(search.learning_rate);
+  search.sigma = sigma.value_or(search.sigma);
   return resolved;
 }
 
@@ -258,8 +303,8 @@ int main(int argc, char** argv) {
   // on to init, which it never leaves.
   CLI::App app(
     "Trains a policy by evolution strategies on a pool of worker processes.\n"
-    "Ends with 0 if the task was solved (cartpole), or the iterations were run "
-    "(others).");
+    "Ends with 0 if the task was solved, or if the iterations were run and the "
+    "environment has no mark; with 1 if it was not solved.");
   app.option_defaults()->take_last();
   Options options;
   options.add_to(app);

@@ -36,7 +36,7 @@ Progress::~Progress() {
     std::fputc('\n', out_);
 }
 
-void Progress::show(const CurvePoint& point, std::size_t iterations,
+void Progress::show(const fiber::rl::CurvePoint& point, std::size_t iterations,
                     const std::vector<int>& pids) {
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double> spent = now - last_time_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "es/training.hpp"
+#include <fiber/rl/evolution_training.hpp>
 
 namespace es {
 
@@ -22,7 +22,7 @@ public:
   Progress& operator=(const Progress&) = delete;
 
   /// Shows an iteration; `pids` are the processes that took part in it.
-  void show(const CurvePoint& point, std::size_t iterations,
+  void show(const fiber::rl::CurvePoint& point, std::size_t iterations,
             const std::vector<int>& pids);
 
   /// Prints a line that stays.

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rl/actor_critic.hpp"
+#include "actor_critic.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <stdexcept>
+#include <utility>
 
 #include <Eigen/Core>
 
-namespace rl {
+#include <fiber/rl/advantages.hpp>
+
+namespace actor_critic {
 namespace {
 
 constexpr auto hidden = static_cast<Eigen::Index>(Parameters::hidden);
@@ -68,11 +72,20 @@ float sigmoid(float x) {
   return 1 / (1 + std::exp(-x));
 }
 
-Observation look(const es::CartPole& pole) {
+/// The logarithm of the probability of a push to the right, or to the left.
+float log_probability(float logit, bool right) {
+  const float x = right ? logit : -logit;
+  return std::min(x, 0.0F) - std::log1p(std::exp(-std::abs(x)));
+}
+
+Observation look(const fiber::rl::CartPole& pole) {
   Observation seen{};
-  std::ranges::copy(pole.observation(), seen.begin());
+  pole.observe(seen);
   return seen;
 }
+
+/// What a stream of random numbers is for.
+enum Stream : std::uint64_t { initial_weights, playing, evaluation };
 
 /// Kingma and Ba 2015, arXiv 1412.6980, algorithm 1, with a bound for the gradient.
 void adam(std::span<float> parameters, std::vector<float> gradient,
@@ -94,37 +107,69 @@ void adam(std::span<float> parameters, std::vector<float> gradient,
   }
 }
 
-/// All steps of a batch, side by side.
+/// All steps of a batch, side by side: step t of trajectory n is column t * envs + n.
 struct Batch {
   Matrix seen, next;
   Vector right;
-  std::vector<const Trajectory::Step*> steps;
-  std::vector<bool> last; ///< Of its trajectory.
+  std::size_t length = 0, envs = 0;
+  std::vector<double> rewards;
+  std::vector<float> behaviour;
+  std::vector<std::uint8_t> terminated, truncated;
 
-  explicit Batch(const std::vector<Trajectory>& trajectories) {
-    for (auto& each : trajectories)
-      for (auto& step : each.steps) {
-        steps.push_back(&step);
-        last.push_back(&step == &each.steps.back());
-      }
-    auto n = static_cast<Eigen::Index>(steps.size());
+  Batch(const std::vector<Trajectory>& trajectories, double reward_scale)
+    : length(trajectories.empty() ? 0 : trajectories.front().steps.size()),
+      envs(trajectories.size()) {
+    const auto n = static_cast<Eigen::Index>(length * envs);
     seen.resize(inputs, n);
     next.resize(inputs, n);
     right.resize(n);
-    for (Eigen::Index i = 0; i < n; ++i) {
-      auto& step = *steps[static_cast<std::size_t>(i)];
-      seen.col(i) = Eigen::Map<const Eigen::Vector4f>(step.seen.data());
-      next.col(i) = Eigen::Map<const Eigen::Vector4f>(step.next.data());
-      right(i) = step.right;
-    }
+    for (std::size_t t = 0; t < length; ++t)
+      for (auto& each : trajectories) {
+        if (each.steps.size() != length)
+          throw std::invalid_argument("trajectories of different lengths");
+        auto& step = each.steps[t];
+        const auto column = static_cast<Eigen::Index>(rewards.size());
+        seen.col(column) = Eigen::Map<const Eigen::Vector4f>(step.seen.data());
+        next.col(column) = Eigen::Map<const Eigen::Vector4f>(step.next.data());
+        right(column) = step.right;
+        rewards.push_back(reward_scale * static_cast<double>(step.reward));
+        behaviour.push_back(step.log_probability);
+        terminated.push_back(step.terminated);
+        truncated.push_back(step.truncated);
+      }
   }
 };
+
+/// Targets of the critic, and advantages.
+std::pair<Vector, Vector> judged(const Batch& batch, const Vector& values,
+                                 const Vector& next_values, const Vector& logits,
+                                 const LearnerOptions& options) {
+  const auto n = static_cast<std::size_t>(values.size());
+  std::vector<float> target(n);
+  for (std::size_t i = 0; i < n; ++i)
+    target[i] = log_probability(logits(static_cast<Eigen::Index>(i)),
+                                batch.right(static_cast<Eigen::Index>(i)) > 0);
+  std::pair<Vector, Vector> result{Vector(values.size()), Vector(values.size())};
+  const std::span<const float> after(next_values.data(), n);
+  fiber::rl::v_trace({.steps = batch.length,
+                      .envs = batch.envs,
+                      .rewards = batch.rewards,
+                      .values = {values.data(), n},
+                      .last_values = after.last(batch.envs),
+                      .final_values = after,
+                      .terminated = batch.terminated,
+                      .truncated = batch.truncated},
+                     batch.behaviour, target,
+                     {.gamma = options.discount, .lambda = options.lambda},
+                     {result.first.data(), n}, {result.second.data(), n});
+  return result;
+}
 
 } // namespace
 
 Parameters Parameters::initial(std::uint64_t seed) {
   auto network = [&](std::uint64_t which, double out_scale) {
-    es::Random random(seed, es::Use::initial_parameters, {which});
+    fiber::rl::Random random(seed, {initial_weights, which});
     std::vector<float> parameters(of_one);
     Writing to(parameters.data());
     for (auto& weight : to.in.reshaped())
@@ -136,20 +181,22 @@ Parameters Parameters::initial(std::uint64_t seed) {
   return {network(0, 0.01), network(1, 1)};
 }
 
-Player::Player(std::uint64_t seed, es::Use use, std::uint64_t index)
-  : random_(seed, use, {index}) {
-  pole_.reset(random_);
+Player::Player(std::uint64_t seed, std::uint64_t index)
+  : random_(seed, {playing, index}) {
+  pole_.reset(random_.next());
 }
 
-Trajectory Player::play(const Parameters& parameters, std::size_t steps) {
+Trajectory Player::play(const std::vector<float>& policy, std::size_t steps) {
   Trajectory trajectory;
   trajectory.steps.reserve(steps);
   for (std::size_t i = 0; i < steps; ++i) {
     Trajectory::Step step;
     step.seen = look(pole_);
-    step.right = random_.uniform() < sigmoid(logit(parameters.policy, step.seen)) ? 1 : 0;
-    const float action = step.right == 1 ? 1 : -1;
-    auto got = pole_.step({&action, 1});
+    const auto x = logit(policy, step.seen);
+    const bool right = random_.uniform() < static_cast<double>(sigmoid(x));
+    step.right = right ? 1 : 0;
+    step.log_probability = log_probability(x, right);
+    auto got = pole_.step(step.right);
     step.reward = static_cast<float>(got.reward);
     step.terminated = got.terminated ? 1 : 0;
     step.truncated = got.truncated ? 1 : 0;
@@ -159,19 +206,17 @@ Trajectory Player::play(const Parameters& parameters, std::size_t steps) {
     if (got.terminated || got.truncated) {
       trajectory.returns.push_back(return_);
       return_ = 0;
-      pole_.reset(random_);
+      pole_.reset(random_.next());
     }
   }
   return trajectory;
 }
 
 double evaluate(const Parameters& parameters, std::uint64_t seed, std::uint64_t episode) {
-  es::Random random(seed, es::Use::evaluation_episode, {episode});
-  es::CartPole pole;
-  pole.reset(random);
+  fiber::rl::CartPole pole;
+  pole.reset(fiber::rl::Random(seed, {evaluation, episode}).next());
   for (double total = 0;;) {
-    const float action = logit(parameters.policy, look(pole));
-    auto got = pole.step({&action, 1});
+    auto got = pole.step(logit(parameters.policy, look(pole)) > 0 ? 1 : 0);
     total += got.reward;
     if (got.terminated || got.truncated)
       return total;
@@ -183,33 +228,20 @@ Learner::Learner(std::uint64_t seed)
 
 void Learner::update(const std::vector<Trajectory>& trajectories,
                      const LearnerOptions& options, double left) {
-  Batch batch(trajectories);
+  // The rewards are scaled so that a value is 1 if the pole stays up.
+  const Batch batch(trajectories, 1 - options.discount);
   auto n = batch.seen.cols();
   Reading critic(parameters.critic.data()), policy(parameters.policy.data());
   auto critic_hidden = hidden_of(critic, batch.seen);
   auto values = output_of(critic, critic_hidden);
   auto next_values = output_of(critic, hidden_of(critic, batch.next));
-
-  // Generalised advantage estimation, from the last step to the first.
-  Vector advantages(n);
-  auto discount = static_cast<float>(options.discount);
-  float after = 0;
-  for (auto i = n - 1; i >= 0; --i) {
-    auto& step = *batch.steps[static_cast<std::size_t>(i)];
-    auto ends = step.terminated == 1 || step.truncated == 1 ||
-                batch.last[static_cast<std::size_t>(i)];
-    auto target = (1 - discount) * step.reward +
-                  (step.terminated == 1 ? 0 : discount * next_values(i)) - values(i);
-    after = target + (ends ? 0 : discount * static_cast<float>(options.lambda) * after);
-    advantages(i) = after;
-  }
-  const Vector targets = values + advantages;
+  auto policy_hidden = hidden_of(policy, batch.seen);
+  auto logits = output_of(policy, policy_hidden);
+  auto [targets, advantages] = judged(batch, values, next_values, logits, options);
   auto mean = advantages.mean();
   auto deviation = std::sqrt((advantages.array() - mean).square().mean()) + 1e-8F;
   advantages = (advantages.array() - mean) / deviation;
 
-  auto policy_hidden = hidden_of(policy, batch.seen);
-  auto logits = output_of(policy, policy_hidden);
   Vector chance = logits.unaryExpr([](float x) { return sigmoid(x); });
   // d/dlogit of -log pi(a) A - entropy: the entropy of p is -p log p - (1-p) log(1-p),
   // whose slope is -p (1-p) logit.
@@ -235,4 +267,4 @@ void Learner::update(const std::vector<Trajectory>& trajectories,
   }
 }
 
-} // namespace rl
+} // namespace actor_critic

@@ -9,15 +9,16 @@
 #include <boost/serialization/binary_object.hpp>
 #include <boost/serialization/vector.hpp>
 
-#include "es/cartpole.hpp"
-#include "es/random.hpp"
+#include <fiber/rl/cartpole.hpp>
+#include <fiber/rl/random.hpp>
 
-// Advantage actor-critic (A2C; Mnih et al. 2016, arXiv 1602.01783, section 4) for
-// CartPole, without Fiber: usable, and tested, in one thread.
+// An actor-critic for CartPole whose actors may play by older parameters than those that
+// learn (IMPALA; Espeholt et al. 2018, arXiv 1802.01561). Without Fiber's jobs: usable,
+// and tested, in one thread.
 
-namespace rl {
+namespace actor_critic {
 
-using Observation = std::array<float, 4>;
+using Observation = std::array<float, fiber::rl::CartPole::observation_size>;
 
 /// Two networks with a hidden layer of 64 tanh each: a policy, which gives the log odds
 /// of a push to the right, and a critic, which gives the value of a state.
@@ -41,18 +42,18 @@ struct Trajectory {
   struct Step {
     Observation seen = {};
     float reward = 0;
+    float log_probability = 0;   ///< Of the action, where it was chosen.
     std::uint8_t right = 0;      ///< The action.
     std::uint8_t terminated = 0; ///< The task ended the episode here.
-    std::uint8_t truncated = 0;  ///< The step limit did.
+    std::uint8_t truncated = 0;  ///< The limit of steps did.
     Observation next = {};       ///< After the step, before a new episode.
   };
   std::vector<Step> steps;
   std::vector<float> returns; ///< Of the episodes that ended.
-  std::uint64_t order = 0;    ///< Whose answer it is.
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& returns& order;
+    archive& returns;
     auto n = steps.size();
     archive& n;
     steps.resize(n);
@@ -63,15 +64,15 @@ struct Trajectory {
 /// A CartPole and who plays it, episode after episode.
 class Player {
 public:
-  /// What it meets follows from the key.
-  Player(std::uint64_t seed, es::Use use, std::uint64_t index);
+  /// What it meets follows from seed and index.
+  Player(std::uint64_t seed, std::uint64_t index);
 
-  /// Draws its actions.
-  Trajectory play(const Parameters& parameters, std::size_t steps);
+  /// Draws its actions. `policy` are the parameters of that network.
+  Trajectory play(const std::vector<float>& policy, std::size_t steps);
 
 private:
-  es::Random random_;
-  es::CartPole pole_;
+  fiber::rl::Random random_;
+  fiber::rl::CartPole pole_;
   float return_ = 0;
 };
 
@@ -79,7 +80,7 @@ private:
 double evaluate(const Parameters& parameters, std::uint64_t seed, std::uint64_t episode);
 
 struct LearnerOptions {
-  double discount = 0.99, lambda = 0.95; ///< GAE: Schulman et al., arXiv 1506.02438.
+  double discount = 0.99, lambda = 0.95; ///< Of V-trace.
   double rate = 0.01;                    ///< Of Adam for the policy, at first.
   double critic_rate = 0.01;             ///< The same for the critic.
   std::uint64_t critic_steps = 10;       ///< Of the critic, for each of the policy.
@@ -91,8 +92,9 @@ struct Learner {
   explicit Learner(std::uint64_t seed);
   Learner() = default;
 
-  /// One step of both networks, by trajectories of any actors. `left`: the share of the
-  /// training that is to come, by which the rate goes down.
+  /// One step of both networks, by trajectories of one length, of any actors. V-trace
+  /// corrects for the age of the parameters that these played by. `left`: the share of
+  /// the training that is to come, by which the rate goes down.
   void update(const std::vector<Trajectory>& batch, const LearnerOptions& options,
               double left);
 
@@ -106,4 +108,4 @@ struct Learner {
   }
 };
 
-} // namespace rl
+} // namespace actor_critic

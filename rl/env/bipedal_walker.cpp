@@ -89,6 +89,10 @@ void BipedalWalker::observe(std::span<float> out) const {
   impl_->started("observe").observe(out);
 }
 
+Image BipedalWalker::render() const {
+  return impl_->started("render").render();
+}
+
 const Terrain& BipedalWalker::terrain() const {
   impl_->started("terrain");
   return impl_->terrain;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rl/env/world_picture.hpp"
+
 namespace fiber::rl::walker {
 namespace {
 
@@ -24,6 +26,13 @@ constexpr uint16 ground_bit = 0x0001, walker_bit = 0x0020;
 
 b2Vec2 vec(double x, double y) {
   return {static_cast<float>(x), static_cast<float>(y)};
+}
+
+/// Where a part of the ray ends, from the hull's middle.
+b2Vec2 ray_end(const b2Vec2& from, std::size_t ray, double part) {
+  const double angle = 1.5 * static_cast<double>(ray) / 10.0; // From straight down.
+  return vec(from.x + std::sin(angle) * ray_length * part,
+             from.y - std::cos(angle) * ray_length * part);
 }
 
 bool involves(const b2Contact& contact, const b2Body* body) {
@@ -185,11 +194,8 @@ Step World::step(const std::array<float, 4>& action) {
 void World::measure_distances() {
   const auto& from = hull_->GetPosition();
   for (std::size_t i = 0; i < rays; ++i) {
-    const double angle = 1.5 * static_cast<double>(i) / 10.0; // From straight down.
     NearestGround nearest;
-    world_.RayCast(
-      &nearest, from,
-      vec(from.x + std::sin(angle) * ray_length, from.y - std::cos(angle) * ray_length));
+    world_.RayCast(&nearest, from, ray_end(from, i, 1));
     distances_[i] = nearest.distance;
   }
 }
@@ -211,6 +217,26 @@ void World::observe(std::span<float> out) const {
   }
   for (const auto distance : distances_)
     put(distance);
+}
+
+Image World::render() const {
+  using namespace draw;
+  const auto& middle = hull_->GetPosition();
+  const double left = middle.x - width / 5; // More is to be seen in front of it.
+  Canvas canvas(300, 200, 15, left, 0);
+  ground(canvas, world_, 0);
+  for (std::size_t i = 0; i < rays; ++i) {
+    const auto end = ray_end(middle, i, distances_[i]);
+    canvas.line({middle.x, middle.y}, {end.x, end.y}, 0.03, red);
+  }
+  const auto leg = [&](std::size_t i, Color color) {
+    body(canvas, *legs_[i].upper, color);
+    body(canvas, *legs_[i].lower, color);
+  };
+  leg(0, ink);
+  body(canvas, *hull_, blue);
+  leg(1, orange);
+  return canvas.image();
 }
 
 void World::BeginContact(b2Contact* contact) {

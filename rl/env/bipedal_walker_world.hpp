@@ -9,6 +9,7 @@
 #include <box2d/box2d.h>
 
 #include "fiber/rl/environment.hpp"
+#include "fiber/rl/image.hpp"
 #include "fiber/rl/terrain.hpp"
 #include "rl/env/revolute_joint.hpp"
 
@@ -26,6 +27,7 @@ public:
 
   Step step(const std::array<float, 4>& action);
   void observe(std::span<float> out) const;
+  Image render() const;
 
 private:
   static constexpr std::size_t rays = 10;

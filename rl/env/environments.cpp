@@ -4,6 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "fiber/rl/acrobot.hpp"
+#include "fiber/rl/breakout.hpp"
+#include "fiber/rl/cartpole.hpp"
+#include "fiber/rl/mountain_car_continuous.hpp"
+#include "fiber/rl/pendulum.hpp"
+#ifdef FIBER_HAS_BOX2D
+#include "fiber/rl/bipedal_walker.hpp"
+#include "fiber/rl/lunar_lander.hpp"
+#endif
 
 // Makes an environment of Gymnasium. Null unless the program is linked with
 // fiber::rl_gym.
@@ -14,20 +26,31 @@ namespace {
 namespace table {
 
 struct Entry {
-  std::string_view name;
-  std::unique_ptr<AnyEnvironment> (*make)();
+  std::string name;
+  MakeEnvironment make;
 };
 
 template <Environment E>
-std::unique_ptr<AnyEnvironment> make() {
-  return erase<E>();
+Entry entry(const char* name) {
+  return {name, [] { return erase<E>(); }};
 }
 
-constexpr auto entries = std::apply(
-  [](auto... each) {
-    return std::array{Entry{each.name, make<typename decltype(each)::type>}...};
-  },
-  native_environments);
+/// Ours, then those of the program.
+std::vector<Entry>& entries() {
+  static std::vector<Entry> entries = {
+    entry<CartPole>("cartpole"),
+    entry<Pendulum>("pendulum"),
+    entry<Acrobot>("acrobot"),
+    entry<MountainCarContinuous>("mountain_car_continuous"),
+    entry<Breakout>("breakout"),
+#ifdef FIBER_HAS_BOX2D
+    entry<LunarLander>("lunar_lander"),
+    entry<BipedalWalker>("bipedal_walker"),
+    entry<BipedalWalkerHardcore>("bipedal_walker_hardcore"),
+#endif
+  };
+  return entries;
+}
 
 // Those that are built only with Box2D.
 constexpr std::array<std::string_view, 3> box2d_names = {"lunar_lander", "bipedal_walker",
@@ -35,7 +58,7 @@ constexpr std::array<std::string_view, 3> box2d_names = {"lunar_lander", "bipeda
 
 std::string known_names() {
   std::string names;
-  for (const auto& entry : entries)
+  for (const auto& entry : entries())
     names.append(names.empty() ? "" : ", ").append(entry.name);
   return names;
 }
@@ -61,8 +84,16 @@ bool is_gymnasium_id(const std::string& name) {
 } // namespace table
 } // namespace
 
+void register_environment(const std::string& name, MakeEnvironment make) {
+  if (name.empty())
+    throw std::invalid_argument("an environment can't be registered without a name");
+  if (std::ranges::count(table::entries(), name, &table::Entry::name) > 0)
+    throw std::invalid_argument("there is already an environment " + name);
+  table::entries().push_back({name, std::move(make)});
+}
+
 std::unique_ptr<AnyEnvironment> make_environment(const std::string& name) {
-  for (const auto& entry : table::entries)
+  for (const auto& entry : table::entries())
     if (entry.name == name)
       return entry.make();
   if (fiber_rl_make_gym && table::is_gymnasium_id(name))
@@ -72,7 +103,7 @@ std::unique_ptr<AnyEnvironment> make_environment(const std::string& name) {
 
 std::vector<std::string> environment_names() {
   std::vector<std::string> names;
-  for (const auto& entry : table::entries)
+  for (const auto& entry : table::entries())
     names.emplace_back(entry.name);
   return names;
 }

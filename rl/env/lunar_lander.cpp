@@ -60,4 +60,10 @@ void LunarLander::observe(std::span<float> out) const {
   episode_->world.observe(out);
 }
 
+Image LunarLander::render() const {
+  if (!episode_)
+    throw std::logic_error("LunarLander: render() before the first reset()");
+  return episode_->world.render();
+}
+
 } // namespace fiber::rl

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "rl/env/world_picture.hpp"
+
 namespace fiber::rl::lander {
 namespace {
 
@@ -217,6 +219,20 @@ void World::observe(std::span<float> out) const {
   const auto seen = observation();
   for (std::size_t i = 0; i < seen.size(); ++i)
     out[i] = static_cast<float>(seen[i]);
+}
+
+Image World::render() const {
+  using namespace draw;
+  Canvas canvas(300, 200, 15, 0, 0);
+  ground(canvas, world_, 0);
+  for (const double x : {0.4 * width, 0.6 * width}) { // The flags of the pad.
+    canvas.line({x, pad_y}, {x, pad_y + 1.4}, 0.08, ink);
+    canvas.rectangle(x, pad_y + 1, x + 0.7, pad_y + 1.4, red);
+  }
+  for (const auto& leg : legs_)
+    body(canvas, *leg.body, leg.on_ground ? orange : ink);
+  body(canvas, *lander_, blue);
+  return canvas.image();
 }
 
 void World::BeginContact(b2Contact* contact) {

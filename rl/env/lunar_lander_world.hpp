@@ -9,6 +9,7 @@
 #include <box2d/box2d.h>
 
 #include "fiber/rl/environment.hpp"
+#include "fiber/rl/image.hpp"
 #include "rl/env/revolute_joint.hpp"
 
 namespace fiber::rl::lander {
@@ -32,6 +33,7 @@ public:
   /// `noise` displaces the engines' jets: two numbers in [-1, 1).
   Step step(int action, std::array<double, 2> noise);
   void observe(std::span<float> out) const;
+  Image render() const;
 
 private:
   struct Leg {

@@ -16,6 +16,9 @@
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
 #include "fiber/rl/evaluate.hpp"                // IWYU pragma: export
 #include "fiber/rl/event_file.hpp"              // IWYU pragma: export
+#include "fiber/rl/evolution.hpp"               // IWYU pragma: export
+#include "fiber/rl/evolution_evaluation.hpp"    // IWYU pragma: export
+#include "fiber/rl/evolution_training.hpp"      // IWYU pragma: export
 #include "fiber/rl/gym.hpp"                     // IWYU pragma: export
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
 #include "fiber/rl/live_line.hpp"               // IWYU pragma: export

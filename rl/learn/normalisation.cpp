@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace fiber::rl {
 namespace {
@@ -91,6 +92,14 @@ FrozenNormaliser::FrozenNormaliser(const RunningMoments& moments, double clip,
   scale_.reserve(mean_.size());
   for (std::size_t i = 0; i < mean_.size(); ++i)
     scale_.push_back(1.0 / std::sqrt(moments.variance(i) + epsilon));
+}
+
+FrozenNormaliser::FrozenNormaliser(std::vector<double> mean, std::vector<double> scale,
+                                   double clip)
+  : mean_(std::move(mean)), scale_(std::move(scale)), clip_(clip) {
+  if (mean_.size() != scale_.size())
+    throw std::invalid_argument(std::to_string(mean_.size()) + " means need as many " +
+                                "factors, not " + std::to_string(scale_.size()));
 }
 
 void FrozenNormaliser::apply(std::span<float> rows) const {

@@ -14,10 +14,9 @@
 #include <gtest/gtest.h>
 
 #include "es/files.hpp"
-#include "es/random.hpp"
+#include "fiber/rl/random.hpp"
 #include "tests/examples/program.hpp"
 
-namespace es {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,12 +79,19 @@ TEST_F(EsTrainTest, the_number_of_workers_changes_nothing) {
   const auto two = run("two");
   EXPECT_EQ(run("one", {"--workers", "1"}), two);
   EXPECT_EQ(run("five", {"--workers", "5"}), two);
-  EXPECT_NE(run("seed", {"--seed", "6"}), two);
+  EXPECT_NE(run("seed", {"--seed", "7"}), two);
+}
+
+TEST_F(EsTrainTest, nor_does_it_when_observations_are_normalised) {
+  const auto two = run("two", {"--normalise"});
+  EXPECT_EQ(run("five", {"--normalise", "--workers", "5"}), two);
+  EXPECT_NE(run("raw"), two);
+  EXPECT_NE(two.find("\nnormalised 4 5\n"), std::string::npos);
 }
 
 TEST_F(EsTrainTest, killed_workers_change_nothing) {
-  const auto undisturbed = run("undisturbed");
-  Program program(command("disturbed"));
+  const auto undisturbed = run("undisturbed", {"--normalise"});
+  Program program(command("disturbed", {"--normalise"}));
   int iterations = 0;
   std::string output;
   while (const auto line = program.line()) {
@@ -109,7 +115,7 @@ TEST_F(EsTrainTest, killed_workers_change_nothing) {
 
 TEST_F(EsTrainTest, a_run_resumed_after_kill_9_of_the_driver_ends_the_same) {
   const auto undisturbed = run("undisturbed");
-  Random random(static_cast<std::uint64_t>(getpid()), Use::evaluation_episode);
+  fiber::rl::Random random(static_cast<std::uint64_t>(getpid()));
   const auto first = 1 + random.below(5);
   const auto second = 1 + random.below(5);
   SCOPED_TRACE("killed after " + std::to_string(first) + " and " +
@@ -132,18 +138,20 @@ TEST_F(EsTrainTest, a_run_resumed_after_kill_9_of_the_driver_ends_the_same) {
   EXPECT_EQ(policy("cut"), undisturbed);
 }
 
-TEST_F(EsTrainTest, the_quadratic_is_run_to_its_end) {
-  Program program({ES_TRAIN, "--env", "quadratic", "--workers", "2", "--out",
-                   (folder / "quadratic").string()});
+TEST_F(EsTrainTest, an_environment_without_a_mark_is_run_to_its_end) {
+  Program program({ES_TRAIN, "--env", "pendulum", "--workers", "2", "--iterations", "3",
+                   "--directions", "8", "--episodes", "1", "--hidden", "4", "--out",
+                   (folder / "pendulum").string()});
   const auto output = program.rest();
   EXPECT_EQ(program.wait(), 0) << output;
-  const auto saved = load_policy(folder / "quadratic" / "policy.txt");
-  ASSERT_EQ(saved.parameters.size(), 3u);
-  EXPECT_NEAR(saved.parameters[0], 5.0, 0.2);
-  EXPECT_NEAR(saved.parameters[1], -5.0, 0.2);
-  EXPECT_NEAR(saved.parameters[2], 1.5, 0.2);
-  EXPECT_TRUE(fs::exists(folder / "quadratic" / "curve.csv"));
-  EXPECT_TRUE(fs::exists(folder / "quadratic" / "curve.png"));
+  EXPECT_NE(output.find("done after 3 iterations: mean return -"), std::string::npos)
+    << output;
+  const auto saved = es::load_policy(folder / "pendulum" / "policy.txt");
+  EXPECT_EQ(saved.environment, "pendulum");
+  EXPECT_EQ(saved.policy.hidden, std::vector<std::size_t>{4});
+  EXPECT_EQ(saved.parameters.size(), 21u);
+  EXPECT_TRUE(fs::exists(folder / "pendulum" / "curve.csv"));
+  EXPECT_TRUE(fs::exists(folder / "pendulum" / "curve.png"));
 }
 
 TEST_F(EsTrainTest, a_checkpoint_of_another_run_is_refused_with_a_sentence) {
@@ -151,17 +159,18 @@ TEST_F(EsTrainTest, a_checkpoint_of_another_run_is_refused_with_a_sentence) {
   Program program(command("mine", {"--resume", "--seed", "6"}));
   const auto output = program.rest();
   EXPECT_EQ(program.wait(), 2);
-  EXPECT_NE(output.find("was saved with other options"), std::string::npos) << output;
+  EXPECT_NE(output.find("seed: saved with 5, now 6"), std::string::npos) << output;
 }
 
 TEST_F(EsTrainTest, wrong_arguments_are_explained_and_help_is_given) {
-  Program wrong({ES_TRAIN, "--env", "carpole"});
-  EXPECT_NE(wrong.rest().find("--env"), std::string::npos);
-  EXPECT_NE(wrong.wait(), 0);
+  Program wrong({ES_TRAIN, "--env", "carpole", "--out", folder.string()});
+  const auto refusal = wrong.rest();
+  EXPECT_NE(refusal.find("carpole"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("cartpole"), std::string::npos) << refusal;
+  EXPECT_EQ(wrong.wait(), 2);
   Program help({ES_TRAIN, "--help"});
   EXPECT_NE(help.rest().find("--resume"), std::string::npos);
   EXPECT_EQ(help.wait(), 0);
 }
 
 } // namespace
-} // namespace es

@@ -125,7 +125,8 @@ std::vector<Example> examples() {
                            {"rl/remote_env_manager", 10},
                            {"rl/ring_sgd", 4},
                            {"rl/supervision", 3},
-                           {"rl/actor_learner", 4, {"--rollouts", "3", "--out", "OUT"}},
+                           {"rl/actor_learner", 5, {"--rollouts", "3", "--out", "OUT"}},
+                           {"rl/autoscale", 2, {"--max", "4", "--out", "OUT"}},
                            {"es/es_train", 2, {"--workers", "2", "--out", "OUT"}}};
 #ifdef RING_DDP
   all.push_back({"rl/ring_ddp", 4});

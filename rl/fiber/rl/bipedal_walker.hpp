@@ -8,6 +8,7 @@
 #include <span>
 
 #include "fiber/rl/environment.hpp"
+#include "fiber/rl/image.hpp"
 #include "fiber/rl/terrain.hpp"
 
 namespace fiber::rl {
@@ -75,6 +76,10 @@ public:
 
   /// Writes observation_size floats. Throws std::logic_error before the first reset().
   void observe(std::span<float> out) const;
+
+  /// A picture of the walker and the 20 metres around it. Throws std::logic_error before
+  /// the first reset().
+  Image render() const;
 
   /// What the walker walks on. Throws std::logic_error before the first reset().
   const Terrain& terrain() const;

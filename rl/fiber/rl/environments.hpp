@@ -1,60 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
-#include "fiber/rl/acrobot.hpp"
-#include "fiber/rl/breakout.hpp"
-#include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/environment.hpp"
-#include "fiber/rl/mountain_car_continuous.hpp"
-#include "fiber/rl/pendulum.hpp"
-#ifdef FIBER_HAS_BOX2D
-#include "fiber/rl/bipedal_walker.hpp"
-#include "fiber/rl/lunar_lander.hpp"
-#endif
+
+// Environments by the names that a program's user gives: "cartpole", "lunar_lander".
 
 namespace fiber::rl {
 
-/// A class of environment, and the name that a program's user gives.
+/// Makes an environment, before its first reset().
+using MakeEnvironment = std::function<std::unique_ptr<AnyEnvironment>()>;
+
+/// Gives an environment of your own a name, so that everything that takes names takes it:
+/// AnyVecEnv, evaluate(), es_train's and ppo's training. Call it in main() before
+/// fiber::init(): jobs run main() up to there, and so know the name, too.
+///
+/// Throws std::invalid_argument for a name that is empty or taken.
+///
+/// Thread safety: none; call it before other threads use names.
+void register_environment(const std::string& name, MakeEnvironment make);
+
+/// The same for a class: each environment is an E().
 template <Environment E>
-struct NamedEnvironment {
-  using type = E;
-  std::string_view name;
-};
+void register_environment(const std::string& name) {
+  register_environment(name, [] { return erase<E>(); });
+}
 
-/// The environments of this build, for programs that need their types:
+/// The environment of this name, before its first reset(). Other names than those of
+/// environment_names() are ids of Gymnasium ("CartPole-v1", "ALE/Breakout-v5") if the
+/// program is linked with fiber::rl_gym.
 ///
-///   std::apply([&](auto... each) {
-///     ((each.name == name ? run<typename decltype(each)::type>() : void()), ...);
-///   }, native_environments);
-///
-/// A new environment gets a row here, and with it a name in make_environment().
-inline constexpr std::tuple native_environments{
-  NamedEnvironment<CartPole>{"cartpole"},
-  NamedEnvironment<Pendulum>{"pendulum"},
-  NamedEnvironment<Acrobot>{"acrobot"},
-  NamedEnvironment<MountainCarContinuous>{"mountain_car_continuous"},
-  NamedEnvironment<Breakout>{"breakout"},
-#ifdef FIBER_HAS_BOX2D
-  NamedEnvironment<LunarLander>{"lunar_lander"},
-  NamedEnvironment<BipedalWalker>{"bipedal_walker"},
-  NamedEnvironment<BipedalWalkerHardcore>{"bipedal_walker_hardcore"},
-#endif
-};
-
-/// The environment of this name, before its first reset(). In a program that is linked
-/// with fiber::rl_gym a name with a '/' or "-v" is one of Gymnasium: see
-/// fiber/rl/gym.hpp. Throws std::invalid_argument for a name that there is not, with
-/// those that there are, and for one that this build lacks, with the package that it
-/// needs.
+/// Throws std::invalid_argument for a name that there is not, with those that there are,
+/// and for one that this build lacks, with the package that it needs.
 std::unique_ptr<AnyEnvironment> make_environment(const std::string& name);
 
-/// The names that make_environment() takes in this build.
+/// The names that make_environment() takes, but for those of Gymnasium.
 std::vector<std::string> environment_names();
 
 } // namespace fiber::rl

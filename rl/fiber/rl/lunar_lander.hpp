@@ -7,6 +7,7 @@
 #include <span>
 
 #include "fiber/rl/environment.hpp"
+#include "fiber/rl/image.hpp"
 
 namespace fiber::rl {
 
@@ -54,6 +55,9 @@ public:
 
   /// Writes observation_size floats. Throws std::logic_error before the first reset().
   void observe(std::span<float> out) const;
+
+  /// A picture of the screen. Throws std::logic_error before the first reset().
+  Image render() const;
 
 private:
   struct Episode;

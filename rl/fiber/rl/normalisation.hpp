@@ -62,11 +62,17 @@ public:
   /// Changes nothing, whatever the size.
   FrozenNormaliser() = default;
   FrozenNormaliser(const RunningMoments& moments, double clip, double epsilon);
+  /// From what mean(), scale() and clip() of another have said. Throws
+  /// std::invalid_argument if there are more of one than of the other.
+  FrozenNormaliser(std::vector<double> mean, std::vector<double> scale, double clip);
 
   /// Normalises rows in place. Throws std::invalid_argument if they are not of the
   /// moments' size.
   void apply(std::span<float> rows) const;
   bool identity() const { return mean_.empty(); }
+  std::span<const double> mean() const { return mean_; }
+  std::span<const double> scale() const { return scale_; } ///< Factors after the shift.
+  double clip() const { return clip_; }
 
   friend bool operator==(const FrozenNormaliser&, const FrozenNormaliser&) = default;
 

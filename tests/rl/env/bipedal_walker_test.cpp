@@ -22,7 +22,7 @@ static_assert(Environment<BipedalWalker>);
 static_assert(Environment<BipedalWalkerHardcore>);
 
 // Fewer than were recorded, because a thousand take 6 seconds.
-constexpr std::size_t linear_episodes = 400, heuristic_episodes = 100;
+constexpr std::size_t linear_episodes = 250, heuristic_episodes = 60;
 
 struct Linear {
   template <class Seen>

@@ -49,6 +49,33 @@ TEST(EnvironmentsTest, an_unknown_name_gets_those_there_are) {
     EXPECT_NE(error.find(name), error.npos) << name << " is not in: " << error;
 }
 
+/// Counts to three.
+struct Counter {
+  using Action = int;
+  static constexpr int actions = 1;
+  static constexpr std::size_t observation_size = 1;
+  void reset(std::uint64_t) { count = 0; }
+  Step step(Action) { return {.reward = 1, .terminated = ++count == 3}; }
+  void observe(std::span<float> out) const { out[0] = static_cast<float>(count); }
+  int count = 0;
+};
+
+TEST(EnvironmentsTest, a_registered_environment_is_found_by_its_name) {
+  register_environment<Counter>("counter");
+  EXPECT_EQ(environment_names().back(), "counter");
+  auto counter = make_environment("counter");
+  counter->reset(1);
+  const std::vector<float> action(1);
+  counter->step(action);
+  counter->step(action);
+  EXPECT_TRUE(counter->step(action).terminated);
+}
+
+TEST(EnvironmentsTest, a_name_can_be_registered_once) {
+  EXPECT_THROW(register_environment<Counter>("cartpole"), std::invalid_argument);
+  EXPECT_THROW(register_environment<Counter>(""), std::invalid_argument);
+}
+
 // This program is not linked with fiber::rl_gym.
 TEST(EnvironmentsTest, a_name_of_gymnasium_gets_what_a_program_without_it_lacks) {
   for (const std::string name : {"CartPole-v1", "ALE/Breakout-v5"})

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-namespace es {
+namespace fiber::rl {
 
-/// The settings of the search.
-struct OptimizerOptions {
+/// The settings of an evolution strategy.
+struct EvolutionOptions {
   std::size_t directions = 256; ///< Each is tried both ways: 512 candidates an iteration.
   float sigma = 0.1f;           ///< How far from the parameters candidates lie.
   double learning_rate = 0.01;
@@ -25,8 +25,8 @@ struct MirroredReturns {
   double minus = 0;
 };
 
-/// Everything that changes while an optimizer runs.
-struct OptimizerState {
+/// Everything that changes while an Evolution runs.
+struct EvolutionState {
   std::uint64_t iteration = 0;
   std::vector<float> parameters;
   std::vector<double> moment1;
@@ -47,17 +47,17 @@ struct OptimizerState {
 /// directions, so that a run does not depend on who evaluated what, or when.
 ///
 /// Thread safety: none; one thread at a time.
-class Optimizer {
+class Evolution {
 public:
-  /// Starts at `parameters`. `noise` must outlive the optimizer. Throws
+  /// Starts at `parameters`. `noise` must outlive the object. Throws
   /// std::invalid_argument if the table is shorter than the parameters, or options make
   /// no sense.
-  Optimizer(const std::vector<float>& parameters, std::span<const float> noise,
-            std::uint64_t seed, OptimizerOptions options = {});
+  Evolution(const std::vector<float>& parameters, std::span<const float> noise,
+            std::uint64_t seed, EvolutionOptions options = {});
 
   /// Goes on from a saved state.
-  Optimizer(OptimizerState state, std::span<const float> noise, std::uint64_t seed,
-            OptimizerOptions options);
+  Evolution(EvolutionState state, std::span<const float> noise, std::uint64_t seed,
+            EvolutionOptions options);
 
   /// The offsets of this iteration's directions. The same until tell() is called.
   std::vector<std::uint64_t> ask() const;
@@ -68,16 +68,16 @@ public:
 
   std::span<const float> parameters() const { return state_.parameters; }
   std::uint64_t iteration() const { return state_.iteration; }
-  const OptimizerState& state() const { return state_; }
-  const OptimizerOptions& options() const { return options_; }
+  const EvolutionState& state() const { return state_; }
+  const EvolutionOptions& options() const { return options_; }
 
 private:
   std::vector<double> gradient(std::span<const MirroredReturns> returns) const;
 
-  OptimizerState state_;
+  EvolutionState state_;
   std::span<const float> noise_;
   std::uint64_t seed_;
-  OptimizerOptions options_;
+  EvolutionOptions options_;
 };
 
 /// Ranks from -0.5 (least) to 0.5 (most). Equal values share the mean of their ranks: the
@@ -93,4 +93,4 @@ std::vector<float> perturbed(std::span<const float> parameters,
 /// `size` normal numbers that follow from the seed.
 std::vector<float> make_noise_table(std::size_t size, std::uint64_t seed);
 
-} // namespace es
+} // namespace fiber::rl

@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "es/optimizer.hpp"
+#include "fiber/rl/evolution.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
 
-#include "es/random.hpp"
+#include "fiber/rl/random.hpp"
+#include "rl/es/keys.hpp"
 
-namespace es {
+namespace fiber::rl {
 
-Optimizer::Optimizer(const std::vector<float>& parameters, std::span<const float> noise,
-                     std::uint64_t seed, OptimizerOptions options)
-  : Optimizer(OptimizerState{.iteration = 0,
+Evolution::Evolution(const std::vector<float>& parameters, std::span<const float> noise,
+                     std::uint64_t seed, EvolutionOptions options)
+  : Evolution(EvolutionState{.iteration = 0,
                              .parameters = parameters,
                              .moment1 = std::vector<double>(parameters.size()),
                              .moment2 = std::vector<double>(parameters.size())},
               noise, seed, options) {}
 
-Optimizer::Optimizer(OptimizerState state, std::span<const float> noise,
-                     std::uint64_t seed, OptimizerOptions options)
+Evolution::Evolution(EvolutionState state, std::span<const float> noise,
+                     std::uint64_t seed, EvolutionOptions options)
   : state_(std::move(state)), noise_(noise), seed_(seed), options_(options) {
   const auto size = state_.parameters.size();
   if (size == 0 || state_.moment1.size() != size || state_.moment2.size() != size)
-    throw std::invalid_argument("an optimizer needs parameters and as many moments");
+    throw std::invalid_argument("an evolution needs parameters and as many moments");
   if (noise_.size() < size)
     throw std::invalid_argument("the noise table is shorter than the parameters");
   if (options_.directions == 0 || !(options_.sigma > 0) || !(options_.learning_rate > 0))
     throw std::invalid_argument("directions, sigma and learning rate must be above 0");
 }
 
-std::vector<std::uint64_t> Optimizer::ask() const {
+std::vector<std::uint64_t> Evolution::ask() const {
   const auto places = noise_.size() - state_.parameters.size() + 1;
   std::vector<std::uint64_t> offsets(options_.directions);
   for (std::size_t i = 0; i < offsets.size(); ++i)
-    offsets[i] = Random(seed_, Use::noise_offset, {state_.iteration, i}).below(places);
+    offsets[i] = Random(seed_, {es::noise_offset, state_.iteration, i}).below(places);
   return offsets;
 }
 
-void Optimizer::tell(std::span<const MirroredReturns> returns) {
+void Evolution::tell(std::span<const MirroredReturns> returns) {
   if (returns.size() != options_.directions)
     throw std::invalid_argument("there must be one pair of returns a direction");
   const auto slope = gradient(returns);
@@ -57,7 +58,7 @@ void Optimizer::tell(std::span<const MirroredReturns> returns) {
   }
 }
 
-std::vector<double> Optimizer::gradient(std::span<const MirroredReturns> returns) const {
+std::vector<double> Evolution::gradient(std::span<const MirroredReturns> returns) const {
   std::vector<double> values;
   values.reserve(2 * returns.size());
   for (const auto& pair : returns) {
@@ -111,11 +112,11 @@ std::vector<float> perturbed(std::span<const float> parameters,
 }
 
 std::vector<float> make_noise_table(std::size_t size, std::uint64_t seed) {
-  Random random(seed, Use::noise_table);
+  Random random(seed, {es::noise_table});
   std::vector<float> table(size);
   for (auto& value : table)
     value = static_cast<float>(random.normal());
   return table;
 }
 
-} // namespace es
+} // namespace fiber::rl

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/evolution_training.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "fiber/rl/random.hpp"
+#include "rl/es/keys.hpp"
+
+namespace fiber::rl {
+namespace {
+
+namespace es_training {
+
+double mean(std::span<const double> values) {
+  const auto total = std::accumulate(values.begin(), values.end(), 0.0);
+  return total / static_cast<double>(values.size());
+}
+
+template <class Number>
+std::string text(Number number) {
+  std::ostringstream out;
+  out.precision(17);
+  out << number;
+  return std::move(out).str();
+}
+
+EvolutionTrainingState initial_state(const EvolutionTrainingOptions& options,
+                                     const Spaces& spaces) {
+  Random seeds(options.seed, {es::initial_parameters});
+  EvolutionTrainingState state;
+  state.search.parameters =
+    initial_evolved_parameters(evolved_policy(spaces, options.hidden), seeds.next());
+  state.search.moment1.resize(state.search.parameters.size());
+  state.search.moment2.resize(state.search.parameters.size());
+  if (options.normalise)
+    state.observations = RunningMoments(spaces.observation_size());
+  return state;
+}
+
+} // namespace es_training
+
+} // namespace
+
+std::map<std::string, std::string> EvolutionTrainingOptions::settings() const {
+  using es_training::text;
+  std::string layers;
+  for (auto units : hidden)
+    layers += (layers.empty() ? "" : " ") + text(units);
+  return {
+    {"environment", environment},
+    {"seed", text(seed)},
+    {"hidden", layers},
+    {"episodes", text(episodes)},
+    {"evaluations", text(evaluations)},
+    {"table", text(table_size)},
+    {"counted share", text(normalise ? counted_share : 0)},
+    {"solved at", solved_at ? text(*solved_at) : "never"},
+    {"directions", text(search.directions)},
+    {"sigma", text(search.sigma)},
+    {"learning rate", text(search.learning_rate)},
+    {"weight decay", text(search.weight_decay)},
+    {"Adam", text(search.beta1) + " " + text(search.beta2) + " " + text(search.epsilon)}};
+}
+
+EvolutionTraining::EvolutionTraining(EvolutionTrainingOptions options,
+                                     const Spaces& spaces, std::span<const float> noise)
+  : EvolutionTraining(options, spaces, noise,
+                      es_training::initial_state(options, spaces)) {}
+
+EvolutionTraining::EvolutionTraining(EvolutionTrainingOptions options,
+                                     const Spaces& spaces, std::span<const float> noise,
+                                     EvolutionTrainingState state)
+  : options_(std::move(options)), policy_(evolved_policy(spaces, options_.hidden)),
+    noise_(noise), state_(std::move(state)) {
+  if (options_.episodes == 0 || options_.evaluations == 0)
+    throw std::invalid_argument("a candidate must be judged by one episode at least");
+  if (!(options_.counted_share > 0 && options_.counted_share <= 1))
+    throw std::invalid_argument("the share of directions that count must be above 0, "
+                                "and 1 at most");
+  if (state_.search.parameters.size() != evolved_parameter_count(policy_))
+    throw std::invalid_argument(
+      "the saved state has " + std::to_string(state_.search.parameters.size()) +
+      " parameters; the policy has " + std::to_string(evolved_parameter_count(policy_)));
+  if (options_.normalise && state_.observations.size() != spaces.observation_size())
+    throw std::invalid_argument("the saved state has the moments of " +
+                                std::to_string(state_.observations.size()) +
+                                " observed numbers; the environment shows " +
+                                std::to_string(spaces.observation_size()));
+}
+
+bool EvolutionTraining::finished() const {
+  return state_.solved || state_.search.iteration >= options_.iterations;
+}
+
+Generation EvolutionTraining::generation() const {
+  constexpr double clip = 5,
+                   epsilon = 1e-8; // The clip is that of Salimans et al.'s code.
+  // The moments of few rows would scale by chance, so the first iteration does without.
+  const bool scales = options_.normalise && state_.observations.count() > 1;
+  return {.policy = policy_,
+          .seed = options_.seed,
+          .iteration = state_.search.iteration,
+          .episodes = options_.episodes,
+          .sigma = options_.search.sigma,
+          .counted_share = options_.normalise ? options_.counted_share : 0,
+          .normaliser = scales ? FrozenNormaliser(state_.observations, clip, epsilon)
+                               : FrozenNormaliser(),
+          .parameters = state_.search.parameters};
+}
+
+CurvePoint& EvolutionTraining::step(const EvolutionEvaluator& evaluator) {
+  Evolution search(state_.search, noise_, options_.seed, options_.search);
+  const auto results = evaluator.directions(generation(), search.ask());
+  std::vector<MirroredReturns> returns;
+  returns.reserve(results.size());
+  EvolutionTrainingState next = state_;
+  CurvePoint point;
+  point.population_best = results.empty() ? 0 : results.front().returns.plus;
+  for (const auto& [pair, seen] : results) {
+    returns.push_back(pair);
+    point.population_mean += (pair.plus + pair.minus) / 2;
+    point.population_best = std::max({point.population_best, pair.plus, pair.minus});
+    if (options_.normalise && seen.count() > 0)
+      next.observations.merge(seen); // In the order of the directions: the same bits.
+  }
+  search.tell(returns);
+  point.population_mean /= static_cast<double>(returns.size());
+  next.search = search.state();
+  std::swap(state_, next);
+  try {
+    judge(evaluator, point);
+  } catch (...) {
+    std::swap(state_, next);
+    throw;
+  }
+  return state_.curve.emplace_back(point);
+}
+
+void EvolutionTraining::judge(const EvolutionEvaluator& evaluator, CurvePoint& point) {
+  const auto moved = generation();
+  const auto count = options_.evaluations;
+  point.iteration = state_.search.iteration;
+  point.policy_mean =
+    es_training::mean(evaluator.policy(moved, Judgement::evaluation, count));
+  point.episodes = 2 * options_.episodes * options_.search.directions + count;
+  if (options_.solved_at && point.policy_mean >= *options_.solved_at) {
+    state_.confirmed_mean =
+      es_training::mean(evaluator.policy(moved, Judgement::confirmation, count));
+    state_.solved = state_.confirmed_mean >= *options_.solved_at;
+    point.episodes += count;
+  }
+  if (!state_.curve.empty())
+    point.episodes += state_.curve.back().episodes;
+}
+
+EvolutionEvaluator serial_evaluator(AnyEnvironment& environment,
+                                    std::span<const float> noise) {
+  return {
+    .directions =
+      [&environment, noise](const Generation& generation,
+                            const std::vector<std::uint64_t>& offsets) {
+        std::vector<DirectionResult> results;
+        results.reserve(offsets.size());
+        for (auto offset : offsets)
+          results.push_back(evaluate_direction(environment, generation, noise, offset));
+        return results;
+      },
+    .policy =
+      [&environment](const Generation& generation, Judgement judgement,
+                     std::uint64_t count) {
+        std::vector<double> returns;
+        for (std::uint64_t episode = 0; episode < count; ++episode)
+          returns.push_back(evaluate_policy(environment, generation, judgement, episode));
+        return returns;
+      }};
+}
+
+} // namespace fiber::rl

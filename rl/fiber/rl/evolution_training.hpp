@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fiber/rl/environment.hpp"
+#include "fiber/rl/evolution.hpp"
+#include "fiber/rl/evolution_evaluation.hpp"
+#include "fiber/rl/normalisation.hpp"
+#include "fiber/rl/policy.hpp"
+
+namespace fiber::rl {
+
+/// All that decides what a training run computes. Who evaluates, and how many at a time,
+/// is not part of it.
+struct EvolutionTrainingOptions {
+  std::string environment; ///< Its name, in files and messages.
+  std::uint64_t seed = 1;
+  std::size_t iterations = 200;                  ///< At most so many.
+  std::vector<std::size_t> hidden = {16};        ///< tanh units in each hidden layer.
+  std::size_t episodes = 1;                      ///< Episodes a candidate is judged by.
+  std::size_t evaluations = 100;                 ///< Episodes the policy is judged by.
+  std::size_t table_size = std::size_t{1} << 22; ///< Numbers in the noise table.
+  bool normalise = false; ///< Observations, by what some of the candidates have seen:
+  double counted_share = 0.05;     ///< the share of directions that count.
+  std::optional<double> solved_at; ///< The mean return that ends the training.
+  EvolutionOptions search;
+
+  /// Every option that must not change when a run is resumed, for FileLabel::settings;
+  /// `iterations` may.
+  std::map<std::string, std::string> settings() const;
+};
+
+/// Settings for an environment of this library; examples/es/README.md says which have
+/// been tried, and how they did. For other names: those for environments that nobody has
+/// tried.
+EvolutionTrainingOptions evolution_options(const std::string& environment);
+
+/// One line of the learning curve.
+struct CurvePoint {
+  std::uint64_t iteration = 0;
+  double population_mean = 0; ///< Of the candidates' mean returns;
+  double population_best = 0; ///< the best of them.
+  double policy_mean = 0;     ///< Mean return of the policy itself, in fresh episodes.
+  double seconds = 0;         ///< Since the start, resumed runs added up.
+  std::uint64_t episodes = 0; ///< Played so far.
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& iteration& population_mean& population_best& policy_mean& seconds& episodes;
+  }
+};
+
+/// Whatever can play many episodes at once: a pool, or a plain loop. Results are in the
+/// order of what was asked for.
+struct EvolutionEvaluator {
+  std::function<std::vector<DirectionResult>(const Generation&,
+                                             const std::vector<std::uint64_t>& offsets)>
+    directions;
+  /// Episodes 0 to count - 1 of the unperturbed policy.
+  std::function<std::vector<double>(const Generation&, Judgement, std::uint64_t count)>
+    policy;
+};
+
+/// Everything a run needs to go on where it stopped.
+struct EvolutionTrainingState {
+  EvolutionState search;
+  RunningMoments observations; ///< Empty unless they are normalised.
+  std::vector<CurvePoint> curve;
+  bool solved = false;
+  double confirmed_mean = 0; ///< If solved: mean return in the confirming episodes.
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& search& observations& curve& solved& confirmed_mean;
+  }
+};
+
+/// Trains a policy, one iteration a call. What it computes follows from the options
+/// alone.
+class EvolutionTraining {
+public:
+  /// `spaces` are those of the environment. `noise` is make_noise_table(
+  /// options.table_size, options.seed) and must outlive this. Throws
+  /// std::invalid_argument for options that make no sense.
+  EvolutionTraining(EvolutionTrainingOptions options, const Spaces& spaces,
+                    std::span<const float> noise);
+  /// Goes on from a saved state of the same options. Throws std::invalid_argument if it
+  /// has another number of parameters.
+  EvolutionTraining(EvolutionTrainingOptions options, const Spaces& spaces,
+                    std::span<const float> noise, EvolutionTrainingState state);
+
+  /// True when solved, or when the iterations are used up.
+  bool finished() const;
+
+  /// Runs an iteration: evaluates the candidates, moves the policy, evaluates it. If it
+  /// reaches the mark, it has to do so again in as many other episodes, or trying once
+  /// an iteration would turn luck into success. Throws what the evaluator throws; then
+  /// nothing has changed.
+  CurvePoint& step(const EvolutionEvaluator& evaluator);
+
+  /// What evaluations need to know of the policy as it is now.
+  Generation generation() const;
+
+  const EvolutionTrainingOptions& options() const { return options_; }
+  const PolicySpec& policy() const { return policy_; }
+  const EvolutionTrainingState& state() const { return state_; }
+  std::span<const float> parameters() const { return state_.search.parameters; }
+
+private:
+  /// Fills in what the policy earns as it is now.
+  void judge(const EvolutionEvaluator& evaluator, CurvePoint& point);
+
+  EvolutionTrainingOptions options_;
+  PolicySpec policy_;
+  std::span<const float> noise_;
+  EvolutionTrainingState state_;
+};
+
+/// Evaluates one after another, in the calling thread. Both must outlive the result.
+EvolutionEvaluator serial_evaluator(AnyEnvironment& environment,
+                                    std::span<const float> noise);
+
+} // namespace fiber::rl
