@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curve.hpp"
 
-#include <iomanip>
-#include <sstream>
-
-#include "fiber/rl/checkpoint_file.hpp"
-
 namespace ppo {
 
-void save_curve(const std::filesystem::path& path, const std::vector<CurveRow>& rows) {
-  std::ostringstream out;
-  out << "update,steps,episodes,return_mean,policy_loss,value_loss,entropy,kl,"
-         "clip_fraction,gradient_norm,explained_variance,learning_rate,seconds,"
-         "learner_idle\n"
-      << std::setprecision(9);
-  for (auto& row : rows) {
-    out << row.update << ',' << row.steps << ',' << row.episodes;
-    for (auto value :
-         {row.return_mean, row.policy_loss, row.value_loss, row.entropy, row.kl,
-          row.clip_fraction, row.gradient_norm, row.explained_variance, row.learning_rate,
-          row.seconds, row.learner_idle})
-      out << ',' << value;
-    out << '\n';
-  }
-  fiber::rl::write_atomically(path, out.str());
+std::vector<std::string> column_names() {
+  return {"update",           "episodes",
+          "return",           "loss/policy",
+          "loss/value",       "loss/entropy",
+          "policy/kl",        "policy/clip_fraction",
+          "gradient/norm",    "value/explained_variance",
+          "learning_rate",    "time/seconds",
+          "time/learner_idle"};
+}
+
+std::vector<double> columns(const CurveRow& row) {
+  return {static_cast<double>(row.update),
+          static_cast<double>(row.episodes),
+          row.return_mean,
+          row.policy_loss,
+          row.value_loss,
+          row.entropy,
+          row.kl,
+          row.clip_fraction,
+          row.gradient_norm,
+          row.explained_variance,
+          row.learning_rate,
+          row.seconds,
+          row.learner_idle};
 }
 
 } // namespace ppo

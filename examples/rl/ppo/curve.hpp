@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <string>
 #include <vector>
 
 namespace ppo {
@@ -16,17 +16,10 @@ struct CurveRow {
   // All above repeat to the last bit; the two below do not.
   double seconds = 0;      ///< Since the training began, without pauses between runs.
   double learner_idle = 0; ///< The part of the time that the learner waited for rows.
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned) {
-    archive& update& steps& episodes& return_mean;
-    archive& policy_loss& value_loss& entropy& kl& clip_fraction;
-    archive& gradient_norm& explained_variance& learning_rate& seconds& learner_idle;
-  }
 };
 
-/// Writes all rows, with the names of the columns in the first line. The columns of time
-/// are the last two. Throws std::system_error.
-void save_curve(const std::filesystem::path& path, const std::vector<CurveRow>& rows);
+/// The names of columns(): those of TrainingLog, which adds the step itself.
+std::vector<std::string> column_names();
+std::vector<double> columns(const CurveRow& row);
 
 } // namespace ppo

@@ -6,75 +6,63 @@
 
 namespace ppo {
 
+namespace {
+
+Hyperparameters settings(std::uint64_t steps, std::size_t envs, std::size_t rollout,
+                         double gamma, double lambda, UpdateOptions update) {
+  Hyperparameters result;
+  result.steps = steps;
+  result.envs = envs;
+  result.rollout = rollout;
+  result.gamma = gamma;
+  result.lambda = lambda;
+  result.update = update;
+  return result;
+}
+
+Hyperparameters annealed(double learning_rate, double clip_range, Hyperparameters of) {
+  of.learning_rate = learning_rate;
+  of.clip_range = clip_range;
+  of.anneal_learning_rate = of.anneal_clip_range = true;
+  return of;
+}
+
+Hyperparameters normalised(Hyperparameters of) {
+  of.normalise_observations = of.normalise_rewards = true;
+  return of;
+}
+
+Hyperparameters of_images(Hyperparameters of) {
+  of.sign_rewards = true;
+  return annealed(2.5e-4, 0.1, of);
+}
+
+} // namespace
+
+// steps, environments, steps of each a rollout, gamma, lambda, {minibatch, epochs, ...}.
 Hyperparameters hyperparameters_of(const std::string& environment) {
   auto is = [&](const char* name) { return environment == name; };
+  UpdateOptions curious{.minibatch = 64, .epochs = 4, .entropy_coefficient = 0.01};
   if (is("cartpole"))
-    return {.steps = 100'000,
-            .envs = 8,
-            .rollout = 32,
-            .gamma = 0.98,
-            .lambda = 0.8,
-            .learning_rate = 1e-3,
-            .anneal_learning_rate = true,
-            .anneal_clip_range = true,
-            .update = {.minibatch = 256, .epochs = 20}};
+    return annealed(1e-3, 0.2, settings(100'000, 8, 32, 0.98, 0.8, {256, 20}));
   if (is("acrobot"))
-    return {.steps = 1'000'000,
-            .envs = 16,
-            .rollout = 256,
-            .gamma = 0.99,
-            .lambda = 0.94,
-            .normalise_observations = true,
-            .normalise_rewards = true,
-            .update = {.minibatch = 64, .epochs = 4}};
-  if (is("pendulum"))
-    return {.steps = 300'000,
-            .envs = 4,
-            .rollout = 1024,
-            .gamma = 0.9,
-            .lambda = 0.95,
-            .learning_rate = 1e-3,
-            .update = {.minibatch = 64, .epochs = 10}};
+    return normalised(settings(1'000'000, 16, 256, 0.99, 0.94, {64, 4}));
+  if (is("pendulum")) {
+    auto result = settings(300'000, 4, 1024, 0.9, 0.95, {64, 10});
+    result.learning_rate = 1e-3;
+    return result;
+  }
   if (is("mountain_car_continuous"))
-    return {.steps = 200'000,
-            .envs = 1,
-            .rollout = 2048,
-            .gamma = 0.9999,
-            .lambda = 0.9,
-            .normalise_observations = true,
-            .normalise_rewards = true,
-            .update = {.minibatch = 64, .epochs = 10}};
+    return normalised(settings(200'000, 1, 2048, 0.9999, 0.9, {64, 10}));
   if (is("lunar_lander"))
-    return {.steps = 1'000'000,
-            .envs = 16,
-            .rollout = 1024,
-            .gamma = 0.999,
-            .lambda = 0.98,
-            .update = {.minibatch = 64, .epochs = 4, .entropy_coefficient = 0.01}};
+    return settings(1'000'000, 16, 1024, 0.999, 0.98, curious);
   if (is("bipedal_walker") || is("bipedal_walker_hardcore"))
-    return {.steps = 5'000'000,
-            .envs = 32,
-            .rollout = 2048,
-            .gamma = 0.999,
-            .lambda = 0.95,
-            .normalise_observations = true,
-            .normalise_rewards = true,
-            .update = {.minibatch = 64, .epochs = 10}};
-  if (is("breakout") || environment.starts_with("ALE/"))
-    return {.steps = 10'000'000,
-            .envs = 8,
-            .rollout = 128,
-            .learning_rate = 2.5e-4,
-            .clip_range = 0.1,
-            .anneal_learning_rate = true,
-            .anneal_clip_range = true,
-            .update = {.minibatch = 256, .epochs = 4, .entropy_coefficient = 0.01}};
-  return {.steps = 1'000'000,
-          .envs = 8,
-          .rollout = 256,
-          .normalise_observations = true,
-          .normalise_rewards = true,
-          .update = {.minibatch = 64, .epochs = 10}};
+    return normalised(settings(5'000'000, 32, 2048, 0.999, 0.95, {64, 10}));
+  if (is("breakout") || environment.starts_with("ALE/")) {
+    curious.minibatch = 256;
+    return of_images(settings(10'000'000, 8, 128, 0.99, 0.95, curious));
+  }
+  return normalised(settings(1'000'000, 8, 256, 0.99, 0.95, {64, 10}));
 }
 
 std::string describe(const Hyperparameters& s) {
@@ -88,7 +76,8 @@ std::string describe(const Hyperparameters& s) {
       << s.update.entropy_coefficient << ", gradient " << s.update.max_gradient_norm
       << ", KL " << s.update.target_kl
       << (s.normalise_observations ? ", observations normalised" : "")
-      << (s.normalise_rewards ? ", rewards normalised" : "");
+      << (s.normalise_rewards ? ", rewards normalised" : "")
+      << (s.sign_rewards ? ", signs of rewards" : "");
   return out.str();
 }
 

@@ -19,6 +19,7 @@ struct Hyperparameters {
   bool anneal_learning_rate = false; ///< Linearly to 0 at the last step.
   bool anneal_clip_range = false;    ///< The same.
   bool normalise_observations = false, normalise_rewards = false;
+  bool sign_rewards = false; ///< Learn from -1, 0 and 1 alone.
   UpdateOptions update = {};
 };
 

@@ -160,7 +160,8 @@ public:
       return {logarithms.gather(1, actions).flatten(),
               -(logarithms.exp() * logarithms).sum(1).mean()};
     }
-    // Detail 25: the components of an action are independent, so logarithms add up.
+    // Details 23 to 25: normal distributions whose deviations no observation changes. The
+    // components of an action are independent, so logarithms add up.
     auto& log_std = network_.log_std();
     auto scaled = (actions - policy) * (-log_std).exp();
     auto constant = 0.5 * std::log(2 * std::numbers::pi);

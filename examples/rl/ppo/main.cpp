@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ppo: proximal policy optimisation on environments in this process or in jobs.
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -9,13 +8,13 @@
 #include <iostream>
 #include <string>
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
 
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/evaluate.hpp"
+#include "fiber/rl/live_line.hpp"
+#include "fiber/rl/training_log.hpp"
 #include "training.hpp"
 
 namespace {
@@ -31,92 +30,92 @@ struct Settings {
   std::size_t save_every = 50, evaluation_episodes = 100;
 };
 
-/// One line that is written over and over on a terminal, and once in a while elsewhere.
-class LiveLine {
-public:
-  void show(const ppo::CurveRow& row, bool last) {
-    auto now = std::chrono::steady_clock::now();
-    auto pause = std::chrono::milliseconds(terminal_ ? 200 : 5000);
-    if (!last && now - shown_ < pause)
-      return;
-    auto seconds = std::chrono::duration<double>(now - shown_).count();
-    auto rate = shown_at_ > 0 && row.steps > shown_at_
-                  ? static_cast<double>(row.steps - shown_at_) / seconds
-                  : static_cast<double>(row.steps) / std::max(row.seconds, 1e-9);
-    std::printf("%s%9llu steps  %7.0f steps/s  return %8.2f  policy %+.4f  value %.4f  "
-                "entropy %.3f  learner idle %2.0f %%%s",
-                terminal_ ? "\r" : "", static_cast<unsigned long long>(row.steps), rate,
-                row.return_mean, row.policy_loss, row.value_loss, row.entropy,
-                100 * row.learner_idle, terminal_ && !last ? "" : "\n");
-    std::fflush(stdout);
-    shown_ = now;
-    shown_at_ = row.steps;
-  }
+fiber::rl::TrainingStatus status_of(const ppo::CurveRow& row, std::uint64_t steps,
+                                    double steps_per_second) {
+  return {.step = row.steps,
+          .steps = steps,
+          .steps_per_second = steps_per_second,
+          .mean_return = row.return_mean,
+          .policy_loss = row.policy_loss,
+          .value_loss = row.value_loss,
+          .learner_idle = row.learner_idle};
+}
 
-private:
-  const bool terminal_ = ::isatty(STDOUT_FILENO) == 1;
-  std::chrono::steady_clock::time_point shown_ = {};
-  std::uint64_t shown_at_ = 0;
-};
-
-/// Trains until all steps are done. Returns false if it was interrupted. Whatever ends
-/// it, the checkpoint holds the last good state.
-bool learn(const Settings& settings, ppo::Training& training,
-           const fs::path& checkpoint) {
-  LiveLine line;
+/// Trains until all steps are done or the program is interrupted. Whatever ends it, the
+/// checkpoint holds the last state that was saved.
+void learn(const Settings& settings, ppo::Training& training, const fs::path& checkpoint,
+           fiber::rl::TrainingLog& log, fiber::rl::LiveLine& line) {
+  auto save = [&] {
+    log.sync(); // A checkpoint is never ahead of the log.
+    training.save(checkpoint);
+  };
+  auto steps_before = training.last_row().steps;
+  auto seconds_before = training.last_row().seconds;
   while (!training.done() && !interrupted) {
-    try {
-      auto& row = training.update();
-      if (row.update % settings.save_every == 0) {
-        training.save(checkpoint);
-        ppo::save_curve(settings.out / "curve.csv", training.curve());
-      }
-      line.show(row, training.done() || interrupted);
-    } catch (const std::exception& error) {
-      throw std::runtime_error(std::string(error.what()) + "; " +
-                               (fs::exists(checkpoint)
-                                  ? checkpoint.string() + " has the last saved state"
-                                  : "nothing was saved before"));
-    }
+    auto& row = training.update();
+    log.add(row.steps, ppo::columns(row));
+    if (row.update % settings.save_every == 0)
+      save();
+    line.show(status_of(row, settings.training.settings.steps,
+                        static_cast<double>(row.steps - steps_before) /
+                          (row.seconds - seconds_before)));
   }
-  training.save(checkpoint);
-  ppo::save_curve(settings.out / "curve.csv", training.curve());
-  return training.done();
+  save();
+}
+
+void draw(const Settings& settings, const fiber::rl::TrainingLog& log) {
+  fiber::rl::PlotStyle style;
+  style.title = "PPO on " + settings.training.environment + ", seed " +
+                std::to_string(settings.training.seed);
+  if (!log.plot({"return"}, style))
+    std::cerr << "ppo: no curve.png: is gnuplot installed?\n";
 }
 
 int run(const Settings& settings) {
   fs::create_directories(settings.out);
   auto checkpoint = settings.out / "checkpoint";
   ppo::Training training(settings.training);
-  std::cout << settings.training.environment << ": " << training.policy().spec.describe()
-            << "\n"
-            << ppo::describe(settings.training.settings) << std::endl;
-  if (settings.resume) {
-    if (training.load(checkpoint))
-      std::cout << "resumed after update " << training.curve().back().update << std::endl;
-    else
-      std::cout << "no checkpoint at " << checkpoint.string() << ": starting anew"
-                << std::endl;
+  fiber::rl::LiveLine line(stdout, 20);
+  line.say(settings.training.environment + ": " + training.policy().spec.describe());
+  line.say(ppo::describe(settings.training.settings));
+  auto resumed = settings.resume && training.load(checkpoint);
+  if (resumed)
+    line.say("resumed after update " + std::to_string(training.last_row().update));
+  else if (settings.resume)
+    line.say("no checkpoint at " + checkpoint.string() + ": starting anew");
+  fiber::rl::TrainingLogOptions log_options;
+  log_options.folder = settings.out;
+  log_options.columns = ppo::column_names();
+  if (resumed)
+    log_options.resume_after = training.last_row().steps;
+  fiber::rl::TrainingLog log(log_options);
+  try {
+    learn(settings, training, checkpoint, log, line);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(
+      std::string(error.what()) + "; " +
+      (fs::exists(checkpoint) ? checkpoint.string() + " has the last state that was saved"
+                              : "nothing was saved before"));
   }
-  auto finished = learn(settings, training, checkpoint);
   auto policy = training.policy();
   auto path = settings.save.empty() ? settings.out / "policy" : settings.save;
   fiber::rl::save_policy(path, policy);
-  std::cout << "policy saved to " << path.string() << ", curve to "
-            << (settings.out / "curve.csv").string() << std::endl;
+  draw(settings, log);
+  line.say("policy saved to " + path.string() + ", curve to " + log.csv().string());
   if (training.jobs_lost() > 0)
-    std::cout << training.jobs_lost() << " jobs were lost and replaced" << std::endl;
-  if (!finished) {
-    std::cout << "interrupted; --resume goes on from " << checkpoint.string()
-              << std::endl;
+    line.say(std::to_string(training.jobs_lost()) + " jobs were lost and replaced");
+  if (!training.done()) {
+    line.say("interrupted; --resume goes on from " + checkpoint.string());
     return 130;
   }
   fiber::rl::Policy player(policy.spec, policy.parameters);
   auto evaluation = fiber::rl::evaluate(
     policy.environment, player, policy.observations,
     {.episodes = settings.evaluation_episodes, .seed = settings.training.seed});
-  std::printf("mean return %.2f over %zu fresh episodes\n", evaluation.mean_return(),
-              settings.evaluation_episodes);
+  char result[100];
+  std::snprintf(result, sizeof result, "mean return %.2f over %zu fresh episodes",
+                evaluation.mean_return(), settings.evaluation_episodes);
+  line.say(result);
   return 0;
 }
 
@@ -152,6 +151,7 @@ void add_hyperparameters(CLI::App& app, ppo::Hyperparameters& s) {
        "By running mean and variance");
   flag("--normalise-rewards,!--no-normalise-rewards", s.normalise_rewards,
        "By the variance of returns");
+  flag("--sign-rewards,!--no-sign-rewards", s.sign_rewards, "Learn from their signs");
 }
 
 /// The environment's name decides the defaults of the others, so it is looked for first.

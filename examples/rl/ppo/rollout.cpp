@@ -19,7 +19,7 @@ std::uint64_t seed_for(Use use, std::uint64_t seed) {
   return fiber::rl::Random(seed, {static_cast<std::uint64_t>(use)}).next();
 }
 
-// Detail 1: environments step together. Detail 5: one that ends begins anew at once.
+// Detail 1: environments step together, and one whose episode ended begins the next.
 fiber::rl::VecEnvOptions options_of(const Hyperparameters& settings, std::uint64_t seed,
                                     std::size_t jobs) {
   fiber::rl::VecEnvOptions options;
@@ -63,7 +63,7 @@ void Rollouts::see(const fiber::rl::Batch& batch) {
                               std::to_string(i % size) + " of the observation is " +
                               std::to_string(now_[i]));
   if (settings_.normalise_observations) {
-    // Details 27 and 28: observations have mean 0 and variance 1, and are limited.
+    // Details 28 and 29: observations have mean 0 and variance 1, and are limited.
     observation_normaliser_.update(now_, batch.valid);
     observation_normaliser_.apply(now_);
   }
@@ -97,7 +97,7 @@ void Rollouts::act(std::size_t step) {
   std::ranges::copy(decisions.actions, at(actions_, spec_.spaces.action_size()));
   std::ranges::copy(decisions.log_probabilities, at(log_probabilities_, 1));
   std::ranges::copy(decisions.values, at(values_, 1));
-  // Detail 26: the environment gets the action within its bounds, the learner gets it as
+  // Detail 27: the environment gets the action within its bounds, the learner gets it as
   // it was drawn.
   sent_.assign(decisions.actions.begin(), decisions.actions.end());
   fiber::rl::limit_actions(spec_.spaces, sent_);
@@ -111,11 +111,14 @@ void Rollouts::record(const fiber::rl::Batch& batch, std::size_t step) {
   std::ranges::copy(batch.truncated, truncated_.begin() + offset);
   std::ranges::copy(batch.valid, valid_.begin() + offset);
   std::span<double> rewards(rewards_.data() + begin, envs);
-  if (settings_.normalise_rewards) // Details 29 and 30: scaled, and limited.
+  if (settings_.normalise_rewards) // Details 30 and 31: scaled, and limited.
     reward_normaliser_.apply(batch.rewards, batch.terminated, batch.truncated,
                              batch.valid, batch.env_ids, rewards);
   else
     std::ranges::copy(batch.rewards, rewards.begin());
+  if (settings_.sign_rewards) // Detail 19.
+    for (auto& reward : rewards)
+      reward = reward > 0 ? 1 : reward < 0 ? -1 : 0;
   std::vector<float> last;
   for (std::size_t i = 0; i < envs; ++i) {
     final_values_[begin + i] = 0;
@@ -137,7 +140,7 @@ void Rollouts::record(const fiber::rl::Batch& batch, std::size_t step) {
   }
 }
 
-/// Detail 4: generalised advantage estimation, and targets of the values from it. An
+/// Detail 5: generalised advantage estimation, and targets of the values from it. An
 /// episode that was cut off counts on the value of its last observation.
 void Rollouts::estimate() {
   fiber::rl::Rollout rollout;

@@ -20,12 +20,12 @@ std::uint64_t seed_for(Use use, std::uint64_t seed) {
 struct State {
   Rollouts::State rollouts = {};
   Learner::State learner = {};
-  std::vector<CurveRow> curve = {};
   std::vector<double> last_returns = {};
   std::uint64_t updates = 0, episodes = 0;
+  double seconds = 0;
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& rollouts& learner& curve& last_returns& updates& episodes;
+    archive& rollouts& learner& last_returns& updates& episodes& seconds;
   }
 };
 
@@ -67,7 +67,7 @@ const CurveRow& Training::update() {
   rollouts_.play(learner_.parameters());
   auto waited = seconds_since(started);
 
-  // Detail 15, an option: both shrink with the steps that are left.
+  // Detail 4, an option: both shrink with the steps that are left.
   auto left =
     1 - static_cast<double>(updates_ * a_rollout) / static_cast<double>(settings.steps);
   auto rate = settings.learning_rate * (settings.anneal_learning_rate ? left : 1);
@@ -81,7 +81,7 @@ const CurveRow& Training::update() {
   if (last_returns_.size() > 100)
     last_returns_.erase(last_returns_.begin(), last_returns_.end() - 100);
   auto took = seconds_since(started);
-  CurveRow row;
+  auto& row = row_;
   row.update = updates_;
   row.steps = updates_ * a_rollout;
   row.episodes = episodes_;
@@ -94,10 +94,9 @@ const CurveRow& Training::update() {
   row.gradient_norm = losses.gradient_norm;
   row.explained_variance = rollouts_.explained_variance();
   row.learning_rate = rate;
-  row.seconds = (curve_.empty() ? 0 : curve_.back().seconds) + took;
+  row.seconds += took;
   row.learner_idle = took > 0 ? waited / took : 0;
-  curve_.push_back(row);
-  return curve_.back();
+  return row;
 }
 
 double Training::mean_of_last_returns() const {
@@ -117,8 +116,8 @@ fiber::rl::SavedPolicy Training::policy() const {
 
 void Training::save(const std::filesystem::path& path) const {
   fiber::rl::save_state(path, label_of(options_, rollouts_.spec()),
-                        State{rollouts_.state(), learner_.state(), curve_, last_returns_,
-                              updates_, episodes_});
+                        State{rollouts_.state(), learner_.state(), last_returns_,
+                              updates_, episodes_, row_.seconds});
 }
 
 bool Training::load(const std::filesystem::path& path) {
@@ -127,10 +126,12 @@ bool Training::load(const std::filesystem::path& path) {
     return false;
   learner_.go_on_from(state->learner);
   rollouts_.go_on_from(state->rollouts);
-  curve_ = std::move(state->curve);
   last_returns_ = std::move(state->last_returns);
   updates_ = state->updates;
   episodes_ = state->episodes;
+  row_.update = updates_;
+  row_.steps = updates_ * options_.settings.envs * options_.settings.rollout;
+  row_.seconds = state->seconds;
   return true;
 }
 

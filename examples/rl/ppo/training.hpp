@@ -34,7 +34,7 @@ public:
   /// Plays a rollout and learns from it.
   const CurveRow& update();
 
-  const std::vector<CurveRow>& curve() const { return curve_; }
+  const CurveRow& last_row() const { return row_; }
   fiber::rl::SavedPolicy policy() const;
   std::size_t jobs_lost() const { return rollouts_.jobs_lost(); }
 
@@ -51,7 +51,7 @@ private:
   TrainingOptions options_;
   Rollouts rollouts_;
   Learner learner_;
-  std::vector<CurveRow> curve_;
+  CurveRow row_;                     ///< Of the last update.
   std::vector<double> last_returns_; ///< Of up to 100 episodes.
   std::uint64_t updates_ = 0, episodes_ = 0;
 };

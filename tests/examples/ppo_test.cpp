@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Promise: ppo learns within seconds; the same seed gives the same curve and the same
+// policy, byte for byte, for any number of jobs, whoever is killed, the driver included.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/processes.hpp"
+#include "tests/examples/program.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A curve without its two columns of time, the last ones.
+std::string curve(const fs::path& folder) {
+  std::istringstream lines(read(folder / "curve.csv"));
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    for (int column = 0; column < 2; ++column)
+      line.erase(line.rfind(','));
+    kept += line + '\n';
+  }
+  return kept;
+}
+
+struct PpoTest : testing::Test {
+  const std::string mark = "ppo-test-" + std::to_string(::getpid());
+  const fs::path folder = fs::path(testing::TempDir()) / mark;
+
+  PpoTest() {
+    fs::create_directories(folder);
+    ::setenv(fiber::e2e::mark_variable, mark.c_str(), 1);
+  }
+  ~PpoTest() override { fs::remove_all(folder); }
+
+  std::vector<std::string> command(const std::string& out,
+                                   std::vector<std::string> more) const {
+    std::vector<std::string> words = {PPO, "--out", (folder / out).string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  /// A run of 40 updates.
+  std::vector<std::string> brief(const std::string& out,
+                                 std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"--env", "cartpole", "--seed", "3", "--steps", "10240",
+                               "--eval-episodes", "5"});
+    return command(out, std::move(more));
+  }
+  std::string run(const std::vector<std::string>& words, int exit_code = 0) const {
+    Program program(words);
+    auto output = program.rest();
+    EXPECT_EQ(program.wait(), exit_code) << output;
+    return output;
+  }
+};
+
+TEST_F(PpoTest, learns_to_balance_the_pole_in_a_short_run) {
+  auto output = run(command("short", {"--env", "cartpole", "--seed", "1", "--steps",
+                                      "30720", "--eval-episodes", "20"}));
+  auto at = output.rfind("mean return ");
+  ASSERT_NE(at, std::string::npos) << output;
+  EXPECT_GE(std::stod(output.substr(at + 12)), 195) << output;
+  EXPECT_TRUE(output.ends_with(" over 20 fresh episodes\n")) << output;
+}
+
+TEST_F(PpoTest, jobs_and_their_deaths_change_no_byte) {
+  run(brief("alone"));
+  Program program(brief("jobs", {"--jobs", "2"}));
+  std::vector<pid_t> jobs;
+  EXPECT_TRUE(fiber::e2e::wait_until([&] {
+    jobs = fiber::e2e::jobs(mark);
+    return jobs.size() == 2 || program.has_ended();
+  }));
+  ASSERT_EQ(jobs.size(), 2U);
+  ::kill(jobs[0], SIGKILL);
+  auto output = program.rest();
+  EXPECT_EQ(program.wait(), 0) << output;
+  EXPECT_EQ(curve(folder / "jobs"), curve(folder / "alone"));
+  EXPECT_EQ(read(folder / "jobs" / "policy"), read(folder / "alone" / "policy"));
+}
+
+TEST_F(PpoTest, a_run_that_was_killed_goes_on_as_if_it_had_not_been) {
+  run(brief("whole"));
+  std::vector<std::string> often = {"--save-every", "3"};
+  {
+    Program program(brief("killed", often));
+    EXPECT_TRUE(fiber::e2e::wait_until([&] {
+      return fs::exists(folder / "killed" / "checkpoint") || program.has_ended();
+    }));
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  often.emplace_back("--resume");
+  auto output = run(brief("killed", often));
+  EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
+  EXPECT_EQ(curve(folder / "killed"), curve(folder / "whole"));
+  EXPECT_EQ(read(folder / "killed" / "policy"), read(folder / "whole" / "policy"));
+}
+
+TEST_F(PpoTest, ctrl_c_saves_a_checkpoint_to_go_on_from) {
+  std::vector<std::string> endless = {"--env",     "cartpole",     "--steps",
+                                      "100000000", "--save-every", "1"};
+  Program program(command("stopped", endless));
+  EXPECT_TRUE(fiber::e2e::wait_until([&] {
+    return fs::exists(folder / "stopped" / "checkpoint") || program.has_ended();
+  }));
+  program.kill(SIGINT);
+  auto output = program.rest();
+  EXPECT_EQ(program.wait(), 130) << output;
+  EXPECT_NE(output.find("interrupted; --resume goes on from"), std::string::npos)
+    << output;
+}
+
+TEST_F(PpoTest, bad_input_gets_an_error_that_says_what_is_wrong) {
+  auto output = run(command("bad", {"--env", "cartpol"}), 1);
+  EXPECT_NE(output.find("cartpole"), std::string::npos) << output;
+  output = run(brief("bad", {"--gamma", "2"}), 1);
+  EXPECT_NE(output.find("--gamma must be"), std::string::npos) << output;
+  run(brief("other"));
+  output = run(brief("other", {"--resume", "--envs", "4"}), 1);
+  EXPECT_NE(output.find("settings"), std::string::npos) << output;
+}
+
+TEST_F(PpoTest, a_saved_policy_plays_into_pictures) {
+  run(brief("played"));
+  auto policy = (folder / "played" / "policy").string();
+  auto gif = (folder / "play.gif").string(), png = (folder / "play.png").string();
+  auto output = run({PLAY, policy, "--gif", gif, "--png", png, "--steps", "20"});
+  EXPECT_TRUE(output.starts_with("cartpole, episode 1: return ")) << output;
+  EXPECT_TRUE(read(gif).starts_with("GIF89a"));
+  EXPECT_TRUE(read(png).starts_with("\x89PNG"));
+  output = run({PLAY, (folder / "played" / "curve.csv").string()}, 1);
+  EXPECT_TRUE(output.starts_with("play: ")) << output;
+}
+
+} // namespace
