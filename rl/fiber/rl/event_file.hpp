@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fiber::rl {
+
+/// A file of scalars that TensorBoard shows: TFRecords (length, data, and a masked
+/// CRC-32C of each) of Event messages in protobuf's encoding, of which this writes what
+/// scalars need. TensorBoard finds it in a folder if its name has "tfevents" in it.
+///
+/// Each call of add() is one write: a reader sees whole records, but for the last one
+/// after a crash, which TensorBoard ignores.
+class EventFile {
+public:
+  using Scalars = std::vector<std::pair<std::string, double>>;
+
+  /// Creates the file. `first_step` tells a TensorBoard that watches the folder that what
+  /// it knows of this step and later ones was thrown away. Throws std::system_error, also
+  /// if there is such a file.
+  EventFile(const std::filesystem::path& path, std::uint64_t first_step,
+            double wall_time);
+  ~EventFile();
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
+
+  /// Adds values by tag. Values become float32. `wall_time` is in seconds since 1970.
+  /// Throws std::system_error.
+  void add(std::uint64_t step, double wall_time, const Scalars& scalars);
+  /// Returns when all is on the disk. Throws std::system_error.
+  void sync();
+
+  /// Cuts a file of this class before its first record of a later step than this, and
+  /// before a record that is not whole. Throws std::system_error and std::runtime_error.
+  static void drop_after(const std::filesystem::path& path, std::uint64_t step);
+
+private:
+  void append(std::string_view event);
+
+  std::filesystem::path path_;
+  int file_;
+};
+
+} // namespace fiber::rl

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fiber::rl {
+
+struct PlotStyle {
+  std::string title;
+  std::string x_label = "steps";
+  std::string y_label = "return of an episode";
+  std::optional<double> solved_at = {}; ///< Draws a dashed line there.
+};
+
+/// A column of a CSV file as a line of a plot.
+struct PlottedColumn {
+  int column = 0; ///< From 1.
+  std::string title;
+};
+
+/// Draws columns of the file `csv`, which has a header line, over its first one to the
+/// PNG file `png` with gnuplot, through a script that stays beside it. The last column is
+/// drawn in front. Empty fields are skipped. False if gnuplot is missing or fails. Throws
+/// std::system_error if the script cannot be written.
+bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png,
+              const PlotStyle& style, const std::vector<PlottedColumn>& columns);
+
+} // namespace fiber::rl

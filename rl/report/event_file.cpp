@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/event_file.hpp"
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace fiber::rl {
+namespace {
+namespace events {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const char* what, const fs::path& path) {
+  throw std::system_error(errno, std::generic_category(),
+                          std::string("cannot ") + what + ' ' + path.string());
+}
+
+// Castagnoli's polynomial, bits reversed.
+constexpr std::array<std::uint32_t, 256> crc_table = [] {
+  std::array<std::uint32_t, 256> table = {};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    auto crc = byte;
+    for (int bit = 0; bit < 8; ++bit)
+      crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78 : 0);
+    table[byte] = crc;
+  }
+  return table;
+}();
+
+// Masked as TFRecords ask for, so that a record may itself hold a CRC.
+std::uint32_t masked_crc(std::string_view bytes) {
+  std::uint32_t crc = 0xffffffff;
+  for (unsigned char byte : bytes)
+    crc = (crc >> 8) ^ crc_table[(crc ^ byte) & 0xff];
+  return std::rotr(~crc, 15) + 0xa282ead8;
+}
+
+template <class Unsigned>
+void put_fixed(std::string& out, Unsigned number) { // Little-endian.
+  for (std::size_t i = 0; i < sizeof number; ++i)
+    out += static_cast<char>((number >> (8 * i)) & 0xff);
+}
+
+void put_varint(std::string& out, std::uint64_t number) {
+  for (; number >= 0x80; number >>= 7)
+    out += static_cast<char>((number & 0x7f) | 0x80);
+  out += static_cast<char>(number);
+}
+
+// Fields of protobuf: a key of number and wire type, then the value.
+enum Wire : std::uint64_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
+
+void put_key(std::string& out, std::uint64_t field, Wire wire) {
+  put_varint(out, field << 3 | wire);
+}
+
+void put_bytes(std::string& out, std::uint64_t field, std::string_view value) {
+  put_key(out, field, bytes);
+  put_varint(out, value.size());
+  out += value;
+}
+
+// The numbers of the fields in TensorFlow's event.proto and summary.proto.
+namespace field {
+constexpr std::uint64_t wall_time = 1, step = 2, file_version = 3, summary = 5,
+                        session_log = 7;           // Of Event.
+constexpr std::uint64_t value = 1;                 // Of Summary.
+constexpr std::uint64_t tag = 1, simple_value = 2; // Of Summary.Value.
+constexpr std::uint64_t status = 1;                // Of SessionLog.
+} // namespace field
+
+std::string begin_event(double wall_time, std::uint64_t step) {
+  std::string event;
+  put_key(event, field::wall_time, fixed64);
+  put_fixed(event, std::bit_cast<std::uint64_t>(wall_time));
+  put_key(event, field::step, varint);
+  put_varint(event, step);
+  return event;
+}
+
+std::string record_of(std::string_view event) {
+  std::string record;
+  put_fixed(record, static_cast<std::uint64_t>(event.size()));
+  put_fixed(record, masked_crc(record));
+  record += event;
+  put_fixed(record, masked_crc(event));
+  return record;
+}
+
+template <class Unsigned>
+Unsigned fixed_at(std::string_view bytes) {
+  Unsigned number = 0;
+  for (std::size_t i = 0; i < sizeof number; ++i)
+    number |= static_cast<Unsigned>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  return number;
+}
+
+// The step of an event that begin_event() began, which is where it stands.
+std::optional<std::uint64_t> step_of(std::string_view event) {
+  constexpr std::size_t time_and_key = 10;
+  std::uint64_t step = 0;
+  for (std::size_t i = time_and_key, shift = 0; i < event.size() && shift < 64;
+       ++i, shift += 7) {
+    const auto byte = static_cast<unsigned char>(event[i]);
+    step |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80)
+      return step;
+  }
+  return {};
+}
+
+// Takes a whole record off the front and returns its event.
+std::optional<std::string_view> take_record(std::string_view& file) {
+  constexpr std::size_t around = 16; // Length and two checksums.
+  if (file.size() < around ||
+      fixed_at<std::uint32_t>(file.substr(8)) != masked_crc(file.substr(0, 8)))
+    return {};
+  const auto length = fixed_at<std::uint64_t>(file);
+  if (length > file.size() - around)
+    return {};
+  const auto event = file.substr(12, length);
+  if (fixed_at<std::uint32_t>(file.substr(12 + length)) != masked_crc(event))
+    return {};
+  file.remove_prefix(around + length);
+  return event;
+}
+
+} // namespace events
+} // namespace
+
+EventFile::EventFile(const std::filesystem::path& path, std::uint64_t first_step,
+                     double wall_time)
+  : path_(path), file_(::open(path.c_str(),
+                              O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644)) {
+  using namespace events;
+  if (file_ < 0)
+    fail("create", path_);
+  try {
+    auto version = begin_event(wall_time, 0);
+    put_bytes(version, field::file_version, "brain.Event:2");
+    append(version);
+    std::string start;
+    put_key(start, field::status, varint);
+    put_varint(start, 1); // START.
+    auto session = begin_event(wall_time, first_step);
+    put_bytes(session, field::session_log, start);
+    append(session);
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+}
+
+EventFile::~EventFile() {
+  ::close(file_);
+}
+
+void EventFile::add(std::uint64_t step, double wall_time, const Scalars& scalars) {
+  using namespace events;
+  std::string summary;
+  for (const auto& [tag, number] : scalars) {
+    std::string value;
+    put_bytes(value, field::tag, tag);
+    put_key(value, field::simple_value, fixed32);
+    put_fixed(value, std::bit_cast<std::uint32_t>(static_cast<float>(number)));
+    put_bytes(summary, field::value, value);
+  }
+  auto event = begin_event(wall_time, step);
+  put_bytes(event, field::summary, summary);
+  append(event);
+}
+
+void EventFile::append(std::string_view event) {
+  const auto record = events::record_of(event);
+  std::string_view rest(record);
+  while (!rest.empty()) {
+    const auto written = ::write(file_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      events::fail("write", path_);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void EventFile::sync() {
+  if (::fsync(file_) != 0)
+    events::fail("sync", path_);
+}
+
+void EventFile::drop_after(const std::filesystem::path& path, std::uint64_t step) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    throw std::runtime_error("cannot read " + path.string());
+  std::ostringstream content;
+  content << in.rdbuf();
+  const auto file = std::move(content).str();
+  std::string_view rest(file);
+  auto kept = file.size();
+  for (;;) {
+    kept = file.size() - rest.size();
+    const auto event = events::take_record(rest);
+    if (!event || events::step_of(*event).value_or(step + 1) > step)
+      break;
+  }
+  std::filesystem::resize_file(path, kept);
+}
+
+} // namespace fiber::rl

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/plot.hpp"
+
+#include <array>
+#include <cerrno>
+#include <sstream>
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fiber/rl/checkpoint_file.hpp"
+
+namespace fiber::rl {
+namespace {
+namespace gnuplot {
+
+namespace fs = std::filesystem;
+
+// Within a single-quoted string of gnuplot, a quote is doubled.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (char c : text)
+    result += c == '\'' ? "''" : std::string(1, c);
+  return result + "'";
+}
+
+void write_frame(std::ostream& out, const fs::path& png, const PlotStyle& style) {
+  out
+    << "set terminal pngcairo size 1200,720 font 'DejaVu Sans,14' "
+       "background '#ffffff'\n"
+    << "set output " << quoted(png.string()) << "\n"
+    << "set datafile separator ','\nset datafile missing ''\n"
+    << "set title " << quoted(style.title) << " font ',18' offset 0,0.3 noenhanced\n"
+    << "set xlabel " << quoted(style.x_label) << " noenhanced\n"
+    << "set ylabel " << quoted(style.y_label) << " noenhanced\n"
+    << "set border 3 linecolor '#555555'\nset tics nomirror out\nset format x '%.0s%c'\n"
+    << "set grid ytics linetype 1 linecolor '#e6e6e6' linewidth 1\n"
+    << "set key bottom right Left reverse samplen 2 spacing 1.3 noenhanced\n"
+    << "set offsets graph 0, graph 0.02, graph 0.04, graph 0.02\nset xrange [0:*]\n";
+  if (style.solved_at)
+    out << "set arrow 1 from graph 0, first " << *style.solved_at << " to graph 1, first "
+        << *style.solved_at
+        << " nohead linetype 1 dashtype '-' linecolor '#888888' linewidth 1.5\n"
+        << "set label 1 'solved at " << *style.solved_at << "' at graph 0.985, first "
+        << *style.solved_at << " right offset 0,-0.8 textcolor '#666666'\n";
+}
+
+std::string script(const fs::path& csv, const fs::path& png, const PlotStyle& style,
+                   const std::vector<PlottedColumn>& columns) {
+  constexpr std::array others = {"#e08a3c", "#6aa36f", "#a06cb0", "#8a8a8a"};
+  std::ostringstream out;
+  write_frame(out, png, style);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const bool front = i + 1 == columns.size();
+    out << (i == 0 ? "plot " : ", \\\n     ") << quoted(csv.string())
+        << " using 1:" << columns[i].column << " skip 1 with lines linewidth "
+        << (front ? "3.5" : "2") << " linecolor '"
+        << (front ? "#2a6ebb" : others[i % others.size()]) << "' title "
+        << quoted(columns[i].title);
+  }
+  out << '\n';
+  return out.str();
+}
+
+} // namespace gnuplot
+} // namespace
+
+bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png,
+              const PlotStyle& style, const std::vector<PlottedColumn>& columns) {
+  auto file = png;
+  file.replace_extension(".gnuplot");
+  write_atomically(file, gnuplot::script(csv, png, style, columns));
+
+  // No shell between: paths may hold any character.
+  std::string program = "gnuplot";
+  std::string argument = file.string();
+  std::array<char*, 3> arguments = {program.data(), argument.data(), nullptr};
+  pid_t pid = 0;
+  if (::posix_spawnp(&pid, program.c_str(), nullptr, nullptr, arguments.data(),
+                     environ) != 0)
+    return false;
+  int status = 0;
+  pid_t ended = 0;
+  do
+    ended = ::waitpid(pid, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  return ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
+         std::filesystem::exists(png);
+}
+
+} // namespace fiber::rl
