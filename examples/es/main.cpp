@@ -21,10 +21,10 @@
 #include <fiber/rl/checkpoint_file.hpp>
 #include <fiber/rl/environments.hpp>
 #include <fiber/rl/evolution_training.hpp>
+#include <fiber/rl/plot.hpp>
 #include <fiber/rl/saved_policy.hpp>
 
 #include "es/files.hpp"
-#include "es/plot.hpp"
 #include "es/progress.hpp"
 
 namespace {
@@ -116,9 +116,11 @@ void save_result(const Settings& settings, const rl::EvolutionTraining& training
   es::save_curve(csv, training.state().curve);
   const auto title = "Evolution strategies on " + options.environment + ", seed " +
                      std::to_string(options.seed);
-  if (es::plot_curve(csv, png, {.title = title, .mark = options.solved_at},
-                     {{2, "candidates: mean of the population"},
-                      {4, "the policy: mean of fresh episodes"}}))
+  if (rl::plot_csv(
+        csv, png,
+        {.title = title, .x_label = "iteration", .solved_at = options.solved_at},
+        {{2, "candidates: mean of the population"},
+         {4, "the policy: mean of fresh episodes"}}))
     progress.say("learning curve saved to " + csv.string() + " and " + png.string());
   else
     progress.say("learning curve saved to " + csv.string() +
