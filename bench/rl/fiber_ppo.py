@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the example ppo and prints, for run.py, what sb3_ppo.py prints of its peer.
 
-usage: fiber_ppo.py ENV --seed SEED --steps STEPS, with $FIBER_BUILD, the build folder. For cartpole
-the training stops as soon as 475 is reached; the others run all their steps.
+usage: fiber_ppo.py ENV --seed SEED --steps STEPS, with $FIBER_BUILD, the build folder. The return is
+that of the end. Time and steps are those at which the mean of the last 100 episodes of the training
+itself has reached what is asked for: later than for the peer, whose policy is tried without noise.
 """
 
 import argparse
+import csv
 import json
 import os
 import re
@@ -15,14 +17,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-PROGRAM = Path(os.environ.get("FIBER_BUILD", ".")) / "examples/rl/ppo"
+PROGRAM = Path(os.environ.get("FIBER_BUILD", ".")) / "examples/rl/ppo/ppo"
 RETURN = re.compile(r"mean return (-?[0-9.]+) over \d+ fresh episodes")
-REACHED = re.compile(r"reached -?[0-9.]+ after (\d+) steps in ([0-9.]+) s")
 UNTIL = {"cartpole": 475}
 
 
 def report(name, value, unit):
     print(json.dumps({"name": name, "value": value, "unit": unit}))
+
+
+def row_that_reaches(curve, until):
+    """The first row of the training's curve with this return, if there is one."""
+    if until is None or not curve.exists():
+        return None
+    with open(curve, newline="", encoding="utf-8") as lines:
+        return next((row for row in csv.DictReader(lines) if float(row["return_mean"]) >= until),
+                    None)
 
 
 def main():
@@ -32,17 +42,16 @@ def main():
     parser.add_argument("--steps", default="500000")
     options = parser.parse_args()
     command = [PROGRAM, "--env", options.env, "--seed", options.seed, "--steps", options.steps]
-    if options.env in UNTIL:
-        command += ["--until", str(UNTIL[options.env])]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([*command, "--out", folder], stdout=subprocess.PIPE, text=True,
                               check=False)
-    mean, reached = RETURN.findall(done.stdout), REACHED.search(done.stdout)
+        mean = RETURN.findall(done.stdout)
+        reached = row_that_reaches(Path(folder) / "curve.csv", UNTIL.get(options.env))
     if done.returncode != 0 or not mean:
         sys.exit(f"ppo ended with {done.returncode} and said {done.stdout[-300:]!r}")
     if reached:
-        report(f"ppo_{options.env}_steps", int(reached[1]), "steps")
-        report(f"ppo_{options.env}_seconds", float(reached[2]), "s")
+        report(f"ppo_{options.env}_steps", int(reached["steps"]), "steps")
+        report(f"ppo_{options.env}_seconds", float(reached["seconds"]), "s")
     report(f"ppo_{options.env}_return", float(mean[-1]), "points")
 
 

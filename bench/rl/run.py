@@ -25,7 +25,7 @@ import report  # noqa: E402
 import run  # noqa: E402
 
 sys.path.insert(0, str(SOURCE))
-from tables import MISSES_ALLOWED, NEEDS, TABLES  # noqa: E402
+from tables import BUILT, MISSES_ALLOWED, NEEDS, TABLES  # noqa: E402
 
 ROOT = SOURCE.parent.parent
 
@@ -59,10 +59,6 @@ class Results(run.Results):
         return statistics.median(values)
 
 
-def file_of(options, program):
-    return SOURCE / program if program.endswith(".py") else options.build.resolve() / program
-
-
 def missing_packages(options):
     """{name of install.py: why it is not there}"""
     try:
@@ -76,22 +72,15 @@ def reason_to_leave_out(options, label, program, missing):
     """Why this cannot be measured; empty if it can."""
     if NEEDS.get(label) in missing:
         return missing[NEEDS[label]]
-    file = file_of(options, program[0])
-    if program[0] == "fiber_ppo.py" and not (options.build / "examples/rl/ppo").exists():
-        file = options.build / "examples/rl/ppo"
-    return "" if file.exists() else f"{file} is not built"
+    built = options.build / BUILT.get(program[0], "")
+    return "" if built.exists() or program[0] not in BUILT else f"{built} is not built"
 
 
 def measure(options, label, command):
     """What one run prints: {name: (value, unit)}, and the version it states."""
-    interpreter = ()
-    if label in NEEDS:
-        interpreter = (options.peers.absolute() / "bin/python",)
-    elif command[0].endswith(".py"):
-        interpreter = (sys.executable,)
+    interpreter = options.peers.absolute() / "bin/python" if label in NEEDS else sys.executable
     os.environ["FIBER_BUILD"] = str(options.build.resolve())
-    output = offspring.run((*interpreter, file_of(options, command[0]), *command[1:]),
-                           options.timeout)
+    output = offspring.run((interpreter, SOURCE / command[0], *command[1:]), options.timeout)
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     version = "".join(line["version"] for line in lines if "version" in line)
     return {line["name"]: (float(line["value"]), line["unit"])
@@ -100,10 +89,14 @@ def measure(options, label, command):
 
 def take(results, row, label, command, printed):
     """Keeps the row's value among those that a program printed."""
-    # A peer that is a row of vec_env_bench prints that row's name. A training that did not
-    # reach its return prints no time.
-    name = next((name for name in (row.name, command[-1]) if name in printed), None)
+    candidates = (f"{row.name}: {label}", row.name)
+    if label in NEEDS:  # It may name what it does, not what it is held against.
+        candidates += tuple(printed) if len(printed) == 1 else ()
+    elif label != "Fiber":
+        candidates = candidates[:1]
+    name = next((name for name in candidates if name in printed), None)
     if name is None:
+        # A training that did not reach its return prints no time.
         if not row.name.startswith("ppo_"):
             results.failures.append(f"{' '.join(command)}: prints no {row.name}")
         else:
@@ -121,16 +114,20 @@ def run_once(options, rows, turn, results, left_out):
     todo = {}
     for row in rows:
         for label, program in (("Fiber", row.program), *row.peers):
-            command = tuple(part.format(row=row.name, seed=turn + 1) for part in program)
+            command = tuple(part.format(seed=turn + 1) for part in program)
             todo.setdefault(command, []).append((row, label))
     order = list(todo)
     for command in order[turn % len(order):] + order[:turn % len(order)]:
         label = todo[command][0][1]
-        if (label, command[0]) in left_out:
+        if (label, command[0]) in left_out or (label, " ".join(command)) in left_out:
             continue
         try:
             printed, version = measure(options, label, command)
         except (OSError, RuntimeError, ValueError) as error:
+            if "ended with 77:" in str(error):
+                print(f"left out: {' '.join(command)}: {error}", file=sys.stderr)
+                left_out.update({(of, " ".join(command)): str(error) for _, of in todo[command]})
+                continue
             results.failures.append(f"{' '.join(command)}: {error}")
             print(f"  failed: {results.failures[-1]}", file=sys.stderr)
             continue
@@ -158,7 +155,7 @@ def write(options, tables, results, left_out):
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"machine": str(run.Machine()), "commit": run.commit(), "runs": options.runs,
              "date": datetime.date.today().isoformat(), "versions": sorted(results.versions),
-             "missing": {f"{label} ({Path(program).name})": reason
+             "missing": {f"{label} ({program})": reason
                          for (label, program), reason in left_out.items()}}
     document, missed = report.markdown(tables, results, about)
     (options.out / "rl.md").write_text(document)

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured, against whom, and the goals: the tables that run.py works through.
 
-A program is named with its arguments; {row} stands for the row's name, {seed} for 1, 2, ... from
-run to run. It prints one JSON line a measurement: {"name": ROW, "value": NUMBER, "unit": UNIT},
-and may print one that says what was measured: {"version": TEXT}. Those that end in .py are here,
-the others in the build folder.
+A program of this folder is named with its arguments; {seed} stands for 1, 2, ... from run to run. It
+prints one JSON line a measurement: {"name": ROW, "value": NUMBER, "unit": UNIT},
+and may print one that says what was measured: {"version": TEXT}. One that measures a peer as well
+names it "ROW: PEER".
 """
 
 from rows import Goal, Row  # Of ../rows.py.
 
-VEC_ENV = "bench/rl/vec_env_bench"  # Its rows are named as here; the peers' are in it too.
+VEC_ENV = "fiber_vec_env.py"
 PPO = "fiber_ppo.py"
+
+# What those run, in the build folder.
+BUILT = {VEC_ENV: "bench/rl/vec_env_bench", PPO: "examples/rl/ppo/ppo"}
 
 # Peers in the virtual environment of install.py: by label, which of its packages they need.
 NEEDS = {
@@ -32,13 +35,10 @@ MISSES_ALLOWED = {
 }
 
 
-def _vec_env(name, title, peers=(), goals=()):
-    return Row(name, title, "steps/s", tuple(peers), tuple(goals), program=(VEC_ENV, "{row}"))
-
-
-def _inside(label, row):
-    """A peer that is a row of vec_env_bench itself."""
-    return (label, (VEC_ENV, row))
+def _vec_env(name, title, part, inside, peers=(), goals=()):
+    """A row of vec_env_bench, which contains the peer `inside` and prints both in one run."""
+    program = (VEC_ENV, part)
+    return Row(name, title, "steps/s", ((inside, program), *peers), goals, program=program)
 
 
 def _vector(label, kind):
@@ -46,15 +46,13 @@ def _vector(label, kind):
 
 
 def _sleepers(envs):
-    name = f"sleep_{envs}"
-    goals = [Goal(">=", 1 / 1.10, "lock-step farm")]
-    peers = [_inside("lock-step farm", f"{name}_farm")]
+    peers, goals = (), (Goal(">=", round(1 / 1.10, 3), "lock-step farm"),)
     if envs in (8, 32, 256):
-        # The same durations: vec_env_bench prints the file that it sleeps by.
-        peers.append(("SubprocVecEnv", ("peers/subproc_peer.py", "--envs", str(envs))))
+        peers = (("SubprocVecEnv", ("peers/subproc_peer.py", "--envs", str(envs))),)
     if envs == 256:
-        goals.append(Goal(">=", 2, "SubprocVecEnv"))
-    return _vec_env(name, f"{envs} environments, a job each", peers, goals)
+        goals += (Goal(">=", 2, "SubprocVecEnv"),)
+    return _vec_env(f"sleep_{envs}", f"{envs} environments, a job each", f"sleep_{envs}",
+                    "lock-step farm", peers, goals)
 
 
 def _training(env, limit, rows):
@@ -69,21 +67,19 @@ def _training(env, limit, rows):
 
 TABLES = {
     "VecEnv: 64 CartPoles": (
-        _vec_env("cartpole_64", "local jobs",
-                 (_inside("bare shared-memory farm", "cartpole_64_farm"),
-                  _vector("Gymnasium, sync", "sync"), _vector("Gymnasium, async", "async"),
+        _vec_env("cartpole_64", "local jobs", "cartpole", "bare shared-memory farm",
+                 (_vector("Gymnasium, sync", "sync"), _vector("Gymnasium, async", "async"),
                   _vector("EnvPool", "envpool_sync"), _vector("EnvPool, async", "envpool_async")),
                  (Goal(">=", 0.8, "bare shared-memory farm"),
                   Goal(">=", 5, "Gymnasium, async"))),
     ),
     "VecEnv: environments that take their time": (
-        _vec_env("spin_50us_256", "256 environments of 50 us",
-                 (_inside("threads in one process", "spin_50us_256_threads"),),
-                 (Goal(">=", 0.8, "threads in one process"),)),
-        _vec_env("one_slow_half", "one 20 x slower, batch = half",
-                 (_inside("synchronous", "one_slow_all"),), (Goal(">=", 5, "synchronous"),)),
-        _vec_env("sleep_1ms_64_tls", "64 environments of 1 ms over TLS",
-                 (_inside("local", "sleep_1ms_64_local"),), (Goal(">=", 0.9, "local"),)),
+        _vec_env("busy_50us_256", "256 environments of 50 us", "busy", "threads in one process",
+                 goals=(Goal(">=", 0.8, "threads in one process"),)),
+        _vec_env("one_slow_half", "one of 8 is 20 x slower, batch = half", "slow", "synchronous",
+                 goals=(Goal(">=", 5, "synchronous"),)),
+        _vec_env("waiting_1ms_64_tls", "64 environments of 1 ms over TLS", "tls", "local",
+                 goals=(Goal(">=", 0.9, "local"),)),
     ),
     "VecEnv: environments that sleep 1 ms a step": tuple(map(_sleepers, (8, 32, 64, 128, 256))),
     "PPO: CartPole-v1": tuple(_training("cartpole", 500_000, {

@@ -30,9 +30,10 @@
 namespace fiber {
 namespace {
 
-/// FIBER_ variables that are not settings: a job's own and those of Fiber's tests. A name
-/// that ends in _ is a prefix.
-constexpr std::string_view no_settings[] = {"FIBER_NODE", "FIBER_SIM_", "FIBER_TEST_"};
+/// FIBER_ variables that are not settings: a job's own, those of fiber::rl and those of
+/// Fiber's tests. A name that ends in _ is a prefix.
+constexpr std::string_view no_settings[] = {"FIBER_NODE", "FIBER_RL_", "FIBER_SIM_",
+                                            "FIBER_TEST_"};
 
 using std::chrono::milliseconds;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/gym.hpp"
 
+#include <sstream>
+
 #include "rl/gym/array.hpp"
 #include "rl/gym/interpreter.hpp"
 
@@ -39,13 +41,17 @@ py::object value_of(const std::string& text) {
   }
 }
 
+std::invalid_argument no_name(const std::string& argument, const std::string& id) {
+  return std::invalid_argument("the argument '" + argument + "' of " + id +
+                               " has no name: write name=value");
+}
+
 py::dict arguments_of(const GymOptions& options) {
   py::dict arguments;
   for (const auto& argument : options.arguments) {
     const auto equals = argument.find('=');
     if (equals == 0 || equals == std::string::npos)
-      throw std::invalid_argument("the argument '" + argument + "' of " + options.id +
-                                  " has no name: write name=value");
+      throw no_name(argument, options.id);
     arguments[py::str(argument.substr(0, equals))] =
       value_of(argument.substr(equals + 1));
   }
@@ -154,6 +160,23 @@ public:
       if (options_.clip_rewards)
         step.reward = std::clamp(step.reward, -1.0, 1.0);
       return step;
+    });
+  }
+
+  std::optional<Image> render() {
+    return python::run(named("render"), [&]() -> std::optional<Image> {
+      py::object mode = py::getattr(python_.environment, "render_mode", py::none());
+      if (!mode.equal(py::str("rgb_array")))
+        return std::nullopt;
+      py::object picture = python_.environment.attr("render")();
+      const auto shape = python::shape_of(picture);
+      if (shape.size() != 3 || shape[2] != 3)
+        throw GymError(options_.id + " renders no picture of height x width x 3 bytes");
+      std::vector<float> values(shape[0] * shape[1] * 3);
+      python::read_array(picture, values);
+      return Image{.width = static_cast<int>(shape[1]),
+                   .height = static_cast<int>(shape[0]),
+                   .rgb = {values.begin(), values.end()}};
     });
   }
 
@@ -279,15 +302,43 @@ void AnyGymEnv::observe(std::span<float> out) const {
   std::ranges::copy(impl_->observation(), out.begin());
 }
 
-std::unique_ptr<AnyEnvironment> make_gym(const std::string& id) {
-  return std::make_unique<AnyGymEnv>(id);
+std::optional<Image> AnyGymEnv::render() const {
+  return impl_->render();
+}
+
+GymOptions gym_options(const std::string& name) {
+  const auto question = name.find('?');
+  GymOptions options{.id = name.substr(0, question)};
+  std::istringstream rest(question == std::string::npos ? "" : name.substr(question + 1));
+  for (std::string argument; std::getline(rest, argument, '&');) {
+    const auto equals = argument.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw python::no_name(argument, options.id);
+    const auto key = argument.substr(0, equals), value = argument.substr(equals + 1);
+    bool* flag = key == "episodic_life"   ? &options.episodic_life
+                 : key == "fire_on_reset" ? &options.fire_on_reset
+                 : key == "clip_rewards"  ? &options.clip_rewards
+                                          : nullptr;
+    if (!flag)
+      options.arguments.push_back(argument);
+    else if (value == "true" || value == "false")
+      *flag = value == "true";
+    else
+      throw std::invalid_argument("the argument '" + argument + "' of " + options.id +
+                                  " is neither true nor false");
+  }
+  return options;
+}
+
+std::unique_ptr<AnyEnvironment> make_gym(const std::string& name) {
+  return std::make_unique<AnyGymEnv>(name);
 }
 
 } // namespace fiber::rl
 
 // What make_environment finds if a program is linked with fiber::rl_gym. It has a name of
 // C so that the linker can be told to take it along: nothing else refers to it.
-extern "C" fiber::rl::AnyEnvironment* fiber_rl_make_gym(const char* id);
-fiber::rl::AnyEnvironment* fiber_rl_make_gym(const char* id) {
-  return fiber::rl::make_gym(id).release();
+extern "C" fiber::rl::AnyEnvironment* fiber_rl_make_gym(const char* name);
+fiber::rl::AnyEnvironment* fiber_rl_make_gym(const char* name) {
+  return fiber::rl::make_gym(name).release();
 }

@@ -14,7 +14,10 @@ EpisodeBook::EpisodeBook(const VecEnvOptions& options, const Spaces& spaces, Row
   : rewards(options.envs), episode_returns(options.envs), terminated(options.envs),
     truncated(options.envs), valid(options.envs), episode_lengths(options.envs),
     options_(options), action_size_(spaces.action_size()), rows_(rows),
-    seed_(options.seed), envs_(options.envs), sent_(options.envs * action_size_) {}
+    seed_(options.seed), envs_(options.envs), sent_(options.envs * action_size_) {
+  for (std::size_t i = 0; i < envs_.size(); ++i)
+    envs_[i].next_seed = episode_seed(seed_, i, 0);
+}
 
 void EpisodeBook::order(int id, Op op, std::span<const float> action) {
   const auto row = static_cast<std::size_t>(id);
@@ -32,7 +35,7 @@ void EpisodeBook::order(int id, Op op, std::span<const float> action) {
 }
 
 Order EpisodeBook::pending(int id) const {
-  return {.id = id, .op = env(id).op, .next_seed = seed_of(id, env(id).where.episodes)};
+  return {.id = id, .op = env(id).op, .next_seed = env(id).next_seed};
 }
 
 std::span<const float> EpisodeBook::sent(int id) const {
@@ -51,34 +54,37 @@ void EpisodeBook::accept(int id) {
   truncated[row] = facts.truncated != 0;
   valid[row] = facts.lost == 0;
   if (facts.failed != 0) {
-    next_episode(target); // The seed of this one may be what it fails at.
+    next_episode(id); // The seed of this one may be what it fails at.
     target.failure = rows_.error(row);
   } else if (facts.lost != 0) {
-    next_episode(target);
+    next_episode(id);
     target.where.done = options_.autoreset != Autoreset::same_step;
   } else if (target.op == Op::reset) {
-    next_episode(target);
+    next_episode(id);
   } else if (target.op == Op::step) {
-    note_step(target, id, terminated[row] != 0 || truncated[row] != 0);
+    note_step(id, terminated[row] != 0 || truncated[row] != 0);
   }
 }
 
-void EpisodeBook::note_step(Env& env, int id, bool ended) {
-  if (env.where.done) { // Autoreset::next_step: it was the step that begins an episode.
-    next_episode(env);
+void EpisodeBook::note_step(int id, bool ended) {
+  auto& where = env(id).where;
+  if (where.done) { // Autoreset::next_step: it was the step that begins an episode.
+    next_episode(id);
   } else if (ended && options_.autoreset == Autoreset::same_step) {
-    next_episode(env);
+    next_episode(id);
   } else {
     const auto action = sent(id);
-    env.where.actions.insert(env.where.actions.end(), action.begin(), action.end());
-    env.where.done = ended;
+    where.actions.insert(where.actions.end(), action.begin(), action.end());
+    where.done = ended;
   }
 }
 
-void EpisodeBook::next_episode(Env& env) {
-  ++env.where.episodes;
-  env.where.actions.clear();
-  env.where.done = false;
+void EpisodeBook::next_episode(int id) {
+  auto& of = env(id);
+  ++of.where.episodes;
+  of.where.actions.clear();
+  of.where.done = false;
+  of.next_seed = seed_of(id, of.where.episodes);
 }
 
 History EpisodeBook::history(int id) const {
@@ -127,7 +133,9 @@ void EpisodeBook::restore(const VecEnvState& state) {
   }
   seed_ = state.seed;
   for (std::size_t i = 0; i < state.envs.size(); ++i)
-    envs_[i] = {.where = state.envs[i], .failure = {}};
+    envs_[i] = {.where = state.envs[i],
+                .next_seed = episode_seed(seed_, i, state.envs[i].episodes),
+                .failure = {}};
 }
 
 } // namespace fiber::rl::vec

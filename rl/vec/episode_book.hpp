@@ -54,6 +54,7 @@ public:
 private:
   struct Env {
     VecEnvState::Env where;
+    std::uint64_t next_seed = 0; ///< Of the episode after this one.
     detail::Op op = detail::Op::reset;
     bool in_flight = false;
     std::optional<std::string> failure;
@@ -61,8 +62,8 @@ private:
 
   Env& env(int id) { return envs_[static_cast<std::size_t>(id)]; }
   const Env& env(int id) const { return envs_[static_cast<std::size_t>(id)]; }
-  static void next_episode(Env& env);
-  void note_step(Env& env, int id, bool ended);
+  void next_episode(int id);
+  void note_step(int id, bool ended);
   std::uint64_t seed_of(int id, std::uint64_t episode) const;
 
   const VecEnvOptions& options_;

@@ -15,10 +15,12 @@ from pathlib import Path
 RUN = Path(sys.argv.pop(1)) / "rl/run.py"
 
 # In place of vec_env_bench: a farm is twice as fast as Fiber.
-MEASURES = """#!/usr/bin/env python3
-import json, sys
-value = 200.0 if sys.argv[1].endswith("_farm") else 100.0
-print(json.dumps({"name": sys.argv[1], "value": value, "unit": "steps/s"}))
+MEASURES = """#!/bin/sh
+case $1 in cartpole) ;; *) echo "vec_env_bench: no row $1" >&2; exit 2 ;; esac
+echo "cartpole: VecEnv, jobs = 0          900 steps/s"
+echo "cartpole: VecEnv, jobs = 1           50 steps/s"
+echo "cartpole: VecEnv, jobs = 2          100 steps/s"
+echo "cartpole: bare farm, processes = 2  200 steps/s"
 """
 
 
@@ -44,17 +46,17 @@ class RlRun(unittest.TestCase):
 
     def test_holds_fiber_against_the_peer_of_the_same_program(self):
         self.program(MEASURES)
-        done, result = self.run_rows("^sleep_8$", "--strict")
+        done, result = self.run_rows("^cartpole_64$", "--strict")
         self.assertEqual(done.returncode, 1, done.stderr)  # The goal is missed.
         self.assertIn("**miss**", done.stdout)
         values = {value["of"]: value["values"] for value in result["values"]}
-        self.assertEqual(values, {"Fiber": [100.0] * 2, "lock-step farm": [200.0] * 2})
+        self.assertEqual(values, {"Fiber": [100.0] * 2, "bare shared-memory farm": [200.0] * 2})
 
     def test_names_peers_that_are_not_installed(self):
         self.program(MEASURES)
         done, result = self.run_rows("^cartpole_64$")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("EnvPool (vector_peer.py)", result["missing"])
+        self.assertIn("EnvPool (peers/vector_peer.py)", result["missing"])
         self.assertIn("left out: EnvPool, peers/vector_peer.py: not installed", done.stderr)
 
     def test_names_programs_that_are_not_built(self):
@@ -64,9 +66,15 @@ class RlRun(unittest.TestCase):
 
     def test_a_program_that_fails_is_a_failure(self):
         self.program("#!/bin/sh\necho broken >&2; exit 3\n")
-        done, result = self.run_rows("^sleep_8$")
+        done, result = self.run_rows("^cartpole_64$")
         self.assertEqual(done.returncode, 1)
         self.assertIn("ended with 3: broken", result["failures"][0])
+
+    def test_names_rows_that_the_program_has_not(self):
+        self.program(MEASURES)
+        done, result = self.run_rows("^one_slow_half$")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no row slow", result["missing"]["Fiber (fiber_vec_env.py slow)"])
 
     def test_refuses_rows_that_there_are_not(self):
         done, _ = self.run_rows("no such row")

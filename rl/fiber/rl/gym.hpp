@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -71,6 +72,16 @@ struct GymOptions {
   }
 };
 
+/// Options from a command line: "ID?NAME=VALUE&NAME=VALUE". A name that is a flag of
+/// GymOptions sets it, others become arguments:
+///
+///   "CartPole-v1?render_mode=rgb_array"
+///   "ALE/Breakout-v5?episodic_life=true&clip_rewards=true&repeat_action_probability=0"
+///
+/// Throws std::invalid_argument for an argument without a value, and for a flag that is
+/// neither true nor false.
+GymOptions gym_options(const std::string& name);
+
 /// An environment of Gymnasium, whatever its spaces are.
 ///
 /// Observations: those of a Box are its numbers as they are, converted to float32: images
@@ -89,7 +100,7 @@ public:
   /// no such environment, or if the virtual environment is of another version of Python.
   explicit AnyGymEnv(GymOptions options);
   template <std::convertible_to<std::string> Id>
-  explicit AnyGymEnv(const Id& id) : AnyGymEnv(GymOptions{.id = id}) {}
+  explicit AnyGymEnv(const Id& id) : AnyGymEnv(gym_options(id)) {}
   AnyGymEnv(AnyGymEnv&&) noexcept;
   AnyGymEnv& operator=(AnyGymEnv&&) noexcept;
   /// Closes the environment. What that throws is dropped.
@@ -104,6 +115,9 @@ public:
   Step step(std::span<const float> action) override;
   /// Zeros before the first reset.
   void observe(std::span<float> out) const override;
+  /// Nothing unless it was made with the argument "render_mode=rgb_array". Throws
+  /// GymError if Python does, or if this is no picture.
+  std::optional<Image> render() const override;
 
 private:
   class Impl;
@@ -135,7 +149,7 @@ public:
     }
   }
   template <std::convertible_to<std::string> Id>
-  explicit GymEnv(const Id& id) : GymEnv(GymOptions{.id = id}) {}
+  explicit GymEnv(const Id& id) : GymEnv(gym_options(id)) {}
 
   Spaces spaces() const { return environment_.spaces(); }
   void reset(std::uint64_t seed) { environment_.reset(seed); }
@@ -153,8 +167,8 @@ private:
   AnyGymEnv environment_;
 };
 
-/// The environment of Gymnasium with this id. What make_environment calls for names with
-/// a '/' or "-v". Throws as AnyGymEnv does.
-std::unique_ptr<AnyEnvironment> make_gym(const std::string& id);
+/// The environment of Gymnasium that gym_options() reads from `name`. What
+/// make_environment calls for names with a '/' or "-v". Throws as AnyGymEnv does.
+std::unique_ptr<AnyEnvironment> make_gym(const std::string& name);
 
 } // namespace fiber::rl

@@ -65,6 +65,10 @@ ENVIRONMENTS = [
         ([0.01, -0.02, 0.03, -0.04], random_discrete(2), 100),
         ([-0.04, 0.03, -0.02, 0.01], balance, 100),
         ([2.3, 1.5, 0.05, 0.0], random_discrete(2), 100),
+        ([0.0, 0.0, 0.2094, 0.001], random_discrete(2), 5),  # Just within the limits; then just beyond.
+        ([0.0, 0.0, -0.2094, -0.003], random_discrete(2), 5),
+        ([-2.3999, 0.0, 0.0, 0.0], random_discrete(2), 5),
+        ([-2.3999, -0.01, 0.0, 0.0], random_discrete(2), 5),
     ]),
     ("pendulum", "Pendulum-v1", np.float64, [
         ([3.0, 0.5], random_continuous(2), 60),

@@ -128,6 +128,24 @@ TEST_F(GymTest, arguments_are_literals_of_python_booleans_and_strings) {
   EXPECT_EQ(error, "the argument 'limit' of Count-v0 has no name: write name=value");
 }
 
+TEST_F(GymTest, a_name_may_carry_arguments_and_flags) {
+  const auto options = gym_options("Count-v0?limit=2&clip_rewards=true&name=a name");
+  EXPECT_EQ(options.id, "Count-v0");
+  EXPECT_EQ(options.arguments, (std::vector<std::string>{"limit=2", "name=a name"}));
+  EXPECT_TRUE(options.clip_rewards && options.fire_on_reset && !options.episodic_life);
+  auto environment = make_environment("Count-v0?limit=1");
+  environment->reset(0);
+  EXPECT_TRUE(act(*environment, {2}).terminated);
+  EXPECT_THROW(gym_options("Count-v0?limit"), std::invalid_argument);
+  EXPECT_THROW(gym_options("Count-v0?clip_rewards=1"), std::invalid_argument);
+}
+
+TEST_F(GymTest, pictures_come_with_the_render_mode_for_them) {
+  EXPECT_EQ(AnyGymEnv("Image-v0").render(), std::nullopt);
+  EXPECT_EQ(AnyGymEnv("Image-v0?render_mode=rgb_array").render(),
+            (Image{.width = 2, .height = 1, .rgb = {1, 2, 3, 253, 254, 255}}));
+}
+
 TEST_F(GymTest, rewards_are_clipped_on_demand) {
   AnyGymEnv environment({.id = "Count-v0", .clip_rewards = true});
   environment.reset(0);
@@ -317,3 +335,10 @@ TEST_F(GymTest, make_environment_knows_the_ids_of_gymnasium) {
 
 } // namespace
 } // namespace fiber::rl
+
+// What Python never frees, since its interpreter is not ended.
+extern "C" const char*
+__lsan_default_suppressions();              // NOLINT(bugprone-reserved-identifier)
+const char* __lsan_default_suppressions() { // NOLINT(bugprone-reserved-identifier)
+  return "leak:libpython3\n";
+}

@@ -28,15 +28,15 @@ TEST_F(GymnasiumTest, its_cartpole_and_ours_are_the_same_step_by_step) {
     std::array<float, 4> seen{}, expected{};
     theirs.observe(seen);
     ours.reset(0);
-    ours.set_state({seen[0], seen[1], seen[2], seen[3]}); // Rounded to float.
     for (bool over = false; !over; ++steps) {
+      ours.set_state({seen[0], seen[1], seen[2], seen[3]}); // Rounded to float.
       const int action = seen[2] + seen[3] > 0 ? 1 : 0;
       const auto their_step = theirs.step(action);
       const auto our_step = ours.step(action);
       theirs.observe(seen);
       ours.observe(expected);
       for (std::size_t i = 0; i < seen.size(); ++i)
-        ASSERT_NEAR(seen[i], expected[i], 1e-4) << "step " << steps;
+        ASSERT_NEAR(seen[i], expected[i], 1e-6) << "step " << steps;
       over = their_step.terminated || their_step.truncated;
       ASSERT_EQ(their_step.reward, our_step.reward);
       ASSERT_EQ(over, our_step.terminated || our_step.truncated) << "step " << steps;

@@ -240,11 +240,18 @@ TEST_F(ImageTest, a_gif_decodes_to_its_images) {
 }
 
 TEST_F(ImageTest, a_gif_of_any_length_of_data_ends_where_its_codes_do) {
-  // Each length ends in another state of the codes' width.
-  for (int width = 1; width < 1'200; width += 13) {
+  for (int width = 1; width < 1'200; width += 61) {
     const std::vector images = {noise(width, 1, 3, 256)};
     write_gif(path_, images, 20ms);
     ASSERT_TRUE(decoded_gif(written()).images.at(0) == images[0]) << width << " pixels";
+  }
+  // Different colours need a code each: the codes grow with the 255th, the last one.
+  for (int width = 253; width <= 256; ++width) {
+    Image image{width, 1, {}};
+    for (int i = 0; i < width; ++i)
+      image.rgb.insert(image.rgb.end(), 3, static_cast<std::uint8_t>(i));
+    write_gif(path_, std::vector{image}, 20ms);
+    ASSERT_TRUE(decoded_gif(written()).images.at(0) == image) << width << " colours";
   }
 }
 

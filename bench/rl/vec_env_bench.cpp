@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// vec_env_bench [ROW ...]: what VecEnv makes of this machine. Prints one line for each
+// figure; each is the best of five runs, as other programs only slow one down.
+//
+//   cartpole  steps/s of 64 CartPoles, by the number of jobs, beside a bare farm of
+//             forked processes
+//   busy      steps/s of 256 environments that compute for 50 us a step, beside threads
+//             of one process
+//   slow      steps/s of 8 environments of 1 ms that wait, one of them 20 ms, in as many
+//             jobs: all rows of each step, or the first half (batch = 4)
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fiber/fiber.hpp>
+#include <fiber/rl.hpp>
+
+#include "bench/rl/bare_farm.hpp"
+
+namespace {
+
+using namespace fiber::rl;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Prints the rate of `round`, which does `steps` steps each time that it is called.
+double report(const std::string& name, std::size_t steps,
+              const std::function<void()>& round) {
+  constexpr int runs = 5;
+  constexpr double run_seconds = 0.4;
+  double best = 0;
+  for (int run = 0; run <= runs; ++run) { // The first one warms up.
+    const auto start = Clock::now();
+    std::size_t done = 0;
+    double seconds = 0;
+    do {
+      round();
+      done += steps;
+      seconds = seconds_since(start);
+    } while (seconds < run_seconds);
+    if (run > 0)
+      best = std::max(best, static_cast<double>(done) / seconds);
+  }
+  std::printf("%-44s %12.0f steps/s\n", name.c_str(), best);
+  std::fflush(stdout);
+  return best;
+}
+
+void cartpoles() {
+  constexpr std::size_t envs = 64;
+  std::vector<int> actions(envs);
+  for (std::size_t i = 0; i < envs; ++i)
+    actions[i] = i % 2 == 0;
+  for (const std::size_t jobs : {0, 1, 2, 4}) {
+    VecEnv<CartPole> all({.envs = envs, .jobs = jobs});
+    all.reset();
+    report("cartpole: VecEnv, jobs = " + std::to_string(jobs), envs, [&] {
+      for (int i = 0; i < 100; ++i)
+        all.step(actions);
+    });
+    if (jobs == 0)
+      continue;
+    bench::BareFarm farm(envs, jobs);
+    report("cartpole: bare farm, processes = " + std::to_string(jobs), envs, [&] {
+      for (int i = 0; i < 100; ++i)
+        farm.step(actions);
+    });
+  }
+}
+
+/// Computes for as long as its argument says.
+class Busy {
+public:
+  using Action = int;
+  static constexpr int actions = 2;
+  static constexpr std::size_t observation_size = 4;
+  explicit Busy(int rounds = 0) : rounds_(rounds) {}
+  void reset(std::uint64_t) {}
+  Step step(Action) {
+    for (int i = 0; i < rounds_; ++i)
+      value_ = value_ * 1.0000001 + 1e-9;
+    return {.reward = value_};
+  }
+  void observe(std::span<float> out) const {
+    std::ranges::fill(out, static_cast<float>(value_));
+  }
+
+private:
+  int rounds_;
+  double value_ = 1;
+};
+
+/// How many rounds of a Busy take 50 us.
+int rounds_of_50_us() {
+  constexpr int trial = 1'000'000;
+  double best = 1;
+  for (int run = 0; run < 5; ++run) {
+    Busy busy(trial);
+    const auto start = Clock::now();
+    busy.step(0);
+    best = std::min(best, seconds_since(start));
+  }
+  return static_cast<int>(trial * 50e-6 / best);
+}
+
+void busy() {
+  constexpr std::size_t envs = 256;
+  const auto rounds = rounds_of_50_us();
+  const auto workers = fiber::cpu_count();
+  const std::vector<int> actions(envs);
+  for (const auto jobs : {workers, 4 * workers}) {
+    VecEnv<Busy> all({.envs = envs, .jobs = jobs}, rounds);
+    all.reset();
+    report("busy 50 us: VecEnv, jobs = " + std::to_string(jobs), envs,
+           [&] { all.step(actions); });
+  }
+  std::vector<Busy> here(envs, Busy(rounds));
+  std::atomic<bool> over = false;
+  std::barrier start(static_cast<std::ptrdiff_t>(workers) + 1);
+  std::barrier end(static_cast<std::ptrdiff_t>(workers) + 1);
+  std::vector<std::jthread> threads;
+  for (std::size_t worker = 0; worker < workers; ++worker)
+    threads.emplace_back([&, worker] {
+      for (start.arrive_and_wait(); !over; start.arrive_and_wait()) {
+        for (auto id = worker * envs / workers; id < (worker + 1) * envs / workers; ++id)
+          here[id].step(0);
+        end.arrive_and_wait();
+      }
+    });
+  report("busy 50 us: threads = " + std::to_string(workers), envs, [&] {
+    start.arrive_and_wait();
+    end.arrive_and_wait();
+  });
+  over = true;
+  start.arrive_and_wait();
+}
+
+/// Waits a millisecond, and as many more as its action says.
+class Waiting {
+public:
+  using Action = int;
+  static constexpr int actions = 20;
+  static constexpr std::size_t observation_size = 1;
+  void reset(std::uint64_t) {}
+  Step step(Action action) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1 + action));
+    return {};
+  }
+  void observe(std::span<float> out) const { out[0] = 0; }
+};
+
+void slow() {
+  constexpr std::size_t envs = 8;
+  auto action_of = [](int id) { return id == 0 ? 19 : 0; };
+  std::vector<int> ids(envs), actions(envs);
+  std::iota(ids.begin(), ids.end(), 0);
+  std::ranges::transform(ids, actions.begin(), action_of);
+  VecEnv<Waiting> all({.envs = envs, .jobs = envs});
+  all.reset();
+  report("one of 8 slow: all rows of each step", envs, [&] { all.step(actions); });
+  VecEnv<Waiting> half({.envs = envs, .batch = envs / 2, .jobs = envs});
+  half.reset();
+  half.send(actions, ids);
+  report("one of 8 slow: batch = 4", envs / 2, [&] {
+    const auto& batch = half.recv();
+    ids.assign(batch.env_ids.begin(), batch.env_ids.end());
+    actions.resize(ids.size());
+    std::ranges::transform(ids, actions.begin(), action_of);
+    half.send(actions, ids);
+  });
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const auto session = fiber::init(argc, argv);
+  std::vector<std::string> rows(argv + 1, argv + argc);
+  if (rows.empty())
+    rows = {"cartpole", "busy", "slow"};
+  for (const auto& row : rows)
+    if (row == "cartpole")
+      cartpoles();
+    else if (row == "busy")
+      busy();
+    else if (row == "slow")
+      slow();
+    else {
+      std::fprintf(stderr, "vec_env_bench: no row %s; there are cartpole, busy, slow\n",
+                   row.c_str());
+      return 2;
+    }
+}
