@@ -21,9 +21,10 @@
 #include <fiber/rl/checkpoint_file.hpp>
 #include <fiber/rl/environments.hpp>
 #include <fiber/rl/evolution_training.hpp>
+#include <fiber/rl/plot.hpp>
+#include <fiber/rl/saved_policy.hpp>
 
 #include "es/files.hpp"
-#include "es/plot.hpp"
 #include "es/progress.hpp"
 
 namespace {
@@ -96,21 +97,30 @@ struct Settings {
 void save_result(const Settings& settings, const rl::EvolutionTraining& training,
                  es::Progress& progress) {
   const auto& options = training.options();
+  const auto& parameters = training.parameters();
+  const auto normaliser = training.generation().normaliser;
   const auto policy = settings.out / "policy.txt";
-  es::save_policy(
-    policy, {.environment = options.environment,
-             .policy = training.policy(),
-             .normaliser = training.generation().normaliser,
-             .parameters = {training.parameters().begin(), training.parameters().end()}});
+  es::save_policy(policy, {.environment = options.environment,
+                           .policy = training.policy(),
+                           .normaliser = normaliser,
+                           .parameters = {parameters.begin(), parameters.end()}});
+  const rl::EvolvedPolicy evolved(training.policy(), parameters, normaliser);
+  const auto all = evolved.spec_parameters();
+  rl::save_policy(settings.out / "policy", {.environment = options.environment,
+                                            .spec = training.policy(),
+                                            .parameters = {all.begin(), all.end()},
+                                            .observations = normaliser});
   progress.say("policy saved to " + policy.string());
   const auto csv = settings.out / "curve.csv";
   const auto png = settings.out / "curve.png";
   es::save_curve(csv, training.state().curve);
   const auto title = "Evolution strategies on " + options.environment + ", seed " +
                      std::to_string(options.seed);
-  if (es::plot_curve(csv, png, {.title = title, .mark = options.solved_at},
-                     {{2, "candidates: mean of the population"},
-                      {4, "the policy: mean of fresh episodes"}}))
+  if (rl::plot_csv(
+        csv, png,
+        {.title = title, .x_label = "iteration", .solved_at = options.solved_at},
+        {{2, "candidates: mean of the population"},
+         {4, "the policy: mean of fresh episodes"}}))
     progress.say("learning curve saved to " + csv.string() + " and " + png.string());
   else
     progress.say("learning curve saved to " + csv.string() +

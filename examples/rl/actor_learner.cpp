@@ -19,9 +19,9 @@
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
 #include <fiber/rl/checkpoint_file.hpp>
+#include <fiber/rl/plot.hpp>
 
 #include "actor_critic.hpp"
-#include "es/plot.hpp"
 
 // A trainer as a system of supervised actors that never wait for each other's rounds:
 // rollout actors play CartPole by the newest policy on a board, and put what they have
@@ -256,10 +256,11 @@ void save_curve(const std::filesystem::path& out, const std::vector<double>& cur
     csv << i + 1 << ',' << curve[i] << '\n';
   std::filesystem::create_directories(out);
   fiber::rl::write_atomically(out / "curve.csv", csv.str());
-  if (es::plot_curve(
-        out / "curve.csv", out / "curve.png",
-        {.title = "CartPole, actors and a learner", .x = "update", .mark = 475.0},
-        {{2, "mean of the episodes that ended"}}))
+  if (fiber::rl::plot_csv(out / "curve.csv", out / "curve.png",
+                          {.title = "CartPole, actors and a learner",
+                           .x_label = "update",
+                           .solved_at = 475.0},
+                          {{2, "mean of the episodes that ended"}}))
     std::cout << "curve: " << (out / "curve.png").string() << '\n';
 }
 

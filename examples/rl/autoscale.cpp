@@ -20,8 +20,7 @@
 #include <fiber/rl/cartpole.hpp>
 #include <fiber/rl/checkpoint_file.hpp>
 #include <fiber/rl/evolution_training.hpp>
-
-#include "es/plot.hpp"
+#include <fiber/rl/plot.hpp>
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
@@ -126,11 +125,11 @@ void save(const std::filesystem::path& out, const std::vector<Watch::Sample>& sa
         << '\n';
   std::filesystem::create_directories(out);
   rl::write_atomically(out / "workers.csv", csv.str());
-  if (es::plot_curve(out / "workers.csv", out / "workers.png",
-                     {.title = "A pool that follows the size of a population",
-                      .x = "seconds",
-                      .y = "number"},
-                     {{4, "tasks that wait"}, {3, "workers wanted"}, {2, "workers up"}}))
+  if (rl::plot_csv(out / "workers.csv", out / "workers.png",
+                   {.title = "A pool that follows the size of a population",
+                    .x_label = "seconds",
+                    .y_label = "number"},
+                   {{4, "tasks that wait"}, {3, "workers wanted"}, {2, "workers up"}}))
     std::cout << "figure: " << (out / "workers.png").string() << '\n';
 }
 

@@ -12,7 +12,7 @@ EvolutionTrainingOptions evolution_options(const std::string& environment) {
     // Small steps and thorough judgement: the run lasts long enough to be watched, and
     // its workers to be killed. learning_rate = 0.01 and 16 episodes solve it in seconds.
     options.iterations = 400;
-    options.episodes = 128;
+    options.episodes = 64;
     options.solved_at = 475;
     search.learning_rate = 0.001;
   } else if (environment == "pendulum") {

@@ -15,6 +15,7 @@
 
 #include "es/files.hpp"
 #include "fiber/rl/random.hpp"
+#include "fiber/rl/saved_policy.hpp"
 #include "tests/examples/program.hpp"
 
 namespace {
@@ -150,6 +151,10 @@ TEST_F(EsTrainTest, an_environment_without_a_mark_is_run_to_its_end) {
   EXPECT_EQ(saved.environment, "pendulum");
   EXPECT_EQ(saved.policy.hidden, std::vector<std::size_t>{4});
   EXPECT_EQ(saved.parameters.size(), 21u);
+  const auto playable = fiber::rl::load_policy(folder / "pendulum" / "policy");
+  EXPECT_EQ(playable.environment, "pendulum");
+  EXPECT_EQ(playable.spec, saved.policy);
+  EXPECT_EQ(playable.parameters.size(), playable.spec.parameter_count());
   EXPECT_TRUE(fs::exists(folder / "pendulum" / "curve.csv"));
   EXPECT_TRUE(fs::exists(folder / "pendulum" / "curve.png"));
 }

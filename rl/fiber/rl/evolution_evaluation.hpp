@@ -39,8 +39,12 @@ public:
   /// raw. The result is what AnyEnvironment::step() takes, and valid until the next call.
   std::span<const float> act(std::span<const float> observation);
 
+  /// The parameters of a Policy of the spec that does the same: PolicySpec says their
+  /// order. Those of the value function and of the standard deviations are 0.
+  std::span<const float> spec_parameters() const { return all_; }
+
 private:
-  std::vector<float> all_; ///< The parameters of the spec.
+  std::vector<float> all_; ///< See spec_parameters().
   Policy network_;
   FrozenNormaliser normaliser_;
   std::vector<float> input_, action_;

@@ -241,6 +241,18 @@ TEST(EvolvedPolicyTest, takes_the_first_of_the_greatest_outputs) {
   EXPECT_EQ(action(1, 2), 1);
 }
 
+TEST(EvolvedPolicyTest, is_a_policy_of_its_spec) {
+  const auto spec = evolved_policy(spaces_of(Pendulum()), {4, 3});
+  const auto parameters = initial_evolved_parameters(spec, 7);
+  EvolvedPolicy evolved(spec, parameters, {});
+  Policy whole(spec, evolved.spec_parameters());
+  const std::array observation = {0.1f, -0.7f, 1.5f};
+  EXPECT_EQ(evolved.act(observation)[0], whole.best(observation)[0]);
+  EXPECT_NE(evolved.act(observation)[0], 0);
+  EXPECT_EQ(whole.log_std()[0], 0);
+  EXPECT_EQ(whole.evaluate_values(observation)[0], 0);
+}
+
 TEST(EvolvedPolicyTest, clips_continuous_actions_into_their_bounds) {
   const auto spec = evolved_policy(spaces_of(Pendulum()), {2});
   // 3 observations, 2 hidden units, 1 output: v . tanh(W x + b) + c.
