@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAM = Path(os.environ.get("FIBER_BUILD", ".")) / "bench/rl/vec_env_bench"
+PROGRAM = Path(os.environ.get("FIBER_BUILD", ".")) / "bench/vec_env_bench"
 FIGURE = re.compile(r"^(.*?) +([0-9.]+) steps/s$", re.MULTILINE)
 
 # Of each part: rows of run.py, and what the lines of vec_env_bench begin with.
