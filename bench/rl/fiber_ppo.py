@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the example ppo and prints, for run.py, what sb3_ppo.py prints of its peer.
 
-usage: fiber_ppo.py ENV --seed SEED --steps STEPS, with $FIBER_BUILD, the build folder. The return is
+usage: fiber_ppo.py ENV --seed SEED --steps STEPS, with $BENCH_BUILD, the build folder. The return is
 that of the end. Time and steps are those at which the mean of the last 100 episodes of the training
 itself has reached what is asked for: later than for the peer, whose policy is tried without noise.
 """
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PROGRAM = Path(os.environ.get("FIBER_BUILD", ".")) / "examples/rl/ppo/ppo"
+PROGRAM = Path(os.environ.get("BENCH_BUILD", ".")) / "examples/rl/ppo/ppo"
 RETURN = re.compile(r"mean return (-?[0-9.]+) over \d+ fresh episodes")
 UNTIL = {"cartpole": 475}
 

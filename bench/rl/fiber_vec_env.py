@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs vec_env_bench and prints, for run.py, the rows of it and of the peers that it contains.
 
-usage: fiber_vec_env.py PART, with $FIBER_BUILD, the build folder. A row of a peer is named
+usage: fiber_vec_env.py PART, with $BENCH_BUILD, the build folder. A row of a peer is named
 "ROW: PEER". Where there are figures for several numbers of jobs, or of processes, it is the best.
 Ends with 77 if the program has no such part.
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAM = Path(os.environ.get("FIBER_BUILD", ".")) / "bench/rl/vec_env_bench"
+PROGRAM = Path(os.environ.get("BENCH_BUILD", ".")) / "bench/vec_env_bench"
 FIGURE = re.compile(r"^(.*?) +([0-9.]+) steps/s$", re.MULTILINE)
 
 # Of each part: rows of run.py, and what the lines of vec_env_bench begin with.

@@ -79,7 +79,7 @@ def reason_to_leave_out(options, label, program, missing):
 def measure(options, label, command):
     """What one run prints: {name: (value, unit)}, and the version it states."""
     interpreter = options.peers.absolute() / "bin/python" if label in NEEDS else sys.executable
-    os.environ["FIBER_BUILD"] = str(options.build.resolve())
+    os.environ["BENCH_BUILD"] = str(options.build.resolve())
     output = offspring.run((interpreter, SOURCE / command[0], *command[1:]), options.timeout)
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     version = "".join(line["version"] for line in lines if "version" in line)
@@ -125,8 +125,9 @@ def run_once(options, rows, turn, results, left_out):
             printed, version = measure(options, label, command)
         except (OSError, RuntimeError, ValueError) as error:
             if "ended with 77:" in str(error):
-                print(f"left out: {' '.join(command)}: {error}", file=sys.stderr)
-                left_out.update({(of, " ".join(command)): str(error) for _, of in todo[command]})
+                reason = str(error).partition("ended with 77: ")[2]
+                print(f"left out: {' '.join(command)}: {reason}", file=sys.stderr)
+                left_out.update({(of, " ".join(command)): reason for _, of in todo[command]})
                 continue
             results.failures.append(f"{' '.join(command)}: {error}")
             print(f"  failed: {results.failures[-1]}", file=sys.stderr)

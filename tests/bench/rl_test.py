@@ -31,7 +31,7 @@ class RlRun(unittest.TestCase):
         self.root = Path(folder.name)
 
     def program(self, text):
-        path = self.root / "build/bench/rl/vec_env_bench"
+        path = self.root / "build/bench/vec_env_bench"
         path.parent.mkdir(parents=True)
         path.write_text(text)
         path.chmod(0o755)

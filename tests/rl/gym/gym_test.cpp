@@ -335,10 +335,3 @@ TEST_F(GymTest, make_environment_knows_the_ids_of_gymnasium) {
 
 } // namespace
 } // namespace fiber::rl
-
-// What Python never frees, since its interpreter is not ended.
-extern "C" const char*
-__lsan_default_suppressions();              // NOLINT(bugprone-reserved-identifier)
-const char* __lsan_default_suppressions() { // NOLINT(bugprone-reserved-identifier)
-  return "leak:libpython3\n";
-}
