@@ -45,11 +45,11 @@ std::string on_terminal(unsigned short width, Function use) {
     LiveLine line(file);
     use(line);
   }
-  std::string text(4096, '\0');
-  const auto got = ::read(master, text.data(), text.size());
   std::fclose(file);
+  std::string text;
+  for (char c; ::read(master, &c, 1) == 1;) // Fails when the terminal has no more.
+    text += c;
   ::close(master);
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return text;
 }
 
