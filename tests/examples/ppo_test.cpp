@@ -92,7 +92,7 @@ TEST_F(PpoTest, jobs_and_their_deaths_change_no_byte) {
   auto output = program.rest();
   EXPECT_EQ(program.wait(), 0) << output;
   EXPECT_EQ(curve(folder / "jobs"), curve(folder / "alone"));
-  EXPECT_EQ(read(folder / "jobs" / "policy"), read(folder / "alone" / "policy"));
+  EXPECT_TRUE(read(folder / "jobs" / "policy") == read(folder / "alone" / "policy"));
 }
 
 TEST_F(PpoTest, a_run_that_was_killed_goes_on_as_if_it_had_not_been) {
@@ -110,7 +110,7 @@ TEST_F(PpoTest, a_run_that_was_killed_goes_on_as_if_it_had_not_been) {
   auto output = run(brief("killed", often));
   EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
   EXPECT_EQ(curve(folder / "killed"), curve(folder / "whole"));
-  EXPECT_EQ(read(folder / "killed" / "policy"), read(folder / "whole" / "policy"));
+  EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "whole" / "policy"));
 }
 
 TEST_F(PpoTest, ctrl_c_saves_a_checkpoint_to_go_on_from) {
