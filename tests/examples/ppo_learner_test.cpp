@@ -3,6 +3,7 @@
 // from a learner's parameters what LibTorch does.
 #include "learner.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>

@@ -92,7 +92,7 @@ TEST_F(PpoTest, jobs_and_their_deaths_change_no_byte) {
   auto output = program.rest();
   EXPECT_EQ(program.wait(), 0) << output;
   EXPECT_EQ(curve(folder / "jobs"), curve(folder / "alone"));
-  EXPECT_EQ(read(folder / "jobs" / "policy"), read(folder / "alone" / "policy"));
+  EXPECT_TRUE(read(folder / "jobs" / "policy") == read(folder / "alone" / "policy"));
 }
 
 TEST_F(PpoTest, a_run_that_was_killed_goes_on_as_if_it_had_not_been) {
@@ -110,12 +110,12 @@ TEST_F(PpoTest, a_run_that_was_killed_goes_on_as_if_it_had_not_been) {
   auto output = run(brief("killed", often));
   EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
   EXPECT_EQ(curve(folder / "killed"), curve(folder / "whole"));
-  EXPECT_EQ(read(folder / "killed" / "policy"), read(folder / "whole" / "policy"));
+  EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "whole" / "policy"));
 }
 
 TEST_F(PpoTest, ctrl_c_saves_a_checkpoint_to_go_on_from) {
-  std::vector<std::string> endless = {"--env",     "cartpole",     "--steps",
-                                      "100000000", "--save-every", "1"};
+  std::vector<std::string> endless = {"--env",   "cartpole",  "--jobs",       "2",
+                                      "--steps", "100000000", "--save-every", "1"};
   Program program(command("stopped", endless));
   EXPECT_TRUE(fiber::e2e::wait_until([&] {
     return fs::exists(folder / "stopped" / "checkpoint") || program.has_ended();
@@ -125,6 +125,7 @@ TEST_F(PpoTest, ctrl_c_saves_a_checkpoint_to_go_on_from) {
   EXPECT_EQ(program.wait(), 130) << output;
   EXPECT_NE(output.find("interrupted; --resume goes on from"), std::string::npos)
     << output;
+  EXPECT_TRUE(fiber::e2e::wait_until([&] { return fiber::e2e::marked(mark).empty(); }));
 }
 
 TEST_F(PpoTest, bad_input_gets_an_error_that_says_what_is_wrong) {
