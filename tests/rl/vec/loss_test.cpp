@@ -157,6 +157,32 @@ TEST_F(VecEnvLoss, gives_each_order_one_row) {
   }
 }
 
+TEST_F(VecEnvLoss, is_what_becomes_of_a_job_that_does_not_move) {
+  using namespace std::chrono_literals;
+  open({.heartbeat_timeout = 1s, .lease = 4s});
+  for (const auto way : job_ways) {
+    auto envs = vec_env<Puppet>({.envs = 2, .jobs = 2}, way);
+    const auto pid = static_cast<pid_t>(envs.reset().observation(1)[2]);
+    ::kill(pid, SIGSTOP);
+    ASSERT_TRUE(e2e::wait_until([pid] { return e2e::is_stopped(pid); }));
+    const auto& batch = envs.step(Floats(2));
+    EXPECT_EQ(batch.valid[0], 1);
+    EXPECT_EQ(batch.valid[1], 0);
+    EXPECT_EQ(envs.step(Floats(2)).valid[1], 1);
+  }
+}
+
+TEST_F(VecEnvLoss, of_all_jobs_with_the_session_is_told) {
+  open();
+  for (const auto way : job_ways) {
+    auto envs = vec_env<Puppet>({.envs = 2, .jobs = 2}, way);
+    envs.reset();
+    close();
+    EXPECT_THROW(envs.step(Floats(2)), Closed);
+    open();
+  }
+}
+
 TEST_F(VecEnvLoss, again_and_again_is_an_error_with_the_reason) {
   open();
   for (const auto way : job_ways) {
