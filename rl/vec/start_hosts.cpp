@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "fiber/error.hpp"
 #include "fiber/rl/detail/env_host.hpp"
 
 namespace fiber::rl::detail {
@@ -32,6 +33,26 @@ ChildInfo child_of(const Supervisor& supervisor, const std::string& name) {
   return {};
 }
 
+namespace {
+
+using Spawn = std::function<void(const SpawnOptions&, std::size_t)>;
+
+/// A supervisor restarts a child only once its first object was made.
+void spawn_with_retries(const Spawn& spawn, const SpawnOptions& options,
+                        std::size_t job) {
+  constexpr int tries = 5;
+  for (int made = 1;; ++made) {
+    try {
+      return spawn(options, job);
+    } catch (const WorkerLost&) {
+      if (made == tries)
+        throw;
+    }
+  }
+}
+
+} // namespace
+
 void start_hosts(std::size_t jobs, const Resources& resources,
                  std::vector<std::string>& names,
                  const std::function<void(const SpawnOptions&, std::size_t)>& spawn) {
@@ -47,7 +68,8 @@ void start_hosts(std::size_t jobs, const Resources& resources,
       for (auto job = first; job < jobs; job += at_once) {
         // A thread of its own: a host serves as long as the VecEnv lives, and those that
         // ask for less than one cpu share a job.
-        spawn({.name = names[job], .resources = resources, .detached = true}, job);
+        spawn_with_retries(
+          spawn, {.name = names[job], .resources = resources, .detached = true}, job);
       }
     } catch (...) {
       const std::lock_guard lock(mutex);
