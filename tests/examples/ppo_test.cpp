@@ -85,7 +85,9 @@ TEST_F(PpoTest, jobs_and_their_deaths_change_no_byte) {
   std::vector<pid_t> jobs;
   EXPECT_TRUE(fiber::e2e::wait_until([&] {
     jobs = fiber::e2e::jobs(mark);
-    return jobs.size() == 2 || program.has_ended();
+    // The log is begun when all environments are there.
+    return (jobs.size() == 2 && fs::exists(folder / "jobs" / "curve.csv")) ||
+           program.has_ended();
   }));
   ASSERT_EQ(jobs.size(), 2U);
   ::kill(jobs[0], SIGKILL);
