@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PROGRAM = Path(os.environ.get("BENCH_BUILD", ".")) / "examples/rl/ppo/ppo"
+PROGRAM = Path(os.environ.get("BENCH_BUILD", ".")) / "examples/rl/ppo"
 RETURN = re.compile(r"mean return (-?[0-9.]+) over \d+ fresh episodes")
 UNTIL = {"cartpole": 475}
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ppo: proximal policy optimisation on environments in this process or in jobs.
+#include "fiber/rl/ppo.hpp"
+
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -15,8 +16,9 @@
 #include "fiber/rl/evaluate.hpp"
 #include "fiber/rl/live_line.hpp"
 #include "fiber/rl/training_log.hpp"
-#include "training.hpp"
+#include "rl/ppo/training.hpp"
 
+namespace fiber::rl {
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,8 +32,8 @@ struct Settings {
   std::size_t save_every = 50, evaluation_episodes = 100;
 };
 
-fiber::rl::TrainingStatus status_of(const ppo::CurveRow& row, std::uint64_t steps,
-                                    double steps_per_second) {
+TrainingStatus status_of(const ppo::CurveRow& row, std::uint64_t steps,
+                         double steps_per_second) {
   return {.step = row.steps,
           .steps = steps,
           .steps_per_second = steps_per_second,
@@ -44,7 +46,7 @@ fiber::rl::TrainingStatus status_of(const ppo::CurveRow& row, std::uint64_t step
 /// Trains until all steps are done or the program is interrupted. Whatever ends it, the
 /// checkpoint holds the last state that was saved.
 void learn(const Settings& settings, ppo::Training& training, const fs::path& checkpoint,
-           fiber::rl::TrainingLog& log, fiber::rl::LiveLine& line) {
+           TrainingLog& log, LiveLine& line) {
   auto save = [&] {
     log.sync(); // A checkpoint is never ahead of the log.
     training.save(checkpoint);
@@ -63,8 +65,8 @@ void learn(const Settings& settings, ppo::Training& training, const fs::path& ch
   save();
 }
 
-void draw(const Settings& settings, const fiber::rl::TrainingLog& log) {
-  fiber::rl::PlotStyle style;
+void draw(const Settings& settings, const TrainingLog& log) {
+  PlotStyle style;
   style.title = "PPO on " + settings.training.environment + ", seed " +
                 std::to_string(settings.training.seed);
   if (!log.plot({"return"}, style))
@@ -75,7 +77,7 @@ int run(const Settings& settings) {
   fs::create_directories(settings.out);
   auto checkpoint = settings.out / "checkpoint";
   ppo::Training training(settings.training);
-  fiber::rl::LiveLine line(stdout, 20);
+  LiveLine line(stdout, 20);
   line.say(settings.training.environment + ": " + training.policy().spec.describe());
   line.say(ppo::describe(settings.training.settings));
   auto resumed = settings.resume && training.load(checkpoint);
@@ -83,12 +85,12 @@ int run(const Settings& settings) {
     line.say("resumed after update " + std::to_string(training.last_row().update));
   else if (settings.resume)
     line.say("no checkpoint at " + checkpoint.string() + ": starting anew");
-  fiber::rl::TrainingLogOptions log_options;
+  TrainingLogOptions log_options;
   log_options.folder = settings.out;
   log_options.columns = ppo::column_names();
   if (resumed)
     log_options.resume_after = training.last_row().steps;
-  fiber::rl::TrainingLog log(log_options);
+  TrainingLog log(log_options);
   try {
     learn(settings, training, checkpoint, log, line);
   } catch (const std::exception& error) {
@@ -99,7 +101,7 @@ int run(const Settings& settings) {
   }
   auto policy = training.policy();
   auto path = settings.save.empty() ? settings.out / "policy" : settings.save;
-  fiber::rl::save_policy(path, policy);
+  save_policy(path, policy);
   draw(settings, log);
   line.say("policy saved to " + path.string() + ", curve to " + log.csv().string());
   if (training.jobs_lost() > 0)
@@ -108,10 +110,10 @@ int run(const Settings& settings) {
     line.say("interrupted; --resume goes on from " + checkpoint.string());
     return 130;
   }
-  fiber::rl::Policy player(policy.spec, policy.parameters);
-  auto evaluation = fiber::rl::evaluate(
-    policy.environment, player, policy.observations,
-    {.episodes = settings.evaluation_episodes, .seed = settings.training.seed});
+  Policy player(policy.spec, policy.parameters);
+  auto evaluation =
+    evaluate(policy.environment, player, policy.observations,
+             {.episodes = settings.evaluation_episodes, .seed = settings.training.seed});
   char result[100];
   std::snprintf(result, sizeof result, "mean return %.2f over %zu fresh episodes",
                 evaluation.mean_return(), settings.evaluation_episodes);
@@ -169,14 +171,14 @@ std::string environment_in(int argc, char** argv) {
 
 } // namespace
 
-int main(int argc, char** argv) {
+int run_ppo(int argc, char** argv) {
   auto session = fiber::init(argc, argv); // In a job, this call never returns.
   Settings settings;
   auto& training = settings.training;
   training.environment = environment_in(argc, argv);
   training.settings = ppo::hyperparameters_of(training.environment);
   std::string names;
-  for (auto& name : fiber::rl::environment_names())
+  for (auto& name : environment_names())
     names += (names.empty() ? "" : ", ") + name;
   CLI::App app("Proximal policy optimisation (Schulman et al. 2017). Environments: " +
                names);
@@ -205,10 +207,12 @@ int main(int argc, char** argv) {
   std::signal(SIGTERM, stop);
   try {
     ppo::check(training.settings);
-    fiber::rl::make_environment(training.environment);
+    make_environment(training.environment);
     return run(settings);
   } catch (const std::exception& error) {
     std::cerr << "ppo: " << error.what() << '\n';
     return 1;
   }
 }
+
+} // namespace fiber::rl

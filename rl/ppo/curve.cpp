@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curve.hpp"
+#include "rl/ppo/curve.hpp"
 
-namespace ppo {
+namespace fiber::rl::ppo {
 
 std::vector<std::string> column_names() {
   return {"update",           "episodes",
@@ -29,4 +29,4 @@ std::vector<double> columns(const CurveRow& row) {
           row.learner_idle};
 }
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

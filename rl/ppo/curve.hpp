@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ppo {
+namespace fiber::rl::ppo {
 
 /// What is known after an update.
 struct CurveRow {
@@ -22,4 +22,4 @@ struct CurveRow {
 std::vector<std::string> column_names();
 std::vector<double> columns(const CurveRow& row);
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

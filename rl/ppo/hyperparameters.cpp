@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hyperparameters.hpp"
+#include "rl/ppo/hyperparameters.hpp"
 
 #include <sstream>
 #include <stdexcept>
 
-namespace ppo {
+namespace fiber::rl::ppo {
 
 namespace {
 
@@ -99,4 +99,4 @@ void check(const Hyperparameters& s) {
   require(s.clip_range > 0, "--clip-range must be above 0");
 }
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

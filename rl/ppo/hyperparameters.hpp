@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "learner.hpp"
+#include "rl/ppo/learner.hpp"
 
-namespace ppo {
+namespace fiber::rl::ppo {
 
 /// What PPO is told about an environment, but for its name and the seed.
 struct Hyperparameters {
@@ -33,4 +33,4 @@ std::string describe(const Hyperparameters& settings);
 /// Throws std::invalid_argument for a setting that makes no sense, and says which would.
 void check(const Hyperparameters& settings);
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

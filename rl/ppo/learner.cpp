@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers behind "detail" are those of docs/rl/ppo-checklist.md.
-#include "learner.hpp"
+#include "rl/ppo/learner.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "fiber/rl/random.hpp"
-#include "network.hpp"
+#include "rl/ppo/network.hpp"
 
-namespace ppo {
+namespace fiber::rl::ppo {
 namespace {
 
 torch::Tensor view(std::span<const float> numbers, std::vector<std::int64_t> shape) {
@@ -57,8 +57,8 @@ void check(const Samples& samples, std::size_t observation, std::size_t action) 
 
 class Learner::Impl {
 public:
-  Impl(const fiber::rl::PolicySpec& spec, std::span<const float> parameters,
-       UpdateOptions options, std::uint64_t seed)
+  Impl(const PolicySpec& spec, std::span<const float> parameters, UpdateOptions options,
+       std::uint64_t seed)
     : spaces_(spec.spaces), options_(options), seed_(seed), network_(spec, parameters),
       first_(torch::zeros_like(network_.gradient())),
       second_(torch::zeros_like(network_.gradient())) {}
@@ -216,7 +216,7 @@ public:
     auto order = torch::empty({n}, torch::kInt64);
     auto* at = order.data_ptr<std::int64_t>();
     std::iota(at, at + n, 0);
-    fiber::rl::Random random(seed_, {updates_, epoch});
+    Random random(seed_, {updates_, epoch});
     for (auto i = n - 1; i > 0; --i)
       std::swap(at[i], at[random.below(static_cast<std::uint64_t>(i) + 1)]);
     return order;
@@ -239,7 +239,7 @@ public:
     return sum;
   }
 
-  fiber::rl::Spaces spaces_;
+  Spaces spaces_;
   UpdateOptions options_;
   std::uint64_t seed_;
   Network network_;
@@ -248,7 +248,7 @@ public:
   Reduce reduce_;
 };
 
-Learner::Learner(const fiber::rl::PolicySpec& spec, std::span<const float> parameters,
+Learner::Learner(const PolicySpec& spec, std::span<const float> parameters,
                  UpdateOptions options, std::uint64_t seed) {
   torch::set_num_threads(1); // More are slower for networks of this size.
   impl_ = std::make_unique<Impl>(spec, parameters, options, seed);
@@ -311,4 +311,4 @@ Losses Learner::gradient_of(const Samples& samples, double clip_range,
   return losses;
 }
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

@@ -10,7 +10,7 @@
 
 #include "fiber/rl/policy.hpp"
 
-namespace ppo {
+namespace fiber::rl::ppo {
 
 /// How an update learns from a rollout. The numbers of an environment are in
 /// hyperparameters.cpp.
@@ -47,7 +47,7 @@ struct Losses {
 
 /// The networks of policy and value, and their optimiser: LibTorch behind plain numbers.
 ///
-/// The parameters are in the order of fiber::rl::PolicySpec, so that fiber::rl::Policy
+/// The parameters are in the order of PolicySpec, so that Policy
 /// infers from them. What an update does follows from the parameters, the seed and the
 /// samples: two learners on one machine remain equal to the last bit. It computes on the
 /// calling thread.
@@ -55,7 +55,7 @@ class Learner {
 public:
   /// `seed` decides the order in which an update sees the samples. Throws
   /// std::invalid_argument for another number of parameters than the spec's.
-  Learner(const fiber::rl::PolicySpec& spec, std::span<const float> parameters,
+  Learner(const PolicySpec& spec, std::span<const float> parameters,
           UpdateOptions options, std::uint64_t seed);
   ~Learner();
   Learner(Learner&&) noexcept;
@@ -103,4 +103,4 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "network.hpp"
+#include "rl/ppo/network.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-namespace ppo {
+namespace fiber::rl::ppo {
 namespace {
 
 constexpr std::int64_t convolution_strides[] = {4, 2, 1};
@@ -17,7 +17,7 @@ std::int64_t signed_size(std::size_t size) {
 
 } // namespace
 
-Network::Network(const fiber::rl::PolicySpec& spec, std::span<const float> parameters)
+Network::Network(const PolicySpec& spec, std::span<const float> parameters)
   : spec_(spec) {
   if (parameters.size() != spec.parameter_count())
     throw std::invalid_argument("the network " + spec.describe() + " has " +
@@ -79,7 +79,7 @@ std::int64_t Network::hidden_layers(std::vector<Layer>& to, std::int64_t inputs)
 }
 
 torch::Tensor Network::activate(const torch::Tensor& x) const {
-  return spec_.activation == fiber::rl::Activation::tanh ? x.tanh() : x.relu();
+  return spec_.activation == Activation::tanh ? x.tanh() : x.relu();
 }
 
 torch::Tensor Network::through(const std::vector<Layer>& layers, torch::Tensor x,
@@ -107,4 +107,4 @@ Forward Network::forward(const torch::Tensor& observations) const {
   return {through(policy_, x, true), through(value_, x, true).flatten()};
 }
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

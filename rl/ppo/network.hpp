@@ -11,7 +11,7 @@
 
 #include "fiber/rl/policy.hpp"
 
-namespace ppo {
+namespace fiber::rl::ppo {
 
 /// What the networks give for a batch of observations.
 struct Forward {
@@ -25,7 +25,7 @@ struct Forward {
 class Network {
 public:
   /// Throws std::invalid_argument for another number of parameters than the spec's.
-  Network(const fiber::rl::PolicySpec& spec, std::span<const float> parameters);
+  Network(const PolicySpec& spec, std::span<const float> parameters);
 
   /// `observations`: a row of floats for each.
   Forward forward(const torch::Tensor& observations) const;
@@ -46,11 +46,11 @@ private:
   torch::Tensor through(const std::vector<Layer>& layers, torch::Tensor x,
                         bool linear_end) const;
 
-  fiber::rl::PolicySpec spec_;
+  PolicySpec spec_;
   std::int64_t used_ = 0; ///< Of the parameters, while layers are made.
   torch::Tensor parameters_, gradient_, log_std_;
   std::vector<Layer> convolutions_, trunk_; ///< Of images.
   std::vector<Layer> policy_, value_;
 };
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

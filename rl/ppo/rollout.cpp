@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers behind "detail" are those of docs/rl/ppo-checklist.md.
-#include "rollout.hpp"
+#include "rl/ppo/rollout.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,19 +10,19 @@
 #include "fiber/rl/distributions.hpp"
 #include "fiber/rl/random.hpp"
 
-namespace ppo {
+namespace fiber::rl::ppo {
 namespace {
 
 enum class Use : std::uint64_t { environments, actions };
 
 std::uint64_t seed_for(Use use, std::uint64_t seed) {
-  return fiber::rl::Random(seed, {static_cast<std::uint64_t>(use)}).next();
+  return Random(seed, {static_cast<std::uint64_t>(use)}).next();
 }
 
 // Detail 1: environments step together, and one whose episode ended begins the next.
-fiber::rl::VecEnvOptions options_of(const Hyperparameters& settings, std::uint64_t seed,
-                                    std::size_t jobs) {
-  fiber::rl::VecEnvOptions options;
+VecEnvOptions options_of(const Hyperparameters& settings, std::uint64_t seed,
+                         std::size_t jobs) {
+  VecEnvOptions options;
   options.envs = settings.envs;
   options.jobs = jobs;
   options.seed = seed_for(Use::environments, seed);
@@ -36,8 +36,7 @@ Rollouts::Rollouts(const std::string& environment, const Hyperparameters& settin
                    std::uint64_t seed, std::size_t jobs)
   : settings_(settings), action_seed_(seed_for(Use::actions, seed)),
     envs_(options_of(settings, seed, jobs), environment),
-    spec_(fiber::rl::default_policy(envs_.spaces())),
-    policy_(spec_, fiber::rl::initial_parameters(spec_, 0)),
+    spec_(default_policy(envs_.spaces())), policy_(spec_, initial_parameters(spec_, 0)),
     observation_normaliser_(spec_.spaces.observation_size()),
     reward_normaliser_(settings.envs, settings.gamma) {
   auto rows = settings.envs * settings.rollout;
@@ -53,7 +52,7 @@ Rollouts::Rollouts(const std::string& environment, const Hyperparameters& settin
 }
 
 /// Takes what the environments show, normalised if that is asked for.
-void Rollouts::see(const fiber::rl::Batch& batch) {
+void Rollouts::see(const Batch& batch) {
   std::ranges::copy(batch.observations, now_.begin());
   auto size = spec_.spaces.observation_size();
   for (std::size_t i = 0; i < now_.size(); ++i)
@@ -100,10 +99,10 @@ void Rollouts::act(std::size_t step) {
   // Detail 27: the environment gets the action within its bounds, the learner gets it as
   // it was drawn.
   sent_.assign(decisions.actions.begin(), decisions.actions.end());
-  fiber::rl::limit_actions(spec_.spaces, sent_);
+  limit_actions(spec_.spaces, sent_);
 }
 
-void Rollouts::record(const fiber::rl::Batch& batch, std::size_t step) {
+void Rollouts::record(const Batch& batch, std::size_t step) {
   auto envs = settings_.envs;
   auto begin = step * envs;
   auto offset = static_cast<std::ptrdiff_t>(begin);
@@ -143,7 +142,7 @@ void Rollouts::record(const fiber::rl::Batch& batch, std::size_t step) {
 /// Detail 5: generalised advantage estimation, and targets of the values from it. An
 /// episode that was cut off counts on the value of its last observation.
 void Rollouts::estimate() {
-  fiber::rl::Rollout rollout;
+  Rollout rollout;
   rollout.steps = settings_.rollout;
   rollout.envs = settings_.envs;
   rollout.rewards = rewards_;
@@ -153,9 +152,8 @@ void Rollouts::estimate() {
   rollout.terminated = terminated_;
   rollout.truncated = truncated_;
   rollout.valid = valid_;
-  fiber::rl::estimate_advantages(rollout,
-                                 {.gamma = settings_.gamma, .lambda = settings_.lambda},
-                                 advantages_, targets_);
+  estimate_advantages(rollout, {.gamma = settings_.gamma, .lambda = settings_.lambda},
+                      advantages_, targets_);
 }
 
 Samples Rollouts::samples() const {
@@ -176,9 +174,9 @@ double Rollouts::explained_variance() const {
   return variance > 0 ? 1 - (left_squares / n - left * left / n / n) / variance : 0;
 }
 
-fiber::rl::FrozenNormaliser Rollouts::observations() const {
+FrozenNormaliser Rollouts::observations() const {
   return settings_.normalise_observations ? observation_normaliser_.frozen()
-                                          : fiber::rl::FrozenNormaliser();
+                                          : FrozenNormaliser();
 }
 
 Rollouts::State Rollouts::state() const {
@@ -196,4 +194,4 @@ void Rollouts::go_on_from(const State& state) {
   started_ = true;
 }
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

@@ -10,10 +10,10 @@
 #include "fiber/rl/any_vec_env.hpp"
 #include "fiber/rl/normalisation.hpp"
 #include "fiber/rl/policy.hpp"
-#include "hyperparameters.hpp"
-#include "learner.hpp"
+#include "rl/ppo/hyperparameters.hpp"
+#include "rl/ppo/learner.hpp"
 
-namespace ppo {
+namespace fiber::rl::ppo {
 
 /// Plays rollouts: as many steps of each environment as an update learns from. Actions
 /// are inferred here, with Eigen, for all environments in one batch.
@@ -26,7 +26,7 @@ public:
   Rollouts(const std::string& environment, const Hyperparameters& settings,
            std::uint64_t seed, std::size_t jobs);
 
-  const fiber::rl::PolicySpec& spec() const { return spec_; }
+  const PolicySpec& spec() const { return spec_; }
 
   /// Plays a rollout and estimates its advantages. Rows of samples() are valid until the
   /// next. Throws std::domain_error, naming the environment, if an observation or a
@@ -39,14 +39,14 @@ public:
   /// How much of the variance of the returns the values explain; 1 is all.
   double explained_variance() const;
   /// What a policy's observations go through now.
-  fiber::rl::FrozenNormaliser observations() const;
+  FrozenNormaliser observations() const;
   std::size_t jobs_lost() const { return envs_.jobs_lost(); }
 
   /// Where it is between two rollouts.
   struct State {
-    fiber::rl::VecEnvState envs = {};
-    fiber::rl::ObservationNormaliser observations = {};
-    fiber::rl::RewardNormaliser rewards = {};
+    VecEnvState envs = {};
+    ObservationNormaliser observations = {};
+    RewardNormaliser rewards = {};
     std::uint64_t vector_steps = 0;
     template <class Archive>
     void serialize(Archive& archive, unsigned) {
@@ -58,18 +58,18 @@ public:
   void go_on_from(const State& state);
 
 private:
-  void see(const fiber::rl::Batch& batch);
+  void see(const Batch& batch);
   void act(std::size_t step);
-  void record(const fiber::rl::Batch& batch, std::size_t step);
+  void record(const Batch& batch, std::size_t step);
   void estimate();
 
   Hyperparameters settings_;
   std::uint64_t action_seed_;
-  fiber::rl::AnyVecEnv envs_;
-  fiber::rl::PolicySpec spec_;
-  fiber::rl::Policy policy_;
-  fiber::rl::ObservationNormaliser observation_normaliser_;
-  fiber::rl::RewardNormaliser reward_normaliser_;
+  AnyVecEnv envs_;
+  PolicySpec spec_;
+  Policy policy_;
+  ObservationNormaliser observation_normaliser_;
+  RewardNormaliser reward_normaliser_;
   std::uint64_t vector_steps_ = 0;
   bool started_ = false;
 
@@ -82,4 +82,4 @@ private:
   std::vector<double> returns_;
 };
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

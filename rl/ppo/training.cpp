@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training.hpp"
+#include "rl/ppo/training.hpp"
 
 #include <chrono>
 #include <limits>
@@ -8,13 +8,13 @@
 #include "fiber/rl/checkpoint_file.hpp"
 #include "fiber/rl/random.hpp"
 
-namespace ppo {
+namespace fiber::rl::ppo {
 namespace {
 
 enum class Use : std::uint64_t { networks = 100, order };
 
 std::uint64_t seed_for(Use use, std::uint64_t seed) {
-  return fiber::rl::Random(seed, {static_cast<std::uint64_t>(use)}).next();
+  return Random(seed, {static_cast<std::uint64_t>(use)}).next();
 }
 
 struct State {
@@ -29,8 +29,7 @@ struct State {
   }
 };
 
-fiber::rl::FileLabel label_of(const TrainingOptions& options,
-                              const fiber::rl::PolicySpec& spec) {
+FileLabel label_of(const TrainingOptions& options, const PolicySpec& spec) {
   return {.kind = "fiber-ppo-checkpoint",
           .version = 1,
           .settings = {{"environment", options.environment},
@@ -51,8 +50,7 @@ Training::Training(const TrainingOptions& options)
   : options_(options),
     rollouts_(options.environment, options.settings, options.seed, options.jobs),
     learner_(rollouts_.spec(),
-             fiber::rl::initial_parameters(rollouts_.spec(),
-                                           seed_for(Use::networks, options.seed)),
+             initial_parameters(rollouts_.spec(), seed_for(Use::networks, options.seed)),
              options.settings.update, seed_for(Use::order, options.seed)) {}
 
 bool Training::done() const {
@@ -106,7 +104,7 @@ double Training::mean_of_last_returns() const {
          static_cast<double>(last_returns_.size());
 }
 
-fiber::rl::SavedPolicy Training::policy() const {
+SavedPolicy Training::policy() const {
   auto parameters = learner_.parameters();
   return {.environment = options_.environment,
           .spec = rollouts_.spec(),
@@ -115,13 +113,13 @@ fiber::rl::SavedPolicy Training::policy() const {
 }
 
 void Training::save(const std::filesystem::path& path) const {
-  fiber::rl::save_state(path, label_of(options_, rollouts_.spec()),
-                        State{rollouts_.state(), learner_.state(), last_returns_,
-                              updates_, episodes_, row_.seconds});
+  save_state(path, label_of(options_, rollouts_.spec()),
+             State{rollouts_.state(), learner_.state(), last_returns_, updates_,
+                   episodes_, row_.seconds});
 }
 
 bool Training::load(const std::filesystem::path& path) {
-  auto state = fiber::rl::load_state<State>(path, label_of(options_, rollouts_.spec()));
+  auto state = load_state<State>(path, label_of(options_, rollouts_.spec()));
   if (!state)
     return false;
   learner_.go_on_from(state->learner);
@@ -135,4 +133,4 @@ bool Training::load(const std::filesystem::path& path) {
   return true;
 }
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "curve.hpp"
 #include "fiber/rl/saved_policy.hpp"
-#include "hyperparameters.hpp"
-#include "learner.hpp"
-#include "rollout.hpp"
+#include "rl/ppo/curve.hpp"
+#include "rl/ppo/hyperparameters.hpp"
+#include "rl/ppo/learner.hpp"
+#include "rl/ppo/rollout.hpp"
 
-namespace ppo {
+namespace fiber::rl::ppo {
 
 struct TrainingOptions {
   std::string environment = "cartpole";
@@ -35,7 +35,7 @@ public:
   const CurveRow& update();
 
   const CurveRow& last_row() const { return row_; }
-  fiber::rl::SavedPolicy policy() const;
+  SavedPolicy policy() const;
   std::size_t jobs_lost() const { return rollouts_.jobs_lost(); }
 
   /// Saves all that is needed to go on. Throws std::system_error.
@@ -56,4 +56,4 @@ private:
   std::uint64_t updates_ = 0, episodes_ = 0;
 };
 
-} // namespace ppo
+} // namespace fiber::rl::ppo

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Promise: losses, gradients and parameters of an update are PyTorch's, and Policy infers
 // from a learner's parameters what LibTorch does.
-#include "learner.hpp"
+#include "rl/ppo/learner.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -45,9 +45,9 @@ struct Case {
   fiber::rl::PolicySpec spec;
   std::vector<float> observations, actions, log_probabilities, values, advantages,
     returns;
-  ppo::Learner learner;
+  fiber::rl::ppo::Learner learner;
 
-  Case(fiber::rl::PolicySpec of, double size, ppo::UpdateOptions options)
+  Case(fiber::rl::PolicySpec of, double size, fiber::rl::ppo::UpdateOptions options)
     : spec(std::move(of)),
       observations(wave(rows * spec.spaces.observation_size(), 0.2, 1)),
       actions(wave(rows * spec.spaces.action_size(), 0.7, 1.5)),
@@ -61,12 +61,12 @@ struct Case {
         actions[i] =
           static_cast<float>(i % static_cast<std::size_t>(spec.spaces.actions));
   }
-  ppo::Samples samples() const {
+  fiber::rl::ppo::Samples samples() const {
     return {observations, actions, log_probabilities, values, advantages, returns};
   }
 };
 
-ppo::UpdateOptions one_minibatch(double entropy, bool clip_values = false) {
+fiber::rl::ppo::UpdateOptions one_minibatch(double entropy, bool clip_values = false) {
   return {.minibatch = rows,
           .epochs = 3,
           .entropy_coefficient = entropy,
@@ -86,7 +86,7 @@ Case case_of(const std::string& name) {
 /// What the script wrote about a case.
 struct Recorded {
   std::size_t parameters = 0;
-  ppo::Losses losses;
+  fiber::rl::ppo::Losses losses;
   std::vector<double> gradient, after;
 
   explicit Recorded(const std::string& name) {
@@ -192,7 +192,8 @@ TEST(LearnerTest, wrong_sizes_are_errors_that_name_them) {
   EXPECT_THROW(small.learner.update(small.samples(), 1e-3, 0.2), std::invalid_argument);
   Case other(spec_of({5}, 0, 2), 0.3, {});
   EXPECT_THROW(other.learner.go_on_from(small.learner.state()), std::invalid_argument);
-  EXPECT_THROW(ppo::Learner(small.spec, wave(7, 0, 1), {}, 1), std::invalid_argument);
+  EXPECT_THROW(fiber::rl::ppo::Learner(small.spec, wave(7, 0, 1), {}, 1),
+               std::invalid_argument);
 }
 
 } // namespace

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records what PyTorch computes for one PPO update: ppo_update.txt, for ppo_learner_test.cpp.
+"""Records what PyTorch computes for one PPO update: ppo_update.txt, for learner_test.cpp.
 
     python3 -m venv venv && venv/bin/pip install torch numpy
-    venv/bin/python tests/examples/record_ppo_update.py > tests/examples/ppo_update.txt
+    venv/bin/python tests/rl/ppo/record_ppo_update.py > tests/rl/ppo/ppo_update.txt
 
 Parameters and samples are waves, which the test makes again. The losses are written as in
 Schulman et al. 2017; torch.autograd, clip_grad_norm_ and optim.Adam do the rest, in float64.
