@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// es_train: evolution strategies on a pool of worker processes.
+#include "fiber/rl/es_train.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -14,42 +14,39 @@
 
 #include <unistd.h>
 
+#include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/environments.hpp"
+#include "fiber/rl/evolution_training.hpp"
+#include "fiber/rl/plot.hpp"
+#include "fiber/rl/saved_policy.hpp"
 #include <CLI/CLI.hpp>
 #include <boost/serialization/string.hpp>
 #include <boost/serialization/vector.hpp>
 #include <fiber/fiber.hpp>
-#include <fiber/rl/checkpoint_file.hpp>
-#include <fiber/rl/environments.hpp>
-#include <fiber/rl/evolution_training.hpp>
-#include <fiber/rl/plot.hpp>
-#include <fiber/rl/saved_policy.hpp>
 
-#include "es/files.hpp"
-#include "es/progress.hpp"
+#include "rl/es_train/files.hpp"
+#include "rl/es_train/progress.hpp"
 
+namespace fiber::rl {
 namespace {
 
 namespace fs = std::filesystem;
-namespace rl = fiber::rl;
 
 /// A task's result, and who computed it: only the progress line looks at that.
 template <class T>
 using Reported = std::pair<T, int>;
 
-Reported<rl::DirectionResult> run_direction(const std::string& environment,
-                                            const rl::Generation& generation,
-                                            const fiber::SharedArray<float>& noise,
-                                            std::uint64_t offset) {
-  return {
-    rl::evaluate_direction(*rl::make_environment(environment), generation, noise, offset),
-    ::getpid()};
+Reported<DirectionResult> run_direction(const std::string& environment,
+                                        const Generation& generation,
+                                        const fiber::SharedArray<float>& noise,
+                                        std::uint64_t offset) {
+  return {evaluate_direction(*make_environment(environment), generation, noise, offset),
+          ::getpid()};
 }
 
-Reported<double> run_episode(const std::string& environment,
-                             const rl::Generation& generation, rl::Judgement judgement,
-                             std::uint64_t episode) {
-  return {rl::evaluate_policy(*rl::make_environment(environment), generation, judgement,
-                              episode),
+Reported<double> run_episode(const std::string& environment, const Generation& generation,
+                             Judgement judgement, std::uint64_t episode) {
+  return {evaluate_policy(*make_environment(environment), generation, judgement, episode),
           ::getpid()};
 }
 
@@ -66,61 +63,59 @@ std::vector<T> unwrapped(std::vector<Reported<T>> results, std::set<int>& pids) 
 
 /// Evaluates on the pool's workers. What all tasks need is bound, and sent once a worker;
 /// the noise is shared; a task is eight bytes.
-rl::EvolutionEvaluator pool_evaluator(fiber::Pool& pool, const std::string& environment,
-                                      const fiber::SharedArray<float>& noise,
-                                      std::set<int>& pids) {
-  return {
-    .directions =
-      [&pool, &pids, environment, noise](const rl::Generation& generation,
-                                         const std::vector<std::uint64_t>& offsets) {
-        auto task = fiber::bind(run_direction, environment, generation, noise);
-        return unwrapped(pool.map(task, offsets), pids);
-      },
-    .policy =
-      [&pool, &pids, environment](const rl::Generation& generation,
-                                  rl::Judgement judgement, std::uint64_t count) {
-        std::vector<std::uint64_t> episodes(count);
-        std::iota(episodes.begin(), episodes.end(), std::uint64_t{0});
-        auto task = fiber::bind(run_episode, environment, generation, judgement);
-        return unwrapped(pool.map(task, episodes), pids);
-      }};
+EvolutionEvaluator pool_evaluator(fiber::Pool& pool, const std::string& environment,
+                                  const fiber::SharedArray<float>& noise,
+                                  std::set<int>& pids) {
+  return {.directions =
+            [&pool, &pids, environment, noise](
+              const Generation& generation, const std::vector<std::uint64_t>& offsets) {
+              auto task = fiber::bind(run_direction, environment, generation, noise);
+              return unwrapped(pool.map(task, offsets), pids);
+            },
+          .policy =
+            [&pool, &pids, environment](const Generation& generation, Judgement judgement,
+                                        std::uint64_t count) {
+              std::vector<std::uint64_t> episodes(count);
+              std::iota(episodes.begin(), episodes.end(), std::uint64_t{0});
+              auto task = fiber::bind(run_episode, environment, generation, judgement);
+              return unwrapped(pool.map(task, episodes), pids);
+            }};
 }
 
 struct Settings {
-  rl::EvolutionTrainingOptions training;
+  EvolutionTrainingOptions training;
   std::size_t workers = 0;
   bool resume = false;
   fs::path out = "out";
   fs::path checkpoint; ///< Default: in `out`.
 };
 
-void save_result(const Settings& settings, const rl::EvolutionTraining& training,
-                 es::Progress& progress) {
+void save_result(const Settings& settings, const EvolutionTraining& training,
+                 es_train::Progress& progress) {
   const auto& options = training.options();
   const auto& parameters = training.parameters();
   const auto normaliser = training.generation().normaliser;
   const auto policy = settings.out / "policy.txt";
-  es::save_policy(policy, {.environment = options.environment,
-                           .policy = training.policy(),
-                           .normaliser = normaliser,
-                           .parameters = {parameters.begin(), parameters.end()}});
-  const rl::EvolvedPolicy evolved(training.policy(), parameters, normaliser);
+  es_train::save_policy(policy, {.environment = options.environment,
+                                 .policy = training.policy(),
+                                 .normaliser = normaliser,
+                                 .parameters = {parameters.begin(), parameters.end()}});
+  const EvolvedPolicy evolved(training.policy(), parameters, normaliser);
   const auto all = evolved.spec_parameters();
-  rl::save_policy(settings.out / "policy", {.environment = options.environment,
-                                            .spec = training.policy(),
-                                            .parameters = {all.begin(), all.end()},
-                                            .observations = normaliser});
+  save_policy(settings.out / "policy", {.environment = options.environment,
+                                        .spec = training.policy(),
+                                        .parameters = {all.begin(), all.end()},
+                                        .observations = normaliser});
   progress.say("policy saved to " + policy.string());
   const auto csv = settings.out / "curve.csv";
   const auto png = settings.out / "curve.png";
-  es::save_curve(csv, training.state().curve);
+  es_train::save_curve(csv, training.state().curve);
   const auto title = "Evolution strategies on " + options.environment + ", seed " +
                      std::to_string(options.seed);
-  if (rl::plot_csv(
-        csv, png,
-        {.title = title, .x_label = "iteration", .solved_at = options.solved_at},
-        {{2, "candidates: mean of the population"},
-         {4, "the policy: mean of fresh episodes"}}))
+  if (plot_csv(csv, png,
+               {.title = title, .x_label = "iteration", .solved_at = options.solved_at},
+               {{2, "candidates: mean of the population"},
+                {4, "the policy: mean of fresh episodes"}}))
     progress.say("learning curve saved to " + csv.string() + " and " + png.string());
   else
     progress.say("learning curve saved to " + csv.string() +
@@ -128,7 +123,7 @@ void save_result(const Settings& settings, const rl::EvolutionTraining& training
 }
 
 /// Prints how it ended. Returns the program's exit code.
-int conclude(const rl::EvolutionTraining& training, es::Progress& progress) {
+int conclude(const EvolutionTraining& training, es_train::Progress& progress) {
   const auto& last = training.state().curve.back();
   const bool mark = training.options().solved_at.has_value();
   char line[200];
@@ -158,22 +153,21 @@ int train(const Settings& settings) {
   if (checkpoint.has_parent_path())
     fs::create_directories(checkpoint.parent_path());
 
-  const auto spaces = rl::make_environment(options.environment)->spaces();
-  es::Progress progress(stdout);
-  const auto table = rl::make_noise_table(options.table_size, options.seed);
-  const rl::FileLabel label{
+  const auto spaces = make_environment(options.environment)->spaces();
+  es_train::Progress progress(stdout);
+  const auto table = make_noise_table(options.table_size, options.seed);
+  const FileLabel label{
     .kind = "fiber-es-checkpoint", .version = 2, .settings = options.settings()};
-  auto state = settings.resume
-                 ? rl::load_state<rl::EvolutionTrainingState>(checkpoint, label)
-                 : std::nullopt;
+  auto state = settings.resume ? load_state<EvolutionTrainingState>(checkpoint, label)
+                               : std::nullopt;
   if (state)
     progress.say("resumed after iteration " + std::to_string(state->search.iteration));
   else if (settings.resume)
     progress.say("no checkpoint at " + checkpoint.string() + ": starting anew");
   const auto seconds_before =
     state && !state->curve.empty() ? state->curve.back().seconds : 0.0;
-  auto training = state ? rl::EvolutionTraining(options, spaces, table, std::move(*state))
-                        : rl::EvolutionTraining(options, spaces, table);
+  auto training = state ? EvolutionTraining(options, spaces, table, std::move(*state))
+                        : EvolutionTraining(options, spaces, table);
 
   const auto workers = settings.workers > 0 ? settings.workers : fiber::cpu_count();
   // No task here kills its worker; whoever is killed was killed by hand, as often as one
@@ -195,7 +189,7 @@ int train(const Settings& settings) {
     point.seconds =
       seconds_before +
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    rl::save_state(checkpoint, label, training.state());
+    save_state(checkpoint, label, training.state());
     progress.show(point, options.iterations, {pids.begin(), pids.end()});
   }
   const int code = conclude(training, progress);
@@ -235,7 +229,7 @@ struct Options {
 void Options::add_to(CLI::App& app) {
   app
     .add_option("--env", environment,
-                "What to learn: " + listed(rl::environment_names()) +
+                "What to learn: " + listed(environment_names()) +
                   ", or a Gymnasium id where GymEnv is built")
     ->capture_default_str();
   app.add_option("--workers", settings.workers, "Worker processes [default: one a core]");
@@ -290,7 +284,7 @@ void Options::add_to(CLI::App& app) {
 Settings Options::resolve() const {
   auto resolved = settings;
   auto& training = resolved.training;
-  training = rl::evolution_options(environment);
+  training = evolution_options(environment);
   training.seed = seed;
   training.iterations = iterations.value_or(training.iterations);
   training.episodes = episodes.value_or(training.episodes);
@@ -308,7 +302,7 @@ Settings Options::resolve() const {
 
 } // namespace
 
-int main(int argc, char** argv) {
+int run_es_train(int argc, char** argv) {
   // Parsed first, so that --help starts no worker; a worker parses the same line and goes
   // on to init, which it never leaves.
   CLI::App app(
@@ -328,3 +322,5 @@ int main(int argc, char** argv) {
     return 2;
   }
 }
+
+} // namespace fiber::rl

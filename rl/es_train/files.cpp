@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "es/files.hpp"
+#include "rl/es_train/files.hpp"
 
 #include <array>
 #include <charconv>
@@ -11,10 +11,10 @@
 #include <tuple>
 #include <utility>
 
-#include <fiber/rl/checkpoint_file.hpp>
-#include <fiber/rl/evolution_evaluation.hpp>
+#include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/evolution_evaluation.hpp"
 
-namespace es {
+namespace fiber::rl::es_train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -122,7 +122,7 @@ void save_policy(const fs::path& path, const SavedPolicy& policy) {
   content += "\nparameters " + text(policy.parameters.size()) + "\n";
   for (float parameter : policy.parameters)
     content += text(parameter) + "\n";
-  fiber::rl::write_atomically(path, content);
+  write_atomically(path, content);
 }
 
 SavedPolicy load_policy(const fs::path& path) {
@@ -149,21 +149,20 @@ SavedPolicy load_policy(const fs::path& path) {
   const auto size = parsed<std::size_t>(take_line(in, "parameters", path), path);
   while (std::getline(in, line))
     policy.parameters.push_back(parsed<float>(line, path));
-  if (policy.parameters.size() != size ||
-      size != fiber::rl::evolved_parameter_count(policy.policy))
+  if (policy.parameters.size() != size || size != evolved_parameter_count(policy.policy))
     throw std::runtime_error(path.string() +
                              " has another number of parameters than it says");
   return policy;
 }
 
-void save_curve(const fs::path& path, const std::vector<fiber::rl::CurvePoint>& curve) {
+void save_curve(const fs::path& path, const std::vector<CurvePoint>& curve) {
   std::string content =
     "iteration,population_mean,population_best,policy_mean,seconds,episodes\n";
   for (const auto& point : curve)
     content += text(point.iteration) + ',' + text(point.population_mean) + ',' +
                text(point.population_best) + ',' + text(point.policy_mean) + ',' +
                text(point.seconds) + ',' + text(point.episodes) + '\n';
-  fiber::rl::write_atomically(path, content);
+  write_atomically(path, content);
 }
 
-} // namespace es
+} // namespace fiber::rl::es_train

@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include <fiber/rl/evolution_training.hpp>
-#include <fiber/rl/normalisation.hpp>
-#include <fiber/rl/policy.hpp>
+#include "fiber/rl/evolution_training.hpp"
+#include "fiber/rl/normalisation.hpp"
+#include "fiber/rl/policy.hpp"
 
-namespace es {
+namespace fiber::rl::es_train {
 
 /// A trained policy, by the environment it is for.
 struct SavedPolicy {
   std::string environment;
-  fiber::rl::PolicySpec policy;
-  fiber::rl::FrozenNormaliser normaliser; ///< Of observations.
+  PolicySpec policy;
+  FrozenNormaliser normaliser; ///< Of observations.
   std::vector<float> parameters;
 };
 
@@ -31,7 +31,6 @@ void save_policy(const std::filesystem::path& path, const SavedPolicy& policy);
 SavedPolicy load_policy(const std::filesystem::path& path);
 
 /// Writes a learning curve as CSV with a header line.
-void save_curve(const std::filesystem::path& path,
-                const std::vector<fiber::rl::CurvePoint>& curve);
+void save_curve(const std::filesystem::path& path, const std::vector<CurvePoint>& curve);
 
-} // namespace es
+} // namespace fiber::rl::es_train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "es/progress.hpp"
+#include "rl/es_train/progress.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace es {
+namespace fiber::rl::es_train {
 namespace {
 
 template <class... Args>
@@ -36,7 +36,7 @@ Progress::~Progress() {
     std::fputc('\n', out_);
 }
 
-void Progress::show(const fiber::rl::CurvePoint& point, std::size_t iterations,
+void Progress::show(const CurvePoint& point, std::size_t iterations,
                     const std::vector<int>& pids) {
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double> spent = now - last_time_;
@@ -79,4 +79,4 @@ void Progress::say(const std::string& line) {
   open_ = false;
 }
 
-} // namespace es
+} // namespace fiber::rl::es_train

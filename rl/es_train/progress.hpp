@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <fiber/rl/evolution_training.hpp>
+#include "fiber/rl/evolution_training.hpp"
 
-namespace es {
+namespace fiber::rl::es_train {
 
 /// Tells how a run goes: on a terminal one line that is rewritten, elsewhere a line an
 /// iteration.
@@ -22,7 +22,7 @@ public:
   Progress& operator=(const Progress&) = delete;
 
   /// Shows an iteration; `pids` are the processes that took part in it.
-  void show(const fiber::rl::CurvePoint& point, std::size_t iterations,
+  void show(const CurvePoint& point, std::size_t iterations,
             const std::vector<int>& pids);
 
   /// Prints a line that stays.
@@ -37,4 +37,4 @@ private:
   bool first_ = true;
 };
 
-} // namespace es
+} // namespace fiber::rl::es_train

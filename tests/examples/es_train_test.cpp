@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
-#include "es/files.hpp"
 #include "fiber/rl/random.hpp"
 #include "fiber/rl/saved_policy.hpp"
+#include "rl/es_train/files.hpp"
 #include "tests/examples/program.hpp"
 
 namespace {
@@ -147,7 +147,7 @@ TEST_F(EsTrainTest, an_environment_without_a_mark_is_run_to_its_end) {
   EXPECT_EQ(program.wait(), 0) << output;
   EXPECT_NE(output.find("done after 3 iterations: mean return -"), std::string::npos)
     << output;
-  const auto saved = es::load_policy(folder / "pendulum" / "policy.txt");
+  const auto saved = fiber::rl::es_train::load_policy(folder / "pendulum" / "policy.txt");
   EXPECT_EQ(saved.environment, "pendulum");
   EXPECT_EQ(saved.policy.hidden, std::vector<std::size_t>{4});
   EXPECT_EQ(saved.parameters.size(), 21u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A saved policy reads back as it was, and what is none is refused.
 
-#include "es/files.hpp"
+#include "rl/es_train/files.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace es {
+namespace fiber::rl::es_train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,13 +33,13 @@ struct FilesTest : testing::Test {
 };
 
 SavedPolicy some_policy() {
-  fiber::rl::Spaces spaces;
+  Spaces spaces;
   spaces.observation_shape = {1};
   spaces.action_low = {-2.0f};
   spaces.action_high = {1.0f / 3};
   return {.environment = "mine",
-          .policy = fiber::rl::evolved_policy(spaces, {1}),
-          .normaliser = fiber::rl::FrozenNormaliser(std::vector<double>{1.0 / 3}, {7}, 5),
+          .policy = evolved_policy(spaces, {1}),
+          .normaliser = FrozenNormaliser(std::vector<double>{1.0 / 3}, {7}, 5),
           .parameters = {1.0f / 3, -1e-30f, 3e38f, 0.0f}};
 }
 
@@ -54,11 +54,11 @@ TEST_F(FilesTest, a_policy_reads_back_to_the_last_bit) {
 }
 
 TEST_F(FilesTest, a_policy_for_discrete_actions_without_hidden_layers_reads_back) {
-  fiber::rl::Spaces spaces;
+  Spaces spaces;
   spaces.observation_shape = {2};
   spaces.actions = 2;
   const SavedPolicy policy = {.environment = "x",
-                              .policy = fiber::rl::evolved_policy(spaces, {}),
+                              .policy = evolved_policy(spaces, {}),
                               .normaliser = {},
                               .parameters = {1, 2, 3, 4, 5, 6}};
   save_policy(path, policy);
@@ -90,4 +90,4 @@ TEST_F(FilesTest, a_curve_is_csv_with_a_header) {
 }
 
 } // namespace
-} // namespace es
+} // namespace fiber::rl::es_train

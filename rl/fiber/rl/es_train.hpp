@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace fiber::rl {
+
+/// The program es_train: evolution strategies (Salimans et al. 2017, arXiv 1703.03864) on
+/// a pool of workers, for an environment that has a name, with the command line of
+/// examples/es. It calls fiber::init() and returns main()'s exit code. A program that
+/// trains on environments of its own is
+///
+///   int main(int argc, char** argv) {
+///     fiber::rl::register_environment<Mine>("mine");
+///     return fiber::rl::run_es_train(argc, argv); // --env mine
+///   }
+///
+/// Link with fiber::es_train.
+int run_es_train(int argc, char** argv);
+
+} // namespace fiber::rl
