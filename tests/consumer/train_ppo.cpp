@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fiber/rl/environments.hpp>
+#include <fiber/rl/ppo.hpp>
+
+#include "balance.hpp"
+
+int main(int argc, char** argv) {
+  fiber::rl::register_environment<Balance>("balance");
+  return fiber::rl::run_ppo(argc, argv);
+}
