@@ -3,25 +3,21 @@
 
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <fstream>
 #include <optional>
 #include <sstream>
-#include <system_error>
+#include <stdexcept>
+#include <utility>
 
 #include <fcntl.h>
-#include <unistd.h>
+
+#include "rl/storage/file.hpp"
 
 namespace fiber::rl {
 namespace {
 namespace events {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void fail(const char* what, const fs::path& path) {
-  throw std::system_error(errno, std::generic_category(),
-                          std::string("cannot ") + what + ' ' + path.string());
-}
 
 // Castagnoli's polynomial, bits reversed.
 constexpr std::array<std::uint32_t, 256> crc_table = [] {
@@ -138,30 +134,20 @@ std::optional<std::string_view> take_record(std::string_view& file) {
 
 EventFile::EventFile(const std::filesystem::path& path, std::uint64_t first_step,
                      double wall_time)
-  : path_(path), file_(::open(path.c_str(),
-                              O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644)) {
+  : file_(std::make_unique<storage::File>(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND)) {
   using namespace events;
-  if (file_ < 0)
-    fail("create", path_);
-  try {
-    auto version = begin_event(wall_time, 0);
-    put_bytes(version, field::file_version, "brain.Event:2");
-    append(version);
-    std::string start;
-    put_key(start, field::status, varint);
-    put_varint(start, 1); // START.
-    auto session = begin_event(wall_time, first_step);
-    put_bytes(session, field::session_log, start);
-    append(session);
-  } catch (...) {
-    ::close(file_);
-    throw;
-  }
+  auto version = begin_event(wall_time, 0);
+  put_bytes(version, field::file_version, "brain.Event:2");
+  file_->write(record_of(version));
+  std::string start;
+  put_key(start, field::status, varint);
+  put_varint(start, 1); // START.
+  auto session = begin_event(wall_time, first_step);
+  put_bytes(session, field::session_log, start);
+  file_->write(record_of(session));
 }
 
-EventFile::~EventFile() {
-  ::close(file_);
-}
+EventFile::~EventFile() = default;
 
 void EventFile::add(std::uint64_t step, double wall_time, const Scalars& scalars) {
   using namespace events;
@@ -175,25 +161,11 @@ void EventFile::add(std::uint64_t step, double wall_time, const Scalars& scalars
   }
   auto event = begin_event(wall_time, step);
   put_bytes(event, field::summary, summary);
-  append(event);
-}
-
-void EventFile::append(std::string_view event) {
-  const auto record = events::record_of(event);
-  std::string_view rest(record);
-  while (!rest.empty()) {
-    const auto written = ::write(file_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written < 0)
-      events::fail("write", path_);
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  file_->write(record_of(event));
 }
 
 void EventFile::sync() {
-  if (::fsync(file_) != 0)
-    events::fail("sync", path_);
+  file_->sync();
 }
 
 void EventFile::drop_after(const std::filesystem::path& path, std::uint64_t step) {

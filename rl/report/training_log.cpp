@@ -3,21 +3,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "fiber/rl/checkpoint_file.hpp"
 #include "fiber/rl/event_file.hpp"
+#include "rl/storage/file.hpp"
 
 namespace fiber::rl {
 
@@ -78,39 +76,6 @@ Kept rows_until(const fs::path& path, const std::string& header, std::uint64_t s
   return kept;
 }
 
-class AppendedFile {
-public:
-  explicit AppendedFile(fs::path path)
-    : path_(std::move(path)),
-      fd_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)) {
-    check(fd_ >= 0, "open");
-  }
-  ~AppendedFile() { ::close(fd_); }
-  AppendedFile(const AppendedFile&) = delete;
-  AppendedFile& operator=(const AppendedFile&) = delete;
-
-  void append(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const auto written = ::write(fd_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR)
-        continue;
-      check(written >= 0, "write");
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-  void sync() { check(::fsync(fd_) == 0, "sync"); }
-
-private:
-  void check(bool good, const char* what) const {
-    if (!good)
-      throw std::system_error(errno, std::generic_category(),
-                              std::string("cannot ") + what + ' ' + path_.string());
-  }
-
-  fs::path path_;
-  int fd_;
-};
-
 constexpr std::string_view event_prefix = "events.out.tfevents.";
 constexpr std::string_view event_suffix = ".fiber-rl"; // Others' files are left alone.
 
@@ -154,7 +119,7 @@ struct TrainingLog::Impl {
       kept = training_csv::rows_until(path, header, *options.resume_after);
     last_step = kept.last_step;
     write_atomically(path, kept.content);
-    csv.emplace(path);
+    csv.emplace(path, O_WRONLY | O_APPEND);
     for (const auto& file : training_csv::event_files(options.folder))
       if (options.resume_after)
         EventFile::drop_after(file, *options.resume_after);
@@ -170,7 +135,7 @@ struct TrainingLog::Impl {
 
   TrainingLogOptions options;
   std::optional<std::uint64_t> last_step;
-  std::optional<training_csv::AppendedFile> csv;
+  std::optional<storage::File> csv;
   std::optional<EventFile> events;
 };
 
@@ -197,7 +162,7 @@ void TrainingLog::add(std::uint64_t step, std::span<const double> values) {
     line += training_csv::text(values[i]);
     scalars.emplace_back(columns[i], values[i]);
   }
-  impl_->csv->append(line + '\n');
+  impl_->csv->write(line + '\n');
   impl_->last_step = step;
   if (impl_->events)
     impl_->events->add(step, training_csv::now(), scalars);

@@ -2,7 +2,6 @@
 #include "fiber/rl/checkpoint_file.hpp"
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <fstream>
@@ -10,45 +9,14 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <unistd.h>
+
+#include "rl/storage/file.hpp"
 
 namespace fiber::rl {
 namespace {
 namespace labelled {
 
 namespace fs = std::filesystem;
-
-class File {
-public:
-  File(const fs::path& path, int flags)
-    : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    check(fd_ >= 0, "open");
-  }
-  ~File() { ::close(fd_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  void write(std::string_view content) {
-    while (!content.empty()) {
-      const auto written = ::write(fd_, content.data(), content.size());
-      if (written < 0 && errno == EINTR)
-        continue;
-      check(written >= 0, "write");
-      content.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-  void sync() { check(::fsync(fd_) == 0, "sync"); }
-
-private:
-  void check(bool good, const char* what) const {
-    if (!good)
-      throw std::system_error(errno, std::generic_category(),
-                              std::string("cannot ") + what + ' ' + path_.string());
-  }
-
-  fs::path path_;
-  int fd_;
-};
 
 // FNV-1a: finds damage, not malice.
 class Checksum {
@@ -166,18 +134,17 @@ std::string_view checked_content(const fs::path& path, std::string_view label_li
 } // namespace
 
 void write_atomically(const std::filesystem::path& path, std::string_view content) {
-  using labelled::File;
   auto temporary = path;
   temporary += ".new";
   {
-    File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    storage::File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
     file.write(content);
     file.sync(); // Before the rename, or the new name could appear before the content.
   }
   std::filesystem::rename(temporary, path);
   const auto folder =
     path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  File(folder, O_RDONLY | O_DIRECTORY).sync();
+  storage::File(folder, O_RDONLY | O_DIRECTORY).sync();
 }
 
 void detail::save_labelled(const std::filesystem::path& path, const FileLabel& label,

@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace fiber::rl {
+
+namespace storage {
+class File;
+}
 
 /// A file of scalars that TensorBoard shows: TFRecords (length, data, and a masked
 /// CRC-32C of each) of Event messages in protobuf's encoding, of which this writes what
@@ -40,10 +45,7 @@ public:
   static void drop_after(const std::filesystem::path& path, std::uint64_t step);
 
 private:
-  void append(std::string_view event);
-
-  std::filesystem::path path_;
-  int file_;
+  std::unique_ptr<storage::File> file_;
 };
 
 } // namespace fiber::rl
