@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rl/vec/meeting.hpp"
 
+#include <sched.h>
+
 namespace fiber::rl::vec {
 namespace meeting_point {
 namespace {
@@ -33,6 +35,14 @@ bool look(std::uint64_t limit_ns, There there) {
   return false;
 }
 
+/// Whether a job but `self` was last on this core.
+bool shared_by_a_job(Rows& rows, std::uint32_t cpu, std::size_t self) {
+  for (std::size_t job = 0; job < rows.shape().jobs; ++job)
+    if (job != self && rows.door(job).cpu.load(std::memory_order_relaxed) == cpu)
+      return true;
+  return false;
+}
+
 /// Whether a counter that may wrap has come to `target`.
 bool reached(std::uint32_t count, std::uint32_t target) {
   return static_cast<std::int32_t>(count - target) >= 0;
@@ -51,10 +61,16 @@ void post(Rows::Door& door) {
     wake(door.posted);
 }
 
-void await_post(const Rows::Meeting& meeting, Rows::Door& door, std::uint32_t seen) {
+void await_post(Rows& rows, std::size_t job, std::uint32_t seen) {
   using namespace meeting_point;
+  auto& meeting = rows.meeting();
+  auto& door = rows.door(job);
+  const auto cpu = static_cast<std::uint32_t>(::sched_getcpu());
+  door.cpu.store(cpu, std::memory_order_relaxed);
+  const auto alone = meeting.cpu.load(std::memory_order_relaxed) != cpu &&
+                     !shared_by_a_job(rows, cpu, job);
   auto posted = [&] { return door.posted.load(std::memory_order_acquire) != seen; };
-  if (look(meeting.spin_ns, posted))
+  if (look(alone ? meeting.spin_ns : 0, posted))
     return;
   // Sequentially consistent, as post() is: either this sees the post, or the driver sees
   // that somebody is parked.
@@ -72,14 +88,18 @@ void count_rows(Rows::Meeting& meeting, std::uint32_t rows) {
     wake(meeting.published);
 }
 
-void await_rows(Rows::Meeting& meeting, std::uint32_t seen, std::size_t missing,
+void await_rows(Rows& rows, std::uint32_t seen, std::size_t missing,
                 std::chrono::nanoseconds limit) {
   using namespace meeting_point;
+  auto& meeting = rows.meeting();
+  const auto cpu = static_cast<std::uint32_t>(::sched_getcpu());
+  meeting.cpu.store(cpu, std::memory_order_relaxed);
+  const auto alone = !shared_by_a_job(rows, cpu, rows.shape().jobs);
   const auto target = seen + static_cast<std::uint32_t>(missing);
   auto there = [&] {
     return reached(meeting.published.load(std::memory_order_acquire), target);
   };
-  if (look(meeting.spin_ns, there))
+  if (look(alone ? meeting.spin_ns : 0, there))
     return;
   const auto end = Clock::now() + limit;
   meeting.target.store(target);

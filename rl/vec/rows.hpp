@@ -47,6 +47,7 @@ public:
     std::uint64_t spin_ns;      ///< How long to look before one waits.
     std::uint32_t every_row;    ///< Whether each row is counted at once, or each round.
     Word leave;                 ///< 1: jobs are to return from EnvHost::serve().
+    Word cpu;                   ///< The one that the driver posted on.
     alignas(64) Word published; ///< Counts rows. The driver waits for it.
     alignas(64) Word parked;    ///< 1: the driver waits until `published` is `target`.
     Word target;
@@ -55,6 +56,7 @@ public:
   struct alignas(128) Door {
     Word posted; ///< Counts posts of the driver. The job waits for it.
     Word parked; ///< 1: the job waits.
+    Word cpu;    ///< The one that the job answered on.
   };
   /// What is about one environment.
   struct alignas(64) Cell {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "fiber/error.hpp"
-#include "fiber/session.hpp"
 #include "rl/vec/loss_guard.hpp"
 #include "rl/vec/meeting.hpp"
 #include "rl/vec/workers.hpp"
@@ -25,8 +24,7 @@ public:
                      static_cast<std::size_t>(plan.job));
     auto& meeting = desk_.rows.meeting();
     meeting.every_row = desk_.options.batch < desk_.options.envs;
-    // Who looks while others have no core to work on takes their time.
-    meeting.spin_ns = plans_.size() < fiber::cpu_count() ? 20'000 : 0;
+    meeting.spin_ns = 50'000; // Longer than it takes to wake up a core.
     for (std::size_t job = 0; job < plans_.size(); ++job)
       serving_.push_back(hosts_.serve(job, desk_.rows.place(), {}));
   }
@@ -55,7 +53,7 @@ public:
       if (Clock::now() >= next_look_)
         look_after_jobs(ready);
       else
-        await_rows(meeting, seen, enough - ready.size(), between_looks);
+        await_rows(desk_.rows, seen, enough - ready.size(), between_looks);
     }
   }
 
