@@ -35,6 +35,11 @@ bool look(std::uint64_t limit_ns, There there) {
   return false;
 }
 
+/// By which a job is woken; some of many jobs have the same.
+std::uint32_t bit_of(std::size_t job) {
+  return std::uint32_t{1} << (job % 32);
+}
+
 /// Whether a job but `self` was last on this core.
 bool shared_by_a_job(Rows& rows, std::uint32_t cpu, std::size_t self) {
   for (std::size_t job = 0; job < rows.shape().jobs; ++job)
@@ -55,10 +60,18 @@ constexpr std::chrono::seconds longest_sleep{1};
 } // namespace
 } // namespace meeting_point
 
-void post(Rows::Door& door) {
-  door.posted.fetch_add(1);
-  if (door.parked.load() != 0)
-    wake(door.posted);
+void post(Rows& rows, std::span<const std::size_t> jobs) {
+  using namespace meeting_point;
+  for (const auto job : jobs)
+    rows.door(job).posted.fetch_add(1);
+  auto& bell = rows.meeting().bell;
+  bell.fetch_add(1);
+  std::uint32_t parked = 0;
+  for (const auto job : jobs)
+    if (rows.door(job).parked.load() != 0)
+      parked |= bit_of(job);
+  if (parked != 0)
+    wake(bell, parked);
 }
 
 void await_post(Rows& rows, std::size_t job, std::uint32_t seen) {
@@ -75,8 +88,9 @@ void await_post(Rows& rows, std::size_t job, std::uint32_t seen) {
   // Sequentially consistent, as post() is: either this sees the post, or the driver sees
   // that somebody is parked.
   door.parked.store(1);
+  const auto rung = meeting.bell.load();
   if (door.posted.load() == seen)
-    wait_while(door.posted, seen, longest_sleep);
+    wait_while(meeting.bell, rung, Clock::now() + longest_sleep, bit_of(job));
   door.parked.store(0);
 }
 
@@ -108,7 +122,7 @@ void await_rows(Rows& rows, std::uint32_t seen, std::size_t missing,
     const auto count = meeting.published.load();
     if (reached(count, target))
       break;
-    wait_while(meeting.published, count, end - now);
+    wait_while(meeting.published, count, end);
   }
   meeting.parked.store(0);
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "rl/vec/rows.hpp"
 
@@ -15,8 +16,8 @@
 
 namespace fiber::rl::vec {
 
-/// Driver: tells a job that there are orders.
-void post(Rows::Door& door);
+/// Driver: tells these jobs that there are orders.
+void post(Rows& rows, std::span<const std::size_t> jobs);
 /// Job: waits until the driver has posted more than `seen`; may return early.
 void await_post(Rows& rows, std::size_t job, std::uint32_t seen);
 
