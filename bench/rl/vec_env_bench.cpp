@@ -9,6 +9,8 @@
 //             of one process
 //   slow      steps/s of 8 environments of 1 ms that wait, one of them 20 ms, in as many
 //             jobs: all rows of each step, or the first half (batch = 4)
+//   sleep_N   steps/s of N environments that wait for 1 ms a step, a job each, beside a
+//             bare farm; N is 8, 32, 64, 128 or 256. Not run unless it is named
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +19,7 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -228,23 +231,37 @@ void slow() {
            }}});
 }
 
+void sleeping(std::size_t envs) {
+  const std::vector<int> actions(envs);
+  VecEnv<Waiting> all({.envs = envs, .jobs = envs});
+  all.reset();
+  bench::BareFarm farm(envs, envs, std::chrono::milliseconds(1));
+  const auto name = "sleep " + std::to_string(envs);
+  report({{name + ": VecEnv", envs, [&] { all.step(actions); }},
+          {name + ": bare farm", envs, [&] { farm.step(actions); }}});
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   const auto session = fiber::init(argc, argv);
+  std::map<std::string, std::function<void()>> parts = {
+    {"cartpole", cartpoles}, {"busy", busy}, {"slow", slow}};
+  for (const std::size_t envs : {8, 32, 64, 128, 256})
+    parts["sleep_" + std::to_string(envs)] = [envs] { sleeping(envs); };
   std::vector<std::string> rows(argv + 1, argv + argc);
   if (rows.empty())
     rows = {"cartpole", "busy", "slow"};
-  for (const auto& row : rows)
-    if (row == "cartpole")
-      cartpoles();
-    else if (row == "busy")
-      busy();
-    else if (row == "slow")
-      slow();
-    else {
-      std::fprintf(stderr, "vec_env_bench: no row %s; there are cartpole, busy, slow\n",
-                   row.c_str());
+  for (const auto& row : rows) {
+    const auto part = parts.find(row);
+    if (part == parts.end()) {
+      std::string known;
+      for (const auto& each : parts)
+        known += " " + each.first;
+      std::fprintf(stderr, "vec_env_bench: no row %s; there are%s\n", row.c_str(),
+                   known.c_str());
       return 2;
     }
+    part->second();
+  }
 }
