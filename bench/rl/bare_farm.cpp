@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdint>
 #include <stdexcept>
+#include <thread>
 
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -40,8 +41,9 @@ constexpr std::size_t width = CartPole::observation_size + 3; // Reward, two end
 
 } // namespace
 
-BareFarm::BareFarm(std::size_t envs, std::size_t processes)
-  : envs_(envs), processes_(processes),
+BareFarm::BareFarm(std::size_t envs, std::size_t processes,
+                   std::chrono::milliseconds pause)
+  : envs_(envs), processes_(processes), pause_(pause),
     size_(sizeof(Shared) + envs * (1 + width) * sizeof(float)) {
   auto* mapped =
     ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -78,6 +80,8 @@ void BareFarm::work(std::size_t process) {
     for (auto id = first; id < end; ++id) {
       auto& env = envs[id];
       auto* row = shared_->rows + envs_ + id * width;
+      if (pause_.count() > 0)
+        std::this_thread::sleep_for(pause_);
       const auto result = env.step(static_cast<int>(shared_->rows[id]));
       if (result.terminated || result.truncated)
         env.reset(seen + id);

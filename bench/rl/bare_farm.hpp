@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -16,7 +17,8 @@ namespace bench {
 
 class BareFarm {
 public:
-  BareFarm(std::size_t envs, std::size_t processes);
+  /// Each step of an environment waits for `pause`, too.
+  BareFarm(std::size_t envs, std::size_t processes, std::chrono::milliseconds pause = {});
   ~BareFarm();
   BareFarm(const BareFarm&) = delete;
   BareFarm& operator=(const BareFarm&) = delete;
@@ -29,6 +31,7 @@ private:
   void work(std::size_t process);
 
   const std::size_t envs_, processes_;
+  const std::chrono::milliseconds pause_;
   Shared* shared_ = nullptr;
   std::size_t size_ = 0;
   std::vector<pid_t> pids_;

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 PROGRAM = Path(os.environ.get("BENCH_BUILD", ".")) / "bench/vec_env_bench"
-FIGURE = re.compile(r"^(.*?) +([0-9.]+) steps/s$", re.MULTILINE)
+FIGURE = re.compile(r"^(.*?) +([0-9.]+) steps/s\b", re.MULTILINE)
 
 # Of each part: rows of run.py, and what the lines of vec_env_bench begin with.
 PARTS = {

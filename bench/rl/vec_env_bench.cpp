@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vec_env_bench [ROW ...]: what VecEnv makes of this machine. Prints two figures a line,
 // of intervals of 2 ms or one step: the median, and the best for a machine that is busy.
+// Rows that are compared take turns.
 //
 //   cartpole  steps/s of 64 CartPoles, by the number of jobs, beside a bare farm of
 //             forked processes
@@ -8,6 +9,8 @@
 //             of one process
 //   slow      steps/s of 8 environments of 1 ms that wait, one of them 20 ms, in as many
 //             jobs: all rows of each step, or the first half (batch = 4)
+//   sleep_N   steps/s of N environments that wait for 1 ms a step, a job each, beside a
+//             bare farm; N is 8, 32, 64, 128 or 256. Not run unless it is named
 
 #include <algorithm>
 #include <atomic>
@@ -16,7 +19,9 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,26 +40,43 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Prints the rate of `round`, which does `steps` steps each time that it is called:
-/// that of most intervals, and the best one, which other programs have left alone.
-void report(const std::string& name, std::size_t steps,
-            const std::function<void()>& round) {
-  constexpr double interval = 2e-3, all_seconds = 2;
-  std::vector<double> rates;
-  for (const auto begin = Clock::now(); seconds_since(begin) < all_seconds;) {
+/// What is compared: `round` does `steps` steps each time that it is called.
+struct Runner {
+  std::string name;
+  std::size_t steps;
+  std::function<void()> round;
+};
+
+/// The rates of a runner in intervals of 2 ms, or of one round, for a while.
+void measure(const Runner& runner, double while_seconds, std::vector<double>& rates) {
+  constexpr double interval = 2e-3;
+  for (const auto begin = Clock::now(); seconds_since(begin) < while_seconds;) {
     const auto start = Clock::now();
     std::size_t done = 0;
     double seconds = 0;
     do {
-      round();
-      done += steps;
+      runner.round();
+      done += runner.steps;
       seconds = seconds_since(start);
     } while (seconds < interval);
     rates.push_back(static_cast<double>(done) / seconds);
   }
-  std::ranges::sort(rates);
-  std::printf("%-42s %10.0f steps/s, at best %10.0f\n", name.c_str(),
-              rates[rates.size() / 2], rates.back());
+}
+
+/// Prints the rates of all: of most intervals, and of the best one, which other programs
+/// have left alone. The runners take turns, so that a busy machine is so for all.
+void report(const std::vector<Runner>& runners) {
+  constexpr int turns = 10;
+  constexpr double turn_seconds = 0.2;
+  std::vector<std::vector<double>> rates(runners.size());
+  for (int turn = 0; turn < turns; ++turn)
+    for (std::size_t i = 0; i < runners.size(); ++i)
+      measure(runners[i], turn_seconds, rates[i]);
+  for (std::size_t i = 0; i < runners.size(); ++i) {
+    std::ranges::sort(rates[i]);
+    std::printf("%-42s %10.0f steps/s, at best %10.0f\n", runners[i].name.c_str(),
+                rates[i][rates[i].size() / 2], rates[i].back());
+  }
   std::fflush(stdout);
 }
 
@@ -66,13 +88,15 @@ void cartpoles() {
   for (const std::size_t jobs : {0, 1, 2, 4}) {
     VecEnv<CartPole> all({.envs = envs, .jobs = jobs});
     all.reset();
-    report("cartpole: VecEnv, jobs = " + std::to_string(jobs), envs,
-           [&] { all.step(actions); });
-    if (jobs == 0)
-      continue;
-    bench::BareFarm farm(envs, jobs);
-    report("cartpole: bare farm, processes = " + std::to_string(jobs), envs,
-           [&] { farm.step(actions); });
+    std::vector<Runner> runners = {{"cartpole: VecEnv, jobs = " + std::to_string(jobs),
+                                    envs, [&] { all.step(actions); }}};
+    std::optional<bench::BareFarm> farm;
+    if (jobs > 0) {
+      farm.emplace(envs, jobs);
+      runners.push_back({"cartpole: bare farm, processes = " + std::to_string(jobs), envs,
+                         [&] { farm->step(actions); }});
+    }
+    report(runners);
   }
 }
 
@@ -112,42 +136,63 @@ int rounds_of_50_us() {
   for (int run = 0; run < 5; ++run) {
     Busy busy(trial);
     const auto start = core_seconds();
-    busy.step(0);
+    [[maybe_unused]] const volatile double computed = busy.step(0).reward;
     best = std::min(best, core_seconds() - start);
   }
   return static_cast<int>(trial * 50e-6 / best);
 }
+
+/// Threads that step environments of this process, a share each.
+class Threads {
+public:
+  Threads(std::vector<Busy>& envs, std::size_t count)
+    : start_(static_cast<std::ptrdiff_t>(count) + 1),
+      end_(static_cast<std::ptrdiff_t>(count) + 1) {
+    for (std::size_t i = 0; i < count; ++i)
+      threads_.emplace_back([this, &envs, i, count] {
+        for (start_.arrive_and_wait(); !over_; start_.arrive_and_wait()) {
+          for (auto id = i * envs.size() / count; id < (i + 1) * envs.size() / count;
+               ++id)
+            envs[id].step(0);
+          end_.arrive_and_wait();
+        }
+      });
+  }
+  ~Threads() {
+    over_ = true;
+    start_.arrive_and_wait();
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  void step() {
+    start_.arrive_and_wait();
+    end_.arrive_and_wait();
+  }
+
+private:
+  std::atomic<bool> over_ = false;
+  std::barrier<> start_, end_;
+  std::vector<std::jthread> threads_;
+};
 
 void busy() {
   constexpr std::size_t envs = 256;
   const auto rounds = rounds_of_50_us();
   const auto workers = fiber::cpu_count();
   const std::vector<int> actions(envs);
-  for (const auto jobs : {workers, 4 * workers}) {
-    VecEnv<Busy> all({.envs = envs, .jobs = jobs}, rounds);
-    all.reset();
-    report("busy 50 us: VecEnv, jobs = " + std::to_string(jobs), envs,
-           [&] { all.step(actions); });
-  }
+  VecEnv<Busy> few({.envs = envs, .jobs = workers}, rounds);
+  few.reset();
+  VecEnv<Busy> many({.envs = envs, .jobs = 4 * workers}, rounds);
+  many.reset();
   std::vector<Busy> here(envs, Busy(rounds));
-  std::atomic<bool> over = false;
-  std::barrier start(static_cast<std::ptrdiff_t>(workers) + 1);
-  std::barrier end(static_cast<std::ptrdiff_t>(workers) + 1);
-  std::vector<std::jthread> threads;
-  for (std::size_t worker = 0; worker < workers; ++worker)
-    threads.emplace_back([&, worker] {
-      for (start.arrive_and_wait(); !over; start.arrive_and_wait()) {
-        for (auto id = worker * envs / workers; id < (worker + 1) * envs / workers; ++id)
-          here[id].step(0);
-        end.arrive_and_wait();
-      }
-    });
-  report("busy 50 us: threads = " + std::to_string(workers), envs, [&] {
-    start.arrive_and_wait();
-    end.arrive_and_wait();
-  });
-  over = true;
-  start.arrive_and_wait();
+  Threads threads(here, workers);
+  report({{"busy 50 us: VecEnv, jobs = " + std::to_string(workers), envs,
+           [&] { few.step(actions); }},
+          {"busy 50 us: VecEnv, jobs = " + std::to_string(4 * workers), envs,
+           [&] { many.step(actions); }},
+          {"busy 50 us: threads = " + std::to_string(workers), envs,
+           [&] { threads.step(); }}});
 }
 
 /// Waits a millisecond, and as many more as its action says.
@@ -172,36 +217,51 @@ void slow() {
   std::ranges::transform(ids, actions.begin(), action_of);
   VecEnv<Waiting> all({.envs = envs, .jobs = envs});
   all.reset();
-  report("one of 8 slow: all rows of each step", envs, [&] { all.step(actions); });
   VecEnv<Waiting> half({.envs = envs, .batch = envs / 2, .jobs = envs});
   half.reset();
   half.send(actions, ids);
-  report("one of 8 slow: batch = 4", envs / 2, [&] {
-    const auto& batch = half.recv();
-    ids.assign(batch.env_ids.begin(), batch.env_ids.end());
-    actions.resize(ids.size());
-    std::ranges::transform(ids, actions.begin(), action_of);
-    half.send(actions, ids);
-  });
+  const std::vector<int> all_actions = actions;
+  report({{"one of 8 slow: all rows of each step", envs, [&] { all.step(all_actions); }},
+          {"one of 8 slow: batch = 4", envs / 2, [&] {
+             const auto& batch = half.recv();
+             ids.assign(batch.env_ids.begin(), batch.env_ids.end());
+             actions.resize(ids.size());
+             std::ranges::transform(ids, actions.begin(), action_of);
+             half.send(actions, ids);
+           }}});
+}
+
+void sleeping(std::size_t envs) {
+  const std::vector<int> actions(envs);
+  VecEnv<Waiting> all({.envs = envs, .jobs = envs});
+  all.reset();
+  bench::BareFarm farm(envs, envs, std::chrono::milliseconds(1));
+  const auto name = "sleep " + std::to_string(envs);
+  report({{name + ": VecEnv", envs, [&] { all.step(actions); }},
+          {name + ": bare farm", envs, [&] { farm.step(actions); }}});
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   const auto session = fiber::init(argc, argv);
+  std::map<std::string, std::function<void()>> parts = {
+    {"cartpole", cartpoles}, {"busy", busy}, {"slow", slow}};
+  for (const std::size_t envs : {8, 32, 64, 128, 256})
+    parts["sleep_" + std::to_string(envs)] = [envs] { sleeping(envs); };
   std::vector<std::string> rows(argv + 1, argv + argc);
   if (rows.empty())
     rows = {"cartpole", "busy", "slow"};
-  for (const auto& row : rows)
-    if (row == "cartpole")
-      cartpoles();
-    else if (row == "busy")
-      busy();
-    else if (row == "slow")
-      slow();
-    else {
-      std::fprintf(stderr, "vec_env_bench: no row %s; there are cartpole, busy, slow\n",
-                   row.c_str());
+  for (const auto& row : rows) {
+    const auto part = parts.find(row);
+    if (part == parts.end()) {
+      std::string known;
+      for (const auto& each : parts)
+        known += " " + each.first;
+      std::fprintf(stderr, "vec_env_bench: no row %s; there are%s\n", row.c_str(),
+                   known.c_str());
       return 2;
     }
+    part->second();
+  }
 }

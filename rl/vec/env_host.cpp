@@ -93,12 +93,13 @@ public:
   void serve() {
     check_shape();
     auto& meeting = rows_->meeting();
-    auto& door = rows_->door(static_cast<std::size_t>(plan_.job));
+    const auto job = static_cast<std::size_t>(plan_.job);
+    auto& door = rows_->door(job);
     while (meeting.leave.load() == 0) {
       const auto seen = door.posted.load();
       if (const auto answered = answer_all(); answered > 0)
         vec::count_rows(meeting, answered);
-      vec::await_post(meeting, door, seen);
+      vec::await_post(*rows_, job, seen);
     }
   }
 

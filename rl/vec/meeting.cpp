@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rl/vec/meeting.hpp"
 
+#include <sched.h>
+
 namespace fiber::rl::vec {
 namespace meeting_point {
 namespace {
@@ -33,6 +35,19 @@ bool look(std::uint64_t limit_ns, There there) {
   return false;
 }
 
+/// By which a job is woken; some of many jobs have the same.
+std::uint32_t bit_of(std::size_t job) {
+  return std::uint32_t{1} << (job % 32);
+}
+
+/// Whether a job but `self` was last on this core.
+bool shared_by_a_job(Rows& rows, std::uint32_t cpu, std::size_t self) {
+  for (std::size_t job = 0; job < rows.shape().jobs; ++job)
+    if (job != self && rows.door(job).cpu.load(std::memory_order_relaxed) == cpu)
+      return true;
+  return false;
+}
+
 /// Whether a counter that may wrap has come to `target`.
 bool reached(std::uint32_t count, std::uint32_t target) {
   return static_cast<std::int32_t>(count - target) >= 0;
@@ -45,22 +60,37 @@ constexpr std::chrono::seconds longest_sleep{1};
 } // namespace
 } // namespace meeting_point
 
-void post(Rows::Door& door) {
-  door.posted.fetch_add(1);
-  if (door.parked.load() != 0)
-    wake(door.posted);
+void post(Rows& rows, std::span<const std::size_t> jobs) {
+  using namespace meeting_point;
+  for (const auto job : jobs)
+    rows.door(job).posted.fetch_add(1);
+  auto& bell = rows.meeting().bell;
+  bell.fetch_add(1);
+  std::uint32_t parked = 0;
+  for (const auto job : jobs)
+    if (rows.door(job).parked.load() != 0)
+      parked |= bit_of(job);
+  if (parked != 0)
+    wake(bell, parked);
 }
 
-void await_post(const Rows::Meeting& meeting, Rows::Door& door, std::uint32_t seen) {
+void await_post(Rows& rows, std::size_t job, std::uint32_t seen) {
   using namespace meeting_point;
+  auto& meeting = rows.meeting();
+  auto& door = rows.door(job);
+  const auto cpu = static_cast<std::uint32_t>(::sched_getcpu());
+  door.cpu.store(cpu, std::memory_order_relaxed);
+  const auto alone = meeting.cpu.load(std::memory_order_relaxed) != cpu &&
+                     !shared_by_a_job(rows, cpu, job);
   auto posted = [&] { return door.posted.load(std::memory_order_acquire) != seen; };
-  if (look(meeting.spin_ns, posted))
+  if (look(alone ? meeting.spin_ns : 0, posted))
     return;
   // Sequentially consistent, as post() is: either this sees the post, or the driver sees
   // that somebody is parked.
   door.parked.store(1);
+  const auto rung = meeting.bell.load();
   if (door.posted.load() == seen)
-    wait_while(door.posted, seen, longest_sleep);
+    wait_while(meeting.bell, rung, Clock::now() + longest_sleep, bit_of(job));
   door.parked.store(0);
 }
 
@@ -72,14 +102,18 @@ void count_rows(Rows::Meeting& meeting, std::uint32_t rows) {
     wake(meeting.published);
 }
 
-void await_rows(Rows::Meeting& meeting, std::uint32_t seen, std::size_t missing,
+void await_rows(Rows& rows, std::uint32_t seen, std::size_t missing,
                 std::chrono::nanoseconds limit) {
   using namespace meeting_point;
+  auto& meeting = rows.meeting();
+  const auto cpu = static_cast<std::uint32_t>(::sched_getcpu());
+  meeting.cpu.store(cpu, std::memory_order_relaxed);
+  const auto alone = !shared_by_a_job(rows, cpu, rows.shape().jobs);
   const auto target = seen + static_cast<std::uint32_t>(missing);
   auto there = [&] {
     return reached(meeting.published.load(std::memory_order_acquire), target);
   };
-  if (look(meeting.spin_ns, there))
+  if (look(alone ? meeting.spin_ns : 0, there))
     return;
   const auto end = Clock::now() + limit;
   meeting.target.store(target);
@@ -88,7 +122,7 @@ void await_rows(Rows::Meeting& meeting, std::uint32_t seen, std::size_t missing,
     const auto count = meeting.published.load();
     if (reached(count, target))
       break;
-    wait_while(meeting.published, count, end - now);
+    wait_while(meeting.published, count, end);
   }
   meeting.parked.store(0);
 }

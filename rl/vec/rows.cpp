@@ -47,16 +47,18 @@ private:
 } // namespace
 } // namespace rows_memory
 
-void wait_while(const Word& word, std::uint32_t value, std::chrono::nanoseconds limit) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
-  timespec span{};
-  span.tv_sec = seconds.count();
-  span.tv_nsec = (limit - seconds).count();
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &span, nullptr, 0);
+void wait_while(const Word& word, std::uint32_t value,
+                std::chrono::steady_clock::time_point limit, std::uint32_t bits) {
+  const auto since_boot = std::chrono::nanoseconds(limit.time_since_epoch());
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_boot);
+  timespec until{};
+  until.tv_sec = seconds.count();
+  until.tv_nsec = (since_boot - seconds).count();
+  ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, value, &until, nullptr, bits);
 }
 
-void wake(const Word& word) {
-  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+void wake(const Word& word, std::uint32_t bits) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr, bits);
 }
 
 Rows::Rows(const RowsShape& shape, bool shared) : shape_(shape) {

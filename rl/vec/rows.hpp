@@ -17,10 +17,12 @@ namespace fiber::rl::vec {
 using Word = std::atomic<std::uint32_t>;
 static_assert(Word::is_always_lock_free && sizeof(Word) == 4);
 
-/// Blocks while `word` is `value`, at most for `limit`; may return early.
-void wait_while(const Word& word, std::uint32_t value, std::chrono::nanoseconds limit);
-/// Wakes who waits for `word`.
-void wake(const Word& word);
+/// Blocks while `word` is `value`, at most until `limit`; may return early. Only a wake()
+/// with a bit of `bits` ends it.
+void wait_while(const Word& word, std::uint32_t value,
+                std::chrono::steady_clock::time_point limit, std::uint32_t bits = ~0U);
+/// Wakes who waits for `word` with a bit of `bits`.
+void wake(const Word& word, std::uint32_t bits = ~0U);
 
 /// How many environments and jobs there are, and how large rows are.
 struct RowsShape {
@@ -35,7 +37,7 @@ struct RowsShape {
 /// the driver as data, never as a place or a length.
 ///
 /// An order is given by writing `order`, `next_seed` and the action, then `asked`; the
-/// job's `posted` and wake(posted) follow. A row is published by writing it, then
+/// job's `posted`, `bell` and wake(bell) follow. A row is published by writing it, then
 /// `answered = asked`; the driver's `published` follows. So a job that dies leaves whole
 /// rows or none.
 class Rows {
@@ -47,14 +49,17 @@ public:
     std::uint64_t spin_ns;      ///< How long to look before one waits.
     std::uint32_t every_row;    ///< Whether each row is counted at once, or each round.
     Word leave;                 ///< 1: jobs are to return from EnvHost::serve().
+    Word cpu;                   ///< The one that the driver posted on.
+    alignas(64) Word bell;      ///< Counts posts. Jobs that sleep wait for it.
     alignas(64) Word published; ///< Counts rows. The driver waits for it.
     alignas(64) Word parked;    ///< 1: the driver waits until `published` is `target`.
     Word target;
   };
   /// What is about one job.
   struct alignas(128) Door {
-    Word posted; ///< Counts posts of the driver. The job waits for it.
-    Word parked; ///< 1: the job waits.
+    Word posted; ///< Counts posts of the driver for this job.
+    Word parked; ///< 1: the job sleeps.
+    Word cpu;    ///< The one that the job answered on.
   };
   /// What is about one environment.
   struct alignas(64) Cell {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "fiber/error.hpp"
-#include "fiber/session.hpp"
 #include "rl/vec/loss_guard.hpp"
 #include "rl/vec/meeting.hpp"
 #include "rl/vec/workers.hpp"
@@ -25,8 +25,7 @@ public:
                      static_cast<std::size_t>(plan.job));
     auto& meeting = desk_.rows.meeting();
     meeting.every_row = desk_.options.batch < desk_.options.envs;
-    // Who looks while others have no core to work on takes their time.
-    meeting.spin_ns = plans_.size() < fiber::cpu_count() ? 20'000 : 0;
+    meeting.spin_ns = 50'000; // Longer than it takes to wake up a core.
     for (std::size_t job = 0; job < plans_.size(); ++job)
       serving_.push_back(hosts_.serve(job, desk_.rows.place(), {}));
   }
@@ -39,9 +38,11 @@ public:
       called_[job_of_[row]] = 1;
       orders_.push_back(id);
     }
+    jobs_.clear();
     for (std::size_t job = 0; job < called_.size(); ++job)
       if (std::exchange(called_[job], 0) != 0)
-        vec::post(desk_.rows.door(job));
+        jobs_.push_back(job);
+    vec::post(desk_.rows, jobs_);
   }
 
   void collect(std::size_t need, std::vector<int>& ready) override {
@@ -55,7 +56,7 @@ public:
       if (Clock::now() >= next_look_)
         look_after_jobs(ready);
       else
-        await_rows(meeting, seen, enough - ready.size(), between_looks);
+        await_rows(desk_.rows, seen, enough - ready.size(), between_looks);
     }
   }
 
@@ -80,8 +81,9 @@ private:
 
   void tell_to_leave() {
     desk_.rows.meeting().leave.store(1);
-    for (std::size_t job = 0; job < plans_.size(); ++job)
-      vec::post(desk_.rows.door(job));
+    jobs_.resize(plans_.size());
+    std::iota(jobs_.begin(), jobs_.end(), 0U);
+    vec::post(desk_.rows, jobs_);
   }
 
   /// Calls serve() with the histories of the environments that `retraces` chooses.
@@ -142,6 +144,7 @@ private:
   std::vector<std::size_t> job_of_;
   std::vector<std::uint32_t> asked_; ///< By environment: how many orders it had.
   std::vector<char> called_;         ///< By job: within post().
+  std::vector<std::size_t> jobs_;    ///< Those that are posted to.
   std::vector<int> orders_;          ///< Those not answered, in the order of the posts.
   std::vector<Future<bool>> serving_;
   Clock::time_point next_look_ = Clock::now() + between_looks;
