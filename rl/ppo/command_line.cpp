@@ -45,7 +45,7 @@ TrainingStatus status_of(const ppo::CurveRow& row, std::uint64_t steps,
 
 /// Trains until all steps are done or the program is interrupted. Whatever ends it, the
 /// checkpoint holds the last state that was saved.
-void learn(const Settings& settings, ppo::Training& training, const fs::path& checkpoint,
+void learn(const Settings& settings, ppo::Trainer& training, const fs::path& checkpoint,
            TrainingLog& log, LiveLine& line) {
   auto save = [&] {
     log.sync(); // A checkpoint is never ahead of the log.
@@ -104,8 +104,8 @@ int run(const Settings& settings) {
   save_policy(path, policy);
   draw(settings, log);
   line.say("policy saved to " + path.string() + ", curve to " + log.csv().string());
-  if (training.jobs_lost() > 0)
-    line.say(std::to_string(training.jobs_lost()) + " jobs were lost and replaced");
+  if (auto summary = training.summary(); !summary.empty())
+    line.say(summary);
   if (!training.done()) {
     line.say("interrupted; --resume goes on from " + checkpoint.string());
     return 130;
