@@ -15,11 +15,12 @@ namespace fiber::rl::ppo {
 struct TrainingOptions {
   std::string environment = "cartpole";
   std::uint64_t seed = 1;
-  std::size_t jobs = 0; ///< That the environments are spread over; 0: in this process.
+  std::size_t jobs = 0;   ///< Training: that the environments are spread over; 0: none.
+  std::size_t actors = 4; ///< AsynchronousTraining: that play, a job each.
   Hyperparameters settings = {};
 };
 
-/// A training under way, such as Training.
+/// A training under way: Training or AsynchronousTraining.
 class Trainer {
 public:
   virtual ~Trainer() = default;
