@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@
 #include "fiber/rl/evaluate.hpp"
 #include "fiber/rl/live_line.hpp"
 #include "fiber/rl/training_log.hpp"
+#include "rl/ppo/asynchronous.hpp"
 #include "rl/ppo/training.hpp"
 
 namespace fiber::rl {
@@ -28,7 +30,7 @@ std::atomic<bool> interrupted = false;
 struct Settings {
   ppo::TrainingOptions training;
   fs::path out = "out", save; ///< save: by default in `out`.
-  bool resume = false;
+  bool resume = false, asynchronous = false;
   std::size_t save_every = 50, evaluation_episodes = 100;
 };
 
@@ -45,7 +47,7 @@ TrainingStatus status_of(const ppo::CurveRow& row, std::uint64_t steps,
 
 /// Trains until all steps are done or the program is interrupted. Whatever ends it, the
 /// checkpoint holds the last state that was saved.
-void learn(const Settings& settings, ppo::Training& training, const fs::path& checkpoint,
+void learn(const Settings& settings, ppo::Trainer& training, const fs::path& checkpoint,
            TrainingLog& log, LiveLine& line) {
   auto save = [&] {
     log.sync(); // A checkpoint is never ahead of the log.
@@ -73,10 +75,17 @@ void draw(const Settings& settings, const TrainingLog& log) {
     std::cerr << "ppo: no curve.png: is gnuplot installed?\n";
 }
 
+std::unique_ptr<ppo::Trainer> trainer_for(const Settings& settings) {
+  if (settings.asynchronous)
+    return std::make_unique<ppo::AsynchronousTraining>(settings.training);
+  return std::make_unique<ppo::Training>(settings.training);
+}
+
 int run(const Settings& settings) {
+  auto trainer = trainer_for(settings);
+  auto& training = *trainer;
   fs::create_directories(settings.out);
   auto checkpoint = settings.out / "checkpoint";
-  ppo::Training training(settings.training);
   LiveLine line(stdout, 20);
   line.say(settings.training.environment + ": " + training.policy().spec.describe());
   line.say(ppo::describe(settings.training.settings));
@@ -104,8 +113,8 @@ int run(const Settings& settings) {
   save_policy(path, policy);
   draw(settings, log);
   line.say("policy saved to " + path.string() + ", curve to " + log.csv().string());
-  if (training.jobs_lost() > 0)
-    line.say(std::to_string(training.jobs_lost()) + " jobs were lost and replaced");
+  if (auto summary = training.summary(); !summary.empty())
+    line.say(summary);
   if (!training.done()) {
     line.say("interrupted; --resume goes on from " + checkpoint.string());
     return 130;
@@ -119,6 +128,25 @@ int run(const Settings& settings) {
                 evaluation.mean_return(), settings.evaluation_episodes);
   line.say(result);
   return 0;
+}
+
+void add_ways_to_play(CLI::App& app, Settings& settings) {
+  auto* jobs = app
+                 .add_option("--jobs", settings.training.jobs,
+                             "That play the environments; 0: this process")
+                 ->capture_default_str();
+  auto* asynchronous =
+    app
+      .add_flag("--asynchronous", settings.asynchronous,
+                "Actors play by the newest policy and wait for nobody; V-trace corrects "
+                "for its age. For environments that are slow or many. Neither a run nor "
+                "--resume repeats byte for byte")
+      ->excludes(jobs);
+  app
+    .add_option("--actors", settings.training.actors,
+                "With --asynchronous: actors, a job each, that share the environments")
+    ->needs(asynchronous)
+    ->capture_default_str();
 }
 
 void add_hyperparameters(CLI::App& app, ppo::Hyperparameters& s) {
@@ -185,12 +213,13 @@ int run_ppo(int argc, char** argv) {
   app.add_option("--env", training.environment, "Environment")->capture_default_str();
   app.add_option("--seed", training.seed, "Decides all that is drawn")
     ->capture_default_str();
-  app.add_option("--jobs", training.jobs, "That play the environments; 0: this process")
-    ->capture_default_str();
+  add_ways_to_play(app, settings);
   app.add_option("--out", settings.out, "Folder for curve, checkpoint and policy")
     ->capture_default_str();
   app.add_option("--save", settings.save, "File for the policy; default: OUT/policy");
-  app.add_flag("--resume", settings.resume, "Go on from the checkpoint in OUT");
+  app.add_flag("--resume", settings.resume,
+               "Go on from the checkpoint in OUT, as if nothing had happened; with "
+               "--asynchronous in new episodes");
   app.add_option("--save-every", settings.save_every, "Updates between two checkpoints")
     ->check(CLI::PositiveNumber)
     ->capture_default_str();

@@ -3,21 +3,14 @@
 #include "rl/ppo/rollout.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <stdexcept>
 
 #include "fiber/rl/advantages.hpp"
 #include "fiber/rl/distributions.hpp"
-#include "fiber/rl/random.hpp"
+#include "rl/ppo/finite.hpp"
+#include "rl/ppo/seeds.hpp"
 
 namespace fiber::rl::ppo {
 namespace {
-
-enum class Use : std::uint64_t { environments, actions };
-
-std::uint64_t seed_for(Use use, std::uint64_t seed) {
-  return Random(seed, {static_cast<std::uint64_t>(use)}).next();
-}
 
 // Detail 1: environments step together, and one whose episode ended begins the next.
 VecEnvOptions options_of(const Hyperparameters& settings, std::uint64_t seed,
@@ -54,13 +47,7 @@ Rollouts::Rollouts(const std::string& environment, const Hyperparameters& settin
 /// Takes what the environments show, normalised if that is asked for.
 void Rollouts::see(const Batch& batch) {
   std::ranges::copy(batch.observations, now_.begin());
-  auto size = spec_.spaces.observation_size();
-  for (std::size_t i = 0; i < now_.size(); ++i)
-    if (!std::isfinite(now_[i]))
-      throw std::domain_error("environment " + std::to_string(i / size) + ", step " +
-                              std::to_string(vector_steps_) + ": component " +
-                              std::to_string(i % size) + " of the observation is " +
-                              std::to_string(now_[i]));
+  check_observations(now_, settings_.envs, 0, vector_steps_);
   if (settings_.normalise_observations) {
     // Details 28 and 29: observations have mean 0 and variance 1, and are limited.
     observation_normaliser_.update(now_, batch.valid);
@@ -106,6 +93,7 @@ void Rollouts::record(const Batch& batch, std::size_t step) {
   auto envs = settings_.envs;
   auto begin = step * envs;
   auto offset = static_cast<std::ptrdiff_t>(begin);
+  check_rewards(batch.rewards, 0, vector_steps_);
   std::ranges::copy(batch.terminated, terminated_.begin() + offset);
   std::ranges::copy(batch.truncated, truncated_.begin() + offset);
   std::ranges::copy(batch.valid, valid_.begin() + offset);
@@ -123,10 +111,6 @@ void Rollouts::record(const Batch& batch, std::size_t step) {
     final_values_[begin + i] = 0;
     if (batch.valid[i] == 0)
       continue;
-    if (!std::isfinite(rewards[i]))
-      throw std::domain_error("environment " + std::to_string(i) + ", step " +
-                              std::to_string(vector_steps_) + ": the reward is " +
-                              std::to_string(rewards[i]));
     if (batch.done(i))
       returns_.push_back(batch.episode_return(i));
     if (batch.truncated[i] == 1 && batch.terminated[i] == 0) {
@@ -158,20 +142,6 @@ void Rollouts::estimate() {
 
 Samples Rollouts::samples() const {
   return {observations_, actions_, log_probabilities_, values_, advantages_, targets_};
-}
-
-double Rollouts::explained_variance() const {
-  double sum = 0, squares = 0, left = 0, left_squares = 0;
-  for (std::size_t i = 0; i < targets_.size(); ++i) {
-    double target = targets_[i], rest = target - static_cast<double>(values_[i]);
-    sum += target;
-    squares += target * target;
-    left += rest;
-    left_squares += rest * rest;
-  }
-  auto n = static_cast<double>(targets_.size());
-  auto variance = squares / n - sum * sum / n / n;
-  return variance > 0 ? 1 - (left_squares / n - left * left / n / n) / variance : 0;
 }
 
 FrozenNormaliser Rollouts::observations() const {

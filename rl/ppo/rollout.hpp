@@ -36,8 +36,6 @@ public:
   /// Of the episodes that ended in the last rollout, in the order of steps and
   /// environments.
   const std::vector<double>& returns() const { return returns_; }
-  /// How much of the variance of the returns the values explain; 1 is all.
-  double explained_variance() const;
   /// What a policy's observations go through now.
   FrozenNormaliser observations() const;
   std::size_t jobs_lost() const { return envs_.jobs_lost(); }

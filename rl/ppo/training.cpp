@@ -2,36 +2,26 @@
 #include "rl/ppo/training.hpp"
 
 #include <chrono>
-#include <limits>
-#include <numeric>
 
 #include "fiber/rl/checkpoint_file.hpp"
-#include "fiber/rl/random.hpp"
+#include "rl/ppo/seeds.hpp"
 
 namespace fiber::rl::ppo {
 namespace {
 
-enum class Use : std::uint64_t { networks = 100, order };
-
-std::uint64_t seed_for(Use use, std::uint64_t seed) {
-  return Random(seed, {static_cast<std::uint64_t>(use)}).next();
-}
-
 struct State {
   Rollouts::State rollouts = {};
   Learner::State learner = {};
-  std::vector<double> last_returns = {};
-  std::uint64_t updates = 0, episodes = 0;
-  double seconds = 0;
+  Progress progress = {};
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& rollouts& learner& last_returns& updates& episodes& seconds;
+    archive& rollouts& learner& progress;
   }
 };
 
 FileLabel label_of(const TrainingOptions& options, const PolicySpec& spec) {
   return {.kind = "fiber-ppo-checkpoint",
-          .version = 1,
+          .version = 2,
           .settings = {{"environment", options.environment},
                        {"network", spec.describe()},
                        {"seed", std::to_string(options.seed)},
@@ -55,53 +45,24 @@ Training::Training(const TrainingOptions& options)
 
 bool Training::done() const {
   auto a_rollout = options_.settings.envs * options_.settings.rollout;
-  return (updates_ + 1) * a_rollout > options_.settings.steps;
+  return last_row().steps + a_rollout > options_.settings.steps;
 }
 
 const CurveRow& Training::update() {
-  auto& settings = options_.settings;
-  auto a_rollout = settings.envs * settings.rollout;
   auto started = Clock::now();
   rollouts_.play(learner_.parameters());
   auto waited = seconds_since(started);
-
-  // Detail 4, an option: both shrink with the steps that are left.
-  auto left =
-    1 - static_cast<double>(updates_ * a_rollout) / static_cast<double>(settings.steps);
-  auto rate = settings.learning_rate * (settings.anneal_learning_rate ? left : 1);
-  auto clip = settings.clip_range * (settings.anneal_clip_range ? left : 1);
-  auto losses = learner_.update(rollouts_.samples(), rate, clip);
-
-  ++updates_;
-  episodes_ += rollouts_.returns().size();
-  last_returns_.insert(last_returns_.end(), rollouts_.returns().begin(),
-                       rollouts_.returns().end());
-  if (last_returns_.size() > 100)
-    last_returns_.erase(last_returns_.begin(), last_returns_.end() - 100);
-  auto took = seconds_since(started);
-  auto& row = row_;
-  row.update = updates_;
-  row.steps = updates_ * a_rollout;
-  row.episodes = episodes_;
-  row.return_mean = mean_of_last_returns();
-  row.policy_loss = losses.policy;
-  row.value_loss = losses.value;
-  row.entropy = losses.entropy;
-  row.kl = losses.kl;
-  row.clip_fraction = losses.clip_fraction;
-  row.gradient_norm = losses.gradient_norm;
-  row.explained_variance = rollouts_.explained_variance();
-  row.learning_rate = rate;
-  row.seconds += took;
-  row.learner_idle = took > 0 ? waited / took : 0;
-  return row;
-}
-
-double Training::mean_of_last_returns() const {
-  if (last_returns_.empty())
-    return std::numeric_limits<double>::quiet_NaN();
-  return std::accumulate(last_returns_.begin(), last_returns_.end(), 0.0) /
-         static_cast<double>(last_returns_.size());
+  auto [rate, clip] = rates_after(last_row().steps, options_.settings);
+  auto samples = rollouts_.samples();
+  auto losses = learner_.update(samples, rate, clip);
+  return progress_.add(
+    {.rows = samples.size(),
+     .returns = rollouts_.returns(),
+     .explained_variance = explained_variance(samples.values, samples.returns),
+     .losses = losses,
+     .learning_rate = rate,
+     .seconds = seconds_since(started),
+     .waited = waited});
 }
 
 SavedPolicy Training::policy() const {
@@ -114,8 +75,12 @@ SavedPolicy Training::policy() const {
 
 void Training::save(const std::filesystem::path& path) const {
   save_state(path, label_of(options_, rollouts_.spec()),
-             State{rollouts_.state(), learner_.state(), last_returns_, updates_,
-                   episodes_, row_.seconds});
+             State{rollouts_.state(), learner_.state(), progress_});
+}
+
+std::string Training::summary() const {
+  auto lost = rollouts_.jobs_lost();
+  return lost == 0 ? "" : std::to_string(lost) + " jobs were lost and replaced";
 }
 
 bool Training::load(const std::filesystem::path& path) {
@@ -124,12 +89,7 @@ bool Training::load(const std::filesystem::path& path) {
     return false;
   learner_.go_on_from(state->learner);
   rollouts_.go_on_from(state->rollouts);
-  last_returns_ = std::move(state->last_returns);
-  updates_ = state->updates;
-  episodes_ = state->episodes;
-  row_.update = updates_;
-  row_.steps = updates_ * options_.settings.envs * options_.settings.rollout;
-  row_.seconds = state->seconds;
+  progress_ = std::move(state->progress);
   return true;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Promise: ppo learns within seconds; the same seed gives the same curve and the same
 // policy, byte for byte, for any number of jobs, whoever is killed, the driver included.
+// With actors it learns, too, whoever is killed.
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -62,6 +64,18 @@ struct PpoTest : testing::Test {
                                "--eval-episodes", "5"});
     return command(out, std::move(more));
   }
+  /// A run that learns.
+  std::vector<std::string> asynchronous(const std::string& out, const std::string& actors,
+                                        std::vector<std::string> more = {}) const {
+    more.insert(more.begin(),
+                {"--asynchronous", "--actors", actors, "--env", "cartpole", "--seed", "1",
+                 "--steps", "81920", "--epochs", "10", "--eval-episodes", "20"});
+    return command(out, std::move(more));
+  }
+  static double mean_return(const std::string& output) {
+    auto at = output.rfind("mean return ");
+    return at == std::string::npos ? 0 : std::stod(output.substr(at + 12));
+  }
   std::string run(const std::vector<std::string>& words, int exit_code = 0) const {
     Program program(words);
     auto output = program.rest();
@@ -73,9 +87,7 @@ struct PpoTest : testing::Test {
 TEST_F(PpoTest, learns_to_balance_the_pole_in_a_short_run) {
   auto output = run(command("short", {"--env", "cartpole", "--seed", "1", "--steps",
                                       "30720", "--eval-episodes", "20"}));
-  auto at = output.rfind("mean return ");
-  ASSERT_NE(at, std::string::npos) << output;
-  EXPECT_GE(std::stod(output.substr(at + 12)), 195) << output;
+  EXPECT_GE(mean_return(output), 195) << output;
   EXPECT_TRUE(output.ends_with(" over 20 fresh episodes\n")) << output;
 }
 
@@ -128,6 +140,62 @@ TEST_F(PpoTest, ctrl_c_saves_a_checkpoint_to_go_on_from) {
   EXPECT_NE(output.find("interrupted; --resume goes on from"), std::string::npos)
     << output;
   EXPECT_TRUE(fiber::e2e::wait_until([&] { return fiber::e2e::marked(mark).empty(); }));
+}
+
+TEST_F(PpoTest, actors_and_a_learner_that_wait_for_nobody_learn) {
+  auto output = run(asynchronous("actors", "3"));
+  EXPECT_GE(mean_return(output), 195) << output;
+  EXPECT_NE(output.find("3 actors, 0 times lost"), std::string::npos) << output;
+}
+
+TEST_F(PpoTest, actors_that_are_killed_are_replaced) {
+  Program program(asynchronous("killed", "3", {"--save-every", "20"}));
+  EXPECT_TRUE(fiber::e2e::wait_until(
+    [&] { return fs::exists(folder / "killed" / "checkpoint") || program.has_ended(); }));
+  auto jobs = fiber::e2e::jobs(mark);
+  ASSERT_EQ(jobs.size(), 4U); // The actors, and the board with the newest policy.
+  for (auto job : jobs)
+    ::kill(job, SIGKILL);
+  auto output = program.rest();
+  EXPECT_EQ(program.wait(), 0) << output;
+  EXPECT_GE(mean_return(output), 195) << output;
+  EXPECT_NE(output.find("3 actors, 4 times lost and replaced"), std::string::npos)
+    << output;
+}
+
+TEST_F(PpoTest, an_asynchronous_run_goes_on_from_its_checkpoint) {
+  Program program(asynchronous("on", "3", {"--save-every", "20"}));
+  EXPECT_TRUE(fiber::e2e::wait_until(
+    [&] { return fs::exists(folder / "on" / "checkpoint") || program.has_ended(); }));
+  program.kill(SIGKILL);
+  program.wait();
+  auto output = run(asynchronous("on", "2", {"--resume"}));
+  EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
+  EXPECT_GE(mean_return(output), 195) << output;
+  // Rows of the curve are in order, none twice.
+  std::istringstream lines(curve(folder / "on"));
+  std::string line;
+  std::getline(lines, line);
+  std::uint64_t steps = 0;
+  for (; std::getline(lines, line); steps = std::stoull(line))
+    EXPECT_GT(std::stoull(line), steps);
+  output = run(command("on", {"--resume"}), 1);
+  EXPECT_NE(output.find("is not a fiber-ppo-checkpoint file"), std::string::npos)
+    << output;
+}
+
+TEST_F(PpoTest, bad_options_of_asynchronous_runs_are_named) {
+  auto output = run(brief("bad", {"--asynchronous", "--actors", "9"}), 1);
+  EXPECT_NE(output.find("--actors must be at most the number of --envs, 8, not 9"),
+            std::string::npos)
+    << output;
+  output = run(brief("bad", {"--asynchronous", "--actors", "0"}), 1);
+  EXPECT_NE(output.find("--actors must be at least 1"), std::string::npos) << output;
+  // Exit codes of CLI11.
+  output = run(brief("bad", {"--actors", "2"}), 107);
+  EXPECT_NE(output.find("--actors requires --asynchronous"), std::string::npos) << output;
+  output = run(brief("bad", {"--asynchronous", "--jobs", "2"}), 108);
+  EXPECT_NE(output.find("--jobs"), std::string::npos) << output;
 }
 
 TEST_F(PpoTest, bad_input_gets_an_error_that_says_what_is_wrong) {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/ppo/asynchronous.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+
+#include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/environments.hpp"
+#include "rl/ppo/seeds.hpp"
+
+namespace fiber::rl::ppo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct AsynchronousState {
+  TrajectoryBatch::State statistics = {};
+  Learner::State learner = {};
+  Progress progress = {};
+  std::uint64_t lives = 0;
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& statistics& learner& progress& lives;
+  }
+};
+
+/// Another number of actors may go on from it.
+FileLabel asynchronous_label(const TrainingOptions& options, const PolicySpec& spec) {
+  return {.kind = "fiber-ppo-asynchronous-checkpoint",
+          .version = 1,
+          .settings = {{"environment", options.environment},
+                       {"network", spec.describe()},
+                       {"seed", std::to_string(options.seed)},
+                       {"settings", describe(options.settings)}}};
+}
+
+TrainingOptions checked(const TrainingOptions& options) {
+  if (options.actors == 0)
+    throw std::invalid_argument("--actors must be at least 1");
+  if (options.actors > options.settings.envs)
+    throw std::invalid_argument("--actors must be at most the number of --envs, " +
+                                std::to_string(options.settings.envs) + ", not " +
+                                std::to_string(options.actors));
+  return options;
+}
+
+} // namespace
+
+AsynchronousTraining::AsynchronousTraining(const TrainingOptions& options)
+  : options_(checked(options)),
+    spec_(default_policy(make_environment(options.environment)->spaces())),
+    learner_(spec_, initial_parameters(spec_, seed_for(Use::networks, options.seed)),
+             options.settings.update, seed_for(Use::order, options.seed)),
+    batch_(options.settings, spec_), lives_(new std::atomic<std::uint64_t>(0)) {}
+
+bool AsynchronousTraining::done() const {
+  auto a_rollout = options_.settings.envs * options_.settings.rollout;
+  return last_row().steps + a_rollout > options_.settings.steps;
+}
+
+PublishedPolicy AsynchronousTraining::published() const {
+  return {last_row().update, share(learner_.parameters()), batch_.observations()};
+}
+
+const CurveRow& AsynchronousTraining::update() {
+  if (!actors_)
+    actors_ = std::make_unique<Actors>(options_, spec_, published(), lives_);
+  auto started = Clock::now();
+  collect();
+  auto waited = seconds_since(started);
+  auto [rate, clip] = rates_after(last_row().steps, options_.settings);
+  auto samples = batch_.samples(learner_);
+  auto variance = explained_variance(samples.values, samples.returns);
+  auto losses = learner_.update(samples, rate, clip);
+  auto took = seconds_since(started);
+  waited_ += waited;
+  seconds_ += took;
+  progress_.add({.rows = samples.size(),
+                 .returns = batch_.returns(),
+                 .explained_variance = variance,
+                 .losses = losses,
+                 .learning_rate = rate,
+                 .seconds = took,
+                 .waited = waited});
+  actors_->publish(published());
+  return last_row();
+}
+
+void AsynchronousTraining::collect() {
+  batch_.clear();
+  while (batch_.rows() < options_.settings.envs * options_.settings.rollout) {
+    auto trajectory = actors_->take();
+    versions_ += static_cast<double>(last_row().update - trajectory.version);
+    ++trajectories_;
+    batch_.add(trajectory);
+  }
+}
+
+SavedPolicy AsynchronousTraining::policy() const {
+  auto parameters = learner_.parameters();
+  return {.environment = options_.environment,
+          .spec = spec_,
+          .parameters = {parameters.begin(), parameters.end()},
+          .observations = batch_.observations()};
+}
+
+std::string AsynchronousTraining::summary() const {
+  if (!actors_)
+    return "";
+  char text[160];
+  std::snprintf(
+    text, sizeof text,
+    "%zu actors, %zu times lost and replaced; trajectories %.1f updates old on "
+    "average; learner idle %.1f %%",
+    options_.actors, actors_->lost(), versions_ / trajectories_,
+    100 * waited_ / seconds_);
+  return text;
+}
+
+void AsynchronousTraining::save(const std::filesystem::path& path) const {
+  save_state(
+    path, asynchronous_label(options_, spec_),
+    AsynchronousState{batch_.state(), learner_.state(), progress_, lives_->load()});
+}
+
+bool AsynchronousTraining::load(const std::filesystem::path& path) {
+  auto state = load_state<AsynchronousState>(path, asynchronous_label(options_, spec_));
+  if (!state)
+    return false;
+  batch_.go_on_from(state->statistics);
+  learner_.go_on_from(state->learner);
+  progress_ = std::move(state->progress);
+  *lives_ = state->lives;
+  return true;
+}
+
+} // namespace fiber::rl::ppo

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "rl/ppo/actors.hpp"
+#include "rl/ppo/learner.hpp"
+#include "rl/ppo/progress.hpp"
+#include "rl/ppo/trainer.hpp"
+#include "rl/ppo/trajectory_batch.hpp"
+
+namespace fiber::rl::ppo {
+
+/// A training for environments that are slow, or many. Supervised actors play shares of
+/// the environments, each in a job, by the newest policy on a board, and put trajectories
+/// into a queue; an actor that is lost is replaced. The learner, here, takes the first
+/// that are there, as many as make up a rollout, and never waits for a certain actor.
+///
+/// What it learns depends on who is first: runs of equal seeds differ.
+class AsynchronousTraining final : public Trainer {
+public:
+  /// Throws std::invalid_argument unless each actor has an environment.
+  explicit AsynchronousTraining(const TrainingOptions& options);
+
+  bool done() const override;
+  /// The first update starts the actors and throws what Supervisor::spawn() does. Throws
+  /// std::runtime_error if an actor can't go on, and WorkerLost if actors are lost again
+  /// and again.
+  const CurveRow& update() override;
+
+  const CurveRow& last_row() const override { return progress_.row(); }
+  SavedPolicy policy() const override;
+  std::string summary() const override;
+
+  void save(const std::filesystem::path& path) const override;
+  /// The actors begin new episodes.
+  bool load(const std::filesystem::path& path) override;
+
+private:
+  PublishedPolicy published() const;
+  void collect();
+
+  TrainingOptions options_;
+  PolicySpec spec_;
+  Learner learner_;
+  TrajectoryBatch batch_;
+  Progress progress_;
+  std::shared_ptr<std::atomic<std::uint64_t>> lives_; ///< Of actors, that have begun.
+  double waited_ = 0, seconds_ = 0;                   ///< In this process.
+  double versions_ = 0,
+         trajectories_ = 0; ///< How old trajectories were, and their number.
+  std::unique_ptr<Actors> actors_;
+};
+
+} // namespace fiber::rl::ppo
