@@ -11,11 +11,11 @@
 
 namespace fiber::rl {
 
-/// Gymnasium's Acrobot-v1 (Sutton 1996; Sutton and Barto 2018, section 11.3 of the first
-/// edition): two links that hang from a bar, with a motor between them. The task is to
-/// swing the free end one link's length above the bar. Actions 0, 1 and 2 apply a torque
-/// of -1, 0 and 1. The reward is -1 for each step but the one that succeeds. An episode
-/// ends with success and after 500 steps. A mean return of -100 counts as solved.
+/// Gymnasium's Acrobot-v1 (Sutton 1996; Sutton and Barto 1998, section 11.3): two links
+/// that hang from a bar, with a motor between them. The task is to swing the free end one
+/// link's length above the bar. Actions 0, 1 and 2 apply a torque of -1, 0 and 1. The
+/// reward is -1 for each step, and 0 for the one that succeeds. An episode terminates
+/// with success and is truncated after 500 steps. A mean return of -100 counts as solved.
 class Acrobot {
 public:
   using Action = int;
@@ -37,7 +37,7 @@ public:
   Image render() const;
 
   const State& state() const { return state_; }
-  /// Goes on from this state.
+  /// Continues from this state. The step count stays as it is.
   void set_state(const State& state) { state_ = state; }
 
 private:

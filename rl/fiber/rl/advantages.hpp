@@ -7,21 +7,21 @@
 
 namespace fiber::rl {
 
-/// What `envs` environments gave in `steps` steps each, to learn from. All rows are
-/// time-major: environment n at step t is at t * envs + n.
+/// A rollout of `steps` steps in each of `envs` environments. All spans are time-major:
+/// environment n at step t is at t * envs + n.
 ///
-/// At step t the agent sees s_t and acts, and gets the reward and the flags of that
-/// action. s_{t+1} is the row after it. Where the episode ended, s_{t+1} belongs to the
-/// next episode, so the value after the action is another:
+/// At step t the agent sees s_t, acts, and gets the reward and the flags of that action.
+/// s_{t+1} is in the next row. Where the episode ended, s_{t+1} belongs to the next
+/// episode, so another value takes the place of V(s_{t+1}):
 ///   - terminated: 0, also if `truncated` is set, too;
 ///   - truncated: `final_values`, the value of the observation that the episode ended
 ///     with (Pardo et al. 2018).
 ///
 /// A row with valid = 0 has no reward: its job was lost, or the environment ignored the
-/// action, as the reset step of Autoreset::next_step does. It is left out. The row before
-/// it counts, with the value of s_t after it.
+/// action, as in the reset step of Autoreset::next_step. It is left out. The row before
+/// it is bootstrapped from V(s_t) of the invalid row.
 ///
-/// Sums over time begin anew at each of these three.
+/// Sums over time are cut at each of these three: terminated, truncated and invalid rows.
 struct Rollout {
   std::size_t steps = 0;
   std::size_t envs = 0;
@@ -63,8 +63,8 @@ struct VTraceOptions {
   double lambda = 1;         ///< Multiplies the trace's weights (Remark 2).
 };
 
-/// V-trace (Espeholt et al. 2018, section 4.1): corrects for actions that were chosen by
-/// an older policy mu than the present one pi. With w_t = pi(a_t|s_t) / mu(a_t|s_t),
+/// V-trace (Espeholt et al. 2018, section 4.1): corrects for actions that an older policy
+/// mu chose, in place of the present policy pi. With w_t = pi(a_t|s_t) / mu(a_t|s_t),
 /// rho_t = min(rho_bar, w_t) and c_t = lambda min(c_bar, w_t), eq. 1 is
 ///
 ///   v_t = V(s_t) + rho_t (r_t + gamma V(s_{t+1}) - V(s_t))
@@ -74,10 +74,10 @@ struct VTraceOptions {
 ///
 ///   min(policy_rho_bar, w_t) (r_t + gamma v_{t+1} - V(s_t)).
 ///
-/// The log-probabilities are of the actions taken, under mu (`behaviour`) and under pi
-/// (`target`), steps * envs each. Writes v_t to `targets`. Where `Rollout` says that a
-/// sum begins anew, v_{t+1} is the value named there. A row that is not valid gets its
-/// own value as its target and the advantage 0.
+/// `behaviour` and `target` are the log-probabilities of the actions taken, under mu and
+/// under pi, steps * envs each. Writes v_t to `targets`. Where a sum over time is cut
+/// (see Rollout), v_{t+1} is the value that Rollout names. A row that is not valid gets
+/// its own value as its target and the advantage 0.
 ///
 /// Throws as estimate_advantages() does.
 void v_trace(const Rollout& rollout, std::span<const float> behaviour,

@@ -7,20 +7,20 @@
 
 namespace fiber::rl {
 
-/// What some environments of a VecEnv showed, one row each: row i belongs to environment
-/// env_ids[i]. The rows are the VecEnv's own memory, valid until its next call.
+/// The results of one step or reset of some environments of a VecEnv. Row i belongs to
+/// environment env_ids[i]. The spans point into the VecEnv and are valid until its next
+/// call.
 struct Batch {
-  /// The observations, float32, one row behind the other: size() rows of
-  /// Spaces::observation_size() numbers. With Autoreset::same_step the row of an episode
-  /// that ended holds the first observation of the next one.
+  /// The observations: size() rows of Spaces::observation_size() floats, one after
+  /// another. With Autoreset::same_step the row of an episode that ended holds the first
+  /// observation of the next one.
   std::span<const float> observations;
   /// The reward of the step; 0 in rows of a reset.
   std::span<const double> rewards;
-  /// 1 where the task ended the episode: nothing is to be expected after its last
-  /// observation.
+  /// 1 where the task ended the episode: the value after its last observation is 0.
   std::span<const std::uint8_t> terminated;
-  /// 1 where something else ended the episode, such as a limit of steps: the value of its
-  /// last observation counts.
+  /// 1 where something else ended the episode, such as a step limit. Bootstrap from the
+  /// value of its last observation.
   std::span<const std::uint8_t> truncated;
   /// 0 in the row of an environment whose job was lost: skip it in learning. `truncated`
   /// is 1 there, the reward 0, and the observation the first one of a new episode.
@@ -35,7 +35,7 @@ struct Batch {
   /// The observation of row i.
   std::span<const float> observation(std::size_t i) const { return row(observations, i); }
   /// The last observation of the episode that ended in row i; in any other row, and in a
-  /// row that is not valid, observation(i). Truncated episodes are bootstrapped from it.
+  /// row that is not valid, observation(i). Bootstrap truncated episodes from it.
   std::span<const float> final_observation(std::size_t i) const {
     return final_observations.empty() || !done(i) || valid[i] == 0
              ? observation(i)

@@ -18,7 +18,7 @@ namespace fiber::rl {
 /// FIBER_BOX2D).
 ///
 /// An action is the torque of the first leg's hip and knee, then of the second leg's,
-/// each in [-1, 1]; what is outside counts as the bound. An observation is
+/// each clipped to [-1, 1]. An observation is
 ///
 ///   0-3    the hull's angle, angular speed, speed x and y
 ///   4-8    the first leg: hip's angle and speed, knee's angle and speed, 1 if its foot
@@ -30,15 +30,16 @@ namespace fiber::rl {
 /// with Gymnasium's scales: angles in radians, speeds near [-1, 1].
 ///
 /// The reward is 4.33 for each metre to the right, less 5 x the gain of |hull's angle|,
-/// less 0.028 for each unit of torque. An episode ends with -100 when the hull touches
-/// the ground or the walker is left of the start, at the right end of the terrain, and
-/// after step_limit steps. A mean return of 300 counts as solved.
+/// less 0.028 for each unit of torque. An episode terminates with a reward of -100 when
+/// the hull touches the ground or passes the left edge of the terrain. It also terminates
+/// at the right end of the terrain, and is truncated after step_limit steps. A mean
+/// return of 300 counts as solved.
 ///
-/// On the same terrain, the first steps agree with Gymnasium's to about 1e-5, later ones
-/// to 1e-2 at first. Returns have the same distribution as those of Gymnasium's
-/// environments that are new: one that has been used solves for contacts in another order
-/// after its reset, which changes the returns of some policies. The random numbers
-/// differ, so a seed is not the same terrain there.
+/// On the same terrain, the first steps agree with Gymnasium's to about 1e-5. The error
+/// then grows, to 1e-2 at first. Returns have the same distribution as in a newly made
+/// Gymnasium environment. After a reset, a Gymnasium environment that was used before
+/// solves contacts in another order, which changes the returns of some policies. The
+/// random numbers differ, so a seed gives another terrain than in Gymnasium.
 ///
 /// Thread safety: none; it may move to another thread between calls.
 class BipedalWalker {
@@ -51,15 +52,16 @@ public:
   static constexpr int step_limit = 1600;
   static constexpr double solved_at = 300;
 
-  /// On Gymnasium's slightly uneven ground.
+  /// Walks on Gymnasium's slightly uneven ground.
   BipedalWalker() : BipedalWalker(TerrainOptions{}) {}
 
-  /// On terrain of this kind, a new one each episode. An episode has at most `limit`
-  /// steps. Throws std::invalid_argument for options that have no meaning.
+  /// Walks on terrain of this kind, made anew for each episode. An episode has at most
+  /// `limit` steps. Throws std::invalid_argument for options that are out of their
+  /// ranges.
   explicit BipedalWalker(const TerrainOptions& options, int limit = step_limit);
 
-  /// On the same terrain each episode. Throws std::invalid_argument unless it has
-  /// Terrain::points finite heights and boxes of at least 1 cm.
+  /// Walks on the same terrain in each episode. Throws std::invalid_argument unless it
+  /// has Terrain::points finite heights and boxes of at least 1 cm.
   explicit BipedalWalker(Terrain terrain, int limit = step_limit);
 
   BipedalWalker(BipedalWalker&&) noexcept;

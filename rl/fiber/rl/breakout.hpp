@@ -17,21 +17,21 @@ namespace fiber::rl {
 struct BreakoutOptions {
   /// Frames for which a step's action holds, at least 1. The agent sees the last of them.
   int frame_skip = 4;
-  /// The probability, at each frame, that the previous action goes on in place of the
+  /// The probability, at each frame, that the previous action is repeated in place of the
   /// new one (Machado et al. 2018, section 5, which recommends 0.25).
   double sticky_actions = 0.0;
-  /// Loss of a life terminates the episode, not only the end of the game. reset() starts
-  /// a new game all the same, because the seed alone decides how an episode begins.
+  /// The loss of a life terminates the episode. The next reset() still starts a new game,
+  /// because an episode's start must depend only on its seed.
   bool episodic_life = false;
   /// Steps after which an episode is truncated, at least 1. 27,000 steps of four frames
   /// are half an hour of play, as for Atari.
   int step_limit = 27'000;
-  /// The ball is served at once, at the start and after a lost life, without action 1.
+  /// The ball is served without action 1, at the start and after each lost life.
   bool fire_on_reset = false;
 };
 
-/// A game in the manner of Atari's Breakout, for policies that see images. Its rules are
-/// its own; it needs no download.
+/// A game in the manner of Atari's Breakout, for policies that see images. The rules are
+/// this library's own, and no game file is needed.
 ///
 /// An observation is {4, 84, 84} floats in [0, 1]: the grey images after the last four
 /// steps, the oldest first, rows from the top. After reset() all four are the same.
@@ -39,7 +39,7 @@ struct BreakoutOptions {
 ///
 /// Lengths are in pixels, x to the right, y downwards; speeds in pixels a frame.
 /// - The court spans x from 6 to 78 and begins at y = 13 below a ceiling; it has no
-/// floor.
+///   floor.
 /// - The wall has 6 rows of 18 bricks of 4 x 2, from y = 23. A brick pays, from the top
 ///   row to the lowest, 7, 7, 4, 4, 1 and 1 points, which are the reward: 432 a wall.
 /// - The paddle is 10 wide, its upper edge is at y = 76, and it moves 1.5 a frame. Once
@@ -49,14 +49,14 @@ struct BreakoutOptions {
 ///   to 1.2 with the 12th, to 1.4 with a brick of the two upper rows, and is 0.8 again
 ///   for the next ball. Its horizontal speed is the vertical one times a slope.
 /// - The paddle sets the slope: the distance of the two centres, divided by the greatest
-///   at which they touch, but at least 0.2 to either side. So 1 is the steepest, and the
-///   paddle is always faster than the ball.
+///   at which they touch, but at least 0.2 to either side. So the slope is at most 1, and
+///   the paddle is always faster than the ball moves to the side.
 /// - At each frame the paddle moves, then the ball to the side, then up or down. A move
-///   that would enter a wall, a brick or the paddle is not made, and that direction turns
-///   round. A ball between two bricks takes the one that it overlaps more.
+///   into a wall, a brick or the paddle is not made, and the speed in that direction is
+///   reversed. A ball that would hit two bricks destroys the one that it overlaps more.
 /// - The game has 5 lives. A ball that passes the lower edge, y = 84, costs one. When the
-///   first wall is gone, a second comes with the next touch of the paddle. The game ends
-///   with the last life or the last brick of the second wall: 864 points.
+///   first wall is gone, a second one appears when the ball next touches the paddle. The
+///   game ends with the last life or the last brick of the second wall: 864 points.
 ///
 /// The image shows the lives that are left as marks above the ceiling, not the score.
 ///
@@ -80,7 +80,7 @@ public:
   static constexpr double ball_size = 2, serve_y = 40;
   static constexpr int lives_at_start = 5, walls_in_a_game = 2;
 
-  /// What decides how the game goes on, but for the random numbers to come.
+  /// All that decides how the game continues, except for the random numbers.
   struct State {
     double paddle_x = 0, paddle_width = wide_paddle; ///< The paddle's left edge.
     bool ball_in_play = false;

@@ -11,10 +11,11 @@
 
 namespace fiber::rl {
 
-/// Gymnasium's CartPole-v1 (Barto, Sutton and Anderson 1983): a pole on a cart, which
-/// pushes to the left (action 0) and to the right (action 1) keep upright. The reward is
-/// 1 for each step. An episode ends when the pole leans 12 degrees or the cart is 2.4
-/// from the middle, and after 500 steps. A mean return of 475 counts as solved.
+/// Gymnasium's CartPole-v1 (Barto, Sutton and Anderson 1983): a pole stands on a cart,
+/// and the agent pushes the cart to the left (action 0) or to the right (action 1) to
+/// keep the pole upright. The reward is 1 for each step. An episode terminates when the
+/// pole leans 12 degrees or the cart is 2.4 from the middle. It is truncated after 500
+/// steps. A mean return of 475 counts as solved.
 class CartPole {
 public:
   using Action = int;
@@ -33,7 +34,7 @@ public:
   Image render() const;
 
   const State& state() const { return state_; }
-  /// Goes on from this state.
+  /// Continues from this state. The step count stays as it is.
   void set_state(const State& state) { state_ = state; }
 
 private:

@@ -16,16 +16,16 @@
 
 namespace fiber::rl {
 
-/// Replaces a file so that whoever reads it, even after a crash or a loss of power, finds
-/// either the old content or the new, whole: writes PATH.new, syncs it, renames it, syncs
-/// the folder. Throws std::system_error.
+/// Replaces a file atomically: a reader finds the whole old content or the whole new one,
+/// even after a crash or a loss of power. Writes PATH.new, syncs it, renames it, and
+/// syncs the folder. Throws std::system_error.
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// What a file holds, in its first lines, as text: "KIND VERSION", then "KEY: VALUE" for
 /// each setting. `head FILE` shows them.
 struct FileLabel {
   std::string kind;     ///< One word, such as "fiber-ppo-checkpoint".
-  unsigned version = 1; ///< Raise it when the content gets another form.
+  unsigned version = 1; ///< Raise it when the content's format changes.
   /// What must be the same for the content to be of use, such as the environment and the
   /// network. Neither part may contain a line break.
   std::map<std::string, std::string> settings = {};
@@ -40,8 +40,8 @@ std::optional<std::string> load_labelled(const std::filesystem::path& path,
 
 } // namespace detail
 
-/// Saves a value that Boost serialises, with write_atomically(). The file has a checksum,
-/// and suits machines whose numbers have the same form. Throws std::system_error, and
+/// Saves a value that Boost serialises, with write_atomically(). The file has a checksum.
+/// It can be read on machines with the same number formats. Throws std::system_error, and
 /// std::invalid_argument for a label that does not fit into its lines.
 template <class State>
 void save_state(const std::filesystem::path& path, const FileLabel& label,
@@ -56,10 +56,10 @@ void save_state(const std::filesystem::path& path, const FileLabel& label,
 
 /// What save_state() saved; nothing if there is no such file.
 ///
-/// Throws std::runtime_error that says so if the file is of another kind or version, is
-/// shorter than it was, or is damaged, and if one of `label.settings` is another one in
-/// the file, with both. Settings that `label` does not name may be anything: without any,
-/// the state is read whatever it was saved with.
+/// Throws std::runtime_error, which says why, if the file is of another kind or version,
+/// is truncated or is damaged. It also throws if one of `label.settings` has another
+/// value in the file, and names both values. Settings that `label` does not name are not
+/// compared.
 template <class State>
 std::optional<State> load_state(const std::filesystem::path& path,
                                 const FileLabel& label) {

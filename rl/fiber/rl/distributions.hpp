@@ -19,7 +19,7 @@ std::size_t sample_categorical(std::span<const float> logits, Random& random);
 double categorical_log_probability(std::span<const float> logits, std::size_t action);
 /// In nats.
 double categorical_entropy(std::span<const float> logits);
-/// The number of the first of the largest logits.
+/// The index of the largest logit; the first one if several are equal.
 std::size_t most_probable(std::span<const float> logits);
 
 /// Draws each component from a normal distribution of its own: mean + exp(log_std) times
@@ -34,8 +34,9 @@ double gaussian_log_probability(std::span<const float> means,
 /// In nats, over all components.
 double gaussian_entropy(std::span<const float> log_std);
 
-/// Limits each component of continuous actions, one after another, to its bounds; does
-/// nothing to discrete ones. Throws std::invalid_argument unless these are whole actions.
+/// Clips each component of continuous actions to its bounds. `actions` holds one action
+/// after another. Discrete actions stay as they are. Throws std::invalid_argument unless
+/// these are whole actions.
 void limit_actions(const Spaces& spaces, std::span<float> actions);
 
 } // namespace fiber::rl

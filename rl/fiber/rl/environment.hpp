@@ -19,16 +19,17 @@
 
 namespace fiber::rl {
 
-/// What one step of an episode gave.
+/// The result of one step of an episode.
 struct Step {
   double reward = 0;
-  bool terminated = false; ///< The task ended the episode: there is no value after it.
-  bool truncated = false;  ///< Something else did, such as the limit of steps.
+  bool terminated = false; ///< The task ended the episode: the value after it is 0.
+  bool truncated = false;  ///< Something else did, such as a step limit.
 };
 
-/// The shapes and bounds of what an environment shows and of what it takes.
+/// The observation space and the action space of an environment.
 struct Spaces {
-  /// Of an observation, which is float32: {4}, or {4, 84, 84} for four stacked images.
+  /// The shape of an observation, which is float32: {4}, or {4, 84, 84} for four stacked
+  /// images.
   std::vector<std::size_t> observation_shape;
   /// The number of discrete actions, 0 to actions - 1. 0: actions are continuous.
   int actions = 0;
@@ -43,7 +44,7 @@ struct Spaces {
       size *= extent;
     return size;
   }
-  /// The number of floats in an action: 1, its number, if it is discrete.
+  /// The number of floats in an action. A discrete action is 1 float: its number.
   std::size_t action_size() const { return discrete() ? 1 : action_low.size(); }
 
   friend bool operator==(const Spaces&, const Spaces&) = default;
@@ -93,8 +94,9 @@ concept StaticActions = requires {
 ///
 /// A class may have `Image render() const`, a picture of the present state for people.
 ///
-/// The seed and the actions decide an episode: the same of both give the same rows, in
-/// any process. The environment itself counts steps and truncates.
+/// An episode must depend only on the seed and the actions: the same seed and actions
+/// give the same rows in any process. The environment itself counts its steps and sets
+/// `truncated` at its step limit.
 template <class E>
 concept Environment =
   (std::same_as<typename E::Action, int> ||
@@ -142,11 +144,11 @@ public:
   virtual Spaces spaces() const = 0;
   virtual void reset(std::uint64_t seed) = 0;
   /// `action` has spaces().action_size() floats. Throws std::invalid_argument for another
-  /// number of floats, and for a discrete action that there is not.
+  /// number of floats, and for a discrete action that does not exist.
   virtual Step step(std::span<const float> action) = 0;
   /// `out` has spaces().observation_size() floats.
   virtual void observe(std::span<float> out) const = 0;
-  /// A picture of the present state; nothing if the environment has none.
+  /// A picture of the present state; nothing if the environment cannot render.
   virtual std::optional<Image> render() const { return std::nullopt; }
 };
 
@@ -200,15 +202,15 @@ private:
 
 } // namespace detail
 
-/// An `E`, made from these arguments, without its type.
+/// Makes an `E` from these arguments, as an AnyEnvironment.
 template <Environment E, class... Args>
 std::unique_ptr<AnyEnvironment> erase(Args&&... args) {
   return std::make_unique<detail::Erased<E>>(std::forward<Args>(args)...);
 }
 
-/// The seed of an environment's episode. `id` is the environment's number, `episode`
-/// counts its episodes from 0: what an environment lives through does not depend on where
-/// it runs.
+/// The seed of an environment's episode. `id` is the environment's number, and `episode`
+/// counts its episodes from 0. So an environment's episodes do not depend on where it
+/// runs.
 std::uint64_t episode_seed(std::uint64_t seed, std::size_t id, std::uint64_t episode);
 
 } // namespace fiber::rl

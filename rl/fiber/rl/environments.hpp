@@ -15,9 +15,9 @@ namespace fiber::rl {
 /// Makes an environment, before its first reset().
 using MakeEnvironment = std::function<std::unique_ptr<AnyEnvironment>()>;
 
-/// Gives an environment of your own a name, so that everything that takes names takes it:
-/// AnyVecEnv, evaluate(), es_train's and ppo's training. Call it in main() before
-/// fiber::init(): jobs run main() up to there, and so know the name, too.
+/// Gives an environment of your own a name. AnyVecEnv, evaluate(), es_train and ppo then
+/// take that name. Call it in main() before fiber::init(): jobs run main() up to there,
+/// so that they know the name, too.
 ///
 /// Throws std::invalid_argument for a name that is empty or taken.
 ///
@@ -30,15 +30,15 @@ void register_environment(const std::string& name) {
   register_environment(name, [] { return erase<E>(); });
 }
 
-/// The environment of this name, before its first reset(). Other names than those of
-/// environment_names() are ids of Gymnasium ("CartPole-v1", "ALE/Breakout-v5") if the
+/// The environment of this name, before its first reset(). Names that are not among
+/// environment_names() are Gymnasium ids ("CartPole-v1", "ALE/Breakout-v5") if the
 /// program is linked with fiber::rl_gym.
 ///
-/// Throws std::invalid_argument for a name that there is not, with those that there are,
-/// and for one that this build lacks, with the package that it needs.
+/// Throws std::invalid_argument for an unknown name, listing the known ones, and for an
+/// environment that this build lacks, naming the package that it needs.
 std::unique_ptr<AnyEnvironment> make_environment(const std::string& name);
 
-/// The names that make_environment() takes, but for those of Gymnasium.
+/// The names that make_environment() takes, without Gymnasium ids.
 std::vector<std::string> environment_names();
 
 } // namespace fiber::rl

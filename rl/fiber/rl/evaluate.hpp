@@ -14,15 +14,15 @@ namespace fiber::rl {
 
 struct EvaluationOptions {
   std::size_t episodes = 100;
-  /// The number of the first episode. An episode follows from the seed and its number:
-  /// two calls for 0 to 49 and 50 to 99 play what one for 0 to 99 does.
+  /// The number of the first episode. An episode depends only on the seed and its number:
+  /// two calls for 0 to 49 and for 50 to 99 play the same episodes as one for 0 to 99.
   std::size_t first = 0;
   bool deterministic = true; ///< Take the most probable action; false: draw one.
   std::uint64_t seed = 0;
   std::size_t step_limit = 100'000; ///< Ends an episode that would not end. 0: none.
 };
 
-/// What the episodes of an evaluation gave, in their order.
+/// The results of an evaluation, in the order of its episodes.
 struct Evaluation {
   std::vector<double> returns; ///< Sums of rewards, neither discounted nor normalised.
   std::vector<std::size_t> lengths; ///< In steps.
@@ -33,12 +33,12 @@ struct Evaluation {
   double deviation() const;
 };
 
-/// The seed of an evaluation's episode. It is derived apart from episode_seed(), so that
-/// training with the same seed does not see these episodes.
+/// The seed of an evaluation's episode. It is derived in another way than episode_seed(),
+/// so that training with the same seed does not see these episodes.
 std::uint64_t evaluation_seed(std::uint64_t seed, std::size_t episode);
 
-/// Plays fresh episodes of an environment, one after another. Observations go through
-/// `observations` first; continuous actions are limited to their bounds.
+/// Plays fresh episodes of an environment, one after another. `observations` normalises
+/// the observations first. Continuous actions are clipped to their bounds.
 ///
 /// Throws std::invalid_argument if the policy is for other spaces than the environment's,
 /// std::domain_error, naming episode and step, if an observation or the policy's output
@@ -47,7 +47,7 @@ Evaluation evaluate(AnyEnvironment& environment, Policy& policy,
                     const FrozenNormaliser& observations,
                     const EvaluationOptions& options = {});
 
-/// The same in an environment of its own, by the name that make_environment() takes.
+/// The same, in an environment that it makes with make_environment().
 Evaluation evaluate(const std::string& environment, Policy& policy,
                     const FrozenNormaliser& observations,
                     const EvaluationOptions& options = {});

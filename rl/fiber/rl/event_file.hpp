@@ -16,18 +16,18 @@ class File;
 }
 
 /// A file of scalars that TensorBoard shows: TFRecords (length, data, and a masked
-/// CRC-32C of each) of Event messages in protobuf's encoding, of which this writes what
-/// scalars need. TensorBoard finds it in a folder if its name has "tfevents" in it.
+/// CRC-32C of each) of Event messages in protobuf's encoding. TensorBoard finds the file
+/// in a folder if its name contains "tfevents".
 ///
-/// Each call of add() is one write: a reader sees whole records, but for the last one
-/// after a crash, which TensorBoard ignores.
+/// Each call of add() is one write, so a reader sees whole records. After a crash the
+/// last record may be cut off: TensorBoard ignores it then.
 class EventFile {
 public:
   using Scalars = std::vector<std::pair<std::string, double>>;
 
-  /// Creates the file. `first_step` tells a TensorBoard that watches the folder that what
-  /// it knows of this step and later ones was thrown away. Throws std::system_error, also
-  /// if there is such a file.
+  /// Creates the file. `first_step` tells a TensorBoard that watches the folder to
+  /// discard what it knows of this step and of later ones. Throws std::system_error, also
+  /// if the file exists.
   EventFile(const std::filesystem::path& path, std::uint64_t first_step,
             double wall_time);
   ~EventFile();
@@ -40,8 +40,9 @@ public:
   /// Returns when all is on the disk. Throws std::system_error.
   void sync();
 
-  /// Cuts a file of this class before its first record of a later step than this, and
-  /// before a record that is not whole. Throws std::system_error and std::runtime_error.
+  /// Truncates a file of this class: removes the first record of a step after `step`, or
+  /// the first incomplete record, and all that follows. Throws std::system_error and
+  /// std::runtime_error.
   static void drop_after(const std::filesystem::path& path, std::uint64_t step);
 
 private:

@@ -11,15 +11,16 @@ namespace fiber::rl {
 /// The settings of an evolution strategy.
 struct EvolutionOptions {
   std::size_t directions = 256; ///< Each is tried both ways: 512 candidates an iteration.
-  float sigma = 0.1f;           ///< How far from the parameters candidates lie.
+  float sigma = 0.1f;           ///< The standard deviation of the perturbations.
   double learning_rate = 0.01;
-  double weight_decay = 0.0; ///< Draws parameters towards 0; 0: not at all.
-  double beta1 = 0.9;        ///< Adam's memory of the gradient,
-  double beta2 = 0.999;      ///< of its square,
-  double epsilon = 1e-8;     ///< and its guard against division by 0.
+  double weight_decay = 0.0; ///< Pulls parameters towards 0; 0: none.
+  double beta1 = 0.9;        ///< Adam's decay rate of the mean gradient.
+  double beta2 = 0.999;      ///< Adam's decay rate of the mean square.
+  double epsilon = 1e-8;     ///< Adam's guard against division by 0.
 };
 
-/// What one direction earned: forwards (parameters + sigma * noise) and backwards.
+/// The returns of one direction's two candidates: `plus` of parameters + sigma * noise,
+/// `minus` of parameters - sigma * noise.
 struct MirroredReturns {
   double plus = 0;
   double minus = 0;
@@ -39,31 +40,33 @@ struct EvolutionState {
 };
 
 /// Evolution strategies after Salimans et al. 2017 (arXiv 1703.03864): mirrored sampling,
-/// a noise table, centred ranks, Adam. It climbs; returns may be on any scale.
+/// a noise table, centred ranks, Adam. It maximises the return, which may have any scale.
 ///
-/// A candidate is named by an offset into the noise table, which whoever evaluates it has
-/// as well: eight bytes travel, whatever the number of parameters. ask() and tell() are
-/// functions of the seed and the state alone, and tell() sums in the order of the
-/// directions, so that a run does not depend on who evaluated what, or when.
+/// An offset into the noise table identifies a direction. Workers have the same table, so
+/// a direction costs eight bytes to send, whatever the number of parameters. ask() and
+/// tell() depend only on the seed, the state and the returns, and tell() sums in the
+/// order of the directions. So a run does not depend on which worker evaluated what, or
+/// when.
 ///
 /// Thread safety: none; one thread at a time.
 class Evolution {
 public:
   /// Starts at `parameters`. `noise` must outlive the object. Throws
-  /// std::invalid_argument if the table is shorter than the parameters, or options make
-  /// no sense.
+  /// std::invalid_argument if the table is shorter than the parameters, or if an option
+  /// is out of its range.
   Evolution(const std::vector<float>& parameters, std::span<const float> noise,
             std::uint64_t seed, EvolutionOptions options = {});
 
-  /// Goes on from a saved state.
+  /// Continues from a saved state.
   Evolution(EvolutionState state, std::span<const float> noise, std::uint64_t seed,
             EvolutionOptions options);
 
   /// The offsets of this iteration's directions. The same until tell() is called.
   std::vector<std::uint64_t> ask() const;
 
-  /// Takes the returns of ask()'s directions, in their order, and moves the parameters.
-  /// Throws std::invalid_argument if their number is another, or one is not a number.
+  /// Takes the returns of ask()'s directions, in the same order, and updates the
+  /// parameters. Throws std::invalid_argument for another number of returns, or if one is
+  /// not finite.
   void tell(std::span<const MirroredReturns> returns);
 
   std::span<const float> parameters() const { return state_.parameters; }
@@ -80,12 +83,12 @@ private:
   EvolutionOptions options_;
 };
 
-/// Ranks from -0.5 (least) to 0.5 (most). Equal values share the mean of their ranks: the
-/// order they happen to stand in must not become a direction to climb.
+/// Ranks from -0.5 (least) to 0.5 (most). Equal values share the mean of their ranks, so
+/// that the order in which they stand does not influence the gradient.
 std::vector<double> centred_ranks(std::span<const double> values);
 
 /// `parameters` + `step` * the noise at `offset`. Throws std::out_of_range if the table
-/// ends before.
+/// is too short for that.
 std::vector<float> perturbed(std::span<const float> parameters,
                              std::span<const float> noise, std::uint64_t offset,
                              float step);

@@ -13,18 +13,18 @@
 
 namespace fiber::rl {
 
-/// The network that an evolution strategy finds parameters for: the policy of a
-/// PolicySpec, without its value function and its standard deviations.
+/// The network that an evolution strategy trains: the policy of a PolicySpec, without its
+/// value function and its standard deviations.
 PolicySpec evolved_policy(const Spaces& spaces, std::vector<std::size_t> hidden);
 
-/// The number of its parameters. They are a contiguous part of those of the spec, and in
-/// the same order.
+/// The number of parameters that an evolution strategy trains. They are a contiguous part
+/// of the spec's parameters, in the same order.
 std::size_t evolved_parameter_count(const PolicySpec& spec);
 
-/// Parameters to begin from, which follow from the seed.
+/// Initial parameters, which follow from the seed.
 std::vector<float> initial_evolved_parameters(const PolicySpec& spec, std::uint64_t seed);
 
-/// A policy, and all that it needs to act.
+/// A deterministic policy with its observation normaliser.
 class EvolvedPolicy {
 public:
   /// Throws std::invalid_argument unless there are evolved_parameter_count() parameters.
@@ -34,13 +34,15 @@ public:
   /// Replaces the parameters. Throws as the constructor does.
   void set_parameters(std::span<const float> parameters);
 
-  /// What to do: the discrete action with the greatest output, of equal ones the first;
-  /// or the outputs, clipped into the bounds of a continuous action. `observation` is
-  /// raw. The result is what AnyEnvironment::step() takes, and valid until the next call.
+  /// Chooses an action: the discrete action with the greatest output (the first of equal
+  /// ones), or the outputs, clipped to the bounds of a continuous action. `observation`
+  /// is not normalised yet. The result is an action for AnyEnvironment::step(), and valid
+  /// until the next call.
   std::span<const float> act(std::span<const float> observation);
 
-  /// The parameters of a Policy of the spec that does the same: PolicySpec says their
-  /// order. Those of the value function and of the standard deviations are 0.
+  /// The parameters of a Policy of the same spec that takes the same actions, in the
+  /// order that PolicySpec documents. Those of the value function and of the standard
+  /// deviations are 0.
   std::span<const float> spec_parameters() const { return all_; }
 
 private:
@@ -50,15 +52,16 @@ private:
   std::vector<float> input_, action_;
 };
 
-/// What all evaluations of one iteration have in common. Sent once to each job; a task
-/// then is one number.
+/// What all evaluations of one iteration have in common. It is sent once to each job, so
+/// that a task is a single number.
 struct Generation {
   PolicySpec policy;
   std::uint64_t seed = 0;
   std::uint64_t iteration = 0;
-  std::size_t episodes = 1; ///< Episodes a candidate is judged by.
+  std::size_t episodes = 1; ///< Episodes that each candidate plays.
   float sigma = 0;
-  /// The share of directions whose observations are counted.
+  /// The share of directions whose observations are added to the normalisation
+  /// statistics.
   double counted_share = 0;
   FrozenNormaliser normaliser;
   std::vector<float> parameters;
@@ -70,7 +73,7 @@ struct Generation {
   }
 };
 
-/// What evaluating one direction gave.
+/// The result of evaluating one direction.
 struct DirectionResult {
   MirroredReturns returns;
   RunningMoments seen; ///< Empty for most directions: see counted_share.
@@ -81,17 +84,19 @@ struct DirectionResult {
   }
 };
 
-/// Which episodes judge the policy; training uses neither.
+/// Which episodes evaluate the policy. Training uses neither kind.
 enum class Judgement : std::uint8_t { evaluation, confirmation };
 
-/// The sum of rewards of one episode from this seed. `seen` counts its observations.
+/// Plays one episode from this seed and returns the sum of its rewards. Adds its
+/// observations to `seen`, if that is given.
 double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t seed,
                RunningMoments* seen = nullptr);
 
 /// The mean returns of the two candidates at an offset of the noise table. Both play
-/// episodes with the same seeds, so that they differ by what they do, not by their luck.
-/// Which directions count their observations follows from seed, iteration and offset.
-/// Throws std::invalid_argument if the environment has other spaces than the policy.
+/// episodes with the same seeds (common random numbers), which reduces the variance of
+/// their difference. Seed, iteration and offset decide whether a direction reports its
+/// observations. Throws std::invalid_argument if the environment has other spaces than
+/// the policy.
 DirectionResult evaluate_direction(AnyEnvironment& environment,
                                    const Generation& generation,
                                    std::span<const float> noise, std::uint64_t offset);

@@ -17,18 +17,18 @@
 
 namespace fiber::rl {
 
-/// All that decides what a training run computes. Who evaluates, and how many at a time,
-/// is not part of it.
+/// All options that decide the result of a training run. The evaluator and its number of
+/// workers do not influence the result.
 struct EvolutionTrainingOptions {
   std::string environment; ///< Its name, in files and messages.
   std::uint64_t seed = 1;
-  std::size_t iterations = 200;                  ///< At most so many.
+  std::size_t iterations = 200;                  ///< The maximum.
   std::vector<std::size_t> hidden = {16};        ///< tanh units in each hidden layer.
-  std::size_t episodes = 1;                      ///< Episodes a candidate is judged by.
-  std::size_t evaluations = 100;                 ///< Episodes the policy is judged by.
+  std::size_t episodes = 1;                      ///< Episodes that each candidate plays.
+  std::size_t evaluations = 100;                 ///< Episodes that evaluate the policy.
   std::size_t table_size = std::size_t{1} << 22; ///< Numbers in the noise table.
-  bool normalise = false; ///< Observations, by what some of the candidates have seen:
-  double counted_share = 0.05;     ///< the share of directions that count.
+  bool normalise = false;          ///< Normalise observations by their running moments.
+  double counted_share = 0.05;     ///< Share of directions that add to the moments.
   std::optional<double> solved_at; ///< The mean return that ends the training.
   EvolutionOptions search;
 
@@ -37,18 +37,17 @@ struct EvolutionTrainingOptions {
   std::map<std::string, std::string> settings() const;
 };
 
-/// Settings for an environment of this library; examples/es/README.md says which have
-/// been tried, and how they did. For other names: those for environments that nobody has
-/// tried.
+/// Settings for an environment of this library. examples/es/README.md says which have
+/// been tried, with what results. Other names get general settings.
 EvolutionTrainingOptions evolution_options(const std::string& environment);
 
 /// One line of the learning curve.
 struct CurvePoint {
   std::uint64_t iteration = 0;
-  double population_mean = 0; ///< Of the candidates' mean returns;
-  double population_best = 0; ///< the best of them.
+  double population_mean = 0; ///< The mean of the candidates' mean returns.
+  double population_best = 0; ///< The best candidate's mean return.
   double policy_mean = 0;     ///< Mean return of the policy itself, in fresh episodes.
-  double seconds = 0;         ///< Since the start, resumed runs added up.
+  double seconds = 0;         ///< Since the start, added up over resumed runs.
   std::uint64_t episodes = 0; ///< Played so far.
 
   template <class Archive>
@@ -57,8 +56,8 @@ struct CurvePoint {
   }
 };
 
-/// Whatever can play many episodes at once: a pool, or a plain loop. Results are in the
-/// order of what was asked for.
+/// The functions that play the episodes: on a pool, or in a plain loop. Results are in
+/// the order of the offsets or episodes.
 struct EvolutionEvaluator {
   std::function<std::vector<DirectionResult>(const Generation&,
                                              const std::vector<std::uint64_t>& offsets)>
@@ -68,7 +67,7 @@ struct EvolutionEvaluator {
     policy;
 };
 
-/// Everything a run needs to go on where it stopped.
+/// The checkpoint of a run.
 struct EvolutionTrainingState {
   EvolutionState search;
   RunningMoments observations; ///< Empty unless they are normalised.
@@ -82,30 +81,30 @@ struct EvolutionTrainingState {
   }
 };
 
-/// Trains a policy, one iteration a call. What it computes follows from the options
-/// alone.
+/// Trains a policy, one iteration for each call of step(). The result depends on the
+/// options alone.
 class EvolutionTraining {
 public:
   /// `spaces` are those of the environment. `noise` is make_noise_table(
   /// options.table_size, options.seed) and must outlive this. Throws
-  /// std::invalid_argument for options that make no sense.
+  /// std::invalid_argument for options that are out of their ranges.
   EvolutionTraining(EvolutionTrainingOptions options, const Spaces& spaces,
                     std::span<const float> noise);
-  /// Goes on from a saved state of the same options. Throws std::invalid_argument if it
-  /// has another number of parameters.
+  /// Continues from a saved state of the same options. Throws std::invalid_argument if
+  /// the state has another number of parameters.
   EvolutionTraining(EvolutionTrainingOptions options, const Spaces& spaces,
                     std::span<const float> noise, EvolutionTrainingState state);
 
   /// True when solved, or when the iterations are used up.
   bool finished() const;
 
-  /// Runs an iteration: evaluates the candidates, moves the policy, evaluates it. If it
-  /// reaches the mark, it has to do so again in as many other episodes, or trying once
-  /// an iteration would turn luck into success. Throws what the evaluator throws; then
-  /// nothing has changed.
+  /// Runs an iteration: evaluates the candidates, updates the policy and evaluates it. A
+  /// policy that reaches `solved_at` must reach it again in as many other episodes.
+  /// Otherwise one lucky evaluation among many iterations would count as success. Throws
+  /// what the evaluator throws; then nothing has changed.
   CurvePoint& step(const EvolutionEvaluator& evaluator);
 
-  /// What evaluations need to know of the policy as it is now.
+  /// What evaluations of the present policy and of its candidates need.
   Generation generation() const;
 
   const EvolutionTrainingOptions& options() const { return options_; }
@@ -114,7 +113,7 @@ public:
   std::span<const float> parameters() const { return state_.search.parameters; }
 
 private:
-  /// Fills in what the policy earns as it is now.
+  /// Fills in the mean return of the present policy.
   void judge(const EvolutionEvaluator& evaluator, CurvePoint& point);
 
   EvolutionTrainingOptions options_;
@@ -123,7 +122,8 @@ private:
   EvolutionTrainingState state_;
 };
 
-/// Evaluates one after another, in the calling thread. Both must outlive the result.
+/// Evaluates one candidate after another, in the calling thread. `environment` and
+/// `noise` must outlive the result.
 EvolutionEvaluator serial_evaluator(AnyEnvironment& environment,
                                     std::span<const float> noise);
 

@@ -19,30 +19,31 @@
 
 #include "fiber/rl/environment.hpp"
 
-// Environments of Gymnasium, in a Python interpreter inside of the process. Link
-// fiber::rl_gym, which defines FIBER_HAS_GYM; there is none if pybind11 or Python's
-// library was missing when Fiber was built.
+// Gymnasium environments, in a Python interpreter inside the process. Link fiber::rl_gym,
+// which defines FIBER_HAS_GYM. That target does not exist if pybind11 or Python's library
+// was missing when Fiber was built.
 //
-// Which Python. The one Fiber was built with, Debian's as a rule. Packages come from the
-// virtual environment that FIBER_RL_VENV names, else from the one that VIRTUAL_ENV names
-// (an activated one), else from where that Python looks for them:
+// Python version: the interpreter is the one Fiber was built with, usually Debian's.
+// Packages come from the virtual environment that FIBER_RL_VENV names, else from the
+// activated one (VIRTUAL_ENV), else from that Python's own search path:
 //
 //   /usr/bin/python3 -m venv venv && venv/bin/pip install gymnasium
 //   FIBER_RL_VENV=$PWD/venv ./program
 //
-// When it starts. With the first environment, in the process that makes it. Make
-// environments in jobs: a process that was forked from one whose interpreter runs cannot
-// use it, and gets an error. The interpreter is never ended: environments that live until
-// the program exits are safe, but what Python's atexit registers does not run.
+// Start and end: the interpreter starts with the first environment, in the process that
+// makes it. A process forked after that cannot use the interpreter, and gets an error:
+// make environments in jobs. The interpreter is never shut down. So environments may live
+// until the program exits, but functions registered with Python's atexit do not run.
 //
-// Threads. Python runs one thread at a time. Environments may be used by several threads,
-// each by one at a time, but they do not get faster: use jobs.
+// Threads: Python runs one thread at a time. Several threads may use environments, each
+// environment by one thread at a time, but this is not faster: use jobs.
 //
-// Signals. Python installs no handlers: ^C is the program's.
+// Signals: Python installs no handlers, so ^C is handled by the program.
 
 namespace fiber::rl {
 
-/// Python threw. what() says in which environment and call, then has Python's traceback.
+/// A Python exception. what() names the environment and the call, and contains Python's
+/// traceback.
 class GymError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
@@ -52,8 +53,8 @@ public:
 struct GymOptions {
   /// What gymnasium.make takes: "CartPole-v1", "module:Name-v0". The Atari games,
   /// "ALE/Breakout-v5", need the packages ale-py and opencv-python; they are played with
-  /// Gymnasium's AtariPreprocessing and FrameStackObservation: up to 30 steps without
-  /// action at the start, each action for 4 frames, the last 4 images in grey, 84 x 84.
+  /// Gymnasium's AtariPreprocessing and FrameStackObservation: up to 30 no-ops at the
+  /// start, a frame skip of 4, and 4 stacked grey images of 84 x 84.
   std::string id = {};
   /// Further arguments of gymnasium.make, each "name=value". A value is a Python literal,
   /// true, false, or else a string: "continuous=True", "gravity=-5", "mode=hard".
@@ -61,9 +62,9 @@ struct GymOptions {
   /// Atari: a lost life ends the episode, as in training by Mnih et al. (2015). The next
   /// reset starts a new game.
   bool episodic_life = false;
-  /// Atari: after a reset, fires once in games that wait for it.
+  /// Atari: after a reset, fires once in games that need it to start.
   bool fire_on_reset = true;
-  /// Rewards are cut off at -1 and 1.
+  /// Clips rewards to [-1, 1].
   bool clip_rewards = false;
 
   template <class Archive>
@@ -82,41 +83,43 @@ struct GymOptions {
 /// neither true nor false.
 GymOptions gym_options(const std::string& name);
 
-/// An environment of Gymnasium, whatever its spaces are.
+/// A Gymnasium environment whose spaces are known only at run time.
 ///
-/// Observations: those of a Box are its numbers as they are, converted to float32: images
-/// of uint8 are 0 to 255, to be scaled by the policy. A number of a Discrete space is a
-/// one-hot vector. Actions: Discrete, or Box, to whose dtype and shape they are
-/// converted. Other spaces (MultiDiscrete, Dict, ...) are refused; wrap the environment
-/// in Python.
+/// Observations of a Box are converted to float32 without scaling: uint8 images have
+/// values from 0 to 255, which PolicySpec::observation_scale can scale. An observation of
+/// a Discrete space becomes a one-hot vector. Actions may be Discrete or a Box; they are
+/// converted to the Box's dtype and shape. Other spaces (MultiDiscrete, Dict, ...) are
+/// refused: wrap such an environment in Python.
 ///
-/// What the environment shows follows from the seed and the actions only if its Python
-/// code sees to that.
+/// An episode depends on the seed and the actions alone only if the environment's Python
+/// code guarantees it.
 class AnyGymEnv final : public AnyEnvironment {
 public:
   /// Starts the interpreter if this process has none yet, and makes the environment.
-  /// Throws std::invalid_argument for spaces it does not take and for arguments without a
-  /// name, and GymError if Python throws: also if gymnasium is not installed, if there is
-  /// no such environment, or if the virtual environment is of another version of Python.
+  /// Throws std::invalid_argument for unsupported spaces and for arguments without a
+  /// name. Throws GymError if Python throws, for example because gymnasium is not
+  /// installed or the environment does not exist, and if the virtual environment belongs
+  /// to another Python version.
   explicit AnyGymEnv(GymOptions options);
   template <std::convertible_to<std::string> Id>
   explicit AnyGymEnv(const Id& id) : AnyGymEnv(gym_options(id)) {}
   AnyGymEnv(AnyGymEnv&&) noexcept;
   AnyGymEnv& operator=(AnyGymEnv&&) noexcept;
-  /// Closes the environment. What that throws is dropped.
+  /// Closes the environment. Exceptions from that are ignored.
   ~AnyGymEnv() override;
 
   Spaces spaces() const override;
-  /// Gymnasium gets a seed of 32 bits, since many environments take no longer one:
-  /// `seed` itself if it is so small, else both halves combined. Throws GymError.
+  /// Gymnasium gets a 32-bit seed, because many environments take no longer one: `seed`
+  /// itself if it fits, else its two halves combined. Throws GymError.
   void reset(std::uint64_t seed) override;
-  /// Throws GymError if Python does, and if it returns something else than Gymnasium's
-  /// five values or an observation of another size than its space has.
+  /// Throws GymError if Python throws, and if step() in Python does not return
+  /// Gymnasium's five values or returns an observation whose size differs from its space.
   Step step(std::span<const float> action) override;
-  /// Zeros before the first reset.
+  /// Writes zeros before the first reset.
   void observe(std::span<float> out) const override;
-  /// Nothing unless it was made with the argument "render_mode=rgb_array". Throws
-  /// GymError if Python does, or if this is no picture.
+  /// Returns nothing unless the environment was made with the argument
+  /// "render_mode=rgb_array". Throws GymError if Python throws, or if the result is not
+  /// an image.
   std::optional<Image> render() const override;
 
 private:
@@ -124,14 +127,15 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// The same as an Environment, for VecEnv<GymEnv<int>>: `A` is int for discrete actions,
-/// and std::array<float, N> for a Box of N numbers.
+/// The same as AnyGymEnv, as a typed Environment, for VecEnv<GymEnv<int>>: `A` is int for
+/// discrete actions, and std::array<float, N> for a Box of N numbers.
 template <class A>
 class GymEnv {
 public:
   using Action = A;
 
-  /// As of AnyGymEnv. Throws std::invalid_argument also if its actions are not of type A.
+  /// Throws as AnyGymEnv's constructor does, and std::invalid_argument if the actions are
+  /// not of type A.
   explicit GymEnv(GymOptions options) : environment_(std::move(options)) {
     const auto spaces = environment_.spaces();
     if constexpr (std::same_as<A, int>) {
@@ -167,8 +171,8 @@ private:
   AnyGymEnv environment_;
 };
 
-/// The environment of Gymnasium that gym_options() reads from `name`. What
-/// make_environment calls for names with a '/' or "-v". Throws as AnyGymEnv does.
+/// Makes the Gymnasium environment that gym_options() reads from `name`. Throws as
+/// AnyGymEnv does.
 std::unique_ptr<AnyEnvironment> make_gym(const std::string& name);
 
 } // namespace fiber::rl

@@ -24,11 +24,12 @@ struct Image {
 /// be written.
 void write_png(const std::filesystem::path& path, const Image& image);
 
-/// Writes an animated GIF file that shows the images again and again, each for
-/// `frame_time`, which is rounded to hundredths of a second and is at least two of them,
-/// the least that viewers obey. Up to 256 colours in all images together are kept;
-/// with more, each colour becomes the nearest of 6 x 7 x 6 levels. Throws as write_png(),
-/// and std::invalid_argument also for no images and for images of different sizes.
+/// Writes an animated GIF file that loops over the images. Each is shown for
+/// `frame_time`, rounded to hundredths of a second, but for at least two hundredths:
+/// viewers ignore shorter times. If all images together have at most 256 colours, the
+/// colours are kept. Otherwise each becomes the nearest of 6 x 7 x 6 levels. Throws as
+/// write_png(), and std::invalid_argument also for no images and for images of different
+/// sizes.
 void write_gif(const std::filesystem::path& path, std::span<const Image> images,
                std::chrono::milliseconds frame_time);
 

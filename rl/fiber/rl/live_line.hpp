@@ -9,7 +9,7 @@
 
 namespace fiber::rl {
 
-/// How a training goes. A NaN is shown as "-".
+/// The progress of a training. A NaN is shown as "-".
 struct TrainingStatus {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -27,19 +27,19 @@ struct TrainingStatus {
 /// idle 12 %".
 std::string describe(const TrainingStatus& status);
 
-/// Tells how a run goes: on a terminal by one line that is rewritten, elsewhere by plain
-/// lines.
+/// Shows the progress of a run: on a terminal as one line that is rewritten, elsewhere as
+/// plain lines.
 class LiveLine {
 public:
-  /// `out` must outlive this. Where `out` is no terminal, the first of each `plain_every`
-  /// lines is printed.
+  /// `out` must outlive this. If `out` is not a terminal, only the first of each
+  /// `plain_every` lines is printed.
   explicit LiveLine(std::FILE* out, std::size_t plain_every = 10);
-  /// Leaves the cursor on a new line. Prints the last line shown, unless it is there.
+  /// Leaves the cursor on a new line. Prints the last line shown, unless it was printed.
   ~LiveLine();
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
 
-  /// Shows a line without line breaks. What does not fit the terminal's width is cut.
+  /// Shows a line, which must not contain line breaks. It is cut to the terminal's width.
   void show(const std::string& line);
   void show(const TrainingStatus& status) { show(describe(status)); }
   /// Prints a line that stays, such as the result.

@@ -11,24 +11,25 @@
 
 namespace fiber::rl {
 
-/// Gymnasium's LunarLander-v3, without wind: a lander with two sprung legs falls towards
-/// a pad between two flags, with a random push, over random hills. Needs a build with
-/// Box2D (the CMake option FIBER_BOX2D).
+/// Gymnasium's LunarLander-v3, without wind: a lander with two sprung legs must land on a
+/// pad between two flags. It starts with a random push, over random hills. Needs a build
+/// with Box2D (the CMake option FIBER_BOX2D).
 ///
 /// Actions: 0 nothing; 1 fires the left side engine, 2 the main engine, 3 the right side
 /// engine. An observation is position x and y relative to the pad (1 is the edge of the
 /// screen), speed x and y, angle in radians, 0.4 times the angular speed, and 1 for each
 /// leg that touches the ground.
 ///
-/// The reward is what these gain by the step: -100 x distance from the pad - 100 x speed
-/// - 100 x |angle| + 10 for each leg on the ground; less 0.3 for the main engine and 0.03
-/// for a side engine. An episode ends with -100 when the hull touches the ground or the
-/// lander leaves the screen to a side, with +100 when it has come to rest, and after
-/// 1,000 steps. A mean return of 200 counts as solved.
+/// The reward is the change in this step of -100 x distance from the pad - 100 x speed
+/// - 100 x |angle| + 10 for each leg on the ground; less 0.3 for firing the main engine
+/// and 0.03 for a side engine. An episode terminates with a reward of -100 when the hull
+/// touches the ground or the lander leaves the screen to a side, and with +100 when it
+/// has come to rest. It is truncated after 1,000 steps. A mean return of 200 counts as
+/// solved.
 ///
 /// With the same hills, push and noise, an episode agrees with Gymnasium's to about 1e-5
 /// until the first contact, and mostly to 1e-3 until it ends. The random numbers differ,
-/// so a seed is not the same episode there.
+/// so a seed gives another episode than in Gymnasium.
 ///
 /// Thread safety: none; it may move to another thread between calls.
 class LunarLander {
@@ -49,8 +50,8 @@ public:
   /// engines.
   void reset(std::uint64_t seed);
 
-  /// Acts for 1/50 of a second. Throws std::invalid_argument for an action that there is
-  /// not, std::logic_error before the first reset().
+  /// Acts for 1/50 of a second. Throws std::invalid_argument for an action that does not
+  /// exist, std::logic_error before the first reset().
   Step step(Action action);
 
   /// Writes observation_size floats. Throws std::logic_error before the first reset().

@@ -13,10 +13,10 @@ namespace fiber::rl {
 
 /// Gymnasium's MountainCarContinuous-v0 (Moore 1990): a car in a valley, whose engine is
 /// too weak for the hill on the right, must gather speed on the one on the left. The
-/// action is the engine's force in [-1, 1]; what is beyond is clipped. A step costs 0.1
-/// times the square of the action as it was given, before the clipping; reaching position
-/// 0.45 pays 100 and ends the episode, and so do 999 steps. A mean return of 90 counts as
-/// solved.
+/// action is the engine's force in [-1, 1]; it is clipped to that range. A step costs 0.1
+/// times the square of the action before clipping. Reaching position 0.45 pays 100 and
+/// terminates the episode. An episode is truncated after 999 steps. A mean return of 90
+/// counts as solved.
 class MountainCarContinuous {
 public:
   using Action = std::array<float, 1>;
@@ -37,7 +37,7 @@ public:
   Image render() const;
 
   const State& state() const { return state_; }
-  /// Goes on from this state.
+  /// Continues from this state. The step count stays as it is.
   void set_state(const State& state) { state_ = state; }
 
 private:

@@ -11,25 +11,27 @@
 
 namespace fiber::rl {
 
-/// Mean and variance of rows of numbers, by component, without keeping the rows.
+/// Running mean and variance of each component of rows of numbers. The rows are not kept.
 ///
-/// Rows are added one after another (Welford 1962), and what several workers have seen is
-/// merged (Chan, Golub and LeVeque 1979). Both agree with the two passes of a textbook to
-/// about 1e-12. Addition rounds: merge in a fixed order, such as that of environment
-/// ids, for a result that repeats to the last bit.
+/// Rows are added one after another (Welford 1962). Moments of several workers can be
+/// merged (Chan, Golub and LeVeque 1979). Both agree with the two-pass algorithm to about
+/// 1e-12. Rounding depends on the order: for a result that repeats to the last bit, merge
+/// in a fixed order, such as that of environment ids.
 class RunningMoments {
 public:
   RunningMoments() = default;
-  /// Of rows with `size` components.
+  /// For rows with `size` components.
   explicit RunningMoments(std::size_t size) : mean_(size), squares_(size) {}
 
-  /// Adds rows of size() numbers, one after another. If `valid` is not empty, it has a
-  /// flag a row, and rows with 0 are left out. Throws std::invalid_argument for another
-  /// number of numbers or flags, and std::domain_error, naming the row, if a number is
-  /// not finite; then no row is added.
+  /// Adds rows of size() numbers, one after another. If `valid` is not empty, it has one
+  /// flag for each row, and rows with the flag 0 are skipped. Throws
+  /// std::invalid_argument if `rows` are not whole rows or the number of flags is wrong,
+  /// and std::domain_error, naming the row, if a number is not finite. In both cases no
+  /// row is added.
   void add(std::span<const float> rows, std::span<const std::uint8_t> valid = {});
   void add(std::span<const double> rows, std::span<const std::uint8_t> valid = {});
-  /// Adds all that another has seen. Throws std::invalid_argument for another size.
+  /// Adds all rows that `other` has seen. Throws std::invalid_argument if its size
+  /// differs.
   void merge(const RunningMoments& other);
 
   std::size_t size() const { return mean_.size(); }
@@ -54,16 +56,16 @@ private:
   std::vector<double> squares_; ///< Sums of squared distances from the mean.
 };
 
-/// Normalises observations with moments that no longer change: (x - mean) /
-/// sqrt(variance + epsilon), limited to -clip and clip. What evaluation and the actors
-/// use; cheap to send.
+/// Normalises observations with moments that no longer change: (x - mean) / sqrt(variance
+/// + epsilon), clipped to [-clip, clip]. Evaluation and actors use it. It is small to
+/// send.
 class FrozenNormaliser {
 public:
-  /// Changes nothing, whatever the size.
+  /// The identity, for rows of any size.
   FrozenNormaliser() = default;
   FrozenNormaliser(const RunningMoments& moments, double clip, double epsilon);
-  /// From what mean(), scale() and clip() of another have said. Throws
-  /// std::invalid_argument if there are more of one than of the other.
+  /// Makes a copy from mean(), scale() and clip() of another. Throws
+  /// std::invalid_argument if `mean` and `scale` differ in size.
   FrozenNormaliser(std::vector<double> mean, std::vector<double> scale, double clip);
 
   /// Normalises rows in place. Throws std::invalid_argument if they are not of the
@@ -88,8 +90,8 @@ private:
   double clip_ = 0;
 };
 
-/// Normalises observations by the moments of all that were seen (Huang et al. 2022,
-/// continuous control, details 4 and 5).
+/// Normalises observations with the running moments of all observations seen (Huang et
+/// al. 2022, continuous control, details 4 and 5).
 class ObservationNormaliser {
 public:
   ObservationNormaliser() = default;
@@ -97,11 +99,12 @@ public:
                                  double epsilon = 1e-8)
     : moments_(size), clip_(clip), epsilon_(epsilon) {}
 
-  /// Learns from rows and normalises nothing; `valid` as in RunningMoments::add().
+  /// Adds rows to the moments and normalises nothing. `valid` is as in
+  /// RunningMoments::add().
   void update(std::span<const float> rows, std::span<const std::uint8_t> valid = {}) {
     moments_.add(rows, valid);
   }
-  /// Learns from what a worker has seen.
+  /// Adds the moments of a worker.
   void merge(const RunningMoments& moments) { moments_.merge(moments); }
   /// Normalises rows in place with the present moments.
   void apply(std::span<float> rows) const { frozen().apply(rows); }
@@ -123,10 +126,10 @@ private:
   double epsilon_ = 1e-8;
 };
 
-/// Divides rewards by the standard deviation of the discounted return, and limits the
+/// Divides rewards by the standard deviation of the discounted return, and clips the
 /// result (Huang et al. 2022, continuous control, details 6 and 7). Each environment has
-/// its own discounted return, R <- gamma R + r, from 0 at each new episode; all share one
-/// variance. The mean is not subtracted: that would change what the agent is asked to do.
+/// its own discounted return, R <- gamma R + r, which begins at 0 in each episode. All
+/// share one variance. The mean is not subtracted, because that would change the task.
 class RewardNormaliser {
 public:
   RewardNormaliser() = default;
@@ -134,11 +137,12 @@ public:
                             double epsilon = 1e-8)
     : returns_(envs), moments_(1), gamma_(gamma), clip_(clip), epsilon_(epsilon) {}
 
-  /// Learns from one reward a row and writes the normalised ones to `out`, which may be
-  /// `rewards`. Row i is of environment env_ids[i]. A row that is not valid becomes 0 and
-  /// begins a new episode. Throws std::invalid_argument for spans of different sizes and
-  /// for an environment that there is not, and std::domain_error, naming the environment,
-  /// for a reward that is not finite.
+  /// Takes one reward for each row: updates the discounted returns, adds them to the
+  /// moments, and writes the normalised rewards to `out`, which may be `rewards`. Row i
+  /// belongs to environment env_ids[i]. A row that is not valid becomes 0, and its
+  /// environment begins a new discounted return. Throws std::invalid_argument for spans
+  /// of different sizes and for an unknown environment, and std::domain_error, naming the
+  /// environment, for a reward that is not finite.
   void apply(std::span<const double> rewards, std::span<const std::uint8_t> terminated,
              std::span<const std::uint8_t> truncated, std::span<const std::uint8_t> valid,
              std::span<const int> env_ids, std::span<double> out);

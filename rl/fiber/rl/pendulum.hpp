@@ -12,14 +12,15 @@
 namespace fiber::rl {
 
 /// Gymnasium's Pendulum-v1: a pendulum that a motor swings up and holds. The motor is too
-/// weak to lift it straight. The action is a torque in [-2, 2]; what is beyond is
-/// clipped. The reward is -(angle^2 + 0.1 speed^2 + 0.001 torque^2), with the angle in
-/// [-pi, pi), of the state before the step. An episode ends only by the limit of 200
+/// weak to lift it straight. The action is a torque, clipped to [-2, 2]. The reward is
+/// -(angle^2 + 0.1 speed^2 + 0.001 torque^2), with the angle in [-pi, pi), computed from
+/// the state before the step. An episode never terminates; it is truncated after 200
 /// steps.
 class Pendulum {
 public:
   using Action = std::array<float, 1>;
-  /// Angle from upright in radians, which counts turns; angular speed in [-8, 8].
+  /// Angle from upright in radians, which grows beyond pi with each turn; angular speed
+  /// in [-8, 8].
   using State = std::array<double, 2>;
 
   static constexpr Action action_low{-2};
@@ -35,7 +36,7 @@ public:
   Image render() const;
 
   const State& state() const { return state_; }
-  /// Goes on from this state.
+  /// Continues from this state. The step count stays as it is.
   void set_state(const State& state) { state_ = state; }
 
 private:

@@ -21,10 +21,10 @@ struct PlottedColumn {
   std::string title;
 };
 
-/// Draws columns of the file `csv`, which has a header line, over its first one to the
-/// PNG file `png` with gnuplot, through a script that stays beside it. The last column is
-/// drawn in front. Empty fields are skipped. False if gnuplot is missing or fails. Throws
-/// std::system_error if the script cannot be written.
+/// Plots `columns` of the file `csv` against its first column, with gnuplot, into the PNG
+/// file `png`. `csv` has a header line. The gnuplot script stays beside the PNG file. The
+/// last column is drawn in front. Empty fields are skipped. Returns false if gnuplot is
+/// missing or fails. Throws std::system_error if the script cannot be written.
 bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png,
               const PlotStyle& style, const std::vector<PlottedColumn>& columns);
 

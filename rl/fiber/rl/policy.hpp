@@ -15,13 +15,14 @@ namespace fiber::rl {
 
 enum class Activation { tanh, relu };
 
-/// What a policy's networks look like. Two specs that are equal take the same parameters.
+/// The architecture of a policy's networks. Equal specs take the same parameters.
 ///
-/// Without `convolution` there are two networks of the same hidden layers, one for the
-/// policy and one for the value, that share nothing. With it, one trunk serves both: the
-/// convolutions of Mnih et al. 2015 (32 of 8x8 stride 4, 64 of 4x4 stride 2, 64 of 3x3
-/// stride 1, none padded), then the hidden layers, then one linear layer each. It needs
-/// observations of the shape {channels, height, width}, at least 36 x 36.
+/// Without `convolution` the policy and the value have separate networks, with the same
+/// hidden layers. With it, one trunk serves both: the convolutions of Mnih et al. 2015
+/// (32 of 8x8 stride 4, 64 of 4x4 stride 2, 64 of 3x3 stride 1, without padding), then
+/// the hidden layers. Policy and value then have one linear output layer each.
+/// `convolution` needs observations of the shape {channels, height, width}, at least
+/// 36 x 36.
 ///
 /// The policy's outputs are logits of the discrete actions, or the means of a Gaussian
 /// for each component of a continuous one. Its log standard deviations are parameters
@@ -69,13 +70,13 @@ struct PolicySpec {
 /// others.
 PolicySpec default_policy(const Spaces& spaces);
 
-/// Parameters to begin from: orthogonal weights (Saxe et al. 2014) with the gain sqrt(2),
-/// 0.01 for the layer to logits or means, 1 for the layer to the value; biases and log
+/// Initial parameters: orthogonal weights (Saxe et al. 2014) with the gain sqrt(2), 0.01
+/// for the layer to logits or means, 1 for the layer to the value; biases and log
 /// standard deviations are 0 (Huang et al. 2022, core detail 2). They follow from `seed`.
 std::vector<float> initial_parameters(const PolicySpec& spec, std::uint64_t seed);
 
-/// Names a row's draw: Random(seed, {step, id of the row}). So what an environment's
-/// agent does depends neither on the other rows nor on where it is drawn.
+/// The key of a row's random numbers: Random(seed, {step, id of the row}). So an action
+/// depends neither on the other rows nor on where it is sampled.
 struct SampleKey {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
@@ -83,11 +84,11 @@ struct SampleKey {
 };
 
 /// Runs a policy and its value function on batches of observations, on one thread, with
-/// Eigen. The results agree with LibTorch's forward pass to about 1e-5, and depend on the
-/// number of rows in a batch in the last bits at most.
+/// Eigen. The results agree with LibTorch's forward pass to about 1e-5. The number of
+/// rows in a batch changes the last bits at most.
 ///
-/// All spans that it returns are valid until its next call that computes the same; after
-/// the first call with the largest batch nothing of its own is allocated.
+/// A returned span is valid until the next call that computes the same quantity. After
+/// the first call with the largest batch, the class allocates no more memory.
 ///
 /// Thread safety: none; each thread makes its own.
 class Policy {
@@ -99,7 +100,7 @@ public:
   Policy& operator=(Policy&&) noexcept;
 
   /// Copies new parameters. Throws std::invalid_argument, naming both numbers, unless
-  /// there are spec().parameter_count().
+  /// there are spec().parameter_count() of them.
   void set_parameters(std::span<const float> parameters);
   std::span<const float> parameters() const;
   const PolicySpec& spec() const;
@@ -111,13 +112,13 @@ public:
     std::span<const float> policy; ///< Logits or means, rows * spec().outputs().
     std::span<const float> values; ///< One a row.
   };
-  /// Both networks, for observations that stand one after another. Throws
-  /// std::invalid_argument unless these are whole observations, and std::domain_error,
-  /// naming the first such row, if an output is not finite.
+  /// Evaluates policy and value for observations, one after another. Throws
+  /// std::invalid_argument unless `observations` are whole observations, and
+  /// std::domain_error, naming the first such row, if an output is not finite.
   Outputs evaluate(std::span<const float> observations);
-  /// The policy's outputs alone.
+  /// Evaluates the policy only.
   std::span<const float> evaluate_policy(std::span<const float> observations);
-  /// The values alone, as for the observations that episodes ended with.
+  /// Evaluates the values only, for example to bootstrap truncated episodes.
   std::span<const float> evaluate_values(std::span<const float> observations);
 
   struct Decisions {
@@ -127,11 +128,11 @@ public:
     std::span<const float> log_probabilities; ///< Of these actions, one a row.
     std::span<const float> values;            ///< One a row.
   };
-  /// Draws an action for each observation. Throws as evaluate() does, and
-  /// std::invalid_argument if there is another number of ids.
+  /// Samples an action for each observation. Throws as evaluate() does, and
+  /// std::invalid_argument unless key.env_ids is empty or has one id for each row.
   Decisions sample(std::span<const float> observations, const SampleKey& key);
-  /// The most probable action for each observation: the first of the largest logits, or
-  /// the means. Throws as evaluate() does.
+  /// The most probable action for each observation: that of the largest logit (the first
+  /// of equal ones), or the means. Throws as evaluate() does.
   std::span<const float> best(std::span<const float> observations);
 
 private:

@@ -4,16 +4,16 @@
 namespace fiber::rl {
 
 /// The program ppo: proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347)
-/// of a policy for an environment that has a name, with the command line of
-/// examples/rl/ppo. It calls fiber::init() and returns main()'s exit code. A program that
-/// trains on environments of its own is
+/// with LibTorch. Its options are those of examples/rl/ppo. It calls fiber::init() and
+/// returns main()'s exit code. A program that trains on an environment of its own looks
+/// like this:
 ///
 ///   int main(int argc, char** argv) {
 ///     fiber::rl::register_environment<Mine>("mine");
 ///     return fiber::rl::run_ppo(argc, argv); // --env mine
 ///   }
 ///
-/// Link with fiber::ppo, which is there if Fiber was built where LibTorch was installed:
+/// Link with fiber::ppo, which exists if LibTorch was installed when Fiber was built:
 /// find_package(fiber CONFIG REQUIRED COMPONENTS ppo).
 int run_ppo(int argc, char** argv);
 

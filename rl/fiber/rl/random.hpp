@@ -8,9 +8,9 @@ namespace fiber::rl {
 
 /// Random numbers that follow from a key alone, such as (seed, iteration, index).
 ///
-/// Whoever knows the key can draw the numbers, in any process, in any order, again after
-/// a crash. The algorithms are written out here (SplitMix64; Box-Muller), because those
-/// behind the standard's distributions differ between libraries.
+/// The same key gives the same numbers in any process, in any order, and again after a
+/// crash. The algorithms are SplitMix64 and Box-Muller. The distributions of the standard
+/// library are not used, because they differ between implementations.
 ///
 /// Thread safety: none; each thread makes its own.
 class Random {

@@ -13,12 +13,12 @@
 
 namespace fiber::rl {
 
-/// A trained policy with all that is needed to play it.
+/// A trained policy with all that is needed to run it.
 struct SavedPolicy {
   std::string environment; ///< The name that make_environment() takes.
   PolicySpec spec;
   std::vector<float> parameters = {}; ///< In the order of PolicySpec::parameter_count().
-  FrozenNormaliser observations = {}; ///< What the policy's observations went through.
+  FrozenNormaliser observations = {}; ///< Normalises observations first.
 
   friend bool operator==(const SavedPolicy&, const SavedPolicy&) = default;
 
@@ -28,13 +28,13 @@ struct SavedPolicy {
   }
 };
 
-/// Saves a policy with save_state(), which says what it throws. The file's first lines
-/// name the environment and describe the network. Throws std::invalid_argument for
-/// another number of parameters than the spec's.
+/// Saves a policy with save_state(). The file's first lines name the environment and
+/// describe the network. Throws as save_state() does, and std::invalid_argument if the
+/// number of parameters is not the spec's.
 void save_policy(const std::filesystem::path& path, const SavedPolicy& policy);
 
-/// Throws std::runtime_error, saying what is wrong, if there is no such file or if
-/// it is not what save_policy() writes.
+/// Loads what save_policy() saved. Throws std::runtime_error, saying what is wrong, if
+/// there is no such file or if save_policy() did not write it.
 SavedPolicy load_policy(const std::filesystem::path& path);
 
 } // namespace fiber::rl

@@ -7,7 +7,7 @@
 
 namespace fiber::rl {
 
-/// What a walker walks on. Lengths are in metres; the walker is 1.6 m high.
+/// The ground that a walker walks on. Lengths are in metres; the walker is 1.6 m high.
 struct Terrain {
   /// The ground is drawn through its height at x = 0, spacing, 2 x spacing and so on.
   static constexpr double spacing = 14.0 / 30;
@@ -28,8 +28,8 @@ struct Terrain {
 
 /// What kind of terrain a seed makes: the parameters that POET (Wang et al. 2019, "Paired
 /// Open-Ended Trailblazer") evolves. Lengths are in units of Terrain::spacing. An
-/// obstacle that has no size (`most` is 0) does not occur. Those that do occur equally
-/// often, with 5 to 9 points of ground between two of them.
+/// obstacle whose size has `most` = 0 does not occur. The other obstacles are equally
+/// likely, with 5 to 9 points of ground between two of them.
 struct TerrainOptions {
   /// A size is drawn uniformly from least to most; if `grain` is not 0, from least,
   /// least + grain, ..., most.
@@ -47,11 +47,12 @@ struct TerrainOptions {
   /// How much the slope of the ground changes at each point; Gymnasium's is 1, 0 is flat.
   double roughness = 1;
   Range stump_height;
-  /// No size: a stump is as wide as it is high.
+  /// If `most` is 0, a stump is as wide as it is high.
   Range stump_width;
-  /// The free way between the two walls of a pit, which is 4 deep.
+  /// The free width between the two walls of a pit, which is 4 deep.
   Range pit_width;
-  /// Of each step of a stair. A stair goes up or down with the same probability.
+  /// The height of each step of a stair. A stair goes up or down with the same
+  /// probability.
   Range step_height;
   Range steps = {3, 4, 1};      ///< The number of steps of a stair. Grain 1, at least 1.
   Range step_width = {4, 4, 1}; ///< Grain 1, at least 1.
@@ -70,7 +71,7 @@ struct TerrainOptions {
 TerrainOptions hardcore_terrain();
 
 /// A terrain of this kind. The same options and seed make the same one. Throws
-/// std::invalid_argument for a range that has no meaning.
+/// std::invalid_argument for an invalid range.
 Terrain make_terrain(const TerrainOptions& options, std::uint64_t seed);
 
 } // namespace fiber::rl

@@ -17,7 +17,7 @@ namespace fiber::rl {
 
 namespace detail {
 
-/// An `E` without its type, from copies of these arguments.
+/// Makes an `E` from copies of these arguments, as an AnyEnvironment.
 template <class E, class... Args>
 std::unique_ptr<AnyEnvironment> make_erased(const Args&... args) {
   return erase<E>(args...);
@@ -32,7 +32,7 @@ std::unique_ptr<AnyEnvironment> make_erased(const Args&... args) {
 ///   for (;;)
 ///     batch = &envs.step(policy(batch->observations));
 ///
-/// What it promises is said at AnyVecEnv, which it is a typed form of.
+/// It is the typed form of AnyVecEnv, which documents its behaviour.
 ///
 /// Thread safety: one thread at a time.
 template <Environment E>
@@ -43,8 +43,8 @@ public:
   /// Environments E(). Throws as AnyVecEnv's constructor.
   explicit VecEnv(const VecEnvOptions& options = {})
     : envs_(options, fiber::bind(&detail::make_erased<E>)) {}
-  /// Environments E(args...), made where they live from copies of the arguments, which
-  /// are values (fiber/value.hpp).
+  /// Environments E(args...). Each is made in the process where it lives, from copies of
+  /// the arguments, which must be values (fiber/value.hpp).
   template <class... Args>
     requires(sizeof...(Args) > 0)
   explicit VecEnv(const VecEnvOptions& options, Args&&... args)
@@ -56,21 +56,21 @@ public:
   const Spaces& spaces() const { return envs_.spaces(); }
   std::size_t size() const { return envs_.size(); }
 
-  /// Begins the next episode of each environment, or of these, and returns their first
-  /// observations.
+  /// Begins the next episode of each environment, or of those in `ids`. Returns their
+  /// first observations.
   const Batch& reset() { return envs_.reset(); }
   const Batch& reset(std::span<const int> ids) { return envs_.reset(ids); }
-  /// Steps every environment: actions[i] is for environment i, as is row i of the result.
+  /// Steps every environment. actions[i] and row i of the result belong to environment i.
   const Batch& step(std::span<const Action> actions) { return envs_.step(rows(actions)); }
   /// Sends actions[i] to environment ids[i] and returns at once.
   void send(std::span<const Action> actions, std::span<const int> ids) {
     envs_.send(rows(actions), ids);
   }
-  /// Waits for VecEnvOptions::batch rows, those that are ready first.
+  /// Waits for VecEnvOptions::batch rows and returns those that were ready first.
   const Batch& recv() { return envs_.recv(); }
   std::size_t in_flight() const { return envs_.in_flight(); }
 
-  /// Where the environments are, and bringing them back there.
+  /// A checkpoint of the environments, and restoring from it.
   VecEnvState state() const { return envs_.state(); }
   const Batch& restore(const VecEnvState& state) { return envs_.restore(state); }
 
