@@ -31,7 +31,7 @@ def row_that_reaches(curve, until):
     if until is None or not curve.exists():
         return None
     with open(curve, newline="", encoding="utf-8") as lines:
-        return next((row for row in csv.DictReader(lines) if float(row["return_mean"]) >= until),
+        return next((row for row in csv.DictReader(lines) if float(row["return"]) >= until),
                     None)
 
 
@@ -50,8 +50,8 @@ def main():
     if done.returncode != 0 or not mean:
         sys.exit(f"ppo ended with {done.returncode} and said {done.stdout[-300:]!r}")
     if reached:
-        report(f"ppo_{options.env}_steps", int(reached["steps"]), "steps")
-        report(f"ppo_{options.env}_seconds", float(reached["seconds"]), "s")
+        report(f"ppo_{options.env}_steps", int(reached["step"]), "steps")
+        report(f"ppo_{options.env}_seconds", float(reached["time/seconds"]), "s")
     report(f"ppo_{options.env}_return", float(mean[-1]), "points")
 
 
