@@ -40,7 +40,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What is compared: `round` does `steps` steps each time that it is called.
+/// One of the programs compared: each call of `round` does `steps` steps.
 struct Runner {
   std::string name;
   std::size_t steps;

@@ -64,7 +64,7 @@ struct Trajectory {
 /// A CartPole and who plays it, episode after episode.
 class Player {
 public:
-  /// What it meets follows from seed and index.
+  /// The seed and the index decide its episodes.
   Player(std::uint64_t seed, std::uint64_t index);
 
   /// Draws its actions. `policy` are the parameters of that network.

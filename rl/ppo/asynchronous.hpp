@@ -20,7 +20,8 @@ namespace fiber::rl::ppo {
 /// into a queue; an actor that is lost is replaced. The learner, here, takes the first
 /// that are there, as many as make up a rollout, and never waits for a certain actor.
 ///
-/// What it learns depends on who is first: runs of equal seeds differ.
+/// The result depends on the order in which trajectories arrive: runs of equal seeds
+/// differ.
 class AsynchronousTraining final : public Trainer {
 public:
   /// Throws std::invalid_argument unless each actor has an environment.

@@ -7,7 +7,7 @@
 
 namespace fiber::rl::ppo {
 
-/// What is known after an update.
+/// The statistics of one update: a row of the training curve.
 struct CurveRow {
   std::uint64_t update = 0, steps = 0, episodes = 0;
   double return_mean = 0; ///< Of the last 100 episodes that ended; NaN before the first.

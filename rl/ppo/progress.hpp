@@ -28,7 +28,7 @@ struct UpdateRecord {
 class Progress {
 public:
   const CurveRow& add(const UpdateRecord& record);
-  /// Of the last update.
+  /// The statistics of the last update.
   const CurveRow& row() const { return row_; }
 
 private:

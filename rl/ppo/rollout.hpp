@@ -18,7 +18,7 @@ namespace fiber::rl::ppo {
 /// Plays rollouts: as many steps of each environment as an update learns from. Actions
 /// are inferred here, with Eigen, for all environments in one batch.
 ///
-/// What it plays follows from the seed and the parameters, for any number of jobs.
+/// The seed and the parameters decide the rollouts; the number of jobs does not matter.
 class Rollouts {
 public:
   /// The environments are in `jobs` jobs, or for 0 in this process. A job that is lost is
@@ -33,7 +33,7 @@ public:
   /// reward is not finite.
   void play(std::span<const float> parameters);
   Samples samples() const;
-  /// Of the episodes that ended in the last rollout, in the order of steps and
+  /// The returns of the episodes that ended in the last rollout, ordered by steps and
   /// environments.
   const std::vector<double>& returns() const { return returns_; }
   /// What a policy's observations go through now.

@@ -32,7 +32,7 @@ public:
 
   virtual const CurveRow& last_row() const = 0;
   virtual SavedPolicy policy() const = 0;
-  /// What is to be said at the end of a run; empty: nothing.
+  /// The text to print at the end of a run; may be empty.
   virtual std::string summary() const = 0;
 
   /// Saves all that is needed to go on. Throws std::system_error.
