@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-LAYERS = ("base", "wire", "backends", "actors", "libfiber", "rl")
+LAYERS = ("base", "wire", "backends", "actors", "libfiber", "rl", "cli")
 PUBLIC = ("libfiber/fiber", "rl/fiber")
 PAGE = "docs/architecture.md"
 
