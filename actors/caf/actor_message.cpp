@@ -156,6 +156,25 @@ struct Unpack<caf::unit_t> {
   static auto from(Reader&) { return caf::unit; }
 };
 
+/// Counts how deep messages lie within messages, since each takes some of the stack.
+class NestingScope {
+public:
+  NestingScope() {
+    if (++depth_ > most) {
+      --depth_;
+      throw Error("a message within " + std::to_string(most) + " others");
+    }
+  }
+  ~NestingScope() { --depth_; }
+  NestingScope(const NestingScope&) = delete;
+  NestingScope& operator=(const NestingScope&) = delete;
+
+private:
+  static constexpr int most = 64;
+  static thread_local int depth_;
+};
+thread_local int NestingScope::depth_ = 0;
+
 /// How to pack and unpack a type that CAF has a number for.
 struct Numbered {
   void (*pack)(Writer&, const void*);
@@ -225,6 +244,7 @@ void pack_message(Writer& writer, const caf::type_erased_tuple& message) {
 }
 
 caf::message unpack_message(Reader& reader) {
+  const NestingScope scope;
   caf::message_builder message;
   for (auto n = reader.size(); n > 0; --n) {
     auto number = reader.get<std::uint16_t>();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -70,10 +71,12 @@ void ManagedObjects::remake(bool first) {
     std::lock_guard lock(mutex_);
     to = host_;
     for (auto& [number, recipe] : recipes_)
-      recipes.push_back({recipe_of(number, op, recipe.body), recipe.kept});
+      recipes.push_back(
+        {recipe.position, recipe_of(number, op, recipe.body), recipe.kept});
     to_remake_ = recipes.size();
     host = host_count_;
   }
+  std::ranges::sort(recipes, {}, &Recipe::position);
   for (auto& recipe : recipes)
     ask_host(
       to, recipe.body, recipe.kept,

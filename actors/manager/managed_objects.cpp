@@ -70,7 +70,8 @@ std::shared_ptr<ObjectHandle> ManagedObjects::add(const Payload& body,
   auto handle = space_->add(shared_from_this());
   auto number = handle->held_id().number;
   std::lock_guard lock(mutex_);
-  recipes_[number] = {recipe_of(number, ObjectOp::create, body), std::move(kept)};
+  recipes_[number] = {++recipe_count_, recipe_of(number, ObjectOp::create, body),
+                      std::move(kept)};
   return handle;
 }
 
@@ -96,8 +97,12 @@ void ManagedObjects::asked(ObjectAsk ask) {
     Head head(ask.body);
     auto is_control = ask.number == control_;
     if (is_control && head.op == ObjectOp::ready) {
-      if (!ask.kept.empty())
-        ready(space_->handle(ask.kept.front()->held_id()));
+      if (!ask.kept.empty()) {
+        auto host = ask.kept.front()->held_id();
+        if (host.home != ask.who.process)
+          return space_->refuse(ask.who, "a host is ready only in its own job");
+        ready(space_->handle(host));
+      }
       return space_->answer(ask.who, {.what = Answer::done});
     }
     auto is_call = head.op == ObjectOp::call || head.op == ObjectOp::repeat;
@@ -246,7 +251,7 @@ void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
     to = host_;
     passed_on_[who] = {.host = host_count_, .turn = turn};
     if (restartable_)
-      recipes_[number] = {recipe, kept};
+      recipes_[number] = {++recipe_count_, recipe, kept};
   }
   ask_host(
     to, recipe, std::move(kept),

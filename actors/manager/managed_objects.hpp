@@ -79,6 +79,7 @@ private:
   };
   /// The request that makes an object.
   struct Recipe {
+    std::uint64_t position = 0; ///< In the order of creation.
     Payload body;
     detail::KeptObjects kept;
   };
@@ -151,8 +152,8 @@ private:
   std::uint64_t control_ = 0;
   std::uint64_t host_count_ = 0; ///< Hosts so far.
   std::shared_ptr<ObjectHandle> host_;
-  std::map<std::uint64_t, Recipe>
-    recipes_; ///< By the object's number, in the order of creation.
+  std::map<std::uint64_t, Recipe> recipes_; ///< By the object's number.
+  std::uint64_t recipe_count_ = 0;          ///< Recipes so far.
   std::size_t to_remake_ = 0;
   AnyCallable restore_;
   Turn last_turn_ = 0;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/objects/object_space.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <iterator>
+#include <system_error>
 
 #include <caf/all.hpp>
 
@@ -10,6 +14,13 @@
 #include "base/log.hpp"
 
 namespace fiber::actors {
+
+std::uint64_t secret_number() {
+  std::uint64_t number = 0;
+  if (::getentropy(&number, sizeof number) != 0)
+    throw std::system_error(errno, std::generic_category(), "no random numbers");
+  return number;
+}
 
 ObjectHandle::~ObjectHandle() {
   if (auto space = space_.lock())
@@ -66,10 +77,17 @@ std::shared_ptr<ObjectHandle> ObjectSpace::add(std::shared_ptr<ObjectHome> home)
   std::lock_guard lock(mutex_);
   if (closed_)
     throw Closed("the session has ended");
-  detail::HeldId id{self_, next_number_++};
+  detail::HeldId id{self_, fresh_number_locked()};
   auto handle = std::make_shared<ObjectHandle>(weak_from_this(), id);
   homes_[id.number] = {std::move(home), handle, {}};
   return handle;
+}
+
+std::uint64_t ObjectSpace::fresh_number_locked() {
+  auto number = number_();
+  while (number == 0 || homes_.contains(number)) // 0 says that a message is an answer.
+    number = number_();
+  return number;
 }
 
 std::shared_ptr<const detail::Held> ObjectSpace::hold(const detail::HeldId& id) {

@@ -108,6 +108,9 @@ private:
   OnTold on_told_;
 };
 
+/// Returns a random number of 64 bits. Throws std::system_error if the system has none.
+std::uint64_t secret_number();
+
 /// The objects that live in this process (their home), the handles of this process to
 /// objects of others, and the requests that wait for an answer.
 ///
@@ -120,10 +123,14 @@ class ObjectSpace : public std::enable_shared_from_this<ObjectSpace> {
 public:
   using Done = std::function<void(std::uint64_t request, ObjectAnswer)>;
 
-  /// `self` is this process's incarnation, `shared` looks a shared value up.
+  /// `self` is this process's incarnation, `shared` looks a shared value up. `number`
+  /// numbers the objects of this process. Whoever knows an object's number may send
+  /// requests to it, so a number must be hard to guess.
   ObjectSpace(caf::actor_system& system, std::uint64_t self,
-              std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared)
-    : system_(system), self_(self), shared_(std::move(shared)), peers_(self) {}
+              std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared,
+              std::function<std::uint64_t()> number = secret_number)
+    : system_(system), self_(self), shared_(std::move(shared)),
+      number_(std::move(number)), peers_(self) {}
 
   std::uint64_t self() const { return self_; }
 
@@ -259,6 +266,7 @@ private:
   };
 
   void dropped(const detail::HeldId& id);
+  std::uint64_t fresh_number_locked();
   /// `kept` are the objects that handles in the message refer to.
   void send(ObjectMessage message, const detail::KeptObjects& kept = {},
             Haste haste = Haste::now);
@@ -284,10 +292,11 @@ private:
   caf::actor_system& system_;
   const std::uint64_t self_;
   const std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared_;
+  const std::function<std::uint64_t()> number_;
   std::shared_mutex gate_; ///< Shared while an actor is called; exclusive in close().
   std::mutex mutex_;
   std::atomic<bool> closed_ = false; ///< Set under both mutexes.
-  std::uint64_t next_number_ = 1, next_request_ = 1, next_parcel_ = 1;
+  std::uint64_t next_request_ = 1, next_parcel_ = 1;
   std::map<std::uint64_t, Home> homes_;
   std::map<detail::HeldId, std::weak_ptr<ObjectHandle>> others_;
   std::map<std::uint64_t, Pending> pending_;

@@ -46,6 +46,21 @@ TEST_F(ManagedObjectsTest, calls_wait_until_the_host_has_made_all_objects) {
   EXPECT_EQ(host->seen, "create 2 a, create 3 b, call 2 x");
 }
 
+TEST_F(ManagedObjectsTest, a_job_cannot_name_a_host_of_another_process) {
+  auto foreign = at(2).add(std::make_shared<NotingHost>(at(2).shared_from_this()));
+  auto outcome = std::make_shared<std::optional<ObjectAnswer>>();
+  at(1).ask(
+    control->held_id(), AskKind::call, packed(0, ObjectOp::ready),
+    {at(1).hold(foreign->held_id())},
+    [outcome](std::uint64_t, ObjectAnswer answer) { *outcome = std::move(answer); });
+  run();
+  ASSERT_TRUE(*outcome);
+  EXPECT_EQ((*outcome)->what, Answer::refused);
+  EXPECT_FALSE(objects->is_up());
+  start_host();
+  EXPECT_TRUE(objects->is_up());
+}
+
 TEST_F(ManagedObjectsTest, calls_on_one_object_keep_their_order) {
   auto object = add("a");
   call(object, "1");

@@ -199,6 +199,27 @@ TEST_F(ObjectSpaces, a_message_to_itself_or_in_the_name_of_another_job_is_refuse
   }
 }
 
+TEST_F(ObjectSpaces, the_number_of_an_object_cannot_be_guessed_from_another) {
+  std::set<std::uint64_t> numbers, high_halves;
+  for (int i = 0; i < 1000; ++i) {
+    auto number = secret_number();
+    numbers.insert(number);
+    high_halves.insert(number >> 32);
+  }
+  EXPECT_EQ(numbers.size(), 1000u);
+  EXPECT_GT(high_halves.size(), 990u);
+}
+
+TEST_F(ObjectSpaces, a_request_to_a_number_that_is_no_objects_is_answered_closed) {
+  auto queue = queue_at(0);
+  auto unknown = queue->held_id();
+  ++unknown.number;
+  auto answer = ask(1, unknown, AskKind::get);
+  run();
+  ASSERT_TRUE(*answer);
+  EXPECT_EQ((*answer)->what, Answer::closed);
+}
+
 TEST_F(ObjectSpaces, only_the_asked_process_can_answer) {
   auto queue = queue_at(1);
   auto in_0 = at(0).hold(queue->held_id());

@@ -49,8 +49,10 @@ protected:
     config_.set("scheduler.policy", caf::atom("testing"));
     system_ = std::make_unique<caf::actor_system>(config_);
     for (std::uint64_t process = 0; process < 4; ++process) {
+      // Numbers that tests can name.
       spaces_.push_back(std::make_shared<ObjectSpace>(
-        *system_, process, [](std::uint64_t) { return nullptr; }));
+        *system_, process, [](std::uint64_t) { return nullptr; },
+        [number = std::uint64_t{0}]() mutable { return ++number; }));
       up_.push_back(std::make_shared<Wire>());
       down_.push_back(std::make_shared<Wire>());
       if (process > 0) {
