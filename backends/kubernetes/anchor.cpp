@@ -23,8 +23,9 @@ void Anchor::create(const JobSpec& spec) {
   auto job = create_job(spec);
   may_exist_ = true;
   owner_ = owner_reference(job, "batch/v1", "Job");
-  auto reply = api_.call(
-    json_request("POST", api_.path("secrets"), secret_body(plan_, spec.keys, owner_)));
+  auto reply =
+    api_.call(json_request("POST", api_.path("secrets"),
+                           secret_body(plan_, base_name(plan_), spec.keys, owner_)));
   if (reply.ok() || reply.status == conflict) // A conflict with our first request.
     return;
   remove();

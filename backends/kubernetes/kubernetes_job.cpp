@@ -48,7 +48,47 @@ void KubernetesJob::after(milliseconds pause, F f) {
 
 void KubernetesJob::begin() {
   begun_ = true;
-  create();
+  create_secret();
+}
+
+/// Each pod has a Secret of its own, by the pod's name, so that no job can pose as
+/// another one.
+void KubernetesJob::create_secret() {
+  if (over_)
+    return;
+  auto request =
+    json_request("POST", services_.api.path("secrets"),
+                 secret_body(services_.plan, name_, spec_.keys, services_.owner));
+  services_.api.send(
+    std::move(request), [self = shared_from_this()](const http::Reply& reply) {
+      self->has_secret_ = self->has_secret_ || reply.ok() || is_transient(reply);
+      if (self->over_)
+        return self->remove_secret();
+      if (reply.ok() || reply.status == http_conflict) { // With our own first request.
+        self->tries_ = 0;
+        return self->create();
+      }
+      if (!is_transient(reply))
+        return self->fail("create secret: " + problem(reply), reply.status);
+      log().info("kubernetes: create secret {}: {}; trying again", self->name_,
+                 problem(reply));
+      self->after(pause_before(self->tries_++, reply),
+                  [](auto& job) { job.create_secret(); });
+    });
+}
+
+/// Removes the Secret, which also goes with the session's anchor.
+void KubernetesJob::remove_secret() {
+  if (!has_secret_ || session_ends_)
+    return;
+  constexpr int not_found = 404;
+  services_.api.send(json_request("DELETE", services_.api.path("secrets", name_),
+                                  {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}}),
+                     [name = name_](const http::Reply& reply) {
+                       if (!reply.ok() && reply.status != not_found)
+                         log().debug("kubernetes: delete secret {}: {}", name,
+                                     problem(reply));
+                     });
 }
 
 void KubernetesJob::create() {
@@ -370,6 +410,7 @@ void KubernetesJob::close(JobEvent event) {
   if (std::exchange(over_, true))
     return;
   services_.output.close(serial_);
+  remove_secret();
   auto& services = services_; // closed() destroys this.
   auto serial = serial_;
   services.created(serial);

@@ -38,7 +38,7 @@ public:
   void begin();
   void terminate(std::chrono::milliseconds grace);
   /// All pods are being asked to end.
-  void on_deleting_all() { asked_ = true; }
+  void on_deleting_all() { asked_ = session_ends_ = true; }
   /// The server has accepted that: pods that have not started never will.
   void on_all_deleted();
   /// Events of the pod.
@@ -55,6 +55,8 @@ public:
   bool over() const { return over_; }
 
 private:
+  void create_secret();
+  void remove_secret();
   void create();
   void on_created(const http::Reply& reply);
   void on_found(const http::Reply& reply);
@@ -85,7 +87,7 @@ private:
   bool exists_ = false, started_ = false, following_ = false, log_over_ = false;
   bool asked_ = false, disrupted_ = false, confirmed_ = true, over_ = false;
   bool begun_ = false, log_new_ = false; // log_new_: the stream has sent something.
-  bool fetching_rest_ = false;
+  bool fetching_rest_ = false, session_ends_ = false, has_secret_ = false;
   std::optional<Loop::Clock::time_point> log_broke_; // Time of its last bytes.
   Loop::Clock::time_point log_heard_{};
   std::string log_end_; // The last bytes received.

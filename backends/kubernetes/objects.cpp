@@ -68,7 +68,7 @@ json resources(const Plan& plan, const JobResources& wanted) {
   return {{"requests", requests}, {"limits", limits}};
 }
 
-json pod_spec(const Plan& plan, const JobSpec& spec) {
+json pod_spec(const Plan& plan, const JobSpec& spec, const std::string& secret) {
   json container{
     {"name", container_name},
     {"image", spec.image.empty() ? plan.image : spec.image},
@@ -86,8 +86,7 @@ json pod_spec(const Plan& plan, const JobSpec& spec) {
             {"automountServiceAccountToken", false},
             {"enableServiceLinks", false},
             {"containers", {container}},
-            {"volumes",
-             {{{"name", keys_volume}, {"secret", {{"secretName", base_name(plan)}}}}}}};
+            {"volumes", {{{"name", keys_volume}, {"secret", {{"secretName", secret}}}}}}};
   if (plan.deadline)
     ours["activeDeadlineSeconds"] = plan.deadline->count();
   return merged(plan.template_pod.value("spec", json::object()), ours);
@@ -149,10 +148,12 @@ std::string pod_name(const Plan& plan, const JobSpec& spec, std::uint64_t serial
   return name + "-" + number;
 }
 
-json secret_body(const Plan& plan, const Bytes& keys, const json& owner) {
+json secret_body(const Plan& plan, const std::string& name, const Bytes& keys,
+                 const json& owner) {
+  auto component = name == base_name(plan) ? anchor : worker;
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},
-          {"metadata", metadata(plan, base_name(plan), anchor, owner)},
+          {"metadata", metadata(plan, name, component, owner)},
           {"type", "Opaque"},
           {"immutable", true},
           {"data", {{keys_file, encode(keys)}}}};
@@ -160,7 +161,8 @@ json secret_body(const Plan& plan, const Bytes& keys, const json& owner) {
 
 json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t serial,
               const json& owner) {
-  auto about = metadata(plan, pod_name(plan, spec, serial), worker, owner);
+  auto name = pod_name(plan, spec, serial);
+  auto about = metadata(plan, name, worker, owner);
   for (auto& [name, value] : spec.labels)
     about["labels"][name] = value;
   about["annotations"][job_annotation] = spec.name;
@@ -168,7 +170,7 @@ json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t serial,
     {"apiVersion", "v1"},
     {"kind", "Pod"},
     {"metadata", merged(plan.template_pod.value("metadata", json::object()), about)},
-    {"spec", pod_spec(plan, spec)}};
+    {"spec", pod_spec(plan, spec, name)}};
 }
 
 json anchor_body(const Plan& plan_of_pods, const JobSpec& spec) {
@@ -182,7 +184,8 @@ json anchor_body(const Plan& plan_of_pods, const JobSpec& spec) {
            {"spec",
             {{"ttlSecondsAfterFinished", 0},
              {"backoffLimit", tries},
-             {"template", {{"metadata", about}, {"spec", pod_spec(plan, spec)}}}}}};
+             {"template",
+              {{"metadata", about}, {"spec", pod_spec(plan, spec, base_name(plan))}}}}}};
   return job;
 }
 

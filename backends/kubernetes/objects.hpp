@@ -42,7 +42,7 @@ std::string base_name(const Plan& plan);
 std::string pod_name(const Plan& plan, const JobSpec& spec, std::uint64_t serial);
 
 /// Return the objects' JSON. `owner` is the OwnerReference of the anchor Job.
-nlohmann::json secret_body(const Plan& plan, const Bytes& keys,
+nlohmann::json secret_body(const Plan& plan, const std::string& name, const Bytes& keys,
                            const nlohmann::json& owner);
 nlohmann::json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t serial,
                         const nlohmann::json& owner);

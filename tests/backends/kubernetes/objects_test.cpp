@@ -140,7 +140,7 @@ TEST_F(Objects, a_pod_refers_to_the_keys_in_the_secret) {
   std::string plain(reinterpret_cast<const char*>(keys.data()), keys.size());
   auto text = pod().dump();
   EXPECT_EQ(text.find(encode_base64(plain).substr(0, 40)), text.npos);
-  auto secret = secret_body(plan_, keys, owner_);
+  auto secret = secret_body(plan_, pod_name(plan_, spec_, 7), keys, owner_);
   EXPECT_EQ(decode_base64(secret["data"]["keys"].get<std::string>()), plain);
   EXPECT_EQ(pod()["spec"]["volumes"][0]["secret"]["secretName"],
             secret["metadata"]["name"]);

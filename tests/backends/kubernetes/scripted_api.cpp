@@ -259,6 +259,12 @@ std::pair<int, json> ScriptedApi::erase(const std::string& kind,
     for (auto& owner : about["metadata"].value("ownerReferences", json::array()))
       if (owner["uid"] == object["metadata"]["uid"])
         terminate(pod);
+  std::erase_if(objects_["secrets"], [&](const auto& secret) {
+    for (auto& owner : secret.second["metadata"].value("ownerReferences", json::array()))
+      if (owner["uid"] == object["metadata"]["uid"])
+        return true;
+    return false;
+  });
   return {200, status_object(200, "")};
 }
 

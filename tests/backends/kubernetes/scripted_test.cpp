@@ -34,7 +34,7 @@ TEST_F(ScriptedKubernetes, a_session_leaves_nothing_behind) {
   create_running("one");
   create_running("two");
   EXPECT_EQ(api_.objects("jobs").size(), 1u);
-  EXPECT_EQ(api_.objects("secrets").size(), 1u);
+  EXPECT_EQ(api_.objects("secrets").size(), 3u); // One for each pod.
   stop();
   for (auto* kind : {"pods", "jobs", "secrets"})
     EXPECT_EQ(api_.objects(kind).size(), 0u) << kind;
@@ -42,6 +42,33 @@ TEST_F(ScriptedKubernetes, a_session_leaves_nothing_behind) {
   EXPECT_EQ(last("one").kind, Event::ended);
   EXPECT_EQ(last("two").kind, Event::ended);
   EXPECT_FALSE(last("one").disrupted);
+}
+
+TEST_F(ScriptedKubernetes, the_secret_of_a_pod_goes_when_its_process_ends) {
+  start();
+  test_->backend->anchor(BackendTest::spec("anchor", "wait"));
+  auto pod = create_running("one");
+  EXPECT_EQ(api_.objects("secrets").size(), 2u);
+  api_.end(pod, 0);
+  EXPECT_EQ(last("one").kind, Event::ended);
+  api_.wait_for("delete secrets", 1);
+  EXPECT_EQ(api_.objects("secrets").size(), 1u);
+}
+
+TEST_F(ScriptedKubernetes, a_pod_whose_secret_was_made_before_the_reply_was_lost_starts) {
+  start();
+  api_.spoil("create secrets", {.kind = Fault::Kind::reset_after});
+  create_running("one");
+  EXPECT_EQ(api_.objects("secrets").size(), 1u);
+}
+
+TEST_F(ScriptedKubernetes, a_pod_without_its_secret_is_not_made) {
+  start();
+  api_.spoil("create secrets", {.status = 403, .body = forbidden("create", "secrets")});
+  test_->backend->create(BackendTest::spec("one", "wait"));
+  EXPECT_EQ(last("one").kind, Event::failed);
+  EXPECT_TRUE(contains(last("one").detail, "cannot create resource \"secrets\""));
+  EXPECT_EQ(api_.count("create pods"), 0u);
 }
 
 TEST_F(ScriptedKubernetes, retry_after_is_respected) {
