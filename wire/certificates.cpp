@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -28,7 +29,15 @@ void require(bool good, const char* what) {
     throw TlsError(std::string(what) + ": " + openssl_error());
 }
 
+/// Keeps private keys out of core dumps and, where the limit allows, of swap.
+void protect_keys() {
+  constexpr std::size_t room = 256 * 1024, least = 32;
+  static std::once_flag once;
+  std::call_once(once, [] { CRYPTO_secure_malloc_init(room, least); });
+}
+
 KeyPtr make_key() {
+  protect_keys();
   KeyPtr key(EVP_EC_gen("P-256"));
   require(key != nullptr, "cannot make a key");
   return key;
@@ -159,6 +168,7 @@ Bytes Identity::pack() const {
 }
 
 Identity Identity::unpack(const Bytes& bytes) {
+  protect_keys();
   std::span<const std::byte> in = bytes;
   const auto word = take(in);
   if (word.size() != magic.size() ||
@@ -196,13 +206,18 @@ SessionCa::SessionCa() : impl_(std::make_unique<Impl>()) {
 
 SessionCa::~SessionCa() = default;
 
-Identity SessionCa::issue(const std::string& name) const {
+std::string certificate_name(std::uint64_t incarnation) {
+  return incarnation == 0 ? "driver" : "job-" + std::to_string(incarnation);
+}
+
+Identity SessionCa::issue(std::uint64_t incarnation) const {
   auto key = make_key();
-  const auto common = name.substr(0, 64); // The standard's limit for a CN.
-  auto cert = blank_cert(common, key.get());
+  auto cert = blank_cert(certificate_name(incarnation), key.get());
   auto* issuer = impl_->cert.get();
   add_extension(cert.get(), issuer, NID_basic_constraints, "critical,CA:FALSE");
   add_extension(cert.get(), issuer, NID_key_usage, "critical,digitalSignature");
+  // Jobs listen too, for direct links. That they cannot pose as the driver follows from
+  // the name in the certificate, which whoever dials checks.
   add_extension(cert.get(), issuer, NID_ext_key_usage, "serverAuth,clientAuth");
   add_extension(cert.get(), issuer, NID_authority_key_identifier, "keyid");
   sign(cert.get(), issuer, impl_->key.get());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -8,8 +9,9 @@
 
 namespace fiber::wire {
 
-/// A certificate of one session with its key, and the session's CA certificate, by which
-/// peers are verified. Lives in memory only.
+/// A certificate of one process of a session with its key, and the session's CA
+/// certificate, by which peers are verified. The certificate names the incarnation of the
+/// process, so that no other process can pose as it. Lives in memory only.
 class Identity {
 public:
   /// Packs the identity for the backend's private channel to its job. It holds a private
@@ -26,14 +28,17 @@ private:
   std::shared_ptr<const Impl> impl_;
 };
 
+/// Returns the name in the certificate of an incarnation: "driver" for 0, "job-7" for 7.
+std::string certificate_name(std::uint64_t incarnation);
+
 /// The certificate authority of a session.
 class SessionCa {
 public:
   /// Creates a key (P-256) and a self-signed certificate.
   SessionCa();
   ~SessionCa();
-  /// Returns a new key and certificate for `name` ("driver", a job's id).
-  Identity issue(const std::string& name) const;
+  /// Returns a new key and certificate for a job's incarnation; 0: for the driver.
+  Identity issue(std::uint64_t incarnation) const;
 
 private:
   class Impl;

@@ -34,7 +34,7 @@ UniqueFd reach(const std::string& host, std::uint16_t port, Clock::time_point un
 } // namespace
 
 std::shared_ptr<Link> dial(Reactor& reactor, const std::string& host, std::uint16_t port,
-                           const Identity& identity, const Hello& own,
+                           const Identity& identity, const Hello& own, std::uint64_t peer,
                            std::chrono::milliseconds limit, LinkOptions options) {
   const auto until = Clock::now() + limit;
   const auto where = host + ":" + std::to_string(port);
@@ -45,6 +45,10 @@ std::shared_ptr<Link> dial(Reactor& reactor, const std::string& host, std::uint1
   Greeting greeting(std::move(socket), identity, TlsRole::client, own);
   while (true) {
     const auto progress = greeting.step();
+    if (progress == Greeting::Progress::done && greeting.peer().incarnation != peer)
+      throw WireError("no link to " + where + ": " + certificate_name(peer) +
+                      " should answer there, but " +
+                      certificate_name(greeting.peer().incarnation) + " did");
     if (progress == Greeting::Progress::done)
       return link_over(reactor, greeting.take_transport(), options);
     if (progress == Greeting::Progress::failed) {

@@ -151,8 +151,8 @@ Greeting::Progress Greeting::receive() {
   }
 }
 
-/// Checks the peer's session and build. On a mismatch returns false, and a listener
-/// queues the refusal.
+/// Checks that the peer is the one that its certificate names, its session and its build.
+/// On a mismatch returns false, and a listener queues the refusal.
 bool Greeting::check_peer() {
   const bool server = role_ == TlsRole::server;
   other_build_ = peer_.session == own_.session && peer_.build != own_.build;
@@ -162,7 +162,10 @@ bool Greeting::check_peer() {
     return std::string("another ") + what + ": the dialler's is " +
            (server ? theirs : ours) + ", the listener's is " + (server ? ours : theirs);
   };
-  if (peer_.session != own_.session)
+  if (transport_->peer_name() != certificate_name(peer_.incarnation))
+    error_ = "claims to be " + certificate_name(peer_.incarnation) +
+             ", but its certificate is " + printable(transport_->peer_name()) + "'s";
+  else if (peer_.session != own_.session)
     error_ = differ("session", peer_.session, own_.session);
   else if (peer_.build != own_.build)
     error_ = differ(other_build_words, peer_.build, own_.build);
@@ -172,7 +175,7 @@ bool Greeting::check_peer() {
     const auto text = std::as_bytes(std::span(error_));
     queue(FrameType::refuse, Bytes(text.begin(), text.end()));
     phase_ = Phase::refuse;
-  } else {
+  } else if (error_.starts_with("another")) {
     error_ = "answered for " + error_;
   }
   return false;

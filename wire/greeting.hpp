@@ -26,6 +26,8 @@ public:
   using Progress = TlsTransport::Progress;
   Progress step();
 
+  /// Returns whether the peer has sent anything.
+  bool heard() const { return transport_->heard(); }
   int fd() const { return transport_->fd(); }
   /// Returns why step() failed, with the peer as the implied subject ("shows no
   /// certificate").

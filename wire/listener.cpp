@@ -19,6 +19,7 @@
 #include "wire/error.hpp"
 #include "wire/greeting.hpp"
 #include "wire/reactor.hpp"
+#include "wire/refusal_log.hpp"
 
 namespace fiber::wire {
 namespace {
@@ -32,6 +33,9 @@ using Error = boost::system::error_code;
 /// peers cannot block the others.
 constexpr std::size_t pending_limit = 256;
 constexpr auto crowded_limit = 1s;
+/// The same limit for a peer that has not sent a byte. A dialler sends its first ones as
+/// soon as it is connected.
+constexpr auto silent_limit = 100ms;
 /// Pause after a failed accept, which would fail again at once.
 constexpr auto accept_pause = 100ms;
 
@@ -52,8 +56,8 @@ public:
   using Done = std::function<void(Greeting*)>;
 
   PendingPeer(Reactor& reactor, UniqueFd socket, const Identity& identity,
-              const Hello& own, Done done)
-    : peer_(peer_text(socket.get())),
+              const Hello& own, RefusalLog& refusals, Done done)
+    : peer_(peer_text(socket.get())), refusals_(refusals),
       greeting_(std::move(socket), identity, TlsRole::server, own),
       descriptor_(reactor.context(), greeting_.fd()), timer_(reactor.context()),
       done_(std::move(done)) {}
@@ -75,6 +79,8 @@ public:
   std::chrono::steady_clock::duration age() const {
     return std::chrono::steady_clock::now() - begun_;
   }
+
+  bool silent() const { return !greeting_.heard(); }
 
   /// Drops the peer, which has taken too long.
   void give_up() {
@@ -106,7 +112,7 @@ private:
   }
 
   void refuse(const std::string& reason) {
-    log().warn("refused {}: {}", peer_, reason);
+    refusals_.refused(peer_, reason);
     ::shutdown(greeting_.fd(), SHUT_WR); // Flushes the refusal before the end.
     end(nullptr);
   }
@@ -118,6 +124,7 @@ private:
   }
 
   const std::string peer_;
+  RefusalLog& refusals_;
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   Greeting greeting_;
   Descriptor descriptor_;
@@ -188,12 +195,15 @@ private:
   bool has_room() {
     if (pending_.size() < pending_limit)
       return true;
-    const auto left = crowded_limit - pending_.front()->age();
-    if (left <= 0s) {
-      pending_.front()->give_up();
+    for (const auto& peer : pending_) { // The oldest first.
+      const auto limit = peer->silent() ? silent_limit : crowded_limit;
+      if (peer->age() < limit)
+        continue;
+      const auto keep = peer;
+      keep->give_up();
       return true;
     }
-    timer_.expires_after(left);
+    timer_.expires_after(silent_limit);
     timer_.async_wait([this](const Error& cancelled) {
       if (!cancelled && !closing_)
         accept_all();
@@ -219,7 +229,7 @@ private:
     try {
       *place =
         std::make_shared<PendingPeer>(handshake_reactor_, std::move(socket), identity_,
-                                      own_, [this, place](Greeting* greeting) {
+                                      own_, refusals_, [this, place](Greeting* greeting) {
                                         const auto keep = *place;
                                         pending_.erase(place);
                                         if (greeting)
@@ -255,6 +265,7 @@ private:
   const UniqueFd socket_;
   const std::uint16_t port_;
   // Used on the thread of handshake_reactor_ only.
+  RefusalLog refusals_;
   std::list<std::shared_ptr<PendingPeer>> pending_;
   bool waiting_ = false, exhausted_ = false, closing_ = false;
   Reactor handshake_reactor_; ///< Runs the handshakes, so that they delay no link.

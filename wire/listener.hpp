@@ -15,7 +15,7 @@ namespace fiber::wire {
 class Reactor;
 
 /// Identifies a process to its peer. Both ends send one after the TLS handshake; session
-/// and build must be equal.
+/// and build must be equal, and the certificate must be the incarnation's.
 struct Hello {
   std::string session;           ///< Random, one per session.
   std::string build;             ///< Build id of the executable.
@@ -32,10 +32,10 @@ struct ListenerOptions {
   LinkOptions link = {};
 };
 
-/// Accepts links by mutual TLS 1.3. A stranger (no certificate, plain TCP, another
-/// session or build, garbage, silence) is dropped with one warning that names the peer
-/// and the reason. It delays nobody: handshakes run concurrently on a thread of the
-/// listener.
+/// Accepts links by mutual TLS 1.3. A stranger (no certificate or another process's,
+/// plain TCP, another session or build, garbage, silence) is dropped with one warning
+/// that names the peer and the reason. It delays nobody: handshakes run concurrently on a
+/// thread of the listener.
 class Listener {
 public:
   using Accept = std::function<void(Hello, std::shared_ptr<Link>)>;
@@ -53,11 +53,12 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Connects to a Listener. Blocks for at most `limit` and retries while the peer refuses
-/// the TCP connection. Throws WireError, naming the address and the reason: unreachable,
-/// not of this session, another build (with both ids).
+/// Connects to a Listener of the process whose incarnation is `peer` (0: the driver).
+/// Blocks for at most `limit` and retries while the peer refuses the TCP connection.
+/// Throws WireError, naming the address and the reason: unreachable, not of this session,
+/// another process of it, another build (with both ids).
 std::shared_ptr<Link> dial(Reactor& reactor, const std::string& host, std::uint16_t port,
-                           const Identity& identity, const Hello& own,
+                           const Identity& identity, const Hello& own, std::uint64_t peer,
                            std::chrono::milliseconds limit, LinkOptions options = {});
 
 } // namespace fiber::wire

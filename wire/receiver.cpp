@@ -16,7 +16,8 @@ constexpr std::size_t direct_limit = 256 * 1024;
 constexpr std::size_t read_ahead = 4096;
 /// Memory that is reserved for a message on the peer's word alone.
 constexpr std::size_t trusted_bytes = 1024 * 1024;
-constexpr std::size_t stream_limit = 1u << 20;
+/// A few more than any program of ours uses. Each may hold trusted_bytes.
+constexpr std::size_t stream_limit = 8;
 
 } // namespace
 

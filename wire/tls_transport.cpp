@@ -126,6 +126,16 @@ TlsTransport::Progress TlsTransport::handshake(std::string& error) {
   }
 }
 
+std::string TlsTransport::peer_name() const {
+  const CertPtr cert(SSL_get1_peer_certificate(ssl_.get()));
+  std::array<char, 65> name{}; // The standard's limit for a CN, and NUL.
+  if (!cert ||
+      X509_NAME_get_text_by_NID(X509_get_subject_name(cert.get()), NID_commonName,
+                                name.data(), static_cast<int>(name.size())) < 0)
+    return {};
+  return name.data();
+}
+
 /// Returns the reason in words for a reader of logs rather than OpenSSL's.
 std::string TlsTransport::handshake_error() const {
   const auto code = ERR_peek_error();
@@ -163,6 +173,7 @@ IoResult TlsTransport::fill() {
   const iovec room{memory.in.get() + memory.end, in_bytes - memory.end};
   auto result = receive_some(fd(), {&room, 1});
   memory.end += result.bytes;
+  heard_ = heard_ || result.bytes > 0;
   return result;
 }
 

@@ -27,6 +27,10 @@ public:
   enum class Progress { done, want_read, want_write, failed };
   /// Continues the handshake as far as possible. Sets `error` if it failed.
   Progress handshake(std::string& error);
+  /// Returns whether the peer has sent anything.
+  bool heard() const { return heard_; }
+  /// Returns the name in the peer's verified certificate. Valid after the handshake.
+  std::string peer_name() const;
 
   IoResult read(std::span<const iovec> into) override;
   IoResult write(std::span<const iovec> from) override;
@@ -49,7 +53,7 @@ private:
   Bytes sending_; ///< Encrypted bytes; used by the writing thread only.
   std::size_t sent_ = 0;
   std::atomic<bool> must_write_ = false;
-  bool ended_ = false;
+  bool ended_ = false, heard_ = false;
 };
 
 } // namespace fiber::wire

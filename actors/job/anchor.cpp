@@ -18,6 +18,9 @@
 namespace fiber::actors {
 namespace {
 
+/// The limit on an engine's anchors that overlap.
+constexpr std::size_t most_links = 8;
+
 /// Ends the process when the driver is gone. The first reason counts.
 class DriverWatch final : public wire::LinkHandler {
 public:
@@ -52,6 +55,10 @@ void AnchorLinks::add(std::shared_ptr<wire::Link> link) {
   link->start(handler);
   std::lock_guard lock(mutex_);
   std::erase_if(links_, [](auto& known) { return known.handler->closed.load(); });
+  if (links_.size() == most_links) {
+    log().warn("refused an anchor: {} of them are connected", most_links);
+    return link->close();
+  }
   links_.push_back({std::move(link), std::move(handler)});
 }
 
@@ -67,7 +74,7 @@ void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot) {
   try {
     link = wire::dial(
       reactor, boot.host, boot.port, wire::Identity::unpack(entry.keys),
-      {boot.session, build_id(), boot.incarnation}, boot.lease,
+      {boot.session, build_id(), boot.incarnation}, 0, boot.lease,
       {.heartbeat_interval = boot.heartbeat_interval, .silence_limit = boot.lease});
   } catch (const wire::OtherBuild& error) {
     // Not success: the driver lives, and needs its workers to report the same error.

@@ -148,7 +148,7 @@ std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry
   if (boot.host.empty())
     return wire::adopt(reactor, std::move(entry.link), options);
   return wire::dial(reactor, boot.host, boot.port, wire::Identity::unpack(entry.keys),
-                    {boot.session, build_id(), boot.incarnation}, dial_limit, options);
+                    {boot.session, build_id(), boot.incarnation}, 0, dial_limit, options);
 }
 
 /// Returns the links to other jobs. A silent peer loses only its link; it is not lost.

@@ -242,7 +242,7 @@ void PeerLinks::dial(const PeerCall& call) {
       throw Error("jobs of different kinds");
     auto link = local ? wire::dial_local(*parts.reactor, call.host, parts.link)
                       : wire::dial(*parts.reactor, call.host, call.port, *parts.identity,
-                                   parts.hello, greeting_limit, parts.link);
+                                   parts.hello, call.peer, greeting_limit, parts.link);
     auto handler = std::make_shared<Handler>(
       self.shared_from_this(), "job " + std::to_string(call.peer), link, call);
     self.start(link, std::move(handler));

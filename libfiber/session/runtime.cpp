@@ -244,7 +244,7 @@ void Runtime::listen(const std::string& host) {
              .silence_limit = settings_.heartbeat_timeout}};
   auto open = [&] {
     return std::make_unique<wire::Listener>(
-      *reactor_, ca_->issue("driver"), wire::Hello{session, services_->build, 0}, options,
+      *reactor_, ca_->issue(0), wire::Hello{session, services_->build, 0}, options,
       [this](const wire::Hello& hello, std::shared_ptr<wire::Link> link) {
         if (hello.incarnation == actors::anchor_incarnation)
           anchors_.add(std::move(link));
@@ -263,13 +263,12 @@ void Runtime::listen(const std::string& host) {
                "addresses ({})",
                host, error.what());
   }
-  services_->address = [this, session, host,
-                        keys = ca_->issue("job").pack()](actors::NodeBoot& boot) {
+  services_->address = [this, session, host](actors::NodeBoot& boot) {
     boot.host = host;
     boot.port =
       settings_.advertise_port > 0 ? settings_.advertise_port : listener_->port();
     boot.session = session;
-    return keys;
+    return ca_->issue(boot.incarnation).pack();
   };
 }
 
@@ -404,6 +403,7 @@ void Runtime::close() {
   backend_ = nullptr;
   listener_.reset();
   anchors_.close();
+  ca_.reset(); // No job can come any more.
   objects_->drop_links();
   reactor_.reset(); // Before the system: its handlers may still send to actors.
   inline_host_.reset();

@@ -81,7 +81,7 @@ PoolWorld::~PoolWorld() {
 void PoolWorld::listen(actors::NodeServices& services, const std::string& address) {
   const std::string session = "pool world";
   listener_ = std::make_unique<wire::Listener>(
-    reactor_, ca_.issue("driver"), wire::Hello{session, services.build, 0},
+    reactor_, ca_.issue(0), wire::Hello{session, services.build, 0},
     wire::ListenerOptions{.host = address,
                           .link = {.heartbeat_interval = services.heartbeat_timeout / 4,
                                    .silence_limit = services.heartbeat_timeout}},
@@ -89,12 +89,11 @@ void PoolWorld::listen(actors::NodeServices& services, const std::string& addres
                                          std::shared_ptr<wire::Link> link) {
       arrivals->arrived(system_, hello.incarnation, std::move(link));
     });
-  services.address = [this, session, address,
-                      keys = ca_.issue("job").pack()](actors::NodeBoot& boot) {
+  services.address = [this, session, address](actors::NodeBoot& boot) {
     boot.host = address;
     boot.port = listener_->port();
     boot.session = session;
-    return keys;
+    return ca_.issue(boot.incarnation).pack();
   };
 }
 

@@ -229,6 +229,22 @@ TEST_F(StreamLinkTest, a_peer_that_overruns_its_credit_is_cut_off) {
     << at_left->reason();
 }
 
+TEST_F(StreamLinkTest, a_peer_that_begins_a_message_on_each_of_many_streams_is_cut_off) {
+  const auto raw = connect_raw();
+  left->start(at_left);
+  Bytes bytes;
+  for (StreamId stream = 1; stream <= 1000; ++stream) {
+    Bytes piece(frame_header_bytes + total_length_bytes + 1);
+    encode({FrameType::message, true, false, stream, 1}, piece.data());
+    encode_total(megabyte, piece.data() + frame_header_bytes);
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+  }
+  write_raw(raw, bytes);
+  ASSERT_TRUE(eventually([&] { return at_left->closed() == 1; }));
+  EXPECT_NE(at_left->reason().find("too many streams"), std::string::npos)
+    << at_left->reason();
+}
+
 TEST_F(StreamLinkTest, a_peer_that_talks_garbage_is_cut_off) {
   const auto raw = connect_raw();
   left->start(at_left);
