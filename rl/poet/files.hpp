@@ -40,7 +40,7 @@ private:
 /// An agent with the environment that it is for, as save_agents() saves it.
 struct SavedAgent {
   std::uint64_t environment = 0;
-  EnvironmentParameters parameters;
+  EnvironmentParameters parameters = {};
   double score = 0;
   Job job;
 

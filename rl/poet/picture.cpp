@@ -21,8 +21,16 @@ constexpr int width = 1200, margin = 16, head = 64, strip = 158, text_rows = 46,
 
 constexpr double length = Terrain::spacing * (Terrain::points - 1);
 constexpr double goal = Terrain::spacing * (Terrain::points - 10);
-constexpr double pixels_per_metre = (width - 2 * margin) / length;
-constexpr double least_height = (strip - text_rows - gap) / pixels_per_metre;
+
+/// Where the strips end, in metres: a little beyond the farthest agent.
+double end_of(std::span<const Trace> traces) {
+  constexpr double least = 40, beyond = 8;
+  double farthest = least - beyond;
+  for (const auto& trace : traces)
+    for (const auto& spot : trace.path)
+      farthest = std::max(farthest, spot.x);
+  return std::min(farthest + beyond, length);
+}
 
 /// In gnuplot's single quotes.
 std::string quoted(const std::string& text) {
@@ -38,21 +46,23 @@ struct Range {
 
 /// The heights that a strip shows: all of the ground and the path, and at least as much
 /// as makes a metre up as long as a metre to the right.
-Range heights_of(const Trace& trace) {
+Range heights_of(const Trace& trace, double end) {
   auto low = std::numeric_limits<double>::infinity(), high = -low;
   const auto show = [&](double y) {
     low = std::min(low, y);
     high = std::max(high, y);
   };
-  for (const double y : trace.terrain.heights)
-    show(y);
+  for (std::size_t i = 0; Terrain::spacing * static_cast<double>(i) < end; ++i)
+    show(trace.terrain.heights[i]);
   for (const auto& box : trace.terrain.boxes)
-    show(box.top);
+    if (box.left < end)
+      show(box.top);
   for (const auto& spot : trace.path)
     show(spot.y);
   low -= 0.6;
   high += 0.5;
-  const double missing = std::max(0.0, least_height - (high - low));
+  const double least = (strip - text_rows - gap) * end / (width - 2 * margin);
+  const double missing = std::max(0.0, least - (high - low));
   return {low - missing * 0.35, high + missing * 0.65};
 }
 
@@ -128,25 +138,26 @@ void write_labels(std::ostream& out, const PoetState& state, const Pair& pair,
 }
 
 void write_strip(std::ostream& out, const PoetState& state, std::size_t index,
-                 const Trace& trace, int height) {
+                 const Trace& trace, double end, int height) {
   const double top = head + static_cast<double>(index) * strip;
-  const auto range = heights_of(trace);
+  const auto range = heights_of(trace, end);
   out << "unset label\nunset object\nunset arrow\n";
   write_labels(out, state, state.pairs[index], trace, top, height);
   out << "set lmargin at screen " << double{margin} / width << "\nset rmargin at screen "
       << 1 - double{margin} / width << "\nset tmargin at screen "
       << 1 - (top + text_rows) / height << "\nset bmargin at screen "
-      << 1 - (top + strip - gap) / height << "\nset xrange [0:" << length
+      << 1 - (top + strip - gap) / height << "\nset xrange [0:" << end
       << "]\nset yrange [" << range.low << ':' << range.high << "]\n"
       << "set object rectangle from graph 0, 0 to graph 1, 1 behind fillcolor '#f3f7fb' "
-         "fillstyle solid noborder\n"
-      << "set arrow from first " << goal << ", graph 0 to first " << goal
-      << ", graph 1 nohead linecolor '#9ec29b' linewidth 2 dashtype 2 back\n";
+         "fillstyle solid noborder\n";
+  if (end > goal)
+    out << "set arrow from first " << goal << ", graph 0 to first " << goal
+        << ", graph 1 nohead linecolor '#9ec29b' linewidth 2 dashtype 2 back\n";
   for (const auto& box : trace.terrain.boxes)
-    if (box.left < length)
+    if (box.left < end)
       out << "set object rectangle from " << box.left << ", "
-          << std::max(box.bottom, range.low) << " to " << std::min(box.right, length)
-          << ", " << box.top << " front fillcolor '#8d8271' fillstyle solid noborder\n";
+          << std::max(box.bottom, range.low) << " to " << std::min(box.right, end) << ", "
+          << box.top << " front fillcolor '#8d8271' fillstyle solid noborder\n";
   out << "plot $ground" << index << " with filledcurves y1=" << range.low
       << " linecolor '#cfc6b6' notitle, $ground" << index
       << " with lines linecolor '#6f6553' linewidth 1.5 notitle, $path" << index
@@ -158,6 +169,7 @@ void write_strip(std::ostream& out, const PoetState& state, std::size_t index,
 
 std::string script(const std::filesystem::path& png, const PoetState& state,
                    std::span<const Trace> traces, const std::string& title) {
+  const double end = end_of(traces);
   const int height = head + strip * static_cast<int>(traces.size()) + 4;
   std::ostringstream out;
   out << "set terminal pngcairo size " << width << "," << height
@@ -167,14 +179,15 @@ std::string script(const std::filesystem::path& png, const PoetState& state,
     write_data(out, i, traces[i]);
   out << "set multiplot\n";
   for (std::size_t i = 0; i < traces.size(); ++i)
-    write_strip(out, state, i, traces[i], height);
+    write_strip(out, state, i, traces[i], end, height);
   // The head, on a plot of its own that shows nothing else.
   out << "unset label\nunset object\nunset arrow\nset xrange [0:1]\nset yrange [0:1]\n";
   write_label(out, title, margin, 20, height, "font ',16' textcolor '#222222'");
-  write_label(out,
-              "blue: the way of the walker's hull in one episode; dashed: the end of the "
-              "terrain; *: the agent came after a step of the search there (proposal)",
-              margin, 44, height, "font ',10' textcolor '#6b6b6b'");
+  write_label(
+    out,
+    "blue: the way of the walker's hull in one episode; *: the agent came after a "
+    "step of the search there (proposal)",
+    margin, 44, height, "font ',10' textcolor '#6b6b6b'");
   out << "plot 2 notitle\nunset multiplot\n";
   return std::move(out).str();
 }

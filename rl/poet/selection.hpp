@@ -17,14 +17,14 @@ struct Candidate {
   std::uint64_t from = 0; ///< The environment that it comes from.
   Way way = Way::none;
   double score = 0; ///< In the environment that it may come to.
-  Agent agent;
+  Agent agent = {};
 };
 
 /// A mutated environment that may be admitted.
 struct Child {
   std::uint64_t parent = 0;
   std::uint64_t seed = 0;
-  EnvironmentParameters parameters;
+  EnvironmentParameters parameters = {};
   double parents_score = 0; ///< Of the parent's agent in it.
 };
 

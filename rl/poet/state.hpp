@@ -19,7 +19,7 @@ namespace fiber::rl::poet {
 struct Niche {
   std::uint64_t id = 0; ///< From 1 on, in the order of admission.
   std::uint64_t seed = 0;
-  EnvironmentParameters parameters;
+  EnvironmentParameters parameters = {};
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
@@ -30,8 +30,8 @@ struct Niche {
 /// What acts, and what is needed to go on training it. The moments of the observations
 /// that it has seen belong to its parameters: they move with it.
 struct Agent {
-  EvolutionState search;
-  RunningMoments observations;
+  EvolutionState search = {};
+  RunningMoments observations = {};
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
@@ -41,8 +41,8 @@ struct Agent {
 
 /// An environment with the agent that is optimised in it.
 struct Pair {
-  Niche niche;
-  Agent agent;
+  Niche niche = {};
+  Agent agent = {};
   /// When its search began: with the pair, or with the agent's last replacement.
   std::uint64_t search_began = 0;
   double score = 0; ///< The agent's mean return in this iteration's episodes.
@@ -69,7 +69,7 @@ struct Event {
   /// The score of the agent before, which is the parent's agent for an admitted one; and
   /// that of the agent that came. Of a retired environment both are its last score.
   double before = 0, after = 0;
-  EnvironmentParameters parameters;
+  EnvironmentParameters parameters = {};
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {

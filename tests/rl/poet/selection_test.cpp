@@ -55,7 +55,7 @@ TEST(SelectionTest, children_are_new_and_follow_from_the_seed) {
     state.archive.push_back(pair.niche.parameters);
   const std::vector<std::size_t> able = {0, 1};
   const auto children = make_children(options, state, able);
-  EXPECT_GT(children.size(), 50u);
+  EXPECT_GT(children.size(), 30u);
   std::size_t of_first = 0;
   for (std::size_t i = 0; i < children.size(); ++i) {
     of_first += children[i].parent == 1 ? 1 : 0;
