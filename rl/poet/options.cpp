@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rl/poet/options.hpp"
 
+#include <array>
+#include <charconv>
 #include <sstream>
 #include <stdexcept>
 
@@ -12,12 +14,13 @@ void demand(bool good, const char* sentence) {
     throw std::invalid_argument(sentence);
 }
 
+/// The shortest decimal form that reads back as the same number.
 template <class Number>
 std::string in_full(Number number) {
-  std::ostringstream out;
-  out.precision(17);
-  out << number;
-  return std::move(out).str();
+  std::array<char, 64> buffer;
+  const auto end =
+    std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
+  return {buffer.data(), end};
 }
 
 template <class List>
@@ -62,7 +65,7 @@ void PoetOptions::check() const {
 std::map<std::string, std::string> PoetOptions::settings() const {
   return {
     {"seed", in_full(seed)},
-    {"hidden", words(hidden)},
+    {"hidden", hidden.empty() ? "none" : words(hidden)},
     {"directions", in_full(directions)},
     {"evaluations", in_full(evaluations)},
     {"max steps", in_full(max_steps)},

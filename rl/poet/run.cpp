@@ -66,8 +66,7 @@ private:
                   state.pairs.size(), options.max_environments, best,
                   total / static_cast<double>(state.pairs.size()));
     const auto steps = static_cast<double>(state.steps - first_steps_);
-    return grouped(state.iteration) + "/" + grouped(options.iterations) +
-           " iterations  " + numbers +
+    return grouped(state.iteration) + "/" + grouped(options.iterations) + "  " + numbers +
            grouped(static_cast<std::uint64_t>(steps / std::max(seconds(), 1e-3))) +
            " steps/s  " + std::to_string(pool_.stats().workers) + " workers  " +
            std::to_string(static_cast<int>(seconds())) + " s";
