@@ -3,6 +3,7 @@
 
 #include "rl/poet/picture.hpp"
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>

@@ -4,6 +4,7 @@
 
 #include "rl/poet/poet.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <sstream>
