@@ -93,6 +93,10 @@ Image BipedalWalker::render() const {
   return impl_->started("render").render();
 }
 
+std::array<double, 2> BipedalWalker::position() const {
+  return impl_->started("position").position();
+}
+
 const Terrain& BipedalWalker::terrain() const {
   impl_->started("terrain");
   return impl_->terrain;

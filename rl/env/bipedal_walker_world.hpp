@@ -28,6 +28,9 @@ public:
   Step step(const std::array<float, 4>& action);
   void observe(std::span<float> out) const;
   Image render() const;
+  std::array<double, 2> position() const {
+    return {hull_->GetPosition().x, hull_->GetPosition().y};
+  }
 
 private:
   static constexpr std::size_t rays = 10;

@@ -44,6 +44,7 @@ void check(const TerrainOptions& options) {
   check(options.step_height, "step_height", false);
   check(options.steps, "steps", true);
   check(options.step_width, "step_width", true);
+  check(options.stump_float, "stump_float", false);
 }
 
 double draw(Random& random, const Range& range) {
@@ -99,7 +100,9 @@ private:
     const double high = draw(random_, options_.stump_height);
     const double wide =
       options_.stump_width.most > 0 ? draw(random_, options_.stump_width) : high;
-    add_box(0, wide, y_, high, high);
+    const double free =
+      options_.stump_float.most > 0 ? draw(random_, options_.stump_float) : 0;
+    add_box(0, wide, y_, free + high, high);
     for (int i = 0; i < std::max(1, static_cast<int>(std::ceil(wide))); ++i)
       add_point(y_);
   }

@@ -71,10 +71,13 @@ bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png
   auto file = png;
   file.replace_extension(".gnuplot");
   write_atomically(file, gnuplot::script(csv, png, style, columns));
+  return run_gnuplot(file) && std::filesystem::exists(png);
+}
 
+bool run_gnuplot(const std::filesystem::path& script) {
   // No shell between: paths may hold any character.
   std::string program = "gnuplot";
-  std::string argument = file.string();
+  std::string argument = script.string();
   std::array<char*, 3> arguments = {program.data(), argument.data(), nullptr};
   pid_t pid = 0;
   if (::posix_spawnp(&pid, program.c_str(), nullptr, nullptr, arguments.data(),
@@ -85,8 +88,7 @@ bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png
   do
     ended = ::waitpid(pid, &status, 0);
   while (ended < 0 && errno == EINTR);
-  return ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
-         std::filesystem::exists(png);
+  return ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 } // namespace fiber::rl

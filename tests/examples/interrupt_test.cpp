@@ -128,6 +128,9 @@ std::vector<Example> examples() {
                            {"rl/actor_learner", 5, {"--rollouts", "3", "--out", "OUT"}},
                            {"rl/autoscale", 2, {"--max", "4", "--out", "OUT"}},
                            {"es/es_train", 2, {"--workers", "2", "--out", "OUT"}}};
+#ifdef POET
+  all.push_back({"es/poet", 2, {"--workers", "2", "--out", "OUT"}});
+#endif
 #ifdef RING_DDP
   all.push_back({"rl/ring_ddp", 4});
 #endif

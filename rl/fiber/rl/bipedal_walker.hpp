@@ -83,6 +83,10 @@ public:
   /// the first reset().
   Image render() const;
 
+  /// The middle of the hull: metres to the right and up, in the coordinates of terrain().
+  /// Throws std::logic_error before the first reset().
+  std::array<double, 2> position() const;
+
   /// What the walker walks on. Throws std::logic_error before the first reset().
   const Terrain& terrain() const;
 

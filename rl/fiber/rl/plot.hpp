@@ -28,4 +28,8 @@ struct PlottedColumn {
 bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png,
               const PlotStyle& style, const std::vector<PlottedColumn>& columns);
 
+/// Runs gnuplot on a script of your own, for other drawings. Returns false if gnuplot is
+/// missing or fails.
+bool run_gnuplot(const std::filesystem::path& script);
+
 } // namespace fiber::rl

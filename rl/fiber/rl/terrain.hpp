@@ -18,12 +18,22 @@ struct Terrain {
     double left = 0, bottom = 0, right = 0, top = 0;
 
     friend bool operator==(const Box&, const Box&) = default;
+
+    template <class Archive>
+    void serialize(Archive& archive, unsigned) {
+      archive& left& bottom& right& top;
+    }
   };
 
   std::vector<double> heights; ///< `points` of them. The walker starts at about 3.3.
   std::vector<Box> boxes;
 
   friend bool operator==(const Terrain&, const Terrain&) = default;
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& heights& boxes;
+  }
 };
 
 /// What kind of terrain a seed makes: the parameters that POET (Wang et al. 2019, "Paired
@@ -56,13 +66,15 @@ struct TerrainOptions {
   Range step_height;
   Range steps = {3, 4, 1};      ///< The number of steps of a stair. Grain 1, at least 1.
   Range step_width = {4, 4, 1}; ///< Grain 1, at least 1.
+  /// How high a stump hangs above the ground. If `most` is 0, it stands on the ground.
+  Range stump_float;
 
   friend bool operator==(const TerrainOptions&, const TerrainOptions&) = default;
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
     archive& roughness& stump_height& stump_width& pit_width& step_height& steps&
-      step_width;
+      step_width& stump_float;
   }
 };
 
