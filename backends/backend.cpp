@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/backend.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -16,8 +17,11 @@ SharedPage::SharedPage(UniqueFd fd, std::size_t size) : fd_(std::move(fd)), size
 }
 
 std::shared_ptr<SharedPage> SharedPage::create(std::size_t size) {
-  UniqueFd fd(::memfd_create("fiber-page", MFD_CLOEXEC));
-  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(size)) != 0)
+  // Sealed, because a process that uses a page which another one has cut off is killed.
+  constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  UniqueFd fd(::memfd_create("fiber-page", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(size)) != 0 ||
+      ::fcntl(fd.get(), F_ADD_SEALS, seals) != 0)
     throw std::system_error(errno, std::generic_category(), "make shared page");
   return std::make_shared<SharedPage>(std::move(fd), size);
 }

@@ -34,7 +34,7 @@ class SharedPage {
 public:
   /// Maps `size` bytes of `fd`. Throws std::system_error.
   SharedPage(UniqueFd fd, std::size_t size);
-  /// Creates a page. Throws std::system_error.
+  /// Creates a page, whose size nobody can change. Throws std::system_error.
   static std::shared_ptr<SharedPage> create(std::size_t size);
   ~SharedPage();
   SharedPage(const SharedPage&) = delete;

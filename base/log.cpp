@@ -3,10 +3,13 @@
 
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+
+#include "base/terminal_text.hpp"
 
 namespace fiber {
 namespace {
@@ -23,14 +26,15 @@ public:
     to_.swap(to); // The old sink is destroyed after the lock is released.
   }
 
+  /// Records may quote what other processes said.
   void log(const spdlog::details::log_msg& record) override {
-    if (auto to = current()) {
-      to->log(record);
-      return;
-    }
-    for (auto& sink : own_)
-      if (sink->should_log(record.level))
-        sink->log(record);
+    std::string_view text(record.payload.data(), record.payload.size());
+    if (!has_orders(text))
+      return pass(record);
+    auto plain = for_log(text);
+    auto safe = record;
+    safe.payload = plain;
+    pass(safe);
   }
   void flush() override {
     if (auto to = current()) {
@@ -51,6 +55,15 @@ public:
   }
 
 private:
+  void pass(const spdlog::details::log_msg& record) {
+    if (auto to = current()) {
+      to->log(record);
+      return;
+    }
+    for (auto& sink : own_)
+      if (sink->should_log(record.level))
+        sink->log(record);
+  }
   spdlog::sink_ptr current() {
     std::lock_guard lock(mutex_);
     return to_;

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/docker/docker_backend.hpp"
+#include "backends/docker/engine_socket.hpp"
 #include "backends/engine/program.hpp"
 
 namespace fiber::backends::docker {
@@ -14,6 +16,18 @@ namespace fiber::backends::docker {
 namespace {
 
 using nlohmann::json;
+
+constexpr auto nobody = "65532:65532"; // Owns no file in usual images.
+constexpr int most_processes = 4096;   // Threads included.
+constexpr auto bridge = "bridge";      // Podman too knows its default network by it.
+constexpr auto temporary_folder = "/tmp";
+
+/// Returns whether `user`, "USER[:GROUP]" of an image, is root.
+bool is_root(const std::string& user) {
+  auto name = user.substr(0, user.find(':'));
+  return name.empty() || name == "root" ||
+         name.find_first_not_of('0') == std::string::npos;
+}
 
 /// Returns candidates for this container's id, which occurs in the paths of files mounted
 /// by the engine or of this process's cgroup.
@@ -60,7 +74,9 @@ std::string gateway_of(Engine& engine, const std::string& network) {
   auto reply =
     engine.client().call(engine.request("GET", "/networks/" + http::escape(network)));
   if (!reply.ok())
-    throw EngineError("use docker_network " + network, reply.status, problem(reply));
+    throw EngineError("use docker_network " + network, reply.status,
+                      problem(reply) + "; set docker_network to a network of the engine, "
+                                       "or to host");
   auto told = json::parse(reply.body, nullptr, false);
   for (auto& config : part(told, {"IPAM", "Config"}))
     if (auto gateway = text(config, {"Gateway"}); !gateway.empty())
@@ -70,7 +86,7 @@ std::string gateway_of(Engine& engine, const std::string& network) {
                     "advertise_address");
 }
 
-void enter_own_container(const json& own, Placement& place, const std::string& socket) {
+void enter_own_container(const json& own, Placement& place) {
   place.image = text(own, {"Image"});
   place.own_image = true;
   for (auto& variable : part(own, {"Config", "Env"})) {
@@ -78,23 +94,59 @@ void enter_own_container(const json& own, Placement& place, const std::string& s
     if (auto equals = word.find('='); equals != word.npos)
       place.environment[word.substr(0, equals)] = word.substr(equals + 1);
   }
-  place.user = text(own, {"Config", "User"});
+  if (auto user = text(own, {"Config", "User"}); !is_root(user))
+    place.user = user;
   place.directory = program_directory();
-  for (auto& bind : part(own, {"HostConfig", "Binds"})) {
-    auto words = text(bind, {}); // Shares data, but not the engine's socket.
-    if (words.find(":" + socket) == words.npos && words.find("docker.sock") == words.npos)
-      place.binds.push_back(words);
+}
+
+/// Chooses the volumes of the jobs.
+void choose_volumes(const json& own, const EngineSocket& socket,
+                    const DockerOptions& options, Placement& place) {
+  if (options.allowed.contains(driver_volumes))
+    for (auto& bind : part(own, {"HostConfig", "Binds"}))
+      if (auto words = text(bind, {}); !socket.is_in_own_bind(words))
+        place.binds.push_back(words);
+  for (auto& bind : options.volumes) {
+    if (socket.is_in_volume(bind))
+      throw EngineError("use docker_volumes " + bind, 0,
+                        "it would give jobs the socket of a container engine, and with "
+                        "it the engine's machine; name a folder that has no such socket "
+                        "in it");
+    place.binds.push_back(bind);
   }
 }
 
-/// Chooses the network of the jobs of a process in a container, and its address there.
-void join_network(const json& own, Placement& place, const std::string& wanted) {
-  auto mode = text(own, {"HostConfig", "NetworkMode"});
-  if (mode == "host" && (wanted.empty() || wanted == "host")) {
-    place.network = "host";
-    place.address = "127.0.0.1";
+/// Adds what keeps a job in its container.
+void confine(json& host, const Placement& place) {
+  auto is_allowed = [&](auto* word) { return place.allowed.contains(word); };
+  if (!is_allowed(capabilities))
+    host["CapDrop"] = {"ALL"};
+  if (!is_allowed(new_privileges))
+    host["SecurityOpt"] = {"no-new-privileges"};
+  if (!is_allowed(processes))
+    host["PidsLimit"] = most_processes;
+  if (is_allowed(writable_root))
     return;
-  }
+  host["ReadonlyRootfs"] = true;
+  bool taken = std::ranges::any_of(
+    place.binds, [](auto& bind) { return ends_of(bind).second == temporary_folder; });
+  if (!taken)
+    host["Tmpfs"] = {{temporary_folder, "rw,exec,nosuid,nodev,mode=1777"}};
+}
+
+/// Chooses the network of the jobs of a process in the host's network.
+void use_network(Engine& engine, Placement& place, const std::string& wanted) {
+  place.network = wanted.empty() ? bridge : wanted;
+  place.address = engine.is_remote()        ? engine.local_address()
+                  : place.network == "host" ? "127.0.0.1"
+                                            : gateway_of(engine, place.network);
+}
+
+/// Chooses the network of the jobs of a process in a container, and its address there.
+void join_network(Engine& engine, const json& own, Placement& place,
+                  const std::string& wanted) {
+  if (text(own, {"HostConfig", "NetworkMode"}) == "host")
+    return use_network(engine, place, wanted);
   for (auto& [name, network] : part(own, {"NetworkSettings", "Networks"}).items()) {
     auto address = text(network, {"IPAddress"});
     if ((!wanted.empty() && name != wanted) || address.empty())
@@ -109,22 +161,26 @@ void join_network(const json& own, Placement& place, const std::string& wanted) 
 
 } // namespace
 
-Placement find_place(Engine& engine, const std::string& network) {
+Placement find_place(Engine& engine, const DockerOptions& options) {
   Placement place;
   place.executable = program_path();
   place.arguments = program_arguments();
+  place.allowed = options.allowed;
   auto own = own_container(engine);
-  if (!own.is_null()) {
-    enter_own_container(own, place, "/var/run/docker.sock");
-    join_network(own, place, network);
-  } else if (network.empty() || network == "host") {
-    place.address = engine.is_remote() ? engine.local_address() : "127.0.0.1";
+  if (own.is_null()) {
+    use_network(engine, place, options.network);
   } else {
-    place.network = network;
-    place.address =
-      engine.is_remote() ? engine.local_address() : gateway_of(engine, network);
+    enter_own_container(own, place);
+    join_network(engine, own, place, options.network);
   }
+  choose_volumes(own, EngineSocket(engine.socket(), own), options, place);
   return place;
+}
+
+std::string user_of(const Placement& place, const Image& image) {
+  if (!place.user.empty())
+    return place.user == "root" ? "0" : place.user; // An image may name no users.
+  return is_root(image.user) ? nobody : image.user;
 }
 
 std::string container_name(const Placement& place, const JobSpec& spec) {
@@ -142,7 +198,10 @@ bool is_ours(const json& described, const Placement& place, const JobSpec& spec)
 
 json container_body(const JobSpec& spec, const Placement& place, const Image& image) {
   json environment = json::array({"FIBER_NODE=stdin"});
+  auto user = user_of(place, image);
   auto variables = place.environment;
+  if (user == nobody)
+    variables.try_emplace("HOME", temporary_folder);
   for (auto& [name, value] : spec.environment)
     variables[name] = value;
   for (auto& [name, value] : variables)
@@ -162,11 +221,12 @@ json container_body(const JobSpec& spec, const Placement& place, const Image& im
   if (spec.resources.gpu > 0)
     host["DeviceRequests"] = {
       {{"Count", spec.resources.gpu}, {"Capabilities", {{"gpu"}}}}};
+  confine(host, place);
   json body{{"Image", spec.image.empty() ? place.image : spec.image},
             {"Cmd", place.arguments},
             {"Env", environment},
             {"Labels", labels},
-            {"User", place.user},
+            {"User", user},
             {"WorkingDir", place.directory},
             {"OpenStdin", true},
             {"StdinOnce", true},

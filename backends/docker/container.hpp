@@ -9,8 +9,13 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/docker/allowed.hpp"
 #include "backends/docker/engine.hpp"
 #include "backends/docker/images.hpp"
+
+namespace fiber::backends {
+struct DockerOptions;
+}
 
 namespace fiber::backends::docker {
 
@@ -25,9 +30,10 @@ struct Placement {
   std::chrono::seconds lease{60};
   std::string image;              ///< Default image of jobs.
   bool own_image = false;         ///< `image` is this process's own.
-  std::string network = "host";   ///< Name of a network, or "host".
+  std::string network;            ///< Name of a network, or "host".
   std::string address;            ///< Of this process in that network.
-  std::string user;               ///< Empty: the image's.
+  std::string user;               ///< Empty: see user_of().
+  Allowed allowed;                ///< What containers have beyond the defaults.
   std::string directory;          ///< Working directory; empty: the image's.
   std::vector<std::string> binds; ///< "SOURCE:TARGET[:ro]"
   std::map<std::string, std::string> environment;
@@ -36,9 +42,15 @@ struct Placement {
 };
 
 /// Determines whether this process runs in a container of this engine, and the placement
-/// of its jobs. `network` defaults to the container's own, or the host's. Blocks. Throws
-/// EngineError if the network is unknown or this process has no address in it.
-Placement find_place(Engine& engine, const std::string& network);
+/// of its jobs. The network defaults to the container's own, or the engine's bridge. Of a
+/// container's own volumes jobs have none unless `options` allow it. Blocks. Throws
+/// EngineError if the network is unknown, if this process has no address in it, or if a
+/// volume leads to the engine's socket.
+Placement find_place(Engine& engine, const DockerOptions& options);
+
+/// Returns the user of a job: the placement's, else the image's unless that is root, else
+/// 65532, which owns nothing.
+std::string user_of(const Placement& place, const Image& image);
 
 /// Returns the body of the request to create a container.
 nlohmann::json container_body(const JobSpec& spec, const Placement& place,

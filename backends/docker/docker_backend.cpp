@@ -37,7 +37,7 @@ std::string random_session() {
 }
 
 Placement place_for(Engine& engine, const DockerOptions& options) {
-  auto place = find_place(engine, options.network);
+  auto place = find_place(engine, options);
   place.session = random_session();
   place.lease = std::chrono::ceil<std::chrono::seconds>(options.lease);
   if (!options.image.empty()) {
@@ -50,7 +50,8 @@ Placement place_for(Engine& engine, const DockerOptions& options) {
                       "that has this program");
   if (!place.own_image)
     place.directory = place.user = "";
-  place.binds.insert(place.binds.end(), options.volumes.begin(), options.volumes.end());
+  if (!options.user.empty())
+    place.user = options.user;
   for (auto& [name, value] : options.environment)
     place.environment[name] = value;
   return place;
@@ -94,7 +95,8 @@ private:
 };
 
 DockerBackend::DockerBackend(const DockerOptions& options)
-  : output_(options.forward_output, options.terminal), engine_(loop_, options.host),
+  : output_(options.forward_output, options.terminal),
+    engine_(loop_, options.host, options.allowed.contains(plaintext)),
     place_(place_for(engine_, options)), services_{.loop = loop_,
                                                    .output = output_,
                                                    .engine = engine_,

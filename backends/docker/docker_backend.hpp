@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/docker/allowed.hpp"
 #include "backends/output/status_lines.hpp"
 
 namespace fiber::backends {
@@ -18,8 +19,10 @@ namespace fiber::backends {
 struct DockerOptions {
   std::string host;    ///< "unix:///path", "tcp://host:port"; empty: as docker(1).
   std::string image;   ///< Empty: the image of this process's container.
-  std::string network; ///< Empty: this process's container's, or the host's.
+  std::string network; ///< Empty: this process's container's, or the engine's bridge.
+  std::string user;    ///< Empty: the image's unless that is root, else 65532.
   std::vector<std::string> volumes; ///< "SOURCE:TARGET[:ro]"
+  docker::Allowed allowed;          ///< What jobs may have beyond the defaults.
   std::map<std::string, std::string> environment;
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
@@ -28,11 +31,13 @@ struct DockerOptions {
 
 /// Makes a backend whose jobs are containers of a Docker or Podman engine. They run this
 /// program: at the same path if their image is that of this process's container,
-/// otherwise as the image's entrypoint.
+/// otherwise as the image's entrypoint. A job is not root and has no capabilities, a
+/// read-only root file system with a /tmp, a limit on processes, and the engine's bridge
+/// as network, unless `options` say otherwise.
 ///
 /// Blocks until the engine has answered, and removes containers that dead drivers have
 /// left behind. Throws EngineError: no engine, no permission, no image named, no such
-/// network.
+/// network, a volume that would give jobs the engine's socket.
 std::unique_ptr<Backend> make_docker(const DockerOptions& options);
 
 } // namespace fiber::backends

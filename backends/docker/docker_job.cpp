@@ -84,7 +84,7 @@ void DockerJob::begin() {
                               return self->fail("terminated before it was created", 0);
                             if (!image.problem.empty())
                               return self->fail(image.problem, image.status);
-                            self->has_entrypoint_ = image.has_entrypoint;
+                            self->image_ = image;
                             self->create();
                           });
 }
@@ -92,7 +92,7 @@ void DockerJob::begin() {
 void DockerJob::create() {
   send(services_.engine.request(
          "POST", "/containers/create?name=" + container_name(services_.place, spec_),
-         container_body(spec_, services_.place, {.has_entrypoint = has_entrypoint_})),
+         container_body(spec_, services_.place, image_)),
        &DockerJob::on_created);
 }
 
@@ -242,6 +242,8 @@ void DockerJob::on_started(const http::Reply& reply) {
     // If the first request succeeded, the engine says so.
     return retry(&DockerJob::start);
   failure_ = "start container: " + problem(reply);
+  if (auto told = advice(failure_, services_.place.allowed); !told.empty())
+    failure_ += " (" + told + ")";
   failure_status_ = reply.status;
   remove();
 }
@@ -370,7 +372,15 @@ void DockerJob::conclude() {
   close({.kind = JobEvent::Kind::ended,
          .job = spec_.name,
          .exit_code = exit_->code,
-         .detail = killed ? killed_detail() : exit_->detail});
+         .detail = killed ? killed_detail() : own_end_detail()});
+}
+
+/// Returns why the job ended, and which setting may be missing if it says what it lacked.
+std::string DockerJob::own_end_detail() const {
+  auto told = exit_->code.value_or(0) > 0
+                ? advice(services_.output.last(serial_), services_.place.allowed)
+                : "";
+  return told.empty() ? exit_->detail : exit_->detail + " (" + told + ")";
 }
 
 std::string DockerJob::killed_detail() const {

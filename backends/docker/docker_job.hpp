@@ -78,6 +78,7 @@ private:
   void exited(const Exit& exit);
   void conclude();
   std::string killed_detail() const;
+  std::string own_end_detail() const;
   void fail(const std::string& detail, int status);
   void close(const JobEvent& event);
 
@@ -90,8 +91,8 @@ private:
   StreamDecoder decoder_;
   bool attached_ = false, waiting_ = false, output_over_ = false, told_started_ = false;
   bool out_of_memory_ = false, concluding_ = false;
-  bool has_entrypoint_ = false; // The image has one.
-  int tries_ = 0;               // For the current request.
+  Image image_;   // What is known of it.
+  int tries_ = 0; // For the current request.
   int recreated_ = 0;
   std::optional<Exit> exit_, early_; // early_: came before the reply to the start.
   std::optional<std::chrono::milliseconds> terminate_; // Requested before it ran.

@@ -21,6 +21,7 @@ namespace fiber::backends::docker {
 namespace {
 
 constexpr auto oldest = "1.40"; // Docker 19.03.
+constexpr std::string_view unix_scheme = "unix://";
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -71,12 +72,12 @@ std::pair<int, int> parts(const std::string& version) {
           dot == version.npos ? 0 : std::atoi(version.c_str() + dot + 1)};
 }
 
-http::Endpoint endpoint_of(const std::string& where) {
+http::Endpoint endpoint_of(const std::string& where, bool plaintext) {
   http::Endpoint endpoint;
   auto after = [&](std::string_view scheme) { return where.substr(scheme.size()); };
-  if (where.starts_with("unix://")) {
+  if (where.starts_with(unix_scheme)) {
     endpoint.url = "http://docker";
-    endpoint.unix_socket = after("unix://");
+    endpoint.unix_socket = after(unix_scheme);
     check_socket(where, endpoint.unix_socket);
     return endpoint;
   }
@@ -87,6 +88,10 @@ http::Endpoint endpoint_of(const std::string& where) {
     endpoint.url = where;
   else
     refuse(where, "an engine's address is unix:///PATH or tcp://HOST:PORT");
+  if (!tls && !plaintext)
+    refuse(where, "without TLS the network could read the keys of the session and give "
+                  "orders to the engine; set DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, or "
+                  "docker_allow=plaintext if nobody else is on that network");
   if (tls) {
     auto folder = variable("DOCKER_CERT_PATH");
     if (folder.empty())
@@ -107,10 +112,14 @@ std::string host_of(const std::string& given) {
 
 } // namespace
 
-Engine::Engine(Loop& loop, const std::string& host)
-  : where_(host_of(host)), remote_(!where_.starts_with("unix://")),
-    client_(loop, endpoint_of(where_)) {
+Engine::Engine(Loop& loop, const std::string& host, bool plaintext)
+  : where_(host_of(host)), remote_(!where_.starts_with(unix_scheme)),
+    client_(loop, endpoint_of(where_, plaintext)) {
   connect();
+}
+
+std::string Engine::socket() const {
+  return remote_ ? "" : where_.substr(unix_scheme.size());
 }
 
 void Engine::connect() {

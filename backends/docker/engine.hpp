@@ -25,14 +25,16 @@ public:
   /// `host` is "unix:///path" or "tcp://host:port"; it defaults to $DOCKER_HOST, then to
   /// the usual sockets. $DOCKER_TLS_VERIFY and $DOCKER_CERT_PATH have the same meaning as
   /// for docker(1). Blocks until the engine has reported its version. Throws EngineError:
-  /// no engine, no permission, too old.
-  Engine(Loop& loop, const std::string& host);
+  /// no engine, no permission, too old, or TCP without TLS unless `plaintext` allows it.
+  Engine(Loop& loop, const std::string& host, bool plaintext = false);
 
   /// "docker 20.10.24 at unix:///var/run/docker.sock"
   const std::string& description() const { return description_; }
   bool is_podman() const { return podman_; }
   /// Returns when the engine reported its version, by its own clock.
   std::time_t connected_at() const { return connected_at_; }
+  /// Returns the path of the engine's socket; empty if it is reached by TCP.
+  std::string socket() const;
   /// Returns whether the engine is reached by TCP, so probably on another machine.
   bool is_remote() const { return remote_; }
   /// Returns our address in the connection to a remote engine.

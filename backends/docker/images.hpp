@@ -15,6 +15,7 @@ struct Image {
   std::string problem = {}; ///< Empty if the image is available.
   int status = 0;           ///< HTTP status of the problem.
   bool has_entrypoint = false;
+  std::string user = {}; ///< Empty: root.
 };
 
 /// The images of an engine. Pulls missing ones, once each, and logs the progress. Used on

@@ -26,12 +26,22 @@ bool are_volumes(const std::string& text) {
   });
 }
 
+bool are_allowed_words(const std::string& text) {
+  auto words = parts_of(text);
+  return std::ranges::all_of(words, [](auto& word) {
+    return std::ranges::count(docker::allowed_words, word) > 0;
+  });
+}
+
 std::unique_ptr<Backend> make_docker_backend(const BackendOptions& options) {
   DockerOptions docker;
   docker.host = options.value("docker_host");
   docker.image = options.image;
   docker.network = options.value("docker_network");
+  docker.user = options.value("docker_user");
   docker.volumes = parts_of(options.value("docker_volumes"));
+  auto allowed = parts_of(options.value("docker_allow"));
+  docker.allowed = {allowed.begin(), allowed.end()};
   docker.environment = options.environment;
   docker.forward_output = options.forward_output;
   docker.terminal = options.terminal;
@@ -52,6 +62,11 @@ BackendKind docker_kind() {
     .name = "docker",
     .keys = {{"docker_host", "unix:///PATH or tcp://HOST:PORT", is_word},
              {"docker_network", "host or the name of a network", is_word},
+             {"docker_user", "a user of the image, UID or UID:GID; root", is_word},
+             {"docker_allow",
+              "writable_root, capabilities, new_privileges, processes, driver_volumes, "
+              "plaintext; separated by commas",
+              are_allowed_words},
              {"docker_volumes", "SOURCE:TARGET or SOURCE:TARGET:ro, separated by commas",
               are_volumes}},
     .detect = [] { return std::string(); },

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr auto ttl = "ttlSecondsAfterFinished";
-constexpr int conflict = 409;
+constexpr int conflict = 409, forbidden = 403;
 constexpr std::chrono::seconds remove_patience{5};
 
 } // namespace
@@ -32,8 +32,19 @@ void Anchor::create(const JobSpec& spec) {
   throw EngineError("create secret", reply.status, problem(reply));
 }
 
+/// The server applies all its checks to a dry run, and creates nothing.
+void Anchor::ask_for_admission(const json& job) {
+  auto reply =
+    api_.call(json_request("POST", api_.path("pods") + "?dryRun=All", anchor_pod(job)));
+  if (reply.status == forbidden)
+    throw EngineError("create the anchor's pod", reply.status, problem(reply));
+  if (!reply.ok()) // A webhook may not support dry runs.
+    log().debug("kubernetes: dry run of the anchor's pod: {}", problem(reply));
+}
+
 json Anchor::create_job(const JobSpec& spec) {
   auto body = anchor_body(plan_, spec);
+  ask_for_admission(body);
   auto post = [&] { return api_.call(json_request("POST", api_.path("jobs"), body)); };
   auto reply = post();
   if (!reply.ok() && reply.body.find(ttl) != std::string::npos) {

@@ -16,7 +16,8 @@ class Anchor {
 public:
   Anchor(Api& api, Plan& plan) : api_(api), plan_(plan) {}
 
-  /// Creates the Job and the Secret. Blocks until both exist. Throws EngineError.
+  /// Creates the Job and the Secret. Blocks until both exist. Throws EngineError, also if
+  /// the namespace would refuse the Job's pod: such a Job would never end.
   void create(const JobSpec& spec);
   /// Returns the OwnerReference of all other objects; null before create(). The reference
   /// stays valid.
@@ -27,6 +28,7 @@ public:
 
 private:
   nlohmann::json create_job(const JobSpec& spec);
+  void ask_for_admission(const nlohmann::json& job);
 
   Api& api_;
   Plan& plan_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backends/kubernetes/reply_json.hpp"
+#include "backends/kubernetes/security.hpp"
 #include "base/log.hpp"
 
 namespace fiber::backends::kubernetes {
@@ -118,6 +119,8 @@ std::string problem(const http::Reply& reply) {
     words = "HTTP status " + std::to_string(reply.status);
   if (reply.status == 403 && words.find("cannot") != words.npos)
     words += "; the Role in deploy/kubernetes/rbac.yaml grants it";
+  if (reply.status == 403 && words.find("violates PodSecurity") != words.npos)
+    words += " (" + advice(words) + ")";
   if (reply.status == unauthorized)
     words += "; the token or certificate is not valid here";
   return words;

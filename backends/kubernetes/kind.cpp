@@ -23,6 +23,7 @@ std::unique_ptr<Backend> make_kubernetes_backend(const BackendOptions& options) 
       : kubernetes::from_kubeconfig({.context = context, .name_space = name_space});
   pods.image = options.image;
   pods.pod_template = options.value("kubernetes_pod_template");
+  pods.restricted = options.value("kubernetes_security") != "none";
   if (auto key = options.value("gpu_key"); !key.empty())
     pods.gpu_key = key;
   pods.environment = options.environment;
@@ -46,6 +47,10 @@ BackendKind kubernetes_kind() {
                    {"kubernetes_context", "a context of the kubeconfig", is_word},
                    {"kubernetes_pod_template", "the path of a file that can be read",
                     is_readable},
+                   {"kubernetes_security", "restricted, none",
+                    [](const std::string& text) {
+                      return text == "restricted" || text == "none";
+                    }},
                    {"gpu_key", "a resource such as nvidia.com/gpu", is_word}},
           .detect =
             [] {

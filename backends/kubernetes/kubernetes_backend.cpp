@@ -97,6 +97,7 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
   plan.template_pod = options.pod_template.empty()
                         ? json::object()
                         : read_pod_template(options.pod_template);
+  plan.restricted = options.restricted;
   plan.gpu_key = options.gpu_key;
   plan.environment = options.environment;
   plan.executable = program_path();

@@ -18,6 +18,7 @@ struct KubernetesOptions {
   kubernetes::Access access;
   std::string image;        ///< Empty: the image of this process's pod.
   std::string pod_template; ///< Path of a file; empty: none.
+  bool restricted = true;   ///< Pods are what Pod Security's "restricted" admits.
   std::string gpu_key = "nvidia.com/gpu";
   std::map<std::string, std::string> environment;
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.

@@ -6,6 +6,7 @@
 
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
+#include "backends/kubernetes/security.hpp"
 #include "base/log.hpp"
 
 namespace fiber::backends::kubernetes {
@@ -391,6 +392,9 @@ void KubernetesJob::conclude() {
   }
   if (!asked_) // Otherwise its object would remain.
     remove(shortest_grace);
+  if (exit_->code.value_or(0) > 0)
+    if (auto told = advice(services_.output.last(serial_) + exit_->detail); !told.empty())
+      exit_->detail += " (" + told + ")";
   close({.kind = JobEvent::Kind::ended,
          .job = spec_.name,
          .exit_code = exit_->code,

@@ -9,6 +9,7 @@
 #include "backends/kubernetes/pod_entry.hpp"
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
+#include "backends/kubernetes/security.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -89,19 +90,28 @@ json pod_spec(const Plan& plan, const JobSpec& spec, const std::string& secret) 
             {"volumes", {{{"name", keys_volume}, {"secret", {{"secretName", secret}}}}}}};
   if (plan.deadline)
     ours["activeDeadlineSeconds"] = plan.deadline->count();
-  return merged(plan.template_pod.value("spec", json::object()), ours);
+  auto made = merged(plan.template_pod.value("spec", json::object()), ours);
+  if (plan.restricted)
+    restrict_pod(made);
+  for (auto& volume : made["volumes"])
+    if (text(volume, "name") == keys_volume)
+      volume["secret"]["defaultMode"] = keys_mode(made);
+  return made;
 }
 
-/// Returns the plan for the anchor: without devices, and without sidecars, which would
-/// outlive it.
-Plan without_sidecars(Plan plan) {
+/// Returns the plan for the anchor: without devices and claims of devices, and without
+/// sidecars, which would outlive it.
+Plan without_company(Plan plan) {
   auto ours = json::array();
   for (auto container : part(plan.template_pod, "spec", "containers"))
     if (text(container, "name") == container_name) {
       container.erase("resources");
       ours.push_back(container);
     }
-  plan.template_pod["spec"]["containers"] = ours;
+  auto& spec = plan.template_pod["spec"];
+  spec["containers"] = ours;
+  if (spec.is_object())
+    spec.erase("resourceClaims");
   return plan;
 }
 
@@ -174,8 +184,18 @@ json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t serial,
 }
 
 json anchor_body(const Plan& plan_of_pods, const JobSpec& spec) {
-  auto plan = without_sidecars(plan_of_pods);
+  auto plan = without_company(plan_of_pods);
   constexpr int tries = 100; // Retries after lost nodes; the anchor itself exits with 0.
+  // Exit codes of a container that cannot start. Before Kubernetes 1.26 all are retried.
+  json policy{
+    {"rules",
+     {{{"action", "Ignore"},
+       {"onPodConditions", {{{"type", "DisruptionTarget"}, {"status", "True"}}}}},
+      {{"action", "FailJob"},
+       {"onExitCodes",
+        {{"containerName", container_name},
+         {"operator", "In"},
+         {"values", {126, 127, 128}}}}}}}};
   auto about = metadata(plan, base_name(plan), anchor, nullptr);
   about.erase("name"); // Its pods get their own names.
   json job{{"apiVersion", "batch/v1"},
@@ -184,9 +204,18 @@ json anchor_body(const Plan& plan_of_pods, const JobSpec& spec) {
            {"spec",
             {{"ttlSecondsAfterFinished", 0},
              {"backoffLimit", tries},
+             {"podFailurePolicy", policy},
              {"template",
               {{"metadata", about}, {"spec", pod_spec(plan, spec, base_name(plan))}}}}}};
   return job;
+}
+
+json anchor_pod(const json& job) {
+  auto pod = part(job, "spec", "template");
+  pod["apiVersion"] = "v1";
+  pod["kind"] = "Pod";
+  pod["metadata"]["name"] = text(job, "metadata", "name") + "-anchor";
+  return pod;
 }
 
 json owner_reference(const json& object, const std::string& version,

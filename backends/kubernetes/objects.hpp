@@ -26,6 +26,7 @@ struct Plan {
   std::string image;           ///< Default image of jobs.
   bool own_image = false;      ///< `image` is this process's own.
   nlohmann::json template_pod; ///< The user's pod template, or {}.
+  bool restricted = true;      ///< Pods are what "restricted" admits, see security.hpp.
   std::string gpu_key = "nvidia.com/gpu";
   std::map<std::string, std::string> environment;
   std::string executable, directory;            ///< This process's, for own_image.
@@ -49,6 +50,8 @@ nlohmann::json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t ser
 /// Returns a Job that runs `spec` in one pod. The end of that pod removes the Job and all
 /// that it owns.
 nlohmann::json anchor_body(const Plan& plan, const JobSpec& spec);
+/// Returns a pod as that Job makes them.
+nlohmann::json anchor_pod(const nlohmann::json& job);
 /// Returns the OwnerReference of `object`, which the server returned.
 nlohmann::json owner_reference(const nlohmann::json& object, const std::string& version,
                                const std::string& kind);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backends/kubernetes/access.hpp"
+#include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "base/log.hpp"
 
@@ -32,6 +33,20 @@ std::string own_name() {
   return name.data();
 }
 
+/// Returns what jobs inherit of a pod: who may pull its image, and what it may do.
+json template_of(const json& pod) {
+  constexpr auto context = "securityContext";
+  json spec = json::object();
+  for (auto* key : {"imagePullSecrets", context})
+    if (auto& value = part(pod, "spec", key); !value.empty())
+      spec[key] = value;
+  auto& containers = part(pod, "spec", "containers");
+  if (containers.is_array() && !containers.empty())
+    if (auto& value = part(containers[0], context); value.is_object())
+      spec["containers"] = {{{"name", container_name}, {context, value}}};
+  return {{"spec", spec}};
+}
+
 } // namespace
 
 std::string read_own_pod(Api& api, Plan& plan) {
@@ -54,9 +69,7 @@ std::string read_own_pod(Api& api, Plan& plan) {
     plan.image = own;
     plan.own_image = true;
   }
-  if (auto& secrets = part(pod, "spec", "imagePullSecrets"); secrets.is_array())
-    plan.template_pod =
-      merged({{"spec", {{"imagePullSecrets", secrets}}}}, plan.template_pod);
+  plan.template_pod = merged(template_of(pod), plan.template_pod);
   auto address = text(pod, "status", "podIP");
   return address.empty() ? variable("POD_IP") : address;
 }

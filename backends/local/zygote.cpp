@@ -114,8 +114,10 @@ JobEntry begin_job(Received received) {
   pin_to(told.cores);
   for (auto& [name, value] : told.environment)
     ::setenv(name.c_str(), value.c_str(), 1);
-  if (page)
+  if (page) {
     entry.page = std::make_shared<SharedPage>(std::move(page), told.page_bytes);
+    entry.page->close_fd();
+  }
   entry.boot = std::move(told.boot);
   entry.keys = std::move(told.keys);
   return entry;

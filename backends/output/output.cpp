@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,8 @@
 #include <limits>
 #include <thread>
 #include <vector>
+
+#include "base/terminal_text.hpp"
 
 namespace fiber::backends {
 
@@ -164,8 +167,10 @@ void Output::close(const StreamPtr& stream) {
 }
 
 void Output::forward(Stream& stream, std::string_view text) {
-  if (forward_)
-    stream.filter.pass(text, [&](std::string_view part) { queue_lines(stream, part); });
+  if (!forward_)
+    return;
+  to_terminal_ = ::isatty(STDERR_FILENO) != 0; // It may have been redirected.
+  stream.filter.pass(text, [&](std::string_view part) { queue_lines(stream, part); });
 }
 
 /// Forwards the rest, and ends an unfinished line.
@@ -188,9 +193,15 @@ void Output::queue_lines(Stream& stream, std::string_view text) {
       text.remove_prefix(1);
     if (!whole && stream.partial.size() < longest_line)
       return;
-    pending_.append(stream.prefix).append(stream.partial).append(1, '\n');
+    queue_line(stream);
     stream.partial.clear();
   }
+}
+
+void Output::queue_line(const Stream& stream) {
+  pending_ += stream.prefix;
+  pending_ += to_terminal_ ? for_terminal(stream.partial) : stream.partial;
+  pending_ += '\n';
 }
 
 void Output::flush() {

@@ -19,7 +19,8 @@
 namespace fiber::backends {
 
 /// Reads the output of jobs on a thread of its own, keeps the end of it, and forwards it
-/// to stderr by lines, without crash lines.
+/// to stderr by lines, without crash lines. A terminal only shows them: their control
+/// characters, except colours, are made visible.
 ///
 /// Back-pressure: if stderr blocks (a stopped terminal, an unread pipe), up to 1 MiB is
 /// buffered; then the pipes are left unread, so that writing jobs block too. Nothing is
@@ -76,6 +77,7 @@ private:
   void forward(Stream& stream, std::string_view text);
   void forward_end(Stream& stream);
   void queue_lines(Stream& stream, std::string_view text);
+  void queue_line(const Stream& stream);
   void flush();
   void pause(bool on);
 
@@ -90,6 +92,7 @@ private:
   std::string pending_;
   bool waiting_ = false;
   bool paused_ = false;
+  bool to_terminal_ = false; // stderr is a terminal.
   Loop loop_;
 };
 

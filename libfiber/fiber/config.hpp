@@ -59,8 +59,15 @@ struct Config {
   /// else the usual sockets of Docker and Podman.
   std::optional<std::string> docker_host = {};
   /// The network of the containers, "host" or the name of one. Default: that of the
-  /// driver's own container, else host.
+  /// driver's own container unless that is host, else the engine's bridge.
   std::optional<std::string> docker_network = {};
+  /// The user of the containers: a name of the image, "UID" or "UID:GID"; "root".
+  /// Default: the image's user, or 65532:65532 if that is root.
+  std::optional<std::string> docker_user = {};
+  /// What containers may have beyond the defaults, separated by commas: "writable_root",
+  /// "capabilities", "new_privileges", "processes", "driver_volumes", "plaintext": see
+  /// docs/backends/docker.md. Default: none.
+  std::optional<std::string> docker_allow = {};
   /// Volumes of the containers, "SOURCE:TARGET" or "SOURCE:TARGET:ro", separated by
   /// commas. Default: none.
   std::optional<std::string> docker_volumes = {};
@@ -70,6 +77,10 @@ struct Config {
   /// The context in the kubeconfig ($KUBECONFIG, ~/.kube/config). Default: the current
   /// one; within a pod, the pod's service account instead of a context.
   std::optional<std::string> kubernetes_context = {};
+  /// "restricted": pods have the security context that Pod Security's level of that name
+  /// admits; "none": only that of the driver's own pod and of the template. Default:
+  /// restricted.
+  std::optional<std::string> kubernetes_security = {};
   /// A file in YAML or JSON with what each pod has besides. Default: none.
   std::optional<std::string> kubernetes_pod_template = {};
   /// The name of a GPU as a resource of the cluster. Default: nvidia.com/gpu.

@@ -125,7 +125,7 @@ JournalFile::JournalFile(std::string path, const CallName& name)
     refuse("results of type " + boost::core::demangle(name.result.c_str()) +
              " can't be kept: they refer to shared values or functions of this session",
            "a call whose results are values through and through");
-  fd_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  fd_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd_)
     fail("opened", errno);
   struct stat status {};

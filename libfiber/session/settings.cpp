@@ -259,9 +259,12 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("environment", code.environment);
   put("docker_host", code.docker_host);
   put("docker_network", code.docker_network);
+  put("docker_user", code.docker_user);
+  put("docker_allow", code.docker_allow);
   put("docker_volumes", code.docker_volumes);
   put("kubernetes_namespace", code.kubernetes_namespace);
   put("kubernetes_context", code.kubernetes_context);
+  put("kubernetes_security", code.kubernetes_security);
   put("kubernetes_pod_template", code.kubernetes_pod_template);
   put("gpu_key", code.gpu_key);
   put("ring_plaintext", code.ring_plaintext);

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/log.hpp"
-#include "base/unique_fd.hpp"
 #include "fiber/byte_stream.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/storage/record.hpp"
@@ -61,15 +60,33 @@ void CheckpointFile::save(const std::string& type, std::span<const std::byte> va
   is_whole_ = true;
 }
 
-void CheckpointFile::write_beside(const std::string& type,
-                                  std::span<const std::byte> value) const {
+/// Opens the file beside, new or left by a process that died, and locks it. Follows no
+/// link and takes nobody else's file, which somebody may have put there in a folder that
+/// others can write to.
+UniqueFd CheckpointFile::open_beside() const {
   auto beside = path_ + ".saving";
-  UniqueFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  constexpr auto flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  UniqueFd fd(::open(beside.c_str(), flags | O_CREAT | O_EXCL, 0600));
+  if (!fd && errno == EEXIST) {
+    fd.reset(::open(beside.c_str(), flags));
+    struct stat status {};
+    if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_uid != ::geteuid() || status.st_nlink != 1)
+      throw Error("checkpoint " + path_ + " can't be written: " + beside +
+                  " is another user's, or no plain file; remove it");
+  }
   if (!fd)
     fail("written", errno);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
     throw Error("checkpoint " + path_ +
                 " can't be written: another process is saving to it");
+  return fd;
+}
+
+void CheckpointFile::write_beside(const std::string& type,
+                                  std::span<const std::byte> value) const {
+  auto beside = path_ + ".saving";
+  auto fd = open_beside();
   auto bytes = std::as_bytes(std::span(type));
   CheckpointHeader start;
   start.type_size = static_cast<std::uint32_t>(type.size());

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/unique_fd.hpp"
 #include "fiber/bytes.hpp"
 
 namespace fiber::detail {
@@ -31,6 +32,7 @@ private:
   enum class State { absent, whole, damaged, foreign };
 
   std::string previous() const { return path_ + ".previous"; }
+  UniqueFd open_beside() const;
   void write_beside(const std::string& type, std::span<const std::byte> value) const;
   void keep_previous();
   State read(const std::string& path, Saved& saved) const;

@@ -202,6 +202,20 @@ TEST_P(Processes, a_page_is_shared_with_the_job_and_outlives_it) {
   EXPECT_EQ(job.page->data()[0], std::byte{77});
 }
 
+/// Whoever used it afterwards would die of SIGBUS.
+TEST_P(Processes, a_shared_page_cannot_be_cut_off_by_the_job) {
+  if (!GetParam().pages)
+    return;
+  auto spec = BackendTest::spec("one", "cut-page");
+  spec.page_bytes = 4096;
+  auto job = test_->backend->create(std::move(spec));
+  ASSERT_NE(job.page, nullptr);
+  test_->events.last(job.id);
+  EXPECT_EQ(test_->backend->logs(job.id),
+            ::geteuid() == 0 ? "page refused\n" : "page not found\n");
+  job.page->data()[4095] = std::byte{1};
+}
+
 TEST_P(Processes, a_process_that_left_the_jobs_group_does_not_delay_its_end) {
   if (!GetParam().same_host)
     return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/backends/job_script.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -81,6 +82,26 @@ void write_file(const std::string& path) {
   std::cout << (file ? "written " : "not written ") << path << std::endl;
 }
 
+/// Prints user, capabilities and the like, as the kernel knows them.
+void show_status() {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    for (auto* name : {"Uid:", "Gid:", "CapEff:", "CapBnd:", "NoNewPrivs:"})
+      if (line.starts_with(name))
+        std::cout << line << "\n";
+  std::cout << "end of status" << std::endl;
+}
+
+/// Tries to cut off the page that is shared with the driver.
+void cut_page(const JobEntry& entry) {
+  std::ostringstream name;
+  name << std::hex << reinterpret_cast<std::uintptr_t>(entry.page->data()) << '-'
+       << reinterpret_cast<std::uintptr_t>(entry.page->data()) + entry.page->size();
+  UniqueFd page(::open(("/proc/self/map_files/" + name.str()).c_str(), O_RDWR));
+  auto cut = page && ::ftruncate(page.get(), 0) == 0;
+  std::cout << (cut ? "cut" : page ? "page refused" : "page not found") << std::endl;
+}
+
 void show_descriptors() {
   for (auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code error;
@@ -138,6 +159,8 @@ bool show(const std::string& command, const std::string& rest, int argc, char** 
     std::cout << "cwd " << std::filesystem::current_path().string() << std::endl;
   } else if (command == "fds") {
     show_descriptors();
+  } else if (command == "status") {
+    show_status();
   } else if (command == "group") {
     std::cout << "group " << (::getpgrp() == ::getpid()) << std::endl;
   } else if (command == "mask") {
@@ -196,6 +219,8 @@ int play(const JobEntry& entry, int argc, char** argv) {
       echo(entry);
     } else if (command == "page") {
       entry.page->data()[0] = static_cast<std::byte>(std::stoi(rest));
+    } else if (command == "cut-page") {
+      cut_page(entry);
     } else if (command == "keys") {
       std::cout << digest(entry.keys) << std::endl;
     } else if (command == "digest") {

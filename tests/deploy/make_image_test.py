@@ -122,6 +122,17 @@ class MakeImage(unittest.TestCase):
         _, config, _ = self.open(self.make("-", "r.example:5000/team/greet:v1.2", self.program, "/bin/x", "--flag"))
         self.assertEqual(config["config"]["Entrypoint"], ["/bin/x", "--flag"])
 
+    def test_the_user_is_not_root_unless_asked_for(self):
+        _, config, layer = self.open(self.make("-", "greet:1", self.program))
+        self.assertEqual(config["config"]["User"], "65532:65532")
+        with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+            for entry in tar:
+                self.assertTrue(entry.issym() or entry.mode & 0o004, f"{entry.name} can't be read by others")
+        for user in "root", "1000:100":
+            _, config, _ = self.open(self.make("--user", user, "-", "greet:1", self.program))
+            self.assertEqual(config["config"]["User"], user)
+        self.assertIn("wanted is UID", self.refusal("--user", "me", "-", "greet:1", self.program))
+
     def test_a_static_program_needs_no_library(self):
         program = self.compile("int main() {}", "static", "-static")
         _, _, layer = self.open(self.make("-", "static:1", program))

@@ -34,6 +34,7 @@ protected:
   void SetUp() override {
     if (!clusters::docker())
       GTEST_SKIP() << "SKIPPED: no Docker engine is up";
+    std::filesystem::permissions(folder(), std::filesystem::perms::all); // For jobs.
   }
   void TearDown() override {
     if (!clusters::docker())
@@ -124,6 +125,7 @@ TEST_F(DockerPool, a_map_runs_in_containers) {
   EXPECT_EQ(pool.map(f, indices(500)), undisturbed(500));
   EXPECT_TRUE(pool.wait_until_workers_up(deadline));
   EXPECT_EQ(engine().running().size(), 3u);
+  EXPECT_EQ(pool.apply([] { return ::getuid(); }), 65532u);
 }
 
 TEST_F(DockerPool, a_worker_that_the_engine_kills_is_replaced) {
@@ -252,14 +254,17 @@ TEST_F(DockerPool, a_job_sees_its_share_of_the_machine) {
   EXPECT_EQ(limit, std::to_string(enough_mb << 20));
 }
 
-TEST_F(DockerPool, works_on_the_bridge_too) {
+TEST_F(DockerPool, works_as_root_on_the_hosts_network_if_asked) {
   auto options = config();
-  options.docker_network = "bridge";
+  options.docker_network = "host";
+  options.docker_user = "root";
+  options.docker_allow = "writable_root,capabilities,new_privileges,processes";
   open(options);
   Pool pool(2);
   expect_works(pool, 2);
+  EXPECT_EQ(pool.apply([] { return ::getuid(); }), 0u);
   EXPECT_EQ(engine().inspect(engine().running().at(0))["HostConfig"]["NetworkMode"],
-            "bridge");
+            "host");
 }
 
 TEST_F(DockerPool, a_stall_of_the_engine_disturbs_nothing) {
@@ -371,6 +376,7 @@ TEST_P(DockerDriver, in_a_container_starts_its_jobs_beside_it) {
     {{"Image", own_image},
      {"Cmd", {"drive", "map"}},
      {"Env", {"FIBER_BACKEND=docker", "FIBER_LOG_LEVEL=warn"}},
+     {"User", "0"}, // Who may use the socket.
      {"HostConfig",
       {{"NetworkMode", GetParam()}, {"Binds", {socket + ":/var/run/docker.sock"}}}}});
   ASSERT_EQ(reply.status, 201) << reply.body;

@@ -81,6 +81,19 @@ TEST_P(JobLog, of_no_task_is_the_drivers_with_the_name_of_the_job) {
     << lines[0];
 }
 
+std::size_t forge_a_record(std::size_t i) {
+  log().warn("careful\n[12:00:00.000] [fiber] error: the driver is forged\x1b[2J");
+  return i;
+}
+
+TEST_P(JobLog, of_several_lines_looks_like_no_other_record) {
+  auto lines = lines_with("forged", {.workers = 1}, [](Pool& pool) {
+    EXPECT_EQ(pool.map(forge_a_record, indices(1)), indices(1));
+  });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0], "    [12:00:00.000] [fiber] error: the driver is forged\\x1b[2J");
+}
+
 TEST_P(JobLog, below_the_level_is_nobodys) {
   EXPECT_TRUE(lines_with("of no interest", {.workers = 2}, [](Pool& pool) {
                 EXPECT_EQ(pool.map(warn_of_5, indices(20)), indices(20));

@@ -14,6 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
+#include "tests/backends/kubernetes/restricted_pod.hpp"
+
 namespace fiber::e2e {
 
 using namespace std::chrono_literals;
@@ -55,6 +59,7 @@ void KubernetesTest::SetUp() {
   auto made = run(cluster("K8S_KUBECTL") + " create namespace " + wanted);
   ASSERT_EQ(made.code, 0) << made.output;
   name_space_ = wanted;
+  kubectl("label namespace " + wanted + " pod-security.kubernetes.io/enforce=restricted");
   // No pod is admitted before.
   ASSERT_TRUE(await([&] {
     return run(cluster("K8S_KUBECTL") + " -n " + wanted + " get serviceaccount default")
@@ -140,6 +145,15 @@ bool KubernetesTest::await_running(std::size_t wanted) const {
       running += pod.phase == "Running" ? 1 : 0;
     return running == wanted;
   });
+}
+
+void KubernetesTest::expect_restricted() const {
+  auto pods = nlohmann::json::parse(kubectl("get pods -o json"))["items"];
+  EXPECT_FALSE(pods.empty());
+  for (auto& pod : pods)
+    EXPECT_EQ(backends::kubernetes::restricted_violations(pod["spec"]),
+              std::vector<std::string>())
+      << pod["metadata"]["name"];
 }
 
 std::string KubernetesTest::left(const std::string& prefix) const {

@@ -73,6 +73,9 @@ protected:
   std::vector<Pod> workers() const;
   /// Waits until so many workers run.
   bool await_running(std::size_t workers) const;
+  /// Checks that Pod Security's level "restricted" admits each pod of the namespace. (The
+  /// namespace bears its label, which a Kubernetes before 1.22 ignores.)
+  void expect_restricted() const;
   /// What of ours there is in the namespace, by name. `prefix` comes before kubectl.
   std::string left(const std::string& prefix = {}) const;
   bool nothing_left(std::chrono::seconds limit, const std::string& prefix = {}) const;

@@ -71,8 +71,12 @@ protected:
     return false;
   }
 
-  /// The service account "fiber" with the role of deploy/kubernetes/rbac.yaml.
-  void allow() const { kubectl("apply -f " DEPLOY_FOLDER "/rbac.yaml"); }
+  /// The service account "fiber" with the role of deploy/kubernetes/rbac.yaml, and the
+  /// network policies.
+  void allow() const {
+    kubectl("apply -f " DEPLOY_FOLDER "/rbac.yaml");
+    kubectl("apply -f " DEPLOY_FOLDER "/network-policy.yaml");
+  }
 
   /// The example of deploy/kubernetes/driver.yaml, running a program of this test.
   void start_pod(const std::string& program) const {
@@ -158,6 +162,7 @@ TEST_F(KubernetesDriver, in_a_pod_that_is_deleted_leaves_nothing) {
   ASSERT_TRUE(await([&] { return pod_log().find("holding") != std::string::npos; }))
     << pod_log();
   EXPECT_EQ(workers().size(), 2u);
+  expect_restricted(); // The driver, the anchor and the workers.
   kubectl("delete pod --wait=false --grace-period=0 --force fiber-driver");
   EXPECT_TRUE(nothing_left(lease + time_to_clean)) << left();
 }

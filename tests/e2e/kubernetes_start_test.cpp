@@ -108,6 +108,19 @@ TEST_F(KubernetesStart, names_the_quota_that_is_used_up) {
   EXPECT_SAYS(said, "exceeded quota: small");
 }
 
+TEST_F(KubernetesStart, leaves_nothing_if_the_namespace_refuses_the_anchor) {
+  apply("apiVersion: v1\n"
+        "kind: ResourceQuota\n"
+        "metadata: {name: none}\n"
+        "spec: {hard: {pods: 0}}\n");
+  ASSERT_TRUE(
+    await([&] { return !kubectl("get quota none -o jsonpath={.status.hard}").empty(); }));
+  auto said = refusal<BackendError>(hurried());
+  EXPECT_SAYS(said, "create the anchor's pod: ");
+  EXPECT_SAYS(said, "exceeded quota: none");
+  EXPECT_EQ(left(), "");
+}
+
 TEST_F(KubernetesStart, tells_an_image_without_this_program) {
   auto settings = hurried();
   settings.image = "localhost/fiber-k8s/pause:1";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -38,9 +39,41 @@ TEST_F(KubernetesPool, maps_right_and_leaves_nothing_behind) {
     EXPECT_NE(left().find("secret/fiber-"), std::string::npos);
     EXPECT_EQ(pool.map(f, indices(400)), undisturbed(400));
     EXPECT_EQ(pool.stats().workers_lost, 0u);
+    expect_restricted();
   }
   close();
   EXPECT_TRUE(nothing_left(60s)) << left();
+}
+
+/// Returns how the file is there for a task: "written", "read", or "-".
+std::string reached(const std::string& path) {
+  if (std::ofstream(path, std::ios::app) << "x" << std::flush)
+    return "written";
+  return std::ifstream(path).get() != EOF ? "read" : "-";
+}
+
+TEST_F(KubernetesPool, runs_tasks_as_nobody_on_a_read_only_disk) {
+  open(config());
+  Pool pool(workers_of(1));
+  EXPECT_EQ(pool.apply([] { return ::getuid(); }), 65532u);
+  EXPECT_EQ(pool.apply(reached, std::string("/usr/note")), "-");
+  EXPECT_EQ(pool.apply(reached, std::string("/tmp/note")), "written");
+  EXPECT_EQ(pool.apply(reached, std::string("/var/run/fiber/keys")), "read");
+  auto modes = kubectl("get pods -l app.kubernetes.io/component=worker -o jsonpath="
+                       "{.items[0].spec.volumes[0].secret.defaultMode}");
+  EXPECT_EQ(modes, "256"); // 0400
+}
+
+TEST_F(KubernetesPool, runs_tasks_as_root_if_asked) {
+  auto settings = config();
+  settings.kubernetes_security = "none";
+  settings.kubernetes_pod_template =
+    file("root.yaml",
+         "spec: {containers: [{name: fiber, securityContext: {runAsUser: 0}}]}\n");
+  open(settings);
+  Pool pool(workers_of(1));
+  EXPECT_EQ(pool.apply([] { return ::getuid(); }), 0u);
+  EXPECT_EQ(pool.apply(reached, std::string("/usr/note")), "written");
 }
 
 std::size_t slowly(std::size_t i) {

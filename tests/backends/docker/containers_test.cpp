@@ -44,6 +44,7 @@ TEST_F(DockerContainers, containers_have_labels_of_job_and_session) {
 TEST_F(DockerContainers, containers_have_volumes_and_variables) {
   auto folder = std::filesystem::temp_directory_path() / "docker-volume-test";
   std::filesystem::create_directories(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::all); // Jobs are not root.
   auto options = docker_options();
   options.volumes = {folder.string() + ":/data", folder.string() + ":/fixed:ro"};
   options.environment = {{"FIBER_TEST_ONE", "1"}, {"FIBER_TEST_TWO", "2"}};
@@ -74,17 +75,17 @@ TEST_F(DockerContainers, start_parameters_of_a_job_are_not_visible) {
 }
 
 TEST_F(DockerContainers, containers_are_in_the_configured_network) {
-  for (std::string network : {"", "host", "bridge"}) {
+  for (std::string network : {"host", "bridge", ""}) {
     auto options = docker_options();
     options.network = network;
     BackendTest test(make_docker(options));
     auto job = test.create("one", "wait");
     test.logs_with(job.id, "waiting");
     EXPECT_EQ(describe()["HostConfig"]["NetworkMode"],
-              network.empty() ? "host" : network);
+              network.empty() ? "bridge" : network);
     EXPECT_EQ(test.backend->driver_address(),
-              network == "bridge" ? engine_cluster()->at("DOCKER_BRIDGE_ADDRESS")
-                                  : "127.0.0.1");
+              network == "host" ? "127.0.0.1"
+                                : engine_cluster()->at("DOCKER_BRIDGE_ADDRESS"));
   }
 }
 

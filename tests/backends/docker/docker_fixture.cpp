@@ -61,15 +61,30 @@ JobEvent DockerTest::failure_of(BackendTest& test, JobSpec spec) {
   return last;
 }
 
-int drive(const std::string& host, const std::string& lease_seconds) {
-  auto options = docker_options();
-  options.host = host;
-  options.lease = std::chrono::seconds(std::stoi(lease_seconds));
+namespace {
+
+[[noreturn]] void drive_one(const DockerOptions& options) {
   auto backend = make_docker(options);
   backend->watch([](const JobEvent&) {});
   backend->create(BackendTest::spec("one", "wait"));
   for (;;)
     ::pause();
+}
+
+} // namespace
+
+int drive(const std::string& host, const std::string& lease_seconds) {
+  auto options = docker_options();
+  options.host = host;
+  options.lease = std::chrono::seconds(std::stoi(lease_seconds));
+  drive_one(options);
+}
+
+int drive_inside(const std::string& host) {
+  DockerOptions options;
+  options.host = host;
+  options.allowed = {docker::driver_volumes};
+  drive_one(options);
 }
 
 } // namespace fiber::backends

@@ -48,4 +48,8 @@ private:
 /// to be killed.
 int drive(const std::string& host, const std::string& lease_seconds);
 
+/// The driver of `docker_test --drive-inside HOST`, in a container of the engine: creates
+/// a job that inherits all volumes that it may, and waits to be killed.
+int drive_inside(const std::string& host);
+
 } // namespace fiber::backends

@@ -29,6 +29,7 @@ std::string refusal_of(const std::string& host) {
   DockerOptions options;
   options.host = host;
   options.image = "localhost/fiber-test:any";
+  options.allowed = {docker::plaintext};
   return refusal(options);
 }
 
@@ -70,6 +71,16 @@ TEST(DockerEngine, an_engine_that_does_not_run_refuses_the_connection) {
   auto text = refusal_of("tcp://127.0.0.1:1");
   expect_in(text, "tcp://127.0.0.1:1");
   expect_in(text, "Connection refused");
+}
+
+TEST(DockerEngine, tcp_without_tls_must_be_asked_for) {
+  DockerOptions options;
+  options.host = "tcp://127.0.0.1:1";
+  auto text = refusal(options);
+  expect_in(text, "without TLS the network could read the keys");
+  expect_in(text, "docker_allow=plaintext");
+  options.host = "http://127.0.0.1:1";
+  expect_in(refusal(options), "docker_allow=plaintext");
 }
 
 TEST(DockerEngine, the_environment_names_the_engine) {

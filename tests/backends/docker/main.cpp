@@ -8,6 +8,8 @@
 int main(int argc, char** argv) {
   if (auto entry = fiber::backends::enter_job())
     return fiber::backends::play(*entry, argc, argv);
+  if (argc == 3 && std::string(argv[1]) == "--drive-inside")
+    return fiber::backends::drive_inside(argv[2]);
   fiber::clusters::enter_network(fiber::backends::engine_cluster(), "DOCKER_NETNS");
   if (argc == 4 && std::string(argv[1]) == "--drive")
     return fiber::backends::drive(argv[2], argv[3]);

@@ -203,7 +203,7 @@ TEST_F(Objects, our_part_is_merged_into_the_template) {
   auto& spec = made["spec"];
   EXPECT_EQ(spec["nodeSelector"]["disk"], "ssd");
   EXPECT_EQ(spec["restartPolicy"], "Never");
-  ASSERT_EQ(spec["volumes"].size(), 2u);
+  ASSERT_EQ(spec["volumes"].size(), 3u); // With that of /tmp.
   EXPECT_EQ(spec["volumes"][0]["emptyDir"]["medium"], "Memory");
   EXPECT_EQ(spec["volumes"][1].size(), 2u); // Only its name and the Secret.
   ASSERT_EQ(spec["containers"].size(), 2u);
@@ -214,7 +214,7 @@ TEST_F(Objects, our_part_is_merged_into_the_template) {
   EXPECT_EQ(ours["resources"]["limits"],
             json::parse(R"({"cpu": 2, "nvidia.com/gpu": 1})"));
   EXPECT_EQ(ours["resources"]["requests"]["cpu"], "1000m");
-  EXPECT_EQ(ours["volumeMounts"].size(), 2u);
+  EXPECT_EQ(ours["volumeMounts"].size(), 3u);
   EXPECT_EQ(ours["securityContext"]["runAsNonRoot"], true);
   EXPECT_EQ(variable("OMP_NUM_THREADS"), "1");
   EXPECT_EQ(variable("POD_IP")["fieldRef"]["fieldPath"], "status.podIP");

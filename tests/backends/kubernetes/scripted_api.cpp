@@ -43,7 +43,7 @@ Target target_of(const std::string& path) {
 
 std::string verb_of(const HttpsRequest& request, const Target& target) {
   if (request.method == "POST")
-    return "create";
+    return request.query.contains("dryRun") ? "try" : "create";
   if (request.method == "DELETE")
     return target.name.empty() ? "deletecollection" : "delete";
   if (!target.name.empty())
@@ -198,6 +198,8 @@ std::pair<int, json> ScriptedApi::answer(const std::string& verb,
   std::lock_guard lock(mutex_);
   auto [kind, name, part] = target_of(request.path);
   auto& all = objects_[kind];
+  if (verb == "try")
+    return {201, json::parse(request.body)};
   if (verb == "create")
     return create(kind, json::parse(request.body));
   if (verb == "delete") {

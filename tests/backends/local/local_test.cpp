@@ -260,8 +260,8 @@ TEST(LocalBackend, a_job_inherits_nothing_but_its_own_descriptors) {
       kinds[kind] += line.find(kind) != line.npos;
   }
   EXPECT_EQ(kinds["socket:"], 1); // Its link,
-  EXPECT_EQ(kinds["pipe:"], 2);   // stdout and stderr,
-  EXPECT_EQ(kinds["memfd:"], 1);  // and its page.
+  EXPECT_EQ(kinds["pipe:"], 2);   // and stdout and stderr.
+  EXPECT_EQ(kinds["memfd:"], 0);  // It has mapped its page, and closed it.
   EXPECT_EQ(kinds["pidfd"] + kinds["signalfd"] + kinds["eventpoll"], 0);
 }
 

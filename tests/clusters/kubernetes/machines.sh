@@ -45,6 +45,10 @@ wait_for() {
   done
 }
 
+# Of programs on a machine, whatever that of the scripts is: what containerd unpacks must be readable by pods that
+# do not run as root.
+machine_umask=022
+
 # machine_boot MACHINE: gives the machine a network without links, and boots it.
 machine_boot() {
   local machine=$1 log
@@ -52,9 +56,11 @@ machine_boot() {
   mkdir -p "$(folder "$machine")"/{lib,log}
   ip netns add "$machine"
   ip -n "$machine" link set lo up
-  setsid nsenter "--net=/run/netns/$machine" unshare --mount --propagation slave --uts --pid --fork \
-    --kill-child --mount-proc "$here/boot" "$machine" "$(folder "$machine")" "$bin/pause" \
-    >"$log" 2>&1 </dev/null 9<&- &
+  (
+    umask "$machine_umask"
+    exec setsid nsenter "--net=/run/netns/$machine" unshare --mount --propagation slave --uts --pid --fork \
+      --kill-child --mount-proc "$here/boot" "$machine" "$(folder "$machine")" "$bin/pause"
+  ) >"$log" 2>&1 </dev/null 9<&- &
   local try
   for try in {1..100}; do
     if machine_is_up "$machine"; then return; fi
@@ -90,7 +96,10 @@ machine_run() {
 # machine_daemon MACHINE PROGRAM ARGUMENT... starts a program that stays; its log is named after it.
 machine_daemon() {
   machine_is_up "$1" || die "machine $1 is not up"
-  machine_run "$1" setsid --fork -- "${@:2}" >>"$(log "$1" "$(basename "$2")")" 2>&1 </dev/null 9<&-
+  (
+    umask "$machine_umask"
+    machine_run "$1" setsid --fork -- "${@:2}"
+  ) >>"$(log "$1" "$(basename "$2")")" 2>&1 </dev/null 9<&-
 }
 
 # machine_pids MACHINE PROGRAM: its process ids on the host. Programs in pods do not count.

@@ -110,6 +110,13 @@ protected:
   std::string folder_, path_;
 };
 
+TEST_F(JournalFileTest, only_the_owner_can_read_a_journal) {
+  JournalFile journal(path_, name_of(twice));
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(path_).permissions(),
+            perms::owner_read | perms::owner_write);
+}
+
 TEST_F(JournalFileTest, appended_results_are_found_again) {
   std::vector<std::size_t> sizes{0, 1, 4095, 4096, 4097, 3'000'000, 8, 0, 100'000};
   fill(sizes);

@@ -143,5 +143,34 @@ TEST_F(CheckpointFileTest, a_failed_save_names_the_file) {
             "checkpoint " + path_ + " can't be written: No such file or directory");
 }
 
+std::filesystem::perms mode_of(const std::filesystem::path& path) {
+  return std::filesystem::status(path).permissions();
+}
+
+TEST_F(CheckpointFileTest, only_the_owner_can_read_a_checkpoint) {
+  CheckpointFile(path_).save("t", bytes("one"));
+  CheckpointFile(path_).save("t", bytes("two"));
+  using std::filesystem::perms;
+  EXPECT_EQ(mode_of(path_), perms::owner_read | perms::owner_write);
+}
+
+TEST_F(CheckpointFileTest, a_save_follows_no_link_and_takes_no_shared_file) {
+  auto other = folder_ / "other", beside = folder_ / "it.saving";
+  std::ofstream(other) << "precious";
+  std::filesystem::create_symlink(other, beside);
+  EXPECT_NE(why("x").find("it.saving is another user's, or no plain file"),
+            std::string::npos);
+  std::filesystem::remove(beside);
+  std::filesystem::create_hard_link(other, beside);
+  EXPECT_NE(why("x").find("no plain file"), std::string::npos);
+  std::string text;
+  EXPECT_TRUE(std::ifstream(other) >> text);
+  EXPECT_EQ(text, "precious");
+  std::filesystem::remove(beside);
+  std::ofstream(beside) << "left by a save that was killed";
+  CheckpointFile(path_).save("t", bytes("x"));
+  EXPECT_EQ(there(), "t:x");
+}
+
 } // namespace
 } // namespace fiber::detail
