@@ -7,8 +7,15 @@
 #include <cstdio>
 
 int main(int argc, char** argv) {
-  CLI::App app("Starts, shows and stops programs that use Fiber, here and on clusters.", "fiber");
+  CLI::App app("Starts, shows and stops programs that use Fiber, here and on clusters.",
+               "fiber");
   app.require_subcommand(1);
+  fiber::cli::add_kill(app);
+  fiber::cli::add_logs(app);
+  fiber::cli::add_ps(app);
+  fiber::cli::add_status(app);
+  fiber::cli::add_stop(app);
+  fiber::cli::add_top(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Error& error) {

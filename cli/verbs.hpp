@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of the command `fiber`. Each function adds one subcommand, with its help, its options and its callback.
+// The verbs of the command `fiber`. Each function adds one subcommand, with its help, its
+// options and its callback.
 //
-// A callback throws fiber::Error for what goes wrong, which main prints, and CLI::RuntimeError for an exit code.
+// A callback throws fiber::Error for what goes wrong, which main prints, and
+// CLI::RuntimeError for an exit code.
 #pragma once
 
 #include <CLI/App.hpp>
 
 namespace fiber::cli {
+
+void add_kill(CLI::App& app);
+void add_logs(CLI::App& app);
+void add_ps(CLI::App& app);
+void add_status(CLI::App& app);
+void add_stop(CLI::App& app);
+void add_top(CLI::App& app);
 
 } // namespace fiber::cli

@@ -156,7 +156,7 @@ void Connection::close() {
 
 LinkStats Connection::stats() const {
   const Lock lock(mutex_);
-  return {bytes_sent_, bytes_received_, messages_sent_, messages_received_};
+  return {bytes_sent_, bytes_received_, messages_sent_, messages_received_, silent()};
 }
 
 void Connection::abandon() {
@@ -398,7 +398,7 @@ void Connection::on_tick() {
       post([](Connection& self) { self.on_readable(); });
     if (ended_ || closed_)
       return;
-    if (silence_.tick(std::chrono::steady_clock::now(), std::exchange(heard_, false)))
+    if (falls_silent())
       handler_->on_silence();
   }
   wait_tick();

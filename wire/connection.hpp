@@ -94,6 +94,17 @@ private:
   template <class F>
   void post(F f);
 
+  bool falls_silent() {
+    auto now = std::chrono::steady_clock::now();
+    if (heard_)
+      heard_at_ = now;
+    return silence_.tick(now, std::exchange(heard_, false));
+  }
+  std::chrono::milliseconds silent() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - heard_at_.load());
+  }
+
   const LinkOptions options_;
   const std::chrono::steady_clock::duration tick_;
   const std::unique_ptr<Transport> transport_;
@@ -118,6 +129,9 @@ private:
   std::atomic<std::thread::id> dispatching_{};
   std::atomic<bool> closed_ = false; ///< Written with mutex_ held.
   std::atomic<std::uint64_t> bytes_received_ = 0, messages_received_ = 0;
+  /// The last look at which bytes had come.
+  std::atomic<std::chrono::steady_clock::time_point> heard_at_ =
+    std::chrono::steady_clock::now();
 
   mutable std::mutex mutex_;
   std::condition_variable flushed_;

@@ -35,6 +35,9 @@ struct LinkOptions {
 struct LinkStats {
   std::uint64_t bytes_sent = 0, bytes_received = 0;
   std::uint64_t messages_sent = 0, messages_received = 0;
+  /// Time since the last look at which bytes had come; the link looks several times per
+  /// heartbeat. 0 for a loopback link.
+  std::chrono::milliseconds silent{0};
 };
 
 /// Why a link has ended.

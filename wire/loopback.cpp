@@ -136,7 +136,7 @@ public:
   LinkStats stats() const override {
     const auto [sent, messages_sent] = peer_->totals();
     const auto [received, messages_received] = own_->totals();
-    return {sent, received, messages_sent, messages_received};
+    return {sent, received, messages_sent, messages_received, {}};
   }
 
 private:

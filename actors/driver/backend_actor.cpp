@@ -9,6 +9,8 @@
 
 #include <caf/all.hpp>
 
+#include "backends/output/crash_line.hpp"
+
 namespace fiber::actors {
 namespace {
 
@@ -22,9 +24,11 @@ struct BackendState {
     caf::response_promise promise;
   };
 
-  caf::behavior make_behavior(std::shared_ptr<backends::Backend> with, std::size_t most) {
+  caf::behavior make_behavior(std::shared_ptr<backends::Backend> with, std::size_t most,
+                              std::shared_ptr<Roster> keeps) {
     backend = std::move(with);
     window = most;
+    roster = std::move(keeps);
     // By address: the backend must not keep alive the actor that owns it.
     auto address = caf::actor_cast<caf::actor_addr>(self);
     backend->watch([address](const backends::JobEvent& event) {
@@ -64,6 +68,10 @@ struct BackendState {
       },
       [this](const AskOutput& ask) {
         return JobOutput{jobs.count(ask.job) > 0 ? backend->logs(ask.job) : ""};
+      },
+      [this](const ReadOutput& read) {
+        auto known = jobs.count(read.job) > 0;
+        read.reply->set(known ? std::optional(backend->logs(read.job)) : std::nullopt);
       },
       [this](const backends::JobEvent& event) { report(event); },
     };
@@ -113,6 +121,8 @@ struct BackendState {
   void tell_output(const backends::JobId& id, const Known& job) {
     constexpr std::size_t most = 64 * 1024; // Other lines may follow a crash line.
     auto text = backend->logs(id);
+    if (roster)
+      roster->keep_output(job.name, backends::without_crash_lines(text));
     if (!job.all_output)
       text.erase(0, text.size() - std::min(text.size(), most));
     if (!text.empty())
@@ -122,6 +132,7 @@ struct BackendState {
   caf::event_based_actor* self;
   std::shared_ptr<backends::Backend> backend;
   std::size_t window = 1;
+  std::shared_ptr<Roster> roster;
   std::deque<Waiting> waiting;
   std::set<std::string> starting;
   std::map<backends::JobId, Known> jobs;
@@ -131,12 +142,14 @@ struct BackendState {
 
 caf::actor spawn_job_backend(caf::actor_system& system,
                              std::shared_ptr<backends::Backend> backend,
-                             std::size_t window) {
+                             std::size_t window, std::shared_ptr<Roster> roster) {
   return system.spawn<caf::detached>(
     [](caf::stateful_actor<BackendState>* self,
-       const std::shared_ptr<backends::Backend>& with,
-       std::size_t most) { return self->state.make_behavior(with, most); },
-    std::move(backend), window);
+       const std::shared_ptr<backends::Backend>& with, std::size_t most,
+       const std::shared_ptr<Roster>& keeps) {
+      return self->state.make_behavior(with, most, keeps);
+    },
+    std::move(backend), window, std::move(roster));
 }
 
 } // namespace fiber::actors

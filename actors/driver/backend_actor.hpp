@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
+#include "actors/core/reply.hpp"
+#include "actors/roster/roster.hpp"
 #include "backends/backend.hpp"
 
 namespace fiber::actors {
@@ -49,6 +52,12 @@ struct AskOutput {
   backends::JobId job;
 };
 
+/// Sets the reply to the output that is kept now, or to nothing if the job is gone.
+struct ReadOutput {
+  backends::JobId job;
+  std::shared_ptr<Reply<std::optional<std::string>>> reply;
+};
+
 /// To a job's owner, before the event that the job has ended: the end of its output.
 struct JobOutput {
   std::string text;
@@ -56,10 +65,11 @@ struct JobOutput {
 
 /// Starts the one actor that creates jobs. At most `window` of them start at a time, so
 /// that a thousand jobs do not dial the driver at once. It has a thread of its own, since
-/// calls to an engine block.
+/// calls to an engine block. The roster, if any, gets the output of jobs that have ended.
 caf::actor spawn_job_backend(caf::actor_system& system,
                              std::shared_ptr<backends::Backend> backend,
-                             std::size_t window);
+                             std::size_t window,
+                             std::shared_ptr<Roster> roster = nullptr);
 
 } // namespace fiber::actors
 
@@ -70,5 +80,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::WatchJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskOutput)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ReadOutput)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobOutput)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::backends::JobEvent)

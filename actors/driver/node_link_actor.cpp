@@ -102,6 +102,10 @@ struct NodeLinkState {
     startup = {.build = services->build, .dialled = std::move(job.dialled)};
     auto me = caf::actor_cast<caf::actor>(self);
     services->arrivals->expect(node.incarnation, me);
+    services->roster->expect(node.incarnation, {.node = order.name,
+                                                .job = job_name,
+                                                .kind = job_template->kind,
+                                                .slots = order.slots});
     self
       ->request(services->backend, caf::infinite,
                 CreateJob{std::make_shared<backends::JobSpec>(std::move(job.spec)), me,
@@ -125,6 +129,7 @@ struct NodeLinkState {
       return;
     }
     node.job = std::move(created.job);
+    services->roster->created(node.incarnation, node.job->id);
     if (for_process)
       self->send(pool, NodeCreated{node.incarnation, node.job->id});
     check_start();
@@ -203,6 +208,7 @@ struct NodeLinkState {
       throw Error("it is ready with " + std::to_string(ready.slots) +
                   " slots instead of " + std::to_string(order.slots));
     startup.up = true;
+    services->roster->up(node.incarnation, ready.pid, node.link);
     finish_start();
     probe();
     self->send(pool, NodeUp{node.incarnation, order.name, job_name, ready.slots,
@@ -241,6 +247,7 @@ struct NodeLinkState {
       return self->send(pool, NodeOverdue{node.incarnation, read_overdue(reader)});
     case Op::draining:
       draining = true;
+      services->roster->draining(node.incarnation);
       self->send(pool, NodeDraining{node.incarnation});
       return retire_if_stopping();
     case Op::init_failed: {
@@ -425,6 +432,8 @@ struct NodeLinkState {
     auto& lines = lost.last.lines;
     lines = last_lines(logs + lines, most_last_lines, most_last_bytes);
     lost.planned = draining || disrupted;
+    services->roster->lost(node.incarnation, lost.reason, lost.exit_code,
+                           lost.planned || stopping);
     self->request(pool, caf::infinite, std::move(lost))
       .then([this, text](std::uint8_t kind) { quit(static_cast<ExitKind>(kind), text); },
             [this, text](caf::error&) { quit(ExitKind::planned, text); });

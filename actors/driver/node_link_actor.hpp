@@ -16,11 +16,12 @@
 #include "actors/objects/object_space.hpp"
 #include "actors/pool/pool_actor.hpp"
 #include "actors/protocol/node_boot.hpp"
+#include "actors/roster/roster.hpp"
 #include "actors/share/share_store.hpp"
 
 // This folder holds the driver's side of jobs: the actor that creates them, and one actor
 // for each node that translates between its link and its pool. It may include core, job,
-// objects, pool, protocol, share and trace.
+// objects, pool, protocol, roster, share and trace.
 
 namespace fiber::wire {
 class Reactor;
@@ -46,7 +47,8 @@ struct NodeServices {
   std::string chaos; ///< Fault injection; see Chaos::parse().
   std::shared_ptr<ChaosCounts> chaos_counts = std::make_shared<ChaosCounts>();
   std::shared_ptr<Trace> trace; ///< Null: no trace.
-  std::string build;            ///< Build id that a node must have.
+  std::shared_ptr<Roster> roster = std::make_shared<Roster>();
+  std::string build; ///< Build id that a node must have.
   /// Fills in the address that a job dials, if it has to dial, and returns its
   /// credentials: wire::Identity::pack().
   std::function<Bytes(NodeBoot&)> address;
@@ -61,7 +63,8 @@ struct NodeTemplate {
   int max_retries = 3;
   std::shared_ptr<PoolTrace> trace = nullptr; ///< The pool's trace.
   NodeUse use = NodeUse::pool;
-  std::string image = {}; ///< Empty: the session's image.
+  std::string image = {};    ///< Empty: the session's image.
+  std::string kind = "pool"; ///< What the job is for, in the roster.
 };
 
 /// Starts the actor of one incarnation of a node: it asks the job backend for the job,

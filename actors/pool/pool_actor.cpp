@@ -58,9 +58,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](TerminatePool) { terminate(); },
     [this](AwaitWorkers& message) { await_workers(message.up); },
     [this](AskStats& message) { message.reply->set(stats()); },
-    [this](AskReport& message) {
-      message.reply->set({stats(), durations});
-    },
+    [this](AskReport& message) { message.reply->set(report()); },
     [this](NodeUp& message) { node_up(message); },
     [this](NodeResults& message) { results(message); },
     [this](NodeHandedBack& message) { handed_back(message); },
@@ -280,6 +278,19 @@ PoolStats PoolState::stats() const {
   now.p50 = microseconds(durations.percentile_ns(0.5) / 1000);
   now.p99 = microseconds(durations.percentile_ns(0.99) / 1000);
   return now;
+}
+
+PoolReport PoolState::report() const {
+  PoolReport report{.stats = stats(), .durations = durations};
+  report.wanted = started && !ending && !failure ? settings.workers : 0;
+  for (auto& [id, record] : calls)
+    if (record.call)
+      report.calls.push_back({record.call, record.submitted, record.ended, record.to_come,
+                              record.all_submitted});
+  std::ranges::sort(report.calls, {}, [](auto& each) { return each.call->id; });
+  for (auto& [incarnation, node] : nodes)
+    report.nodes.push_back({incarnation, node.outstanding()});
+  return report;
 }
 
 // -- the end --

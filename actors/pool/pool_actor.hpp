@@ -22,6 +22,7 @@
 namespace fiber::actors {
 
 class PoolTrace;
+class Roster;
 
 /// The parameters of a node that the pool starts.
 struct NodeOrder {
@@ -49,6 +50,7 @@ struct PoolSettings {
     start_node;
   std::shared_ptr<ChaosCounts> chaos_counts = nullptr; ///< Null: retries not counted.
   std::shared_ptr<PoolTrace> trace = nullptr;          ///< Null: no trace.
+  std::shared_ptr<Roster> roster = nullptr; ///< Is told of failures; null: nobody is.
   Backoff backoff = {};
   std::uint64_t seed = 0; ///< Of the back-off's jitter; 0: random.
 };

@@ -99,6 +99,7 @@ struct PoolState {
   void give_up(std::exception_ptr why);
   void stop_if_closed();
   PoolStats stats() const;
+  PoolReport report() const;
 
   // workers.cpp
   void start_workers();
@@ -152,6 +153,7 @@ struct PoolState {
   void fail(const TaskRange& tasks, const std::exception_ptr& error);
   void fail_all(const std::exception_ptr& error);
   std::exception_ptr timeout_error(const TaskRange& task) const;
+  void note_failure(const TaskRange& task, const std::exception_ptr& error);
   void deliver_completions();
   void drop_call_if_over(std::uint64_t call);
 

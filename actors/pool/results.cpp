@@ -7,6 +7,7 @@
 
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
+#include "actors/roster/roster.hpp"
 
 // How results arrive, and how tasks and calls end.
 
@@ -146,7 +147,24 @@ void PoolState::finish(const TaskRange& task, detail::RawOutcome outcome) {
     completed_call = task.batch->call;
   }
   ++(outcome.error ? totals.failed : totals.done);
+  if (outcome.error && settings.roster)
+    note_failure(task, outcome.error);
   completions.push_back({task.batch->first + task.from, std::move(outcome)});
+}
+
+/// Tells the roster of a task that failed. Tasks that were cancelled are no failures.
+void PoolState::note_failure(const TaskRange& task, const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Cancelled&) {
+  } catch (const Closed&) {
+  } catch (const std::exception& what) {
+    settings.roster->task_failed(settings.name, task.batch->first + task.from,
+                                 what.what());
+  } catch (...) {
+    settings.roster->task_failed(settings.name, task.batch->first + task.from,
+                                 "an unknown exception");
+  }
 }
 
 void PoolState::fail(const TaskRange& tasks, const std::exception_ptr& error) {

@@ -6,9 +6,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <numeric>
+#include <vector>
 
 #include "actors/core/reply.hpp"
+#include "actors/protocol/call.hpp"
 #include "fiber/pool_stats.hpp"
 
 namespace fiber::actors {
@@ -73,10 +76,27 @@ private:
   std::uint64_t sum_ns_ = 0;
 };
 
-/// The statistics of a pool, with the durations of its tasks.
+/// How far a call has come that has not ended.
+struct CallProgress {
+  std::shared_ptr<const Call> call;
+  std::size_t submitted = 0, ended = 0;
+  std::size_t to_come = 0;    ///< Estimate of the tasks that will follow soon.
+  bool all_submitted = false; ///< No more tasks will come.
+};
+
+/// The tasks that a node has, started or not.
+struct NodeLoad {
+  std::uint64_t incarnation = 0;
+  std::size_t tasks = 0;
+};
+
+/// The statistics of a pool, with the durations of its tasks, and what it does now.
 struct PoolReport {
   PoolStats stats;
   DurationCounts durations;
+  std::size_t wanted = 0;               ///< Workers that it tries to have.
+  std::vector<CallProgress> calls = {}; ///< By their numbers.
+  std::vector<NodeLoad> nodes = {};     ///< Those that are up.
 };
 using ReportReply = Reply<PoolReport>;
 

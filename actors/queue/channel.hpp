@@ -100,6 +100,10 @@ public:
   std::optional<Replies> task_done();
   /// Returns how many items can be got.
   std::size_t size();
+  /// Returns how many producers wait for room.
+  std::size_t waiting_puts() const { return puts_.size(); }
+  /// Returns how many consumers wait for an item.
+  std::size_t waiting_gets() const { return gets_.size(); }
   /// Answers a waiting request with `cancelled`. Does nothing if it was answered.
   Replies cancel(Asker who);
   /// The consumer has taken the item at `index` of an answer: 0 is the one that it asked

@@ -203,6 +203,8 @@ struct ChannelState {
     Bytes bytes;
     Writer writer(bytes);
     writer.size(channel.size());
+    writer.size(channel.waiting_puts()); // For observers.
+    writer.size(channel.waiting_gets());
     space->answer(who, {Answer::value, Payload(std::move(bytes))});
   }
 

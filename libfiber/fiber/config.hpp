@@ -47,6 +47,11 @@ struct Config {
   /// "HOST:PORT" at which Prometheus reads the metrics of the driver's pools. Default:
   /// none.
   std::optional<std::string> metrics = {};
+  /// The name of the session for the command `fiber`: letters, digits, '.', '_' and '-',
+  /// at most 40. Default: the program's name, '-' and its pid.
+  std::optional<std::string> name = {};
+  /// Whether the command `fiber` can look at the session: see docs/cli.md. Default: true.
+  std::optional<bool> observe = {};
   /// "HOST" or "HOST:PORT" by which jobs reach the driver. Default: what the backend
   /// finds.
   std::optional<std::string> advertise_address = {};

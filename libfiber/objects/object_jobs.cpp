@@ -20,6 +20,7 @@ actors::ObjectJob::Start starter_of_object_jobs(Runtime& runtime,
   auto job = std::make_shared<actors::NodeTemplate>();
   job->resources = {resources.cpu, resources.memory_mb, resources.gpu};
   job->use = actors::NodeUse::future;
+  job->kind = "objects";
   job->max_retries = 0; // So chaos mode does not kill it.
   std::shared_ptr<actors::ProcessTrace> trace;
   if (services->trace)

@@ -7,6 +7,7 @@
 #include "actors/pool/pool_trace.hpp"
 #include "fiber/session.hpp"
 #include "libfiber/pool/feed_target.hpp"
+#include "libfiber/pool/pool_part.hpp"
 #include "libfiber/session/resource_check.hpp"
 
 namespace fiber::detail {
@@ -41,6 +42,7 @@ std::shared_ptr<PoolCore> PoolCore::make(PoolOptions options) {
   core->spawn();
   core->runtime_->enlist(core);
   core->runtime_->measure(core);
+  core->runtime_->view().add(std::make_shared<PoolPart>(core));
   return core;
 }
 
@@ -92,7 +94,8 @@ void PoolCore::spawn() {
                    return actors::spawn_node_link(parent, services, job, pool, order);
                  },
                .chaos_counts = services->chaos_counts,
-               .trace = job_->trace});
+               .trace = job_->trace,
+               .roster = services->roster});
   });
   actor_->attach_functor([ending = ending_](const caf::error&) { ending->actor_gone(); });
 }

@@ -82,6 +82,7 @@ void ProcessCore::start_once() {
   job->resources = {has.cpu, has.memory_mb, has.gpu};
   job->image = options_.image;
   job->use = results_ ? actors::NodeUse::future : actors::NodeUse::process;
+  job->kind = results_ ? "async" : "process";
   job->max_retries = 0; // At most once, so chaos mode does not kill it.
   auto call = std::make_shared<actors::Call>();
   call->callable = call_.callable;

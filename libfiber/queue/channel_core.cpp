@@ -10,6 +10,7 @@
 #include "actors/objects/this_job.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "base/demangle.hpp"
+#include "libfiber/queue/channel_part.hpp"
 #include "libfiber/session/runtime.hpp"
 
 namespace fiber::detail {
@@ -84,6 +85,10 @@ ChannelCore::open(actors::Channel::Limits limits, actors::ChannelEnds ends) {
                   .gets = !one_way || first,
                   .puts_wait = limits.puts_wait};
     cores.push_back(of(place, handle, rights));
+    if (rights.gets && place.runtime)
+      place.runtime->view().add(std::make_shared<ChannelPart>(
+        place.objects, handle->held_id(),
+        ends == actors::ChannelEnds::one ? "queue" : "pipe", limits.items));
   }
   return cores;
 }

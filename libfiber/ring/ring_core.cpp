@@ -136,6 +136,7 @@ RingCore::StartJob RingCore::job_starter(const std::string& ring_name) const {
   auto& has = options_.resources;
   job->resources = {has.cpu, has.memory_mb, has.gpu};
   job->use = actors::NodeUse::future;
+  job->kind = "ring";
   job->max_retries = options_.max_restarts; // Chaos mode spares jobs without any.
   std::vector<std::uint64_t> rows;          // Of the trace: each member has its own.
   for (std::size_t rank = 0; services->trace && rank < options_.size; ++rank)

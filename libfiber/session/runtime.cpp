@@ -107,11 +107,12 @@ std::shared_ptr<Runtime> Runtime::open_nested() {
   std::lock_guard lock(of.mutex);
   if (!of.runtime)
     of.runtime = of.open([](Settings& settings) {
-      // A job starts its own jobs on its own machine. Trace file, metrics port and
-      // advertised address belong to the driver.
+      // A job starts its own jobs on its own machine. Trace file, metrics port, name
+      // and advertised address belong to the driver.
       settings.backend = "local";
       settings.trace.clear();
       settings.metrics_host.clear();
+      settings.observe = false;
       settings.advertise_host.clear();
       settings.advertise_port = 0;
     });
@@ -186,10 +187,12 @@ Runtime::Runtime(Settings settings)
     listen(address);
     set_anchor(*backend);
   }
+  auto backend_name = backend->name();
   backend_ = actors::spawn_job_backend(*system_, std::move(backend),
-                                       settings_.workers_start_window);
+                                       settings_.workers_start_window, services_->roster);
   services_->backend = backend_;
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
+  open_view(backend_name);
   if (terminal_->live())
     redirect_log(backends::log_above(terminal_));
 }
@@ -377,7 +380,8 @@ void Runtime::close() {
     std::lock_guard lock(holders_mutex_);
     metrics = std::move(metrics_);
   }
-  metrics.reset();   // Outside the lock: a scrape may be in progress.
+  metrics.reset(); // Outside the lock: a scrape may be in progress.
+  observers_.reset();
   objects_->close(); // Wakes threads that wait for an item.
   processes_->end(); // All at once, because the root ends its children one by one.
   caf::anon_send(root_, actors::StopSupervisor{});

@@ -26,6 +26,8 @@
 #include "backends/backend.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/monitor/progress.hpp"
+#include "libfiber/observer/observer_socket.hpp"
+#include "libfiber/observer/session_view.hpp"
 #include "libfiber/session/inline_host.hpp"
 #include "libfiber/session/settings.hpp"
 #include "libfiber/session/work_thread.hpp"
@@ -114,6 +116,8 @@ public:
   void enlist(std::weak_ptr<ActorHolder> holder);
   /// Exports the pool's metrics, if the session has a metrics endpoint.
   void measure(const std::shared_ptr<StatsSource>& pool);
+  /// Returns what observers of the session see.
+  observer::SessionView& view() { return *view_; }
   /// Returns what new nodes need from the session. Throws Closed.
   std::shared_ptr<const actors::NodeServices> services();
   actors::ShareStore& shares() { return *shares_; }
@@ -162,6 +166,7 @@ private:
   void report_chaos() const;
   void open_trace();
   void open_metrics();
+  void open_view(const std::string& backend);
   void listen(const std::string& host);
   void set_anchor(backends::Backend& backend);
 
@@ -193,6 +198,8 @@ private:
   std::vector<std::weak_ptr<ActorHolder>> holders_;
   const std::unique_ptr<ProcessTable> processes_;
   std::unique_ptr<Metrics> metrics_; ///< Guarded by holders_mutex_.
+  std::unique_ptr<observer::SessionView> view_;
+  std::unique_ptr<observer::ObserverSocket> observers_; ///< Null: none are answered.
   WorkThread continuations_;
   std::shared_ptr<WorkThread> journals_ = std::make_shared<WorkThread>();
   actors::AnchorLinks anchors_;

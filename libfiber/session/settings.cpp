@@ -26,6 +26,7 @@
 #include "backends/registry.hpp"
 #include "base/log.hpp"
 #include "fiber/error.hpp"
+#include "libfiber/observer/socket_folder.hpp"
 
 namespace fiber {
 namespace {
@@ -189,6 +190,12 @@ std::vector<Key> common_keys() {
              return read_address(text, settings.metrics_host, settings.metrics_port) &&
                     settings.metrics_port > 0;
            }},
+          {"name", "1 to 40 letters, digits, '.', '_' or '-', not '.' or '-' at first",
+           [](const std::string& text, Settings& settings) {
+             settings.name = text;
+             return observer::is_name(text);
+           }},
+          truth("observe", &Settings::observe),
           {"advertise_address", "HOST, HOST:PORT or [IPV6]:PORT",
            [](const std::string& text, Settings& settings) {
              return read_address(text, settings.advertise_host, settings.advertise_port);
@@ -254,6 +261,8 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("chaos", code.chaos);
   put("trace", code.trace);
   put("metrics", code.metrics);
+  put("name", code.name);
+  put("observe", code.observe);
   put("advertise_address", code.advertise_address);
   put("image", code.image);
   put("environment", code.environment);

@@ -31,6 +31,8 @@ struct Settings {
   std::string trace;        ///< Path of the trace file; empty: no trace.
   std::string metrics_host; ///< Empty: no metrics endpoint.
   std::uint16_t metrics_port = 0;
+  std::string name;    ///< Of the session; empty: made from program and pid.
+  bool observe = true; ///< Whether observers are answered.
   std::map<std::string, std::string> places; ///< The source of each key that is set.
 };
 

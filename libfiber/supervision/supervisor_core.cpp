@@ -10,6 +10,7 @@
 #include "libfiber/manager/ref_core.hpp"
 #include "libfiber/session/name_table.hpp"
 #include "libfiber/session/resource_check.hpp"
+#include "libfiber/supervision/supervisor_part.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -67,6 +68,7 @@ std::shared_ptr<SupervisorCore> SupervisorCore::make(const SupervisorOptions& op
   auto place = ObjectPlace::of(Runtime::require());
   CorePtr core(new SupervisorCore(place, options, nullptr));
   place.runtime->enlist(core);
+  place.runtime->view().add(std::make_shared<SupervisorPart>(core));
   core->start();
   return core;
 }
@@ -446,6 +448,15 @@ std::vector<ChildInfo> SupervisorCore::children() const {
     all.push_back(std::move(info));
   }
   return all;
+}
+
+std::vector<SupervisorCore::CorePtr> SupervisorCore::nested_cores() const {
+  std::vector<CorePtr> cores;
+  std::lock_guard lock(mutex_);
+  for (auto& child : children_)
+    if (child.nested)
+      cores.push_back(child.nested);
+  return cores;
 }
 
 void begin_spawn(Writer& writer) {

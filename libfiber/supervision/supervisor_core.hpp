@@ -41,6 +41,12 @@ public:
   std::vector<ChildInfo> children() const;
   void check_open() const;
 
+  // For observers.
+  const std::string& name() const { return name_; }
+  Strategy strategy() const { return options_.strategy; }
+  bool has_ended() const { return has_ended_.is_set(); }
+  std::vector<std::shared_ptr<SupervisorCore>> nested_cores() const;
+
   void closing() override;
   void release() override;
 

@@ -92,6 +92,15 @@ TEST_F(SettingsTest, rings_use_plain_text_only_if_configured) {
   EXPECT_TRUE(resolve().ring_plaintext);
 }
 
+TEST_F(SettingsTest, a_session_has_a_name_that_can_be_a_file) {
+  EXPECT_EQ(resolve().name, "");
+  EXPECT_TRUE(resolve().observe);
+  EXPECT_EQ(resolve({.name = "train-1"}).name, "train-1");
+  EXPECT_FALSE(resolve({.observe = false}).observe);
+  for (auto* bad : {"a/b", "..", "a b", "-a"})
+    EXPECT_THROW(resolve({.name = bad}), ConfigError) << bad;
+}
+
 TEST_F(SettingsTest, a_bad_value_is_named_with_its_place_and_what_is_valid) {
   setenv("FIBER_BACKEND", "locl", 1);
   auto error = refused();

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/roster/roster.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace fiber::actors {
+namespace {
+
+constexpr std::size_t most_nodes = 1000; ///< Whose losses are counted.
+constexpr std::size_t most_ended = 1000; ///< Jobs whose output is kept.
+constexpr std::size_t most_why = 4096;   ///< Bytes of the text of a failure.
+
+std::string shortened(std::string text) {
+  if (text.size() > most_why) {
+    text.resize(most_why);
+    text += "...";
+  }
+  return text;
+}
+
+} // namespace
+
+void Roster::expect(std::uint64_t incarnation, JobEntry entry) {
+  std::lock_guard lock(mutex_);
+  entry.since = std::chrono::steady_clock::now();
+  if (auto known = losses_.find(entry.node); known != losses_.end())
+    entry.restarts = known->second;
+  jobs_[incarnation] = std::move(entry);
+}
+
+void Roster::created(std::uint64_t incarnation, std::string id) {
+  std::lock_guard lock(mutex_);
+  if (auto job = jobs_.find(incarnation); job != jobs_.end())
+    job->second.id = std::move(id);
+}
+
+void Roster::up(std::uint64_t incarnation, int pid, std::weak_ptr<wire::Link> link) {
+  std::lock_guard lock(mutex_);
+  if (auto job = jobs_.find(incarnation); job != jobs_.end()) {
+    job->second.state = JobEntry::State::up;
+    job->second.pid = pid;
+    job->second.link = std::move(link);
+  }
+}
+
+void Roster::draining(std::uint64_t incarnation) {
+  std::lock_guard lock(mutex_);
+  if (auto job = jobs_.find(incarnation); job != jobs_.end())
+    job->second.state = JobEntry::State::draining;
+}
+
+void Roster::lost(std::uint64_t incarnation, const std::string& why,
+                  std::optional<int> exit_code, bool planned) {
+  std::lock_guard lock(mutex_);
+  auto entry = jobs_.extract(incarnation);
+  if (!entry || planned)
+    return;
+  auto& job = entry.mapped();
+  if (job.kind != "pool" && exit_code == 0)
+    return; // Its one task has ended.
+  if (losses_.size() >= most_nodes) {
+    std::set<std::string> living;
+    for (auto& [number, other] : jobs_)
+      living.insert(other.node);
+    std::erase_if(losses_, [&](auto& known) { return !living.contains(known.first); });
+  }
+  ++losses_[job.node];
+  ++jobs_lost_;
+  add_locked({.at = std::chrono::system_clock::now(),
+              .is_job = true,
+              .who = job.job,
+              .why = shortened(why.empty() ? "ended" : why),
+              .exit_code = exit_code});
+}
+
+void Roster::task_failed(const std::string& pool, std::size_t index,
+                         const std::string& why) {
+  std::lock_guard lock(mutex_);
+  add_locked({.at = std::chrono::system_clock::now(),
+              .is_job = false,
+              .who = pool + " task " + std::to_string(index),
+              .why = shortened(why)});
+}
+
+void Roster::add_locked(Failure failure) {
+  failures_.push_back(std::move(failure));
+  if (failures_.size() > most_failures)
+    failures_.pop_front();
+}
+
+void Roster::keep_output(const std::string& job, std::string text) {
+  if (text.empty())
+    return;
+  text.erase(0, text.size() - std::min(text.size(), most_job_output));
+  std::lock_guard lock(mutex_);
+  output_bytes_ += text.size();
+  outputs_.push_back({job, std::move(text)});
+  while (output_bytes_ > most_output || outputs_.size() > most_ended) {
+    output_bytes_ -= outputs_.front().text.size();
+    outputs_.pop_front();
+  }
+}
+
+std::map<std::uint64_t, JobEntry> Roster::jobs() const {
+  std::lock_guard lock(mutex_);
+  return jobs_;
+}
+
+std::vector<Failure> Roster::failures() const {
+  std::lock_guard lock(mutex_);
+  return {failures_.begin(), failures_.end()};
+}
+
+std::uint64_t Roster::jobs_lost() const {
+  std::lock_guard lock(mutex_);
+  return jobs_lost_;
+}
+
+std::optional<std::string> Roster::output(const std::string& job) const {
+  std::lock_guard lock(mutex_);
+  auto kept = std::ranges::find(outputs_, job, &Output::job);
+  return kept == outputs_.end() ? std::nullopt : std::optional(kept->text);
+}
+
+std::vector<std::string> Roster::ended() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (auto& output : outputs_)
+    names.push_back(output.job);
+  return names;
+}
+
+} // namespace fiber::actors

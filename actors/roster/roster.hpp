@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// roster/ holds what the observers of a session see of its jobs. Of actors/ it includes
+// nothing.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire/link.hpp"
+
+namespace fiber::actors {
+
+/// A job that has not ended.
+struct JobEntry {
+  std::string node; ///< Its replacements have the same name.
+  std::string job;  ///< Unique in the session.
+  std::string kind; ///< "pool", "process", "async", "objects", "ring".
+  std::size_t slots = 1;
+  enum class State : std::uint8_t { starting, up, draining };
+  State state = State::starting;
+  std::string id =
+    {};             ///< The engine's name; empty until the engine has accepted the job.
+  int pid = 0;      ///< As the job sees it; 0 until it is up.
+  int restarts = 0; ///< Losses of this node before.
+  std::chrono::steady_clock::time_point since = {}; ///< When it was asked for.
+  std::weak_ptr<wire::Link> link = {};
+};
+
+/// A job that was lost unasked, or a task that failed.
+struct Failure {
+  std::chrono::system_clock::time_point at;
+  bool is_job = true;
+  std::string who; ///< "pool1.w0-3", "pool1 task 17"
+  std::string why;
+  std::optional<int> exit_code = {}; ///< Of a job; -N: signal N.
+};
+
+/// The jobs of a session, its last failures, and the last output of jobs that have ended.
+/// It changes when a job or a failed task comes or goes, and costs nothing otherwise.
+///
+/// Thread safety: any thread may call any member function.
+class Roster {
+public:
+  static constexpr std::size_t most_failures = 100; ///< The latest are kept.
+  /// Limits on the output that is kept: of each job, of all of them together.
+  static constexpr std::size_t most_job_output = 64 * 1024, most_output = 2 * 1024 * 1024;
+
+  /// A job was asked for. Sets since and restarts itself.
+  void expect(std::uint64_t incarnation, JobEntry entry);
+  void created(std::uint64_t incarnation, std::string id);
+  void up(std::uint64_t incarnation, int pid, std::weak_ptr<wire::Link> link);
+  void draining(std::uint64_t incarnation);
+  /// The job is gone. It counts as a failure unless that was `planned`.
+  void lost(std::uint64_t incarnation, const std::string& why,
+            std::optional<int> exit_code, bool planned);
+  void task_failed(const std::string& pool, std::size_t index, const std::string& why);
+  /// Keeps the end of the output of a job that has ended.
+  void keep_output(const std::string& job, std::string text);
+
+  /// Returns the jobs by incarnation.
+  std::map<std::uint64_t, JobEntry> jobs() const;
+  /// Returns the last failures, the oldest first.
+  std::vector<Failure> failures() const;
+  /// Returns how many jobs were lost unasked so far.
+  std::uint64_t jobs_lost() const;
+  /// Returns the output that is kept of a job, or nothing.
+  std::optional<std::string> output(const std::string& job) const;
+  /// Returns the names of ended jobs whose output is kept, the oldest first.
+  std::vector<std::string> ended() const;
+
+private:
+  struct Output {
+    std::string job, text;
+  };
+  void add_locked(Failure failure);
+
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, JobEntry> jobs_;
+  std::map<std::string, int> losses_; ///< By node.
+  std::deque<Failure> failures_;
+  std::deque<Output> outputs_;
+  std::size_t output_bytes_ = 0;
+  std::uint64_t jobs_lost_ = 0;
+};
+
+} // namespace fiber::actors

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/job_log.hpp"
+#include "cli/printable.hpp"
+#include "cli/sessions.hpp"
+#include "cli/verbs.hpp"
+#include "fiber/error.hpp"
+
+namespace fiber::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds follow_interval{300};
+
+struct LogOptions {
+  std::string name, job;
+  bool follow = false, as_json = false;
+};
+
+/// Prints text; what a program prints must not command a terminal.
+void print_output(const std::string& text, const std::string& prefix) {
+  auto plain = ::isatty(STDOUT_FILENO) != 0 ? printable(text, true) : text;
+  if (prefix.empty()) {
+    std::cout << plain << std::flush;
+    return;
+  }
+  for (std::size_t from = 0; from < plain.size();) {
+    auto end = std::min(plain.find('\n', from), plain.size());
+    std::cout << "[" << prefix << "] " << plain.substr(from, end - from) << "\n";
+    from = end + 1;
+  }
+  std::cout << std::flush;
+}
+
+void follow_one(Session& session, const LogOptions& options) {
+  JobLog log(options.job);
+  for (;;) {
+    auto more = log.read(session);
+    print_output(more, "");
+    if (!options.follow || log.has_ended())
+      return;
+    std::this_thread::sleep_for(follow_interval);
+  }
+}
+
+void follow_all(Session& session, const LogOptions& options) {
+  std::map<std::string, JobLog> logs;
+  for (;;) {
+    auto jobs = ask(session, {{"op", "logs"}});
+    for (auto* list : {"ended", "jobs"})
+      for (auto& job : jobs.value(list, json::array())) {
+        auto name = job.get<std::string>();
+        auto& log = logs.try_emplace(name, name).first->second;
+        if (!log.has_ended())
+          print_output(log.read(session), printable(name));
+      }
+    if (!options.follow)
+      return;
+    std::this_thread::sleep_for(follow_interval);
+  }
+}
+
+void show_logs(const LogOptions& options) {
+  auto session = find_session(options.name);
+  if (options.as_json) {
+    json request{{"op", "logs"}};
+    if (!options.job.empty())
+      request["job"] = options.job;
+    std::cout << ask(session, request, log_limit).dump(2) << "\n";
+    return;
+  }
+  try {
+    if (options.job.empty())
+      follow_all(session, options);
+    else
+      follow_one(session, options);
+  } catch (const Error&) {
+    // The end of the session ends what was followed.
+    if (!options.follow || is_alive(session))
+      throw;
+  }
+}
+
+} // namespace
+
+void add_logs(CLI::App& app) {
+  auto* verb = app.add_subcommand("logs", "Prints the output of the jobs of a session.");
+  auto options = std::make_shared<LogOptions>();
+  verb->add_option("NAME", options->name, name_help)->required();
+  verb->add_option("JOB", options->job,
+                   "A job (pool1.w0-3), or a worker, which means its latest job "
+                   "(pool1.w0). Default: all jobs, with their names before each line");
+  verb->add_flag("-f,--follow", options->follow,
+                 "Go on with what is printed, until the job or the session ends");
+  auto* as_json = verb->add_flag("--json", options->as_json, "Print JSON");
+  as_json->excludes("--follow");
+  verb->footer(
+    "The end of the output of a job that has ended is kept, 64 KiB of each and "
+    "2 MiB of all.\n\nExamples:\n  fiber logs train\n"
+    "  fiber logs train pool1.w0 -f");
+  verb->callback([options] { show_logs(*options); });
+}
+
+} // namespace fiber::cli

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/printable.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <spdlog/fmt/fmt.h>
+
+namespace fiber::cli {
+namespace {
+
+bool starts_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+}
+
+} // namespace
+
+std::string printable(std::string_view text, bool lines) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    if (lines && (c == '\n' || c == '\t')) {
+      out += text[i];
+    } else if (c < 0x20 || c == 0x7f) {
+      out += fmt::format("\\x{:02x}", c);
+    } else if (c == 0xc2 && next >= 0x80 && next < 0xa0) { // A control character of C1.
+      out += fmt::format("\\x{:02x}", next);
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));
+}
+
+std::string cut(std::string_view text, std::size_t columns) {
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (starts_character(text[i]) && ++seen > columns)
+      return std::string(text.substr(0, i));
+  return std::string(text);
+}
+
+std::string fit(std::string_view text, std::size_t columns) {
+  auto out = cut(text, columns);
+  out.append(columns - std::min(columns, width_of(out)), ' ');
+  return out;
+}
+
+std::string short_count(double number) {
+  constexpr double thousand = 1e3, million = 1e6, milliard = 1e9, few = 100;
+  if (number >= milliard)
+    return fmt::format("{:.2f}G", number / milliard);
+  if (number >= million)
+    return fmt::format("{:.2f}M", number / million);
+  if (number >= 10 * thousand)
+    return fmt::format("{:.1f}k", number / thousand);
+  return number == std::floor(number) || number >= few ? fmt::format("{:.0f}", number)
+                                                       : fmt::format("{:.1f}", number);
+}
+
+std::string short_time(double seconds) {
+  constexpr double ms = 1e-3, us = 1e-6;
+  if (seconds <= 0)
+    return "0";
+  if (seconds < ms)
+    return fmt::format("{:.0f} us", seconds / us);
+  if (seconds < 1)
+    return fmt::format("{:.0f} ms", seconds / ms);
+  if (seconds < 60)
+    return fmt::format("{:.1f} s", seconds);
+  return clock_time(seconds);
+}
+
+std::string clock_time(double seconds) {
+  constexpr long minute = 60, hour = 3600, day = 86400;
+  auto s = std::lround(std::clamp(seconds, 0.0, 1e10));
+  if (s >= day)
+    return fmt::format("{}d {:02}:{:02}:{:02}", s / day, s % day / hour,
+                       s % hour / minute, s % minute);
+  if (s >= hour)
+    return fmt::format("{}:{:02}:{:02}", s / hour, s % hour / minute, s % minute);
+  return fmt::format("{}:{:02}", s / minute, s % minute);
+}
+
+} // namespace fiber::cli

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sessions.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fiber/error.hpp"
+
+namespace fiber::cli {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds stopped_limit{50}; ///< For a process that is stopped anyway.
+constexpr std::size_t most_reply = std::size_t{64} << 20;
+
+/// Returns nothing, with errno set, if it is refused.
+UniqueFd connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return {};
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket ||
+      ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    return {};
+  return socket;
+}
+
+ucred peer_of(const UniqueFd& socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    peer.uid = static_cast<uid_t>(-1);
+  return peer;
+}
+
+bool is_stopped(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  auto state = text.find_first_not_of(' ', text.rfind(')') + 1);
+  return state != text.npos && (text[state] == 'T' || text[state] == 't');
+}
+
+/// Adds the session of this socket, unless it has ended.
+void add_session(std::vector<Session>& sessions, observer::SocketFile file) {
+  auto socket = connect_to(file.path);
+  if (!socket && errno == ECONNREFUSED) {
+    ::unlink(file.path.c_str());
+    return;
+  }
+  // EAGAIN: too many wait for it already, because it does not answer.
+  if (!socket && errno != EAGAIN)
+    return;
+  Session session{.name = std::move(file.name),
+                  .pid = file.pid,
+                  .path = std::move(file.path),
+                  .socket = std::move(socket)};
+  if (session.socket) {
+    auto peer = peer_of(session.socket);
+    if (peer.uid != ::geteuid() && peer.uid != 0)
+      return;
+    if (peer.pid > 0)
+      session.pid = peer.pid;
+  }
+  session.stopped = is_stopped(session.pid);
+  sessions.push_back(std::move(session));
+}
+
+std::string list_of(const std::vector<Session>& sessions, bool pids) {
+  std::string list;
+  for (auto& session : sessions)
+    list += (list.empty() ? "" : ", ") + session.name +
+            (pids ? ":" + std::to_string(session.pid) : "");
+  return list;
+}
+
+/// One request to one session, and as much of the reply as has come.
+class Question {
+public:
+  Question(const Session& session, const std::string& request, Clock::time_point limit)
+    : socket_(session.socket.get()), out_(request), limit_(limit) {
+    if (socket_ < 0)
+      over_ = true;
+  }
+
+  bool is_over() const { return over_; }
+  Clock::time_point limit() const { return limit_; }
+  pollfd wait_for() const {
+    return {socket_, static_cast<short>(out_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+  }
+  void proceed(Clock::time_point now) {
+    send();
+    receive();
+    if (now >= limit_)
+      over_ = true;
+  }
+  std::optional<json> reply() const {
+    auto reply = json::parse(in_, nullptr, false);
+    return complete_ && reply.is_object() ? std::optional(std::move(reply))
+                                          : std::nullopt;
+  }
+
+private:
+  void send() {
+    while (!over_ && !out_.empty()) {
+      auto n = ::send(socket_, out_.data(), out_.size(), MSG_NOSIGNAL);
+      if (n < 0)
+        return check();
+      out_.erase(0, static_cast<std::size_t>(n));
+    }
+  }
+  void receive() {
+    char piece[64 * 1024];
+    while (!over_) {
+      auto n = ::recv(socket_, piece, sizeof piece, 0);
+      if (n < 0)
+        return check();
+      in_.append(piece, static_cast<std::size_t>(n));
+      complete_ = in_.ends_with('\n');
+      over_ = n == 0 || complete_ || in_.size() > most_reply;
+    }
+  }
+  void check() {
+    if (errno != EAGAIN && errno != EINTR)
+      over_ = true;
+  }
+
+  const int socket_;
+  std::string out_, in_;
+  const Clock::time_point limit_;
+  bool over_ = false, complete_ = false;
+};
+
+void ask_until_over(std::vector<Question>& questions) {
+  for (;;) {
+    std::vector<pollfd> waits;
+    auto next = Clock::time_point::max();
+    for (auto& question : questions)
+      if (!question.is_over()) {
+        waits.push_back(question.wait_for());
+        next = std::min(next, question.limit());
+      }
+    if (waits.empty())
+      return;
+    auto left = std::chrono::ceil<milliseconds>(next - Clock::now());
+    ::poll(waits.data(), waits.size(),
+           static_cast<int>(std::max(left, milliseconds(0)).count()));
+    auto now = Clock::now();
+    for (auto& question : questions)
+      if (!question.is_over())
+        question.proceed(now);
+  }
+}
+
+} // namespace
+
+std::vector<Session> all_sessions() {
+  std::vector<Session> sessions;
+  for (auto& folder : observer::socket_folders()) {
+    auto problem = observer::folder_problem(folder);
+    if (problem == observer::missing)
+      continue;
+    if (!problem.empty())
+      throw Error("the folder of sessions " + folder + " can't be used: " + problem);
+    for (auto& file : observer::sockets_in(folder))
+      add_session(sessions, std::move(file));
+  }
+  std::ranges::sort(sessions, {},
+                    [](auto& each) { return std::tie(each.name, each.pid); });
+  return sessions;
+}
+
+Session find_session(const std::string& name) {
+  auto wanted = name.substr(0, name.find(':'));
+  auto pid = name.size() > wanted.size() ? name.substr(wanted.size() + 1) : "";
+  auto sessions = all_sessions();
+  auto take = [&](auto fits) {
+    std::vector<Session> found;
+    for (auto& session : sessions)
+      if (fits(session) && (pid.empty() || std::to_string(session.pid) == pid))
+        found.push_back(std::move(session));
+    return found;
+  };
+  auto found = take([&](auto& session) { return session.name == wanted; });
+  if (found.empty())
+    found = take([&](auto& session) { return session.name.starts_with(wanted); });
+  if (found.size() == 1)
+    return std::move(found.front());
+  if (found.size() > 1)
+    throw Error("\"" + name + "\" is not one session: " + list_of(found, true));
+  if (sessions.empty())
+    throw Error("there is no session \"" + name +
+                "\"; no program that uses Fiber runs here under this user");
+  throw Error("there is no session \"" + name +
+              "\"; there are: " + list_of(sessions, false));
+}
+
+std::vector<std::optional<json>> ask_all(const std::vector<Session>& sessions,
+                                         const json& request, milliseconds limit) {
+  auto text = request.dump() + "\n";
+  auto now = Clock::now();
+  std::vector<Question> questions;
+  for (auto& session : sessions)
+    questions.emplace_back(session, text,
+                           now + (session.stopped ? stopped_limit : limit));
+  ask_until_over(questions);
+  std::vector<std::optional<json>> replies;
+  for (auto& question : questions)
+    replies.push_back(question.reply());
+  return replies;
+}
+
+json ask(Session& session, const json& request, milliseconds limit) {
+  auto end = Clock::now() + (session.stopped ? stopped_limit : limit);
+  auto try_once = [&] {
+    std::vector<Question> question;
+    question.emplace_back(session, request.dump() + "\n", end);
+    ask_until_over(question);
+    auto reply = question.front().reply();
+    if (!reply) // A late reply must not be taken for that to the next request.
+      session.socket = connect_to(session.path);
+    return reply;
+  };
+  auto reply = try_once();
+  if (!reply && session.socket && Clock::now() < end)
+    reply = try_once();
+  if (!reply && !session.socket)
+    throw Error(session.name + " has ended");
+  if (!reply)
+    throw Error(session.name + " (pid " + std::to_string(session.pid) +
+                ") does not answer" +
+                (session.stopped ? ": it is stopped; `kill -CONT " +
+                                     std::to_string(session.pid) + "` lets it go on"
+                                 : ""));
+  if (auto problem = reply->find("error"); problem != reply->end())
+    throw Error(session.name + ": " +
+                (problem->is_string() ? problem->get<std::string>() : problem->dump()));
+  return std::move(*reply);
+}
+
+bool await_closed(const Session& session, milliseconds limit) {
+  auto end = Clock::now() + limit;
+  for (;;) {
+    char ignored[4096];
+    auto n = ::recv(session.socket.get(), ignored, sizeof ignored, MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+      return true;
+    auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
+    if (left.count() <= 0)
+      return false;
+    pollfd wait{session.socket.get(), POLLIN, 0};
+    ::poll(&wait, 1, static_cast<int>(left.count()));
+  }
+}
+
+bool is_alive(const Session& session) {
+  return !await_closed(session, milliseconds(0));
+}
+
+} // namespace fiber::cli

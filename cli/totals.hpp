@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <nlohmann/json.hpp>
+
+namespace fiber::cli {
+
+/// The sums over all pools of a snapshot.
+struct Totals {
+  std::uint64_t workers_up = 0, workers_wanted = 0;
+  std::uint64_t queued = 0, running = 0, done = 0, failed = 0;
+};
+
+inline Totals totals_of(const nlohmann::json& snapshot) {
+  Totals totals;
+  for (auto& pool : snapshot.value("pools", nlohmann::json::array())) {
+    auto number = [&](const char* key) { return pool.value(key, std::uint64_t{0}); };
+    totals.workers_up += number("workers_up");
+    totals.workers_wanted += number("workers_wanted");
+    totals.queued += number("queued");
+    totals.running += number("running");
+    totals.done += number("done");
+    totals.failed += number("failed");
+  }
+  return totals;
+}
+
+} // namespace fiber::cli

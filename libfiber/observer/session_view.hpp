@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "actors/core/reply.hpp"
+#include "actors/roster/roster.hpp"
+#include "libfiber/observer/part.hpp"
+
+namespace fiber::observer {
+
+/// What a session shows to those who look at it, and what they can ask it to do.
+/// docs/cli.md has the form of the snapshot.
+///
+/// Thread safety: any thread may call any member function.
+class SessionView {
+public:
+  using OutputReply = actors::Reply<std::optional<std::string>>;
+  /// What the view needs of the session. May be called on any thread.
+  struct Session {
+    std::string name;
+    std::string backend;
+    std::shared_ptr<actors::Roster> roster;
+    /// Asks for the output of the engine's job `id`. Returns null if the session ends.
+    std::function<std::shared_ptr<OutputReply>(const std::string& id)> read_output;
+    /// Ends the engine's job `id` at once.
+    std::function<void(const std::string& id)> end_job;
+  };
+
+  explicit SessionView(Session session) : session_(std::move(session)) {}
+
+  const std::string& name() const { return session_.name; }
+  /// Shows `part` until it has gone.
+  void add(std::shared_ptr<Part> part);
+  /// Returns all there is to see now. Parts that are too busy to answer within `patience`
+  /// are left out and counted in "silent_parts".
+  nlohmann::json snapshot(std::chrono::milliseconds patience);
+  /// Answers a request, {"op": ...}: "status", "logs", "stop", "kill". The reply has a
+  /// member "error" if it could not be fulfilled.
+  nlohmann::json answer(const nlohmann::json& request);
+
+private:
+  nlohmann::json session() const;
+  nlohmann::json jobs() const;
+  nlohmann::json failures() const;
+  nlohmann::json logs(const nlohmann::json& request);
+  nlohmann::json kill();
+  std::vector<std::shared_ptr<Part>> parts();
+
+  const Session session_;
+  const Clock::time_point opened_ = Clock::now();
+  const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
+  std::mutex mutex_; ///< Guards what follows.
+  std::vector<std::shared_ptr<Part>> parts_;
+  std::size_t sweep_at_ = 64;
+};
+
+} // namespace fiber::observer

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include <unistd.h>
+
+#include "actors/driver/backend_actor.hpp"
+#include "base/log.hpp"
+#include "libfiber/observer/socket_folder.hpp"
+#include "libfiber/session/runtime.hpp"
+
+// What a session shows to its observers, and its socket for them.
+
+namespace fiber::detail {
+
+void Runtime::open_view(const std::string& backend) {
+  auto name = settings_.name.empty() ? observer::default_name() : settings_.name;
+  view_ = std::make_unique<observer::SessionView>(observer::SessionView::Session{
+    .name = name,
+    .backend = backend,
+    .roster = services_->roster,
+    .read_output = [this](const std::string& id)
+      -> std::shared_ptr<observer::SessionView::OutputReply> {
+      auto reply = std::make_shared<observer::SessionView::OutputReply>();
+      post(backend_, actors::ReadOutput{id, reply});
+      return reply;
+    },
+    .end_job =
+      [this](const std::string& id) {
+        post(backend_, actors::EndJob{id, std::chrono::milliseconds(0)});
+      }});
+  if (!settings_.observe)
+    return;
+  try {
+    auto folder = observer::socket_folders().front();
+    observer::make_folder(folder);
+    observers_ = std::make_unique<observer::ObserverSocket>(
+      *reactor_, observer::socket_path(folder, name, ::getpid()),
+      [view = view_.get()](const nlohmann::json& request) {
+        return view->answer(request);
+      });
+  } catch (const std::exception& error) {
+    log().debug("the command fiber can't look at this session: {}", error.what());
+  }
+}
+
+} // namespace fiber::detail

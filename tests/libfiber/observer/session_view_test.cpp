@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Promise: a snapshot has all there is to see, and what does not answer delays it for a
+// limited time only.
+#include "libfiber/observer/session_view.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace fiber::observer {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+class Shown final : public Part {
+public:
+  Shown(std::string name, bool answers) : name_(std::move(name)), answers_(answers) {}
+  const char* list() const override { return "queues"; }
+  bool gone() const override { return gone_; }
+  Answer look() override {
+    return [this](Clock::time_point limit) -> std::optional<json> {
+      if (answers_)
+        return json{{"name", name_}};
+      actors::Signal never;
+      never.wait_until(limit);
+      return std::nullopt;
+    };
+  }
+  bool gone_ = false;
+
+private:
+  std::string name_;
+  bool answers_;
+};
+
+class View : public testing::Test {
+protected:
+  std::shared_ptr<actors::Roster> roster = std::make_shared<actors::Roster>();
+  std::vector<std::string> ended;
+  std::optional<std::string> output;
+  SessionView view{{.name = "train",
+                    .backend = "local",
+                    .roster = roster,
+                    .read_output =
+                      [this](const std::string&) {
+                        auto reply = std::make_shared<SessionView::OutputReply>();
+                        reply->set(output);
+                        return reply;
+                      },
+                    .end_job =
+                      [this](const std::string& id) {
+                        ended.push_back(id);
+                        roster->lost(1, "killed", -9, true);
+                      }}};
+};
+
+TEST_F(View, parts_are_shown_until_they_have_gone) {
+  auto first = std::make_shared<Shown>("a", true);
+  view.add(first);
+  view.add(std::make_shared<Shown>("b", true));
+  EXPECT_EQ(view.snapshot(1s)["queues"], json::array({{{"name", "a"}}, {{"name", "b"}}}));
+  first->gone_ = true;
+  EXPECT_EQ(view.snapshot(1s)["queues"], json::array({{{"name", "b"}}}));
+  EXPECT_EQ(first.use_count(), 1);
+}
+
+TEST_F(View, parts_that_do_not_answer_are_counted) {
+  view.add(std::make_shared<Shown>("busy", false));
+  view.add(std::make_shared<Shown>("busy too", false));
+  view.add(std::make_shared<Shown>("b", true));
+  auto snapshot = view.snapshot(50ms);
+  EXPECT_EQ(snapshot["silent_parts"], 2);
+  EXPECT_EQ(snapshot["queues"].size(), 1U);
+}
+
+TEST_F(View, parts_that_have_gone_are_dropped_though_nobody_looks) {
+  std::vector<std::weak_ptr<Shown>> all;
+  for (int i = 0; i < 1000; ++i) {
+    auto part = std::make_shared<Shown>("x", true);
+    part->gone_ = true;
+    all.push_back(part);
+    view.add(part);
+  }
+  auto kept = std::ranges::count_if(all, [](auto& part) { return !part.expired(); });
+  EXPECT_LT(kept, 200);
+}
+
+TEST_F(View, logs_are_those_of_the_latest_job_of_a_node) {
+  roster->expect(1, {.node = "w0", .job = "w0-1", .kind = "pool"});
+  roster->keep_output("w0-1", "first\n");
+  roster->lost(1, "killed", -9, false);
+  roster->expect(2, {.node = "w0", .job = "w0-2", .kind = "pool"});
+  roster->created(2, "id2");
+  output = "one\ntwo\n";
+  auto now = view.answer({{"op", "logs"}, {"job", "w0"}});
+  EXPECT_EQ(now["job"], "w0-2");
+  EXPECT_EQ(now["text"], "one\ntwo\n");
+  EXPECT_EQ(now["ended"], false);
+  auto before = view.answer({{"op", "logs"}, {"job", "w0-1"}});
+  EXPECT_EQ(before["text"], "first\n");
+  EXPECT_EQ(before["ended"], true);
+  EXPECT_TRUE(view.answer({{"op", "logs"}, {"job", "w9"}}).contains("error"));
+  auto all = view.answer({{"op", "logs"}});
+  EXPECT_EQ(all["jobs"], json::array({"w0-2"}));
+  EXPECT_EQ(all["ended"], json::array({"w0-1"}));
+}
+
+TEST_F(View, logs_go_on_where_the_asker_is) {
+  roster->expect(1, {.node = "w0", .job = "w0-1", .kind = "pool"});
+  roster->created(1, "id1");
+  auto after = [&](const std::string& text, std::size_t have) {
+    return view.answer({{"op", "logs"}, {"job", "w0"}, {"after", text}, {"have", have}})
+      .at("text");
+  };
+  output = "x\nx\nx\n";
+  EXPECT_EQ(after("x\n", 2), "x\nx\n"); // The same line again is news.
+  EXPECT_EQ(after("x\n", 6), "");
+  output = "two\nthree\n"; // The engine has dropped the beginning.
+  EXPECT_EQ(after("one\ntwo\n", 8), "two\nthree\n");
+  EXPECT_EQ(after("two\n", 8), "three\n");
+  output = "a\xff\xc3"; // The second byte of the last character has not come yet.
+  EXPECT_EQ(after("", 0), "a\xef\xbf\xbd");
+}
+
+TEST_F(View, kill_ends_the_jobs) {
+  roster->expect(1, {.node = "w0", .job = "w0-1", .kind = "pool"});
+  roster->created(1, "id1");
+  EXPECT_EQ(view.answer({{"op", "kill"}}), (json{{"jobs", 1}, {"left", 0}}));
+  EXPECT_EQ(ended, std::vector<std::string>{"id1"});
+}
+
+TEST_F(View, other_requests_are_refused) {
+  EXPECT_EQ(view.answer({{"op", "dance"}})["error"], "there is no request \"dance\"");
+  EXPECT_TRUE(view.answer({{"op", 7}}).contains("error"));
+  EXPECT_TRUE(view.answer(json::object()).contains("error"));
+}
+
+} // namespace
+} // namespace fiber::observer
