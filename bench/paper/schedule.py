@@ -7,13 +7,13 @@ import random
 
 
 def recorded(path):
-    """The processor time of each recorded episode, in seconds."""
+    """The length of each recorded episode, in steps, which all take about the same time."""
     with open(path, encoding="utf-8", newline="") as lines:
-        return [float(row["microseconds"]) * 1e-6 for row in csv.DictReader(lines)]
+        return [int(row["steps"]) for row in csv.DictReader(lines)]
 
 
 def draws(episodes, mean, count, seed):
-    """`count` durations drawn from `episodes`, which are scaled to this mean; in microseconds."""
+    """`count` durations drawn from `episodes`, which are scaled to a mean in seconds; in microseconds."""
     factor = 1e6 * mean * len(episodes) / sum(episodes)
     scaled = [max(1, round(episode * factor)) for episode in episodes]
     return random.Random(seed).choices(scaled, k=count)
