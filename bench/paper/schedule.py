@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long the episodes of a run take, and how long a run takes at least."""
 
+import collections
 import csv
 import heapq
 import random
@@ -25,6 +26,40 @@ def greedy(durations, workers):
     for duration in durations:
         heapq.heapreplace(free, free[0] + duration)
     return max(free)
+
+
+def greedy_with_deaths(durations, workers, deaths, chance):
+    """The same if workers die: `deaths` on average, at random times within an even share of the work.
+
+    Each is replaced at once, and its task starts anew. `chance` is a random.Random.
+    """
+    number = int(deaths) + (chance.random() < deaths % 1)
+    events = [(chance.uniform(0, sum(durations) / workers), -1, 0) for _ in range(number)]
+    heapq.heapify(events)
+    waiting = collections.deque(durations)
+    running = {}  # By worker: the task's duration.
+    lives = [0] * workers
+
+    def start(worker, now, duration):
+        running[worker] = duration
+        heapq.heappush(events, (now + duration, worker, lives[worker]))
+
+    for worker in range(min(workers, len(durations))):
+        start(worker, 0, waiting.popleft())
+    last = 0
+    while running:
+        time, worker, life = heapq.heappop(events)
+        if worker < 0:  # One dies.
+            victim = chance.randrange(workers)
+            lives[victim] += 1
+            if victim in running:
+                start(victim, time, running[victim])
+        elif life == lives[worker]:
+            last = time
+            del running[worker]
+            if waiting:
+                start(worker, time, waiting.popleft())
+    return last
 
 
 def bound(durations, workers):
