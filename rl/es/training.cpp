@@ -2,6 +2,7 @@
 #include "fiber/rl/evolution_training.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
@@ -50,7 +51,7 @@ std::map<std::string, std::string> EvolutionTrainingOptions::settings() const {
   std::string layers;
   for (auto units : hidden)
     layers += (layers.empty() ? "" : " ") + text(units);
-  return {
+  std::map<std::string, std::string> all{
     {"environment", environment},
     {"seed", text(seed)},
     {"hidden", layers},
@@ -64,6 +65,9 @@ std::map<std::string, std::string> EvolutionTrainingOptions::settings() const {
     {"learning rate", text(search.learning_rate)},
     {"weight decay", text(search.weight_decay)},
     {"Adam", text(search.beta1) + " " + text(search.beta2) + " " + text(search.epsilon)}};
+  if (evaluate_every != 1) // Only then, so that older checkpoints go on.
+    all.emplace("evaluate every", text(evaluate_every));
+  return all;
 }
 
 EvolutionTraining::EvolutionTraining(EvolutionTrainingOptions options,
@@ -78,6 +82,8 @@ EvolutionTraining::EvolutionTraining(EvolutionTrainingOptions options,
     noise_(noise), state_(std::move(state)) {
   if (options_.episodes == 0 || options_.evaluations == 0)
     throw std::invalid_argument("a candidate must be judged by one episode at least");
+  if (options_.evaluate_every == 0)
+    throw std::invalid_argument("a policy must be evaluated every 1 or more iterations");
   if (!(options_.counted_share > 0 && options_.counted_share <= 1))
     throw std::invalid_argument("the share of directions that count must be above 0, "
                                 "and 1 at most");
@@ -144,17 +150,22 @@ void EvolutionTraining::judge(const EvolutionEvaluator& evaluator, CurvePoint& p
   const auto moved = generation();
   const auto count = options_.evaluations;
   point.iteration = state_.search.iteration;
+  point.policy_mean = std::numeric_limits<double>::quiet_NaN();
+  point.episodes = 2 * options_.episodes * options_.search.directions;
+  if (!state_.curve.empty())
+    point.episodes += state_.curve.back().episodes;
+  if (point.iteration % options_.evaluate_every != 0 &&
+      point.iteration != options_.iterations)
+    return;
   point.policy_mean =
     es_training::mean(evaluator.policy(moved, Judgement::evaluation, count));
-  point.episodes = 2 * options_.episodes * options_.search.directions + count;
+  point.episodes += count;
   if (options_.solved_at && point.policy_mean >= *options_.solved_at) {
     state_.confirmed_mean =
       es_training::mean(evaluator.policy(moved, Judgement::confirmation, count));
     state_.solved = state_.confirmed_mean >= *options_.solved_at;
     point.episodes += count;
   }
-  if (!state_.curve.empty())
-    point.episodes += state_.curve.back().episodes;
 }
 
 EvolutionEvaluator serial_evaluator(AnyEnvironment& environment,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/es_train.hpp"
 
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -82,9 +84,34 @@ EvolutionEvaluator pool_evaluator(fiber::Pool& pool, const std::string& environm
             }};
 }
 
+/// Worker processes: so many, or as many as there is work for.
+struct Workers {
+  std::size_t min = 0, max = 0; ///< Both 0: one a core.
+};
+
+/// 0 if it is not a number.
+std::size_t whole_number(std::string_view text) {
+  std::size_t number = 0;
+  const auto end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  return result.ec == std::errc() && result.ptr == end ? number : 0;
+}
+
+/// Reads "N" or "MIN..MAX". Throws CLI::ValidationError for anything else.
+Workers parsed_workers(std::string_view text) {
+  const auto dots = text.find("..");
+  const auto most = dots == std::string_view::npos ? text : text.substr(dots + 2);
+  const Workers workers{whole_number(text.substr(0, dots)), whole_number(most)};
+  if (workers.min < 1 || workers.max < workers.min || workers.max > 100000)
+    throw CLI::ValidationError("--workers", "expected a number, such as 8, or a range, "
+                                            "such as 8..512, not \"" +
+                                              std::string(text) + '"');
+  return workers;
+}
+
 struct Settings {
   EvolutionTrainingOptions training;
-  std::size_t workers = 0;
+  Workers workers;
   bool resume = false;
   fs::path out = "out";
   fs::path checkpoint; ///< Default: in `out`.
@@ -155,7 +182,8 @@ int train(const Settings& settings) {
 
   const auto spaces = make_environment(options.environment)->spaces();
   es_train::Progress progress(stdout);
-  const auto table = make_noise_table(options.table_size, options.seed);
+  const auto noise = fiber::share( // The only copy on this machine.
+    std::span<const float>(make_noise_table(options.table_size, options.seed)));
   const FileLabel label{
     .kind = "fiber-es-checkpoint", .version = 2, .settings = options.settings()};
   auto state = settings.resume ? load_state<EvolutionTrainingState>(checkpoint, label)
@@ -166,20 +194,23 @@ int train(const Settings& settings) {
     progress.say("no checkpoint at " + checkpoint.string() + ": starting anew");
   const auto seconds_before =
     state && !state->curve.empty() ? state->curve.back().seconds : 0.0;
-  auto training = state ? EvolutionTraining(options, spaces, table, std::move(*state))
-                        : EvolutionTraining(options, spaces, table);
+  auto training = state ? EvolutionTraining(options, spaces, noise, std::move(*state))
+                        : EvolutionTraining(options, spaces, noise);
 
-  const auto workers = settings.workers > 0 ? settings.workers : fiber::cpu_count();
+  const auto [fewest, most] = settings.workers.max > 0
+                                ? settings.workers
+                                : Workers{fiber::cpu_count(), fiber::cpu_count()};
   // No task here kills its worker; whoever is killed was killed by hand, as often as one
   // likes.
-  fiber::Pool pool({.workers = workers, .max_retries = -1});
+  fiber::Pool pool({.workers = fewest, .max_retries = -1});
+  if (fewest < most)
+    pool.autoscale(fewest, most);
   std::set<int> pids;
-  const auto evaluator = pool_evaluator(
-    pool, options.environment, fiber::share(std::span<const float>(table)), pids);
+  const auto evaluator = pool_evaluator(pool, options.environment, noise, pids);
   progress.say(
     options.environment + ", seed " + std::to_string(options.seed) + ", " +
-    std::to_string(workers) + " workers. mean: return of the policy in " +
-    std::to_string(options.evaluations) +
+    std::to_string(fewest) + (fewest < most ? " to " + std::to_string(most) : "") +
+    " workers. mean: return of the policy in " + std::to_string(options.evaluations) +
     " fresh episodes;\nbest: of the candidates. Any of the pids may be killed: "
     "kill -9 PID");
 
@@ -217,7 +248,9 @@ struct Options {
   std::optional<double> learning_rate;
   std::optional<float> sigma;
   std::optional<std::size_t> evaluations;
+  std::optional<std::size_t> evaluate_every;
   std::optional<bool> normalise;
+  std::optional<double> counted_share;
   std::vector<std::size_t> hidden;
   std::uint64_t seed = 1;
 
@@ -232,7 +265,12 @@ void Options::add_to(CLI::App& app) {
                 "What to learn: " + listed(environment_names()) +
                   ", or a Gymnasium id where GymEnv is built")
     ->capture_default_str();
-  app.add_option("--workers", settings.workers, "Worker processes [default: one a core]");
+  app.add_option_function<std::string>(
+    "--workers",
+    [this](const std::string& text) { settings.workers = parsed_workers(text); },
+    "Worker processes, such as 8; or 8..512: as many as there is work for [default: one "
+    "a "
+    "core]");
   app.add_option("--iterations", iterations, "Iterations at most [default: by --env]")
     ->check(CLI::PositiveNumber);
   app
@@ -272,8 +310,20 @@ void Options::add_to(CLI::App& app) {
               "Scale observations by the mean and deviation of those seen so far")
     ->group(search);
   app
+    .add_option(
+      "--counted-share", counted_share,
+      "Share of the directions whose observations count for --normalise, above 0 "
+      "to 1 [default: 0.05]")
+    ->group(search);
+  app
     .add_option("--evaluations", evaluations,
-                "Fresh episodes that judge the policy after each iteration")
+                "Fresh episodes that judge the policy in an evaluation")
+    ->check(CLI::PositiveNumber)
+    ->group(search);
+  app
+    .add_option("--evaluate-every", evaluate_every,
+                "Iterations from one evaluation to the next. All workers wait for it, so "
+                "with hundreds of workers evaluate seldom [default: 1]")
     ->check(CLI::PositiveNumber)
     ->group(search);
   app.add_option("--sigma", sigma, "Distance of the candidates from the policy")
@@ -289,7 +339,9 @@ Settings Options::resolve() const {
   training.iterations = iterations.value_or(training.iterations);
   training.episodes = episodes.value_or(training.episodes);
   training.evaluations = evaluations.value_or(training.evaluations);
+  training.evaluate_every = evaluate_every.value_or(training.evaluate_every);
   training.normalise = normalise.value_or(training.normalise);
+  training.counted_share = counted_share.value_or(training.counted_share);
   if (!hidden.empty())
     training.hidden = hidden;
   std::erase(training.hidden, 0);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -160,7 +161,8 @@ void save_curve(const fs::path& path, const std::vector<CurvePoint>& curve) {
     "iteration,population_mean,population_best,policy_mean,seconds,episodes\n";
   for (const auto& point : curve)
     content += text(point.iteration) + ',' + text(point.population_mean) + ',' +
-               text(point.population_best) + ',' + text(point.policy_mean) + ',' +
+               text(point.population_best) + ',' +
+               (std::isnan(point.policy_mean) ? "" : text(point.policy_mean)) + ',' +
                text(point.seconds) + ',' + text(point.episodes) + '\n';
   write_atomically(path, content);
 }

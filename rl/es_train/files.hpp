@@ -30,7 +30,8 @@ void save_policy(const std::filesystem::path& path, const SavedPolicy& policy);
 /// Throws std::runtime_error if the file is not what save_policy() writes.
 SavedPolicy load_policy(const std::filesystem::path& path);
 
-/// Writes a learning curve as CSV with a header line.
+/// Writes a learning curve as CSV with a header line. The mean of a policy that was not
+/// evaluated is an empty field.
 void save_curve(const std::filesystem::path& path, const std::vector<CurvePoint>& curve);
 
 } // namespace fiber::rl::es_train

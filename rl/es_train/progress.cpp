@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -46,17 +47,20 @@ void Progress::show(const CurvePoint& point, std::size_t iterations,
   last_time_ = now;
   last_episodes_ = point.episodes;
 
+  if (!std::isnan(point.policy_mean))
+    last_mean_ = point.policy_mean;
   auto line = formatted("%3llu/%zu  mean %6.4g  best %6.4g",
                         static_cast<unsigned long long>(point.iteration), iterations,
-                        point.policy_mean, point.population_best);
+                        last_mean_, point.population_best);
   if (played > 0)
     line += formatted("  %6.0f episodes/s", static_cast<double>(played) / spent.count());
   line += formatted("  %3.0f s  pids", point.seconds);
+  constexpr std::size_t most = 16; // A line that can be read, of hundreds of workers too.
   const auto width = terminal_ ? columns(out_) - 1 : std::string::npos;
-  for (int pid : pids) {
-    const auto next = formatted(" %d", pid);
-    if (line.size() + next.size() + 3 >
-        width) { // Part of a pid would be another process.
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    const auto next = formatted(" %d", pids[i]);
+    // Part of a pid would be another process.
+    if (i == most || line.size() + next.size() + 3 > width) {
       line += " ..";
       break;
     }

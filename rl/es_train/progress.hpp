@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ public:
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Shows an iteration; `pids` are the processes that took part in it.
+  /// Shows an iteration; `pids` are the processes that took part in it, of which the line
+  /// has the first few. If the iteration did not evaluate the policy, the line has the
+  /// mean of the last one that did.
   void show(const CurvePoint& point, std::size_t iterations,
             const std::vector<int>& pids);
 
@@ -35,6 +38,7 @@ private:
   std::uint64_t last_episodes_ = 0;
   std::chrono::steady_clock::time_point last_time_;
   bool first_ = true;
+  double last_mean_ = std::numeric_limits<double>::quiet_NaN();
 };
 
 } // namespace fiber::rl::es_train

@@ -139,6 +139,50 @@ TEST_F(EsTrainTest, a_run_resumed_after_kill_9_of_the_driver_ends_the_same) {
   EXPECT_EQ(policy("cut"), undisturbed);
 }
 
+TEST_F(EsTrainTest, elastic_workers_change_nothing) {
+  const auto two = run("two");
+  EXPECT_EQ(run("elastic", {"--workers", "1..4"}), two);
+}
+
+// Everything that may go wrong, in one run: its workers come and go with the work, some
+// are killed, and the driver is, after which it goes on with another number of workers.
+TEST_F(EsTrainTest, all_disturbances_together_change_nothing) {
+  const auto undisturbed = run("undisturbed", {"--normalise"});
+  int killed = 0;
+  for (const auto* workers : {"1..4", "3", "2..5"}) {
+    const bool last = workers == std::string("2..5");
+    Program program(
+      command("disturbed", {"--normalise", "--resume", "--workers", workers}));
+    std::string output;
+    for (int iterations = 0; last || iterations < 3;) {
+      const auto line = program.line();
+      if (!line)
+        break;
+      output += *line + "\n";
+      const auto pids = workers_in(*line);
+      if (pids.empty())
+        continue;
+      ++iterations;
+      ::kill(pids.back(), SIGKILL);
+      ++killed;
+    }
+    if (!last)
+      program.kill(SIGKILL);
+    EXPECT_EQ(program.wait(), last ? 1 : -SIGKILL) << output;
+  }
+  EXPECT_GE(killed, 12);
+  EXPECT_EQ(policy("disturbed"), undisturbed);
+}
+
+TEST_F(EsTrainTest, a_wrong_number_of_workers_is_refused) {
+  for (const auto* workers : {"0", "8..4", "..", "4..", "many", "-1"}) {
+    Program program(command("refused", {"--workers", workers}));
+    const auto output = program.rest();
+    EXPECT_NE(program.wait(), 0) << workers;
+    EXPECT_NE(output.find("such as 8..512"), std::string::npos) << workers << output;
+  }
+}
+
 TEST_F(EsTrainTest, an_environment_without_a_mark_is_run_to_its_end) {
   Program program({ES_TRAIN, "--env", "pendulum", "--workers", "2", "--iterations", "3",
                    "--directions", "8", "--episodes", "1", "--hidden", "4", "--out",

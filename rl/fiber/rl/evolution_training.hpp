@@ -22,10 +22,11 @@ namespace fiber::rl {
 struct EvolutionTrainingOptions {
   std::string environment; ///< Its name, in files and messages.
   std::uint64_t seed = 1;
-  std::size_t iterations = 200;                  ///< The maximum.
-  std::vector<std::size_t> hidden = {16};        ///< tanh units in each hidden layer.
-  std::size_t episodes = 1;                      ///< Episodes that each candidate plays.
-  std::size_t evaluations = 100;                 ///< Episodes that evaluate the policy.
+  std::size_t iterations = 200;           ///< The maximum.
+  std::vector<std::size_t> hidden = {16}; ///< tanh units in each hidden layer.
+  std::size_t episodes = 1;               ///< Episodes that each candidate plays.
+  std::size_t evaluations = 100;          ///< Episodes that evaluate the policy.
+  std::size_t evaluate_every = 1;         ///< Iterations from one evaluation to the next.
   std::size_t table_size = std::size_t{1} << 22; ///< Numbers in the noise table.
   bool normalise = false;          ///< Normalise observations by their running moments.
   double counted_share = 0.05;     ///< Share of directions that add to the moments.
@@ -46,7 +47,9 @@ struct CurvePoint {
   std::uint64_t iteration = 0;
   double population_mean = 0; ///< The mean of the candidates' mean returns.
   double population_best = 0; ///< The best candidate's mean return.
-  double policy_mean = 0;     ///< Mean return of the policy itself, in fresh episodes.
+  /// Mean return of the policy itself, in fresh episodes. Not a number if this iteration
+  /// was not one that evaluates it: see evaluate_every.
+  double policy_mean = 0;
   double seconds = 0;         ///< Since the start, added up over resumed runs.
   std::uint64_t episodes = 0; ///< Played so far.
 
@@ -98,8 +101,9 @@ public:
   /// True when solved, or when the iterations are used up.
   bool finished() const;
 
-  /// Runs an iteration: evaluates the candidates, updates the policy and evaluates it. A
-  /// policy that reaches `solved_at` must reach it again in as many other episodes.
+  /// Runs an iteration: evaluates the candidates, updates the policy and, if it is the
+  /// turn of this iteration or the iteration is the last, evaluates it. A policy that
+  /// reaches `solved_at` must reach it again in as many other episodes.
   /// Otherwise one lucky evaluation among many iterations would count as success. Throws
   /// what the evaluator throws; then nothing has changed.
   CurvePoint& step(const EvolutionEvaluator& evaluator);
@@ -113,7 +117,8 @@ public:
   std::span<const float> parameters() const { return state_.search.parameters; }
 
 private:
-  /// Fills in the mean return of the present policy.
+  /// Fills in the number of the iteration and of its episodes, and in its turn the mean
+  /// return of the present policy.
   void judge(const EvolutionEvaluator& evaluator, CurvePoint& point);
 
   EvolutionTrainingOptions options_;

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fiber/rl/bipedal_walker.hpp"
 #include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/pendulum.hpp"
 #include "fiber/rl/random.hpp"
@@ -154,6 +155,54 @@ TEST(TrainingTest, a_run_cut_anywhere_and_resumed_ends_as_one_that_was_not) {
   }
 }
 
+#ifdef FIBER_HAS_BOX2D
+/// The first four seconds of a walk.
+struct ShortWalk : BipedalWalker {
+  ShortWalk() : BipedalWalker(TerrainOptions{}, 200) {}
+};
+
+TEST(TrainingTest, a_short_run_teaches_a_walker_not_to_fall) {
+  auto options = evolution_options("bipedal_walker");
+  options.table_size = 1 << 18;
+  options.hidden = {};
+  options.iterations = 12;
+  options.evaluations = 10;
+  options.evaluate_every = 12;
+  options.counted_share = 0.25;
+  options.search.directions = 24;
+  options.search.learning_rate = 0.05;
+  Trial<ShortWalk> run(options);
+  run.finish();
+  EXPECT_GT(run.state().observations.count(), 1000u);
+  EXPECT_LT(run.state().curve.front().population_mean, -60);
+  EXPECT_GT(run.state().curve.back().policy_mean, -20);
+}
+#endif
+
+TEST(TrainingTest, a_policy_is_evaluated_in_its_turn_and_at_the_end) {
+  auto options = short_cartpole();
+  options.iterations = 5;
+  options.solved_at = {};
+  Trial<CartPole> always(options);
+  always.finish();
+  options.evaluate_every = 3;
+  Trial<CartPole> seldom(options);
+  seldom.finish();
+  EXPECT_EQ(seldom.state().search.parameters, always.state().search.parameters);
+  ASSERT_EQ(seldom.state().curve.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const auto mean = seldom.state().curve[i].policy_mean;
+    if (i == 2 || i == 4)
+      EXPECT_EQ(mean, always.state().curve[i].policy_mean);
+    else
+      EXPECT_TRUE(std::isnan(mean)) << mean;
+  }
+  EXPECT_EQ(always.state().curve.back().episodes - seldom.state().curve.back().episodes,
+            3 * options.evaluations);
+  options.evaluate_every = 0;
+  EXPECT_THROW(Trial<CartPole>{options}, std::invalid_argument);
+}
+
 TEST(TrainingTest, another_seed_gives_another_run) {
   auto options = short_cartpole();
   auto last_parameter = [&](std::uint64_t seed) {
@@ -224,6 +273,9 @@ TEST(TrainingTest, settings_name_all_but_the_number_of_iterations) {
   other.iterations = 1;
   EXPECT_EQ(other.settings(), options.settings());
   other.search.sigma *= 2;
+  EXPECT_NE(other.settings(), options.settings());
+  other = options;
+  other.evaluate_every = 2;
   EXPECT_NE(other.settings(), options.settings());
 }
 
