@@ -178,7 +178,11 @@ void run(const PoetOptions& options, const RunSettings& settings,
     return;
   }
   progress.say("\n" + pairs_table(poet.state()) + "\n" + transfers_table(poet.state()));
-  draw(poet, files, evaluator, progress);
+  try {
+    draw(poet, files, evaluator, progress);
+  } catch (const Interrupted&) {
+    return progress.say("interrupted before the picture was drawn; all else is saved");
+  }
   progress.say("agents saved to " + files.agents().string() +
                "; --play FILE plays one of them");
   const auto stats = pool.stats();
