@@ -55,16 +55,16 @@ bool is_at(const json& mount, const char* path) {
 /// Adds a /tmp, unless there is one, and makes it the home of a user without one.
 void add_temporary_folder(json& spec, json& container, bool homeless) {
   auto& mounts = container["volumeMounts"];
-  if (mounts.is_array() && std::ranges::none_of(mounts, [](auto& mount) {
+  if (mounts.is_array() && std::none_of(mounts.begin(), mounts.end(), [](auto& mount) {
         return is_at(mount, temporary_folder);
       })) {
     mounts.push_back({{"name", temporary_volume}, {"mountPath", temporary_folder}});
     spec["volumes"].push_back({{"name", temporary_volume}, {"emptyDir", json::object()}});
   }
   auto& variables = container["env"];
-  if (homeless && variables.is_array() && std::ranges::none_of(variables, [](auto& each) {
-        return text(each, "name") == "HOME";
-      }))
+  if (homeless && variables.is_array() &&
+      std::none_of(variables.begin(), variables.end(),
+                   [](auto& each) { return text(each, "name") == "HOME"; }))
     variables.push_back({{"name", "HOME"}, {"value", temporary_folder}});
 }
 

@@ -44,7 +44,10 @@ protected:
   /// Returns the targets of the only job's binds.
   std::set<std::string> targets_of_job() {
     std::set<std::string> targets;
-    for (auto& mount : engine().inspect(only_container())["Mounts"])
+    auto job = only_container(); // Without its mounts at first.
+    EXPECT_TRUE(eventually([&] { return engine().state(job) == "running"; }))
+      << driver_log();
+    for (auto& mount : engine().inspect(job)["Mounts"])
       targets.insert(mount["Destination"]);
     return targets;
   }
