@@ -49,9 +49,10 @@ void Progress::show(const CurvePoint& point, std::size_t iterations,
 
   if (!std::isnan(point.policy_mean))
     last_mean_ = point.policy_mean;
-  auto line = formatted("%3llu/%zu  mean %6.4g  best %6.4g",
-                        static_cast<unsigned long long>(point.iteration), iterations,
-                        last_mean_, point.population_best);
+  auto line = formatted("%3llu/%zu  mean ",
+                        static_cast<unsigned long long>(point.iteration), iterations);
+  line += std::isnan(last_mean_) ? "     -" : formatted("%6.4g", last_mean_);
+  line += formatted("  best %6.4g", point.population_best);
   if (played > 0)
     line += formatted("  %6.0f episodes/s", static_cast<double>(played) / spent.count());
   line += formatted("  %3.0f s  pids", point.seconds);
