@@ -74,6 +74,8 @@ void SlurmJobs::end_those_asked() {
       next = std::min(next, due);
       continue;
     }
+    if (!job->runs && took_start_file(*job)) // Slurm may not have said so yet.
+      started(job);
     next = std::min(next, now + ask_again);
     job->signalled = now;
     if (!job->runs || job->kills >= most_kills)
@@ -85,7 +87,7 @@ void SlurmJobs::end_those_asked() {
   }
   cancel({"scancel"}, waiting);
   cancel({"scancel", "--signal=TERM", "--batch"}, asked);
-  cancel({"scancel", "--signal=KILL", "--full"}, forced);
+  cancel({"scancel", "--signal=KILL", "--batch"}, forced);
   if (next == Clock::time_point::max() || std::exchange(ending_, true))
     return;
   auto pause = std::chrono::ceil<milliseconds>(next - now);
@@ -127,6 +129,14 @@ void SlurmJobs::ended(const SlurmJobPtr& job, const JobRow& row) {
     return fail(job, failure(*job, row));
   started(job);
   auto end = end_of(row, job->spec.resources.memory_mb, job->end_by.has_value());
+  // After a crash of its controller Slurm may start a job again that already runs. Then
+  // the second process finds no start file, and the first one may live on.
+  if (end.exit.code == script_failed &&
+      last_line(services_.output.last(job->serial)).find(no_start_file) !=
+        std::string::npos)
+    end = {.exit = Exit::unknown("Slurm started it twice"),
+           .disrupted = true,
+           .confirmed = false};
   close(job, {.kind = JobEvent::Kind::ended,
               .job = job->spec.name,
               .exit_code = end.exit.code,

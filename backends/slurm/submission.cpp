@@ -98,7 +98,7 @@ std::string job_script(const std::string& folder, const std::string& program,
   };
   std::string script = "#!/bin/sh\n# A worker of Fiber.\n";
   script += refuse("-x", shell_word(program), "has no program");
-  script += refuse("-r", start, "has no start file");
+  script += refuse("-r", start, no_start_file);
   script += "exec <" + start + "\nrm -f " + start + "\nFIBER_NODE=" + slurm_role +
             "\nexport FIBER_NODE\nexec " + shell_word(program);
   for (auto& argument : arguments)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <string>
 
 #include <fiber/fiber.hpp>
@@ -22,6 +24,13 @@ int main(int argc, char** argv) {
       },
       fiber::e2e::indices(3));
     return 0;
+  } else if (argc == 3 && std::string(argv[1]) == "up") { // For measurements.
+    auto begin = std::chrono::steady_clock::now();
+    fiber::Pool pool(std::stoul(argv[2]));
+    bool up = pool.wait_until_workers_up(std::chrono::minutes(2));
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    std::cout << (up ? "all up after " : "not up after ") << took.count() << " s\n";
+    return up ? 0 : 1;
   }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

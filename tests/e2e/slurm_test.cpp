@@ -86,7 +86,7 @@ TEST_F(SlurmPool, a_worker_that_is_killed_is_replaced) {
   Pool pool(3);
   auto results = pool.map_async(block_once, indices(30));
   ASSERT_TRUE(await_notes("holding", 3));
-  clusters::ask_slurm("scancel --signal=KILL --full " + running()[0]);
+  clusters::ask_slurm("scancel --signal=KILL --batch " + running()[0]);
   ASSERT_TRUE(await_lost(pool, 1));
   note("go", "");
   EXPECT_EQ(results.get(), undisturbed(30));
