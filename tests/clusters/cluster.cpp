@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 
 #include "base/unique_fd.hpp"
 
@@ -38,6 +39,20 @@ Cluster podman() {
 
 Cluster kubernetes() {
   return read_cluster("K8S_STATE", "/var/tmp/fiber-k8s");
+}
+
+Cluster slurm() {
+  return read_cluster("SLURM_STATE", "/var/tmp/fiber-slurm");
+}
+
+std::string ask_slurm(const std::string& command) {
+  auto full = "SLURM_CONF=" + slurm()->at("SLURM_CONF") + " timeout 30 " + command;
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(full.c_str(), "r"), ::pclose);
+  std::string output;
+  char piece[4096];
+  while (pipe && std::fgets(piece, sizeof piece, pipe.get()))
+    output += piece;
+  return output;
 }
 
 int run_script(const Cluster& cluster, const std::string& command) {

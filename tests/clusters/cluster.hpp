@@ -13,10 +13,15 @@ using Cluster = std::optional<std::map<std::string, std::string>>;
 Cluster docker();
 Cluster podman(); ///< Its variables have the names that docker()'s have.
 Cluster kubernetes();
+Cluster slurm();
 
 /// Runs one of the scripts of a cluster that is up: "signal STOP". Its exit code. Those
 /// of docker() and podman() can be run so.
 int run_script(const Cluster& cluster, const std::string& command);
+
+/// Runs a shell command in the cluster slurm(), such as "squeue --noheader", and returns
+/// its stdout.
+std::string ask_slurm(const std::string& command);
 
 /// Moves this process, which must not have threads yet, into the network that `variable`
 /// of the cluster names, where the cluster's machines can be reached. Does nothing if the

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/slurm/job_rows.hpp"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <sstream>
+#include <string_view>
+
+namespace fiber::backends::slurm {
+
+namespace {
+
+constexpr std::size_t columns = 7;
+
+std::optional<int> number(const std::string& text) {
+  int value = 0;
+  auto end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end)
+    return {};
+  return value;
+}
+
+template <std::size_t N>
+bool is_one_of(const std::string& state, const std::array<std::string_view, N>& states) {
+  return std::ranges::find(states, state) != states.end();
+}
+
+} // namespace
+
+bool JobRow::waits() const {
+  constexpr std::array<std::string_view, 6> states{"PENDING",      "CONFIGURING",
+                                                   "REQUEUED",     "REQUEUE_HOLD",
+                                                   "SPECIAL_EXIT", "RESV_DEL_HOLD"};
+  return is_one_of(state, states);
+}
+
+bool JobRow::over() const {
+  constexpr std::array<std::string_view, 11> states{
+    "COMPLETED", "FAILED",   "CANCELLED", "TIMEOUT",       "NODE_FAIL",    "PREEMPTED",
+    "BOOT_FAIL", "DEADLINE", "REVOKED",   "OUT_OF_MEMORY", "LAUNCH_FAILED"};
+  return is_one_of(state, states);
+}
+
+// The name comes last: it alone might have a '|' in it, if it is another's.
+std::vector<std::string> row_options() {
+  return {"--noheader", "--array", "--states=all",
+          "--Format=ArrayJobID:|,ArrayTaskID:|,State:|,exit_code:|,NodeList:|,Reason:|,"
+          "Name:|"};
+}
+
+std::vector<JobRow> parse_rows(const std::string& output) {
+  std::vector<JobRow> rows;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> cells;
+    std::istringstream parts(line);
+    for (std::string cell; std::getline(parts, cell, '|');) {
+      auto begin = cell.find_first_not_of(' ');
+      cells.push_back(begin == cell.npos
+                        ? ""
+                        : cell.substr(begin, cell.find_last_not_of(' ') - begin + 1));
+    }
+    if (cells.size() != columns)
+      continue;
+    auto index = number(cells[1]), status = number(cells[3]);
+    if (!number(cells[0]) || !index || !status)
+      continue;
+    rows.push_back({.array = cells[0],
+                    .index = *index,
+                    .name = cells[6],
+                    .state = cells[2],
+                    .reason = cells[5] == "None" ? "" : cells[5],
+                    .wait_status = *status,
+                    .node = cells[4]});
+  }
+  return rows;
+}
+
+std::vector<std::string> accounting_options() {
+  return {"--noheader", "--parsable2", "--allocations",
+          "--format=State,ExitCode,NodeList"};
+}
+
+std::optional<JobRow> parse_accounting(const std::string& output) {
+  std::istringstream cells(output.substr(0, output.find('\n')));
+  JobRow row;
+  std::string state, code, signal;
+  if (!std::getline(cells, state, '|') || !std::getline(cells, code, ':') ||
+      !std::getline(cells, signal, '|'))
+    return {};
+  std::getline(cells, row.node);
+  row.state = state.substr(0, state.find(' ')); // "CANCELLED by 1000"
+  auto exit = number(code), killed = number(signal);
+  if (!exit || !killed || !row.over())
+    return {};
+  row.wait_status = W_EXITCODE(*exit, *killed);
+  return row;
+}
+
+JobEnd end_of(const JobRow& row, std::size_t memory_mb, bool by_us) {
+  auto status = row.wait_status;
+  auto exit = Exit::known(WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status));
+  auto where = row.node.empty() ? "" : ", node " + row.node;
+  if (row.state == "COMPLETED" || row.state == "FAILED") {
+    if (exit.code != 0)
+      exit.detail += where;
+    return {.exit = exit};
+  }
+  if (row.state == "OUT_OF_MEMORY")
+    return {
+      .exit = {-SIGKILL, "OOMKilled" +
+                           (memory_mb > 0 ? ", limit " + std::to_string(memory_mb) + " MB"
+                                          : std::string()) +
+                           where}};
+  // Slurm reports for these what it did, not how the process ended.
+  if (row.state == "CANCELLED")
+    return {.exit = {exit.code, (by_us ? "cancelled" : "cancelled by scancel") + where},
+            .disrupted = !by_us};
+  if (row.state == "TIMEOUT" || row.state == "DEADLINE")
+    return {.exit = {{}, "its time limit has passed (slurm_time)" + where},
+            .disrupted = true};
+  if (row.state == "PREEMPTED")
+    return {.exit = {{}, "preempted" + where}, .disrupted = true};
+  // The processes of a node that Slurm gave up may run on.
+  return {.exit = Exit::unknown("Slurm says " + row.state + where),
+          .disrupted = true,
+          .confirmed = false};
+}
+
+std::optional<std::string> parse_submitted(const std::string& output) {
+  auto id = output.substr(0, output.find_first_of(";\n \r"));
+  if (!number(id))
+    return {};
+  return id;
+}
+
+} // namespace fiber::backends::slurm

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/slurm/session_folder.hpp"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "backends/backend.hpp"
+#include "backends/engine/errors.hpp"
+
+namespace fiber::backends::slurm {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr mode_t only_user = 0700;
+
+void make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), only_user) != 0)
+    throw engine_error("make the session's folder " + path, errno);
+}
+
+} // namespace
+
+SessionFolder::SessionFolder(const std::string& base, std::string session,
+                             std::chrono::seconds lease)
+  : session_(std::move(session)), path_(base + "/" + session_) {
+  std::error_code error;
+  fs::create_directories(base, error);
+  if (error)
+    throw EngineError("make the folder " + base, error.value(),
+                      error.message() + "; set slurm_directory to a folder on a file "
+                                        "system that all nodes share");
+  make_folder(path_);
+  write_private(path_ + "/" + alive_file, std::to_string(lease.count()) + "\n");
+}
+
+void SessionFolder::touch() const {
+  ::utimensat(AT_FDCWD, (path_ + "/" + alive_file).c_str(), nullptr, 0);
+}
+
+std::string SessionFolder::add(const std::string& name) const {
+  auto path = path_ + "/" + name;
+  make_folder(path);
+  return path;
+}
+
+void SessionFolder::remove() const {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string usual_base() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/')
+    return std::string(cache) + "/fiber/slurm";
+  const char* home = std::getenv("HOME");
+  if (!home || *home != '/') {
+    auto* user = ::getpwuid(::getuid());
+    home = user ? user->pw_dir : nullptr;
+  }
+  if (!home || *home != '/')
+    throw EngineError("find a folder that all nodes share", 0,
+                      "this user has no home directory; set slurm_directory");
+  return std::string(home) + "/.cache/fiber/slurm";
+}
+
+void write_private(const std::string& path, std::string_view text, bool program) {
+  UniqueFd file(
+    ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, program ? 0700 : 0600));
+  if (!file)
+    throw engine_error("write " + path, errno);
+  while (!text.empty()) {
+    ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      throw engine_error("write " + path, errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::close(file.release()) != 0) // A network file system reports a full disk here.
+    throw engine_error("write " + path, errno);
+}
+
+bool file_exists(const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file || errno != ENOENT;
+}
+
+} // namespace fiber::backends::slurm

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/slurm/slurm_backend.hpp"
+
+#include <random>
+#include <utility>
+
+#include "backends/engine/job_table.hpp"
+#include "backends/slurm/cluster.hpp"
+#include "backends/slurm/guard.hpp"
+#include "backends/slurm/slurm_jobs.hpp"
+#include "backends/slurm/strangers.hpp"
+#include "base/log.hpp"
+
+namespace fiber::backends {
+
+namespace slurm {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// Then the destructor gives up with a warning.
+constexpr milliseconds end_patience(60000);
+
+std::string random_session() {
+  std::random_device random;
+  std::string name;
+  for (int i = 0; i < 12; ++i)
+    name += "0123456789abcdef"[random() % 16];
+  return name;
+}
+
+class SlurmBackend final : public Backend {
+public:
+  explicit SlurmBackend(const SlurmOptions& options);
+  ~SlurmBackend() override;
+
+  std::string name() const override { return "slurm"; }
+  std::string driver_address() const override { return cluster_.address; }
+  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
+  Job create(JobSpec spec) override;
+  void terminate(const JobId& job, milliseconds grace) override;
+  std::string logs(const JobId& job) override;
+  void forget(const JobId& job) override;
+  std::vector<JobId> list() override { return table_.list(); }
+
+private:
+  JobServices job_services();
+  void say_alive();
+
+  const SlurmOptions options_;
+  Watcher watcher_;
+  JobTable table_;
+  Output output_;
+  OutputFiles files_{output_};
+  Loop loop_;
+  Commands commands_{loop_, clean_environment()};
+  const ClusterInfo cluster_;
+  const SessionFolder folder_;
+  Guard guard_;
+  SlurmJobs jobs_;
+};
+
+SlurmBackend::SlurmBackend(const SlurmOptions& options)
+  : options_(options), output_(options.forward_output, options.terminal),
+    cluster_(find_cluster(commands_, options.partition)),
+    folder_(options.directory.empty() ? usual_base() : options.directory,
+            random_session(), std::chrono::ceil<std::chrono::seconds>(options.lease)),
+    guard_(name_prefix(folder_.session()), folder_.path(), clean_environment()),
+    jobs_(job_services()) {
+  log().info("backend slurm: cluster {}, Slurm {}, files in {}", cluster_.name,
+             cluster_.version, folder_.path());
+  remove_strangers(commands_, folder_);
+  loop_.post([this] { say_alive(); });
+}
+
+SlurmBackend::~SlurmBackend() {
+  loop_.post([this] { jobs_.end_all(); });
+  auto left = table_.wait_for_none(end_patience);
+  loop_.stop(); // Its thread uses no member after this.
+  log().debug("slurm: {} commands in this session", commands_.count());
+  if (left == 0) {
+    folder_.remove();
+    return;
+  }
+  log().warn("slurm: {} jobs have not ended; a process in the background goes on to "
+             "cancel those whose names begin with {}",
+             left, name_prefix(folder_.session()));
+  guard_.take_over();
+}
+
+JobServices SlurmBackend::job_services() {
+  return {.loop = loop_,
+          .output = output_,
+          .files = files_,
+          .commands = commands_,
+          .folder = folder_,
+          .options = options_,
+          .largest_array = cluster_.largest_array,
+          .event =
+            [this](const JobEvent& event) {
+              if (watcher_)
+                watcher_(event);
+            },
+          .closed = [this](std::uint64_t serial) { table_.close(serial); }};
+}
+
+void SlurmBackend::say_alive() {
+  folder_.touch();
+  loop_.after(options_.lease / 4, [this] { say_alive(); });
+}
+
+Job SlurmBackend::create(JobSpec spec) {
+  auto id = spec.name;
+  auto serial = table_.admit(id);
+  output_.add(serial, id);
+  loop_.post([this, serial, spec = std::move(spec)]() mutable {
+    jobs_.create(serial, std::move(spec));
+  });
+  return {.id = id, .link = {}, .page = nullptr};
+}
+
+void SlurmBackend::terminate(const JobId& id, milliseconds grace) {
+  if (auto serial = table_.find(id))
+    loop_.post([this, serial, grace] { jobs_.terminate(serial, grace); });
+}
+
+std::string SlurmBackend::logs(const JobId& id) {
+  auto serial = table_.find(id);
+  files_.read(serial);
+  return output_.last(serial);
+}
+
+void SlurmBackend::forget(const JobId& id) {
+  if (auto serial = table_.forget(id))
+    output_.forget(serial);
+}
+
+} // namespace
+
+} // namespace slurm
+
+std::unique_ptr<Backend> make_slurm(const SlurmOptions& options) {
+  return std::make_unique<slurm::SlurmBackend>(options);
+}
+
+} // namespace fiber::backends

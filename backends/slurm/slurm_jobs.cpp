@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// The submission of jobs, and the listings from which their state is known.
+#include "backends/slurm/slurm_jobs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/container/container_entry.hpp"
+#include "backends/engine/program.hpp"
+#include "backends/slurm/strangers.hpp"
+#include "backends/slurm/submission.hpp"
+#include "base/log.hpp"
+
+namespace fiber::backends::slurm {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds window{20}; // Jobs that are requested within it are one array.
+constexpr milliseconds shortest_pause{500}; // Between listings.
+constexpr milliseconds longest_pause{5000};
+constexpr milliseconds look_again{250};  // At the files of jobs.
+constexpr milliseconds look_early{5000}; // After the submission, before Slurm says more.
+
+bool same_shape(const JobSpec& one, const JobSpec& two) {
+  return one.resources.cpu == two.resources.cpu &&
+         one.resources.memory_mb == two.resources.memory_mb &&
+         one.resources.gpu == two.resources.gpu && one.environment == two.environment;
+}
+
+} // namespace
+
+std::string task_id(const SlurmJob& job) {
+  return job.array->id + "_" + std::to_string(job.index);
+}
+
+// -- submission --
+
+void SlurmJobs::create(std::uint64_t serial, JobSpec spec) {
+  auto job = std::make_shared<SlurmJob>();
+  job->serial = serial;
+  job->spec = std::move(spec);
+  jobs_[serial] = job;
+  queue_.push_back(job);
+  if (!std::exchange(window_open_, true))
+    services_.loop.after(window, [this] {
+      window_open_ = false;
+      submit();
+    });
+}
+
+/// Submits one array at a time, so that jobs that are requested meanwhile are together in
+/// the next one.
+void SlurmJobs::submit() {
+  if (sending_)
+    return;
+  auto array = next_array();
+  if (!array)
+    return;
+  try {
+    array->folder = services_.folder.add(std::to_string(arrays_made_));
+    write_files(*array);
+  } catch (const EngineError& error) {
+    fail_all(array, error.what());
+    return services_.loop.post([this] { submit(); });
+  }
+  arrays_.push_back(array);
+  send(array);
+}
+
+/// Returns the jobs that were requested first and can be in one array, or null.
+JobArrayPtr SlurmJobs::next_array() {
+  std::erase_if(queue_, [](auto& job) { return job->over; });
+  if (queue_.empty())
+    return nullptr;
+  auto array = std::make_shared<JobArray>();
+  array->name = name_prefix(services_.folder.session()) + std::to_string(++arrays_made_);
+  auto first = queue_.front();
+  std::erase_if(queue_, [&](auto& job) {
+    if (array->jobs.size() == services_.largest_array ||
+        !same_shape(job->spec, first->spec))
+      return false;
+    job->array = array;
+    job->index = array->jobs.size();
+    array->jobs.push_back(job);
+    return true;
+  });
+  return array;
+}
+
+void SlurmJobs::write_files(const JobArray& array) const {
+  write_private(script_file(array.folder),
+                job_script(array.folder, program_path(), program_arguments()), true);
+  for (auto& job : array.jobs) {
+    write_private(start_file(array.folder, job->index), container_start(job->spec));
+    job->spec.keys.clear();
+    job->spec.boot.clear();
+    services_.files.add(job->serial, output_file(array.folder, job->index));
+  }
+}
+
+void SlurmJobs::send(const JobArrayPtr& array) {
+  sending_ = true;
+  auto& spec = array->jobs.front()->spec;
+  auto environment = services_.options.environment;
+  for (auto& [name, value] : spec.environment)
+    environment[name] = value;
+  services_.commands.run(
+    sbatch_words({.name = array->name,
+                  .folder = array->folder,
+                  .tasks = array->jobs.size(),
+                  .resources = spec.resources},
+                 services_.options, program_directory()),
+    [this, array](const CommandResult& result) {
+      sending_ = false;
+      submitted(array, result);
+      submit();
+    },
+    environment);
+}
+
+void SlurmJobs::submitted(const JobArrayPtr& array, const CommandResult& result) {
+  array->submitted = Clock::now();
+  if (result.unanswered()) {
+    log().warn("slurm: no answer to sbatch, so it is not known whether there are {} new "
+               "jobs: {}",
+               array->jobs.size(), result.problem());
+    array->unclear = true;
+    return schedule(longest_pause);
+  }
+  auto id = parse_submitted(result.output);
+  if (!result.ok() || !id)
+    return fail_all(array, result.ok() ? "sbatch printed no job id: " + result.output
+                                       : result.problem());
+  array->id = *id;
+  log().debug("slurm: submitted {} as job {}, {} tasks", array->name, array->id,
+              array->jobs.size());
+  poll_soon();
+  look_at_files();
+  end_later();
+}
+
+void SlurmJobs::fail_all(const JobArrayPtr& array, const std::string& detail) {
+  for (auto jobs = array->jobs; auto& job : jobs)
+    fail(job, detail);
+}
+
+// -- listings --
+
+void SlurmJobs::schedule(milliseconds pause) {
+  auto at = Clock::now() + pause;
+  if (next_poll_ && next_poll_at_ <= at)
+    return;
+  if (next_poll_)
+    services_.loop.cancel(*next_poll_);
+  next_poll_at_ = at;
+  next_poll_ = services_.loop.after(pause, [this] {
+    next_poll_.reset();
+    poll();
+  });
+}
+
+void SlurmJobs::poll_soon() {
+  pause_ = shortest_pause;
+  if (!polling_)
+    schedule(pause_);
+}
+
+void SlurmJobs::poll() {
+  if (polling_)
+    return;
+  std::string names;
+  for (auto& array : arrays_) {
+    array->listed = !array->id.empty();
+    if (array->listed || array->unclear)
+      names += (names.empty() ? "" : ",") + array->name;
+  }
+  if (names.empty())
+    return; // The next submission begins anew.
+  polling_ = true;
+  change_ = false;
+  std::vector<std::string> words{"squeue", "--user=" + user_id(), "--name=" + names};
+  for (auto& option : row_options())
+    words.push_back(option);
+  services_.commands.run(words, [this](const CommandResult& result) {
+    polling_ = false;
+    listed(result);
+  });
+}
+
+void SlurmJobs::listed(const CommandResult& result) {
+  if (!result.ok()) {
+    if (!std::exchange(unreachable_, true))
+      log().warn("slurm: squeue: {}; jobs go on, their ends are seen later",
+                 result.problem());
+    return schedule(longest_pause);
+  }
+  if (std::exchange(unreachable_, false))
+    log().warn("slurm: squeue answers again");
+  auto rows = parse_rows(result.output);
+  for (auto arrays = arrays_; auto& array : arrays)
+    compare(array, rows);
+  end_later();
+  pause_ = change_ ? shortest_pause
+                   : std::min(std::max(pause_ * 3 / 2, shortest_pause), longest_pause);
+  schedule(pause_);
+}
+
+void SlurmJobs::compare(const JobArrayPtr& array, const std::vector<JobRow>& rows) {
+  auto mine = [&](const JobRow& row) { return row.name == array->name; };
+  if (std::exchange(array->unclear, false)) {
+    change_ = true;
+    auto found = std::ranges::find_if(rows, mine);
+    if (found == rows.end())
+      return send(array);
+    array->id = found->array;
+    array->listed = true;
+  }
+  if (!array->listed)
+    return;
+  std::vector<const JobRow*> by_index(array->jobs.size());
+  std::set<std::string> doubles;
+  for (auto& row : rows) {
+    if (!mine(row))
+      continue;
+    if (row.array != array->id && !row.over())
+      doubles.insert(row.array);
+    else if (row.array == array->id && row.index < static_cast<int>(array->jobs.size()))
+      by_index[static_cast<std::size_t>(row.index)] = &row;
+  }
+  // A request that seemed lost was carried out after all.
+  if (!doubles.empty())
+    cancel({"scancel"}, {doubles.begin(), doubles.end()});
+  for (auto jobs = array->jobs; auto& job : jobs) {
+    if (job->over)
+      continue;
+    if (auto* row = by_index[job->index])
+      changed(job, *row);
+    else
+      missing(job);
+  }
+}
+
+void SlurmJobs::changed(const SlurmJobPtr& job, const JobRow& row) {
+  constexpr std::chrono::seconds longest_completion(60);
+  job->missing = 0;
+  if (row.over())
+    return ended(job, row);
+  if (row.waits()) {
+    change_ = change_ || job->reason != row.reason;
+    job->reason = row.reason;
+    if (!row.reason.empty() && job->array->told_reason != row.reason)
+      log().info("slurm: job {} waits: {}", job->array->id, row.reason);
+    job->array->told_reason = row.reason;
+    return;
+  }
+  if (!std::exchange(job->runs, true))
+    change_ = true;
+  if (row.state != "COMPLETING")
+    return job->completing.reset();
+  if (!job->completing)
+    job->completing = Clock::now();
+  change_ = true;
+  // Its node does not answer: Slurm waits for that, maybe for ever.
+  if (Clock::now() - *job->completing > longest_completion)
+    ended(
+      job,
+      {.array = row.array, .index = row.index, .state = "COMPLETING", .node = row.node});
+}
+
+void SlurmJobs::missing(const SlurmJobPtr& job) {
+  constexpr int lost = 2; // Listings in a row.
+  change_ = true;
+  ++job->missing;
+  if (job->end_by && !job->runs && !took_start_file(*job))
+    return fail(job, "terminated before it started" +
+                       (job->reason.empty() ? "" : "; Slurm job waited: " + job->reason));
+  if (job->missing < lost)
+    return;
+  if (!took_start_file(*job))
+    return fail(job, "Slurm no longer has job " + task_id(*job) +
+                       ": it was cancelled before it started, or lost");
+  if (!std::exchange(job->looked_up, true))
+    look_up(job);
+}
+
+/// Asks the accounting, which many sites have, how a job ended that is no longer listed.
+void SlurmJobs::look_up(const SlurmJobPtr& job) {
+  std::vector<std::string> words{"sacct", "--jobs=" + task_id(*job),
+                                 "--name=" + job->array->name};
+  for (auto& option : accounting_options())
+    words.push_back(option);
+  services_.commands.run(words, [this, job](const CommandResult& result) {
+    if (job->over)
+      return;
+    if (auto row = parse_accounting(result.ok() ? result.output : ""))
+      return ended(job, *row);
+    started(job);
+    close(job,
+          {.kind = JobEvent::Kind::ended,
+           .job = job->spec.name,
+           .detail = Exit::unknown("Slurm no longer has job " + task_id(*job)).detail,
+           .disrupted = true,
+           .confirmed = false});
+  });
+}
+
+/// Passes on new output, and reports jobs that have taken their start file.
+void SlurmJobs::look_at_files() {
+  if (looking_)
+    return;
+  services_.files.read_all();
+  bool any = false;
+  for (auto jobs = jobs_; auto& [serial, job] : jobs) {
+    if (!job->array || job->array->id.empty())
+      continue;
+    any = true;
+    bool soon = Clock::now() - job->array->submitted < look_early;
+    if (!job->told_started && (job->runs || soon) && took_start_file(*job))
+      started(job);
+  }
+  looking_ = any;
+  if (any)
+    services_.loop.after(look_again, [this] {
+      looking_ = false;
+      look_at_files();
+    });
+}
+
+} // namespace fiber::backends::slurm

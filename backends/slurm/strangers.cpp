@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/slurm/strangers.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "base/log.hpp"
+
+namespace fiber::backends::slurm {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Returns the folders of sessions that were left behind. Times are those of the file
+/// system, compared with a file that was touched just now.
+std::vector<fs::path> left_folders(const SessionFolder& own) {
+  std::error_code error;
+  fs::path mine = own.path();
+  own.touch();
+  auto now = fs::last_write_time(mine / alive_file, error);
+  std::vector<fs::path> left;
+  for (auto& entry : fs::directory_iterator(mine.parent_path(), error)) {
+    auto alive = entry.path() / alive_file;
+    auto touched = fs::last_write_time(alive, error);
+    if (error || entry.path() == mine)
+      continue;
+    long lease = 0;
+    std::ifstream(alive) >> lease;
+    if (lease > 0 && now - touched > std::chrono::seconds(lease))
+      left.push_back(entry.path());
+  }
+  return left;
+}
+
+} // namespace
+
+std::string name_prefix(const std::string& session) {
+  return "fiber-" + session + ".";
+}
+
+std::string user_id() {
+  return std::to_string(::getuid());
+}
+
+void remove_strangers(Commands& commands, const SessionFolder& own) {
+  auto left = left_folders(own);
+  if (left.empty())
+    return;
+  auto told =
+    commands.call({"squeue", "--noheader", "--user=" + user_id(), "--format=%F %j"});
+  if (!told.ok()) {
+    log().warn("slurm: can't look for what dead drivers have left: {}", told.problem());
+    return;
+  }
+  for (auto& folder : left) {
+    log().info("slurm: removing {}, of a driver that is gone", folder.string());
+    std::set<std::string> ids;
+    std::istringstream lines(told.output);
+    for (std::string id, name; lines >> id && std::getline(lines >> std::ws, name);)
+      if (name.starts_with(name_prefix(folder.filename().string())))
+        ids.insert(id);
+    if (!ids.empty()) {
+      std::vector<std::string> words{"scancel"};
+      words.insert(words.end(), ids.begin(), ids.end());
+      commands.call(std::move(words));
+    }
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  }
+}
+
+} // namespace fiber::backends::slurm

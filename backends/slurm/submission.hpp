@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "backends/slurm/slurm_backend.hpp"
+
+namespace fiber::backends::slurm {
+
+/// A job array to be submitted.
+struct Submission {
+  std::string name;   ///< Of the array.
+  std::string folder; ///< Of the array: has "script", start files and output files.
+  std::size_t tasks = 1;
+  JobResources resources = {};
+};
+
+/// FIBER_NODE of a job.
+inline constexpr auto slurm_role = "slurm";
+/// The exit code of a job's script that could not start the program.
+inline constexpr int script_failed = 127;
+/// What it prints if another process has taken the start file.
+inline constexpr auto no_start_file = "has no start file";
+
+// Files of an array's folder.
+std::string script_file(const std::string& folder);
+std::string start_file(const std::string& folder, std::size_t index);
+std::string output_file(const std::string& folder, std::size_t index);
+
+/// Returns the script that all tasks of an array run: it gives the program its start file
+/// as stdin, removes the file and becomes the program.
+std::string job_script(const std::string& folder, const std::string& program,
+                       const std::vector<std::string>& arguments);
+
+/// Returns the words of the sbatch command. `directory` is the jobs' working directory.
+std::vector<std::string> sbatch_words(const Submission& submission,
+                                      const SlurmOptions& options,
+                                      const std::string& directory);
+
+/// Returns the text as one word of a POSIX shell.
+std::string shell_word(const std::string& text);
+
+/// Returns whether Slurm would read the text as a time limit: minutes, MM:SS, HH:MM:SS,
+/// D-HH, D-HH:MM, D-HH:MM:SS, or UNLIMITED.
+bool is_time_limit(const std::string& text);
+/// Returns how many seconds before the end of its time limit a job is told to end.
+int seconds_of_warning(const std::string& time_limit);
+
+/// Returns whether the text consists of options of sbatch, without any that the backend
+/// sets itself.
+bool are_arguments(const std::string& text);
+
+} // namespace fiber::backends::slurm

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: a command of Slurm can neither be misled by what an allocation has set nor
+// block the backend, and no answer is told from a refusal.
+#include "backends/slurm/command.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <future>
+#include <memory>
+
+namespace fiber::backends::slurm {
+namespace {
+
+TEST(SlurmCommands, an_allocations_variables_are_removed) {
+  std::vector<std::string> given{"PATH=/bin",
+                                 "SLURM_JOB_ID=7",
+                                 "SLURM_CONF=/etc/slurm/slurm.conf",
+                                 "SLURM_CPUS_PER_TASK=3",
+                                 "SBATCH_PARTITION=x",
+                                 "SQUEUE_FORMAT=%i",
+                                 "SCANCEL_INTERACTIVE=1",
+                                 "SLURMD_NODENAME=n1",
+                                 "MY_SLURM_JOB=kept"};
+  std::vector<std::string> clean{"PATH=/bin", "SLURM_CONF=/etc/slurm/slurm.conf",
+                                 "MY_SLURM_JOB=kept"};
+  EXPECT_EQ(clean_environment(given), clean);
+}
+
+TEST(SlurmCommands, both_streams_and_the_exit_code_are_returned) {
+  Loop loop;
+  Commands commands(loop, {"PATH=/bin:/usr/bin", "NAME=old"});
+  auto told = commands.call({"sh", "-c", "echo out; echo err >&2; exit 3"});
+  EXPECT_EQ(told.exit_code, 3);
+  EXPECT_EQ(told.output, "out\n");
+  EXPECT_EQ(told.errors, "err\n");
+  EXPECT_EQ(told.problem(), "err");
+  EXPECT_FALSE(told.unanswered());
+  EXPECT_EQ(commands.count(), 1u);
+}
+
+TEST(SlurmCommands, an_added_variable_replaces_the_old_one) {
+  Loop loop;
+  Commands commands(loop, {"PATH=/bin:/usr/bin", "NAME=old"});
+  std::promise<std::string> told;
+  loop.post([&] {
+    commands.run({"sh", "-c", "echo $NAME"},
+                 [&](const CommandResult& result) { told.set_value(result.output); },
+                 {{"NAME", "new"}});
+  });
+  EXPECT_EQ(told.get_future().get(), "new\n");
+}
+
+TEST(SlurmCommands, a_command_that_is_missing_says_so) {
+  Loop loop;
+  Commands commands(loop, {});
+  auto told = commands.call({"no-such-command-of-slurm"});
+  EXPECT_FALSE(told.ok());
+  EXPECT_EQ(told.problem(), "no-such-command-of-slurm is not on PATH");
+}
+
+TEST(SlurmCommands, commands_that_run_are_killed_at_the_end) {
+  Loop loop;
+  auto commands = std::make_unique<Commands>(loop, std::vector<std::string>{});
+  std::promise<void> started;
+  loop.post([&] {
+    commands->run({"sleep", "1000"},
+                  [](const CommandResult&) { ADD_FAILURE() << "was called"; });
+    started.set_value();
+  });
+  started.get_future().get();
+  loop.stop();
+  commands.reset();
+}
+
+TEST(SlurmCommands, no_answer_is_told_from_a_refusal) {
+  auto ended = [](int code, const std::string& errors) {
+    return CommandResult{.exit_code = code, .output = {}, .errors = errors};
+  };
+  EXPECT_TRUE(ended(1, "sbatch: error: Batch job submission failed: Unable to contact "
+                       "slurm controller (connect failure)\n")
+                .unanswered());
+  EXPECT_TRUE(ended(1, "slurm_load_jobs error: Socket timed out on send/recv operation\n")
+                .unanswered());
+  EXPECT_TRUE(ended(-SIGKILL, "").unanswered());
+  auto refusal = ended(1, "sbatch: error: invalid partition specified: nope\n"
+                          "sbatch: error: Batch job submission failed: Invalid "
+                          "partition name specified\n");
+  EXPECT_FALSE(refusal.unanswered());
+  EXPECT_EQ(refusal.problem(), "sbatch: error: invalid partition specified: nope; "
+                               "sbatch: error: Batch job submission failed: Invalid "
+                               "partition name specified");
+}
+
+} // namespace
+} // namespace fiber::backends::slurm

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools whose workers are jobs of a real Slurm keep their promises, whatever users do to
+// the jobs, or somebody to the controller or the driver.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fiber/error.hpp>
+#include <fiber/fiber.hpp>
+
+#include "tests/clusters/cluster.hpp"
+#include "tests/e2e/fixture.hpp"
+#include "tests/examples/program.hpp"
+
+namespace fiber::e2e {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SlurmPool : public SessionTest {
+protected:
+  void SetUp() override {
+    if (!clusters::slurm())
+      GTEST_SKIP() << "SKIPPED: no Slurm is up";
+  }
+  void TearDown() override {
+    if (!clusters::slurm())
+      return;
+    close();
+    EXPECT_TRUE(wait_until([] { return running().empty(); })) << "jobs are left";
+    std::error_code error;
+    EXPECT_TRUE(
+      wait_until([&] { return std::filesystem::is_empty(sessions(), error) || error; }))
+      << "files are left";
+    clusters::ask_slurm("scancel --user=$(id -u)");
+  }
+
+  static std::string sessions() { return clusters::slurm()->at("SLURM_SESSIONS"); }
+  static Config config() {
+    Config config;
+    config.backend = "slurm";
+    config.more = {{"slurm_directory", sessions()}};
+    return config;
+  }
+  /// Returns "ID_INDEX" of each job that has not ended.
+  static std::vector<std::string> running() {
+    std::istringstream ids(
+      clusters::ask_slurm("squeue --noheader --array --format=%F_%K"));
+    return {std::istream_iterator<std::string>(ids), {}};
+  }
+  static int script(const std::string& command) {
+    return std::system((clusters::slurm()->at("SLURM_SCRIPTS") + "/" + command).c_str());
+  }
+};
+
+/// Each waits in its first run until the test says go.
+std::size_t block_once(std::size_t i) {
+  if (this_task::attempt() == 1)
+    note_and_wait("holding");
+  return f(i);
+}
+
+bool await_notes(const std::string& list, std::size_t n) {
+  return wait_until([&] { return notes(list).size() >= n; }, 60s);
+}
+
+TEST_F(SlurmPool, a_map_runs_in_jobs_of_slurm) {
+  open(config());
+  Pool pool(3);
+  EXPECT_EQ(pool.map(f, indices(500)), undisturbed(500));
+  EXPECT_TRUE(pool.wait_until_workers_up(deadline));
+  EXPECT_EQ(running().size(), 3u);
+  EXPECT_FALSE(
+    pool.apply([] { return std::string(std::getenv("SLURM_JOB_ID")); }).empty());
+}
+
+TEST_F(SlurmPool, a_worker_that_is_killed_is_replaced) {
+  open(config());
+  Pool pool(3);
+  auto results = pool.map_async(block_once, indices(30));
+  ASSERT_TRUE(await_notes("holding", 3));
+  clusters::ask_slurm("scancel --signal=KILL --batch " + running()[0]);
+  ASSERT_TRUE(await_lost(pool, 1));
+  note("go", "");
+  EXPECT_EQ(results.get(), undisturbed(30));
+  EXPECT_EQ(pool.stats().workers_lost, 1u);
+  expect_works(pool, 3);
+}
+
+TEST_F(SlurmPool, a_controller_that_dies_and_returns_disturbs_nothing) {
+  open(config());
+  Pool pool(2);
+  auto results = pool.map_async(block_once, indices(20));
+  ASSERT_TRUE(await_notes("holding", 2));
+  ASSERT_EQ(script("controller kill"), 0);
+  note("go", "");
+  EXPECT_EQ(results.get(), undisturbed(20)); // Work needs no controller.
+  ASSERT_EQ(script("controller start"), 0);
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+  expect_works(pool, 2);
+}
+
+TEST_F(SlurmPool, a_partition_that_does_not_exist_is_the_pools_error) {
+  auto options = config();
+  options.more["slurm_partition"] = "nope";
+  open(options);
+  Pool pool(1);
+  try {
+    pool.map(f, indices(1));
+    ADD_FAILURE() << "it works";
+  } catch (const BackendError& error) {
+    EXPECT_NE(std::string(error.what()).find("invalid partition specified: nope"),
+              std::string::npos)
+      << error.what();
+  }
+}
+
+TEST_F(SlurmPool, nothing_is_left_of_a_driver_that_was_killed) {
+  setenv("FIBER_BACKEND", "slurm", 1);
+  setenv("FIBER_SLURM_DIRECTORY", sessions().c_str(), 1);
+  Program driver({"/proc/self/exe", "hold"});
+  unsetenv("FIBER_BACKEND");
+  unsetenv("FIBER_SLURM_DIRECTORY");
+  ASSERT_TRUE(await_notes("holding", 3));
+  EXPECT_EQ(running().size(), 3u);
+  driver.kill(SIGKILL);
+  EXPECT_TRUE(wait_until([] { return running().empty(); }, 60s));
+  EXPECT_TRUE(wait_until([&] { return marked(mark()).empty(); }, 60s));
+}
+
+#ifdef ES_TRAIN
+/// Starts a training that goes on to its last iteration.
+std::unique_ptr<Program> train(const std::string& out,
+                               const std::vector<std::string>& settings) {
+  std::vector<std::string> command{"/usr/bin/env"};
+  command.insert(command.end(), settings.begin(), settings.end());
+  command.insert(command.end(),
+                 {ES_TRAIN, "--env", "cartpole", "--iterations", "60", "--directions",
+                  "100", "--episodes", "16", "--learning-rate", "0.0001", "--seed", "5",
+                  "--workers", "2", "--out", out});
+  return std::make_unique<Program>(command);
+}
+
+std::string policy(const std::string& out) {
+  std::ifstream file(out + "/policy.txt", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(SlurmPool, a_training_ends_the_same_though_a_worker_is_cancelled) {
+  auto local = (folder() / "local").string(), slurm = (folder() / "slurm").string();
+  auto here = train(local, {"FIBER_BACKEND=local"});
+  auto told = here->rest();
+  ASSERT_EQ(here->wait(), 1) << told;
+  ASSERT_FALSE(policy(local).empty()) << told;
+  auto there =
+    train(slurm, {"FIBER_BACKEND=slurm", "FIBER_SLURM_DIRECTORY=" + sessions()});
+  there->limit_unread();
+  std::string output;
+  while (auto line = there->line()) {
+    output += *line + "\n";
+    if (line->find("10/60") == line->npos)
+      continue;
+    auto jobs = running();
+    ASSERT_EQ(jobs.size(), 2u) << output;
+    clusters::ask_slurm("scancel " + jobs[0]);
+    break;
+  }
+  output += there->rest();
+  EXPECT_EQ(there->wait(), 1) << output;
+  EXPECT_EQ(policy(slurm), policy(local)) << output;
+}
+#endif
+
+} // namespace
+} // namespace fiber::e2e
