@@ -255,6 +255,7 @@ struct Options {
   std::uint64_t seed = 1;
 
   void add_to(CLI::App& app);
+  void add_search_to(CLI::App& app);
   /// The settings, with the defaults of the environment where nothing was said.
   Settings resolve() const;
 };
@@ -288,6 +289,10 @@ void Options::add_to(CLI::App& app) {
     "--resume", settings.resume,
     "Go on from the checkpoint, if there is one; the end is the same as that of "
     "an undisturbed run");
+  add_search_to(app);
+}
+
+void Options::add_search_to(CLI::App& app) {
   const auto search = "The search (its defaults depend on --env)";
   app
     .add_option("--directions", directions,

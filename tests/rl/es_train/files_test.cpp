@@ -83,12 +83,11 @@ TEST_F(FilesTest, what_is_no_policy_is_refused) {
 }
 
 TEST_F(FilesTest, a_curve_is_csv_with_a_header) {
-  save_curve(path,
-             {{.iteration = 1, .policy_mean = 20.5, .seconds = 0.25, .episodes = 7},
-              {.iteration = 2,
-               .policy_mean = std::numeric_limits<double>::quiet_NaN(),
-               .seconds = 0.5,
-               .episodes = 14}});
+  save_curve(path, {{.iteration = 1, .policy_mean = 20.5, .seconds = 0.25, .episodes = 7},
+                    {.iteration = 2,
+                     .policy_mean = std::numeric_limits<double>::quiet_NaN(),
+                     .seconds = 0.5,
+                     .episodes = 14}});
   EXPECT_EQ(content(),
             "iteration,population_mean,population_best,policy_mean,seconds,episodes\n"
             "1,0,0,20.5,0.25,7\n"
