@@ -47,7 +47,8 @@ protected:
     auto job = only_container(); // Without its mounts at first.
     EXPECT_TRUE(eventually([&] { return engine().state(job) == "running"; }))
       << driver_log();
-    for (auto& mount : engine().inspect(job)["Mounts"])
+    auto told = engine().inspect(job);
+    for (auto& mount : told["Mounts"])
       targets.insert(mount["Destination"]);
     return targets;
   }

@@ -3,6 +3,8 @@
 // the job's name.
 #include "backends/output/output.hpp"
 
+#include <future>
+
 #include "base/log.hpp"
 #include "tests/backends/output/terminal.hpp"
 #include "tests/wire/wire_fixture.hpp"
@@ -42,7 +44,9 @@ TEST(Output, that_meets_no_terminal_is_what_the_job_wrote) {
     Output output(true);
     output.add(1, "w0");
     output.write(1, std::string(clipboard) + "\n");
-    output.close(1);
+    std::promise<void> written;
+    output.finish(1, std::chrono::seconds(60), [&] { written.set_value(); });
+    written.get_future().wait();
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             std::string("[w0] ") + clipboard + "\n");
