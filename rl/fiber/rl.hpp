@@ -11,6 +11,7 @@
 #include "fiber/rl/breakout.hpp"                // IWYU pragma: export
 #include "fiber/rl/cartpole.hpp"                // IWYU pragma: export
 #include "fiber/rl/checkpoint_file.hpp"         // IWYU pragma: export
+#include "fiber/rl/cma_es.hpp"                  // IWYU pragma: export
 #include "fiber/rl/distributions.hpp"           // IWYU pragma: export
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
@@ -19,6 +20,7 @@
 #include "fiber/rl/evolution.hpp"               // IWYU pragma: export
 #include "fiber/rl/evolution_evaluation.hpp"    // IWYU pragma: export
 #include "fiber/rl/evolution_training.hpp"      // IWYU pragma: export
+#include "fiber/rl/genetic.hpp"                 // IWYU pragma: export
 #include "fiber/rl/gym.hpp"                     // IWYU pragma: export
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
 #include "fiber/rl/live_line.hpp"               // IWYU pragma: export

@@ -17,19 +17,12 @@ namespace gnuplot {
 
 namespace fs = std::filesystem;
 
-// Within a single-quoted string of gnuplot, a quote is doubled.
 std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (char c : text)
-    result += c == '\'' ? "''" : std::string(1, c);
-  return result + "'";
+  return gnuplot_string(text);
 }
 
-void write_frame(std::ostream& out, const fs::path& png, const PlotStyle& style) {
+void write_frame(std::ostream& out, const PlotStyle& style) {
   out
-    << "set terminal pngcairo size 1200,720 font 'DejaVu Sans,14' "
-       "background '#ffffff'\n"
-    << "set output " << quoted(png.string()) << "\n"
     << "set datafile separator ','\nset datafile missing ''\n"
     << "set title " << quoted(style.title) << " font ',18' offset 0,0.3 noenhanced\n"
     << "set xlabel " << quoted(style.x_label) << " noenhanced\n"
@@ -38,6 +31,8 @@ void write_frame(std::ostream& out, const fs::path& png, const PlotStyle& style)
     << "set grid ytics linetype 1 linecolor '#e6e6e6' linewidth 1\n"
     << "set key bottom right Left reverse samplen 2 spacing 1.3 noenhanced\n"
     << "set offsets graph 0, graph 0.02, graph 0.04, graph 0.02\nset xrange [0:*]\n";
+  if (style.logarithmic_y)
+    out << "set logscale y\nset format y '10^{%L}'\nset key bottom left\n";
   if (style.solved_at)
     out << "set arrow 1 from graph 0, first " << *style.solved_at << " to graph 1, first "
         << *style.solved_at
@@ -46,11 +41,11 @@ void write_frame(std::ostream& out, const fs::path& png, const PlotStyle& style)
         << *style.solved_at << " right offset 0,-0.8 textcolor '#666666'\n";
 }
 
-std::string script(const fs::path& csv, const fs::path& png, const PlotStyle& style,
+std::string script(const fs::path& csv, const PlotStyle& style,
                    const std::vector<PlottedColumn>& columns) {
   constexpr std::array others = {"#e08a3c", "#6aa36f", "#a06cb0", "#8a8a8a"};
   std::ostringstream out;
-  write_frame(out, png, style);
+  write_frame(out, style);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const bool front = i + 1 == columns.size();
     out << (i == 0 ? "plot " : ", \\\n     ") << quoted(csv.string())
@@ -66,11 +61,29 @@ std::string script(const fs::path& csv, const fs::path& png, const PlotStyle& st
 } // namespace gnuplot
 } // namespace
 
+// Within a single-quoted string of gnuplot, a quote is doubled.
+std::string gnuplot_string(const std::string& text) {
+  std::string result = "'";
+  for (char c : text)
+    result += c == '\'' ? "''" : std::string(1, c);
+  return result + "'";
+}
+
 bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png,
               const PlotStyle& style, const std::vector<PlottedColumn>& columns) {
+  return draw(png, gnuplot::script(csv, style, columns));
+}
+
+bool draw(const std::filesystem::path& png, const std::string& script, int width,
+          int height) {
   auto file = png;
   file.replace_extension(".gnuplot");
-  write_atomically(file, gnuplot::script(csv, png, style, columns));
+  std::ostringstream whole;
+  whole << "set terminal pngcairo size " << width << ',' << height
+        << " font 'DejaVu Sans,14' background '#ffffff'\nset output "
+        << gnuplot_string(png.string()) << '\n'
+        << script;
+  write_atomically(file, whole.str());
   return run_gnuplot(file) && std::filesystem::exists(png);
 }
 

@@ -127,6 +127,9 @@ std::vector<Example> examples() {
                            {"rl/supervision", 3},
                            {"rl/actor_learner", 5, {"--rollouts", "3", "--out", "OUT"}},
                            {"rl/autoscale", 2, {"--max", "4", "--out", "OUT"}},
+                           {"es/cma_es", 2, {"--workers", "2", "--out", "OUT"}},
+                           {"es/deep_ga", 2, {"--workers", "2", "--out", "OUT"}},
+                           {"es/pbt", 2, {"--problem", "cartpole", "--out", "OUT"}},
                            {"es/es_train", 2, {"--workers", "2", "--out", "OUT"}}};
 #ifdef POET
   all.push_back({"es/poet", 2, {"--workers", "2", "--out", "OUT"}});

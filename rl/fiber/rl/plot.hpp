@@ -13,6 +13,7 @@ struct PlotStyle {
   std::string x_label = "steps";
   std::string y_label = "return of an episode";
   std::optional<double> solved_at = {}; ///< Draws a dashed line there.
+  bool logarithmic_y = false;
 };
 
 /// A column of a CSV file as a line of a plot.
@@ -31,5 +32,14 @@ bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png
 /// Runs gnuplot on a script of your own, for other drawings. Returns false if gnuplot is
 /// missing or fails.
 bool run_gnuplot(const std::filesystem::path& script);
+
+/// Runs a gnuplot script that sets no terminal and no output: both are put before it, for
+/// the PNG file `png` of this size in pixels. The whole script stays beside the PNG file.
+/// Returns false and throws as plot_csv() does.
+bool draw(const std::filesystem::path& png, const std::string& script, int width = 1200,
+          int height = 720);
+
+/// `text` as a string of a gnuplot script.
+std::string gnuplot_string(const std::string& text);
 
 } // namespace fiber::rl

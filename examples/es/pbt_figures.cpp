@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pbt_figures.hpp"
+
+#include <sstream>
+
+#include <fiber/rl/checkpoint_file.hpp>
+#include <fiber/rl/plot.hpp>
+
+namespace pbt {
+namespace {
+
+namespace fs = std::filesystem;
+namespace rl = fiber::rl;
+
+constexpr auto one = "#2a6ebb", other = "#e08a3c", pale = "#c9c9c9";
+
+void frame(std::ostream& out) {
+  out << "set datafile separator ','\nset datafile missing ''\nset border 3 linecolor "
+         "'#555555'\nset tics nomirror out\n"
+         "set grid linetype 1 linecolor '#e6e6e6' linewidth 1\n";
+}
+
+std::string table(const std::string& header,
+                  const std::vector<std::vector<double>>& rows) {
+  std::ostringstream out;
+  out.precision(10);
+  out << header << '\n';
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      out << (i == 0 ? "" : ",") << row[i];
+    out << '\n';
+  }
+  return std::move(out).str();
+}
+
+/// A panel of all members in pale lines, the best one's ancestors in blue.
+void member_panel(std::ostream& out, const std::string& title, int column,
+                  bool logarithmic, std::size_t members, const fs::path& folder) {
+  const auto csv = rl::gnuplot_string((folder / "pbt.csv").string());
+  const auto line = rl::gnuplot_string((folder / "lineage.csv").string());
+  out << "set title " << rl::gnuplot_string(title) << " noenhanced\n"
+      << (logarithmic ? "set logscale y\n" : "unset logscale y\n");
+  out << "plot for [m=0:" << members - 1 << "] " << csv << " every " << members
+      << "::m using 1:" << column << " skip 1 with lines linewidth 1.2 linecolor '"
+      << pale << "' notitle, " << line << " using 1:" << column
+      << " skip 1 with lines linewidth 3 linecolor '" << one << "' notitle";
+}
+
+} // namespace
+
+bool save_toy(const fs::path& out, const std::vector<ToyRun>& runs) {
+  std::ostringstream script;
+  frame(script);
+  script << "set multiplot layout 2," << runs.size()
+         << " title 'Population-based training on the toy of Jaderberg et al. 2017' "
+            "font ',18'\nset key top right noenhanced\n";
+  std::vector<std::string> files;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto csv = out / ("toy_" + std::to_string(i + 1) + ".csv");
+    rl::write_atomically(
+      csv,
+      table("step,theta0_1,theta1_1,score_1,theta0_2,theta1_2,score_2", runs[i].rows));
+    files.push_back(rl::gnuplot_string(csv.string()));
+  }
+  auto lines = [&](const std::string& file, const char* first, const char* second,
+                   const char* style) {
+    script << "plot " << file << " using " << first << " skip 1 with " << style
+           << " linecolor '" << one << "' title 'member 1', " << file << " using "
+           << second << " skip 1 with " << style << " linecolor '" << other
+           << "' title 'member 2'\n";
+  };
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    script << "set title " << rl::gnuplot_string(runs[i].title)
+           << " noenhanced\nset xlabel 'theta 0'\nset ylabel 'theta 1'\n"
+              "set xrange [-0.03:0.95]\nset yrange [-0.03:0.95]\nset xtics 0.3\nset key "
+           << (i == 0 ? "bottom right\n" : "off\n");
+    lines(files[i], "2:3", "5:6", "points pointtype 7 pointsize 0.5");
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    script
+      << "set title ' '\nset xlabel 'step'\nset ylabel 'score (optimum 1.2)'\n"
+         "set xrange [0:*]\nset yrange [-0.5:1.3]\nset xtics autofreq\nset key off\n";
+    lines(files[i], "1:4", "1:7", "lines linewidth 2.5");
+  }
+  script << "unset multiplot\n";
+  return rl::draw(out / "pbt.png", script.str(), 1600, 800);
+}
+
+void save_history(const fs::path& csv, const std::vector<rl::PopulationRound>& history,
+                  const std::vector<rl::HyperparameterRange>& ranges) {
+  std::string header = "round,member,source,score";
+  for (const auto& range : ranges)
+    header += "," + range.name;
+  std::vector<std::vector<double>> rows;
+  for (std::size_t round = 0; round < history.size(); ++round)
+    for (std::size_t member = 0; member < history[round].scores.size(); ++member) {
+      std::vector<double> row = {static_cast<double>(round + 1),
+                                 static_cast<double>(member),
+                                 static_cast<double>(history[round].sources[member]),
+                                 history[round].scores[member]};
+      const auto& values = history[round].hyperparameters[member];
+      row.insert(row.end(), values.begin(), values.end());
+      rows.push_back(std::move(row));
+    }
+  rl::write_atomically(csv, table(header, rows));
+}
+
+std::vector<std::size_t> ancestors_of(std::size_t member,
+                                      const std::vector<rl::PopulationRound>& history) {
+  std::vector<std::size_t> ancestors(history.size());
+  for (auto round = history.size(); round > 0; --round) {
+    ancestors[round - 1] = member;
+    if (round > 1) // Whose state it had at the begin of this round.
+      member = history[round - 2].sources[member];
+  }
+  return ancestors;
+}
+
+bool draw_history(const fs::path& out, const std::string& title, std::size_t best,
+                  const std::vector<rl::PopulationRound>& history,
+                  const std::vector<rl::HyperparameterRange>& ranges) {
+  const auto ancestors = ancestors_of(best, history);
+  std::vector<std::vector<double>> lineage;
+  for (std::size_t round = 0; round < history.size(); ++round) {
+    const auto member = ancestors[round];
+    lineage.push_back({static_cast<double>(round + 1), static_cast<double>(member),
+                       static_cast<double>(history[round].sources[member]),
+                       history[round].scores[member]});
+    const auto& values = history[round].hyperparameters[member];
+    lineage.back().insert(lineage.back().end(), values.begin(), values.end());
+  }
+  rl::write_atomically(out / "lineage.csv",
+                       table("round,member,source,score,...", lineage));
+
+  const auto members = history.front().scores.size();
+  const auto csv = rl::gnuplot_string((out / "pbt.csv").string());
+  const auto random = rl::gnuplot_string((out / "random.csv").string());
+  std::ostringstream script;
+  frame(script);
+  script << "set multiplot layout 2,2 title " << rl::gnuplot_string(title)
+         << " font ',18' noenhanced\nset xlabel 'round'\nset xrange [1:*]\n"
+            "set key bottom right noenhanced\n";
+  member_panel(script,
+               "score: random search (orange), PBT (grey; the best's ancestors: blue)", 4,
+               false, members, out);
+  script << ", for [m=0:" << members - 1 << "] " << random << " every " << members
+         << "::m using 1:4 skip 1 with lines linewidth 1.2 linecolor '" << other
+         << "' notitle\n";
+  member_panel(script, "who copied whom: a line a member, an arrow a copy", 2, false,
+               members, out);
+  script << ", " << csv << " using ($2 == $3 ? 1/0 : $1):3:(1):($2-$3) skip 1 with "
+         << "vectors head size 0.25,20 filled linewidth 1 linecolor '#777777' notitle\n";
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    member_panel(script, ranges[i].name, static_cast<int>(5 + i), ranges[i].logarithmic,
+                 members, out);
+    script << '\n';
+  }
+  script << "unset multiplot\n";
+  return rl::draw(out / "pbt.png", script.str(), 1120, 730);
+}
+
+} // namespace pbt

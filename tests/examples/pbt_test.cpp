@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// pbt beats grid search on the paper's toy; and on CartPole it ends the same, byte for
+// byte, whatever member is killed, and after kill -9 of the driver.
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/examples/program.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The pids in a progress line; none in any other line.
+std::vector<pid_t> members_in(const std::string& line) {
+  static const std::regex pattern("^pbt +[0-9]+/[0-9]+ .* pids((?: [0-9]+)+)$");
+  std::smatch match;
+  if (!std::regex_search(line, match, pattern))
+    return {};
+  std::istringstream list(match[1]);
+  return {std::istream_iterator<pid_t>(list), {}};
+}
+
+struct PbtTest : testing::Test {
+  fs::path folder = fs::path(testing::TempDir()) / ("pbt-" + std::to_string(getpid()));
+
+  PbtTest() { fs::create_directories(folder); }
+  ~PbtTest() override { fs::remove_all(folder); }
+
+  std::vector<std::string> command(const std::string& out,
+                                   std::vector<std::string> more = {}) const {
+    std::vector<std::string> result = {PBT,
+                                       "--problem",
+                                       "cartpole",
+                                       "--members",
+                                       "3",
+                                       "--rounds",
+                                       "6",
+                                       "--seed",
+                                       "5",
+                                       "--out",
+                                       (folder / out).string(),
+                                       "--iterations",
+                                       "2",
+                                       "--evaluations",
+                                       "4",
+                                       "--directions",
+                                       "4"};
+    result.insert(result.end(), more.begin(), more.end());
+    return result;
+  }
+  std::string content(const std::string& name) const {
+    std::ifstream in(folder / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::string run(const std::string& out, std::vector<std::string> more = {}) const {
+    Program program(command(out, std::move(more)));
+    const auto output = program.rest();
+    EXPECT_EQ(program.wait(), 0) << output;
+    return output;
+  }
+  void expect_equal(const std::string& one, const std::string& other) const {
+    for (const auto* file : {"/policy", "/pbt.csv"}) {
+      EXPECT_FALSE(content(one + file).empty()) << file;
+      EXPECT_EQ(content(one + file), content(other + file)) << file;
+    }
+  }
+};
+
+TEST_F(PbtTest, reaches_the_optimum_of_the_toy_that_grid_search_misses) {
+  Program program({PBT, "--problem", "toy", "--out", (folder / "toy").string()});
+  const auto output = program.rest();
+  EXPECT_EQ(program.wait(), 0) << output;
+  std::smatch scores;
+  ASSERT_TRUE(std::regex_search(
+    output, scores,
+    std::regex("PBT ([0-9.]+), exploit only [0-9.]+, explore only [0-9.]+, grid search "
+               "([0-9.]+)\n$")))
+    << output;
+  EXPECT_GT(std::stod(scores[1]), 1.19);
+  EXPECT_NEAR(std::stod(scores[2]), 0.39, 0.005);
+  EXPECT_TRUE(fs::exists(folder / "toy" / "pbt.png"));
+}
+
+TEST_F(PbtTest, killed_members_change_nothing) {
+  run("undisturbed", {"--no-random-search"});
+  Program program(command("disturbed", {"--no-random-search"}));
+  int rounds = 0;
+  std::string output;
+  while (const auto line = program.line()) {
+    output += *line + "\n";
+    const auto members = members_in(*line);
+    if (members.empty())
+      continue;
+    ++rounds;
+    // One member after most rounds, all of them after some.
+    for (std::size_t i = 0; i < (rounds == 3 ? members.size() : 1); ++i)
+      ::kill(members[i], SIGKILL);
+  }
+  EXPECT_EQ(program.wait(), 0) << output;
+  EXPECT_EQ(rounds, 6) << output;
+  expect_equal("disturbed", "undisturbed");
+  std::smatch lost;
+  ASSERT_TRUE(std::regex_search(output, lost, std::regex("([0-9]+) members were lost")));
+  EXPECT_GE(std::stoi(lost[1]), 5) << output;
+}
+
+TEST_F(PbtTest, goes_on_after_kill_9_of_the_driver_and_compares_with_random_search) {
+  const auto whole = run("whole");
+  EXPECT_NE(whole.find("\nPBT: mean return "), std::string::npos) << whole;
+  EXPECT_NE(whole.find("; random search: mean return "), std::string::npos) << whole;
+  EXPECT_TRUE(fs::exists(folder / "whole" / "pbt.png"));
+  {
+    Program program(command("cut", {"--resume"}));
+    for (int seen = 0; seen < 3;) {
+      const auto line = program.line();
+      ASSERT_TRUE(line);
+      seen += members_in(*line).empty() ? 0 : 1;
+    }
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  const auto output = run("cut", {"--resume"});
+  EXPECT_NE(output.find("pbt: resumed after round "), std::string::npos) << output;
+  expect_equal("cut", "whole");
+  EXPECT_EQ(content("cut/random.csv"), content("whole/random.csv"));
+}
+
+TEST_F(PbtTest, mistakes_are_explained) {
+  auto expect = [&](std::vector<std::string> words, const std::string& text) {
+    Program program(std::move(words));
+    const auto output = program.rest();
+    EXPECT_NE(program.wait(), 0) << output;
+    EXPECT_NE(output.find(text), std::string::npos) << output;
+  };
+  expect({PBT, "--problem", "carpole", "--out", folder.string()}, "cartpole");
+  expect(command("x", {"--quantile", "0.7"}), "--quantile");
+  run("mine", {"--rounds", "1", "--no-random-search"});
+  expect(command("mine", {"--resume", "--seed", "6"}), "seed: saved with 5, now 6");
+}
+
+} // namespace
