@@ -158,6 +158,9 @@ void PoolState::note_failure(const TaskRange& task, const std::exception_ptr& er
     std::rethrow_exception(error);
   } catch (const Cancelled&) {
   } catch (const Closed&) {
+  } catch (const WorkerLost& what) { // Its own what() looks names up, which takes long.
+    settings.roster->task_failed(settings.name, task.batch->first + task.from,
+                                 what.Error::what());
   } catch (const std::exception& what) {
     settings.roster->task_failed(settings.name, task.batch->first + task.from,
                                  what.what());

@@ -84,7 +84,7 @@ void Roster::task_failed(const std::string& pool, std::size_t index,
               .why = shortened(why)});
 }
 
-void Roster::add_locked(Failure failure) {
+void Roster::add_locked(FailureNote failure) {
   failures_.push_back(std::move(failure));
   if (failures_.size() > most_failures)
     failures_.pop_front();
@@ -108,7 +108,7 @@ std::map<std::uint64_t, JobEntry> Roster::jobs() const {
   return jobs_;
 }
 
-std::vector<Failure> Roster::failures() const {
+std::vector<FailureNote> Roster::failures() const {
   std::lock_guard lock(mutex_);
   return {failures_.begin(), failures_.end()};
 }

@@ -36,7 +36,7 @@ struct JobEntry {
 };
 
 /// A job that was lost unasked, or a task that failed.
-struct Failure {
+struct FailureNote {
   std::chrono::system_clock::time_point at;
   bool is_job = true;
   std::string who; ///< "pool1.w0-3", "pool1 task 17"
@@ -69,7 +69,7 @@ public:
   /// Returns the jobs by incarnation.
   std::map<std::uint64_t, JobEntry> jobs() const;
   /// Returns the last failures, the oldest first.
-  std::vector<Failure> failures() const;
+  std::vector<FailureNote> failures() const;
   /// Returns how many jobs were lost unasked so far.
   std::uint64_t jobs_lost() const;
   /// Returns the output that is kept of a job, or nothing.
@@ -81,12 +81,12 @@ private:
   struct Output {
     std::string job, text;
   };
-  void add_locked(Failure failure);
+  void add_locked(FailureNote failure);
 
   mutable std::mutex mutex_;
   std::map<std::uint64_t, JobEntry> jobs_;
   std::map<std::string, int> losses_; ///< By node.
-  std::deque<Failure> failures_;
+  std::deque<FailureNote> failures_;
   std::deque<Output> outputs_;
   std::size_t output_bytes_ = 0;
   std::uint64_t jobs_lost_ = 0;

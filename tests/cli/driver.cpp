@@ -56,7 +56,7 @@ void ready() {
   auto counter = supervisor.spawn<Counter>({.name = "counter"});
   counter.call<&Counter::add>(1);
   fiber::Pool pool({.workers = workers});
-  pool.wait_workers();
+  pool.wait_until_workers_up(std::chrono::minutes(1));
   ready();
   auto results = pool.map_async(simulate, std::views::iota(0, 100000));
   wait_for_signal();
