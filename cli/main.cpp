@@ -1,26 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/verbs.hpp"
-#include "fiber/error.hpp"
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
-#include <cstdio>
+#include "base/edit_distance.hpp"
+#include "cli/verbs.hpp"
+#include "fiber/session.hpp"
+
+namespace {
+
+/// Returns the verb that was most likely meant; empty if none is near.
+std::string nearest_verb(const CLI::App& app, std::string_view word) {
+  std::string nearest;
+  std::size_t least = 3; // More letters are another word.
+  for (auto* verb : app.get_subcommands({}))
+    if (auto distance = fiber::edit_distance(verb->get_name(), word);
+        distance < least && distance < word.size()) {
+      least = distance;
+      nearest = verb->get_name();
+    }
+  return nearest;
+}
+
+bool is_verb(const CLI::App& app, const std::string& word) {
+  return std::ranges::any_of(app.get_subcommands({}),
+                             [&](auto* verb) { return verb->check_name(word); });
+}
+
+int refuse_verb(const CLI::App& app, const std::string& word) {
+  auto nearest = nearest_verb(app, word);
+  std::fprintf(stderr, "fiber: there is no verb '%s'%s; fiber --help names all\n",
+               word.c_str(),
+               nearest.empty() ? "" : ("; did you mean " + nearest + "?").c_str());
+  return 2;
+}
+
+} // namespace
 
 int main(int argc, char** argv) {
+  if (std::getenv("FIBER_NODE") != nullptr) // A job of a session that a verb opened.
+    auto session = fiber::init(argc, argv);
   CLI::App app("Starts, shows and stops programs that use Fiber, here and on clusters.",
                "fiber");
   app.require_subcommand(1);
+  fiber::cli::add_completion(app);
+  fiber::cli::add_config(app);
+  fiber::cli::add_cp(app);
+  fiber::cli::add_doctor(app);
   fiber::cli::add_kill(app);
   fiber::cli::add_logs(app);
   fiber::cli::add_ps(app);
+  fiber::cli::add_run(app);
   fiber::cli::add_status(app);
   fiber::cli::add_stop(app);
   fiber::cli::add_top(app);
+  if (argc > 1 && argv[1][0] != '-' && !is_verb(app, argv[1]))
+    return refuse_verb(app, argv[1]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Error& error) {
     return app.exit(error);
-  } catch (const fiber::Error& error) {
+  } catch (const std::exception& error) {
     std::fprintf(stderr, "fiber: %s\n", error.what());
     return 1;
   }

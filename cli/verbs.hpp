@@ -6,13 +6,18 @@
 // CLI::RuntimeError for an exit code.
 #pragma once
 
-#include <CLI/App.hpp>
+#include <CLI/CLI.hpp>
 
 namespace fiber::cli {
 
+void add_completion(CLI::App& app);
+void add_config(CLI::App& app);
+void add_cp(CLI::App& app);
+void add_doctor(CLI::App& app);
 void add_kill(CLI::App& app);
 void add_logs(CLI::App& app);
 void add_ps(CLI::App& app);
+void add_run(CLI::App& app);
 void add_status(CLI::App& app);
 void add_stop(CLI::App& app);
 void add_top(CLI::App& app);

@@ -16,6 +16,7 @@
 #include "backends/backend.hpp"
 #include "backends/job_entry.hpp"
 #include "libfiber/session/cpu_quota.hpp"
+#include "libfiber/session/first_process.hpp"
 #include "libfiber/session/runtime.hpp"
 #include "libfiber/session/settings.hpp"
 
@@ -71,6 +72,7 @@ Session init(int&, char**&, Config overrides) {
     });
     actors::run_node(std::move(*job), detail::Runtime::close_nested);
   }
+  detail::obey_signals_as_first_process();
   return Session(open_runtime(resolve(overrides)));
 }
 

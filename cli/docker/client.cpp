@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/docker/client.hpp"
+
+#include <utility>
+
+#include "fiber/error.hpp"
+#include "libfiber/session/settings.hpp"
+
+namespace fiber::cli::docker {
+
+using backends::http::Reply;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::chrono::minutes patience{10}; // Archives may be large.
+
+} // namespace
+
+Client::Client(const std::string& host) : engine_(loop_, host) {}
+
+Client::~Client() {
+  engine_.client().close();
+  loop_.stop();
+}
+
+Reply Client::ask(const std::string& method, const std::string& path) {
+  auto request = engine_.request(method, path);
+  request.limit = patience;
+  return engine_.client().call(std::move(request));
+}
+
+Reply Client::ask(const std::string& method, const std::string& path, const json& body) {
+  return engine_.client().call(engine_.request(method, path, body));
+}
+
+Reply Client::send(const std::string& method, const std::string& path,
+                   const std::string& type, std::string body) {
+  auto request = engine_.request(method, path);
+  request.headers.push_back("Content-Type: " + type);
+  request.body = std::move(body);
+  request.limit = patience;
+  return engine_.client().call(std::move(request));
+}
+
+json Client::json_of(const Reply& reply, const std::string& what) {
+  if (!reply.ok())
+    throw Error(what + ": " + backends::docker::problem(reply));
+  return json::parse(reply.body, nullptr, false);
+}
+
+std::string configured_host() {
+  auto values = resolve({}).backend_values;
+  return values["docker_host"];
+}
+
+OwnedContainer::OwnedContainer(Client& client, const json& body, const std::string& name)
+  : client_(client) {
+  auto path =
+    "/containers/create" + (name.empty() ? "" : "?name=" + backends::http::escape(name));
+  auto told = Client::json_of(client.ask("POST", path, body), "create a container");
+  id_ = backends::docker::text(told, {"Id"});
+}
+
+OwnedContainer::~OwnedContainer() {
+  if (!id_.empty())
+    client_.ask("DELETE", "/containers/" + id_ + "?force=1&v=1");
+}
+
+} // namespace fiber::cli::docker

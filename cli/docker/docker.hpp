@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/engines/engine.hpp"
+
+namespace fiber::cli::docker {
+
+/// Runs the program as a container, which itself starts those of its jobs.
+int run(const RunRequest& request);
+
+/// Checks the engine, the image, and that a job starts.
+void diagnose(const DoctorRequest& request, Report& report);
+
+/// Copies to a volume or from one, by a container that is never started.
+std::size_t copy(const CopyRequest& request);
+
+} // namespace fiber::cli::docker

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "cli/docker/client.hpp"
+#include "cli/docker/docker.hpp"
+
+namespace fiber::cli {
+namespace {
+
+std::string detect() {
+  if (const char* host = std::getenv("DOCKER_HOST"); host != nullptr && *host != '\0')
+    return "DOCKER_HOST is set";
+  if (!docker::configured_host().empty())
+    return "docker_host is set";
+  for (auto* socket : {"/var/run/docker.sock", "/run/podman/podman.sock"})
+    if (::access(socket, F_OK) == 0)
+      return std::string(socket) + " is there";
+  return {};
+}
+
+} // namespace
+
+EngineTools docker_tools() {
+  return {.name = "docker",
+          .detect = detect,
+          .diagnose = docker::diagnose,
+          .run = docker::run,
+          .copy = docker::copy};
+}
+
+} // namespace fiber::cli

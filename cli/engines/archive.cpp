@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/engines/archive.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "cli/engines/child.hpp"
+#include "fiber/error.hpp"
+
+namespace fiber::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Puts a backslash before each of the `special` letters.
+std::string escaped(const std::string& text, std::string_view special) {
+  std::string out;
+  for (char c : text) {
+    if (special.find(c) != special.npos)
+      out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+/// A folder that is removed at the end.
+struct TemporaryFolder {
+  explicit TemporaryFolder(const fs::path& beside) {
+    auto pattern = (beside / ".fiber-cp-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      throw Error("can't write to " + beside.string() + ": " +
+                  std::generic_category().message(errno));
+    path = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  fs::path path;
+};
+
+} // namespace
+
+std::string pack_files(const std::string& path, const std::string& name) {
+  auto file = fs::absolute(path).lexically_normal();
+  if (!file.has_filename()) // It ends in a slash.
+    file = file.parent_path();
+  auto base = file.filename().string();
+  if (!fs::exists(fs::symlink_status(file)))
+    throw Error(path + " is not there");
+  // Paths are renamed, and targets of links are not.
+  auto rename =
+    "--transform=s|^" + escaped(base, "\\.[]*^$|") + "|" + escaped(name, "\\&|") + "|SH";
+  return output_of({"tar", "--create", "--file=-", "--numeric-owner", rename,
+                    "--directory", file.parent_path().string(), "--", base});
+}
+
+std::string unpack_files(const std::string& archive, const std::string& target,
+                         const std::string& name) {
+  fs::path place = fs::absolute(target).lexically_normal();
+  if (fs::is_directory(place))
+    place /= name;
+  else if (!place.has_filename())
+    throw Error(target + " is no folder");
+  TemporaryFolder folder(place.parent_path());
+  output_of({"tar", "--extract", "--file=-", "--no-same-owner", "--directory",
+             folder.path.string()},
+            archive);
+  fs::directory_iterator entry(folder.path);
+  if (entry == fs::directory_iterator())
+    throw Error("there is nothing to copy");
+  std::error_code problem;
+  fs::rename(entry->path(), place, problem);
+  if (problem)
+    throw Error("can't write " + place.string() + ": " + problem.message());
+  return place.string();
+}
+
+std::size_t bytes_in(const std::string& path) {
+  if (!fs::is_directory(path))
+    return fs::is_regular_file(path) ? fs::file_size(path) : 0;
+  std::size_t sum = 0;
+  for (auto& entry : fs::recursive_directory_iterator(path))
+    if (entry.is_regular_file() && !entry.is_symlink())
+      sum += entry.file_size();
+  return sum;
+}
+
+std::string path_in_volume(const std::string& path) {
+  for (auto& part : fs::path(path))
+    if (part == "..")
+      throw Error("the path " + path + " leaves the volume: .. is not allowed");
+  auto plain =
+    (fs::path("/") / fs::path(path).relative_path()).lexically_normal().string();
+  while (plain.size() > 1 && plain.back() == '/')
+    plain.pop_back();
+  return plain;
+}
+
+} // namespace fiber::cli

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/engines/engine.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "backends/registry.hpp"
+#include "fiber/error.hpp"
+#include "libfiber/session/setting_list.hpp"
+#include "libfiber/session/settings.hpp"
+
+namespace fiber::cli {
+namespace {
+
+/// Settings on what only this machine has.
+constexpr std::string_view of_this_machine[] = {"backend",
+                                                "image",
+                                                "docker_host",
+                                                "docker_network",
+                                                "docker_volumes",
+                                                "advertise_address",
+                                                "environment",
+                                                "kubernetes_context",
+                                                "kubernetes_namespace",
+                                                "kubernetes_pod_template",
+                                                "trace",
+                                                "metrics"};
+
+} // namespace
+
+const EngineTools& engine_called(const std::string& name) {
+  std::string names;
+  for (auto& engine : engine_tools()) {
+    if (engine.name == name)
+      return engine;
+    names += (names.empty() ? "" : ", ") + engine.name;
+  }
+  throw Error("there is no engine " + name + "; the engines are: " + names);
+}
+
+std::string chosen_backend() {
+  auto backend = resolve({}).backend;
+  if (backend != "auto")
+    return backend;
+  for (auto& kind : backends::backend_kinds())
+    if (!kind.detect().empty())
+      return kind.name;
+  return "local";
+}
+
+std::map<std::string, std::string> carried_settings() {
+  std::map<std::string, std::string> variables;
+  for (auto& setting : list_settings().settings)
+    if (setting.place != "default" &&
+        std::ranges::count(of_this_machine, setting.key) == 0)
+      variables[setting.variable] = setting.value;
+  return variables;
+}
+
+} // namespace fiber::cli

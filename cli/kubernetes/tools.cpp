@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "backends/kubernetes/access.hpp"
+#include "cli/kubernetes/kubernetes.hpp"
+#include "fiber/error.hpp"
+
+namespace fiber::cli {
+namespace {
+
+std::string detect() {
+  if (backends::kubernetes::inside_pod())
+    return "this is a pod";
+  if (const char* files = std::getenv("KUBECONFIG"); files != nullptr && *files != '\0')
+    return "KUBECONFIG is set";
+  const char* home = std::getenv("HOME");
+  auto file = std::string(home == nullptr ? "" : home) + "/.kube/config";
+  return ::access(file.c_str(), F_OK) == 0 ? file + " is there" : "";
+}
+
+int run(const RunRequest&) {
+  throw Error("run can't start programs on kubernetes yet. Start the driver as a pod: "
+              "deploy/kubernetes/driver.yaml does it, and docs/backends/kubernetes.md "
+              "says how");
+}
+
+} // namespace
+
+EngineTools kubernetes_tools() {
+  return {.name = "kubernetes",
+          .detect = detect,
+          .diagnose = kubernetes::diagnose,
+          .run = run,
+          .copy = nullptr};
+}
+
+} // namespace fiber::cli

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/engines/child.hpp"
+#include "cli/engines/image.hpp"
+#include "cli/engines/interrupts.hpp"
+#include "cli/local/local.hpp"
+#include "fiber/error.hpp"
+
+namespace fiber::cli::local {
+namespace {
+
+void refuse_options(const RunRequest& request) {
+  auto refuse = [](bool given, const char* option) {
+    if (given)
+      throw Error(std::string(option) +
+                  " is for engines with containers; on local the program runs as it is");
+  };
+  refuse(!request.image.empty(), "--image");
+  refuse(request.build, "--build");
+  refuse(request.push, "--push");
+  refuse(!request.imports.empty(), "--import");
+  refuse(request.cpu > 0, "--cpu");
+  refuse(request.memory_mb > 0, "--memory");
+  refuse(request.gpu > 0, "--gpu");
+  refuse(!request.volumes.empty(), "--volume");
+}
+
+std::map<std::string, std::string> environment_of(const RunRequest& request) {
+  auto environment = request.environment;
+  environment["FIBER_BACKEND"] = request.backend;
+  return environment;
+}
+
+/// Passes signals on until the program ends. The second one kills it; its jobs end with
+/// it.
+int supervise(pid_t child, Interrupts& interrupts) {
+  UniqueFd ended(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  if (!ended)
+    throw std::system_error(errno, std::generic_category(), "pidfd_open");
+  for (int signals = 0;;) {
+    pollfd waits[] = {{ended.get(), POLLIN, 0}, {interrupts.fd(), POLLIN, 0}};
+    if (::poll(waits, 2, -1) < 0 && errno != EINTR)
+      throw std::system_error(errno, std::generic_category(), "poll");
+    if (waits[0].revents != 0)
+      return wait_for_child(child);
+    auto signal = interrupts.take();
+    if (signal.number == 0)
+      continue;
+    if (++signals > 1)
+      ::kill(child, SIGKILL);
+    else if (!signal.from_terminal) // Else the program has got it too.
+      ::kill(child, signal.number);
+  }
+}
+
+int detach(const RunRequest& request, const std::string& name) {
+  auto log = std::filesystem::absolute(name + ".log").string();
+  UniqueFd in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  UniqueFd out(::open(log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!out)
+    throw Error("can't make " + log + " for the output: " + std::strerror(errno) +
+                "; choose another --name");
+  auto child = start_child(request.command, {.in = in.get(),
+                                             .out = out.get(),
+                                             .err = out.get(),
+                                             .new_session = true,
+                                             .environment = environment_of(request)});
+  if (request.json)
+    std::printf("%s\n", nlohmann::json{{"backend", request.backend},
+                                       {"name", name},
+                                       {"pid", child},
+                                       {"log", log}}
+                          .dump()
+                          .c_str());
+  else
+    std::printf("%s runs as process %d; its output goes to %s\n", name.c_str(), child,
+                log.c_str());
+  return 0;
+}
+
+} // namespace
+
+int run(const RunRequest& request) {
+  refuse_options(request);
+  auto name = request.name.empty()
+                ? std::filesystem::path(request.command.front()).filename().string()
+                : request.name;
+  auto checked = request;
+  checked.command.front() = find_program(request.command.front());
+  if (request.detach)
+    return detach(checked, name);
+  Interrupts interrupts;
+  auto child = start_child(checked.command, {.mask = &interrupts.before(),
+                                             .environment = environment_of(request)});
+  return supervise(child, interrupts);
+}
+
+} // namespace fiber::cli::local

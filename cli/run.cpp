@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+
+#include "backends/registry.hpp"
+#include "cli/engines/engine.hpp"
+#include "cli/verbs.hpp"
+#include "fiber/error.hpp"
+
+namespace fiber::cli {
+namespace {
+
+struct Options {
+  RunRequest request;
+  std::vector<std::string> environment;
+  std::string memory;
+};
+
+/// Takes NAME=VALUE, or NAME with the value that it has here.
+void read_environment(Options& options) {
+  for (auto& word : options.environment) {
+    auto equals = word.find('=');
+    auto name = word.substr(0, equals);
+    const char* here = std::getenv(name.c_str());
+    if (name.empty())
+      throw Error("--env " + word + ": wanted is NAME=VALUE, or NAME");
+    if (equals != word.npos)
+      options.request.environment[name] = word.substr(equals + 1);
+    else if (here != nullptr)
+      options.request.environment[name] = here;
+  }
+}
+
+/// Reads 512, 512M, 2G: megabytes unless there is a unit.
+std::size_t megabytes(const std::string& text) {
+  std::size_t end = 0;
+  double number = -1;
+  try {
+    number = std::stod(text, &end);
+  } catch (const std::exception&) {
+  }
+  auto unit = text.substr(end);
+  double factor = unit.empty() || unit == "M" || unit == "MB" ? 1
+                  : unit == "G" || unit == "GB"               ? 1024
+                                                              : 0;
+  if (!(number * factor >= 1) || number * factor > 1e9)
+    throw Error("--memory " + text +
+                ": wanted are megabytes, or a size such as 512M or 2G");
+  return static_cast<std::size_t>(number * factor);
+}
+
+void check_volumes(const std::vector<std::string>& volumes) {
+  for (auto& volume : volumes) {
+    auto colon = volume.find(":/");
+    if (colon == volume.npos || colon == 0)
+      throw Error(
+        "--volume " + volume +
+        ": wanted is SOURCE:TARGET or SOURCE:TARGET:ro, and TARGET begins with /");
+  }
+}
+
+int start(Options& options) {
+  auto& request = options.request;
+  read_environment(options);
+  check_volumes(request.volumes);
+  if (!options.memory.empty())
+    request.memory_mb = megabytes(options.memory);
+  if (request.push && !request.build)
+    throw Error("--push pushes the image that --build makes; give --build too");
+  if (request.backend.empty() || request.backend == "auto")
+    request.backend = chosen_backend();
+  auto host = request.backend == "inline"
+                ? "local"
+                : request.backend; // Its driver is a process of this machine.
+  return engine_called(host).run(request);
+}
+
+void add_options(CLI::App& verb, Options& options) {
+  auto& request = options.request;
+  std::vector<std::string> names{"auto", "inline"};
+  for (auto& engine : engine_tools())
+    names.push_back(engine.name);
+  verb
+    .add_option("--backend", request.backend,
+                "Where the program and its jobs run; default: the setting backend")
+    ->check(CLI::IsMember(names));
+  verb
+    .add_option("--image", request.image,
+                "The image that has the program; default: the setting image")
+    ->type_name("IMAGE");
+  verb.add_flag("--build", request.build,
+                "Make the image from the program and the libraries that it links");
+  verb.add_flag(
+    "--push", request.push,
+    "Push the image that was made to its registry, by the container engine here");
+  verb
+    .add_option("--import", request.imports,
+                "A shell command that takes the image's archive from its stdin, once for "
+                "each node of a cluster without a registry")
+    ->type_name("COMMAND")
+    ->expected(1)
+    ->take_all();
+  verb
+    .add_option("--cpu", request.cpu, "The CPUs of the program itself, not of its jobs")
+    ->check(CLI::PositiveNumber);
+  verb
+    .add_option("--memory", options.memory, "The memory of the program itself: 512M, 2G")
+    ->type_name("SIZE");
+  verb.add_option("--gpu", request.gpu, "The GPUs of the program itself")
+    ->check(CLI::PositiveNumber);
+  verb
+    .add_option("--volume", request.volumes,
+                "A volume or folder that the program and its jobs see")
+    ->type_name("SOURCE:TARGET[:ro]")
+    ->expected(1)
+    ->take_all();
+  verb
+    .add_option("--env", options.environment,
+                "A variable of the program; may be repeated")
+    ->type_name("NAME=VALUE")
+    ->expected(1)
+    ->take_all();
+  verb.add_option("--name", request.name,
+                  "The name of the container, or of the log of a detached process");
+  verb.add_flag("--detach,!--attach", request.detach,
+                "Return when it has started, instead of showing its output");
+  verb.add_flag("--json", request.json,
+                "Say in JSON what was started (--detach), or how it ended (on stderr)");
+  verb.add_option("program", request.command, "The program and its arguments, behind --")
+    ->required();
+}
+
+} // namespace
+
+void add_run(CLI::App& app) {
+  auto* verb = app.add_subcommand(
+    "run", "Start a program, here or on a cluster, and show its output");
+  auto options = std::make_shared<Options>();
+  add_options(*verb, *options);
+  verb->positionals_at_end();
+  verb->footer(
+    "The exit code is the program's, 128 + N if signal N ended it. Ctrl-C asks the "
+    "program to stop; the second\n"
+    "one stops everything.\n\n"
+    "Examples:\n"
+    "  fiber run -- ./pi 100\n"
+    "  fiber run --backend docker --build --volume data:/data -- ./train --out /data\n"
+    "  fiber run --backend docker --image pi:1 --detach --name pi -- pi 100");
+  verb->callback([options] {
+    if (int code = start(*options); code != 0)
+      throw CLI::RuntimeError(code);
+  });
+}
+
+} // namespace fiber::cli

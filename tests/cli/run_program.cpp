@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Not a test: a program that `fiber run` starts in the tests. `sum N` adds on a pool,
+// `env NAME` prints a variable, `read FILE`, `exit CODE`, `err TEXT` writes to stderr,
+// `wait` waits for a signal while a worker lives.
+#include <fiber/fiber.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+namespace {
+
+long twice(long x) {
+  return 2 * x;
+}
+
+int play(const std::string& what, const std::string& word) {
+  if (what == "sum") {
+    fiber::Pool pool(2);
+    long sum = 0;
+    for (long y : pool.map(twice, std::vector<long>(std::stoul(word), 21)))
+      sum += y;
+    std::cout << "sum " << sum << std::endl;
+  } else if (what == "env") {
+    const char* value = std::getenv(word.c_str());
+    std::cout << word << "=" << (value == nullptr ? "(none)" : value) << std::endl;
+  } else if (what == "read") {
+    std::cout << std::ifstream(word).rdbuf() << std::flush;
+  } else if (what == "err") {
+    std::cerr << word << std::endl;
+  } else if (what == "exit") {
+    return std::stoi(word);
+  } else if (what == "wait") {
+    fiber::Pool pool(1);
+    std::cout << "waiting " << pool.apply(twice, 1) << std::endl;
+    for (;;)
+      ::pause();
+  }
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  return fiber::main_guard([&] {
+    auto session = fiber::init(argc, argv);
+    int code = 0;
+    for (int i = 1; i + 1 < argc && code == 0; i += 2)
+      code = play(argv[i], argv[i + 1]);
+    return code;
+  });
+}

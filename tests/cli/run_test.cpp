@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: `fiber run` on this machine shows the program's output, gives its exit
+// code and passes signals on.
+#include <csignal>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.hpp"
+
+namespace fiber::cli {
+namespace {
+
+TEST(Run, shows_the_output_of_a_program_and_its_jobs) {
+  auto outcome = fiber_command(
+    {"run", "--backend", "local", "--", CLI_PROGRAM, "sum", "4", "err", "oops"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "sum 168\n");
+  EXPECT_EQ(outcome.err, "oops\n");
+}
+
+TEST(Run, gives_the_exit_code_of_the_program) {
+  EXPECT_EQ(fiber_command({"run", "--", CLI_PROGRAM, "exit", "7"}).code, 7);
+  EXPECT_EQ(fiber_command({"run", "--", "sh", "-c", "kill -TERM $$"}).code,
+            128 + SIGTERM);
+}
+
+TEST(Run, sets_the_backend_and_the_variables) {
+  auto outcome =
+    fiber_command({"run", "--backend", "inline", "--env", "ONE=1", "--env", "TWO", "--",
+                   CLI_PROGRAM, "env", "FIBER_BACKEND", "env", "ONE", "env", "TWO"},
+                  {{"TWO", "2"}});
+  EXPECT_EQ(outcome.out, "FIBER_BACKEND=inline\nONE=1\nTWO=2\n");
+}
+
+TEST(Run, asks_the_program_to_stop_at_the_first_signal) {
+  Command command(
+    {"run", "--", "sh", "-c",
+     "trap 'echo asked; exit 4' INT; echo ready; while :; do sleep 0.02; done"});
+  ASSERT_TRUE(command.says("ready"));
+  command.signal(SIGINT);
+  auto outcome = command.wait();
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.out, "ready\nasked\n");
+}
+
+TEST(Run, stops_everything_at_the_second_signal) {
+  Command command({"run", "--", "sh", "-c",
+                   "trap 'echo asked' INT; echo ready; while :; do sleep 0.02; done"});
+  ASSERT_TRUE(command.says("ready"));
+  command.signal(SIGINT);
+  ASSERT_TRUE(command.says("asked"));
+  command.signal(SIGINT);
+  EXPECT_EQ(command.wait().code, 128 + SIGKILL);
+}
+
+TEST(Run, leaves_a_detached_program_running_and_says_where_its_output_is) {
+  TestFolder folder;
+  auto outcome =
+    shell("cd " + folder.path("") +
+          " && " FIBER_COMMAND
+          " run --detach --json --name job -- sh -c 'echo begun; exec sleep 1000'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  auto told = nlohmann::json::parse(outcome.out);
+  auto pid = told["pid"].get<pid_t>();
+  EXPECT_EQ(told["log"], folder.path("job.log"));
+  EXPECT_EQ(
+    shell("until grep -q begun " + folder.path("job.log") + "; do sleep 0.02; done").code,
+    0);
+  EXPECT_EQ(::kill(pid, SIGKILL), 0);
+}
+
+TEST(Run, says_what_is_wrong_with_the_request) {
+  EXPECT_EQ(fiber_command({"run", "--", "./none"}).err,
+            "fiber: ./none is no program that can be run\n");
+  EXPECT_EQ(fiber_command({"run", "--", "no-such-program"}).err,
+            "fiber: there is no program no-such-program in $PATH; for one in this folder "
+            "write ./no-such-program\n");
+  EXPECT_EQ(
+    fiber_command({"run", "--backend", "local", "--cpu", "2", "--", "true"}).err,
+    "fiber: --cpu is for engines with containers; on local the program runs as it is\n");
+  EXPECT_EQ(fiber_command({"run", "--push", "--", "true"}).err,
+            "fiber: --push pushes the image that --build makes; give --build too\n");
+  EXPECT_EQ(fiber_command({"run", "--memory", "much", "--", "true"}).err,
+            "fiber: --memory much: wanted are megabytes, or a size such as 512M or 2G\n");
+  EXPECT_EQ(fiber_command({"run", "--backend", "docker", "--", "true"},
+                          {{"DOCKER_HOST", "unix:///none"}})
+              .code,
+            1);
+}
+
+} // namespace
+} // namespace fiber::cli
