@@ -83,7 +83,7 @@ bool save_toy(const fs::path& out, const std::vector<ToyRun>& runs) {
     lines(files[i], "1:4", "1:7", "lines linewidth 2.5");
   }
   script << "unset multiplot\n";
-  return rl::draw(out / "pbt.png", script.str(), 1600, 800);
+  return rl::draw_script(out / "pbt.png", script.str(), 1600, 800);
 }
 
 void save_history(const fs::path& csv, const std::vector<rl::PopulationRound>& history,
@@ -156,7 +156,7 @@ bool draw_history(const fs::path& out, const std::string& title, std::size_t bes
     script << '\n';
   }
   script << "unset multiplot\n";
-  return rl::draw(out / "pbt.png", script.str(), 1120, 730);
+  return rl::draw_script(out / "pbt.png", script.str(), 1120, 730);
 }
 
 } // namespace pbt

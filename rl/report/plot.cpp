@@ -71,11 +71,11 @@ std::string gnuplot_string(const std::string& text) {
 
 bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png,
               const PlotStyle& style, const std::vector<PlottedColumn>& columns) {
-  return draw(png, gnuplot::script(csv, style, columns));
+  return draw_script(png, gnuplot::script(csv, style, columns));
 }
 
-bool draw(const std::filesystem::path& png, const std::string& script, int width,
-          int height) {
+bool draw_script(const std::filesystem::path& png, const std::string& script, int width,
+                 int height) {
   auto file = png;
   file.replace_extension(".gnuplot");
   std::ostringstream whole;

@@ -36,8 +36,8 @@ bool run_gnuplot(const std::filesystem::path& script);
 /// Runs a gnuplot script that sets no terminal and no output: both are put before it, for
 /// the PNG file `png` of this size in pixels. The whole script stays beside the PNG file.
 /// Returns false and throws as plot_csv() does.
-bool draw(const std::filesystem::path& png, const std::string& script, int width = 1200,
-          int height = 720);
+bool draw_script(const std::filesystem::path& png, const std::string& script,
+                 int width = 1200, int height = 720);
 
 /// `text` as a string of a gnuplot script.
 std::string gnuplot_string(const std::string& text);
