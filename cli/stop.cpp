@@ -30,7 +30,12 @@ void stop_session(const StopOptions& options) {
   auto driver = Process::open(session.pid);
   auto processes = descendants_of(session.pid);
   auto jobs = ask(session, {{"op", "status"}}).value("jobs", json::array()).size();
-  ask(session, {{"op", "stop"}});
+  try {
+    ask(session, {{"op", "stop"}});
+  } catch (const Error&) { // The driver may end before it answers.
+    if (!driver || !driver->await_end(jobs_end))
+      throw;
+  }
   auto limit =
     std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds * 1000));
   auto ended = driver ? driver->await_end(limit) : await_closed(session, limit);

@@ -15,7 +15,10 @@ struct Totals {
 
 inline Totals totals_of(const nlohmann::json& snapshot) {
   Totals totals;
-  for (auto& pool : snapshot.value("pools", nlohmann::json::array())) {
+  auto pools = snapshot.find("pools");
+  if (pools == snapshot.end() || !pools->is_array())
+    return totals;
+  for (auto& pool : *pools) {
     auto number = [&](const char* key) { return pool.value(key, std::uint64_t{0}); };
     totals.workers_up += number("workers_up");
     totals.workers_wanted += number("workers_wanted");

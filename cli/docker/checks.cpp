@@ -48,6 +48,10 @@ std::string advice_for_engine(const backends::EngineError& error) {
            "if it listens elsewhere, set docker_host (FIBER_DOCKER_HOST) or DOCKER_HOST";
   if (error.detail().find("Engine API") != std::string::npos)
     return "install Docker 19.03, Podman 4, or a later one";
+  if (error.detail().find("docker_allow=plaintext") != std::string::npos)
+    return "use TLS: set DOCKER_TLS_VERIFY and DOCKER_CERT_PATH; or set "
+           "docker_allow=plaintext (FIBER_DOCKER_ALLOW) if nobody else is on that "
+           "network";
   if (error.detail().find("DOCKER_CERT_PATH") != std::string::npos)
     return "put ca.pem, cert.pem and key.pem into $DOCKER_CERT_PATH, or unset "
            "DOCKER_TLS_VERIFY";

@@ -69,8 +69,15 @@ TEST(Doctor, finds_no_socket_of_an_engine) {
 
 TEST(Doctor, finds_nobody_behind_an_address_of_an_engine) {
   auto outcome =
-    fiber_command({"doctor", "docker", "--json"}, {{"DOCKER_HOST", "tcp://127.0.0.1:1"}});
+    fiber_command({"doctor", "docker", "--json"}, {{"DOCKER_HOST", "tcp://127.0.0.1:1"},
+                                                   {"FIBER_DOCKER_ALLOW", "plaintext"}});
   expect_trouble(outcome, "engine", "tcp://127.0.0.1:1", "docker_host");
+}
+
+TEST(Doctor, finds_an_engine_that_would_be_spoken_to_in_plaintext) {
+  auto outcome =
+    fiber_command({"doctor", "docker", "--json"}, {{"DOCKER_HOST", "tcp://127.0.0.1:1"}});
+  expect_trouble(outcome, "engine", "without TLS", "docker_allow=plaintext");
 }
 
 /// A kubeconfig with one context, for a server that is not there.
