@@ -74,7 +74,7 @@ void kill_session(const std::string& name, bool as_json) {
 
 void add_kill(CLI::App& app) {
   auto* verb = app.add_subcommand(
-    "kill", "Ends a session and all that it has started, at once and by force.");
+    "kill", "End a session and all that it has started, at once and by force");
   struct Options {
     std::string name;
     bool as_json = false;

@@ -96,7 +96,7 @@ void show_logs(const LogOptions& options) {
 } // namespace
 
 void add_logs(CLI::App& app) {
-  auto* verb = app.add_subcommand("logs", "Prints the output of the jobs of a session.");
+  auto* verb = app.add_subcommand("logs", "Print the output of the jobs of a session");
   auto options = std::make_shared<LogOptions>();
   verb->add_option("NAME", options->name, name_help)->required();
   verb->add_option("JOB", options->job,

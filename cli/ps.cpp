@@ -80,8 +80,7 @@ void list_sessions(bool as_json) {
 } // namespace
 
 void add_ps(CLI::App& app) {
-  auto* verb =
-    app.add_subcommand("ps", "Lists the sessions of this user on this machine.");
+  auto* verb = app.add_subcommand("ps", "List the sessions of this user on this machine");
   auto as_json = std::make_shared<bool>(false);
   verb->add_flag("--json", *as_json, "Print JSON instead of a table");
   verb->footer(

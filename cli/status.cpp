@@ -27,8 +27,8 @@ void show_status(const std::string& name, bool as_json) {
 } // namespace
 
 void add_status(CLI::App& app) {
-  auto* verb = app.add_subcommand("status", "Shows one session: its pools, jobs, "
-                                            "supervisors, queues and last failures.");
+  auto* verb = app.add_subcommand("status", "Show one session: its pools, jobs, "
+                                            "supervisors, queues and last failures");
   struct Options {
     std::string name;
     bool as_json = false;

@@ -68,7 +68,7 @@ void stop_session(const StopOptions& options) {
 
 void add_stop(CLI::App& app) {
   auto* verb = app.add_subcommand(
-    "stop", "Sends the driver of a session SIGTERM and waits until it has ended.");
+    "stop", "Send the driver of a session SIGTERM and wait until it has ended");
   auto options = std::make_shared<StopOptions>();
   verb->add_option("NAME", options->name, name_help)->required();
   verb->add_option("--timeout", options->seconds, "How many seconds to wait")

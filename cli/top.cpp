@@ -120,8 +120,8 @@ void show_top(const TopOptions& options) {
 } // namespace
 
 void add_top(CLI::App& app) {
-  auto* verb = app.add_subcommand("top", "Shows a session as it goes on: pools, jobs, "
-                                         "supervisors, queues, failures.");
+  auto* verb = app.add_subcommand("top", "Show a session as it goes on: pools, jobs, "
+                                         "supervisors, queues, failures");
   auto options = std::make_shared<TopOptions>();
   verb->add_option("NAME", options->name, name_help)->required();
   verb->add_option("--interval", options->interval, "Seconds from one look to the next")

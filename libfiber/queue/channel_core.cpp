@@ -86,9 +86,10 @@ ChannelCore::open(actors::Channel::Limits limits, actors::ChannelEnds ends) {
                   .puts_wait = limits.puts_wait};
     cores.push_back(of(place, handle, rights));
     if (rights.gets && place.runtime)
-      place.runtime->view().add(std::make_shared<ChannelPart>(
-        place.objects, handle->held_id(),
-        ends == actors::ChannelEnds::one ? "queue" : "pipe", limits.items));
+      place.runtime->view().add(
+        std::make_shared<ChannelPart>(place.objects, handle->held_id(),
+                                      ends == actors::ChannelEnds::one ? "queue" : "pipe",
+                                      place.runtime->next_channel(), limits.items));
   }
   return cores;
 }

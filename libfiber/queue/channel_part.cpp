@@ -33,7 +33,7 @@ observer::Part::Answer ChannelPart::look() {
     if (body.size() == 0) // It has just ended.
       return std::nullopt;
     Reader reader(body.bytes());
-    json entry{{"name", kind_ + ("#" + std::to_string(id_.number))}, {"kind", kind_}};
+    json entry{{"name", kind_ + ("#" + std::to_string(serial_))}, {"kind", kind_}};
     entry["items"] = reader.get<std::uint64_t>();
     entry["waiting_puts"] = reader.get<std::uint64_t>();
     entry["waiting_gets"] = reader.get<std::uint64_t>();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -14,10 +15,12 @@ namespace fiber::detail {
 /// of its session see it.
 class ChannelPart final : public observer::Part {
 public:
-  /// `capacity` in items; SIZE_MAX: no limit.
+  /// `serial` counts the channels of the session. `capacity` in items; SIZE_MAX: no
+  /// limit.
   ChannelPart(std::weak_ptr<actors::ObjectSpace> objects, HeldId id, const char* kind,
-              std::size_t capacity)
-    : objects_(std::move(objects)), id_(id), kind_(kind), capacity_(capacity) {}
+              std::uint64_t serial, std::size_t capacity)
+    : objects_(std::move(objects)), id_(id), kind_(kind), serial_(serial),
+      capacity_(capacity) {}
 
   const char* list() const override { return "queues"; }
   bool gone() const override;
@@ -27,6 +30,7 @@ private:
   const std::weak_ptr<actors::ObjectSpace> objects_;
   const HeldId id_;
   const char* const kind_;
+  const std::uint64_t serial_;
   const std::size_t capacity_;
 };
 

@@ -150,6 +150,7 @@ public:
 
   std::uint64_t next_pool() { return ++pools_; }
   std::uint64_t next_process() { return ++process_numbers_; }
+  std::uint64_t next_channel() { return ++channel_numbers_; }
   /// Returns the processes that have started and not ended.
   ProcessTable& processes() { return *processes_; }
   Progress& progress() { return *progress_; }
@@ -179,6 +180,7 @@ private:
   std::atomic<bool> open_{true};
   std::atomic<std::uint64_t> pools_{0};
   std::atomic<std::uint64_t> process_numbers_{0};
+  std::atomic<std::uint64_t> channel_numbers_{0};
   std::atomic<std::uint64_t> incarnations_{0};
   std::unique_ptr<SystemConfig> config_;
   std::unique_ptr<wire::Reactor> reactor_;
