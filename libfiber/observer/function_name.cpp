@@ -77,7 +77,7 @@ std::string callable_type(const std::string& open_symbol) {
   std::string name(type);
   erase_all(name, "(anonymous namespace)::");
   if (auto lambda = name.find("::{lambda("); lambda != name.npos)
-    return "lambda in " + name.substr(0, name.find('('));
+    return "lambda in " + name.substr(0, std::min(lambda, name.find('(')));
   return name.substr(0, name.find('<'));
 }
 
