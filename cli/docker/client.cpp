@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/docker/client.hpp"
 
+#include <sstream>
 #include <utility>
 
+#include "backends/docker/allowed.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/settings.hpp"
 
@@ -15,9 +17,18 @@ namespace {
 
 constexpr std::chrono::minutes patience{10}; // Archives may be large.
 
+/// Whether the setting docker_allow names plaintext.
+bool is_plaintext_allowed() {
+  std::istringstream words(resolve({}).backend_values["docker_allow"]);
+  for (std::string word; std::getline(words, word, ',');)
+    if (word == backends::docker::plaintext)
+      return true;
+  return false;
+}
+
 } // namespace
 
-Client::Client(const std::string& host) : engine_(loop_, host) {}
+Client::Client(const std::string& host) : engine_(loop_, host, is_plaintext_allowed()) {}
 
 Client::~Client() {
   engine_.client().close();
