@@ -51,7 +51,8 @@ void Leadership::stand_by() {
       arm(patience - idle);
     lock.unlock();
     std::uint64_t expirations;
-    static_cast<void>(::read(timer_.get(), &expirations, sizeof expirations));
+    [[maybe_unused]] const auto count =
+      ::read(timer_.get(), &expirations, sizeof expirations);
     lock.lock();
     armed_ = false;
   }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/unique_fd.hpp"
@@ -27,7 +28,9 @@ std::string path_of(const std::string& list) {
 
 std::size_t note(const std::string& list, std::string_view line) {
   UniqueFd file(
-    ::open(path_of(list).c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+    ::open(path_of(list).c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  ::fchmod(file.get(),
+           0666); // Jobs in containers are another user. Fails unless it is ours.
   auto text = std::string(line) + "\n";
   if (!file ||
       ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
