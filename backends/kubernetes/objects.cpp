@@ -176,6 +176,8 @@ json pod_body(const Plan& plan, const JobSpec& spec, std::uint64_t serial,
   for (auto& [name, value] : spec.labels)
     about["labels"][name] = value;
   about["annotations"][job_annotation] = spec.name;
+  // Its /tmp is a volume, which would keep the autoscaler of the cluster from its node.
+  about["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "true";
   return {
     {"apiVersion", "v1"},
     {"kind", "Pod"},

@@ -107,8 +107,10 @@ TEST_F(KubernetesEs, ends_the_same_though_a_pod_is_deleted_and_a_node_drained) {
   auto pods = workers();
   auto evicted = *std::ranges::find_if(pods, running);
   AtEnd uncordon(cluster("K8S_KUBECTL") + " uncordon " + evicted.node);
-  std::jthread drain(
-    [&] { kubectl("drain --force --ignore-daemonsets --timeout=90s " + evicted.node); });
+  std::jthread drain([&] {
+    kubectl("drain --force --ignore-daemonsets --delete-emptydir-data --timeout=90s " +
+            evicted.node);
+  });
   EXPECT_TRUE(await([&] {
     return std::ranges::none_of(
       workers(), [&](auto& pod) { return pod.name == evicted.name && running(pod); });

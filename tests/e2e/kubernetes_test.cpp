@@ -115,7 +115,8 @@ TEST_F(KubernetesPool, charges_nobody_when_a_node_is_drained) {
   ASSERT_TRUE(std::any_of(there.begin(), there.end(),
                           [](auto& pod) { return pod.node == victim(); }));
   AtEnd uncordon(cluster("K8S_KUBECTL") + " uncordon " + victim());
-  kubectl("drain --force --ignore-daemonsets --timeout=60s " + victim());
+  kubectl("drain --force --ignore-daemonsets --delete-emptydir-data --timeout=60s " +
+          victim());
   EXPECT_EQ(results.get(), undisturbed(400));
   EXPECT_TRUE(await([&] { return pool.stats().workers == 4; }));
   EXPECT_EQ(pool.stats().workers_lost, 0u);

@@ -94,6 +94,8 @@ TEST_F(Objects, a_pod_is_labelled_with_session_and_job) {
   EXPECT_EQ(about["labels"]["app.kubernetes.io/component"], "worker");
   EXPECT_EQ(about["labels"]["team"], "blue");
   EXPECT_EQ(about["annotations"]["fiber/job"], "worker-1");
+  EXPECT_EQ(about["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"],
+            "true");
   EXPECT_EQ(about["ownerReferences"],
             json::parse(R"([{"apiVersion": "batch/v1", "kind": "Job", "name": "j",
                              "uid": "u", "controller": false}])"));
