@@ -67,7 +67,7 @@ bool ObjectHost::enqueue(ObjectAsk& ask) {
     return false;
   auto& strand = strands_[number];
   if (!strand)
-    strand = std::make_shared<Strand>(number);
+    strand = std::make_shared<Strand>(number, ++strand_count_);
   strand->requests.push_back({ask.who, std::move(ask.body), std::move(ask.kept)});
   if (!std::exchange(strand->busy, true)) {
     ready_.push_back(strand);
@@ -141,7 +141,7 @@ std::vector<ObjectHost::StrandPtr> ObjectHost::take_idle_locked() {
       idle.push_back(std::move(each.second));
     return found;
   });
-  std::ranges::sort(idle, std::greater(), &Strand::number);
+  std::ranges::sort(idle, std::greater(), &Strand::position);
   return idle;
 }
 

@@ -67,8 +67,9 @@ private:
   };
   /// One object and its queue of calls.
   struct Strand {
-    explicit Strand(std::uint64_t of) : number(of) {}
+    explicit Strand(std::uint64_t of, std::uint64_t at = 0) : number(of), position(at) {}
     const std::uint64_t number;
+    const std::uint64_t position; ///< In the order of creation.
     std::deque<Request> requests;
     bool busy = false; ///< It is in ready_, or a thread runs it.
     bool running = false;
@@ -90,8 +91,7 @@ private:
   void fail(const Asker& who);
   void cancel(const Asker& who);
   void stop();
-  /// Takes the strands without a running call, in the reverse order of creation: numbers
-  /// only grow, across hosts too.
+  /// Takes the strands without a running call, in the reverse order of creation.
   std::vector<StrandPtr> take_idle_locked();
   void destroy(const std::vector<StrandPtr>& strands);
   /// Makes a thread run the strands in ready_.
@@ -103,6 +103,7 @@ private:
   const std::shared_ptr<wire::Leadership> leadership_;
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, StrandPtr> strands_;
+  std::uint64_t strand_count_ = 0; ///< Strands so far.
   std::deque<StrandPtr> ready_;
   std::vector<wire::Waiter*> idle_threads_;
   std::size_t thread_count_ = 0; ///< Threads that exist.

@@ -145,7 +145,12 @@ Runtime::Runtime(Settings settings)
     reactor_(std::make_unique<wire::Reactor>()), leadership_(reactor_->leadership()),
     system_(std::make_unique<caf::actor_system>(*config_)),
     objects_(std::make_shared<actors::ObjectSpace>(
-      *system_, 0, [shares = shares_](std::uint64_t id) { return shares->find(id); })),
+      *system_, 0, [shares = shares_](std::uint64_t id) { return shares->find(id); },
+      // Every job may reach the first object, the table of names.
+      [first = true]() mutable {
+        return std::exchange(first, false) ? NameTable::id.number
+                                           : actors::secret_number();
+      })),
     session_tag_(random_tag()),
     actor_port_(actors::ActorPort::open(objects_, session_tag_, program_actors())),
     processes_(std::make_unique<ProcessTable>()) {
