@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/backends/heard_log.hpp"
 #include "tests/backends/slurm/slurm_fixture.hpp"
 
 namespace fiber::backends {
@@ -87,10 +88,11 @@ TEST_F(Slurm, a_job_that_a_user_cancels_has_ended_by_the_clusters_will) {
 TEST_F(Slurm, a_job_that_waits_is_failed_with_slurms_reason) {
   auto options = slurm_options();
   options.partition = "closed";
+  HeardLog heard;
   BackendTest test(make_slurm(options));
   auto one = test.create("one", "wait"), two = test.create("two", "wait");
   EXPECT_TRUE(eventually([] { return jobs().size() == 2; }));
-  ::sleep(2); // Slurm's scheduler looks once a second, and then there is a reason.
+  EXPECT_TRUE(eventually([&] { return heard.has("waits: PartitionDown"); }));
   test.backend->terminate(one.id, std::chrono::milliseconds(0));
   auto last = test.events.last(one.id);
   EXPECT_EQ(last.kind, Kind::failed);
