@@ -22,16 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The pids in a progress line; none in any other line.
-std::vector<pid_t> workers_in(const std::string& line) {
-  static const std::regex pattern("^ *[0-9]+/[0-9]+ .* pids((?: [0-9]+)+)$");
-  std::smatch match;
-  if (!std::regex_search(line, match, pattern))
-    return {};
-  std::istringstream list(match[1]);
-  return {std::istream_iterator<pid_t>(list), {}};
-}
-
 std::string content(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

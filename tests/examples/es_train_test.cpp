@@ -22,16 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The pids in a progress line; none in any other line.
-std::vector<pid_t> workers_in(const std::string& line) {
-  static const std::regex pattern("^ *[0-9]+/[0-9]+ .* pids((?: [0-9]+)+)$");
-  std::smatch match;
-  if (!std::regex_search(line, match, pattern))
-    return {};
-  std::istringstream list(match[1]);
-  return {std::istream_iterator<pid_t>(list), {}};
-}
-
 struct EsTrainTest : testing::Test {
   fs::path folder =
     fs::path(testing::TempDir()) / ("es-train-" + std::to_string(getpid()));

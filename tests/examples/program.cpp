@@ -3,6 +3,9 @@
 
 #include <array>
 #include <cerrno>
+#include <iterator>
+#include <regex>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -100,4 +103,13 @@ int Program::wait() {
     continue;
   pid_ = -1;
   return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::vector<pid_t> workers_in(const std::string& line) {
+  static const std::regex pattern("^ *[0-9]+/[0-9]+ .* pids((?: [0-9]+)+)$");
+  std::smatch match;
+  if (!std::regex_search(line, match, pattern))
+    return {};
+  std::istringstream list(match[1]);
+  return {std::istream_iterator<pid_t>(list), {}};
 }

@@ -7,6 +7,9 @@
 
 #include <sys/types.h>
 
+/// The pids in a progress line of a training program; none in any other line.
+std::vector<pid_t> workers_in(const std::string& line);
+
 /// A program under test, started with its output on a pipe. Killed with this object.
 class Program {
 public:
