@@ -22,7 +22,7 @@ struct Submission {
 inline constexpr auto slurm_role = "slurm";
 /// The exit code of a job's script that could not start the program.
 inline constexpr int script_failed = 127;
-/// What it prints if another process has taken the start file.
+/// The script prints this if another process has taken the start file.
 inline constexpr auto no_start_file = "has no start file";
 
 // Files of an array's folder.

@@ -18,8 +18,8 @@ namespace fiber::rl::poet {
 /// The network of all agents.
 PolicySpec policy_of(const PoetOptions& options);
 
-/// What is sent to try an agent in an environment. `seed` decides the episodes, together
-/// with the iteration.
+/// Returns the job that tries an agent in an environment. `seed` and `iteration` decide
+/// the episodes.
 Job job_for(const PoetOptions& options, const EnvironmentParameters& parameters,
             const Agent& agent, std::uint64_t seed, std::uint64_t iteration);
 

@@ -80,7 +80,7 @@ private:
   LiveLine line_{stdout};
 };
 
-/// Of the episodes that are each pair's score the median one.
+/// Returns, for each pair, the median episode of those that make its score.
 std::vector<Trace> median_episodes(const Poet& poet, PoolEvaluator& evaluator) {
   const auto& state = poet.state();
   const auto iteration = state.iteration - std::min<std::uint64_t>(state.iteration, 1);
