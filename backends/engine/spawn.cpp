@@ -42,7 +42,9 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 int spawn_child(const ChildProgram& program, pid_t& pid) {
   SpawnSettings settings;
   auto* actions = &settings.actions;
-  if (!program.interactive)
+  if (program.input >= 0)
+    ::posix_spawn_file_actions_adddup2(actions, program.input, STDIN_FILENO);
+  else if (!program.interactive)
     ::posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(actions, program.output, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(actions, program.errors, STDERR_FILENO);

@@ -13,10 +13,11 @@ struct ChildProgram {
   std::string executable;
   std::vector<std::string> argv;        ///< With its own name.
   std::vector<std::string> environment; ///< All of it, NAME=VALUE.
+  int input = -1;                       ///< Becomes its stdin; -1: it reads /dev/null.
   int output = -1, errors = -1;         ///< Become its stdout and stderr.
   int inherited = -1;                   ///< One more descriptor for it; -1: none.
-  /// It shares our stdin, terminal and process group. Otherwise it reads /dev/null, in a
-  /// process group of its own.
+  /// It shares our stdin, terminal and process group. Otherwise it has a process group of
+  /// its own.
   bool interactive = false;
 };
 

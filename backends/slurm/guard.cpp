@@ -16,17 +16,18 @@ namespace fiber::backends::slurm {
 
 namespace {
 
-// Its arguments: the descriptor to wait at, the prefix of the jobs' names, the user, the
-// session's folder. It tries for ten minutes, because Slurm's controller may be away.
+// It reads from the driver until that has died. Its arguments: the prefix of the jobs'
+// names, the user, the session's folder. It tries for ten minutes, because Slurm's
+// controller may be away.
 constexpr auto script = R"(
 trap '' HUP INT TERM
-read -r word <&"$1"
+read -r word
 tries=0
 while [ $tries -lt 60 ]; do
   tries=$((tries + 1))
-  if rows=$(squeue --noheader --user="$3" --format='%F %j'); then
+  if rows=$(squeue --noheader --user="$2" --format='%F %j'); then
     ids=$(echo "$rows" | sort -u | while read -r id name; do
-      case $name in "$2"*) echo "$id" ;; esac
+      case $name in "$1"*) echo "$id" ;; esac
     done)
     if [ -z "$ids" ]; then break; fi
     scancel $ids
@@ -35,7 +36,7 @@ while [ $tries -lt 60 ]; do
     sleep 10
   fi
 done
-rm -rf "$4"
+rm -rf "$3"
 )";
 
 } // namespace
@@ -50,11 +51,11 @@ Guard::Guard(const std::string& prefix, const std::string& folder,
   auto error =
     spawn_child({.executable = "/bin/sh",
                  .argv = {"fiber-slurm-guard", "-c", script, "fiber-slurm-guard",
-                          std::to_string(waiting.get()), prefix, user_id(), folder},
+                          prefix, user_id(), folder},
                  .environment = environment,
+                 .input = waiting.get(),
                  .output = nothing.get(),
-                 .errors = nothing.get(),
-                 .inherited = waiting.get()},
+                 .errors = nothing.get()},
                 pid_);
   if (error != 0)
     throw engine_error("start /bin/sh", error);
