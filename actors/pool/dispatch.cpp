@@ -203,6 +203,7 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   if (settings.trace)
     settings.trace->send(node.first_rank + slot, tasks);
   run.first_seq = target.assign(std::move(tasks));
+  nothing_ahead = false;
   frame.append(run, arguments);
 }
 
@@ -235,6 +236,10 @@ void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
 void PoolState::steal() {
   if (!queue.empty() || idle.empty() || ending)
     return;
+  if (nothing_ahead) {
+    speculate();
+    return;
+  }
   std::erase_if(idle, [&](const SlotRef& ref) {
     auto node = nodes.find(ref.incarnation);
     return node == nodes.end() || !takes_tasks(node->second) ||
@@ -245,9 +250,11 @@ void PoolState::steal() {
   auto takers = idle.size();
   auto later = false;
   auto now = self->clock().now();
+  nothing_ahead = true;
   for (auto& [incarnation, node] : nodes) {
     for (std::size_t i = 0; i < node.slots.size(); ++i) {
       auto& slot = node.slots[i];
+      nothing_ahead &= slot.outstanding() < 2;
       if (slot.recall_pending && takers > 0)
         --takers;
       if (slot.recall_pending || slot.outstanding() < 2)
