@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/ring/ring_link.hpp"
 
+#include <bit>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -31,7 +32,11 @@ constexpr std::chrono::hours longest_wait{24};
 constexpr std::size_t most_messages = 64, most_bytes = std::size_t{64} << 20;
 
 constexpr std::uint64_t message_slot = std::uint64_t{0xf0} << 56,
-                        scatter_slot = std::uint64_t{0xf1} << 56;
+                        scatter_slot = std::uint64_t{0xf1} << 56,
+                        doubling_slot = std::uint64_t{0xf2} << 56;
+
+/// Up to here an allreduce costs mostly rounds, beyond it mostly bytes.
+constexpr std::size_t most_doubling_bytes = 256 * 1024;
 
 /// Returns the local address by which this job reaches its driver. The other members are
 /// on that network too.
@@ -180,6 +185,10 @@ void RingLink::allreduce(void* values, std::size_t n, RingType type, RingOp op) 
   if (size_ == 1 || n == 0)
     return;
   run("allreduce", [&] {
+    if (n * size_of(type) <= most_doubling_bytes) {
+      reduce_by_doubling(static_cast<std::byte*>(values), n, type, op);
+      return;
+    }
     gloo::AllreduceOptions options(context_);
     if (size_of(type) == sizeof(std::int32_t))
       options.setOutput(static_cast<std::int32_t*>(values), n);
@@ -191,6 +200,50 @@ void RingLink::allreduce(void* values, std::size_t n, RingType type, RingOp op) 
   });
   if (op == RingOp::mean)
     divide(values, n, type, size_);
+}
+
+/// Recursive doubling (Thakur, Rabenseifner and Gropp, "Optimization of Collective
+/// Communication Operations in MPICH", 2005, section 4.4): log2(size) rounds, where
+/// Gloo's ring has 2 (size - 1). In each round two members swap all values. Members
+/// beyond a power of two give theirs to a partner before and get the result after.
+void RingLink::reduce_by_doubling(std::byte* values, std::size_t n, RingType type,
+                                  RingOp op) {
+  auto bytes = n * size_of(type);
+  Bytes heard(bytes);
+  auto out = buffer(values, bytes), in = buffer(heard.data(), bytes);
+  auto reduce = ring_reduce(type, op);
+  auto give = [&](std::size_t to) {
+    out->send(static_cast<int>(to), doubling_slot);
+    out->waitSend(context_->getTimeout());
+  };
+  auto take = [&](Buffer& where, std::size_t from) {
+    where->recv(static_cast<int>(from), doubling_slot);
+    where->waitRecv(context_->getTimeout());
+  };
+  const auto doubled = std::bit_floor(size_);
+  if (rank_ >= doubled) {
+    give(rank_ - doubled);
+    take(out, rank_ - doubled);
+    return;
+  }
+  const auto partner = rank_ + doubled;
+  if (partner < size_) {
+    take(in, partner);
+    reduce(values, values, heard.data(), n);
+  }
+  for (std::size_t bit = 1; bit < doubled; bit *= 2) {
+    auto peer = rank_ ^ bit;
+    in->recv(static_cast<int>(peer), doubling_slot);
+    give(peer);
+    in->waitRecv(context_->getTimeout());
+    // Both in the same order, so that both get the same bits.
+    if (rank_ < peer)
+      reduce(values, values, heard.data(), n);
+    else
+      reduce(values, heard.data(), values, n);
+  }
+  if (partner < size_)
+    give(partner);
 }
 
 void RingLink::allgather(const void* values, std::size_t bytes, void* all) {

@@ -55,6 +55,7 @@ private:
   [[noreturn]] void fail(const char* what, const std::string& why);
   void check_other(const char* what, std::size_t rank) const;
   Buffer buffer(const void* data, std::size_t bytes);
+  void reduce_by_doubling(std::byte* values, std::size_t n, RingType type, RingOp op);
 
   const std::size_t rank_, size_;
   const std::string host_; ///< Where Gloo listens.

@@ -129,6 +129,7 @@ std::vector<std::string> check_all(RingMember& member) {
     check_exchanges<T>(member, n, wrong);
     member.barrier();
   }
+  check_reductions<T>(member, 100'000, wrong); // Large ones go another way.
   return wrong;
 }
 
