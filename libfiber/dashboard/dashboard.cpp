@@ -72,6 +72,7 @@ public:
   virtual bool ready() const = 0;
   virtual void push(Text text) = 0;
   bool has_all = false; ///< It got all pictures so far.
+  bool told = false;    ///< It got the last one.
 };
 
 /// What connections use of the server.
@@ -310,11 +311,11 @@ private:
     timer_.async_wait([this](const Error& cancelled) {
       due_ = false;
       if (!cancelled && !leaving_)
-        push_picture(false);
+        push_picture();
     });
   }
 
-  void push_picture(bool over) {
+  void push_picture() {
     auto begin = own_cpu();
     std::vector<Viewer*> ready;
     for (auto* viewer : hub_.viewers) {
@@ -327,7 +328,7 @@ private:
       return;
     auto all = std::ranges::all_of(ready, &Viewer::has_all);
     auto picture = hub_.view.picture(patience, all ? stream_next_ : 0);
-    picture["over"] = over;
+    picture["over"] = false;
     picture["interval_seconds"] = std::chrono::duration<double>(pause_for_).count();
     picture["whole"] = true; // The stream has all that is kept.
     Text news, whole;
@@ -372,7 +373,6 @@ private:
     acceptor_.close(ignored);
     pause_.cancel();
     timer_.cancel();
-    push_picture(true);
     leaving_ = true;
     timer_.expires_after(farewell_limit);
     timer_.async_wait([this](const Error& cancelled) {
@@ -382,9 +382,24 @@ private:
     leave_if_told();
   }
 
+  /// Sends the last picture to each viewer that can take it. Ends the work once all have
+  /// it.
   void leave_if_told() {
-    if (std::ranges::all_of(hub_.viewers, &Viewer::ready))
+    for (auto* viewer : hub_.viewers)
+      if (viewer->ready() && !std::exchange(viewer->told, true))
+        viewer->push(last_picture());
+    if (std::ranges::all_of(hub_.viewers,
+                            [](auto* viewer) { return viewer->told && viewer->ready(); }))
       context_.stop();
+  }
+
+  Text last_picture() {
+    if (!last_) {
+      auto picture = hub_.view.picture(patience, 0);
+      picture["whole"] = picture["over"] = true;
+      last_ = event_of(picture);
+    }
+    return last_;
   }
 
   Hub hub_; // Outlives the connections, which end with the context.
@@ -394,6 +409,7 @@ private:
   asio::steady_timer pause_{context_}, timer_{context_};
   std::string url_;
   bool due_ = false, leaving_ = false;
+  Text last_;                     ///< The last picture; null: there is none yet.
   std::uint64_t stream_next_ = 0; ///< The first span that no viewer has.
   std::chrono::milliseconds pause_for_ = interval;
   Clock::time_point next_at_ = Clock::now();

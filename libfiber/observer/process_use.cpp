@@ -11,7 +11,7 @@ namespace fiber::observer {
 namespace {
 
 constexpr std::chrono::seconds fresh{2};
-constexpr std::size_t most_known = 4096;
+constexpr std::size_t most_processes = 4096;
 
 /// The process's fields in /proc/PID/stat, from the third one on: the name before them
 /// may contain anything.
@@ -49,7 +49,7 @@ std::optional<ProcessUse::Use> ProcessUse::of(pid_t pid) {
   if (auto known = known_.find(pid);
       known != known_.end() && now - known->second.at < fresh)
     return known->second.use;
-  if (known_.size() >= most_known)
+  if (known_.size() >= most_processes)
     known_.clear();
   auto use = read_use(pid);
   known_[pid] = {now, use};

@@ -159,7 +159,7 @@ function showFailures(picture) {
   }
   note('failures', failures.length ? 'The last ' + count(failures.length) + ' of ' + count(picture.failures_seen) + ', grouped by their first line.' : 'Nothing has failed.');
   const sorted = [...groups].sort((a, b) => b[1].length - a[1].length);
-  keyed(bodyOf('failures'), sorted, (group) => group[0], () => element('details', { class: 'cause' }, element('summary', {}, element('b', {}), element('span', {})),
+  keyed(bodyOf('failures'), sorted, (group) => group[0], () => element('details', { class: 'cause' }, element('summary', {}, element('b', {}), ' ', element('span', {})),
     element('p', { class: 'note' }), element('div', { class: 'chips' }), element('pre', {})), (box, [, all]) => {
     const last = all[all.length - 1], names = [...new Set(all.map((failure) => failure.who))];
     setText(box.querySelector('b'), count(all.length) + ' ×');
