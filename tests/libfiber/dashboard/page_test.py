@@ -114,6 +114,7 @@ class PageTest(unittest.TestCase):
 
     def picture(self, name):
         if pictures:
+            self.browser.execute_script("scrollTo(0, 0)")
             self.browser.save_screenshot(os.path.join(pictures, name + ".png"))
 
     def test_what_happens_is_on_the_screen_until_the_driver_dies(self):
