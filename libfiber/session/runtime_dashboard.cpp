@@ -33,10 +33,11 @@ void Runtime::open_dashboard() {
                                     .key = settings_.dashboard_key},
         *view_);
     } catch (const dashboard::SettingProblem& problem) {
-      auto place = settings_.places.find(problem.key());
-      throw ConfigError(problem.key(),
-                        place != settings_.places.end() ? place->second : "nowhere",
-                        valid_values(problem.key()), problem.what());
+      auto& places = settings_.places; // What is missing has none.
+      auto place =
+        places.contains(problem.key()) ? places[problem.key()] : places["dashboard"];
+      throw ConfigError(problem.key(), place, valid_values(problem.key()),
+                        problem.what());
     }
     // A warning, because that is what is shown by default: who asks for the page must
     // learn its port.
