@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   fiber::cli::add_kill(app);
   fiber::cli::add_logs(app);
   fiber::cli::add_ps(app);
+  fiber::cli::add_report(app);
   fiber::cli::add_run(app);
   fiber::cli::add_status(app);
   fiber::cli::add_stop(app);

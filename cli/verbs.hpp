@@ -17,6 +17,7 @@ void add_doctor(CLI::App& app);
 void add_kill(CLI::App& app);
 void add_logs(CLI::App& app);
 void add_ps(CLI::App& app);
+void add_report(CLI::App& app);
 void add_run(CLI::App& app);
 void add_status(CLI::App& app);
 void add_stop(CLI::App& app);

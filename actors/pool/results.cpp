@@ -6,6 +6,7 @@
 #include <caf/all.hpp>
 
 #include "actors/pool/pool_state.hpp"
+#include "actors/pool/pool_stream.hpp"
 #include "actors/pool/pool_trace.hpp"
 #include "actors/roster/roster.hpp"
 
@@ -75,6 +76,9 @@ void PoolState::take_result(const Node& node, Slot& slot, const TaskResults& fra
     ++totals.late;
     return;
   }
+  auto* stream = settings.roster ? settings.roster->stream() : nullptr;
+  if (stream != nullptr && i == 0)
+    show_results(*stream, settings.name, node, *task, frame);
   if (settings.trace)
     settings.trace->take(node.first_rank + frame.slot, *task, frame, i);
   if (task->ended) {

@@ -7,7 +7,9 @@
 
 #include "actors/crash/stack_symbols.hpp"
 #include "actors/pool/pool_state.hpp"
+#include "actors/pool/pool_stream.hpp"
 #include "actors/pool/pool_trace.hpp"
+#include "actors/roster/roster.hpp"
 
 // Which tasks of a lost or failed worker are retried. When a worker is lost, the task
 // that ran is charged with the loss. A charged task is a suspect: it is retried alone in
@@ -63,6 +65,8 @@ void PoolState::recover_tasks(Node& node, const NodeLost& lost, bool blame,
     auto announced = crash != nullptr ? crash->seq : node.started(i);
     auto is_first = true;
     auto lost_ranges = node.slots[i].take_all();
+    if (auto* stream = settings.roster ? settings.roster->stream() : nullptr)
+      show_loss(*stream, settings.name, node, i, lost_ranges);
     if (settings.trace)
       settings.trace->drop(node, i, lost_ranges, TraceSpan::Outcome::lost);
     for (auto& [tasks, first_seq] : lost_ranges) {

@@ -42,24 +42,29 @@ void Roster::up(std::uint64_t incarnation, int pid, std::weak_ptr<wire::Link> li
     job->second.state = JobEntry::State::up;
     job->second.pid = pid;
     job->second.link = std::move(link);
+    add_locked(JobEvent::What::up, job->second.job);
   }
 }
 
 void Roster::draining(std::uint64_t incarnation) {
   std::lock_guard lock(mutex_);
-  if (auto job = jobs_.find(incarnation); job != jobs_.end())
+  if (auto job = jobs_.find(incarnation); job != jobs_.end()) {
     job->second.state = JobEntry::State::draining;
+    add_locked(JobEvent::What::draining, job->second.job);
+  }
 }
 
 void Roster::lost(std::uint64_t incarnation, const std::string& why,
                   std::optional<int> exit_code, bool planned) {
   std::lock_guard lock(mutex_);
   auto entry = jobs_.extract(incarnation);
-  if (!entry || planned)
+  if (!entry)
     return;
   auto& job = entry.mapped();
-  if (job.kind != "pool" && exit_code == 0)
-    return; // Its one task has ended.
+  if (planned || (job.kind != "pool" && exit_code == 0)) { // Its one task has ended.
+    add_locked(JobEvent::What::ended, job.job);
+    return;
+  }
   if (losses_.size() >= most_nodes) {
     std::set<std::string> living;
     for (auto& [number, other] : jobs_)
@@ -68,6 +73,7 @@ void Roster::lost(std::uint64_t incarnation, const std::string& why,
   }
   ++losses_[job.node];
   ++jobs_lost_;
+  add_locked(JobEvent::What::lost, job.job, shortened(why));
   add_locked({.at = std::chrono::system_clock::now(),
               .is_job = true,
               .who = job.job,
@@ -88,6 +94,14 @@ void Roster::add_locked(FailureNote failure) {
   failures_.push_back(std::move(failure));
   if (failures_.size() > most_failures)
     failures_.pop_front();
+  ++failures_seen_;
+}
+
+void Roster::add_locked(JobEvent::What what, const std::string& job, std::string why) {
+  events_.push_back({std::chrono::system_clock::now(), what, job, std::move(why)});
+  if (events_.size() > most_events)
+    events_.pop_front();
+  ++events_seen_;
 }
 
 void Roster::keep_output(const std::string& job, std::string text) {
@@ -111,6 +125,17 @@ std::map<std::uint64_t, JobEntry> Roster::jobs() const {
 std::vector<FailureNote> Roster::failures() const {
   std::lock_guard lock(mutex_);
   return {failures_.begin(), failures_.end()};
+}
+
+std::vector<JobEvent> Roster::events(std::uint64_t& all) const {
+  std::lock_guard lock(mutex_);
+  all = events_seen_;
+  return {events_.begin(), events_.end()};
+}
+
+std::uint64_t Roster::failures_seen() const {
+  std::lock_guard lock(mutex_);
+  return failures_seen_;
 }
 
 std::uint64_t Roster::jobs_lost() const {

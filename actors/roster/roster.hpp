@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/roster/task_stream.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {
@@ -44,13 +45,24 @@ struct FailureNote {
   std::optional<int> exit_code = {}; ///< Of a job; -N: signal N.
 };
 
-/// The jobs of a session, its last failures, and the last output of jobs that have ended.
-/// It changes when a job or a failed task comes or goes, and costs nothing otherwise.
+/// What happened to a job.
+struct JobEvent {
+  std::chrono::system_clock::time_point at;
+  enum class What : std::uint8_t { up, draining, ended, lost };
+  What what = What::up;
+  std::string job;
+  std::string why = {}; ///< Of a loss.
+};
+
+/// The jobs of a session, its last failures and events, and the last output of jobs that
+/// have ended. It changes when a job or a failed task comes or goes, and costs nothing
+/// otherwise.
 ///
 /// Thread safety: any thread may call any member function.
 class Roster {
 public:
   static constexpr std::size_t most_failures = 100; ///< The latest are kept.
+  static constexpr std::size_t most_events = 200;   ///< The latest are kept.
   /// Limits on the output that is kept: of each job, of all of them together.
   static constexpr std::size_t most_job_output = 64 * 1024, most_output = 2 * 1024 * 1024;
 
@@ -70,6 +82,14 @@ public:
   std::map<std::uint64_t, JobEntry> jobs() const;
   /// Returns the last failures, the oldest first.
   std::vector<FailureNote> failures() const;
+  /// Returns the last events of jobs, the oldest first, and sets how many there were.
+  std::vector<JobEvent> events(std::uint64_t& all) const;
+  /// Records the tasks of pools from now on. Must be called before there are pools.
+  void keep_stream() { stream_ = std::make_unique<TaskStream>(); }
+  /// Returns the last tasks, or null if they are not recorded.
+  TaskStream* stream() const { return stream_.get(); }
+  /// Returns how many failures there were so far, also those that are not kept.
+  std::uint64_t failures_seen() const;
   /// Returns how many jobs were lost unasked so far.
   std::uint64_t jobs_lost() const;
   /// Returns the output that is kept of a job, or nothing.
@@ -82,11 +102,16 @@ private:
     std::string job, text;
   };
   void add_locked(FailureNote failure);
+  void add_locked(JobEvent::What what, const std::string& job, std::string why = {});
 
   mutable std::mutex mutex_;
   std::map<std::uint64_t, JobEntry> jobs_;
   std::map<std::string, int> losses_; ///< By node.
   std::deque<FailureNote> failures_;
+  std::uint64_t failures_seen_ = 0;
+  std::deque<JobEvent> events_;
+  std::uint64_t events_seen_ = 0;
+  std::unique_ptr<TaskStream> stream_; ///< Set before the threads that use it start.
   std::deque<Output> outputs_;
   std::size_t output_bytes_ = 0;
   std::uint64_t jobs_lost_ = 0;

@@ -167,6 +167,7 @@ private:
     for (int pid : population_->pids())
       all += " " + std::to_string(pid);
     line_.show(all);
+    fiber::publish(name_ + ": best score", done.scores[best]);
   }
 
   const Settings& settings_;

@@ -52,6 +52,19 @@ struct Config {
   std::optional<std::string> name = {};
   /// Whether the command `fiber` can look at the session: see docs/cli.md. Default: true.
   std::optional<bool> observe = {};
+  /// "HOST:PORT" at which the driver serves its live page; port 0 is any free one. Not of
+  /// this machine alone only with a token and TLS: see docs/dashboard.md. Default: none.
+  std::optional<std::string> dashboard = {};
+  /// What those who open the page must know: 16 to 200 letters, digits, '-', '_', '.' and
+  /// '~'. Default: none, and whoever can connect may look.
+  std::optional<std::string> dashboard_token = {};
+  /// The files, in PEM, of the certificate chain and of the private key with which the
+  /// page is served by TLS. Default: none, and no TLS.
+  std::optional<std::string> dashboard_certificate = {};
+  std::optional<std::string> dashboard_key = {};
+  /// The file to which the page is written, now and then and at the end, with what it
+  /// shows in it: see docs/dashboard.md. Default: none.
+  std::optional<std::string> report = {};
   /// "HOST" or "HOST:PORT" by which jobs reach the driver. Default: what the backend
   /// finds.
   std::optional<std::string> advertise_address = {};

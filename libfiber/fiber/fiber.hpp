@@ -20,6 +20,7 @@
 #include "fiber/pool.hpp"
 #include "fiber/pool_stats.hpp"
 #include "fiber/process.hpp"
+#include "fiber/publish.hpp"
 #include "fiber/queue.hpp"
 #include "fiber/ref.hpp"
 #include "fiber/remote_error.hpp"

@@ -123,7 +123,8 @@ json SessionView::snapshot(std::chrono::milliseconds wait) {
   json all{{"schema", schema},
            {"session", session()},
            {"jobs", jobs()},
-           {"failures", failures()}};
+           {"failures", failures()},
+           {"failures_seen", session_.roster->failures_seen()}};
   for (auto* list : {"pools", "queues", "supervisors"})
     all[list] = json::array();
   // Asks all parts first: a busy one must not use up the time of the others.
@@ -160,7 +161,7 @@ json SessionView::session() const {
           {"jobs_lost", session_.roster->jobs_lost()}};
 }
 
-json SessionView::jobs() const {
+json SessionView::jobs() {
   auto now = Clock::now();
   auto list = json::array();
   for (auto& [incarnation, job] : session_.roster->jobs()) {
@@ -176,6 +177,11 @@ json SessionView::jobs() const {
                {"age_seconds", seconds(now - job.since)}};
     if (auto link = job.link.lock())
       entry["silent_seconds"] = seconds(link->stats().silent);
+    // Elsewhere the pid is that of another machine or namespace.
+    if (auto use = session_.backend == "local" ? use_.of(job.pid) : std::nullopt) {
+      entry["cpu_seconds"] = use->cpu_seconds;
+      entry["memory_bytes"] = use->memory_bytes;
+    }
     list.push_back(std::move(entry));
   }
   return list;
@@ -200,6 +206,8 @@ json SessionView::answer(const json& request) {
   try {
     if (op == "status")
       return snapshot(patience);
+    if (op == "report")
+      return report(patience);
     if (op == "logs")
       return logs(request);
     if (op == "kill")

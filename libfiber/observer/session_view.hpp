@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,8 @@
 #include "actors/core/reply.hpp"
 #include "actors/roster/roster.hpp"
 #include "libfiber/observer/part.hpp"
+#include "libfiber/observer/process_use.hpp"
+#include "libfiber/observer/series_store.hpp"
 
 namespace fiber::observer {
 
@@ -44,24 +47,39 @@ public:
   /// Returns all there is to see now. Parts that are too busy to answer within `patience`
   /// are left out and counted in "silent_parts".
   nlohmann::json snapshot(std::chrono::milliseconds patience);
-  /// Answers a request, {"op": ...}: "status", "logs", "stop", "kill". The reply has a
-  /// member "error" if it could not be fulfilled.
+  /// Returns the snapshot and what a page draws besides: published series, events, and
+  /// the stream of tasks from number `stream_from` on. Pools that have ended stay in it,
+  /// marked, as they were seen last.
+  nlohmann::json picture(std::chrono::milliseconds patience, std::uint64_t stream_from);
+  /// Returns a picture with the ends of the outputs of jobs, for a page without a server.
+  nlohmann::json report(std::chrono::milliseconds patience);
+  /// Returns what programs have published.
+  SeriesStore& series() { return series_; }
+  /// Answers a request, {"op": ...}: "status", "report", "logs", "stop", "kill". The
+  /// reply has a member "error" if it could not be fulfilled.
   nlohmann::json answer(const nlohmann::json& request);
 
 private:
   nlohmann::json session() const;
-  nlohmann::json jobs() const;
+  nlohmann::json jobs();
+  nlohmann::json events() const;
+  nlohmann::json stream(std::uint64_t from) const;
+  void keep_pools(nlohmann::json& pools);
   nlohmann::json failures() const;
   nlohmann::json logs(const nlohmann::json& request);
   nlohmann::json kill();
   std::vector<std::shared_ptr<Part>> parts();
 
   const Session session_;
+  SeriesStore series_;
+  ProcessUse use_;
   const Clock::time_point opened_ = Clock::now();
   const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
   std::mutex mutex_; ///< Guards what follows.
   std::vector<std::shared_ptr<Part>> parts_;
   std::size_t sweep_at_ = 64;
+  std::vector<nlohmann::json> known_pools_; ///< As they were seen last.
+  std::uint64_t pools_forgotten_ = 0;
 };
 
 } // namespace fiber::observer

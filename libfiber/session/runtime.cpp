@@ -15,6 +15,8 @@
 #include "backends/output/log_above.hpp"
 #include "base/code_place.hpp"
 #include "base/log.hpp"
+#include "libfiber/dashboard/dashboard.hpp"
+#include "libfiber/dashboard/report_file.hpp"
 #include "libfiber/monitor/metrics.hpp"
 #include "libfiber/session/backend_choice.hpp"
 #include "libfiber/session/name_table.hpp"
@@ -107,12 +109,14 @@ std::shared_ptr<Runtime> Runtime::open_nested() {
   std::lock_guard lock(of.mutex);
   if (!of.runtime)
     of.runtime = of.open([](Settings& settings) {
-      // A job starts its own jobs on its own machine. Trace file, metrics port, name
-      // and advertised address belong to the driver.
+      // A job starts its own jobs on its own machine. Trace file, metrics port, name,
+      // page, report and advertised address belong to the driver.
       settings.backend = "local";
       settings.trace.clear();
       settings.metrics_host.clear();
       settings.observe = false;
+      settings.dashboard_host.clear();
+      settings.report.clear();
       settings.advertise_host.clear();
       settings.advertise_port = 0;
     });
@@ -160,6 +164,8 @@ Runtime::Runtime(Settings settings)
   services_ = std::make_shared<actors::NodeServices>();
   open_trace();
   open_metrics();
+  if (!settings_.dashboard_host.empty() || !settings_.report.empty())
+    services_->roster->keep_stream();
   std::shared_ptr<backends::Backend> backend;
   services_->shares = shares_;
   services_->objects = objects_;
@@ -198,6 +204,12 @@ Runtime::Runtime(Settings settings)
   services_->backend = backend_;
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
   open_view(backend_name);
+  try {
+    open_dashboard();
+  } catch (...) {
+    close(); // Actors and threads run already.
+    throw;
+  }
   if (terminal_->live())
     redirect_log(backends::log_above(terminal_));
 }
@@ -376,6 +388,8 @@ void Runtime::close() {
   if (open_)
     for (auto& holder : holders())
       holder->closing();
+  if (open_)
+    close_dashboard(); // While all that it shows is there.
   if (!open_.exchange(false))
     return;
   // Waits for running calls; later ones see that the session is closed.

@@ -35,6 +35,11 @@
 #include "wire/listener.hpp"
 #include "wire/reactor.hpp"
 
+namespace fiber::dashboard {
+class Dashboard;
+class ReportFile;
+} // namespace fiber::dashboard
+
 namespace fiber::detail {
 
 class Metrics;
@@ -168,6 +173,8 @@ private:
   void open_trace();
   void open_metrics();
   void open_view(const std::string& backend);
+  void open_dashboard();
+  void close_dashboard();
   void listen(const std::string& host);
   void set_anchor(backends::Backend& backend);
 
@@ -202,6 +209,8 @@ private:
   std::unique_ptr<Metrics> metrics_; ///< Guarded by holders_mutex_.
   std::unique_ptr<observer::SessionView> view_;
   std::unique_ptr<observer::ObserverSocket> observers_; ///< Null: none are answered.
+  std::unique_ptr<dashboard::Dashboard> dashboard_;     ///< Null: there is no page.
+  std::unique_ptr<dashboard::ReportFile> report_;       ///< Null: no file is written.
   WorkThread continuations_;
   std::shared_ptr<WorkThread> journals_ = std::make_shared<WorkThread>();
   actors::AnchorLinks anchors_;

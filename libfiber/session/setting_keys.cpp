@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <system_error>
@@ -97,6 +98,47 @@ bool read_address(const std::string& text, std::string& host, std::uint16_t& por
   return error == std::errc() && rest == end && port > 0 && !host.empty();
 }
 
+Key path(std::string name, std::string valid, std::string Settings::*field) {
+  return {std::move(name), std::move(valid), "",
+          [field](const std::string& text, Settings& settings) {
+            settings.*field = text;
+            return !text.empty();
+          }};
+}
+
+/// Parses HOST:PORT, where the port may be 0.
+bool read_dashboard(const std::string& text, Settings& settings) {
+  auto any = text.ends_with(":0");
+  auto fixed = any ? text.substr(0, text.size() - 1) + "1" : text;
+  auto good = read_address(fixed, settings.dashboard_host, settings.dashboard_port) &&
+              settings.dashboard_port > 0;
+  if (any)
+    settings.dashboard_port = 0;
+  return good;
+}
+
+bool set_token(const std::string& text, Settings& settings) {
+  settings.dashboard_token = text;
+  return text.size() >= 16 && text.size() <= 200 && std::ranges::all_of(text, [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' ||
+                  c == '_' || c == '.' || c == '~';
+         });
+}
+
+/// Returns the keys of the live page and of its file.
+std::vector<Key> dashboard_keys() {
+  return {
+    {"dashboard",
+     "HOST:PORT or [IPV6]:PORT, an address of this machine; port 0 is any free one", "",
+     read_dashboard},
+    {"dashboard_token", "16 to 200 letters, digits, '-', '_', '.' and '~'", "", set_token,
+     true},
+    path("dashboard_certificate", "the path of a certificate chain in PEM",
+         &Settings::dashboard_certificate),
+    path("dashboard_key", "the path of a private key in PEM", &Settings::dashboard_key),
+    path("report", "the path of a file that can be written", &Settings::report)};
+}
+
 bool set_environment(const std::string& text, Settings& settings) {
   for (auto& part : parts_of(text)) {
     auto equals = part.find('=');
@@ -153,11 +195,7 @@ std::vector<Key> common_keys() {
        settings.chaos = text;
        return actors::Chaos::parse(text).has_value();
      }},
-    {"trace", "the path of a file that can be written", "",
-     [](const std::string& text, Settings& settings) {
-       settings.trace = text;
-       return !text.empty();
-     }},
+    path("trace", "the path of a file that can be written", &Settings::trace),
     {"metrics", "HOST:PORT or [IPV6]:PORT, an address of this machine that is free", "",
      [](const std::string& text, Settings& settings) {
        return read_address(text, settings.metrics_host, settings.metrics_port) &&
@@ -187,6 +225,7 @@ std::vector<Key> common_keys() {
 const std::vector<Key>& setting_keys() {
   static const auto all = [] {
     auto keys = common_keys();
+    std::ranges::move(dashboard_keys(), std::back_inserter(keys));
     for (auto& kind : backends::backend_kinds())
       for (auto& key : kind.keys)
         keys.push_back(of_backend(key));

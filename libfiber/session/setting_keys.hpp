@@ -17,6 +17,7 @@ struct Key {
   std::string valid;
   std::string standard;
   std::function<bool(const std::string& text, Settings& settings)> set;
+  bool secret = false; ///< Its value is never shown.
 };
 
 /// Returns all settings: those that every build has, then those of its backends.

@@ -70,6 +70,11 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("metrics", code.metrics);
   put("name", code.name);
   put("observe", code.observe);
+  put("dashboard", code.dashboard);
+  put("dashboard_token", code.dashboard_token);
+  put("dashboard_certificate", code.dashboard_certificate);
+  put("dashboard_key", code.dashboard_key);
+  put("report", code.report);
   put("advertise_address", code.advertise_address);
   put("image", code.image);
   put("environment", code.environment);
@@ -220,8 +225,10 @@ Merged merge(const Config& code, const std::string& directory) {
         continue;
       merged.given[key.name] = given->second;
       if (!key.set(given->second.text, merged.settings))
-        merged.problems.emplace_back(key.name, given->second.place, key.valid,
-                                     "'" + given->second.text + "' can't be used");
+        merged.problems.emplace_back(
+          key.name, given->second.place, key.valid,
+          (key.secret ? std::string("its value") : "'" + given->second.text + "'") +
+            " can't be used");
       merged.settings.places[key.name] = given->second.place;
       break;
     }
@@ -252,7 +259,9 @@ SettingList list_settings(const std::string& directory) {
     bool set = given != merged.given.end();
     list.settings.push_back({.key = key.name,
                              .variable = variable_of(key),
-                             .value = set ? given->second.text : key.standard,
+                             .value = !set         ? key.standard
+                                      : key.secret ? "(secret)"
+                                                   : given->second.text,
                              .place = set ? given->second.place : "default",
                              .valid = key.valid});
   }

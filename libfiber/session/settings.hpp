@@ -31,8 +31,14 @@ struct Settings {
   std::string trace;        ///< Path of the trace file; empty: no trace.
   std::string metrics_host; ///< Empty: no metrics endpoint.
   std::uint16_t metrics_port = 0;
-  std::string name;    ///< Of the session; empty: made from program and pid.
-  bool observe = true; ///< Whether observers are answered.
+  std::string name;                 ///< Of the session; empty: made from program and pid.
+  bool observe = true;              ///< Whether observers are answered.
+  std::string dashboard_host;       ///< Empty: no page.
+  std::uint16_t dashboard_port = 0; ///< 0: any.
+  std::string dashboard_token;      ///< Empty: none is asked for.
+  std::string dashboard_certificate; ///< Path of a file in PEM; empty: no TLS.
+  std::string dashboard_key;         ///< Path of a file in PEM.
+  std::string report;                ///< Path of the file; empty: none is written.
   std::map<std::string, std::string> places; ///< The source of each key that is set.
 };
 

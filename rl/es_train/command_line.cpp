@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -149,6 +150,14 @@ void save_result(const Settings& settings, const EvolutionTraining& training,
                  "; gnuplot could not draw it: is it installed?");
 }
 
+/// Shows the iteration on the session's live page. The policy is not played in each.
+void publish_point(const CurvePoint& point) {
+  if (!std::isnan(point.policy_mean))
+    fiber::publish("return", point.policy_mean);
+  fiber::publish("return of candidates", point.population_mean);
+  fiber::publish("episodes/s", static_cast<double>(point.episodes) / point.seconds);
+}
+
 /// Prints how it ended. Returns the program's exit code.
 int conclude(const EvolutionTraining& training, es_train::Progress& progress) {
   const auto& last = training.state().curve.back();
@@ -222,6 +231,7 @@ int train(const Settings& settings) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     save_state(checkpoint, label, training.state());
     progress.show(point, options.iterations, {pids.begin(), pids.end()});
+    publish_point(point);
   }
   const int code = conclude(training, progress);
   save_result(settings, training, progress);

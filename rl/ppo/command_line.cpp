@@ -45,6 +45,14 @@ TrainingStatus status_of(const ppo::CurveRow& row, std::uint64_t steps,
           .learner_idle = row.learner_idle};
 }
 
+/// Shows the update on the session's live page.
+void publish_row(const ppo::CurveRow& row, double steps_per_second) {
+  publish("return", row.return_mean);
+  publish("policy loss", row.policy_loss);
+  publish("value loss", row.value_loss);
+  publish("steps/s", steps_per_second);
+}
+
 /// Trains until all steps are done or the program is interrupted. Whatever ends it, the
 /// checkpoint holds the last state that was saved.
 void learn(const Settings& settings, ppo::Trainer& training, const fs::path& checkpoint,
@@ -60,9 +68,10 @@ void learn(const Settings& settings, ppo::Trainer& training, const fs::path& che
     log.add(row.steps, ppo::columns(row));
     if (row.update % settings.save_every == 0)
       save();
-    line.show(status_of(row, settings.training.settings.steps,
-                        static_cast<double>(row.steps - steps_before) /
-                          (row.seconds - seconds_before)));
+    auto steps_per_second =
+      static_cast<double>(row.steps - steps_before) / (row.seconds - seconds_before);
+    line.show(status_of(row, settings.training.settings.steps, steps_per_second));
+    publish_row(row, steps_per_second);
   }
   save();
 }

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libfiber/dashboard/answer.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "libfiber/dashboard/page.hpp"
+#include "libfiber/observer/session_view.hpp"
+
+namespace fiber::dashboard {
+namespace {
+
+namespace http = boost::beast::http;
+using nlohmann::json;
+
+constexpr std::string_view cookie_name = "fiber_dashboard=";
+constexpr std::string_view policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+constexpr std::chrono::milliseconds snapshot_patience{200}; ///< With pools that are busy.
+
+std::string_view view_of(boost::beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+void set_common(Response& response) {
+  response.set(http::field::server, "fiber");
+  response.set(http::field::cache_control, "no-store");
+  response.set("Content-Security-Policy",
+               boost::beast::string_view(policy.data(), policy.size()));
+  response.set("X-Content-Type-Options", "nosniff");
+  response.set("Referrer-Policy", "no-referrer");
+  response.set("Cross-Origin-Resource-Policy", "same-origin");
+}
+
+Answer reply(const Request& request, http::status status, const char* type,
+             std::string body) {
+  Answer made{.response = Response(status, request.version())};
+  auto& response = made.response;
+  set_common(response);
+  response.set(http::field::content_type, type);
+  response.keep_alive(request.keep_alive());
+  response.content_length(body.size());
+  if (request.method() != http::verb::head)
+    response.body() = std::move(body);
+  return made;
+}
+
+Answer refuse(const Request& request, http::status status, const std::string& why) {
+  auto made = reply(request, status, "text/plain; charset=utf-8", why + "\n");
+  made.response.keep_alive(false);
+  return made;
+}
+
+int hex(char c) {
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : -1;
+}
+
+/// Returns the value of `name` in the query of a target; nothing if it is not there.
+std::optional<std::string> parameter(std::string_view target, std::string_view name) {
+  auto at = target.find('?');
+  while (at != target.npos) {
+    auto end = target.find('&', at + 1);
+    auto part = target.substr(at + 1, end == target.npos ? end : end - at - 1);
+    at = end;
+    if (!part.starts_with(name) || part.substr(name.size(), 1) != "=")
+      continue;
+    auto raw = part.substr(name.size() + 1);
+    std::string value;
+    for (std::size_t i = 0; i < raw.size(); ++i)
+      if (raw[i] == '%' && i + 2 < raw.size() && hex(raw[i + 1]) >= 0 &&
+          hex(raw[i + 2]) >= 0) {
+        value += static_cast<char>(hex(raw[i + 1]) * 16 + hex(raw[i + 2]));
+        i += 2;
+      } else {
+        value += raw[i];
+      }
+    return value;
+  }
+  return std::nullopt;
+}
+
+/// Returns the token that comes with a request, from the address, the header
+/// Authorization or the cookie; empty if there is none.
+std::string token_of(const Request& request) {
+  if (auto given = parameter(view_of(request.target()), "token"))
+    return *given;
+  auto authorization = view_of(request[http::field::authorization]);
+  if (constexpr std::string_view bearer = "Bearer "; authorization.starts_with(bearer))
+    return std::string(authorization.substr(bearer.size()));
+  auto cookies = view_of(request[http::field::cookie]);
+  auto at = cookies.find(cookie_name);
+  if (at == cookies.npos || (at > 0 && cookies[at - 1] != ' '))
+    return {};
+  auto rest = cookies.substr(at + cookie_name.size());
+  return std::string(rest.substr(0, rest.find(';')));
+}
+
+std::optional<Answer> refusal(const Request& request, const std::string& peer,
+                              Guard& guard) {
+  if (!guard.serves(view_of(request[http::field::host])))
+    return refuse(request, http::status::forbidden,
+                  "This page is served for addresses and for names of its machine only, "
+                  "not for the Host of this request.");
+  switch (guard.judge(peer, token_of(request), std::chrono::steady_clock::now())) {
+  case Guard::Verdict::admitted:
+    break;
+  case Guard::Verdict::no_token:
+  case Guard::Verdict::wrong_token:
+    return refuse(request, http::status::unauthorized,
+                  "Open this address with ?token=TOKEN behind it, where TOKEN is the "
+                  "setting dashboard_token of the program.");
+  case Guard::Verdict::too_many:
+    return refuse(request, http::status::too_many_requests,
+                  "Too many wrong tokens came from your address. Wait for some seconds.");
+  }
+  if (request.method() == http::verb::get || request.method() == http::verb::head)
+    return std::nullopt;
+  auto made = refuse(request, http::status::method_not_allowed,
+                     "This page can only be read: GET, HEAD.");
+  made.response.set(http::field::allow, "GET, HEAD");
+  return made;
+}
+
+Answer output(const Request& request, observer::SessionView& view) {
+  auto job = parameter(view_of(request.target()), "job");
+  if (!job || job->empty())
+    return refuse(request, http::status::bad_request,
+                  "Which job? /output?job=pool1.w0-1");
+  auto text = view.answer({{"op", "logs"}, {"job", *job}});
+  auto status = text.contains("error") ? http::status::not_found : http::status::ok;
+  return reply(request, status, "application/json",
+               text.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+/// Moves the token from the address, which browsers remember and show, to a cookie.
+Answer remember(const Request& request, bool secure) {
+  auto made = reply(request, http::status::see_other, "text/plain", "");
+  auto cookie = std::string(cookie_name) + token_of(request) +
+                "; Path=/; HttpOnly; SameSite=Strict" + (secure ? "; Secure" : "");
+  made.response.set(http::field::set_cookie, cookie);
+  made.response.set(http::field::location, "/");
+  return made;
+}
+
+} // namespace
+
+Answer answer(const Request& request, const std::string& peer, bool secure, Guard& guard,
+              observer::SessionView& view) {
+  if (auto refused = refusal(request, peer, guard))
+    return std::move(*refused);
+  auto target = view_of(request.target());
+  auto path = target.substr(0, target.find('?'));
+  if (path == "/" && guard.asks() && parameter(target, "token"))
+    return remember(request, secure);
+  if (path == "/")
+    return reply(request, http::status::ok, "text/html; charset=utf-8",
+                 std::string(page_html()));
+  if (path == "/page.css")
+    return reply(request, http::status::ok, "text/css; charset=utf-8",
+                 std::string(page_style()));
+  if (path == "/page.js")
+    return reply(request, http::status::ok, "text/javascript; charset=utf-8",
+                 std::string(page_script()));
+  if (path == "/snapshot.json")
+    return reply(request, http::status::ok, "application/json",
+                 view.picture(snapshot_patience, 0)
+                   .dump(-1, ' ', false, json::error_handler_t::replace));
+  if (path == "/output")
+    return output(request, view);
+  if (path == "/events" && request.method() == http::verb::get)
+    return {.response = {}, .events = true};
+  return refuse(request, http::status::not_found, "There is no such page.");
+}
+
+std::string events_head() {
+  Response head(http::status::ok, 11);
+  set_common(head);
+  head.set(http::field::content_type, "text/event-stream");
+  head.set(http::field::connection, "close");
+  std::string text = "HTTP/1.1 200 OK\r\n";
+  for (auto& field : head)
+    text += std::string(field.name_string()) + ": " + std::string(field.value()) + "\r\n";
+  return text + "\r\n";
+}
+
+} // namespace fiber::dashboard

@@ -1,0 +1,211 @@
+// The sections: each shows its part of a picture, and says what it leaves out.
+
+const mostRows = 250; // Of the table of workers, unless all are asked for.
+const view = { showAll: false, filter: '', kind: '', use: new Map(), history: new Map() };
+
+function facts(item) {
+  return element('dl', {}, ...Object.keys(item).map((name) => element('div', {}, element('dt', {}, name), element('dd', { 'data-of': name }))));
+}
+
+function poolFacts(pool) {
+  return {
+    workers: count(pool.workers_up) + ' of ' + count(pool.workers_wanted), queued: count(pool.queued), running: count(pool.running),
+    done: count(pool.done), failed: count(pool.failed), retries: count(pool.retries), 'workers lost': count(pool.workers_lost),
+    'tasks/s': number(pool.tasks_per_second), p50: pool.done ? span(pool.p50_seconds) : '-', p99: pool.done ? span(pool.p99_seconds) : '-',
+    sent: bytes(pool.bytes_sent), received: bytes(pool.bytes_received) };
+}
+
+function remember(pool, at) {
+  const known = view.history.get(pool.name) || { up: [], wanted: [], rate: [] };
+  for (const [name, value] of [['up', pool.workers_up], ['wanted', pool.workers_wanted], ['rate', pool.tasks_per_second]]) {
+    known[name].push([at, value]);
+    if (known[name].length > 1200) known[name] = known[name].filter((point, i) => i % 2 === 0);
+  }
+  view.history.set(pool.name, known);
+  return known;
+}
+
+function chartBox(title) {
+  return element('div', { class: 'chart' }, element('h3', {}, title), element('canvas', {}), element('p', {}));
+}
+
+function makePool(pool) {
+  const charts = element('div', { class: 'charts' }, chartBox('workers up, wanted (dashed)'), chartBox('tasks/s'));
+  return element('div', { class: 'pool', 'data-pool': pool.name }, element('h3', {}, pool.name), facts(poolFacts(pool)), element('div', { class: 'calls' }), charts);
+}
+
+function updateCall(row, call, rate) {
+  const [name, bar, text] = row.children;
+  const part = call.total > 0 ? call.done / call.total : 0;
+  setText(name, 'call ' + call.call + ' ' + (call.function || '(no name: the program was stripped)'));
+  bar.value = part;
+  const left = rate > 0 && call.total_known ? ', ' + span((call.total - call.done) / rate) + ' left' : '';
+  setText(text, count(call.done) + ' of ' + (call.total_known ? '' : 'at least ') + count(call.total) + ' (' + Math.floor(100 * part) + ' %)' + left);
+}
+
+function showPools(picture, live) {
+  const pools = picture.pools || [];
+  note('pools', [pools.length ? '' : 'This session has no pool yet.',
+    picture.silent_parts ? picture.silent_parts + ' pools, queues or supervisors were too busy to answer; what they show is missing or old.' : '',
+    picture.pools_forgotten ? count(picture.pools_forgotten) + ' pools that ended earlier are left out.' : '',
+    live && pools.length ? 'Charts begin when this page was opened.' : ''].filter(Boolean).join(' '), picture.silent_parts);
+  keyed(bodyOf('pools'), pools, (pool) => pool.name, makePool, (box, pool) => {
+    box.classList.toggle('ended', !!pool.ended);
+    setText(box.firstChild, pool.name + (pool.ended ? ' (has ended; as it was seen last)' : ''));
+    for (const [name, value] of Object.entries(poolFacts(pool))) setText(box.querySelector('[data-of="' + name + '"]'), value);
+    keyed(box.querySelector('.calls'), pool.calls || [], (call) => call.call,
+      () => element('div', { class: 'call' }, element('span', {}), element('progress', { max: 1 }), element('span', {})),
+      (row, call) => updateCall(row, call, pool.tasks_per_second));
+    const charts = box.querySelector('.charts');
+    charts.hidden = !live || !!pool.ended;
+    if (charts.hidden) return;
+    const known = remember(pool, picture.session.age_seconds), [workers, rate] = charts.querySelectorAll('canvas');
+    drawChart(workers, [{ points: known.wanted, colour: 'dim', dashed: true, steps: true }, { points: known.up, colour: 'c0', steps: true }]);
+    drawChart(rate, [{ points: known.rate, colour: 'c1' }]);
+  });
+}
+
+function showSeries(picture) {
+  const series = picture.series || [];
+  note('trainings', (series.length ? '' : 'Nothing is published. A driver publishes with fiber::publish("return", x).') +
+    (picture.series_values_refused ? ' ' + count(picture.series_values_refused) + ' values are left out: a session has at most 64 series.' : ''));
+  keyed(bodyOf('trainings'), series, (one) => one.name, (one) => { const box = chartBox(one.name); box.dataset.series = one.name; return box; }, (box, one) => {
+    setText(box.lastChild, 'last ' + number(one.last) + ', ' + count(one.values) + ' values' +
+      (one.values_in_a_point > 1 ? '; thinned: each point is the mean of ' + one.values_in_a_point : ''));
+    drawChart(box.querySelector('canvas'), [{ points: one.points, colour: 'c0' }]);
+  });
+}
+
+function cpuOf(job, now) {
+  if (job.cpu_seconds === undefined) return '-';
+  const known = view.use.get(job.job);
+  if (!known) view.use.set(job.job, { at: now, cpu: job.cpu_seconds, text: '' });
+  else if (job.cpu_seconds !== known.cpu || now - known.at > 5) {
+    const part = Math.max(0, job.cpu_seconds - known.cpu) / Math.max(0.1, now - known.at);
+    Object.assign(known, { at: now, cpu: job.cpu_seconds, text: Math.round(100 * part) + ' %' });
+  }
+  return (known && known.text) || span(job.cpu_seconds) + ' in all';
+}
+
+const columns = [ // Title, class, and the text of a job.
+  ['job', ''], ['kind', 'wide'], ['state', ''], ['tasks', 'n'], ['restarts', 'n'], ['cpu', 'n'], ['memory', 'n'], ['heard', 'n'], ['age', 'n'],
+  ['pid', 'n wide'], ['engine', 'wide']];
+
+function jobTexts(job, now) {
+  return [job.job, job.kind, job.state, job.tasks === undefined ? '-' : count(job.tasks), count(job.restarts), cpuOf(job, now),
+    job.memory_bytes === undefined ? '-' : bytes(job.memory_bytes), job.silent_seconds === undefined ? '-' : span(job.silent_seconds) + ' ago',
+    span(job.age_seconds), job.pid || '-', job.id || '-'];
+}
+
+function tableIn(body, heads) {
+  if (!body.querySelector('table')) {
+    const row = element('tr', {}, ...heads.map(([title, style]) => element('th', { class: style, scope: 'col' }, title)));
+    body.append(element('table', {}, element('thead', {}, row), element('tbody', {})));
+  }
+  return body.querySelector('tbody');
+}
+
+function makeJob(job) {
+  const row = element('tr', { 'data-job': job.job }, ...columns.map(([, style]) => element('td', { class: style })));
+  row.firstChild.append(element('button', { class: 'link', title: 'Show its output', click: () => showOutput(job.job) }));
+  return row;
+}
+
+function showKinds(jobs) {
+  const kinds = new Map();
+  for (const job of jobs) kinds.set(job.kind, (kinds.get(job.kind) || 0) + 1);
+  const all = [['', jobs.length], ...[...kinds].sort()];
+  keyed(byId('kinds'), all, (kind) => kind[0], ([kind]) => element('button', { click: () => { view.kind = kind; refresh(); } }), (button, [kind, n]) => {
+    const names = { '': 'all', pool: 'pool workers', objects: 'managers and objects', ring: 'ring members' };
+    setText(button, (names[kind] || kind) + ' ' + count(n));
+    button.setAttribute('aria-pressed', String(view.kind === kind));
+  });
+}
+
+function showWorkers(picture) {
+  const jobs = picture.jobs || [], now = picture.session.age_seconds;
+  showKinds(jobs);
+  const fits = (job) => (!view.kind || job.kind === view.kind) &&
+    (!view.filter || [job.job, job.state, job.kind, job.id].join(' ').toLowerCase().includes(view.filter));
+  const trouble = (job) => (job.state === 'up' ? 0 : 1) + (job.restarts > 0 ? 2 : 0);
+  const found = jobs.filter(fits).sort((a, b) => trouble(b) - trouble(a) || a.job.localeCompare(b.job, 'en', { numeric: true }));
+  const shown = view.showAll ? found : found.slice(0, mostRows);
+  const states = (state) => jobs.filter((job) => job.state === state).length;
+  note('workers', jobs.length ? count(states('up')) + ' up, ' + count(states('starting')) + ' starting, ' + count(states('draining')) + ' draining; ' +
+    count(picture.session.jobs_lost) + ' were lost so far. ' + count(shown.length) + ' of ' + count(jobs.length) + ' are shown, those with restarts first.' +
+    (jobs.some((job) => job.memory_bytes !== undefined) ? '' : ' CPU and memory are known for local jobs only.') : 'No job is up.');
+  byId('show-all').hidden = found.length <= mostRows;
+  setText(byId('show-all'), view.showAll ? 'show ' + mostRows : 'show all ' + count(found.length));
+  keyed(tableIn(bodyOf('workers'), columns), shown, (job) => job.job, makeJob, (row, job) => {
+    if (row.className !== job.state) row.className = job.state;
+    jobTexts(job, now).forEach((text, i) => setText(i ? row.children[i] : row.firstChild.firstChild, text));
+  });
+  const ended = picture.ended_jobs || [];
+  setText(document.querySelector('#ended .note'), ended.length ? 'The last ' + ended.length + ' whose output is kept; at most 64 KiB of each, 2 MiB of all.' +
+    (picture.outputs_left_out ? ' This file has the output of the last ' + Object.keys(picture.outputs).length + ' only.' : '') : 'None has ended with output.');
+  keyed(document.querySelector('#ended .chips'), [...ended].reverse(), (job) => job, (job) => element('button', { click: () => showOutput(job) }, job), () => {});
+}
+
+function causeOf(failure) {
+  return failure.kind + ' ' + failure.why.split('\n')[0].replace(/0x[0-9a-f]+/gi, '0x…').replace(/\d+/g, '#').replace(/\b(pool|process|async|ring|manager)#[.\w#-]*/g, '$1…');
+}
+
+function showFailures(picture) {
+  const failures = picture.failures || [], groups = new Map();
+  for (const failure of failures) {
+    const cause = causeOf(failure);
+    if (!groups.has(cause)) groups.set(cause, []);
+    groups.get(cause).push(failure);
+  }
+  note('failures', failures.length ? 'The last ' + count(failures.length) + ' of ' + count(picture.failures_seen) + ', grouped by their first line.' : 'Nothing has failed.');
+  const sorted = [...groups].sort((a, b) => b[1].length - a[1].length);
+  keyed(bodyOf('failures'), sorted, (group) => group[0], () => element('details', { class: 'cause' }, element('summary', {}, element('b', {}), ' ', element('span', {})),
+    element('p', { class: 'note' }), element('div', { class: 'chips' }), element('pre', {})), (box, [, all]) => {
+    const last = all[all.length - 1], names = [...new Set(all.map((failure) => failure.who))];
+    setText(box.querySelector('b'), count(all.length) + ' ×');
+    setText(box.querySelector('summary span'), (last.kind === 'job' ? 'job: ' : 'task: ') + last.why.split('\n')[0]);
+    setText(box.querySelector('.note'), 'First at ' + all[0].at + ', last at ' + last.at + '.' + (names.length > 30 ? ' The last 30 of ' + names.length + ' are named.' : ''));
+    keyed(box.querySelector('.chips'), names.slice(-30), (who) => who, (who) => last.kind === 'job' ?
+      element('button', { title: 'Show its output', click: () => showOutput(who) }, who) : element('span', { class: 'badge' }, who), () => {});
+    setText(box.querySelector('pre'), last.why);
+  });
+}
+
+function showEvents(picture) {
+  const events = picture.events || { all: 0, last: [] };
+  note('events', events.all ? 'Jobs that came and went, the latest first: the last ' + count(events.last.length) + ' of ' + count(events.all) + '.' : 'No job has come or gone.');
+  let number = events.all;
+  const all = [...events.last].reverse().map((event) => ({ ...event, id: number-- }));
+  keyed(bodyOf('events'), all, (event) => event.id, (event) => element('li', {}, element('time', {}, clock(event.at)),
+    element('span', { class: event.what }, event.job + ' ' + { up: 'is up', draining: 'gets no more tasks', ended: 'has ended', lost: 'was lost' }[event.what] +
+      (event.why ? ': ' + event.why.split('\n')[0] : ''))), () => {});
+}
+
+function treeOf(children) {
+  return element('ul', {}, ...children.map((child) => {
+    const dead = child.alive === false;
+    const item = element('li', {}, element('span', dead ? { class: 'down' } : {}, child.name + (dead ? ' is down' : '')),
+      element('em', {}, (child.strategy ? ' ' + child.strategy : '') + (child.restarts !== undefined ? ' restarts ' + count(child.restarts) : '') +
+        (child.last_error ? ' last error: ' + child.last_error.split('\n')[0] : '')));
+    if (child.children && child.children.length) item.append(treeOf(child.children));
+    return item;
+  }));
+}
+
+function showSupervisors(picture) {
+  const all = picture.supervisors || [], text = JSON.stringify(all), body = bodyOf('supervisors');
+  note('supervisors', all.length ? '' : 'This session has no supervisor of its own.');
+  if (body.shownText === text) return;
+  body.shownText = text;
+  body.replaceChildren(...(all.length ? [treeOf(all)] : []));
+}
+
+function showQueues(picture) {
+  const all = picture.queues || [], heads = [['queue', ''], ['kind', 'wide'], ['items', 'n'], ['capacity', 'n'], ['waiting producers', 'n'], ['waiting consumers', 'n']];
+  note('queues', all.length ? 'Those that live in the driver.' : 'No queue or pipe lives in the driver.');
+  keyed(tableIn(bodyOf('queues'), heads), all, (queue) => queue.name, () => element('tr', {}, ...heads.map(([, style]) => element('td', { class: style }))), (row, queue) => {
+    [queue.name, queue.kind, count(queue.items), queue.capacity === undefined ? 'none' : count(queue.capacity), count(queue.waiting_puts), count(queue.waiting_gets)]
+      .forEach((text, i) => setText(row.children[i], text));
+  });
+  bodyOf('queues').hidden = !all.length;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "libfiber/observer/session_view.hpp"
+
+// What a page shows of a session beyond the snapshot.
+
+namespace fiber::observer {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t most_pools = 200;         ///< That have ended.
+constexpr std::size_t most_outputs = 200;       ///< Names of ended jobs.
+constexpr std::size_t most_report_outputs = 40; ///< Of ended jobs, in a report.
+constexpr std::size_t most_report_text = 8192;  ///< Bytes of each.
+
+double seconds_of(Clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+double unix_seconds(std::chrono::system_clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+const char* what_text(actors::JobEvent::What what) {
+  switch (what) {
+  case actors::JobEvent::What::up:
+    return "up";
+  case actors::JobEvent::What::draining:
+    return "draining";
+  case actors::JobEvent::What::ended:
+    return "ended";
+  case actors::JobEvent::What::lost:
+    return "lost";
+  }
+  return "";
+}
+
+const char* outcome_text(actors::StreamSpan::Outcome outcome) {
+  switch (outcome) {
+  case actors::StreamSpan::Outcome::value:
+    return "value";
+  case actors::StreamSpan::Outcome::failed:
+    return "failed";
+  case actors::StreamSpan::Outcome::lost:
+    return "lost";
+  }
+  return "";
+}
+
+} // namespace
+
+json SessionView::events() const {
+  std::uint64_t all = 0;
+  auto list = json::array();
+  for (auto& event : session_.roster->events(all)) {
+    json entry{{"at", unix_seconds(event.at)},
+               {"what", what_text(event.what)},
+               {"job", event.job}};
+    if (!event.why.empty())
+      entry["why"] = event.why;
+    list.push_back(std::move(entry));
+  }
+  return {{"all", all}, {"last", std::move(list)}};
+}
+
+json SessionView::stream(std::uint64_t from) const {
+  auto* stream = session_.roster->stream();
+  if (stream == nullptr)
+    return nullptr;
+  auto piece = stream->since(from);
+  auto rows = json::array();
+  for (auto& span : piece.spans)
+    rows.push_back({span.pool, span.worker, span.call, span.first, span.tasks,
+                    span.failed, span.attempt, outcome_text(span.outcome),
+                    seconds_of(span.from - opened_), seconds_of(span.to - opened_)});
+  return {{"fields",
+           {"pool", "worker", "call", "first", "tasks", "failed", "attempt", "outcome",
+            "from", "to"}},
+          {"first", piece.first},
+          {"next", piece.next},
+          {"left_out", piece.left_out},
+          {"dropped", piece.dropped},
+          {"rows", std::move(rows)}};
+}
+
+/// Remembers the pools, and adds those that have ended since they were seen.
+void SessionView::keep_pools(json& pools) {
+  std::lock_guard lock(mutex_);
+  std::vector<json> ended;
+  for (auto& known : known_pools_)
+    if (std::ranges::none_of(
+          pools, [&](auto& pool) { return pool.at("name") == known.at("name"); })) {
+      known["ended"] = true;
+      known["workers_up"] = known["workers_wanted"] = 0;
+      known["nodes"] = json::array();
+      known["tasks_per_second"] = 0;
+      ended.push_back(std::move(known));
+    }
+  if (ended.size() > most_pools) {
+    auto more = ended.size() - most_pools;
+    pools_forgotten_ += more;
+    ended.erase(ended.begin(), ended.begin() + static_cast<std::ptrdiff_t>(more));
+  }
+  known_pools_ = ended;
+  std::ranges::copy(pools, std::back_inserter(known_pools_));
+  for (auto& pool : ended)
+    pools.push_back(std::move(pool));
+}
+
+json SessionView::picture(std::chrono::milliseconds patience, std::uint64_t stream_from) {
+  auto all = snapshot(patience);
+  // A pool that did not answer must not be taken for one that has ended.
+  if (all.at("silent_parts") == 0)
+    keep_pools(all["pools"]);
+  {
+    std::lock_guard lock(mutex_);
+    all["pools_forgotten"] = pools_forgotten_;
+  }
+  std::uint64_t refused = 0;
+  all["series"] = series_.list(opened_, refused);
+  all["series_values_refused"] = refused;
+  all["events"] = events();
+  all["stream"] = stream(stream_from);
+  auto ended = session_.roster->ended();
+  auto more = ended.size() - std::min(ended.size(), most_outputs);
+  ended.erase(ended.begin(), ended.begin() + static_cast<std::ptrdiff_t>(more));
+  all["ended_jobs"] = std::move(ended); // Whose output is kept.
+  all["at"] = unix_seconds(std::chrono::system_clock::now());
+  return all;
+}
+
+json SessionView::report(std::chrono::milliseconds patience) {
+  auto all = picture(patience, 0);
+  auto ended = session_.roster->ended();
+  auto outputs = json::object();
+  auto last = ended.size() - std::min(ended.size(), most_report_outputs);
+  for (auto i = last; i < ended.size(); ++i)
+    if (auto text = session_.roster->output(ended[i])) {
+      text->erase(0, text->size() - std::min(text->size(), most_report_text));
+      outputs[ended[i]] = std::move(*text);
+    }
+  all["outputs"] = std::move(outputs);
+  all["outputs_left_out"] = last;
+  return all;
+}
+
+} // namespace fiber::observer

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: whoever may look sees the session, live; nobody else sees anything, and
+// nobody who looks can disturb it.
+#include "libfiber/dashboard/dashboard.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "libfiber/dashboard/guard.hpp"
+#include "libfiber/dashboard/page.hpp"
+#include "libfiber/observer/session_view.hpp"
+#include "tests/libfiber/dashboard/peer.hpp"
+
+namespace fiber::dashboard {
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr auto token = "0123456789abcdef";
+
+class Page : public testing::Test {
+protected:
+  void open(const std::string& with_token = {}) {
+    page.emplace(DashboardOptions{.host = "127.0.0.1",
+                                  .port = 0,
+                                  .token = with_token,
+                                  .certificate = {},
+                                  .key = {}},
+                 view);
+    auto& url = page->url();
+    port = static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
+  }
+
+  /// Says why the options are refused, and checks the setting that is named.
+  std::string refusal(const DashboardOptions& options, const std::string& key) {
+    try {
+      Dashboard made(options, view);
+      ADD_FAILURE() << "accepted: " << options.host;
+    } catch (const SettingProblem& problem) {
+      EXPECT_EQ(problem.key(), key) << problem.what();
+      return problem.what();
+    }
+    return {};
+  }
+
+  std::shared_ptr<actors::Roster> roster = std::make_shared<actors::Roster>();
+  observer::SessionView view{
+    {.name = "train",
+     .backend = "local",
+     .roster = roster,
+     .read_output =
+       [](const std::string&) {
+         auto reply = std::make_shared<observer::SessionView::OutputReply>();
+         reply->set("line <b>1</b>\n");
+         return reply;
+       },
+     .end_job = [](const std::string& id) { ADD_FAILURE() << id << " was ended"; }}};
+  std::optional<Dashboard> page;
+  std::uint16_t port = 0;
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+TEST_F(Page, is_served_with_a_policy_that_admits_nothing_from_elsewhere) {
+  open();
+  auto html = get(port, "/");
+  EXPECT_TRUE(has(html, "HTTP/1.1 200 OK")) << html;
+  EXPECT_TRUE(
+    has(html, "Content-Security-Policy: default-src 'none'; script-src 'self'"));
+  EXPECT_TRUE(has(html, "<title>Fiber</title>"));
+  EXPECT_TRUE(has(get(port, "/page.js"), "'use strict'"));
+  EXPECT_TRUE(has(get(port, "/page.css"), "prefers-color-scheme: dark"));
+  EXPECT_TRUE(has(get(port, "/elsewhere"), "404 Not Found"));
+  EXPECT_LE(page_html().size() + page_style().size() + page_script().size(), 300'000u);
+}
+
+TEST_F(Page, pushes_pictures_to_all_viewers) {
+  roster->keep_stream();
+  actors::StreamSpan span;
+  span.pool = "pool1";
+  span.to = std::chrono::steady_clock::now();
+  roster->stream()->add(span);
+  view.series().add("return", 2.5);
+  open();
+  Peer first(port), second(port);
+  for (auto* peer : {&first, &second}) {
+    EXPECT_TRUE(has(peer->get("/events"), "text/event-stream"));
+    auto picture = json::parse(peer->next_picture());
+    EXPECT_EQ(picture.at("session").at("name"), "train");
+    EXPECT_EQ(picture.at("series").at(0).at("points").at(0).at(1), 2.5);
+    EXPECT_EQ(picture.at("stream").at("rows").size(), 1u);
+    EXPECT_TRUE(picture.at("whole"));
+  }
+  // Later pictures have only what is new in the stream.
+  roster->stream()->add(span);
+  json picture;
+  do
+    picture = json::parse(first.next_picture());
+  while (picture.at("stream").at("rows").empty());
+  EXPECT_FALSE(picture.at("whole"));
+  EXPECT_EQ(picture.at("stream").at("rows").size(), 1u);
+}
+
+TEST_F(Page, says_goodbye_when_the_session_ends) {
+  open();
+  Peer viewer(port);
+  viewer.get("/events");
+  EXPECT_FALSE(json::parse(viewer.next_picture()).at("over"));
+  page.reset();
+  std::string last;
+  for (auto text = viewer.next_picture(); !text.empty(); text = viewer.next_picture())
+    last = text;
+  EXPECT_TRUE(json::parse(last).at("over"));
+  EXPECT_TRUE(viewer.closes());
+}
+
+TEST_F(Page, can_only_be_read) {
+  open();
+  for (std::string method : {"POST", "PUT", "DELETE", "OPTIONS"})
+    EXPECT_TRUE(has(ask(port, method + " / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+                    "405 Method Not Allowed"))
+      << method;
+  auto head = ask(port, "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(has(head, "200 OK"));
+  EXPECT_TRUE(has(get(port, "/kill"), "404 Not Found"));
+}
+
+TEST_F(Page, gives_the_output_of_a_job_that_lives_or_has_ended) {
+  actors::JobEntry job;
+  job.node = "pool1.w0";
+  job.job = "pool1.w0-1";
+  roster->expect(1, job);
+  roster->created(1, "id1");
+  roster->keep_output("gone", "last words\n");
+  open();
+  EXPECT_TRUE(has(get(port, "/output?job=pool1.w0-1"), "line <b>1</b>"));
+  EXPECT_TRUE(has(get(port, "/output?job=%67one"), "last words"));
+  EXPECT_TRUE(has(get(port, "/output?job=nobody"), "404 Not Found"));
+  EXPECT_TRUE(has(get(port, "/output"), "400 Bad Request"));
+}
+
+TEST_F(Page, refuses_hosts_that_are_not_its_own) {
+  open();
+  auto host = [&](const std::string& name) {
+    return ask(port, "GET / HTTP/1.1\r\nHost: " + name + "\r\n\r\n");
+  };
+  for (auto* good : {"localhost", "LOCALHOST:9000", "127.0.0.1:80", "[::1]:80"})
+    EXPECT_TRUE(has(host(good), "200 OK")) << good;
+  for (auto* bad : {"evil.example", "localhost.evil.example:80", "localhost:80@evil", "",
+                    "[::1", "127.0.0.1.evil.example"})
+    EXPECT_TRUE(has(host(bad), "403 Forbidden")) << bad;
+  EXPECT_TRUE(has(ask(port, "GET / HTTP/1.0\r\n\r\n"), "403 Forbidden"));
+}
+
+TEST_F(Page, asks_for_the_token_and_keeps_it_in_a_cookie) {
+  open(token);
+  for (auto* target : {"/", "/events", "/page.js", "/output?job=a", "/snapshot.json"})
+    EXPECT_TRUE(has(get(port, target), "401 Unauthorized")) << target;
+  auto moved = get(port, std::string("/?token=") + token);
+  EXPECT_TRUE(has(moved, "303 See Other")) << moved;
+  EXPECT_TRUE(has(moved, std::string("Set-Cookie: fiber_dashboard=") + token));
+  EXPECT_TRUE(has(moved, "HttpOnly; SameSite=Strict"));
+  auto cookie = std::string("Cookie: other=1; fiber_dashboard=") + token + "\r\n";
+  EXPECT_TRUE(has(get(port, "/", cookie), "200 OK"));
+  EXPECT_TRUE(has(get(port, "/", std::string("Authorization: Bearer ") + token + "\r\n"),
+                  "200 OK"));
+  EXPECT_TRUE(has(get(port, "/", "Cookie: fiber_dashboard=0123456789abcdeX\r\n"),
+                  "401 Unauthorized"));
+}
+
+TEST_F(Page, limits_the_rate_of_guesses) {
+  open(token);
+  for (int i = 0; i < static_cast<int>(Guard::most_guesses); ++i)
+    EXPECT_TRUE(has(get(port, "/?token=wrong"), "401 Unauthorized")) << i;
+  EXPECT_TRUE(has(get(port, "/?token=wrong"), "429 Too Many Requests"));
+  EXPECT_TRUE(has(get(port, std::string("/?token=") + token), "429 Too Many Requests"));
+}
+
+TEST_F(Page, is_for_others_only_with_a_token_and_tls) {
+  auto why =
+    refusal({.host = "0.0.0.0", .port = 0, .token = {}, .certificate = {}, .key = {}},
+            "dashboard_token");
+  EXPECT_TRUE(has(why, "others than this machine could look")) << why;
+  refusal({.host = "0.0.0.0", .port = 0, .token = token, .certificate = {}, .key = {}},
+          "dashboard_certificate");
+  refusal(
+    {.host = "127.0.0.1", .port = 0, .token = {}, .certificate = "a.pem", .key = {}},
+    "dashboard_key");
+  why = refusal({.host = "127.0.0.1",
+                 .port = 0,
+                 .token = {},
+                 .certificate = "/nowhere/a.pem",
+                 .key = "/nowhere/b.pem"},
+                "dashboard_certificate");
+  EXPECT_TRUE(has(why, "/nowhere/a.pem")) << why;
+}
+
+TEST_F(Page, says_which_address_it_cannot_have) {
+  open();
+  auto at = [&](const std::string& host, std::uint16_t number) {
+    return refusal(
+      {.host = host, .port = number, .token = {}, .certificate = {}, .key = {}},
+      "dashboard");
+  };
+  EXPECT_TRUE(has(at("127.0.0.1", port), "Address already in use"));
+  EXPECT_TRUE(has(at("192.0.2.1", 1), "Cannot assign requested address"));
+  EXPECT_TRUE(has(at("no host", 1), "'no host:1'"));
+}
+
+TEST_F(Page, goes_on_while_a_viewer_reads_nothing) {
+  roster->keep_stream();
+  for (int i = 0; i < 3000; ++i) { // More than the buffers of a connection hold.
+    actors::StreamSpan span;
+    span.pool = std::string(500, 'p');
+    span.outcome = actors::StreamSpan::Outcome::failed;
+    roster->stream()->add(span);
+  }
+  open();
+  Peer stalled(port, 4096), viewer(port);
+  stalled.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  viewer.get("/events");
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(json::parse(viewer.next_picture()).at("session").at("name"), "train");
+  EXPECT_TRUE(has(get(port, "/"), "200 OK"));
+}
+
+TEST_F(Page, serves_a_limited_number_of_connections) {
+  open();
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < Dashboard::most_connections; ++i) {
+    peers.push_back(std::make_unique<Peer>(port));
+    EXPECT_TRUE(has(peers.back()->get("/"), "200 OK"));
+  }
+  EXPECT_TRUE(Peer(port).closes());
+  EXPECT_TRUE(has(peers.front()->get("/"), "200 OK"));
+  peers.clear();
+  auto served = [&] { return has(get(port, "/"), "200 OK"); };
+  auto limit = std::chrono::steady_clock::now() + 30s;
+  while (!served() && std::chrono::steady_clock::now() < limit)
+    ;
+  EXPECT_TRUE(served());
+}
+
+TEST_F(Page, outlives_what_is_no_request_and_ten_thousand_that_are) {
+  open();
+  EXPECT_TRUE([&] {
+    Peer peer(port);
+    peer.send("GET / HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(20'000, 'x'));
+    return peer.closes();
+  }());
+  EXPECT_TRUE([&] {
+    Peer peer(port);
+    peer.send("\x16\x03\x01 no HTTP\r\n\r\n");
+    return peer.closes();
+  }());
+  Peer peer(port);
+  int good = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    peer.send("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    good += has(peer.read_until("\r\n\r\n"), "200 OK") ? 1 : 0;
+  }
+  EXPECT_EQ(good, 10'000);
+}
+
+TEST_F(Page, as_a_file_holds_what_workers_say_as_data) {
+  roster->task_failed("pool1", 3, "</script><script>alert(1)</script><!--");
+  roster->keep_output("pool1.w0-1", "\xff\xfe </script>");
+  auto file = report_page(view.report(10ms));
+  auto data = file.substr(file.find("id=\"report\">") + 12);
+  data.resize(data.find("</script>"));
+  auto report = json::parse(data); // To its end: nothing in it closed the element.
+  EXPECT_EQ(report.at("failures").at(0).at("why"),
+            "</script><script>alert(1)</script><!--");
+  EXPECT_EQ(report.at("outputs").size(), 1u);
+  EXPECT_FALSE(has(file, "src=\"page.js\""));
+  EXPECT_TRUE(has(file, "script-src 'sha256-"));
+}
+
+} // namespace
+} // namespace fiber::dashboard
