@@ -6,6 +6,7 @@ usage: check_links.py FOLDER    prints each link that leads nowhere, and each fi
                                 exit code 1 if there is one
 """
 
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -51,8 +52,19 @@ def problems(folder: Path) -> list[str]:
     return wrong
 
 
+def style_problems(folder: Path) -> list[str]:
+    """Style sheets fetch nothing from elsewhere either."""
+    wrong = []
+    for path in sorted(folder.rglob("*.css")):
+        for link in re.findall(r"url\(\s*['\"]?([^)'\"]+)", path.read_text(encoding="utf-8")):
+            if not link.startswith("data:") and not (path.parent / link.split("?")[0]).resolve().is_file():
+                wrong.append(f"{path.relative_to(folder)}: fetches {link}, which the site does not have")
+    return wrong
+
+
 def main() -> int:
-    wrong = problems(Path(sys.argv[1]))
+    folder = Path(sys.argv[1])
+    wrong = problems(folder) + style_problems(folder)
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0

@@ -4,6 +4,7 @@
 import fnmatch
 import os
 import re
+import shutil
 from pathlib import Path
 
 from docutils import nodes
@@ -30,6 +31,8 @@ cpp_id_attributes = []
 
 html_theme = "furo"
 html_title = f"Fiber for C++ {version}"
+html_static_path = [str(HERE / "theme.js")]
+html_js_files = ["theme.js"]
 html_extra_path = [str(HERE / "index.html")]
 html_show_sphinx = False
 html_copy_source = False
@@ -70,7 +73,19 @@ def link_pages(app, document):
         text.parent.replace(text, new)
 
 
+def own_the_reset(app, error):
+    """Debian's Furo imports normalize.css from the web server of the machine. The site has its own copy."""
+    style = Path(app.outdir, "_static/styles/furo.css")
+    text = style.read_text(encoding="utf-8") if style.is_file() else ""
+    imported = re.search(r"@import url\((/javascript/([^)]+))\);", text)
+    if error or not imported:
+        return
+    shutil.copy(Path("/usr/share/javascript", imported.group(2)), style.parent)
+    style.write_text(text.replace(imported.group(1), Path(imported.group(2)).name), encoding="utf-8")
+
+
 def setup(app):
+    app.connect("build-finished", own_the_reset)
     app.connect("source-read", add_contents)
     app.connect("doctree-read", link_pages)
     return {"parallel_read_safe": True}
