@@ -84,7 +84,5 @@ def page(title: str, about: str, headers: list[str]) -> str:
     return "\n".join(lines)
 
 
-def write(root: Path, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, (title, about, headers) in PAGES.items():
-        (folder / f"{name}.rst").write_text(page(title, about, headers), encoding="utf-8")
+def pages() -> dict[str, str]:
+    return {name: page(*about) for name, about in PAGES.items()}

@@ -7,7 +7,6 @@ usage: stage.py FOLDER    exit code 1 if a link, or a header of the reference, i
 """
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +48,7 @@ class Stage:
         self.pages = set(pages_of(self.files))
         self.wrong: list[str] = []
         self.shown: set[str] = set()
+        self.written: set[Path] = set()
 
     def target_of(self, page: str, line: int, link: str) -> str:
         """The link as Sphinx needs it: to a page, if need be to one of those that show a file or a folder."""
@@ -68,10 +68,13 @@ class Stage:
         self.shown.add(name)
         return f"{path.rstrip('/')}.source.md"
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, content: bytes) -> None:
+        """Leaves a file alone that is so already: Sphinx reads again what is newer."""
         target = self.folder / name
+        self.written.add(target)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        if not target.is_file() or target.read_bytes() != content:
+            target.write_bytes(content)
 
     def page(self, name: str) -> None:
         text = (ROOT / name).read_text(encoding="utf-8")
@@ -79,7 +82,7 @@ class Stage:
         for begin, stop, link in links_of(text):
             parts += [text[end:begin], self.target_of(name, text.count("\n", 0, begin) + 1, link)]
             end = stop
-        self.write(name, "".join(parts) + text[end:])
+        self.write(name, ("".join(parts) + text[end:]).encode())
 
     def source(self, name: str) -> None:
         """A page that shows a file, or names the files of a folder."""
@@ -87,17 +90,16 @@ class Stage:
         title = f"---\norphan: true\n---\n# {name}\n\n"
         if path.is_dir():
             inside = [file for file in self.files if file.startswith(f"{name}/")]
-            self.write(f"{name}.source.md", title + "".join(f"- `{file}`\n" for file in inside))
+            self.write(f"{name}.source.md", (title + "".join(f"- `{file}`\n" for file in inside)).encode())
             return
         text = path.read_text(encoding="utf-8")
         lexer = LEXERS.get(path.suffix, "text")
-        self.write(f"{name}.source.md", f"{title}`````{lexer}\n{text.rstrip()}\n`````\n")
+        self.write(f"{name}.source.md", f"{title}`````{lexer}\n{text.rstrip()}\n`````\n".encode())
 
     def images(self) -> None:
         for name in self.files:
             if name.endswith((".png", ".svg")) and name.startswith(("docs/", "bench/", "examples/")):
-                (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(ROOT / name, self.folder / name)
+                self.write(name, (ROOT / name).read_bytes())
 
     def fill(self) -> list[str]:
         for name in sorted(self.pages):
@@ -105,13 +107,16 @@ class Stage:
         for name in sorted(self.shown):
             self.source(name)
         self.images()
-        reference.write(ROOT, self.folder / "docs/reference")
+        for name, text in reference.pages().items():
+            self.write(f"docs/reference/{name}.rst", text.encode())
+        for path in self.folder.rglob("*"):
+            if path.is_file() and path not in self.written:
+                path.unlink()
         return self.wrong + reference.problems(ROOT)
 
 
 def main() -> int:
     folder = Path(sys.argv[1])
-    shutil.rmtree(folder, ignore_errors=True)
     wrong = Stage(folder).fill()
     for line in wrong:
         print(line)

@@ -112,7 +112,8 @@ def run(block: Commands, programs: Path) -> list[str]:
     for command, shown in block.steps:
         environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
         try:
-            done = subprocess.run(["bash", "-c", command], cwd=programs, env=environment, timeout=SECONDS, text=True,
+            # Line by line, as on a terminal: so what a program and Fiber's log print comes in its order.
+            done = subprocess.run(["stdbuf", "-oL", "bash", "-c", command], cwd=programs, env=environment, timeout=SECONDS, text=True,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   check=False)
         except subprocess.TimeoutExpired:
