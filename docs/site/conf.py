@@ -34,6 +34,7 @@ html_title = f"Fiber for C++ {version}"
 html_static_path = [str(HERE / "theme.js")]
 html_js_files = ["theme.js"]
 html_extra_path = [str(HERE / "index.html")]
+html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
 html_use_index = True
