@@ -206,17 +206,17 @@ void PopulationMember<Problem>::adopt(std::uint64_t round,
 /// Trains many copies of a model at once, each in a job of its own, and tunes their
 /// hyper-parameters on the way. `Problem` is a value that travels to the jobs:
 ///
-///   struct Mine {
-///     struct State { ...; template <class Archive> void serialize(...) };  // the
-///     weights State start(std::uint64_t member) const;
-///     /// Trains for a while and returns the score, which is to be high. Everything that
-///     /// it draws follows from the arguments.
-///     double train(State& state, const Hyperparameters& values, std::uint64_t member,
-///                  std::uint64_t round) const;
-///   };
+///     struct Mine {
+///       struct State { ...; template <class Archive> void serialize(...) };
+///       State start(std::uint64_t member) const;
+///       /// Trains for a while and returns the score, which is to be high. Everything
+///       /// that it draws follows from the arguments.
+///       double train(State& state, const Hyperparameters& values,
+///                    std::uint64_t member, std::uint64_t round) const;
+///     };
 ///
-/// Members are children of a Supervisor. One whose job dies goes on from its checkpoint,
-/// and the result is the same as without the loss.
+/// `State` holds the weights. Members are children of a Supervisor. One whose job dies
+/// goes on from its checkpoint, and the result is the same as without the loss.
 ///
 /// Thread safety: none; one thread at a time.
 template <class Problem>

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Links of the documentation lead somewhere, the reference has each public header, and the checks see where not."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs/site"))
+
+import check_links
+import group_header
+import reference
+import stage
+
+HEADER = """#pragma once
+namespace fiber {
+class Box {
+  friend Lid lid_of(const Box&);
+  template <class T>
+  void put(T item);
+};
+template <class T>
+void Box::put(T item) {
+  take(item);
+}
+} // namespace fiber
+"""
+
+
+class Site(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def test_the_links_of_the_project_lead_somewhere_and_its_headers_are_in_the_reference(self):
+        self.assertEqual(stage.Stage(self.folder).fill(), [])
+
+    def test_a_link_that_leads_nowhere_is_named_with_its_line(self):
+        site = stage.Stage(self.folder)
+        site.target_of("docs/errors.md", 7, "ring.md#when-a-member-dies")
+        site.target_of("docs/errors.md", 8, "rings.md")
+        self.assertEqual(site.wrong, ["docs/errors.md:8: the link rings.md leads nowhere"])
+
+    def test_a_link_to_a_file_of_the_tree_leads_to_a_page_that_shows_it(self):
+        site = stage.Stage(self.folder)
+        self.assertEqual(site.target_of("docs/errors.md", 1, "../examples/pi.cpp"), "../examples/pi.cpp.source.md")
+        self.assertEqual(site.target_of("docs/errors.md", 1, "rl"), "rl/README.md")
+
+    def test_links_in_code_are_no_links(self):
+        self.assertEqual([link for _, _, link in stage.links_of("[a](b.md) `[c](d.md)`\n```\n[e](f.md)\n```\n")],
+                         ["b.md"])
+
+    def test_a_header_without_a_page_is_found(self):
+        header = self.folder / "libfiber/fiber/new.hpp"
+        header.parent.mkdir(parents=True)
+        (self.folder / "rl/fiber").mkdir(parents=True)
+        header.touch()
+        self.assertIn("docs/site/reference.py: fiber/new.hpp is on no page", reference.problems(self.folder))
+
+    def test_a_header_is_one_group_without_friends_and_without_definitions_outside_of_classes(self):
+        seen = group_header.grouped(HEADER, group_header.group_of("libfiber/fiber/box.hpp"))
+        self.assertIn("namespace fiber {\n/// @addtogroup fiber_box\n/// @{\n", seen)
+        self.assertIn("/// @}\n} // namespace fiber", seen)
+        self.assertIn("void put(T item);", seen)
+        self.assertNotIn("friend", seen)
+        self.assertNotIn("take(item)", seen)
+
+    def test_places_and_files_that_the_site_lacks_are_found(self):
+        (self.folder / "a.html").write_text('<p id="x"><a href="b.html#y">.</a><a href="#x">.</a><a href="c.html">.</a>'
+                                            '<img src="https://example.org/i.png">', encoding="utf-8")
+        (self.folder / "b.html").write_text('<p id="z">', encoding="utf-8")
+        (self.folder / "s.css").write_text("@import url(/far.css);", encoding="utf-8")
+        self.assertEqual(check_links.problems(self.folder), [
+            "a.html:1: fetches https://example.org/i.png from elsewhere",
+            "a.html:1: there is no #y in b.html",
+            "a.html:1: c.html leads to no file",
+        ])
+        self.assertEqual(check_links.style_problems(self.folder),
+                         ["s.css: fetches /far.css, which the site does not have"])
+
+
+if __name__ == "__main__":
+    unittest.main()
