@@ -23,6 +23,34 @@ configure_file(cmake/fiberConfig.cmake.in fiberConfig.cmake @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/fiberConfig.cmake" cmake/FindCAF.cmake cmake/FindElfutils.cmake
   "${PROJECT_BINARY_DIR}/fiberConfigVersion.cmake" DESTINATION ${package_dir} COMPONENT dev)
 
+# For pkg-config. The libraries that have a file of their own there are named by Requires, the others by Libs.
+set(pc_libs -lboost_serialization -lcaf_core)
+set(pc_requires spdlog libdw libelf openssl zlib)
+if(FIBER_RING)
+  list(APPEND pc_libs -lgloo)
+endif()
+if(FIBER_METRICS)
+  list(APPEND pc_requires prometheus-cpp-pull)
+endif()
+if(TARGET CURL::libcurl)
+  list(APPEND pc_requires libcurl)
+endif()
+if(TARGET yaml-cpp::yaml-cpp)
+  list(APPEND pc_requires yaml-cpp)
+endif()
+list(JOIN pc_libs " " pc_libs)
+list(JOIN pc_requires ", " pc_requires)
+get_target_property(type fiber TYPE)
+if(type STREQUAL SHARED_LIBRARY) # It knows itself what else it is linked with.
+  set(pc_libs "-lboost_serialization")
+  set(pc_requires "")
+endif()
+# The file finds its prefix from its own place, so that an installed tree can be moved.
+file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+configure_file(cmake/fiber.pc.in fiber.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/fiber.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
+
 install(DIRECTORY deploy/kubernetes DESTINATION "${CMAKE_INSTALL_DATADIR}/fiber" COMPONENT command
   FILES_MATCHING PATTERN "*.yaml")
 install(PROGRAMS deploy/image/make-image DESTINATION "${CMAKE_INSTALL_DATADIR}/fiber/image" COMPONENT command)
