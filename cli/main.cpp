@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   CLI::App app("Starts, shows and stops programs that use Fiber, here and on clusters.",
                "fiber");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "fiber " FIBER_VERSION, "Print the version and exit");
   fiber::cli::add_completion(app);
   fiber::cli::add_config(app);
   fiber::cli::add_cp(app);

@@ -23,6 +23,8 @@ if(FIBER_HARDEN AND NOT FIBER_SANITIZE AND NOT FIBER_BUILD_FUZZERS)
   # An executable that must stand at a fixed place says so by the property FIBER_NO_PIE.
   set(pie "$<AND:${release},$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>,$<NOT:$<BOOL:$<TARGET_PROPERTY:FIBER_NO_PIE>>>>")
   target_compile_options(fiber_hardening INTERFACE "$<${release}:${flags}>" "$<${pie}:-fPIE>")
-  target_link_options(fiber_hardening INTERFACE
-    "$<${release}:LINKER:-z,relro,-z,now,-z,noexecstack>" "$<${pie}:-pie>")
+  if(PROJECT_IS_TOP_LEVEL) # A program of the project above gets the options of the libraries that it links.
+    target_link_options(fiber_hardening INTERFACE
+      "$<${release}:LINKER:-z,relro,-z,now,-z,noexecstack>" "$<${pie}:-pie>")
+  endif()
 endif()

@@ -1,0 +1,17 @@
+# Builds a program with pkg-config alone, against the Fiber that is installed in PREFIX, and runs it.
+foreach(name IN ITEMS PREFIX COMPILER SOURCE PROGRAM)
+  if(NOT ${name})
+    message(FATAL_ERROR "pkg_config_test.cmake needs -D${name}=...")
+  endif()
+endforeach()
+file(GLOB_RECURSE pc "${PREFIX}/*/fiber.pc")
+cmake_path(GET pc PARENT_PATH folder)
+set(ENV{PKG_CONFIG_PATH} "${folder}")
+execute_process(COMMAND pkg-config --cflags --libs fiber OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE
+  COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+execute_process(COMMAND "${COMPILER}" -std=c++20 "${SOURCE}" ${flags} -o "${PROGRAM}" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE out COMMAND_ERROR_IS_FATAL ANY)
+if(NOT out STREQUAL "1\n4\n9\n")
+  message(FATAL_ERROR "${PROGRAM} printed: ${out}")
+endif()
