@@ -48,15 +48,14 @@ Guard::Guard(const std::string& prefix, const std::string& folder,
   UniqueFd nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (!nothing)
     throw engine_error("open /dev/null", errno);
-  auto error =
-    spawn_child({.executable = "/bin/sh",
-                 .argv = {"fiber-slurm-guard", "-c", script, "fiber-slurm-guard",
-                          prefix, user_id(), folder},
-                 .environment = environment,
-                 .input = waiting.get(),
-                 .output = nothing.get(),
-                 .errors = nothing.get()},
-                pid_);
+  auto error = spawn_child({.executable = "/bin/sh",
+                            .argv = {"fiber-slurm-guard", "-c", script,
+                                     "fiber-slurm-guard", prefix, user_id(), folder},
+                            .environment = environment,
+                            .input = waiting.get(),
+                            .output = nothing.get(),
+                            .errors = nothing.get()},
+                           pid_);
   if (error != 0)
     throw engine_error("start /bin/sh", error);
   driver_ = std::move(driver);
