@@ -114,7 +114,9 @@ private:
     bool again = signal_ != 0;
     if (!again)
       signal_ = number;
-    bool waits = !latest().row || latest().row->waits();
+    // The node makes the file before Slurm says that the job runs.
+    bool waits = (!latest().row || latest().row->waits()) &&
+                 !backends::slurm::file_exists(folder_.path() + "/out");
     std::fprintf(stderr, "fiber: %s\n",
                  again   ? "stopping everything"
                  : waits ? "the job has not started; it is cancelled"
