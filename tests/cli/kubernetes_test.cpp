@@ -137,7 +137,7 @@ TEST_F(KubernetesCommand, a_detached_driver_has_the_given_name) {
   EXPECT_EQ(json::parse(outcome.out)["name"], "cli-detached");
   EXPECT_EQ(run({"--image", image, "--name", "cli-detached"}, {program}).err,
             "fiber: there is a pod cli-detached already; choose another --name\n");
-  EXPECT_EQ(kubectl("-n " + space_ + " delete pod cli-detached").code, 0);
+  EXPECT_EQ(kubectl("-n " + space_ + " delete --wait=false pod cli-detached").code, 0);
 }
 
 TEST_F(KubernetesCommand, an_image_that_is_not_there_is_an_error) {
