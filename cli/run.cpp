@@ -69,6 +69,8 @@ int start(Options& options) {
     throw Error("--push pushes the image that --build makes; give --build too");
   if (request.backend.empty() || request.backend == "auto")
     request.backend = chosen_backend();
+  if (!request.time.empty() && request.backend != "slurm")
+    throw Error("--time is a limit of Slurm; " + request.backend + " has none");
   auto host = request.backend == "inline"
                 ? "local"
                 : request.backend; // Its driver is a process of this machine.
@@ -121,7 +123,12 @@ void add_options(CLI::App& verb, Options& options) {
     ->expected(1)
     ->take_all();
   verb.add_option("--name", request.name,
-                  "The name of the container, or of the log of a detached process");
+                  "The name of the container, pod or Slurm job; of a detached process, "
+                  "the name of its log");
+  verb
+    .add_option("--time", request.time,
+                "The time limit of the program itself, on Slurm: minutes, HH:MM:SS, D-HH")
+    ->type_name("LIMIT");
   verb.add_flag("--detach,!--attach", request.detach,
                 "Return when it has started, instead of showing its output");
   verb.add_flag("--json", request.json,

@@ -46,23 +46,29 @@ int spawn_child(const ChildProgram& program, pid_t& pid) {
     ::posix_spawn_file_actions_adddup2(actions, program.input, STDIN_FILENO);
   else if (!program.interactive)
     ::posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(actions, program.output, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(actions, program.errors, STDERR_FILENO);
+  if (program.output >= 0)
+    ::posix_spawn_file_actions_adddup2(actions, program.output, STDOUT_FILENO);
+  if (program.errors >= 0)
+    ::posix_spawn_file_actions_adddup2(actions, program.errors, STDERR_FILENO);
   if (program.inherited >= 0) // Clears close-on-exec.
     ::posix_spawn_file_actions_adddup2(actions, program.inherited, program.inherited);
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&settings.attributes, &none);
+  int flags = POSIX_SPAWN_SETSIGMASK;
+  ::posix_spawnattr_setsigmask(&settings.attributes, program.mask ? program.mask : &none);
   ::posix_spawnattr_setsigdefault(&settings.attributes, &all);
-  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
-  if (!program.interactive)
+  if (!program.mask)
+    flags |= POSIX_SPAWN_SETSIGDEF;
+  if (program.new_session)
+    flags |= POSIX_SPAWN_SETSID;
+  else if (!program.interactive)
     flags |= POSIX_SPAWN_SETPGROUP;
   ::posix_spawnattr_setflags(&settings.attributes, static_cast<short>(flags));
   auto argv = program.argv;
   auto environment = program.environment;
-  return ::posix_spawn(&pid, program.executable.c_str(), actions, &settings.attributes,
-                       pointers(argv).data(), pointers(environment).data());
+  return ::posix_spawnp(&pid, program.executable.c_str(), actions, &settings.attributes,
+                        pointers(argv).data(), pointers(environment).data());
 }
 
 } // namespace fiber::backends

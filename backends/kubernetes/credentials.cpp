@@ -2,11 +2,10 @@
 #include "backends/kubernetes/credentials.hpp"
 
 #include <optional>
-#include <system_error>
 #include <utility>
 
+#include "backends/engine/child_process.hpp"
 #include "backends/kubernetes/base64.hpp"
-#include "backends/kubernetes/child_process.hpp"
 #include "backends/kubernetes/exec_credential.hpp"
 #include "backends/kubernetes/header.hpp"
 #include "backends/kubernetes/watched_file.hpp"
@@ -19,28 +18,9 @@ namespace {
 /// A token must stay valid for at least this long, so that it lasts for its request.
 constexpr std::chrono::seconds margin{10};
 
-std::string in_words(std::chrono::milliseconds time) {
-  return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " s"
-                                  : std::to_string(time.count()) + " ms";
-}
-
-std::string how_it_failed(const CommandResult& result, std::chrono::milliseconds limit) {
-  if (result.start_error != 0)
-    return std::generic_category().message(result.start_error);
-  if (result.timed_out)
-    return "no answer within " + in_words(limit);
-  if (result.too_much_output)
-    return "too much output";
-  int code = result.exit_code.value_or(0);
-  if (code == 0)
-    return {};
-  return code > 0 ? "exit code " + std::to_string(code)
-                  : "killed by signal " + std::to_string(-code);
-}
-
 /// Returns an error message. The plugin's output, maybe long, comes last.
 std::string message(const ExecPlugin& plugin, const std::string& problem,
-                    const CommandResult& result) {
+                    const ChildResult& result) {
   auto text = plugin.place + ": exec plugin " + plugin.command + ": " + problem;
   if (result.start_error == ENOENT && !plugin.install_hint.empty())
     text += "; " + plugin.install_hint;
@@ -70,7 +50,7 @@ private:
   std::string authorization(std::string& error) const;
   bool has_answer() const;
   void ask_plugin();
-  void on_answer(const CommandResult& result);
+  void on_answer(const ChildResult& result);
   void on_credential(ExecCredential credential);
 
   Loop& loop_;
@@ -169,7 +149,7 @@ bool Credentials::Impl::refused(std::uint64_t serial) {
 
 void Credentials::Impl::ask_plugin() {
   const auto& plugin = *access_.identity.plugin;
-  Command command;
+  ChildCommand command;
   command.program = plugin.program;
   command.argv = plugin.args;
   command.argv.insert(command.argv.begin(), plugin.command);
@@ -178,17 +158,17 @@ void Credentials::Impl::ask_plugin() {
   command.limit = limit_;
   if (plugin.interactive) // It may print where to log in.
     command.on_errors = [this](std::string_view text) { stderr_.write(text); };
-  auto done = [this](const CommandResult& result) { on_answer(result); };
+  auto done = [this](const ChildResult& result) { on_answer(result); };
   plugin_ = ChildProcess::start(loop_, std::move(command), done);
 }
 
-void Credentials::Impl::on_answer(const CommandResult& result) {
+void Credentials::Impl::on_answer(const ChildResult& result) {
   auto self = shared_from_this();               // Waiting callers may destroy us.
   auto child = std::exchange(plugin_, nullptr); // It is calling us: must survive.
   auto waiting = std::exchange(waiting_, {});
   const auto& plugin = *access_.identity.plugin;
   Pass pass{{}, pass_.endpoint, pass_.serial, {}};
-  auto problem = how_it_failed(result, limit_);
+  auto problem = failure(result, limit_);
   try {
     if (!problem.empty())
       throw BadCredential(problem);

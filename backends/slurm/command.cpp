@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/slurm/command.hpp"
 
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <future>
 #include <sstream>
 #include <string_view>
 #include <utility>
-
-#include "backends/engine/child_exit.hpp"
-#include "backends/engine/spawn.hpp"
 
 extern char** environ;
 
@@ -25,14 +18,41 @@ namespace fiber::backends::slurm {
 
 namespace {
 
-/// Returns everything that was written to a file in memory.
-std::string read_all(int fd) {
-  std::string text;
-  std::array<char, 64 * 1024> piece;
-  for (ssize_t got = 0; (got = ::pread(fd, piece.data(), piece.size(),
-                                       static_cast<off_t>(text.size()))) > 0;)
-    text.append(piece.data(), static_cast<std::size_t>(got));
-  return text;
+constexpr int not_started = 127;
+constexpr std::size_t output_limit = 256 << 20; // One line for each job of a user.
+
+/// Returns the environment with variables added or replaced.
+std::vector<std::string> with(std::vector<std::string> environment,
+                              const std::map<std::string, std::string>& added) {
+  for (auto& [name, value] : added) {
+    auto begin = name + "=";
+    std::erase_if(environment, [&](auto& old) { return old.starts_with(begin); });
+    environment.push_back(begin + value);
+  }
+  return environment;
+}
+
+ChildCommand child_command(const std::vector<std::string>& words,
+                           std::vector<std::string> environment) {
+  ChildCommand command;
+  command.program = words.front();
+  command.argv = words;
+  command.environment = std::move(environment);
+  command.limit = Commands::usual_limit;
+  command.output_limit = output_limit;
+  return command;
+}
+
+CommandResult result_of(const std::string& name, ChildResult&& told) {
+  if (told.start_error == ENOENT)
+    return {.exit_code = not_started, .errors = name + " is not on PATH"};
+  if (told.start_error != 0)
+    return {.exit_code = not_started,
+            .errors = "start " + name + ": " + failure(told, Commands::usual_limit)};
+  return {.exit_code = told.too_much_output ? std::nullopt : told.exit_code,
+          .timed_out = told.timed_out,
+          .output = std::move(told.output),
+          .errors = std::move(told.errors)};
 }
 
 /// Returns the lines of a text as one line, shortened.
@@ -84,14 +104,6 @@ std::string CommandResult::problem() const {
                         : "exit code " + std::to_string(*exit_code);
 }
 
-struct Commands::Run {
-  pid_t pid = 0;
-  UniqueFd pidfd, output, errors;
-  Loop::Timer timer{};
-  bool timed_out = false;
-  Done done;
-};
-
 Commands::Commands(Loop& loop, std::vector<std::string> environment)
   : loop_(loop), environment_(std::move(environment)) {}
 
@@ -99,58 +111,16 @@ Commands::~Commands() {
   close();
 }
 
-void Commands::fail(Done done, const std::string& why) {
-  loop_.post([done = std::move(done), why] {
-    done({.exit_code = 127, .output = {}, .errors = why});
-  });
-}
-
 void Commands::run(std::vector<std::string> words, Done done,
                    const std::map<std::string, std::string>& added) {
-  auto path = find_command(words.front());
-  if (path.empty())
-    return fail(std::move(done), words.front() + " is not on PATH");
-  auto run = std::make_shared<Run>();
-  run->output.reset(::memfd_create("fiber-slurm-output", MFD_CLOEXEC));
-  run->errors.reset(::memfd_create("fiber-slurm-errors", MFD_CLOEXEC));
-  auto environment = environment_;
-  for (auto& [name, value] : added) {
-    auto begin = name + "=";
-    std::erase_if(environment, [&](auto& old) { return old.starts_with(begin); });
-    environment.push_back(begin + value);
-  }
-  int error = !run->output || !run->errors ? errno
-                                           : spawn_child({.executable = path,
-                                                          .argv = words,
-                                                          .environment = environment,
-                                                          .output = run->output.get(),
-                                                          .errors = run->errors.get()},
-                                                         run->pid);
-  if (error != 0)
-    return fail(std::move(done), "start " + path + ": " + std::strerror(error));
-  ++count_;
-  run->done = std::move(done);
-  runs_[run->pid] = run;
-  run->pidfd = local::open_pidfd(run->pid);
-  run->timer = loop_.after(usual_limit, [run] {
-    run->timed_out = true;
-    ::kill(-run->pid, SIGKILL);
-  });
-  local::on_exit(loop_, run->pid, run->pidfd.get(), [this, weak = std::weak_ptr(run)] {
-    if (auto ended = weak.lock())
-      finish(ended);
-  });
-}
-
-void Commands::finish(const std::shared_ptr<Run>& run) {
-  if (runs_.erase(run->pid) == 0)
-    return; // close() has reaped it.
-  loop_.cancel(run->timer);
-  auto exit = local::reap(run->pid);
-  run->done({.exit_code = exit.code,
-             .timed_out = run->timed_out,
-             .output = read_all(run->output.get()),
-             .errors = read_all(run->errors.get())});
+  auto environment = with(environment_, added);
+  auto number = ++count_;
+  runs_[number] = ChildProcess::start(
+    loop_, child_command(words, std::move(environment)),
+    [this, number, name = words.front(), done = std::move(done)](ChildResult told) {
+      auto child = runs_.extract(number); // It is calling us: must survive.
+      done(result_of(name, std::move(told)));
+    });
 }
 
 CommandResult Commands::call(std::vector<std::string> words) {
@@ -162,13 +132,13 @@ CommandResult Commands::call(std::vector<std::string> words) {
 }
 
 void Commands::close() {
-  for (auto& [pid, run] : std::exchange(runs_, {})) {
-    loop_.cancel(run->timer);
-    if (run->pidfd)
-      loop_.unwatch(run->pidfd.get());
-    ::kill(-pid, SIGKILL);
-    local::reap(pid);
-  }
+  runs_.clear();
+}
+
+CommandResult run_command(const std::vector<std::string>& words,
+                          const std::map<std::string, std::string>& added) {
+  return result_of(words.front(),
+                   run_child(child_command(words, with(clean_environment(), added))));
 }
 
 std::string find_command(const std::string& name) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/engine/child_process.hpp"
 #include "backends/engine/loop.hpp"
-#include "base/unique_fd.hpp"
 
 namespace fiber::backends::slurm {
 
@@ -21,7 +20,7 @@ struct CommandResult {
   std::optional<int> exit_code = {}; ///< 0..255, -N for signal N, nothing if unknown.
   bool timed_out = false;            ///< It was killed.
   std::string output = {};           ///< stdout.
-  std::string errors = {};           ///< stderr.
+  std::string errors = {};           ///< The end of stderr.
 
   bool ok() const { return exit_code == 0 && !timed_out; }
   /// Returns whether the controller did not answer, so that the request may or may not
@@ -59,18 +58,19 @@ public:
   std::size_t count() const { return count_; }
 
 private:
-  struct Run;
-  void finish(const std::shared_ptr<Run>& run);
-  void fail(Done done, const std::string& why);
-
   Loop& loop_;
   const std::vector<std::string> environment_;
-  std::map<pid_t, std::shared_ptr<Run>> runs_;
+  std::map<std::size_t, std::shared_ptr<ChildProcess>> runs_; // By their number.
   std::size_t count_ = 0;
 };
 
 /// Returns the path of a command in $PATH, or an empty string.
 std::string find_command(const std::string& name);
+
+/// Runs a command without a loop of the caller's and waits for its end. `added` are
+/// variables besides clean_environment().
+CommandResult run_command(const std::vector<std::string>& words,
+                          const std::map<std::string, std::string>& added = {});
 
 /// Returns this process's environment without what Slurm has set in an allocation or
 /// what the user has set as defaults for Slurm's commands. Kept are the variables that

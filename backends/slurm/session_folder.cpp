@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
+#include <fstream>
 #include <utility>
 
 #include "backends/backend.hpp"
 #include "backends/engine/errors.hpp"
+#include "backends/engine/program.hpp"
 
 namespace fiber::backends::slurm {
 
@@ -20,6 +23,12 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr mode_t only_user = 0700;
+constexpr auto driver_file = "driver";
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
 
 void make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), only_user) != 0)
@@ -54,6 +63,31 @@ std::string SessionFolder::add(const std::string& name) const {
 void SessionFolder::remove() const {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
+}
+
+DriverNote own_note() {
+  char host[HOST_NAME_MAX + 1] = {};
+  ::gethostname(host, sizeof host - 1);
+  auto array = variable("SLURM_ARRAY_JOB_ID");
+  return {.host = host,
+          .pid = std::to_string(::getpid()),
+          .job = array.empty() ? variable("SLURM_JOB_ID") : array,
+          .program = program_path()};
+}
+
+void write_driver_note(const SessionFolder& folder, const DriverNote& note) {
+  write_private(folder.path() + "/" + driver_file, note.host + "\n" + note.pid + "\n" +
+                                                     note.job + "\n" + note.program +
+                                                     "\n");
+}
+
+std::optional<DriverNote> read_driver_note(const std::string& folder) {
+  std::ifstream file(folder + "/" + driver_file);
+  DriverNote note;
+  for (auto* line : {&note.host, &note.pid, &note.job, &note.program})
+    if (!std::getline(file, *line))
+      return {};
+  return note;
 }
 
 std::string usual_base() {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,20 @@ private:
 
 /// The file that says that a session's driver lives.
 inline constexpr auto alive_file = "alive";
+
+/// Who a session's driver is, so that others can remove what it has left.
+struct DriverNote {
+  std::string host, pid;
+  std::string job; ///< The Slurm job that it is in; empty if it is in none.
+  std::string program;
+};
+
+/// Returns the note for this process.
+DriverNote own_note();
+/// Writes the note into a session's folder. Throws EngineError.
+void write_driver_note(const SessionFolder& folder, const DriverNote& note);
+/// Reads the note in a folder; nothing if there is none.
+std::optional<DriverNote> read_driver_note(const std::string& folder);
 
 /// Returns where sessions have their folders if no setting says it: ~/.cache/fiber/slurm.
 /// Throws EngineError if there is no home directory.

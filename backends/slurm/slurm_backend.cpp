@@ -70,6 +70,7 @@ SlurmBackend::SlurmBackend(const SlurmOptions& options)
     jobs_(job_services()) {
   log().info("backend slurm: cluster {}, Slurm {}, files in {}", cluster_.name,
              cluster_.version, folder_.path());
+  write_driver_note(folder_, own_note());
   remove_strangers(commands_, folder_);
   loop_.post([this] { say_alive(); });
 }

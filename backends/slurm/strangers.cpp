@@ -6,7 +6,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 #include <vector>
 
@@ -45,6 +44,15 @@ std::string name_prefix(const std::string& session) {
   return "fiber-" + session + ".";
 }
 
+std::set<std::string> jobs_of(const std::string& rows, const std::string& session) {
+  std::set<std::string> ids;
+  std::istringstream lines(rows);
+  for (std::string id, name; lines >> id && std::getline(lines >> std::ws, name);)
+    if (name.starts_with(name_prefix(session)))
+      ids.insert(id);
+  return ids;
+}
+
 std::string user_id() {
   return std::to_string(::getuid());
 }
@@ -61,11 +69,7 @@ void remove_strangers(Commands& commands, const SessionFolder& own) {
   }
   for (auto& folder : left) {
     log().info("slurm: removing {}, of a driver that is gone", folder.string());
-    std::set<std::string> ids;
-    std::istringstream lines(told.output);
-    for (std::string id, name; lines >> id && std::getline(lines >> std::ws, name);)
-      if (name.starts_with(name_prefix(folder.filename().string())))
-        ids.insert(id);
+    auto ids = jobs_of(told.output, folder.filename().string());
     if (!ids.empty()) {
       std::vector<std::string> words{"scancel"};
       words.insert(words.end(), ids.begin(), ids.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "backends/slurm/command.hpp"
@@ -10,6 +11,8 @@ namespace fiber::backends::slurm {
 
 /// Returns what the names of a session's jobs begin with.
 std::string name_prefix(const std::string& session);
+/// Returns the ids of a session's jobs in the output of squeue --format="%F %j".
+std::set<std::string> jobs_of(const std::string& rows, const std::string& session);
 /// Returns the number of this process's user.
 std::string user_id();
 

@@ -12,7 +12,7 @@
 #include <openssl/evp.h>
 
 #include "backends/docker/images.hpp"
-#include "cli/engines/child.hpp"
+#include "cli/engines/output_of.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli::docker {

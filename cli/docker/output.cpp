@@ -3,24 +3,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
+#include "cli/engines/tail.hpp"
 
 namespace fiber::cli::docker {
 namespace {
 
 constexpr std::size_t head_size = 8;
-
-void write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    auto put = ::write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put < 0)
-      return; // Nobody reads it; the program runs on.
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
-}
 
 } // namespace
 

@@ -12,9 +12,9 @@
 #include "cli/docker/docker.hpp"
 #include "cli/docker/images.hpp"
 #include "cli/docker/output.hpp"
-#include "cli/engines/child.hpp"
 #include "cli/engines/image.hpp"
 #include "cli/engines/interrupts.hpp"
+#include "cli/engines/output_of.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/settings.hpp"
 

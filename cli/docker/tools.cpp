@@ -2,9 +2,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "cli/docker/client.hpp"
 #include "cli/docker/docker.hpp"
+#include "cli/docker/images.hpp"
 
 namespace fiber::cli {
 namespace {
@@ -20,6 +22,12 @@ std::string detect() {
   return {};
 }
 
+void push(const std::string& name, std::string archive) {
+  docker::Client client(docker::configured_host());
+  docker::load_image(client, name, std::move(archive));
+  docker::push_image(client, name);
+}
+
 } // namespace
 
 EngineTools docker_tools() {
@@ -27,7 +35,8 @@ EngineTools docker_tools() {
           .detect = detect,
           .diagnose = docker::diagnose,
           .run = docker::run,
-          .copy = docker::copy};
+          .copy = docker::copy,
+          .push = push};
 }
 
 } // namespace fiber::cli

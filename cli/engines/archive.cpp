@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "cli/engines/child.hpp"
+#include "cli/engines/output_of.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli {

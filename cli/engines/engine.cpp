@@ -38,6 +38,19 @@ const EngineTools& engine_called(const std::string& name) {
   throw Error("there is no engine " + name + "; the engines are: " + names);
 }
 
+void refuse_container_options(const RunRequest& request) {
+  auto refuse = [&](bool given, const char* option) {
+    if (given)
+      throw Error(std::string(option) + " is for engines with containers; on " +
+                  request.backend + " the program runs as it is");
+  };
+  refuse(!request.image.empty(), "--image");
+  refuse(request.build, "--build");
+  refuse(request.push, "--push");
+  refuse(!request.imports.empty(), "--import");
+  refuse(!request.volumes.empty(), "--volume");
+}
+
 std::string chosen_backend() {
   auto backend = resolve({}).backend;
   if (backend != "auto")

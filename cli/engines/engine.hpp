@@ -29,6 +29,7 @@ struct RunRequest {
   std::vector<std::string> volumes; ///< SOURCE:TARGET[:ro]
   std::map<std::string, std::string> environment;
   std::string name; ///< Empty: one that is free.
+  std::string time; ///< The time limit, in the engine's words; empty: the engine's own.
   bool detach = false, json = false;
 };
 
@@ -60,6 +61,9 @@ struct EngineTools {
   /// Copies and returns the number of bytes in the files. Null: the engine has no
   /// volumes.
   std::function<std::size_t(const CopyRequest&)> copy;
+  /// Pushes an image, given its archive, to the registry in its name. Null: the engine
+  /// can't.
+  std::function<void(const std::string& name, std::string archive)> push = nullptr;
 };
 
 /// Returns the engines in this build. cli/CMakeLists.txt registers them: each is a folder
@@ -68,6 +72,9 @@ const std::vector<EngineTools>& engine_tools();
 
 /// Returns the engine of a backend's name. Throws Error if there is none.
 const EngineTools& engine_called(const std::string& name);
+
+/// Throws Error if the request has an option that only engines with containers have.
+void refuse_container_options(const RunRequest& request);
 
 /// Returns the backend that the settings choose: never "auto".
 std::string chosen_backend();

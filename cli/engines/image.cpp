@@ -13,7 +13,7 @@
 #include <libelf.h>
 
 #include "backends/engine/program.hpp"
-#include "cli/engines/child.hpp"
+#include "cli/engines/output_of.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli {

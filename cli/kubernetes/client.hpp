@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubernetes/ checks a cluster.
+// kubernetes/ starts drivers as pods and checks a cluster.
 #pragma once
 
 #include <chrono>

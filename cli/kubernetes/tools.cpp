@@ -5,7 +5,6 @@
 
 #include "backends/kubernetes/access.hpp"
 #include "cli/kubernetes/kubernetes.hpp"
-#include "fiber/error.hpp"
 
 namespace fiber::cli {
 namespace {
@@ -20,19 +19,13 @@ std::string detect() {
   return ::access(file.c_str(), F_OK) == 0 ? file + " is there" : "";
 }
 
-int run(const RunRequest&) {
-  throw Error("run can't start programs on kubernetes yet. Start the driver as a pod: "
-              "deploy/kubernetes/driver.yaml does it, and docs/backends/kubernetes.md "
-              "says how");
-}
-
 } // namespace
 
 EngineTools kubernetes_tools() {
   return {.name = "kubernetes",
           .detect = detect,
           .diagnose = kubernetes::diagnose,
-          .run = run,
+          .run = kubernetes::run,
           .copy = nullptr};
 }
 

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +13,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/engines/child.hpp"
+#include "backends/engine/child_process.hpp"
+#include "backends/engine/spawn.hpp"
 #include "cli/engines/image.hpp"
 #include "cli/engines/interrupts.hpp"
 #include "cli/local/local.hpp"
@@ -22,25 +24,43 @@ namespace fiber::cli::local {
 namespace {
 
 void refuse_options(const RunRequest& request) {
+  refuse_container_options(request);
   auto refuse = [](bool given, const char* option) {
     if (given)
       throw Error(std::string(option) +
-                  " is for engines with containers; on local the program runs as it is");
+                  " is for engines that limit what a program uses; on local it runs as "
+                  "it is");
   };
-  refuse(!request.image.empty(), "--image");
-  refuse(request.build, "--build");
-  refuse(request.push, "--push");
-  refuse(!request.imports.empty(), "--import");
   refuse(request.cpu > 0, "--cpu");
   refuse(request.memory_mb > 0, "--memory");
   refuse(request.gpu > 0, "--gpu");
-  refuse(!request.volumes.empty(), "--volume");
 }
 
 std::map<std::string, std::string> environment_of(const RunRequest& request) {
   auto environment = request.environment;
   environment["FIBER_BACKEND"] = request.backend;
   return environment;
+}
+
+/// Starts the program. `child` has the rest of what it needs.
+pid_t start(const RunRequest& request, backends::ChildProgram child) {
+  child.executable = request.command.front();
+  child.argv = request.command;
+  child.environment = backends::environment_with(environment_of(request));
+  pid_t pid = 0;
+  if (int error = backends::spawn_child(child, pid); error != 0)
+    throw Error("can't start " + request.command.front() + ": " +
+                std::generic_category().message(error));
+  return pid;
+}
+
+/// Returns the exit code of a child that has ended, 128 + N for signal N.
+int exit_code_of(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      throw std::system_error(errno, std::generic_category(), "waitpid");
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /// Passes signals on until the program ends. The second one kills it; its jobs end with
@@ -54,7 +74,7 @@ int supervise(pid_t child, Interrupts& interrupts) {
     if (::poll(waits, 2, -1) < 0 && errno != EINTR)
       throw std::system_error(errno, std::generic_category(), "poll");
     if (waits[0].revents != 0)
-      return wait_for_child(child);
+      return exit_code_of(child);
     auto signal = interrupts.take();
     if (signal.number == 0)
       continue;
@@ -67,16 +87,15 @@ int supervise(pid_t child, Interrupts& interrupts) {
 
 int detach(const RunRequest& request, const std::string& name) {
   auto log = std::filesystem::absolute(name + ".log").string();
-  UniqueFd in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   UniqueFd out(::open(log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!out)
     throw Error("can't make " + log + " for the output: " + std::strerror(errno) +
                 "; choose another --name");
-  auto child = start_child(request.command, {.in = in.get(),
-                                             .out = out.get(),
-                                             .err = out.get(),
-                                             .new_session = true,
-                                             .environment = environment_of(request)});
+  sigset_t none;
+  sigemptyset(&none);
+  auto child =
+    start(request,
+          {.output = out.get(), .errors = out.get(), .new_session = true, .mask = &none});
   if (request.json)
     std::printf("%s\n", nlohmann::json{{"backend", request.backend},
                                        {"name", name},
@@ -102,8 +121,7 @@ int run(const RunRequest& request) {
   if (request.detach)
     return detach(checked, name);
   Interrupts interrupts;
-  auto child = start_child(checked.command, {.mask = &interrupts.before(),
-                                             .environment = environment_of(request)});
+  auto child = start(checked, {.interactive = true, .mask = &interrupts.before()});
   return supervise(child, interrupts);
 }
 

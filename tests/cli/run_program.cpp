@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Not a test: a program that `fiber run` starts in the tests. `sum N` adds on a pool,
 // `env NAME` prints a variable, `read FILE`, `exit CODE`, `err TEXT` writes to stderr,
-// `wait` waits for a signal while a worker lives.
+// `wait` waits for a signal while a worker lives; `stubborn` does not end at SIGINT, and
+// its worker need not start.
 #include <fiber/fiber.hpp>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -39,6 +41,11 @@ int play(const std::string& what, const std::string& word) {
     std::cout << "waiting " << pool.apply(twice, 1) << std::endl;
     for (;;)
       ::pause();
+  } else if (what == "stubborn") {
+    ::signal(SIGINT, SIG_IGN);
+    auto worker = fiber::async(twice, 1L);
+    std::cout << "waiting" << std::endl;
+    worker.get();
   }
   return 0;
 }

@@ -78,7 +78,8 @@ TEST(Run, says_what_is_wrong_with_the_request) {
             "write ./no-such-program\n");
   EXPECT_EQ(
     fiber_command({"run", "--backend", "local", "--cpu", "2", "--", "true"}).err,
-    "fiber: --cpu is for engines with containers; on local the program runs as it is\n");
+    "fiber: --cpu is for engines that limit what a program uses; on local it runs as "
+    "it is\n");
   EXPECT_EQ(fiber_command({"run", "--push", "--", "true"}).err,
             "fiber: --push pushes the image that --build makes; give --build too\n");
   EXPECT_EQ(fiber_command({"run", "--memory", "much", "--", "true"}).err,

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/kubernetes/child_process.hpp"
+#include "backends/engine/child_process.hpp"
 
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <future>
+#include <memory>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "backends/backend.hpp"
 #include "backends/engine/child_exit.hpp"
+#include "backends/engine/errors.hpp"
 #include "backends/engine/message_channel.hpp"
 #include "backends/engine/spawn.hpp"
 
-namespace fiber::backends::kubernetes {
+namespace fiber::backends {
 
 namespace {
 
@@ -23,8 +29,8 @@ constexpr std::size_t errors_kept = 4096;
 /// Passes available bytes to `take`, at most what a pipe holds. Returns false at the end.
 template <class Take>
 bool drain(int fd, Take take) {
-  char piece[4096];
-  for (int pieces = 0; pieces < 16; ++pieces) {
+  char piece[16 * 1024];
+  for (int pieces = 0; pieces < 4; ++pieces) {
     ssize_t got = ::read(fd, piece, sizeof piece);
     if (got > 0 && take(std::string_view(piece, static_cast<std::size_t>(got))))
       continue;
@@ -35,9 +41,56 @@ bool drain(int fd, Take take) {
   return true;
 }
 
+/// Returns a file in memory with this text, to be read from its begin. Throws
+/// EngineError.
+UniqueFd file_of(std::string_view text) {
+  UniqueFd file(::memfd_create("fiber-input", MFD_CLOEXEC));
+  while (file && !text.empty()) {
+    ssize_t put = ::write(file.get(), text.data(), text.size());
+    if (put < 0 && errno != EINTR)
+      throw engine_error("write a program's input", errno);
+    text.remove_prefix(static_cast<std::size_t>(put < 0 ? 0 : put));
+  }
+  if (!file || ::lseek(file.get(), 0, SEEK_SET) != 0)
+    throw engine_error("make a file in memory", errno);
+  return file;
+}
+
+std::string in_words(std::chrono::milliseconds time) {
+  return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " s"
+                                  : std::to_string(time.count()) + " ms";
+}
+
 } // namespace
 
-std::shared_ptr<ChildProcess> ChildProcess::start(Loop& loop, Command command,
+std::string failure(const ChildResult& result, std::chrono::milliseconds limit) {
+  if (result.start_error != 0)
+    return std::generic_category().message(result.start_error);
+  if (result.timed_out)
+    return "no answer within " + in_words(limit);
+  if (result.too_much_output)
+    return "too much output";
+  int code = result.exit_code.value_or(0);
+  if (code == 0)
+    return {};
+  return code > 0 ? "exit code " + std::to_string(code)
+                  : "killed by signal " + std::to_string(-code);
+}
+
+std::vector<std::string>
+environment_with(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> all;
+  for (char** entry = ::environ; entry && *entry; ++entry) {
+    std::string text = *entry;
+    if (!variables.contains(text.substr(0, text.find('='))))
+      all.push_back(std::move(text));
+  }
+  for (auto& [name, value] : variables)
+    all.push_back(name + "=" + value);
+  return all;
+}
+
+std::shared_ptr<ChildProcess> ChildProcess::start(Loop& loop, ChildCommand command,
                                                   Done done) {
   std::shared_ptr<ChildProcess> child(
     new ChildProcess(loop, std::move(command), std::move(done)));
@@ -45,7 +98,7 @@ std::shared_ptr<ChildProcess> ChildProcess::start(Loop& loop, Command command,
   return child;
 }
 
-ChildProcess::ChildProcess(Loop& loop, Command command, Done done)
+ChildProcess::ChildProcess(Loop& loop, ChildCommand command, Done done)
   : loop_(loop), command_(std::move(command)), done_(std::move(done)) {}
 
 ChildProcess::~ChildProcess() {
@@ -58,20 +111,7 @@ ChildProcess::~ChildProcess() {
 
 void ChildProcess::run() {
   auto self = weak_from_this();
-  try {
-    UniqueFd out, err;
-    std::tie(out_, out) = local::make_pipe();
-    std::tie(err_, err) = local::make_pipe();
-    result_.start_error = spawn_child({.executable = command_.program,
-                                       .argv = command_.argv,
-                                       .environment = command_.environment,
-                                       .output = out.get(),
-                                       .errors = err.get(),
-                                       .interactive = command_.interactive},
-                                      pid_);
-  } catch (const EngineError& error) {
-    result_.start_error = error.status();
-  }
+  result_.start_error = spawn();
   if (result_.start_error != 0)
     return loop_.post([self] {
       if (auto child = self.lock())
@@ -86,11 +126,33 @@ void ChildProcess::run() {
       child->finish();
     }
   });
+  if (command_.limit.count() == 0)
+    return;
   timer_ = loop_.after(command_.limit, [this] {
     timer_.reset();
     result_.timed_out = true;
     kill();
   });
+}
+
+int ChildProcess::spawn() {
+  try {
+    UniqueFd in, out, err;
+    if (!command_.input.empty())
+      in = file_of(std::exchange(command_.input, {}));
+    std::tie(out_, out) = local::make_pipe();
+    std::tie(err_, err) = local::make_pipe();
+    return spawn_child({.executable = command_.program,
+                        .argv = command_.argv,
+                        .environment = command_.environment,
+                        .input = in.get(),
+                        .output = out.get(),
+                        .errors = err.get(),
+                        .interactive = command_.interactive},
+                       pid_);
+  } catch (const EngineError& error) {
+    return error.status();
+  }
 }
 
 void ChildProcess::watch(UniqueFd& pipe, void (ChildProcess::*read)()) {
@@ -156,4 +218,18 @@ void ChildProcess::finish() {
   std::exchange(done_, nullptr)(std::move(result_));
 }
 
-} // namespace fiber::backends::kubernetes
+ChildResult run_child(ChildCommand command) {
+  Loop loop;
+  std::promise<ChildResult> result;
+  std::shared_ptr<ChildProcess> child;
+  loop.post([&] {
+    child = ChildProcess::start(loop, std::move(command), [&](ChildResult told) {
+      result.set_value(std::move(told));
+    });
+  });
+  auto told = result.get_future().get();
+  loop.stop();
+  return told;
+}
+
+} // namespace fiber::backends

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/kubernetes/api.hpp"
+#include "backends/kubernetes/pod_state.hpp"
+#include "backends/kubernetes/reply_json.hpp"
+#include "cli/engines/image.hpp"
+#include "cli/engines/interrupts.hpp"
+#include "cli/engines/output_of.hpp"
+#include "cli/engines/tail.hpp"
+#include "cli/kubernetes/client.hpp"
+#include "cli/kubernetes/driver_pod.hpp"
+#include "cli/kubernetes/kubernetes.hpp"
+#include "fiber/error.hpp"
+#include "libfiber/session/settings.hpp"
+
+namespace fiber::cli::kubernetes {
+namespace {
+
+using backends::kubernetes::PodState;
+using backends::kubernetes::problem;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int look_every_ms = 300, log_look_ms = 20;
+constexpr std::chrono::seconds patience{2}; // Of one look, during which signals wait.
+constexpr std::chrono::seconds log_end_limit{10};
+constexpr int not_found = 404, conflict = 409;
+
+/// Makes the image if that is asked for, and returns its name.
+std::string prepare_image(const RunRequest& request) {
+  auto name = request.image.empty() ? resolve({}).image : request.image;
+  if (!request.build) {
+    if (name.empty())
+      throw Error("run on kubernetes: which image? Give --image, or --build to make one "
+                  "of the program");
+    return name;
+  }
+  if (!request.push && request.imports.empty())
+    throw Error("--build on kubernetes: how do the nodes get the image? Give --push and "
+                "an --image with the name of a registry, or an --import for each node");
+  auto program = find_program(request.command.front());
+  if (request.image.empty())
+    name = image_name_for(program);
+  auto archive = make_image(name, program);
+  for (auto& command : request.imports)
+    output_of({"/bin/sh", "-c", command}, archive);
+  if (request.push) {
+    auto& docker = engine_called("docker");
+    if (!docker.push)
+      throw Error("this build of fiber can't push images");
+    docker.push(name, std::move(archive));
+  }
+  return name;
+}
+
+std::string name_for(const RunRequest& request) {
+  if (!request.name.empty())
+    return request.name;
+  std::string name;
+  for (unsigned char c : std::filesystem::path(request.command.front()).stem().string())
+    if (std::isalnum(c))
+      name += static_cast<char>(std::tolower(c));
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  std::random_device random;
+  name = name.substr(0, 40) + (name.empty() || name.back() != '-' ? "-" : "");
+  for (int i = 0; i < 6; ++i)
+    name += "0123456789abcdef"[random() % 16];
+  return name.front() == '-' ? "fiber" + name : name;
+}
+
+/// The driver's pod, which is removed at the end, whatever happens.
+class OwnedPod {
+public:
+  OwnedPod(Client& client, const json& body) : client_(client) {
+    name_ = body["metadata"]["name"];
+    auto reply = client.ask("POST", client.api().path("pods"), body);
+    if (reply.status == conflict)
+      throw Error("there is a pod " + name_ + " already; choose another --name");
+    auto words = problem(reply);
+    if (!reply.ok() && words.find("service account") != words.npos)
+      words += "; kubectl -n " + client.api().name_space() +
+               " apply -f deploy/kubernetes/rbac.yaml makes it";
+    if (!reply.ok())
+      throw Error("create the driver's pod: " + words);
+  }
+  ~OwnedPod() {
+    if (!name_.empty())
+      remove(1);
+  }
+  OwnedPod(const OwnedPod&) = delete;
+  OwnedPod& operator=(const OwnedPod&) = delete;
+
+  std::string path() const { return client_.api().path("pods", name_); }
+  /// Lets the cluster send it SIGTERM, and SIGKILL later.
+  void remove(long seconds) {
+    client_.ask("DELETE", path() + "?gracePeriodSeconds=" + std::to_string(seconds));
+  }
+  /// Leaves it to others.
+  void release() { name_.clear(); }
+
+private:
+  Client& client_;
+  std::string name_;
+};
+
+/// How far the stream of a pod's log is.
+///
+/// Thread safety: all functions from any thread.
+class LogState {
+public:
+  /// Returns whether to begin a stream. `over`: the container has ended. While it has
+  /// not, the end of a stream may be news of that which comes first.
+  bool begin(bool over) {
+    constexpr std::chrono::seconds news_delay{5};
+    std::lock_guard lock(mutex_);
+    if (follows_ || (over && whole_))
+      return false;
+    if (!over && heard_ && Clock::now() - ended_ < news_delay)
+      return false;
+    follows_ = true;
+    return true;
+  }
+  bool follows() {
+    std::lock_guard lock(mutex_);
+    return follows_;
+  }
+  void heard() {
+    std::lock_guard lock(mutex_);
+    heard_ = true;
+  }
+  void ended(bool whole) {
+    std::lock_guard lock(mutex_);
+    follows_ = false;
+    whole_ = whole;
+    ended_ = Clock::now();
+  }
+  /// Returns from where on to go on after a stream that broke. Some lines may come twice,
+  /// because the server counts in seconds.
+  std::string since() {
+    std::lock_guard lock(mutex_);
+    if (!heard_)
+      return {};
+    auto seconds = std::chrono::ceil<std::chrono::seconds>(Clock::now() - ended_);
+    return "&sinceSeconds=" + std::to_string(seconds.count());
+  }
+
+private:
+  std::mutex mutex_; // Guards all below.
+  bool follows_ = false, heard_ = false, whole_ = false;
+  Clock::time_point ended_;
+};
+
+/// The output of a running pod, and the signals for it.
+class Attached {
+public:
+  Attached(Client& client, OwnedPod& pod, std::size_t memory_mb)
+    : client_(client), pod_(pod), memory_mb_(memory_mb) {}
+
+  /// Waits for the end of the driver. Throws Error if it does not start.
+  PodState wait(Interrupts& interrupts) {
+    auto settings = resolve({});
+    auto start_limit = Clock::now() + settings.start_deadline;
+    for (;;) {
+      pollfd signals{interrupts.fd(), POLLIN, 0};
+      ::poll(&signals, 1, look_every_ms);
+      if (auto signal = interrupts.take(); signal.number != 0)
+        on_signal(signal.number);
+      auto state = look();
+      if (!state)
+        continue;
+      if (state->started && log_->begin(state->exit.has_value()))
+        follow();
+      if (state->exit) {
+        await_log_end();
+        return *state;
+      }
+      if (!state->started)
+        check_start(*state, start_limit);
+    }
+  }
+
+  /// The first signal that has come; 0 if none.
+  int signal() const { return signal_; }
+
+private:
+  /// Returns nothing if the server does not answer.
+  std::optional<PodState> look() {
+    auto reply = client_.ask("GET", pod_.path(), patience);
+    if (reply.status == not_found) {
+      PodState gone;
+      gone.exit = backends::Exit::unknown("its pod was deleted");
+      return gone;
+    }
+    if (reply.ok())
+      return backends::kubernetes::read_pod(backends::kubernetes::parse_reply(reply.body),
+                                            memory_mb_);
+    if (!std::exchange(warned_, true))
+      std::fprintf(stderr, "fiber: %s; the program goes on\n", problem(reply).c_str());
+    return {};
+  }
+
+  void follow() {
+    auto log = log_;
+    client_.loop().post([this, log, since = log->since()] {
+      client_.api().stream({.path = pod_.path() + "/log?follow=true&container=" +
+                                    backends::kubernetes::container_name + since,
+                            .limit = {}},
+                           {.data =
+                              [log](std::string_view text) {
+                                log->heard();
+                                write_all(STDOUT_FILENO, text);
+                                return true;
+                              }},
+                           [log](const backends::http::Reply& reply) {
+                             log->ended(reply.ok() && reply.error.empty());
+                           });
+    });
+  }
+
+  void await_log_end() {
+    auto limit = Clock::now() + log_end_limit;
+    while (log_->follows() && Clock::now() < limit)
+      ::poll(nullptr, 0, log_look_ms);
+  }
+
+  void check_start(const PodState& state, Clock::time_point limit) {
+    if (!state.waits_for.empty() &&
+        state.waits_for != std::exchange(told_, state.waits_for))
+      std::fprintf(stderr, "fiber: the pod waits: %s\n", state.waits_for.c_str());
+    if (state.never || Clock::now() > limit)
+      throw Error("the driver's pod has not started in time (start_deadline)" +
+                  (state.waits_for.empty() ? "" : ": " + state.waits_for) +
+                  "; fiber doctor kubernetes says more");
+  }
+
+  void on_signal(int number) {
+    constexpr long long_grace = 600, short_grace = 1;
+    bool again = signal_ != 0;
+    if (!again)
+      signal_ = number;
+    std::fprintf(stderr, "fiber: %s\n",
+                 again ? "stopping everything"
+                       : "asked the program to stop; the next signal stops everything");
+    pod_.remove(again ? short_grace : long_grace);
+  }
+
+  Client& client_;
+  OwnedPod& pod_;
+  std::size_t memory_mb_;
+  int signal_ = 0;
+  bool warned_ = false;
+  std::string told_;
+  std::shared_ptr<LogState> log_ = std::make_shared<LogState>();
+};
+
+int report_end(const RunRequest& request, const PodState& state, const std::string& name,
+               int signal) {
+  auto& exit = *state.exit;
+  int code = exit.code ? (*exit.code < 0 ? 128 - *exit.code : *exit.code) : 1;
+  if (!exit.code && signal != 0)
+    code = 128 + SIGTERM;
+  else if (!exit.code || exit.detail.find("OOMKilled") != exit.detail.npos)
+    std::fprintf(stderr, "fiber: %s\n", exit.detail.c_str());
+  if (request.json)
+    std::fprintf(stderr, "%s\n",
+                 json{{"backend", "kubernetes"}, {"name", name}, {"exit_code", code}}
+                   .dump()
+                   .c_str());
+  return code;
+}
+
+void report_start(const RunRequest& request, Client& client, const std::string& name,
+                  const std::string& image) {
+  auto& space = client.api().name_space();
+  if (request.json)
+    std::printf("%s\n", json{{"backend", "kubernetes"},
+                             {"name", name},
+                             {"namespace", space},
+                             {"image", image}}
+                          .dump()
+                          .c_str());
+  else
+    std::printf("%s runs as a pod of %s; kubectl -n %s logs -f %s shows its output, and "
+                "kubectl -n %s delete pod %s ends it and its workers\n",
+                name.c_str(), image.c_str(), space.c_str(), name.c_str(), space.c_str(),
+                name.c_str());
+}
+
+} // namespace
+
+int run(const RunRequest& request) {
+  auto image = prepare_image(request);
+  auto name = name_for(request);
+  auto body = driver_pod(request, image, name);
+  Interrupts interrupts;
+  Client client(configured_access());
+  OwnedPod pod(client, body);
+  if (request.detach) {
+    pod.release();
+    report_start(request, client, name, image);
+    return 0;
+  }
+  Attached attached(client, pod, request.memory_mb);
+  auto state = attached.wait(interrupts);
+  return report_end(request, state, name, attached.signal());
+}
+
+} // namespace fiber::cli::kubernetes

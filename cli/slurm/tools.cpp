@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/slurm/command.hpp"
+#include "cli/slurm/slurm.hpp"
+
+namespace fiber::cli {
+namespace {
+
+std::string detect() {
+  auto sbatch = backends::slurm::find_command("sbatch");
+  return sbatch.empty() ? "" : sbatch + " is there";
+}
+
+} // namespace
+
+EngineTools slurm_tools() {
+  return {.name = "slurm",
+          .detect = detect,
+          .diagnose = slurm::diagnose,
+          .run = slurm::run,
+          .copy = nullptr};
+}
+
+} // namespace fiber::cli

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: `fiber run` starts drivers as pods of a real cluster and leaves nothing
+// behind, and `fiber doctor` says what keeps jobs from running there.
+#include <csignal>
+#include <cstdlib>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.hpp"
+#include "tests/clusters/cluster.hpp"
+
+namespace fiber::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto image = "localhost/fiber-test:cli_run_program";
+constexpr auto program = "cli_run_program"; // Found in the image's $PATH.
+
+/// Works in a namespace of its own, with the service account of rbac.yaml.
+class KubernetesCommand : public testing::Test {
+protected:
+  static void SetUpTestSuite() {
+    if (!clusters::kubernetes())
+      return;
+    space_ = "fiber-cli-" + std::to_string(std::random_device()() % 1000000);
+    EXPECT_EQ(kubectl("create namespace " + space_).code, 0);
+    EXPECT_EQ(kubectl("-n " + space_ + " apply -f " RBAC_YAML).code, 0);
+  }
+  static void TearDownTestSuite() {
+    if (clusters::kubernetes())
+      kubectl("delete namespace --wait=false " + space_);
+  }
+  void SetUp() override {
+    if (!clusters::kubernetes())
+      GTEST_SKIP() << "SKIPPED: no Kubernetes cluster is up";
+  }
+
+  static Outcome kubectl(const std::string& words) {
+    auto cluster = *clusters::kubernetes();
+    return shell(cluster.at("K8S_KUBECTL") + " --kubeconfig " + cluster.at("KUBECONFIG") +
+                 " " + words);
+  }
+  static Variables with(Variables variables = {}) {
+    variables.insert({{"KUBECONFIG", clusters::kubernetes()->at("KUBECONFIG")},
+                      {"FIBER_KUBERNETES_NAMESPACE", space_}});
+    return variables;
+  }
+  static Words words(const Words& options, const Words& behind) {
+    Words all{"run", "--backend", "kubernetes"};
+    all.insert(all.end(), options.begin(), options.end());
+    all.push_back("--");
+    all.insert(all.end(), behind.begin(), behind.end());
+    return all;
+  }
+  static Outcome run(const Words& options, const Words& behind,
+                     const Variables& variables = {}) {
+    return fiber_command(words(options, behind), with(variables));
+  }
+  /// Waits until no pod, Job and session's Secret is left.
+  static bool none_is_left() {
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(90);
+    std::string left = "?";
+    while (!left.empty() && std::chrono::steady_clock::now() < end)
+      left = kubectl("-n " + space_ + " get pods,jobs -o name").out +
+             kubectl("-n " + space_ +
+                     " get secrets -l app.kubernetes.io/managed-by=fiber -o name")
+               .out;
+    EXPECT_EQ(left, "");
+    return left.empty();
+  }
+
+  static void expect_trouble(const Words& options, const Variables& variables,
+                             const std::string& name, const std::string& problem,
+                             const std::string& advice) {
+    Words all{"doctor", "kubernetes", "--json"};
+    all.insert(all.end(), options.begin(), options.end());
+    auto outcome = fiber_command(all, with(variables));
+    EXPECT_EQ(outcome.code, 1);
+    auto told = json::parse(outcome.out, nullptr, false);
+    if (!told.is_object())
+      FAIL() << outcome.out << outcome.err;
+    auto& last = told["checks"].back();
+    EXPECT_EQ(last["check"], name) << told;
+    EXPECT_EQ(last["state"], "FAIL") << told;
+    EXPECT_NE(std::string(last["detail"]).find(problem), std::string::npos) << last;
+    EXPECT_NE(std::string(last["advice"]).find(advice), std::string::npos) << last;
+  }
+
+  inline static std::string space_;
+};
+
+TEST_F(KubernetesCommand, runs_a_driver_as_a_pod_with_its_workers) {
+  auto outcome = run(
+    {"--image", image, "--env", "ONE=1", "--cpu", "0.2", "--memory", "256M"},
+    {program, "sum", "4", "env", "ONE", "env", "FIBER_LEASE", "err", "oops", "exit", "3"},
+    {{"FIBER_LEASE", "40s"}});
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  for (auto* line :
+       {"sum 168\n", "ONE=1\n", "FIBER_LEASE=40s\n", "oops\n"}) // In any order.
+    EXPECT_NE(outcome.out.find(line), std::string::npos) << outcome.out << outcome.err;
+  EXPECT_TRUE(none_is_left());
+}
+
+TEST_F(KubernetesCommand, builds_an_image_and_gives_it_to_the_nodes) {
+  TestFolder folder;
+  auto tar = folder.path("image.tar");
+  auto outcome = run({"--build", "--image", "localhost/fiber-test:cli-built", "--import",
+                      "cat >" + tar + " && " + clusters::kubernetes()->at("K8S_CONTROL") +
+                        " import " + tar},
+                     {CLI_PROGRAM, "err", "built"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "built\n");
+  EXPECT_EQ(run({"--build"}, {CLI_PROGRAM}).err,
+            "fiber: --build on kubernetes: how do the nodes get the image? Give --push "
+            "and an --image with the name of a registry, or an --import for each node\n");
+}
+
+TEST_F(KubernetesCommand, a_signal_stops_the_driver_and_its_workers) {
+  Command command(words({"--image", image, "--name", "cli-test"}, {program, "wait", "1"}),
+                  with());
+  ASSERT_TRUE(command.says("waiting 2"));
+  command.signal(SIGINT);
+  auto outcome = command.wait();
+  EXPECT_EQ(outcome.code, 128 + SIGTERM) << outcome.err;
+  EXPECT_EQ(outcome.err,
+            "fiber: asked the program to stop; the next signal stops everything\n");
+  EXPECT_TRUE(none_is_left());
+}
+
+TEST_F(KubernetesCommand, a_detached_driver_has_the_given_name) {
+  auto outcome = run({"--image", image, "--detach", "--json", "--name", "cli-detached"},
+                     {program, "exit", "0"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["name"], "cli-detached");
+  EXPECT_EQ(run({"--image", image, "--name", "cli-detached"}, {program}).err,
+            "fiber: there is a pod cli-detached already; choose another --name\n");
+  EXPECT_EQ(kubectl("-n " + space_ + " delete --wait=false pod cli-detached").code, 0);
+}
+
+TEST_F(KubernetesCommand, an_image_that_is_not_there_is_an_error) {
+  auto outcome =
+    run({"--image", "localhost:1/none:1"}, {program}, {{"FIBER_START_DEADLINE", "5s"}});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("ErrImagePull"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(none_is_left());
+}
+
+TEST_F(KubernetesCommand, a_missing_service_account_is_named_with_what_makes_it) {
+  auto outcome =
+    run({"--image", image}, {program}, {{"FIBER_KUBERNETES_NAMESPACE", "default"}});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("apply -f deploy/kubernetes/rbac.yaml"), std::string::npos)
+    << outcome.err;
+}
+
+TEST_F(KubernetesCommand, doctor_finds_a_namespace_that_is_not_there) {
+  expect_trouble({}, {{"FIBER_KUBERNETES_NAMESPACE", "cli-none"}}, "namespace",
+                 "there is no namespace cli-none", "kubectl create namespace cli-none");
+}
+
+TEST_F(KubernetesCommand, doctor_names_the_rule_for_each_missing_right) {
+  auto user = "cli-" + space_;
+  auto path = shell(clusters::kubernetes()->at("K8S_CONTROL") + " user " + user).out;
+  path = path.substr(0, path.find('\n'));
+  expect_trouble({}, {{"KUBECONFIG", path}}, "rights", "may not create pods",
+                 R"(- {apiGroups: ["batch"], resources: [jobs], verbs: [create]})");
+}
+
+TEST_F(KubernetesCommand, doctor_finds_credentials_that_are_not_valid) {
+  TestFolder folder;
+  auto all = json::parse(kubectl("config view --raw -o json").out);
+  all["users"][0]["user"] = {{"token", "not-valid"}};
+  folder.write("config", all.dump());
+  expect_trouble({}, {{"KUBECONFIG", folder.path("config")}}, "namespace", "401",
+                 "log in again");
+}
+
+TEST_F(KubernetesCommand, doctor_finds_a_server_with_another_certificate) {
+  TestFolder folder;
+  auto all = json::parse(kubectl("config view --raw -o json").out);
+  auto& cluster = all["clusters"][0]["cluster"];
+  cluster.erase("certificate-authority");
+  cluster.erase("certificate-authority-data"); // So the system's, which are others.
+  folder.write("config", all.dump());
+  expect_trouble({}, {{"KUBECONFIG", folder.path("config")}}, "API server", "",
+                 "certificate-authority");
+}
+
+TEST_F(KubernetesCommand, doctor_finds_an_image_of_another_program) {
+  expect_trouble(
+    {"--image", image},
+    {{"FIBER_ADVERTISE_ADDRESS", clusters::kubernetes()->at("K8S_ADVERTISE_ADDRESS")}},
+    "job dials back", "another build", "make the image anew");
+}
+
+TEST_F(KubernetesCommand, doctor_finds_an_image_that_the_nodes_do_not_get) {
+  expect_trouble({"--image", "localhost:1/none:1", "--deadline", "5"}, {}, "session",
+                 "ErrImagePull", "imagePullSecrets");
+}
+
+} // namespace
+} // namespace fiber::cli
