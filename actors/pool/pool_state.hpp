@@ -184,12 +184,12 @@ struct PoolState {
   bool losses_counted = false;
   LossCause last_cause = LossCause::ended; ///< Cause of the last loss.
   int last_status = 0;                     ///< Status of the last loss.
-  bool saturated = false;         ///< Every slot is full; one that answers is refilled.
-  bool steal_pending = false;     ///< A StealTick is pending.
+  bool saturated = false;     ///< Every slot is full; one that answers is refilled.
+  bool steal_pending = false; ///< A StealTick is pending.
   /// steal() has seen no slot with a second task, and none was given tasks since. Without
   /// this each of the last results of a call costs a look at every slot.
   bool nothing_ahead = false;
-  bool speculate_pending = false; ///< A SpeculateTick is pending.
+  bool speculate_pending = false;    ///< A SpeculateTick is pending.
   std::size_t speculative_calls = 0; ///< Calls whose slow tasks are copied.
   std::optional<Autoscale> scale;
   bool scale_pending = false; ///< A ScaleTick is pending.

@@ -28,6 +28,7 @@ PAGES = {
     "supervisor": ("Supervisors and checkpoints", "Objects that are restarted when their job dies.",
                    ["fiber/supervisor.hpp", "fiber/supervision.hpp", "fiber/checkpoint.hpp",
                     "fiber/this_object.hpp"]),
+    "publish": ("Published series", "Curves of a program, for its live page.", ["fiber/publish.hpp"]),
     "ring": ("Rings", "Ranked members that run one function together.",
              ["fiber/ring.hpp", "fiber/ring_member.hpp"]),
     "actor": ("CAF actors in jobs", "The one header that shows CAF.", ["fiber/actor.hpp"]),
