@@ -130,16 +130,6 @@ TEST_F(KubernetesCommand, a_signal_stops_the_driver_and_its_workers) {
   EXPECT_TRUE(none_is_left());
 }
 
-TEST_F(KubernetesCommand, a_detached_driver_has_the_given_name) {
-  auto outcome = run({"--image", image, "--detach", "--json", "--name", "cli-detached"},
-                     {program, "exit", "0"});
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(json::parse(outcome.out)["name"], "cli-detached");
-  EXPECT_EQ(run({"--image", image, "--name", "cli-detached"}, {program}).err,
-            "fiber: there is a pod cli-detached already; choose another --name\n");
-  EXPECT_EQ(kubectl("-n " + space_ + " delete --wait=false pod cli-detached").code, 0);
-}
-
 TEST_F(KubernetesCommand, an_image_that_is_not_there_is_an_error) {
   auto outcome =
     run({"--image", "localhost:1/none:1"}, {program}, {{"FIBER_START_DEADLINE", "5s"}});
@@ -174,8 +164,8 @@ TEST_F(KubernetesCommand, doctor_finds_credentials_that_are_not_valid) {
   auto all = json::parse(kubectl("config view --raw -o json").out);
   all["users"][0]["user"] = {{"token", "not-valid"}};
   folder.write("config", all.dump());
-  expect_trouble({}, {{"KUBECONFIG", folder.path("config")}}, "namespace", "401",
-                 "log in again");
+  expect_trouble({}, {{"KUBECONFIG", folder.path("config")}}, "API server",
+                 "Unauthorized", "log in again");
 }
 
 TEST_F(KubernetesCommand, doctor_finds_a_server_with_another_certificate) {
@@ -197,8 +187,18 @@ TEST_F(KubernetesCommand, doctor_finds_an_image_of_another_program) {
 }
 
 TEST_F(KubernetesCommand, doctor_finds_an_image_that_the_nodes_do_not_get) {
-  expect_trouble({"--image", "localhost:1/none:1", "--deadline", "5"}, {}, "session",
+  expect_trouble({"--image", "localhost:1/none:1", "--deadline", "5"}, {}, "job starts",
                  "ErrImagePull", "imagePullSecrets");
+}
+
+TEST_F(KubernetesCommand, a_detached_driver_has_the_given_name) {
+  auto outcome = run({"--image", image, "--detach", "--json", "--name", "cli-detached"},
+                     {program, "exit", "0"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["name"], "cli-detached");
+  EXPECT_EQ(run({"--image", image, "--name", "cli-detached"}, {program}).err,
+            "fiber: there is a pod cli-detached already; choose another --name\n");
+  EXPECT_EQ(kubectl("-n " + space_ + " delete --wait=false pod cli-detached").code, 0);
 }
 
 } // namespace
