@@ -236,7 +236,8 @@ void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
 void PoolState::steal() {
   if (!queue.empty() || idle.empty() || ending)
     return;
-  if (nothing_ahead) {
+  // The list of idle slots is still tidied once it has more entries than there are slots.
+  if (nothing_ahead && idle.size() <= slots_up) {
     speculate();
     return;
   }
