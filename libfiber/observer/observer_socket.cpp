@@ -135,8 +135,8 @@ private:
 
 } // namespace
 
-class ObserverSocket::Impl : public std::enable_shared_from_this<Impl>,
-                             public wire::ReactorMember {
+class ObserverSocket::Impl final : public std::enable_shared_from_this<Impl>,
+                                   public wire::ReactorMember {
 public:
   Impl(wire::Reactor& reactor, std::string path, Handler handler)
     : path_(std::move(path)), handler_(std::move(handler)), socket_(listen_at(path_)),
