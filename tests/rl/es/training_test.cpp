@@ -261,7 +261,6 @@ TEST(TrainingTest, the_episodes_that_judge_are_not_those_of_training_nor_each_ot
 
 TEST(TrainingTest, a_policy_for_other_spaces_is_refused) {
   Trial<CartPole> run(short_cartpole());
-  Pendulum pendulum;
   const auto other = erase<Pendulum>();
   EXPECT_THROW(evaluate_policy(*other, run.training.generation(), {}, 0),
                std::invalid_argument);
