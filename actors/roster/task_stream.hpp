@@ -43,7 +43,7 @@ public:
 
   void add(StreamSpan span);
 
-  /// What was recorded from some number on.
+  /// The recorded spans from a number on.
   struct Piece {
     std::vector<StreamSpan> spans; ///< The oldest first.
     std::uint64_t first = 0;       ///< The number of the first one.

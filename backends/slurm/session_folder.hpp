@@ -36,7 +36,7 @@ private:
 /// The file that says that a session's driver lives.
 inline constexpr auto alive_file = "alive";
 
-/// Who a session's driver is, so that others can remove what it has left.
+/// Identifies a session's driver, so that others can remove its jobs after its death.
 struct DriverNote {
   std::string host, pid;
   std::string job; ///< The Slurm job that it is in; empty if it is in none.

@@ -106,25 +106,23 @@ std::string job_script(const std::string& folder, const std::string& program,
   return script + "\n";
 }
 
+std::vector<std::string> first_sbatch_words() {
+  return {"sbatch",    "--parsable", "--no-requeue",      "--export=ALL",
+          "--nodes=1", "--ntasks=1", "--open-mode=append"};
+}
+
 std::vector<std::string> sbatch_words(const Submission& submission,
                                       const SlurmOptions& options,
                                       const std::string& directory) {
   auto& resources = submission.resources;
   auto cpus = std::max(1L, std::lround(std::ceil(resources.cpu)));
-  std::vector<std::string> words{"sbatch",
-                                 "--parsable",
-                                 "--no-requeue",
-                                 "--export=ALL",
-                                 "--nodes=1",
-                                 "--ntasks=1",
-                                 "--open-mode=append",
-                                 "--job-name=" + submission.name,
-                                 "--array=0-" + std::to_string(submission.tasks - 1),
-                                 "--output=" + submission.folder + "/output.%a",
-                                 "--chdir=" + directory,
-                                 "--cpus-per-task=" + std::to_string(cpus),
-                                 "--signal=B:TERM@" +
-                                   std::to_string(seconds_of_warning(options.time))};
+  auto words = first_sbatch_words();
+  words.insert(words.end(),
+               {"--job-name=" + submission.name,
+                "--array=0-" + std::to_string(submission.tasks - 1),
+                "--output=" + submission.folder + "/output.%a", "--chdir=" + directory,
+                "--cpus-per-task=" + std::to_string(cpus),
+                "--signal=B:TERM@" + std::to_string(seconds_of_warning(options.time))});
   auto add = [&](const char* option, const std::string& value) {
     if (!value.empty())
       words.push_back(std::string(option) + value);

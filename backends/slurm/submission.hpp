@@ -35,6 +35,10 @@ std::string output_file(const std::string& folder, std::size_t index);
 std::string job_script(const std::string& folder, const std::string& program,
                        const std::vector<std::string>& arguments);
 
+/// Returns the words with which each sbatch command begins: one task on one node, never
+/// requeued, with this process's environment.
+std::vector<std::string> first_sbatch_words();
+
 /// Returns the words of the sbatch command. `directory` is the jobs' working directory.
 std::vector<std::string> sbatch_words(const Submission& submission,
                                       const SlurmOptions& options,

@@ -43,19 +43,12 @@ std::vector<std::string> driver_words(const RunRequest& request,
                                       const std::string& program, const std::string& name,
                                       const OutputFiles& files) {
   auto values = resolve({}).backend_values;
+  auto words = backends::slurm::first_sbatch_words();
   // An array of one task: the reports of arrays are those that the backend reads.
-  std::vector<std::string> words{"sbatch",
-                                 "--parsable",
-                                 "--no-requeue",
-                                 "--export=ALL",
-                                 "--nodes=1",
-                                 "--ntasks=1",
-                                 "--open-mode=append",
-                                 "--array=0-0",
-                                 "--job-name=" + name,
-                                 "--output=" + escaped(files.out),
-                                 "--error=" + escaped(files.err),
-                                 "--chdir=" + std::filesystem::current_path().string()};
+  words.insert(words.end(),
+               {"--array=0-0", "--job-name=" + name, "--output=" + escaped(files.out),
+                "--error=" + escaped(files.err),
+                "--chdir=" + std::filesystem::current_path().string()});
   auto add = [&](const char* option, const std::string& value) {
     if (!value.empty())
       words.push_back(std::string(option) + value);

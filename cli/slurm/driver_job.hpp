@@ -25,7 +25,7 @@ std::vector<std::string> driver_words(const RunRequest& request,
 std::string submit_driver(const RunRequest& request,
                           const std::vector<std::string>& words);
 
-/// What is known of a job after a look at it.
+/// The controller's answer about a job.
 struct JobLook {
   bool answered = true;                            ///< The controller did.
   std::string problem;                             ///< Why it did not.

@@ -15,6 +15,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
 namespace fiber::cli {
 namespace {
 
@@ -146,6 +149,19 @@ Outcome shell(const std::string& command, const Variables& variables) {
                   .err = read_file(folder / "err")};
   fs::remove_all(folder);
   return outcome;
+}
+
+void expect_last_trouble(const Outcome& outcome, const std::string& name,
+                         const std::string& problem, const std::string& advice) {
+  EXPECT_EQ(outcome.code, 1);
+  auto told = nlohmann::json::parse(outcome.out, nullptr, false);
+  if (!told.is_object())
+    FAIL() << outcome.out << outcome.err;
+  auto& last = told["checks"].back();
+  EXPECT_EQ(last["check"], name) << told;
+  EXPECT_EQ(last["state"], "FAIL") << told;
+  EXPECT_NE(std::string(last["detail"]).find(problem), std::string::npos) << last;
+  EXPECT_NE(std::string(last["advice"]).find(advice), std::string::npos) << last;
 }
 
 TestFolder::TestFolder() : folder_(new_folder()) {}

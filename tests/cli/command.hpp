@@ -48,6 +48,11 @@ private:
 /// Runs `fiber` and waits for its end.
 Outcome fiber_command(const Words& arguments, const Variables& variables = {});
 
+/// Expects that `fiber doctor --json` failed, and that its last check is the failed one:
+/// its name, and parts of its detail and of its advice.
+void expect_last_trouble(const Outcome& outcome, const std::string& name,
+                         const std::string& problem, const std::string& advice);
+
 /// Runs a shell command. Returns its exit code and output.
 Outcome shell(const std::string& command, const Variables& variables = {});
 

@@ -77,16 +77,7 @@ protected:
                              const std::string& advice) {
     Words all{"doctor", "kubernetes", "--json"};
     all.insert(all.end(), options.begin(), options.end());
-    auto outcome = fiber_command(all, with(variables));
-    EXPECT_EQ(outcome.code, 1);
-    auto told = json::parse(outcome.out, nullptr, false);
-    if (!told.is_object())
-      FAIL() << outcome.out << outcome.err;
-    auto& last = told["checks"].back();
-    EXPECT_EQ(last["check"], name) << told;
-    EXPECT_EQ(last["state"], "FAIL") << told;
-    EXPECT_NE(std::string(last["detail"]).find(problem), std::string::npos) << last;
-    EXPECT_NE(std::string(last["advice"]).find(advice), std::string::npos) << last;
+    expect_last_trouble(fiber_command(all, with(variables)), name, problem, advice);
   }
 
   inline static std::string space_;

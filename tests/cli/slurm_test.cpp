@@ -52,16 +52,7 @@ protected:
                              const Words& options = {}) {
     Words words{"doctor", "slurm", "--json"};
     words.insert(words.end(), options.begin(), options.end());
-    auto outcome = fiber_command(words, with(variables));
-    EXPECT_EQ(outcome.code, 1);
-    auto told = json::parse(outcome.out, nullptr, false);
-    if (!told.is_object())
-      FAIL() << outcome.out << outcome.err;
-    auto& last = told["checks"].back();
-    EXPECT_EQ(last["check"], name) << told;
-    EXPECT_EQ(last["state"], "FAIL") << told;
-    EXPECT_NE(std::string(last["detail"]).find(problem), std::string::npos) << last;
-    EXPECT_NE(std::string(last["advice"]).find(advice), std::string::npos) << last;
+    expect_last_trouble(fiber_command(words, with(variables)), name, problem, advice);
   }
 };
 
