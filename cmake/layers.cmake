@@ -27,8 +27,9 @@ function(fiber_layer name)
   add_library(${name} OBJECT ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
     UNITY_BUILD ${FIBER_UNITY} UNITY_BUILD_BATCH_SIZE 0)
-  if(FIBER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU) # It takes the files of a unit for headers.
-    target_compile_options(${name} PRIVATE -Wno-subobject-linkage)
+  if(FIBER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # It takes the files of a unit for headers, and would collect garbage several times in such a unit.
+    target_compile_options(${name} PRIVATE -Wno-subobject-linkage --param=ggc-min-heapsize=600000)
   endif()
   target_include_directories(${name} PUBLIC "${PROJECT_BINARY_DIR}/views/${name}")
   target_link_libraries(${name} PUBLIC ${arg_ABOVE} ${arg_LIBS} PRIVATE fiber_build)

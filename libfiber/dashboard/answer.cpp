@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include <boost/beast/http/string_body.hpp>
 #include <nlohmann/json.hpp>
 
 #include "libfiber/dashboard/page.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 namespace http = boost::beast::http;
 using nlohmann::json;
+using Response = http::response<http::string_body>;
 
 constexpr std::string_view cookie_name = "fiber_dashboard=";
 constexpr std::string_view policy =
@@ -24,6 +26,11 @@ constexpr std::chrono::milliseconds snapshot_patience{200}; ///< With pools that
 
 std::string_view view_of(boost::beast::string_view text) {
   return {text.data(), text.size()};
+}
+
+std::string_view path_of(const Request& request) {
+  auto target = view_of(request.target());
+  return target.substr(0, target.find('?'));
 }
 
 void set_common(Response& response) {
@@ -36,22 +43,21 @@ void set_common(Response& response) {
   response.set("Cross-Origin-Resource-Policy", "same-origin");
 }
 
-Answer reply(const Request& request, http::status status, const char* type,
-             std::string body) {
-  Answer made{.response = Response(status, request.version())};
-  auto& response = made.response;
+Response reply(const Request& request, http::status status, const char* type,
+               std::string body) {
+  Response response(status, request.version());
   set_common(response);
   response.set(http::field::content_type, type);
   response.keep_alive(request.keep_alive());
   response.content_length(body.size());
   if (request.method() != http::verb::head)
     response.body() = std::move(body);
-  return made;
+  return response;
 }
 
-Answer refuse(const Request& request, http::status status, const std::string& why) {
+Response refuse(const Request& request, http::status status, const std::string& why) {
   auto made = reply(request, status, "text/plain; charset=utf-8", why + "\n");
-  made.response.keep_alive(false);
+  made.keep_alive(false);
   return made;
 }
 
@@ -102,8 +108,8 @@ std::string token_of(const Request& request) {
   return std::string(rest.substr(0, rest.find(';')));
 }
 
-std::optional<Answer> refusal(const Request& request, const std::string& peer,
-                              Guard& guard) {
+std::optional<Response> refusal(const Request& request, const std::string& peer,
+                                Guard& guard) {
   if (!guard.serves(view_of(request[http::field::host])))
     return refuse(request, http::status::forbidden,
                   "This page is served for addresses and for names of its machine only, "
@@ -124,11 +130,11 @@ std::optional<Answer> refusal(const Request& request, const std::string& peer,
     return std::nullopt;
   auto made = refuse(request, http::status::method_not_allowed,
                      "This page can only be read: GET, HEAD.");
-  made.response.set(http::field::allow, "GET, HEAD");
+  made.set(http::field::allow, "GET, HEAD");
   return made;
 }
 
-Answer output(const Request& request, observer::SessionView& view) {
+Response output(const Request& request, observer::SessionView& view) {
   auto job = parameter(view_of(request.target()), "job");
   if (!job || job->empty())
     return refuse(request, http::status::bad_request,
@@ -140,24 +146,37 @@ Answer output(const Request& request, observer::SessionView& view) {
 }
 
 /// Moves the token from the address, which browsers remember and show, to a cookie.
-Answer remember(const Request& request, bool secure) {
+Response remember(const Request& request, bool secure) {
   auto made = reply(request, http::status::see_other, "text/plain", "");
   auto cookie = std::string(cookie_name) + token_of(request) +
                 "; Path=/; HttpOnly; SameSite=Strict" + (secure ? "; Secure" : "");
-  made.response.set(http::field::set_cookie, cookie);
-  made.response.set(http::field::location, "/");
+  made.set(http::field::set_cookie, cookie);
+  made.set(http::field::location, "/");
   return made;
 }
 
-} // namespace
+Response events_head() {
+  Response head(http::status::ok, 11);
+  set_common(head);
+  head.set(http::field::content_type, "text/event-stream");
+  head.set(http::field::connection, "close");
+  return head;
+}
 
-Answer answer(const Request& request, const std::string& peer, bool secure, Guard& guard,
-              observer::SessionView& view) {
-  if (auto refused = refusal(request, peer, guard))
-    return std::move(*refused);
-  auto target = view_of(request.target());
-  auto path = target.substr(0, target.find('?'));
-  if (path == "/" && guard.asks() && parameter(target, "token"))
+std::string text_of(const Response& response) {
+  std::string text = response.version() == 10 ? "HTTP/1.0 " : "HTTP/1.1 ";
+  text +=
+    std::to_string(response.result_int()) + " " + std::string(response.reason()) + "\r\n";
+  for (auto& field : response)
+    text += std::string(field.name_string()) + ": " + std::string(field.value()) + "\r\n";
+  return text + "\r\n" + response.body();
+}
+
+/// What is at the target of a request that was not refused.
+Response resource(const Request& request, bool secure, Guard& guard,
+                  observer::SessionView& view) {
+  auto path = path_of(request);
+  if (path == "/" && guard.asks() && parameter(view_of(request.target()), "token"))
     return remember(request, secure);
   if (path == "/")
     return reply(request, http::status::ok, "text/html; charset=utf-8",
@@ -174,20 +193,21 @@ Answer answer(const Request& request, const std::string& peer, bool secure, Guar
                    .dump(-1, ' ', false, json::error_handler_t::replace));
   if (path == "/output")
     return output(request, view);
-  if (path == "/events" && request.method() == http::verb::get)
-    return {.response = {}, .events = true};
   return refuse(request, http::status::not_found, "There is no such page.");
 }
 
-std::string events_head() {
-  Response head(http::status::ok, 11);
-  set_common(head);
-  head.set(http::field::content_type, "text/event-stream");
-  head.set(http::field::connection, "close");
-  std::string text = "HTTP/1.1 200 OK\r\n";
-  for (auto& field : head)
-    text += std::string(field.name_string()) + ": " + std::string(field.value()) + "\r\n";
-  return text + "\r\n";
+} // namespace
+
+Answer answer(const Request& request, const std::string& peer, bool secure, Guard& guard,
+              observer::SessionView& view) {
+  auto refused = refusal(request, peer, guard);
+  auto events =
+    !refused && request.method() == http::verb::get && path_of(request) == "/events";
+  auto response = refused  ? std::move(*refused)
+                  : events ? events_head()
+                           : resource(request, secure, guard, view);
+  return {
+    .text = text_of(response), .keep_alive = response.keep_alive(), .events = events};
 }
 
 } // namespace fiber::dashboard

@@ -23,8 +23,8 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/write.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <nlohmann/json.hpp>
 
@@ -125,48 +125,59 @@ public:
 
   bool ready() const override { return !writing_; }
 
-  void push(Text text) override {
-    writing_ = true;
-    out_ = std::move(text);
-    lowest(stream_).expires_after(Dashboard::peer_limit);
-    asio::async_write(stream_, asio::buffer(*out_),
-                      [self = this->shared_from_this()](const Error& error, std::size_t) {
-                        self->writing_ = false;
-                        self->out_.reset();
-                        // Else it has gone, and this was its last operation.
-                        if (!error)
-                          self->wait_for_end();
-                      });
-  }
+  void push(Text text) override { write(std::move(text), &Connection::wait_for_end); }
 
 private:
   void read() {
     parser_.emplace();
     parser_->header_limit(Dashboard::most_request);
     lowest(stream_).expires_after(Dashboard::peer_limit);
-    http::async_read(stream_, buffer_, *parser_,
-                     [self = this->shared_from_this()](const Error& error, std::size_t) {
-                       if (!error)
-                         self->respond();
-                     });
+    parse();
+  }
+
+  // Beast's async_read and async_write of messages are not used: for two kinds of streams
+  // they compile for longer than all the rest of this file.
+  void parse() {
+    Error error;
+    while (!error && !parser_->is_done())
+      buffer_.consume(parser_->put(buffer_.data(), error));
+    if (!error)
+      return respond();
+    if (error != http::error::need_more)
+      return; // No HTTP, or too long: the connection ends.
+    auto room = buffer_.prepare(buffer_.max_size() - buffer_.size());
+    stream_.async_read_some(
+      room, [self = this->shared_from_this()](const Error& failed, std::size_t size) {
+        if (failed)
+          return;
+        self->buffer_.commit(size);
+        self->parse();
+      });
   }
 
   void respond() {
     auto made = answer(parser_->get(), peer_, secure, hub_.guard, hub_.view);
-    if (made.events) {
+    if (made.events)
       hub_.viewers.insert(this);
-      push(std::make_shared<const std::string>(events_head()));
-      return;
-    }
-    response_ = std::move(made.response);
+    write(std::make_shared<const std::string>(std::move(made.text)),
+          made.events       ? &Connection::wait_for_end
+          : made.keep_alive ? &Connection::read
+                            : &Connection::end);
+  }
+
+  void write(Text text, void (Connection::*next)()) {
+    writing_ = true;
+    out_ = std::move(text);
     lowest(stream_).expires_after(Dashboard::peer_limit);
-    http::async_write(stream_, response_,
-                      [self = this->shared_from_this()](const Error& error, std::size_t) {
-                        if (!error && self->response_.keep_alive())
-                          self->read();
-                        else if (!error)
-                          self->end();
-                      });
+    asio::async_write(
+      stream_, asio::buffer(*out_),
+      [self = this->shared_from_this(), next](const Error& error, std::size_t) {
+        self->writing_ = false;
+        self->out_.reset();
+        // Else it has gone, and this was its last operation.
+        if (!error)
+          (self.get()->*next)();
+      });
   }
 
   void end() {
@@ -195,7 +206,6 @@ private:
   Stream stream_;
   beast::flat_buffer buffer_{2 * Dashboard::most_request};
   std::optional<http::request_parser<http::empty_body>> parser_;
-  Response response_;
   Text out_;
   bool writing_ = false, waiting_ = false;
   std::array<char, 64> ignored_{};
