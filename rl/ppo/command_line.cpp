@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +20,9 @@
 #include "fiber/rl/live_line.hpp"
 #include "fiber/rl/training_log.hpp"
 #include "rl/ppo/asynchronous.hpp"
+#ifdef FIBER_HAS_RING
+#include "rl/ppo/learner_group.hpp"
+#endif
 #include "rl/ppo/training.hpp"
 
 namespace fiber::rl {
@@ -31,6 +36,7 @@ struct Settings {
   ppo::TrainingOptions training;
   fs::path out = "out", save; ///< save: by default in `out`.
   bool resume = false, asynchronous = false;
+  std::optional<double> until; ///< A mean return that is good enough.
   std::size_t save_every = 50, evaluation_episodes = 100;
 };
 
@@ -63,7 +69,8 @@ void learn(const Settings& settings, ppo::Trainer& training, const fs::path& che
   };
   auto steps_before = training.last_row().steps;
   auto seconds_before = training.last_row().seconds;
-  while (!training.done() && !interrupted) {
+  auto reached = [&] { return training.last_row().return_mean >= *settings.until; };
+  while (!training.done() && !interrupted && !(settings.until && reached())) {
     auto& row = training.update();
     log.add(row.steps, ppo::columns(row));
     if (row.update % settings.save_every == 0)
@@ -85,6 +92,13 @@ void draw(const Settings& settings, const TrainingLog& log) {
 }
 
 std::unique_ptr<ppo::Trainer> trainer_for(const Settings& settings) {
+  if (settings.training.learners != 1)
+#ifdef FIBER_HAS_RING
+    return std::make_unique<ppo::LearnerGroup>(settings.training);
+#else
+    throw std::invalid_argument(
+      "--learners: this build has no Ring; build with FIBER_RING=ON");
+#endif
   if (settings.asynchronous)
     return std::make_unique<ppo::AsynchronousTraining>(settings.training);
   return std::make_unique<ppo::Training>(settings.training);
@@ -124,7 +138,7 @@ int run(const Settings& settings) {
   line.say("policy saved to " + path.string() + ", curve to " + log.csv().string());
   if (auto summary = training.summary(); !summary.empty())
     line.say(summary);
-  if (!training.done()) {
+  if (interrupted && !training.done()) {
     line.say("interrupted; --resume goes on from " + checkpoint.string());
     return 130;
   }
@@ -155,6 +169,15 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
     .add_option("--actors", settings.training.actors,
                 "With --asynchronous: actors, a job each, that share the environments")
     ->needs(asynchronous)
+    ->capture_default_str();
+  app
+    .add_option(
+      "--learners", settings.training.learners,
+      "Processes that each play a part of the environments and learn from the "
+      "mean of all gradients, as members of a ring. Their number decides what is "
+      "learned, too")
+    ->excludes(jobs)
+    ->excludes(asynchronous)
     ->capture_default_str();
 }
 
@@ -226,6 +249,8 @@ int run_ppo(int argc, char** argv) {
   app.add_option("--out", settings.out, "Folder for curve, checkpoint and policy")
     ->capture_default_str();
   app.add_option("--save", settings.save, "File for the policy; default: OUT/policy");
+  app.add_option("--until", settings.until,
+                 "End as soon as the mean return of the last 100 episodes is that high");
   app.add_flag("--resume", settings.resume,
                "Go on from the checkpoint in OUT, as if nothing had happened; with "
                "--asynchronous in new episodes");

@@ -16,6 +16,13 @@ struct CurveRow {
   // All above repeat to the last bit; the two below do not.
   double seconds = 0;      ///< Since the training began, without pauses between runs.
   double learner_idle = 0; ///< The part of the time that the learner waited for rows.
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& update& steps& episodes& return_mean& policy_loss& value_loss& entropy& kl;
+    archive& clip_fraction& gradient_norm& explained_variance& learning_rate;
+    archive& seconds& learner_idle;
+  }
 };
 
 /// The names of columns(): those of TrainingLog, which adds the step itself.

@@ -21,6 +21,13 @@ struct Hyperparameters {
   bool normalise_observations = false, normalise_rewards = false;
   bool sign_rewards = false; ///< Learn from -1, 0 and 1 alone.
   UpdateOptions update = {};
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& steps& envs& rollout& gamma& lambda& learning_rate& clip_range;
+    archive& anneal_learning_rate& anneal_clip_range;
+    archive& normalise_observations& normalise_rewards& sign_rewards& update;
+  }
 };
 
 /// The settings that ppo takes for an environment if it is told nothing else: those of

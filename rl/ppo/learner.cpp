@@ -3,6 +3,7 @@
 #include "rl/ppo/learner.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -142,13 +143,27 @@ public:
     losses.value = value_loss.item<double>();
     losses.entropy = entropy.item<double>();
     measure(log_ratio.detach(), clip_range, losses);
-    if (reduce_)
-      reduce_({network_.gradient().data_ptr<float>(),
-               static_cast<std::size_t>(network_.gradient().numel())});
+    if (average_)
+      average_all(losses);
     losses.gradient_norm = network_.gradient().norm().item<double>();
     losses.steps = 1;
     check_finite(losses);
     return losses;
+  }
+
+  /// Several learners take the same step. The losses are averaged, too, since they decide
+  /// whether an update goes on.
+  void average_all(Losses& losses) {
+    auto& gradient = network_.gradient();
+    average_({gradient.data_ptr<float>(), static_cast<std::size_t>(gradient.numel())});
+    std::array numbers = {&losses.policy, &losses.value, &losses.entropy, &losses.kl,
+                          &losses.clip_fraction};
+    std::array<float, numbers.size()> means{};
+    std::ranges::transform(numbers, means.begin(),
+                           [](auto* number) { return static_cast<float>(*number); });
+    average_(means);
+    for (std::size_t i = 0; i < means.size(); ++i)
+      *numbers[i] = static_cast<double>(means[i]);
   }
 
   /// The mean and the number a row of the actions' log-probabilities, and the mean of
@@ -245,7 +260,7 @@ public:
   Network network_;
   torch::Tensor first_, second_; ///< Adam's moments.
   std::uint64_t steps_ = 0, updates_ = 0;
-  Reduce reduce_;
+  Average average_;
 };
 
 Learner::Learner(const PolicySpec& spec, std::span<const float> parameters,
@@ -296,8 +311,8 @@ Learner::Outputs Learner::infer(std::span<const float> observations) const {
   return {copy_of(forward.policy.contiguous()), copy_of(forward.value.contiguous())};
 }
 
-void Learner::set_reduce(Reduce reduce) {
-  impl_->reduce_ = std::move(reduce);
+void Learner::set_average(Average average) {
+  impl_->average_ = std::move(average);
 }
 
 Losses Learner::update(const Samples& samples, double learning_rate, double clip_range) {

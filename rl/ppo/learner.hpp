@@ -23,6 +23,12 @@ struct UpdateOptions {
   double target_kl = 0; ///< An update stops above 1.5 times this; 0: never.
   bool normalise_advantages = true;
   bool clip_values = false;
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& minibatch& epochs& value_coefficient& entropy_coefficient& max_gradient_norm;
+    archive& target_kl& normalise_advantages& clip_values;
+  }
 };
 
 /// The rows of a rollout, one for each step that an environment took: row i of
@@ -83,10 +89,10 @@ public:
   };
   Outputs infer(std::span<const float> observations) const;
 
-  /// Called with the gradient of each minibatch before it is clipped, such as to average
-  /// it with that of other learners.
-  using Reduce = std::function<void(std::span<float>)>;
-  void set_reduce(Reduce reduce);
+  /// Called with the gradient of each minibatch before it is clipped, and with its
+  /// losses, to replace them by the means of several learners, which remain equal then.
+  using Average = std::function<void(std::span<float>)>;
+  void set_average(Average average);
 
   /// Learns from a rollout. Throws std::invalid_argument for samples of unequal sizes,
   /// std::runtime_error if a loss or the gradient is not finite: the parameters are those

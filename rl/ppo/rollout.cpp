@@ -50,7 +50,9 @@ void Rollouts::see(const Batch& batch) {
   check_observations(now_, settings_.envs, 0, vector_steps_);
   if (settings_.normalise_observations) {
     // Details 28 and 29: observations have mean 0 and variance 1, and are limited.
+    shown_ = now_;
     observation_normaliser_.update(now_, batch.valid);
+    seen_.add(now_, batch.valid);
     observation_normaliser_.apply(now_);
   }
 }
@@ -58,6 +60,8 @@ void Rollouts::see(const Batch& batch) {
 void Rollouts::play(std::span<const float> parameters) {
   policy_.set_parameters(parameters);
   returns_.clear();
+  before_ = observation_normaliser_;
+  seen_ = RunningMoments(spec_.spaces.observation_size());
   if (!started_)
     see(envs_.reset());
   started_ = true;
@@ -71,6 +75,14 @@ void Rollouts::play(std::span<const float> parameters) {
   auto last = policy_.evaluate_values(now_);
   last_values_.assign(last.begin(), last.end());
   estimate();
+}
+
+void Rollouts::replace_seen(std::span<const RunningMoments> all) {
+  observation_normaliser_ = before_;
+  for (auto& moments : all)
+    observation_normaliser_.merge(moments);
+  now_ = shown_;
+  observation_normaliser_.apply(now_);
 }
 
 void Rollouts::act(std::size_t step) {

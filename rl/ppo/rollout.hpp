@@ -36,6 +36,11 @@ public:
   /// The returns of the episodes that ended in the last rollout, ordered by steps and
   /// environments.
   const std::vector<double>& returns() const { return returns_; }
+  /// The moments of what the last rollout saw. For several learners, whose normalisers
+  /// remain equal by it.
+  const RunningMoments& seen() const { return seen_; }
+  /// Replaces them in the normaliser by those of all learners, in the order of `all`.
+  void replace_seen(std::span<const RunningMoments> all);
   /// What a policy's observations go through now.
   FrozenNormaliser observations() const;
   std::size_t jobs_lost() const { return envs_.jobs_lost(); }
@@ -67,12 +72,15 @@ private:
   PolicySpec spec_;
   Policy policy_;
   ObservationNormaliser observation_normaliser_;
+  ObservationNormaliser before_; ///< As it was before the last rollout.
+  RunningMoments seen_;
   RewardNormaliser reward_normaliser_;
   std::uint64_t vector_steps_ = 0;
   bool started_ = false;
 
   // Of a rollout, time-major: environment n at step t is row t * envs + n.
-  std::vector<float> now_; ///< What the environments show, normalised.
+  std::vector<float> shown_; ///< By the environments now; kept if that is normalised.
+  std::vector<float> now_;   ///< The same, as the policy sees it.
   std::vector<float> observations_, actions_, sent_, log_probabilities_, values_;
   std::vector<float> final_values_, last_values_, advantages_, targets_;
   std::vector<double> rewards_;

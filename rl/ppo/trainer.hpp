@@ -15,12 +15,18 @@ namespace fiber::rl::ppo {
 struct TrainingOptions {
   std::string environment = "cartpole";
   std::uint64_t seed = 1;
-  std::size_t jobs = 0;   ///< Training: that the environments are spread over; 0: none.
-  std::size_t actors = 4; ///< AsynchronousTraining: that play, a job each.
+  std::size_t jobs = 0;     ///< Training: that the environments are spread over; 0: none.
+  std::size_t actors = 4;   ///< AsynchronousTraining: that play, a job each.
+  std::size_t learners = 1; ///< LearnerGroup: that play and learn, a job each.
   Hyperparameters settings = {};
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& environment& seed& jobs& actors& learners& settings;
+  }
 };
 
-/// A training under way: Training or AsynchronousTraining.
+/// A training under way: Training, AsynchronousTraining or LearnerGroup.
 class Trainer {
 public:
   virtual ~Trainer() = default;

@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "rl/ppo/learner.hpp"
+#include "rl/ppo/peers.hpp"
 #include "rl/ppo/progress.hpp"
 #include "rl/ppo/rollout.hpp"
 #include "rl/ppo/trainer.hpp"
@@ -14,9 +16,13 @@ namespace fiber::rl::ppo {
 /// One training: rollouts and updates in turn. What it learns follows from its options,
 /// for any number of jobs; it can be saved between two updates and goes on as if nothing
 /// had happened.
+///
+/// With `peers` it is one of several learners (DD-PPO: Wijmans et al. 2020, section 3).
+/// Each plays its part of the environments and learns from the means of all gradients, so
+/// that all have the same networks after each step of Adam.
 class Training final : public Trainer {
 public:
-  explicit Training(const TrainingOptions& options);
+  explicit Training(const TrainingOptions& options, Peers* peers = nullptr);
 
   bool done() const override;
   /// Plays a rollout and learns from it.
@@ -29,8 +35,35 @@ public:
   void save(const std::filesystem::path& path) const override;
   bool load(const std::filesystem::path& path) override;
 
+  /// All that save() saves.
+  struct State {
+    Rollouts::State rollouts = {};
+    Learner::State learner = {};
+    Progress progress = {};
+    template <class Archive>
+    void serialize(Archive& archive, unsigned) {
+      archive& rollouts& learner& progress;
+    }
+  };
+  State state() const;
+  /// Throws std::invalid_argument for the state of other environments or networks.
+  void go_on_from(State state);
+
 private:
+  /// What a learner tells the others about its rollout.
+  struct Told {
+    RunningMoments seen = {};
+    std::vector<double> returns = {};
+    double explained_variance = 0;
+    template <class Archive>
+    void serialize(Archive& archive, unsigned) {
+      archive& seen& returns& explained_variance;
+    }
+  };
+  Told of_all(Told own);
+
   TrainingOptions options_;
+  Peers* peers_;
   Rollouts rollouts_;
   Learner learner_;
   Progress progress_;

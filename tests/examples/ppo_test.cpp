@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Promise: ppo learns within seconds; the same seed gives the same curve and the same
 // policy, byte for byte, for any number of jobs, whoever is killed, the driver included.
-// With actors it learns, too, whoever is killed.
+// With actors it learns, too, whoever is killed; several learners learn as one.
 
 #include <cstdint>
 #include <filesystem>
@@ -125,6 +125,74 @@ TEST_F(PpoTest, a_run_that_was_killed_goes_on_as_if_it_had_not_been) {
   EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
   EXPECT_EQ(curve(folder / "killed"), curve(folder / "whole"));
   EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "whole" / "policy"));
+}
+
+TEST_F(PpoTest, two_learners_learn_to_balance_the_pole) {
+  auto output =
+    run(command("learners", {"--learners", "2", "--env", "cartpole", "--seed", "1",
+                             "--steps", "30720", "--eval-episodes", "20"}));
+  EXPECT_GE(mean_return(output), 195) << output;
+}
+
+TEST_F(PpoTest, the_deaths_of_a_learner_and_of_the_driver_change_no_byte) {
+  std::vector<std::string> two = {"--learners", "2", "--save-every", "3"};
+  run(brief("whole", two));
+  auto saved = folder / "killed" / "checkpoint";
+  {
+    Program program(brief("killed", two));
+    auto is_there = [&] { return fs::exists(saved) || program.has_ended(); };
+    EXPECT_TRUE(fiber::e2e::wait_until(is_there));
+    auto learners = fiber::e2e::jobs(mark);
+    ASSERT_EQ(learners.size(), 2U);
+    ::kill(learners[1], SIGKILL);
+    fs::remove(saved);
+    EXPECT_TRUE(fiber::e2e::wait_until(is_there)); // They went on.
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  two.emplace_back("--resume");
+  auto output = run(brief("killed", two));
+  EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
+  EXPECT_EQ(curve(folder / "killed"), curve(folder / "whole"));
+  EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "whole" / "policy"));
+}
+
+TEST_F(PpoTest, learners_share_out_normalised_observations) {
+  std::vector<std::string> brief_pendulum = {
+    "--learners", "2", "--env",           "pendulum", "--steps",      "8192",
+    "--seed",     "1", "--eval-episodes", "2",        "--save-every", "1"};
+  run(command("whole", brief_pendulum));
+  Program program(command("killed", brief_pendulum));
+  EXPECT_TRUE(fiber::e2e::wait_until(
+    [&] { return fs::exists(folder / "killed" / "checkpoint") || program.has_ended(); }));
+  program.kill(SIGKILL);
+  program.wait();
+  brief_pendulum.emplace_back("--resume");
+  run(command("killed", brief_pendulum));
+  EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "whole" / "policy"));
+}
+
+TEST_F(PpoTest, bad_numbers_of_learners_are_named) {
+  auto output = run(brief("bad", {"--learners", "3"}), 1);
+  EXPECT_NE(output.find("--envs must be a multiple of --learners, 3, not 8"),
+            std::string::npos)
+    << output;
+  output = run(brief("bad", {"--learners", "0"}), 1);
+  EXPECT_NE(output.find("--learners must be at least 1"), std::string::npos) << output;
+  output = run(brief("bad", {"--learners", "2", "--jobs", "2"}), 108);
+  EXPECT_NE(output.find("--jobs"), std::string::npos) << output;
+}
+
+TEST_F(PpoTest, a_run_ends_when_the_return_is_high_enough) {
+  auto output = run(command("until", {"--env", "cartpole", "--seed", "1", "--until", "50",
+                                      "--eval-episodes", "5"}));
+  EXPECT_GE(mean_return(output), 40) << output;
+  std::istringstream lines(curve(folder / "until"));
+  std::string line;
+  std::size_t count = 0;
+  while (std::getline(lines, line))
+    ++count;
+  EXPECT_LT(count, 60U) << output; // Of nearly 400 updates.
 }
 
 TEST_F(PpoTest, ctrl_c_saves_a_checkpoint_to_go_on_from) {

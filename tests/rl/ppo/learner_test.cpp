@@ -167,6 +167,41 @@ TEST(LearnerTest, a_learner_goes_on_from_the_state_of_another_bit_by_bit) {
     std::ranges::equal(first.learner.parameters(), second.learner.parameters()));
 }
 
+TEST(LearnerTest, the_mean_of_two_gradients_is_that_of_all_rows) {
+  auto half = rows / 2;
+  auto options = [](std::size_t minibatch) {
+    return fiber::rl::ppo::UpdateOptions{
+      .minibatch = minibatch, .epochs = 1, .normalise_advantages = false};
+  };
+  Case whole(spec_of({4}, 3, 0), 0.3, options(rows)),
+    first(spec_of({4}, 3, 0), 0.3, options(half)),
+    second(spec_of({4}, 3, 0), 0.3, options(half));
+  auto part = [&](const Case& of, std::size_t begin) {
+    auto all = of.samples();
+    auto cut = [&](std::span<const float> numbers) {
+      auto width = numbers.size() / rows;
+      return numbers.subspan(begin * width, half * width);
+    };
+    return fiber::rl::ppo::Samples{cut(all.observations),      cut(all.actions),
+                                   cut(all.log_probabilities), cut(all.values),
+                                   cut(all.advantages),        cut(all.returns)};
+  };
+  std::vector<float> other;
+  second.learner.gradient_of(part(second, half), 0.2, other);
+  std::vector<std::size_t> sizes;
+  first.learner.set_average([&](std::span<float> numbers) {
+    sizes.push_back(numbers.size());
+    if (numbers.size() == other.size())
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = (numbers[i] + other[i]) / 2;
+  });
+  first.learner.update(part(first, 0), 1e-3, 0.2);
+  whole.learner.update(whole.samples(), 1e-3, 0.2);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{other.size(), 5})); // And five losses.
+  for (std::size_t i = 0; i < other.size(); ++i)
+    EXPECT_NEAR(first.learner.parameters()[i], whole.learner.parameters()[i], 1e-5);
+}
+
 TEST(LearnerTest, an_update_stops_when_the_policy_is_too_far_from_the_old_one) {
   Case far(spec_of({4}, 3, 0), 0.3, {.minibatch = 16, .epochs = 10, .target_kl = 1e-9});
   EXPECT_EQ(far.learner.update(far.samples(), 1e-3, 0.2).steps, 1);

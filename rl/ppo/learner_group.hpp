@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fiber/queue.hpp>
+
+#include "rl/ppo/trainer.hpp"
+#include "rl/ppo/training.hpp"
+
+namespace fiber::rl::ppo {
+
+/// Asks the learners to be at an update.
+struct LearnerOrder {
+  std::uint64_t update = 0;
+  bool state = false; ///< Tell the states of all learners, too.
+  bool end = false;   ///< Instead: no more orders come.
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& update& state& end;
+  }
+};
+
+/// What the first learner says for all.
+struct LearnerReport {
+  bool begun =
+    false; ///< Instead: the learners have begun, perhaps again. Repeat the order.
+  CurveRow row = {};
+  SavedPolicy policy = {};
+  std::vector<Training::State> states = {}; ///< By rank, if the order asks for them.
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& begun& row& policy& states;
+  }
+};
+
+/// A training by several learners: members of a Ring, each in a job of its own. What it
+/// learns follows from its options and the number of learners, also when a learner is
+/// lost: all begin again at the last save(), or at the start, and do the same once more.
+class LearnerGroup final : public Trainer {
+public:
+  /// Throws std::invalid_argument if the environments or a minibatch can't be shared out
+  /// evenly.
+  explicit LearnerGroup(const TrainingOptions& options);
+  /// Ends the learners.
+  ~LearnerGroup() override;
+  LearnerGroup(const LearnerGroup&) = delete;
+  LearnerGroup& operator=(const LearnerGroup&) = delete;
+
+  bool done() const override;
+  /// Lets all learners play a rollout and learn from it. Throws what a learner has
+  /// thrown, and WorkerLost if learners were lost too often.
+  const CurveRow& update() override;
+
+  const CurveRow& last_row() const override { return row_; }
+  SavedPolicy policy() const override { return policy_; }
+  std::string summary() const override;
+
+  void save(const std::filesystem::path& path) const override;
+  bool load(const std::filesystem::path& path) override;
+
+private:
+  void start() const;
+  LearnerReport ask(const LearnerOrder& order) const;
+
+  TrainingOptions options_;
+  PolicySpec spec_;
+  CurveRow row_;
+  SavedPolicy policy_;
+  std::vector<Training::State> loaded_; ///< Empty: they begin anew.
+  // Learners take orders one after the other; asking changes nothing else.
+  SimpleQueue<LearnerOrder> orders_;
+  Queue<LearnerReport> reports_;
+  mutable std::future<void> learning_;
+  mutable int begun_ = 0;
+};
+
+} // namespace fiber::rl::ppo
