@@ -13,6 +13,15 @@ function(fiber_view name)
   endforeach()
 endfunction()
 
+# fiber_unity(TARGET): with FIBER_UNITY the sources of the target are compiled as one unit.
+function(fiber_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${FIBER_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  if(FIBER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # It takes the files of a unit for headers, and would collect garbage several times in a unit of that size.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage --param=ggc-min-heapsize=600000)
+  endif()
+endfunction()
+
 # fiber_layer(NAME HEADERS folder... SOURCES a.cpp ... [ABOVE layer...] [LIBS lib...])
 #
 # HEADERS  what it shows, from the root of the project: its own folder, as a rule.
@@ -25,12 +34,8 @@ function(fiber_layer name)
   endif()
   fiber_view(${name} ${arg_HEADERS})
   add_library(${name} OBJECT ${arg_SOURCES})
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
-    UNITY_BUILD ${FIBER_UNITY} UNITY_BUILD_BATCH_SIZE 0)
-  if(FIBER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # It takes the files of a unit for headers, and would collect garbage several times in such a unit.
-    target_compile_options(${name} PRIVATE -Wno-subobject-linkage --param=ggc-min-heapsize=600000)
-  endif()
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  fiber_unity(${name})
   target_include_directories(${name} PUBLIC "${PROJECT_BINARY_DIR}/views/${name}")
   target_link_libraries(${name} PUBLIC ${arg_ABOVE} ${arg_LIBS} PRIVATE fiber_build)
   foreach(view IN LISTS name arg_ABOVE) # Debug information and __FILE__ name the files themselves.
