@@ -119,8 +119,8 @@ TEST(RingRounds, add_up_arrays_that_are_larger_than_the_memory) {
 TEST(RingRounds, hold_with_members_of_different_speed) {
   Room(4).run([](RingRounds& rounds) {
     std::minstd_rand dice(static_cast<unsigned>(rounds.rank() + 1));
-    for (int i = 0; i < 300; ++i) {
-      for (auto stops = dice() % (rounds.rank() * 10 + 1); stops > 0; --stops)
+    for (int i = 0; i < 60; ++i) {
+      for (auto stops = dice() % (rounds.rank() * 3 + 1); stops > 0; --stops)
         std::this_thread::yield();
       rounds.own_box()[0] = static_cast<std::byte>(i + static_cast<int>(rounds.rank()));
       rounds.exchange();
