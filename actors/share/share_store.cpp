@@ -2,17 +2,44 @@
 #include "actors/share/share_store.hpp"
 
 #include <array>
+#include <system_error>
 #include <utility>
 
 #include "actors/share/shared_memory.hpp"
+#include "base/file_limit.hpp"
 #include "base/log.hpp"
 
 namespace fiber::actors {
 
+namespace {
+
+/// From this size on, a value costs less as memory that jobs map than as messages.
+constexpr std::size_t least_mapped = 64 * 1024;
+
+/// Copies a packed value into memory that jobs of this machine can map. Null if it is too
+/// small for that, or if there is no memory: then it is sent to them.
+std::unique_ptr<SharedMemory> mapped(const Bytes& packed) {
+  const auto all = packed.size() + sizeof(SharedMemory::Place::tag);
+  if (packed.size() < least_mapped || !may_make_file(all))
+    return nullptr;
+  try {
+    return std::make_unique<SharedMemory>(packed);
+  } catch (const std::system_error& error) {
+    log().warn("a shared value of {} bytes is sent to each job: {}", packed.size(),
+               error.what());
+    return nullptr;
+  }
+}
+
+} // namespace
+
 class ShareStore::Object final : public detail::SharedObject {
 public:
   Object(std::uint64_t id, std::weak_ptr<ShareStore> store, Bytes packed)
-    : id_(id), store_(std::move(store)), packed_(std::move(packed)) {}
+    : id_(id), store_(std::move(store)), memory_(mapped(packed)) {
+    if (!memory_)
+      packed_ = std::move(packed);
+  }
   Object(std::uint64_t id, std::weak_ptr<ShareStore> store,
          std::span<const std::byte> array)
     : id_(id), store_(std::move(store)), memory_(std::make_unique<SharedMemory>(array)) {}

@@ -18,6 +18,7 @@
 #include "actors/ring/ring_attempt.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/ring/ring_math.hpp"
+#include "libfiber/ring/round_collectives.hpp"
 #include "wire/error.hpp"
 #include "wire/own_address.hpp"
 
@@ -80,6 +81,7 @@ RingLink::RingLink(const RingSeat& seat)
   desk_ = RingDesk::of(seat);
   try {
     connect(std::make_shared<RingStore>(desk_));
+    memory_ = meet_in_memory();
   } catch (const gloo::Exception& error) {
     throw actors::RingBroken(error.what());
   }
@@ -94,6 +96,28 @@ void RingLink::connect(const std::shared_ptr<gloo::rendezvous::Store>& store) {
   context->setTimeout(longest_wait);
   connect_all(*context, store, device);
   context_ = std::move(context);
+}
+
+/// Returns the memory that all members have mapped; null if one can't map it, or does not
+/// see the processes of all others: it is on another machine, or in a container.
+std::unique_ptr<RingMemory> RingLink::meet_in_memory() {
+  std::unique_ptr<RingMemory> memory;
+  MemoryPlace place;
+  if (rank_ == 0 && (memory = RingMemory::make(size_)))
+    place = memory->place();
+  broadcast_by_gloo(&place, sizeof place, 0);
+  if (rank_ != 0)
+    memory = RingMemory::open(place, rank_, size_);
+  if (!all_agree(memory != nullptr) || !all_agree(memory->sees_all()))
+    return nullptr;
+  return memory;
+}
+
+bool RingLink::all_agree(bool yes) {
+  std::int32_t agreed = yes ? 1 : 0;
+  reduce_by_doubling(reinterpret_cast<std::byte*>(&agreed), 1, RingType::i32,
+                     RingOp::min);
+  return agreed != 0;
 }
 
 const std::shared_ptr<gloo::rendezvous::Context>& RingLink::context() {
@@ -130,6 +154,9 @@ void RingLink::run(const char* what, F f) {
   } catch (const gloo::IoException& error) {
     broken_ = error.what();
     fail(what, *broken_);
+  } catch (const actors::RingBroken& error) { // Thrown by the rounds in memory.
+    broken_ = error.what();
+    fail(what, *broken_);
   } catch (const gloo::Exception& error) {
     throw Error(std::string(what) + " in a ring: " + error.what());
   }
@@ -160,6 +187,8 @@ void RingLink::barrier() {
   if (size_ == 1)
     return;
   run("barrier", [&] {
+    if (memory_)
+      return memory_->rounds().exchange();
     gloo::BarrierOptions options(context_);
     options.setTag(++tag_);
     gloo::barrier(options);
@@ -173,33 +202,47 @@ void RingLink::broadcast(void* values, std::size_t bytes, std::size_t root) {
   if (size_ == 1 || bytes == 0)
     return;
   run("broadcast", [&] {
-    gloo::BroadcastOptions options(context_);
-    options.setOutput(static_cast<char*>(values), bytes);
-    options.setRoot(static_cast<int>(root));
-    options.setTag(++tag_);
-    gloo::broadcast(options);
+    if (memory_)
+      detail::broadcast(memory_->rounds(), static_cast<std::byte*>(values), bytes, root);
+    else
+      broadcast_by_gloo(values, bytes, root);
   });
+}
+
+void RingLink::broadcast_by_gloo(void* values, std::size_t bytes, std::size_t root) {
+  gloo::BroadcastOptions options(context_);
+  options.setOutput(static_cast<char*>(values), bytes);
+  options.setRoot(static_cast<int>(root));
+  options.setTag(++tag_);
+  gloo::broadcast(options);
 }
 
 void RingLink::allreduce(void* values, std::size_t n, RingType type, RingOp op) {
   if (size_ == 1 || n == 0)
     return;
+  auto* bytes = static_cast<std::byte*>(values);
   run("allreduce", [&] {
-    if (n * size_of(type) <= most_doubling_bytes) {
-      reduce_by_doubling(static_cast<std::byte*>(values), n, type, op);
-      return;
-    }
-    gloo::AllreduceOptions options(context_);
-    if (size_of(type) == sizeof(std::int32_t))
-      options.setOutput(static_cast<std::int32_t*>(values), n);
+    if (memory_)
+      detail::allreduce(memory_->rounds(), bytes, n, type, op);
+    else if (n * size_of(type) <= most_doubling_bytes)
+      reduce_by_doubling(bytes, n, type, op);
     else
-      options.setOutput(static_cast<std::int64_t*>(values), n);
-    options.setReduceFunction(ring_reduce(type, op));
-    options.setTag(++tag_);
-    gloo::allreduce(options);
+      allreduce_by_gloo(bytes, n, type, op);
   });
   if (op == RingOp::mean)
     divide(values, n, type, size_);
+}
+
+void RingLink::allreduce_by_gloo(std::byte* values, std::size_t n, RingType type,
+                                 RingOp op) {
+  gloo::AllreduceOptions options(context_);
+  if (size_of(type) == sizeof(std::int32_t))
+    options.setOutput(reinterpret_cast<std::int32_t*>(values), n);
+  else
+    options.setOutput(reinterpret_cast<std::int64_t*>(values), n);
+  options.setReduceFunction(ring_reduce(type, op));
+  options.setTag(++tag_);
+  gloo::allreduce(options);
 }
 
 /// Recursive doubling (Thakur, Rabenseifner and Gropp, "Optimization of Collective
@@ -254,58 +297,73 @@ void RingLink::allgather(const void* values, std::size_t bytes, void* all) {
     return;
   }
   run("allgather", [&] {
-    gloo::AllgatherOptions options(context_);
-    options.setInput(static_cast<char*>(const_cast<void*>(values)), bytes);
-    options.setOutput(static_cast<char*>(all), bytes * size_);
-    options.setTag(++tag_);
-    gloo::allgather(options);
+    if (memory_)
+      detail::allgather(memory_->rounds(), static_cast<const std::byte*>(values), bytes,
+                        static_cast<std::byte*>(all));
+    else
+      allgather_by_gloo(values, bytes, all);
   });
+}
+
+void RingLink::allgather_by_gloo(const void* values, std::size_t bytes, void* all) {
+  gloo::AllgatherOptions options(context_);
+  options.setInput(static_cast<char*>(const_cast<void*>(values)), bytes);
+  options.setOutput(static_cast<char*>(all), bytes * size_);
+  options.setTag(++tag_);
+  gloo::allgather(options);
+}
+
+void RingLink::reduce_scatter(const void* values, std::size_t n, RingType type, RingOp op,
+                              void* part) {
+  if (n == 0)
+    return;
+  if (size_ == 1) {
+    std::memcpy(part, values, n * size_of(type));
+    return;
+  }
+  auto* from = static_cast<const std::byte*>(values);
+  auto* to = static_cast<std::byte*>(part);
+  run("reduce_scatter", [&] {
+    if (memory_)
+      detail::reduce_scatter(memory_->rounds(), from, n, type, op, to);
+    else
+      scatter_by_gloo(from, n, type, op, to);
+  });
+  if (op == RingOp::mean)
+    divide(part, ring_part(n, size_, rank_).n, type, size_);
 }
 
 /// Written by hand, because Gloo lacks one for any number of members whose slots last.
 /// Each part travels once around the ring, starting at its owner's successor, and
 /// accumulates the values of the others.
-void RingLink::reduce_scatter(const void* values, std::size_t n, RingType type, RingOp op,
-                              void* part) {
-  if (n == 0)
-    return;
+void RingLink::scatter_by_gloo(const std::byte* values, std::size_t n, RingType type,
+                               RingOp op, std::byte* part) {
   auto width = size_of(type);
-  if (size_ == 1) {
-    std::memcpy(part, values, n * width);
-    return;
-  }
-  auto* first = static_cast<const std::byte*>(values);
-  Bytes work(first, first + n * width);
+  Bytes work(values, values + n * width);
   Bytes heard(ring_part(n, size_, 0).n * width);
   auto reduce = ring_reduce(type, op);
   auto part_of = [&](std::size_t rank) { return ring_part(n, size_, rank % size_); };
-  run("reduce_scatter", [&] {
-    auto out = buffer(work.data(), work.size());
-    auto in = buffer(heard.data(), heard.size());
-    auto next = static_cast<int>((rank_ + 1) % size_);
-    auto last = static_cast<int>((rank_ + size_ - 1) % size_);
-    for (std::size_t step = 1; step < size_; ++step) {
-      auto gives = part_of(rank_ + size_ - step);
-      auto takes = part_of(rank_ + 2 * size_ - step - 1);
-      if (takes.n > 0)
-        in->recv(last, scatter_slot, 0, takes.n * width);
-      if (gives.n > 0)
-        out->send(next, scatter_slot, gives.first * width, gives.n * width);
-      if (takes.n > 0) {
-        in->waitRecv(context_->getTimeout());
-        auto* at = work.data() + takes.first * width;
-        reduce(at, at, heard.data(), takes.n);
-      }
-      if (gives.n > 0)
-        out->waitSend(context_->getTimeout());
+  auto out = buffer(work.data(), work.size());
+  auto in = buffer(heard.data(), heard.size());
+  auto next = static_cast<int>((rank_ + 1) % size_);
+  auto last = static_cast<int>((rank_ + size_ - 1) % size_);
+  for (std::size_t step = 1; step < size_; ++step) {
+    auto gives = part_of(rank_ + size_ - step);
+    auto takes = part_of(rank_ + 2 * size_ - step - 1);
+    if (takes.n > 0)
+      in->recv(last, scatter_slot, 0, takes.n * width);
+    if (gives.n > 0)
+      out->send(next, scatter_slot, gives.first * width, gives.n * width);
+    if (takes.n > 0) {
+      in->waitRecv(context_->getTimeout());
+      auto* at = work.data() + takes.first * width;
+      reduce(at, at, heard.data(), takes.n);
     }
-  });
-  auto own = part_of(rank_);
-  if (own.n == 0)
-    return;
-  std::memcpy(part, work.data() + own.first * width, own.n * width);
-  if (op == RingOp::mean)
-    divide(part, own.n, type, size_);
+    if (gives.n > 0)
+      out->waitSend(context_->getTimeout());
+  }
+  if (auto own = part_of(rank_); own.n > 0)
+    std::memcpy(part, work.data() + own.first * width, own.n * width);
 }
 
 // -- point to point --

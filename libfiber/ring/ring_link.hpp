@@ -14,11 +14,13 @@
 #include "fiber/bytes.hpp"
 #include "fiber/ring_member.hpp"
 #include "libfiber/ring/ring_desk.hpp"
+#include "libfiber/ring/ring_memory.hpp"
 
 namespace fiber::detail {
 
-/// A member's connections to the other members, and the operations over them. A ring of
-/// one has no connections.
+/// A member's connections to the other members by Gloo, the memory that it shares with
+/// them if all are on one machine, and the operations over them: collectives in memory if
+/// there is one, the rest over Gloo. A ring of one has neither.
 class RingLink {
 public:
   /// Returns when all members are connected. Throws actors::RingBroken if one was lost
@@ -48,6 +50,8 @@ private:
   };
 
   void connect(const std::shared_ptr<gloo::rendezvous::Store>& store);
+  std::unique_ptr<RingMemory> meet_in_memory();
+  bool all_agree(bool yes);
   /// Calls `f`, which uses Gloo, and translates its exceptions. `what` names the
   /// operation.
   template <class F>
@@ -55,13 +59,19 @@ private:
   [[noreturn]] void fail(const char* what, const std::string& why);
   void check_other(const char* what, std::size_t rank) const;
   Buffer buffer(const void* data, std::size_t bytes);
+  void broadcast_by_gloo(void* values, std::size_t bytes, std::size_t root);
+  void allreduce_by_gloo(std::byte* values, std::size_t n, RingType type, RingOp op);
+  void allgather_by_gloo(const void* values, std::size_t bytes, void* all);
+  void scatter_by_gloo(const std::byte* values, std::size_t n, RingType type, RingOp op,
+                       std::byte* part);
   void reduce_by_doubling(std::byte* values, std::size_t n, RingType type, RingOp op);
 
   const std::size_t rank_, size_;
   const std::string host_; ///< Where Gloo listens.
   std::shared_ptr<RingDesk> desk_;
   std::shared_ptr<gloo::rendezvous::Context> context_;
-  std::uint32_t tag_ = 0; ///< Tag of the last collective.
+  std::unique_ptr<RingMemory> memory_; ///< Null if the members can't share any.
+  std::uint32_t tag_ = 0;              ///< Tag of the last collective.
   std::deque<Message> sent_;
   std::size_t sent_bytes_ = 0;
   std::optional<std::string> broken_; ///< Why no collective works any more.

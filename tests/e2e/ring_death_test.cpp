@@ -3,6 +3,7 @@
 // nobody waits for the dead, and nothing of an attempt is left.
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -18,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/e2e/fixture.hpp"
+#include "tests/e2e/ring_way.hpp"
 
 namespace fiber::e2e {
 namespace {
@@ -101,34 +103,49 @@ int trapped(const Trap&, RingMember& member) {
   return member.attempt();
 }
 
-class RingLoses : public SessionTest {
+template <auto f, class What>
+auto by_way(RingWay way, const What& what, RingMember& member) {
+  way.check();
+  return f(what, member);
+}
+
+class RingLoses : public SessionTest, public testing::WithParamInterface<bool> {
 protected:
   void SetUp() override { open(); }
 
-  template <class F, class What>
-  static void begins_again(F f, What what, int attempts, int max_restarts = 3) {
-    Ring ring({.size = size, .max_restarts = max_restarts}, fiber::bind(f, what));
-    EXPECT_EQ(ring.run(), std::vector<int>(size, attempts));
+  template <auto f, class What>
+  static auto run(What what, int max_restarts = 3) {
+    RingWay way{GetParam() ? std::uint8_t{1} : std::uint8_t{0}};
+    Ring ring({.size = size, .max_restarts = max_restarts},
+              fiber::bind(by_way<f, What>, way, what));
+    return ring.run();
+  }
+  template <auto f, class What>
+  static void begins_again(What what, int attempts, int max_restarts = 3) {
+    EXPECT_EQ((run<f>(what, max_restarts)), std::vector<int>(size, attempts));
   }
 };
+INSTANTIATE_TEST_SUITE_P(By, RingLoses, testing::Bool(), [](auto& way) {
+  return std::string(way.param ? "gloo" : "memory");
+});
 
-TEST_F(RingLoses, a_member_in_a_barrier) {
-  begins_again(barrier, Death{2}, 2);
+TEST_P(RingLoses, a_member_in_a_barrier) {
+  begins_again<barrier>(Death{2}, 2);
 }
 
-TEST_F(RingLoses, rank_0) {
-  begins_again(barrier, Death{0}, 2);
+TEST_P(RingLoses, rank_0) {
+  begins_again<barrier>(Death{0}, 2);
 }
 
-TEST_F(RingLoses, a_member_in_an_allreduce) {
-  begins_again(large_allreduce, Death{1}, 2);
+TEST_P(RingLoses, a_member_in_an_allreduce) {
+  begins_again<large_allreduce>(Death{1}, 2);
 }
 
-TEST_F(RingLoses, a_member_before_it_has_joined) {
-  begins_again(trapped, Trap{{3}}, 2);
+TEST_P(RingLoses, a_member_before_it_has_joined) {
+  begins_again<trapped>(Trap{{3}}, 2);
 }
 
-TEST_F(RingLoses, a_member_while_others_would_never_notice) {
+TEST_P(RingLoses, a_member_while_others_would_never_notice) {
   Ring ring(size, [](RingMember& member) {
     auto list = "busy" + std::to_string(member.attempt());
     note(list, "");
@@ -143,29 +160,28 @@ TEST_F(RingLoses, a_member_while_others_would_never_notice) {
   EXPECT_EQ(ring.run(), std::vector<int>(size, 2));
 }
 
-TEST_F(RingLoses, a_member_twice_in_a_row) {
-  begins_again(barrier, Death{1, 2}, 3);
+TEST_P(RingLoses, a_member_twice_in_a_row) {
+  begins_again<barrier>(Death{1, 2}, 3);
 }
 
-TEST_F(RingLoses, a_member_while_others_use_gloo_themselves) {
-  begins_again(lost_by_gloo_itself, Death{1}, 2);
+TEST_P(RingLoses, a_member_while_others_use_gloo_themselves) {
+  begins_again<lost_by_gloo_itself>(Death{1}, 2);
 }
 
-TEST_F(RingLoses, a_member_and_what_others_throw_for_that_is_no_failure) {
-  begins_again(caught, Death{1}, 2);
+TEST_P(RingLoses, a_member_and_what_others_throw_for_that_is_no_failure) {
+  begins_again<caught>(Death{1}, 2);
   for (auto& text : notes("caught"))
     EXPECT_EQ(text.find("barrier in a ring: the connection to another member broke"), 0U)
       << text;
 }
 
-TEST_F(RingLoses, members_as_often_as_it_likes_without_a_limit) {
-  begins_again(barrier, Death{1, 5}, 6, -1);
+TEST_P(RingLoses, members_as_often_as_it_likes_without_a_limit) {
+  begins_again<barrier>(Death{1, 5}, 6, -1);
 }
 
-TEST_F(RingLoses, members_more_often_than_it_may) {
-  Ring ring({.size = size, .max_restarts = 2}, fiber::bind(barrier, Death{3, 100}));
+TEST_P(RingLoses, members_more_often_than_it_may) {
   try {
-    ring.run();
+    run<barrier>(Death{3, 100}, 2);
     FAIL() << "no error";
   } catch (const WorkerLost& error) {
     EXPECT_EQ(error.index(), 3U);
@@ -178,15 +194,14 @@ TEST_F(RingLoses, members_more_often_than_it_may) {
       << error.what();
   }
   EXPECT_TRUE(jobs(mark()).empty()); // When it has thrown they are gone.
-  begins_again(barrier, Death{0, 0}, 1);
+  begins_again<barrier>(Death{0, 0}, 1);
 }
 
-TEST_F(RingLoses, a_member_at_most_once_if_it_is_told_so) {
-  Ring ring({.size = size, .max_restarts = 0}, fiber::bind(barrier, Death{1}));
-  EXPECT_THROW(ring.run(), WorkerLost);
+TEST_P(RingLoses, a_member_at_most_once_if_it_is_told_so) {
+  EXPECT_THROW(run<barrier>(Death{1}, 0), WorkerLost);
 }
 
-TEST_F(RingLoses, the_member_that_crashed_and_says_where) {
+TEST_P(RingLoses, the_member_that_crashed_and_says_where) {
   Ring ring({.size = 2, .max_restarts = 0}, [](RingMember& member) {
     if (member.rank() == 1)
       std::raise(SIGSEGV);
@@ -202,14 +217,23 @@ TEST_F(RingLoses, the_member_that_crashed_and_says_where) {
   }
 }
 
-TEST_F(RingLoses, nothing_of_an_attempt) {
-  begins_again(barrier, Death{2}, 2);
+/// Names in the folder of named shared memory that Fiber could have given.
+std::size_t named_memory() {
+  std::size_t found = 0;
+  for (auto& file : std::filesystem::directory_iterator("/dev/shm"))
+    found += file.path().filename().string().find("fiber") != std::string::npos ? 1 : 0;
+  return found;
+}
+
+TEST_P(RingLoses, nothing_of_an_attempt) {
+  begins_again<barrier>(Death{2}, 2);
   for (auto& pid : notes("attempt1"))
     EXPECT_FALSE(lives(std::stoi(pid)));
   EXPECT_TRUE(wait_until([&] { return jobs(mark()).empty(); }));
+  EXPECT_EQ(named_memory(), 0U);
 }
 
-TEST_F(RingLoses, the_whole_ring_with_its_session) {
+TEST_P(RingLoses, the_whole_ring_with_its_session) {
   std::exception_ptr error;
   std::thread runner([&] {
     try {
@@ -255,14 +279,11 @@ std::vector<double> add_up(Death death, RingMember& member) {
   return {state.sum, state.trace};
 }
 
-TEST_F(RingLoses, no_work_that_it_has_saved) {
-  Ring undisturbed(size, fiber::bind(add_up, Death{0, 0}));
-  auto expected = undisturbed.run();
+TEST_P(RingLoses, no_work_that_it_has_saved) {
+  auto expected = run<add_up>(Death{0, 0});
   EXPECT_TRUE(notes("restored").empty());
-  for (std::uint64_t rank : {0, 2}) {
-    Ring ring(size, fiber::bind(add_up, Death{rank, 2}));
-    EXPECT_EQ(ring.run(), expected);
-  }
+  for (std::uint64_t rank : {0, 2})
+    EXPECT_EQ((run<add_up>(Death{rank, 2})), expected);
   EXPECT_GE(notes("restored").size(), 4 * size);
 }
 

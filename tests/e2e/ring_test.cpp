@@ -25,6 +25,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/e2e/modes.hpp"
+#include "tests/e2e/ring_way.hpp"
 
 namespace fiber::e2e {
 namespace {
@@ -141,6 +142,20 @@ std::vector<std::string> check_every_type(RingMember& member) {
   return wrong;
 }
 
+/// Several boxes for each collective, in which all values are added up by rank.
+std::vector<std::string> check_large_arrays(RingMember& member) {
+  std::vector<std::string> wrong;
+  check_reductions<float>(member, 3'000'001, wrong);
+  check_exchanges<std::int64_t>(member, 700'003, wrong);
+  return wrong;
+}
+
+template <auto f>
+auto by_way(RingWay way, RingMember& member) {
+  way.check();
+  return f(member);
+}
+
 class EveryRing : public EveryMode {
 protected:
   std::size_t largest() const { return in_process() ? 1 : 5; }
@@ -154,6 +169,44 @@ TEST_P(EveryRing, computes_what_one_process_would) {
     for (std::size_t rank = 0; rank < size; ++rank)
       EXPECT_EQ(wrong[rank], std::vector<std::string>())
         << "rank " << rank << " of " << size;
+  }
+}
+
+TEST_P(EveryRing, computes_the_same_without_shared_memory) {
+  if (in_process())
+    return; // There is one member, which shares with nobody.
+  Ring ring(4, fiber::bind(by_way<check_every_type>, RingWay{1}));
+  EXPECT_EQ(ring.run(), std::vector<std::vector<std::string>>(4));
+}
+
+TEST_P(EveryRing, computes_with_arrays_that_do_not_fit_into_the_memory) {
+  if (in_process())
+    return;
+  Ring ring(3, fiber::bind(by_way<check_large_arrays>, RingWay{0}));
+  EXPECT_EQ(ring.run(), std::vector<std::vector<std::string>>(3));
+}
+
+/// Adds up numbers whose sum depends on the order.
+std::vector<float> add_rounded(RingMember& member) {
+  std::vector<float> numbers(100'000);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = 1e-3F * static_cast<float>((i * 7919 + member.rank() * 104729) % 99991);
+  auto few = numbers;
+  few.resize(10);
+  member.allreduce(numbers);
+  member.allreduce(few);
+  numbers.insert(numbers.end(), few.begin(), few.end());
+  return numbers;
+}
+
+TEST_P(EveryRing, gives_all_members_the_same_bits) {
+  for (std::uint8_t gloo : {0, 1}) {
+    if (in_process())
+      continue;
+    Ring ring(4, fiber::bind(by_way<add_rounded>, RingWay{gloo}));
+    const auto all = ring.run(), again = ring.run();
+    EXPECT_EQ(all, std::vector<std::vector<float>>(4, all.front()));
+    EXPECT_EQ(all, again);
   }
 }
 

@@ -3,8 +3,12 @@
 
 #include "actors/share/share_store.hpp"
 
-#include <gtest/gtest.h>
+#include <algorithm>
 
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "actors/share/shared_memory.hpp"
 #include "base/log.hpp"
 #include "tests/actors/fake_link.hpp"
 #include "wire/stream_link.hpp"
@@ -43,6 +47,47 @@ TEST(ShareStore, an_array_that_is_too_large_to_be_sent_is_only_mapped) {
   store->fetch(small->id(), *driver);
   store->fetch(large->id(), *driver);
   EXPECT_EQ(heard->found, (std::vector<bool>{true, false}));
+}
+
+SharedMemory::Place place_of(const detail::SharedObject& object) {
+  Bytes packed;
+  Writer writer(packed);
+  object.pack_place(writer);
+  Reader reader(packed);
+  return reader.get<SharedMemory::Place>();
+}
+
+TEST(ShareStore, a_large_value_is_mapped_and_freed_with_its_last_handle) {
+  auto store = std::make_shared<ShareStore>();
+  auto small = store->add(Bytes(100), nullptr);
+  EXPECT_LT(place_of(*small).fd, 0);
+  Bytes packed(1'000'000);
+  packed[999'999] = std::byte{7};
+  auto large = store->add(packed, nullptr);
+  const auto place = place_of(*large);
+  auto memory = SharedMemory::open(place);
+  ASSERT_TRUE(memory);
+  EXPECT_TRUE(std::ranges::equal(memory->bytes(), packed));
+  {
+    FakeLink link; // A job elsewhere.
+    EXPECT_EQ(store->fetch(large->id(), link), packed.size());
+  }
+  large = nullptr;
+  EXPECT_FALSE(SharedMemory::open(place));
+  EXPECT_TRUE(std::ranges::equal(memory->bytes(), packed)); // For who has mapped it.
+}
+
+TEST(ShareStore, a_value_is_sent_if_there_is_no_memory_for_it) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{1000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &none); // A file that is larger would kill this process.
+  auto store = std::make_shared<ShareStore>();
+  auto object = store->add(Bytes(1'000'000), nullptr);
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_LT(place_of(*object).fd, 0);
+  FakeLink link;
+  EXPECT_EQ(store->fetch(object->id(), link), 1'000'000U);
 }
 
 TEST(ShareStore, a_value_is_aligned_within_its_message) {
