@@ -40,8 +40,8 @@ Connection::Connection(Reactor& reactor, std::unique_ptr<Transport> transport,
                        const LinkOptions& options)
   : options_(options), tick_(tick_of(options)), transport_(std::move(transport)),
     leadership_(reactor.leadership()), context_(reactor.shared_context()),
-    descriptor_(*context_), timer_(*context_), receiver_(*this, options),
-    silence_(tick_, options.silence_limit), sender_(options) {}
+    descriptor_(*context_), timer_(*context_), pause_(*context_),
+    receiver_(*this, options), silence_(tick_, options.silence_limit), sender_(options) {}
 
 Connection::~Connection() {
   descriptor_.release(); // The transport owns it.
@@ -199,7 +199,7 @@ void Connection::grant(StreamId stream, std::uint32_t bytes) {
 }
 
 void Connection::on_readable() {
-  if (ended_)
+  if (ended_ || waits_for_handler())
     return;
   const bool more = drain();
   if (ended_ || closed_)
@@ -220,7 +220,7 @@ bool Connection::drain() {
   }
   IoResult result;
   try {
-    for (int i = 0; i < reads_in_a_row && more && good; ++i) {
+    for (int i = 0; i < reads_in_a_row && more && good && !must_wait(); ++i) {
       const auto space = receiver_.space();
       const std::array<iovec, 2> into{iovec{space[0].data(), space[0].size()},
                                       iovec{space[1].data(), space[1].size()}};
@@ -394,7 +394,7 @@ void Connection::on_tick() {
     }
   }
   if (handler_) {
-    if (!heard_ && drain())
+    if (!heard_ && !must_wait() && drain())
       post([](Connection& self) { self.on_readable(); });
     if (ended_ || closed_)
       return;

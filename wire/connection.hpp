@@ -94,6 +94,24 @@ private:
   template <class F>
   void post(F f);
 
+  bool must_wait() const {
+    return handler_ && handler_->waiting() > options_.waiting_limit;
+  }
+  /// Whether nothing is to be read before the handler has used what it has. Asks again
+  /// soon. That is no silence of the peer.
+  bool waits_for_handler() {
+    if (!must_wait())
+      return false;
+    heard_ = true;
+    pause_.expires_after(std::chrono::milliseconds(1));
+    pause_.async_wait(
+      [self = shared_from_this()](const boost::system::error_code& error) {
+        if (!error)
+          self->on_readable();
+      });
+    return true;
+  }
+
   bool falls_silent() {
     auto now = std::chrono::steady_clock::now();
     if (heard_)
@@ -113,6 +131,7 @@ private:
   const std::shared_ptr<boost::asio::io_context> context_;
   boost::asio::posix::stream_descriptor descriptor_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer pause_; ///< Until the handler is asked again.
 
   // Used on the reactor's thread only.
   Receiver receiver_;

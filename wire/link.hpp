@@ -30,6 +30,8 @@ struct LinkOptions {
   std::size_t window_bytes = 8 * 1024 * 1024;
   /// A peer that announces a longer message is disconnected.
   std::size_t message_limit = std::size_t{4} << 30;
+  /// While the handler has more bytes waiting than this, nothing is read.
+  std::size_t waiting_limit = 8 * 1024 * 1024;
 };
 
 struct LinkStats {
@@ -54,6 +56,10 @@ public:
   virtual ~LinkHandler() = default;
   /// Delivers a whole message.
   virtual void on_message(StreamId stream, Bytes message) = 0;
+  /// Returns how many bytes of delivered messages have not been used yet. The link asks
+  /// before each read, so that a peer that sends faster than its messages are used has to
+  /// wait.
+  virtual std::size_t waiting() const { return 0; }
   /// Called once per silence, after silence_limit without a byte from the peer. The link
   /// stays open and still delivers what arrives later.
   virtual void on_silence() = 0;

@@ -37,9 +37,10 @@ struct FencedJobState {
           Reader reader(from.message.bytes());
           auto op = read_op(reader);
           if (op == Op::results || op == Op::timed_results)
-            self->send(
-              pool, NodeResults{node.incarnation, read_results(reader, from.message,
-                                                               op == Op::timed_results)});
+            self->send(pool, NodeResults{node.incarnation,
+                                         read_results(reader, from.message,
+                                                      op == Op::timed_results),
+                                         from.waits});
           else if (op == Op::log)
             log_for_job(node.name, read_log(reader));
         } catch (const Error&) { // Ends the link of a job that can't be trusted.

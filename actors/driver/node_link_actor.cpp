@@ -9,6 +9,7 @@
 #include "actors/core/exit.hpp"
 #include "actors/driver/backend_actor.hpp"
 #include "actors/driver/fenced_job.hpp"
+#include "actors/driver/job_handler.hpp"
 #include "actors/driver/node_job.hpp"
 #include "actors/pool/pool_trace.hpp"
 #include "actors/protocol/job_log.hpp"
@@ -184,8 +185,8 @@ struct NodeLinkState {
     if (node.job->page)
       services->objects->set_ledger(node.incarnation,
                                     std::make_shared<JobLedger>(node.job->page));
-    node.handler =
-      std::make_shared<LinkToActor>(self->system(), caf::actor_cast<caf::actor>(self));
+    node.handler = handler = std::make_shared<JobHandler>(
+      self->system(), caf::actor_cast<caf::actor>(self), services->waiting, node.link);
     node.link->start(node.handler);
     if (auto& code = job_template->initializer; code.open != nullptr) {
       Bytes head;
@@ -227,26 +228,30 @@ struct NodeLinkState {
     try {
       Reader reader(from.message.bytes());
       while (!reader.empty())
-        handle(read_op(reader), reader, from.message);
+        handle(read_op(reader), reader, from);
     } catch (const std::exception& error) {
       declare_dead(std::string("sent a malformed message: ") + error.what());
     }
   }
 
-  void handle(Op op, Reader& reader, const Payload& whole) {
+  void handle(Op op, Reader& reader, const FromLink& from) {
+    const auto& whole = from.message;
     switch (op) {
     case Op::ready:
       return node_ready(read_ready(reader));
     case Op::results:
-      return use_results(read_results(reader, whole));
+      return use_results(read_results(reader, whole), from.waits);
     case Op::timed_results:
-      return use_results(read_results(reader, whole, true));
+      return use_results(read_results(reader, whole, true), from.waits);
     case Op::handed_back:
-      return self->send(pool, NodeHandedBack{node.incarnation, read_handed_back(reader)});
+      return self->send(
+        pool, NodeHandedBack{node.incarnation, read_handed_back(reader), from.waits});
     case Op::overdue:
-      return self->send(pool, NodeOverdue{node.incarnation, read_overdue(reader)});
+      return self->send(pool,
+                        NodeOverdue{node.incarnation, read_overdue(reader), from.waits});
     case Op::draining:
-      draining = true;
+      if (std::exchange(draining, true))
+        return;
       services->roster->draining(node.incarnation);
       self->send(pool, NodeDraining{node.incarnation});
       return retire_if_stopping();
@@ -261,6 +266,7 @@ struct NodeLinkState {
                      std::chrono::steady_clock::now());
       return;
     case Op::fetch:
+      handler->answering();
       return self->send(pool, NodeShare{services->shares->fetch(
                                 reader.get<std::uint64_t>(), *node.link)});
     case Op::retain:
@@ -281,6 +287,7 @@ struct NodeLinkState {
     case Op::object_release:
     case Op::received:
     case Op::peer_listens:
+      handler->answering();
       return services->objects->heard(node.incarnation, op, reader, whole);
     default:
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
@@ -295,10 +302,11 @@ struct NodeLinkState {
       logs = last_lines(logs, most_last_lines, most_last_bytes) + "\n";
   }
 
-  void use_results(TaskResults results) {
+  void use_results(TaskResults results, const StillWaits& waits) {
     for (auto& time : results.times)
       time.began_ns -= clock.value().count();
-    self->send(pool, NodeResults{node.incarnation, attach_handles(std::move(results))});
+    self->send(pool,
+               NodeResults{node.incarnation, attach_handles(std::move(results)), waits});
   }
 
   /// Makes the result bytes own the objects whose handles they contain, until they are
@@ -455,6 +463,7 @@ struct NodeLinkState {
   NodeStartup startup;
   NodeLost lost;    ///< The report of the loss, as far as it is known.
   std::string logs; ///< The last log lines of the job.
+  std::shared_ptr<JobHandler> handler;
   wire::Silence starting{{}, {}}, probes{{}, {}};
   ClockOffset clock;
   bool for_process = false, answered = false, start_finished = false, stopping = false,

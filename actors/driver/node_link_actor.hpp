@@ -15,6 +15,7 @@
 #include "actors/job/slot_worker.hpp"
 #include "actors/objects/object_space.hpp"
 #include "actors/pool/pool_actor.hpp"
+#include "actors/protocol/link_to_actor.hpp"
 #include "actors/protocol/node_boot.hpp"
 #include "actors/roster/roster.hpp"
 #include "actors/share/share_store.hpp"
@@ -39,6 +40,7 @@ struct NodeServices {
   std::shared_ptr<Arrivals> arrivals = std::make_shared<Arrivals>();
   std::shared_ptr<ShareStore> shares = std::make_shared<ShareStore>();
   std::shared_ptr<ObjectSpace> objects;
+  std::shared_ptr<WaitingBytes> waiting = std::make_shared<WaitingBytes>();
   std::uint64_t session_tag = 0; ///< See NodeBoot::session_tag.
   std::chrono::milliseconds heartbeat_timeout{10000};
   std::chrono::milliseconds lease{60000};

@@ -14,6 +14,19 @@
 #include "base/log.hpp"
 
 namespace fiber::actors {
+namespace {
+
+/// Objects that a neighbour may hold. Each that it invents costs us some 300 bytes.
+constexpr std::size_t most_held = 100'000;
+
+template <class Held>
+typename Held::mapped_type& place_in(Held& all, const detail::HeldId& id) {
+  if (all.size() >= most_held && !all.contains(id))
+    throw Error("it holds more than " + std::to_string(most_held) + " objects");
+  return all[id];
+}
+
+} // namespace
 
 std::uint64_t secret_number() {
   std::uint64_t number = 0;
@@ -245,7 +258,7 @@ void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload
     std::lock_guard lock(mutex_);
     if (!handle || !links_.contains(from))
       return;
-    auto& held = held_for_[from][id];
+    auto& held = place_in(held_for_[from], id);
     ++held.count;
     held.handle = std::move(handle);
     return;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -13,10 +16,18 @@
 
 namespace fiber::actors {
 
+/// Counts bytes of messages that wait for an actor.
+struct WaitingBytes {
+  std::atomic<std::size_t> count = 0;
+};
+/// Keeps a message counted. Actors pass it on with what they make of the message.
+using StillWaits = std::shared_ptr<const void>;
+
 /// A message from the link.
 struct FromLink {
   wire::StreamId stream = 0;
   Payload message;
+  StillWaits waits = {};
 };
 /// Nothing was heard from the peer for the link's silence limit.
 struct LinkSilent {};
@@ -25,16 +36,21 @@ struct LinkClosed {
   std::string reason;
 };
 
-/// Passes the events of a link to an actor, which runs on the link's thread.
+/// Passes the events of a link to an actor, which runs on the link's thread if it can.
+/// Otherwise messages wait in its mailbox, and the link stops reading when these are
+/// many.
 ///
 /// Thread safety: to() may be called by any thread.
 class LinkToActor : public wire::LinkHandler {
 public:
-  LinkToActor(caf::actor_system& system, caf::actor target);
+  /// `all` counts the messages of every link of the process.
+  LinkToActor(caf::actor_system& system, caf::actor target,
+              std::shared_ptr<WaitingBytes> all = std::make_shared<WaitingBytes>());
   /// Sends later events to `target`. If the link is closed already, `target` gets
   /// LinkClosed.
   void to(caf::actor target);
   void on_message(wire::StreamId stream, Bytes message) override;
+  std::size_t waiting() const override;
   void on_silence() override;
   void on_closed(const wire::LinkEnd& end) override;
 
@@ -43,6 +59,7 @@ private:
   void tell(Message message);
 
   caf::actor_system& system_;
+  std::shared_ptr<WaitingBytes> all_, own_;
   std::mutex mutex_;
   caf::actor target_; ///< Null once the link is closed.
   bool closed_ = false;

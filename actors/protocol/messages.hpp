@@ -14,6 +14,7 @@
 #include "actors/core/reply.hpp"
 #include "actors/crash/crash_report.hpp"
 #include "actors/protocol/call.hpp"
+#include "actors/protocol/link_to_actor.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "actors/protocol/pool_report.hpp"
 #include "backends/backend.hpp"
@@ -83,14 +84,17 @@ struct NodeUp {
 struct NodeResults {
   std::uint64_t incarnation = 0;
   TaskResults results;
+  StillWaits waits = {};
 };
 struct NodeHandedBack {
   std::uint64_t incarnation = 0;
   HandedBack what;
+  StillWaits waits = {};
 };
 struct NodeOverdue {
   std::uint64_t incarnation = 0;
   Overdue what;
+  StillWaits waits = {};
 };
 /// The job was asked to end.
 struct NodeDraining {

@@ -10,6 +10,9 @@ namespace {
 constexpr std::size_t most_prefetch_bytes = std::size_t{256} << 10;
 constexpr std::size_t most_streak = 4096;
 constexpr std::size_t most_lent = 4096;
+/// Items of a producer that come unasked and without lent room, as no program of ours
+/// sends them: room that is taken back is first reported as unused.
+constexpr std::size_t most_unlent = 2 * most_lent;
 
 } // namespace
 
@@ -260,10 +263,13 @@ Channel::Replies Channel::put(Asker who, Item item, bool may_lend) {
 
 Channel::Replies Channel::put_all(std::uint64_t process, std::vector<Item> items) {
   Replies replies;
+  auto unlent = static_cast<std::size_t>(
+    std::ranges::count(puts_, Asker{process, 0}, &WaitingPut::who));
   for (auto& item : items) {
     auto lent = lent_.find(process);
     auto has_lent = lent != lent_.end() && lent->second.items > 0;
-    if (closed_ && !has_lent) {
+    auto refused = !has_lent && limits_.puts_wait && ++unlent > most_unlent;
+    if ((closed_ && !has_lent) || refused) {
       replies.push_back({{process, 0}, Answer::closed});
       break;
     }

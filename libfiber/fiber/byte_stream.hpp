@@ -117,9 +117,13 @@ public:
   template <class T>
     requires std::is_trivially_copyable_v<T>
   T get() {
-    std::array<std::byte, sizeof(T)> image;
-    copy(image.data(), sizeof(T));
-    return std::bit_cast<T>(image);
+    if constexpr (std::is_same_v<T, bool>) { // Another byte than 0 and 1 is no bool.
+      return get<std::uint8_t>() != 0;
+    } else {
+      std::array<std::byte, sizeof(T)> image;
+      copy(image.data(), sizeof(T));
+      return std::bit_cast<T>(image);
+    }
   }
   /// Takes a count of elements that have at least `least` bytes each. Throws Error for a
   /// count that can't be right, before memory is allocated for it.
@@ -135,6 +139,13 @@ public:
     auto part = raw(size());
     return {reinterpret_cast<const char*>(part.data()), part.size()};
   }
+  /// Counts an element that took no bytes. Throws Error for more than a million of them,
+  /// as a lie about their number costs nothing.
+  void count_empty() {
+    if (++empty_ > 1 << 20)
+      throw Error("a value announces more than " + std::to_string(1 << 20) +
+                  " elements without content");
+  }
   /// The bytes that have not been read.
   std::span<const std::byte> rest() const { return rest_; }
   /// Whether all bytes have been read.
@@ -142,6 +153,7 @@ public:
 
 private:
   std::span<const std::byte> rest_;
+  std::uint32_t empty_ = 0;
 };
 
 } // namespace fiber

@@ -14,22 +14,23 @@
 #include <optional>
 #include <ranges>
 #include <span>
-#include <streambuf>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include <boost/archive/binary_iarchive.hpp>
 #include <boost/archive/binary_oarchive.hpp>
 #include <boost/serialization/access.hpp>
 #include <boost/serialization/level.hpp>
 #include <boost/serialization/serialization.hpp>
 
 #include "fiber/byte_stream.hpp"
+#include "fiber/detail/input_archive.hpp"
+#include "fiber/detail/writer_buffer.hpp"
 
 // How values travel. A value is anything that Boost.Serialization can archive. Arithmetic
 // types, enums, strings, pairs, tuples, optionals, variants, standard containers and
@@ -225,34 +226,6 @@ constexpr void check_value() {
 
 // -- Boost.Serialization over bytes
 
-class WriterBuffer : public std::streambuf {
-public:
-  explicit WriterBuffer(Writer& writer) : writer_(writer) {}
-
-protected:
-  std::streamsize xsputn(const char* data, std::streamsize n) override {
-    writer_.raw(data, static_cast<std::size_t>(n));
-    return n;
-  }
-  int_type overflow(int_type c) override {
-    auto byte = traits_type::to_char_type(c);
-    writer_.raw(&byte, 1);
-    return c;
-  }
-
-private:
-  Writer& writer_;
-};
-
-class ReaderBuffer : public std::streambuf {
-public:
-  explicit ReaderBuffer(std::span<const std::byte> bytes) {
-    auto first = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
-    setg(first, first, first + bytes.size());
-  }
-  std::size_t used() const { return static_cast<std::size_t>(gptr() - eback()); }
-};
-
 inline constexpr unsigned archive_flags =
   boost::archive::no_header | boost::archive::no_codecvt;
 
@@ -265,11 +238,9 @@ void archive(Writer& writer, const T& value) {
 
 template <class T>
 T unarchive(Reader& reader) {
-  ReaderBuffer buffer(reader.rest());
   auto load = [&](T& value) {
-    boost::archive::binary_iarchive in(buffer, archive_flags);
-    in >> value;
-    reader.raw(buffer.used());
+    read_archive(reader, typeid(T), std::addressof(value),
+                 [](InputArchive& in, void* to) { in >> *static_cast<T*>(to); });
   };
   if constexpr (std::is_default_constructible_v<T>) {
     T value{};
@@ -413,6 +384,38 @@ struct Parts<std::tuple<Ts...>> {
   }
 };
 
+/// The fewest bytes that a T may take: 0 if that can't be told.
+template <class T>
+consteval std::size_t least_size() {
+  if constexpr (SelfPacking<T>)
+    return 0;
+  else if constexpr (Flat<T> || FlatArray<T>)
+    return sizeof(T);
+  else if constexpr (std::is_same_v<T, std::string> || is_a<T, std::vector> ||
+                     Container<T>)
+    return sizeof(std::uint64_t);
+  else if constexpr (is_a<T, std::variant>)
+    return sizeof(std::uint32_t);
+  else if constexpr (is_a<T, std::optional>)
+    return sizeof(bool);
+  else
+    return 0;
+}
+
+/// Calls `add` for each element that `reader` announces.
+template <class Item, class Prepare, class Add>
+void unpack_each(Reader& reader, Prepare prepare, Add add) {
+  constexpr auto least = least_size<Item>();
+  auto n = reader.size(least);
+  prepare(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto before = reader.rest().size();
+    add(fiber::unpack<Item>(reader));
+    if (least == 0 && reader.rest().size() == before)
+      reader.count_empty();
+  }
+}
+
 template <class T>
 T unpack_vector(Reader& reader) {
   using Item = typename T::value_type;
@@ -429,10 +432,12 @@ T unpack_vector(Reader& reader) {
       std::memcpy(items.data(), from.data(), from.size());
     }
   } else {
-    auto n = reader.size(0);
-    items.reserve(std::min<std::size_t>(n, reader.rest().size()));
-    for (std::size_t i = 0; i < n; ++i)
-      items.push_back(fiber::unpack<Item>(reader));
+    // A lie about their number costs no more than a small multiple of what arrived.
+    auto reserve = [&](std::size_t n) {
+      items.reserve(std::min(n, (16 * reader.rest().size() + 4096) / sizeof(Item)));
+    };
+    unpack_each<Item>(reader, reserve,
+                      [&](Item&& item) { items.push_back(std::move(item)); });
   }
   return items;
 }
@@ -472,10 +477,10 @@ T unpack(Reader& reader) {
     return {};
   } else if constexpr (detail::Container<T>) {
     T items;
-    auto n = reader.size(0);
     using Item = typename detail::mutable_pair<typename T::value_type>::type;
-    for (std::size_t i = 0; i < n; ++i)
-      items.insert(items.end(), unpack<Item>(reader));
+    detail::unpack_each<Item>(
+      reader, [](std::size_t) {},
+      [&](Item&& item) { items.insert(items.end(), std::move(item)); });
     return items;
   } else {
     detail::check_archivable<T>();

@@ -164,6 +164,25 @@ TEST(Value, an_impossible_size_allocates_no_memory) {
   EXPECT_THROW(unpack<std::vector<double>>(reader), Error);
   Reader again(bytes);
   EXPECT_THROW(unpack<std::string>(again), Error);
+  Reader list(bytes);
+  EXPECT_THROW(unpack<std::list<std::string>>(list), Error);
+  Reader nothings(bytes); // Each takes no byte, so that all of them could be there.
+  EXPECT_THROW(unpack<std::vector<std::monostate>>(nothings), Error);
+  Reader pairs(bytes);
+  EXPECT_THROW((unpack<std::list<std::pair<std::monostate, std::monostate>>>(pairs)),
+               Error);
+}
+
+TEST(Value, elements_without_content_arrive) {
+  expect_same(std::vector<std::monostate>(1000));
+  expect_same(
+    std::vector<std::vector<std::monostate>>(3, std::vector<std::monostate>(9)));
+}
+
+TEST(Value, a_byte_that_is_no_bool_counts_as_true) {
+  const Bytes bytes{std::byte{2}, std::byte{7}, std::byte{}, std::byte{}, std::byte{}};
+  Reader reader(bytes);
+  EXPECT_EQ(unpack<std::optional<int>>(reader), 7);
 }
 
 TEST(Value, an_alternative_that_does_not_exist_is_refused) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 
@@ -26,10 +27,19 @@ template <class Archive, class Read>
 std::invoke_result_t<Read&, Reader&> load_block(Archive& archive, Read read) {
   std::size_t size = 0;
   archive >> size;
-  Bytes bytes(size);
-  archive.load_binary(bytes.data(), size);
-  Reader reader(bytes);
-  return read(reader);
+  if constexpr (requires { archive.block(size); }) {
+    Reader reader(archive.block(size));
+    return read(reader);
+  } else { // An archive of yours: how many bytes are left in it is not known.
+    Bytes bytes;
+    while (bytes.size() < size) {
+      auto part = std::min<std::size_t>(size - bytes.size(), 1 << 20);
+      bytes.resize(bytes.size() + part);
+      archive.load_binary(bytes.data() + bytes.size() - part, part);
+    }
+    Reader reader(bytes);
+    return read(reader);
+  }
 }
 
 } // namespace fiber::detail

@@ -257,5 +257,23 @@ TEST_F(ObjectSpaces, a_closed_space_answers_at_once) {
   EXPECT_EQ(at(0).hold(queue->held_id()), nullptr);
 }
 
+TEST_F(ObjectSpaces, a_job_that_holds_ever_more_invented_objects_is_cut_off) {
+  auto hold = [&](std::uint64_t number) {
+    Bytes bytes;
+    Writer writer(bytes);
+    writer.put(HeldId{.home = 2, .number = number});
+    const Payload whole(std::move(bytes));
+    Reader reader(whole.bytes());
+    at(0).heard(1, Op::object_retain, reader, whole);
+  };
+  auto hold_many = [&] {
+    for (std::uint64_t number = 1; number < 1'000'000; ++number)
+      hold(number);
+  };
+  EXPECT_THROW(hold_many(), Error); // For which its link is closed.
+  lose(1);
+  hold(1'000'000); // Nothing, as it was cut off; and the driver lives.
+}
+
 } // namespace
 } // namespace fiber::actors

@@ -357,5 +357,16 @@ TEST(Channel, a_closed_channel_ends_after_its_prefetched_items) {
   EXPECT_EQ(told(channel.took(get1, 1)), "3.1:closed");
 }
 
+TEST(Channel, room_that_was_not_lent_is_not_taken_for_long) {
+  Channel channel({.items = 1, .puts_wait = true});
+  EXPECT_EQ(told(channel.put(put1, item("a"))), "1.1:done");
+  // Not what a producer of ours does: it sends without being asked or lent anything.
+  std::string refused;
+  for (int i = 0; i < 100'000 && refused.empty(); ++i)
+    refused = told(channel.put_all(2, {item("b")}));
+  EXPECT_EQ(refused, "2.0:closed");
+  EXPECT_TRUE(told(channel.get(get1, {})).starts_with("2.1:a")); // Others are served.
+}
+
 } // namespace
 } // namespace fiber::actors

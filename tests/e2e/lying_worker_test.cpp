@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: a worker that lies, in any field of any message or by sending without end,
+// harms nobody else. The driver lives, its memory stays, and other results are right.
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fiber/fiber.hpp>
+
+#include "actors/protocol/node_protocol.hpp"
+#include "actors/protocol/object_protocol.hpp"
+#include "tests/e2e/fixture.hpp"
+#include "tests/e2e/memory.hpp"
+#include "wire/frame.hpp"
+
+namespace fiber::e2e {
+namespace {
+
+using namespace actors;
+using namespace std::chrono_literals;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+constexpr std::uint64_t nobody = 0x1234567890abcdef;
+
+/// The socket by which this job talks to its driver.
+int link_to(pid_t driver) {
+  for (int fd = 3; fd < 1024; ++fd) {
+    int type = 0;
+    ucred peer{};
+    socklen_t size = sizeof type;
+    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM)
+      continue;
+    size = sizeof peer;
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+        peer.pid == driver)
+      return fd;
+  }
+  return -1;
+}
+
+/// One frame with the message.
+Bytes framed(const Bytes& message) {
+  Bytes out(wire::frame_header_bytes);
+  wire::encode({wire::FrameType::message, true, true, task_stream,
+                static_cast<std::uint32_t>(message.size())},
+               out.data());
+  out.insert(out.end(), message.begin(), message.end());
+  return out;
+}
+
+/// Writes all of it, as often as asked. False when the driver has closed the link.
+bool write_all(int link, const Bytes& frames, std::size_t times = 1) {
+  for (; times > 0; --times)
+    for (std::size_t done = 0; done < frames.size();) {
+      auto n = ::send(link, frames.data() + done, frames.size() - done, MSG_NOSIGNAL);
+      if (n > 0)
+        done += static_cast<std::size_t>(n);
+      else if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        ::usleep(100); // The driver has to read first.
+      else
+        return false;
+    }
+  return true;
+}
+
+template <class... Fields>
+Bytes message_of(const Fields&... fields) {
+  Bytes bytes;
+  Writer writer(bytes);
+  auto add = [&](const auto& field) {
+    if constexpr (requires { write(writer, field); })
+      write(writer, field);
+    else
+      writer.put(field);
+  };
+  (add(fields), ...);
+  return bytes;
+}
+
+Bytes results(std::size_t bytes) {
+  TaskResults some{.slot = 0,
+                   .first_seq = 1'000'000,
+                   .busy_ns = 1,
+                   .longest_ns = 1,
+                   .results = {{TaskResult::Status::value, bytes, 0}},
+                   .times = {},
+                   .held = {{nobody, 1}},
+                   .parcel = 9,
+                   .bytes = {}};
+  auto message = message_of(some);
+  Writer(message).size(bytes);
+  message.resize(message.size() + bytes);
+  return message;
+}
+
+Bytes object_message(std::uint64_t to) {
+  ObjectMessage some{.to = to,
+                     .from = 1,
+                     .object = 77,
+                     .request = 3,
+                     .what = static_cast<std::uint8_t>(AskKind::put),
+                     .held = {{nobody, 1}},
+                     .parcel = 5,
+                     .body = {}};
+  return message_of(some);
+}
+
+/// One of each kind that a job may send, and of each that it may not.
+std::vector<std::pair<std::string, Bytes>> every_message() {
+  auto timed = results(8);
+  timed[0] = std::byte(Op::timed_results);
+  const detail::HeldId held{nobody, 1};
+  std::vector<std::pair<std::string, Bytes>> all{
+    {"ready", message_of(Ready{1, 1, 1, "a build"})},
+    {"results", results(8)},
+    {"timed_results", timed},
+    {"handed_back", message_of(HandedBack{0, 1, 2})},
+    {"overdue", message_of(Overdue{0, 1})},
+    {"init_failed", message_of(Op::init_failed, Failure{"a", "b", "c", Bytes(4)})},
+    {"probed", message_of(Op::probed, std::int64_t{1})},
+    {"fetch", message_of(Op::fetch, nobody)},
+    {"retain", message_of(Op::retain, nobody)},
+    {"release", message_of(Op::release, nobody)},
+    {"chaos", message_of(Op::chaos, ChaosNote{})},
+    {"log", message_of(LogRecord{1, 2, 3, "text"})},
+    {"puts", message_of(Op::puts, nobody, std::uint32_t{4}, std::uint32_t{0})},
+    {"object", object_message(0)},
+    {"object to a job", object_message(2)},
+    {"object_retain", message_of(Op::object_retain, held)},
+    {"object_release", message_of(Op::object_release, held)},
+    {"received", message_of(Op::received, nobody)},
+    {"process_gone", message_of(Op::process_gone, nobody)},
+    {"peer_listens", message_of(Op::peer_listens, nobody, nobody, nobody)}};
+  for (auto op = 0; op < 256; op += 5)
+    all.push_back({"op " + std::to_string(op), Bytes(40, std::byte(op))});
+  return all;
+}
+
+/// Every field lies once: since the shortest have a byte and most four or eight, some
+/// byte of each is changed, the first bytes of a message one by one.
+std::vector<Bytes> lies(const Bytes& message) {
+  std::vector<Bytes> all{message, Bytes(message.begin(), message.end() - 1)};
+  for (std::size_t at = 1; at < message.size(); at += at < 4 ? 1 : 4) {
+    auto lie = message;
+    for (auto i = at; i < std::min(at + 4, lie.size()); ++i)
+      lie[i] = ~lie[i];
+    all.push_back(std::move(lie));
+  }
+  return all;
+}
+
+void tell(pid_t driver, const Bytes& lie) {
+  write_all(link_to(driver), framed(lie));
+}
+
+struct LyingWorker : SessionTest {};
+
+TEST_F(LyingWorker, finds_its_link) { // Else the tests below would tell no lie.
+  open();
+  Pool pool(1);
+  EXPECT_GE(pool.apply(link_to, getpid()), 0);
+}
+
+TEST_F(LyingWorker, in_any_field_of_any_message_harms_nobody_else) {
+  open({.log_level = "off"});
+  Pool honest(1);
+  auto work = [&] { EXPECT_EQ(honest.map(f, indices(20)), undisturbed(20)); };
+  work();
+  const auto before = used_bytes();
+  std::size_t told = 0, cut_off = 0;
+  for (const auto& [name, message] : every_message()) {
+    std::vector<fiber::Process> liars;
+    for (const auto& lie : lies(message)) {
+      liars.emplace_back(tell, getpid(), lie);
+      liars.back().start();
+      ++told;
+    }
+    work();
+    for (auto& liar : liars) {
+      ASSERT_TRUE(liar.join(deadline)) << name;
+      cut_off += liar.exit_code() != 0;
+    }
+    work();
+  }
+  EXPECT_GT(told, 300U);
+  EXPECT_GT(cut_off, 100U); // The others' lies were of no consequence.
+  EXPECT_LT(used_bytes(), before + 64 * mib);
+  EXPECT_EQ(honest.stats().workers_lost, 0U);
+  expect_works(honest, 1);
+}
+
+/// Takes the link away from the library, which would end it: the driver grants more
+/// credit than the library has used.
+int take_link_to(pid_t driver) {
+  auto link = link_to(driver), own = ::dup(link);
+  int nothing[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, nothing) == 0)
+    ::dup2(nothing[0], link);
+  return own;
+}
+
+/// Sends such messages again and again.
+void flood(pid_t driver, const Bytes& message, std::size_t bytes) {
+  auto link = take_link_to(driver);
+  Bytes many;
+  while (many.size() < 64 * 1024) {
+    auto frame = framed(message);
+    many.insert(many.end(), frame.begin(), frame.end());
+  }
+  write_all(link, many, bytes / many.size());
+}
+
+TEST_F(LyingWorker, that_sends_without_end_cannot_fill_the_driver) {
+  open({.log_level = "off"});
+  Pool honest(1);
+  EXPECT_EQ(honest.map(f, indices(20)), undisturbed(20));
+  const auto before = used_bytes();
+  std::size_t most = 0;
+  auto messages = every_message();
+  messages.push_back({"long results", results(64 * 1024)});
+  for (const auto& [name, message] : messages) {
+    if (name == "log" || name.starts_with("op ")) // A log's reader is its file.
+      continue;
+    fiber::Process liar(flood, getpid(), message, 16 * mib);
+    liar.start();
+    // One that asks and does not read the answers has to wait for ever.
+    for (int round = 0; round < 1000 && !liar.join(1ms); ++round) {
+      EXPECT_EQ(honest.map(f, indices(20)), undisturbed(20));
+      most = std::max(most, used_bytes());
+    }
+    liar.kill();
+    liar.join();
+    EXPECT_LT(most, before + 64 * mib) << name;
+  }
+  EXPECT_EQ(honest.stats().workers_lost, 0U);
+  expect_works(honest, 1);
+}
+
+} // namespace
+} // namespace fiber::e2e
