@@ -28,6 +28,9 @@ namespace {
 /// earlier.
 constexpr std::chrono::hours longest_wait{24};
 
+/// How often rank 0 tells the driver how many collectives there were.
+constexpr std::chrono::seconds report_interval{1};
+
 /// Limits on the messages that send() leaves in flight.
 constexpr std::size_t most_messages = 64, most_bytes = std::size_t{64} << 20;
 
@@ -105,8 +108,11 @@ const std::shared_ptr<gloo::rendezvous::Context>& RingLink::context() {
 // -- the end --
 
 void RingLink::leave() {
-  if (desk_)
-    desk_->leave();
+  if (!desk_)
+    return;
+  if (rank_ == 0)
+    desk_->report(collectives_);
+  desk_->leave();
 }
 
 void RingLink::rethrow() {
@@ -135,6 +141,19 @@ void RingLink::run(const char* what, F f) {
   }
 }
 
+template <class F>
+void RingLink::collective(const char* what, F f) {
+  run(what, std::move(f));
+  ++collectives_;
+  if (rank_ != 0)
+    return;
+  auto now = std::chrono::steady_clock::now();
+  if (now < report_at_)
+    return;
+  report_at_ = now + report_interval;
+  desk_->report(collectives_);
+}
+
 void RingLink::fail(const char* what, const std::string& why) {
   throw WorkerLost(std::string(what) + " in a ring: the connection to another member " +
                      "broke; let this out of the function, so that the ring can be "
@@ -159,7 +178,7 @@ RingLink::Buffer RingLink::buffer(const void* data, std::size_t bytes) {
 void RingLink::barrier() {
   if (size_ == 1)
     return;
-  run("barrier", [&] {
+  collective("barrier", [&] {
     gloo::BarrierOptions options(context_);
     options.setTag(++tag_);
     gloo::barrier(options);
@@ -172,7 +191,7 @@ void RingLink::broadcast(void* values, std::size_t bytes, std::size_t root) {
                 std::to_string(size_) + ": there is none");
   if (size_ == 1 || bytes == 0)
     return;
-  run("broadcast", [&] {
+  collective("broadcast", [&] {
     gloo::BroadcastOptions options(context_);
     options.setOutput(static_cast<char*>(values), bytes);
     options.setRoot(static_cast<int>(root));
@@ -184,7 +203,7 @@ void RingLink::broadcast(void* values, std::size_t bytes, std::size_t root) {
 void RingLink::allreduce(void* values, std::size_t n, RingType type, RingOp op) {
   if (size_ == 1 || n == 0)
     return;
-  run("allreduce", [&] {
+  collective("allreduce", [&] {
     if (n * size_of(type) <= most_doubling_bytes) {
       reduce_by_doubling(static_cast<std::byte*>(values), n, type, op);
       return;
@@ -253,7 +272,7 @@ void RingLink::allgather(const void* values, std::size_t bytes, void* all) {
     std::memcpy(all, values, bytes);
     return;
   }
-  run("allgather", [&] {
+  collective("allgather", [&] {
     gloo::AllgatherOptions options(context_);
     options.setInput(static_cast<char*>(const_cast<void*>(values)), bytes);
     options.setOutput(static_cast<char*>(all), bytes * size_);
@@ -279,7 +298,7 @@ void RingLink::reduce_scatter(const void* values, std::size_t n, RingType type, 
   Bytes heard(ring_part(n, size_, 0).n * width);
   auto reduce = ring_reduce(type, op);
   auto part_of = [&](std::size_t rank) { return ring_part(n, size_, rank % size_); };
-  run("reduce_scatter", [&] {
+  collective("reduce_scatter", [&] {
     auto out = buffer(work.data(), work.size());
     auto in = buffer(heard.data(), heard.size());
     auto next = static_cast<int>((rank_ + 1) % size_);
