@@ -202,11 +202,46 @@ Lines queue_lines(const json& snapshot) {
   auto queues = list(snapshot, "queues");
   if (queues.empty())
     return {};
-  Table table({"QUEUE", ">ITEMS", ">CAPACITY", ">PUTS WAIT", ">GETS WAIT"});
+  Table table({"QUEUE", ">ITEMS", ">CAPACITY", ">PRODUCERS", ">CONSUMERS", ">PUTS WAIT",
+               ">GETS WAIT"});
   for (auto& queue : queues)
     table.add({text(queue, "name"), count(queue, "items"),
                queue.contains("capacity") ? count(queue, "capacity") : "-",
+               count(queue, "producers"), count(queue, "consumers"),
                count(queue, "waiting_puts"), count(queue, "waiting_gets")});
+  return table.lines();
+}
+
+Lines ring_lines(const json& snapshot) {
+  auto rings = list(snapshot, "rings");
+  if (rings.empty())
+    return {};
+  Table table({"RING", ">MEMBERS UP", ">ATTEMPT", ">RESTARTS", ">COLLECTIVES"});
+  for (auto& ring : rings)
+    table.add({text(ring, "name"),
+               count(ring, "members_up") + "/" + count(ring, "members"),
+               count(ring, "attempt"),
+               count(ring, "restarts") +
+                 (ring.contains("max_restarts") ? "/" + count(ring, "max_restarts") : ""),
+               count(ring, "collectives")});
+  return table.lines();
+}
+
+Lines manager_lines(const json& snapshot) {
+  auto managers = list(snapshot, "managers");
+  if (managers.empty())
+    return {};
+  Table table({"MANAGER", "STATE", ">OBJECTS", ">CALLS", ">RUNNING", ">WAITING",
+               ">RESTARTS", "TYPES"});
+  for (auto& manager : managers) {
+    std::string types;
+    for (auto& type : list(manager, "types"))
+      types +=
+        (types.empty() ? "" : ", ") + text(type, "type") + " " + count(type, "objects");
+    table.add({text(manager, "name"), text(manager, "state"), count(manager, "objects"),
+               count(manager, "calls"), count(manager, "running"),
+               count(manager, "waiting"), count(manager, "restarts"), types});
+  }
   return table.lines();
 }
 
@@ -230,6 +265,8 @@ Lines session_lines(const json& snapshot, std::size_t columns, JobOrder order) {
   add_section(lines, fmt::format("JOBS by {}", text_of(order)),
               job_lines(sorted_jobs(snapshot, order)));
   add_section(lines, "SUPERVISORS", supervisor_lines(snapshot));
+  add_section(lines, "RINGS", ring_lines(snapshot));
+  add_section(lines, "MANAGERS", manager_lines(snapshot));
   add_section(lines, "QUEUES", queue_lines(snapshot));
   add_section(lines, "LAST FAILURES", failure_lines(snapshot, status_failures));
   if (auto silent = number(snapshot, "silent_parts"); silent > 0)

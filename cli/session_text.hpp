@@ -31,6 +31,8 @@ Lines job_lines(const std::vector<nlohmann::json>& jobs);
 /// The trees of supervisors, a line for each child.
 Lines supervisor_lines(const nlohmann::json& snapshot);
 Lines queue_lines(const nlohmann::json& snapshot);
+Lines ring_lines(const nlohmann::json& snapshot);
+Lines manager_lines(const nlohmann::json& snapshot);
 /// The last `most` failures, the latest first.
 Lines failure_lines(const nlohmann::json& snapshot, std::size_t most);
 

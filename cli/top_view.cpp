@@ -134,7 +134,9 @@ std::vector<Row> TopView::session_rows(Screen::Size size) {
   std::vector<Row> below;
   add_section(below,
               at_most(with_title("SUPERVISORS", supervisor_lines(snapshot_)), share(4)));
-  add_section(below, at_most(queue_lines(snapshot_), share(6)));
+  for (auto& lines :
+       {ring_lines(snapshot_), manager_lines(snapshot_), queue_lines(snapshot_)})
+    add_section(below, at_most(lines, share(6)));
   add_section(below, with_title("LAST FAILURES", failure_lines(snapshot_, share(8))));
   auto used = rows.size() + below.size() + 1;
   auto room = size.rows > used ? size.rows - used : 0;

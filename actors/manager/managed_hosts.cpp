@@ -240,4 +240,19 @@ bool ManagedObjects::is_up() const {
   return state_ == State::up;
 }
 
+ManagedObjects::Glance ManagedObjects::glance() const {
+  std::lock_guard lock(mutex_);
+  Glance seen{.state = state_ == State::up      ? Glance::State::up
+                       : state_ == State::lost  ? Glance::State::lost
+                       : state_ == State::ended ? Glance::State::ended
+                                                : Glance::State::starting,
+              .calls = calls_,
+              .running = passed_on_.size(),
+              .waiting = waiting_.size(),
+              .restarts = host_count_ - std::min<std::uint64_t>(host_count_, 1)};
+  for (auto& [number, maker] : makers_)
+    ++seen.objects[maker];
+  return seen;
+}
+
 } // namespace fiber::actors

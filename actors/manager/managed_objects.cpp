@@ -69,10 +69,21 @@ std::shared_ptr<ObjectHandle> ManagedObjects::add(const Payload& body,
                                                   detail::KeptObjects kept) {
   auto handle = space_->add(shared_from_this());
   auto number = handle->held_id().number;
+  auto recipe = recipe_of(number, ObjectOp::create, body);
+  auto* maker = maker_of(recipe);
   std::lock_guard lock(mutex_);
-  recipes_[number] = {++recipe_count_, recipe_of(number, ObjectOp::create, body),
-                      std::move(kept)};
+  makers_[number] = maker;
+  recipes_[number] = {++recipe_count_, std::move(recipe), std::move(kept)};
   return handle;
+}
+
+const void* ManagedObjects::maker_of(const Payload& recipe) {
+  try {
+    Reader reader(recipe.bytes().subspan(Head(recipe).size));
+    return detail::unpack_code(reader);
+  } catch (const Error&) { // The host will say so.
+    return nullptr;
+  }
 }
 
 void ManagedObjects::set_restore(AnyCallable restore) {
@@ -118,6 +129,7 @@ void ManagedObjects::asked(ObjectAsk ask) {
   {
     std::unique_lock lock(mutex_);
     turn = ++last_turn_;
+    calls_ += ask.number == control_ ? 0 : 1;
     auto waits = state_ == State::restoring || state_ == State::stopping;
     if (state_ == State::waiting || (waits && !is_from_host_locked(ask.who))) {
       waiting_[turn].ask = std::move(ask);
@@ -144,6 +156,7 @@ void ManagedObjects::freed(std::uint64_t number) {
   Turn turn = 0;
   {
     std::lock_guard lock(mutex_);
+    makers_.erase(number);
     if (number == control_ || state_ == State::lost || state_ == State::ended)
       return;
     turn = ++last_turn_;
@@ -246,8 +259,10 @@ void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
   }
   auto number = handle->held_id().number;
   auto recipe = recipe_of(number, ObjectOp::create, body);
+  auto* maker = maker_of(recipe);
   {
     std::lock_guard lock(mutex_);
+    makers_[number] = maker;
     to = host_;
     passed_on_[who] = {.host = host_count_, .turn = turn};
     if (restartable_)

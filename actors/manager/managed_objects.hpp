@@ -43,6 +43,19 @@ public:
   void unwatch(std::uint64_t number);
   bool is_up() const;
 
+  /// What observers see.
+  struct Glance {
+    enum class State : std::uint8_t { starting, up, lost, ended };
+    State state = State::starting;
+    /// How many objects each MakeObject has made that are there still.
+    std::map<const void*, std::size_t> objects = {};
+    std::uint64_t calls = 0;    ///< Received so far.
+    std::size_t running = 0;    ///< Calls that the host has not answered.
+    std::size_t waiting = 0;    ///< Calls that wait for a host.
+    std::uint64_t restarts = 0; ///< Hosts after the first one.
+  };
+  Glance glance() const;
+
   /// Opens the control object, which takes create requests and the hosts' `ready`.
   std::shared_ptr<ObjectHandle> open();
   /// Sets the callable that each new host but the first one runs before calls.
@@ -121,6 +134,8 @@ private:
   /// object.
   static Payload recipe_of(std::uint64_t number, detail::ObjectOp op,
                            const Payload& body);
+  /// Returns the MakeObject of a recipe, or null if it is malformed.
+  static const void* maker_of(const Payload& recipe);
   void remake(bool first);
   void remade(std::uint64_t host, const ObjectAnswer& answer);
   void restore();
@@ -152,8 +167,10 @@ private:
   std::uint64_t control_ = 0;
   std::uint64_t host_count_ = 0; ///< Hosts so far.
   std::shared_ptr<ObjectHandle> host_;
-  std::map<std::uint64_t, Recipe> recipes_; ///< By the object's number.
-  std::uint64_t recipe_count_ = 0;          ///< Recipes so far.
+  std::map<std::uint64_t, Recipe> recipes_;     ///< By the object's number.
+  std::uint64_t recipe_count_ = 0;              ///< Recipes so far.
+  std::map<std::uint64_t, const void*> makers_; ///< By the number of a living object.
+  std::uint64_t calls_ = 0;                     ///< Calls so far.
   std::size_t to_remake_ = 0;
   AnyCallable restore_;
   Turn last_turn_ = 0;

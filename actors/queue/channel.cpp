@@ -252,6 +252,7 @@ Channel::Replies Channel::put(Asker who, Item item, bool may_lend) {
     return replies;
   }
   ++unfinished_;
+  producers_.insert(who.process);
   if (!has_room(item))
     apply_recorded();
   puts_.push_back({who, {next_place_++, std::move(item)}});
@@ -265,6 +266,7 @@ Channel::Replies Channel::put_all(std::uint64_t process, std::vector<Item> items
   Replies replies;
   auto unlent = static_cast<std::size_t>(
     std::ranges::count(puts_, Asker{process, 0}, &WaitingPut::who));
+  producers_.insert(process);
   for (auto& item : items) {
     auto lent = lent_.find(process);
     auto has_lent = lent != lent_.end() && lent->second.items > 0;
@@ -291,6 +293,7 @@ Channel::Replies Channel::get(Asker who, std::string type, Prefetch prefetch) {
   Replies replies;
   gets_in_a_row_ = who.process == last_getter_ ? gets_in_a_row_ + 1 : 1;
   last_getter_ = who.process;
+  consumers_.insert(who.process);
   gets_.push_back({who, std::move(type), prefetch});
   serve_waiting(replies);
   return replies;
@@ -413,6 +416,8 @@ Channel::Replies Channel::drop() {
 
 Channel::Replies Channel::gone(std::uint64_t process, const Taken& taken) {
   auto is_its = [&](auto& who) { return who.process == process; };
+  producers_.erase(process);
+  consumers_.erase(process);
   std::erase_if(gets_, [&](auto& get) { return is_its(get.who); });
   std::erase_if(polls_, is_its);
   std::erase_if(joins_, is_its);

@@ -104,6 +104,11 @@ public:
   std::size_t waiting_puts() const { return puts_.size(); }
   /// Returns how many consumers wait for an item.
   std::size_t waiting_gets() const { return gets_.size(); }
+  /// Returns how many items were put so far.
+  std::uint64_t puts_so_far() const { return next_place_; }
+  /// The living processes that have put an item, and those that have asked for one.
+  const std::set<std::uint64_t>& producers() const { return producers_; }
+  const std::set<std::uint64_t>& consumers() const { return consumers_; }
   /// Answers a waiting request with `cancelled`. Does nothing if it was answered.
   Replies cancel(Asker who);
   /// The consumer has taken the item at `index` of an answer: 0 is the one that it asked
@@ -202,9 +207,10 @@ private:
   std::set<Asker> slow_;          ///< quick_ as it was at the last relieve_shortage().
   std::map<std::uint64_t, Lent> lent_; ///< By producer.
   std::size_t lent_total_ = 0;         ///< Items of lent_ together.
-  std::uint64_t last_getter_ = 0;      ///< The process of the last get().
-  std::size_t gets_in_a_row_ = 0;      ///< Its gets in a row.
-  std::uint64_t unfinished_ = 0;       ///< Items without a task_done().
+  std::set<std::uint64_t> producers_, consumers_;
+  std::uint64_t last_getter_ = 0; ///< The process of the last get().
+  std::size_t gets_in_a_row_ = 0; ///< Its gets in a row.
+  std::uint64_t unfinished_ = 0;  ///< Items without a task_done().
   bool closed_ = false, dropped_ = false;
 };
 

@@ -21,6 +21,8 @@ struct ShortageTick {};
 
 /// How long a request waits before lent room is reclaimed and quick prefetches recalled.
 constexpr std::chrono::milliseconds patience{1};
+/// Producers, and consumers, that an observer is told by name.
+constexpr std::size_t most_named = 8;
 
 } // namespace
 } // namespace fiber::actors
@@ -203,8 +205,16 @@ struct ChannelState {
     Bytes bytes;
     Writer writer(bytes);
     writer.size(channel.size());
-    writer.size(channel.waiting_puts()); // For observers.
+    writer.size(channel.waiting_puts()); // From here on for observers.
     writer.size(channel.waiting_gets());
+    writer.put(channel.puts_so_far());
+    for (auto* processes : {&channel.producers(), &channel.consumers()}) {
+      writer.size(processes->size());
+      auto named = std::min(processes->size(), most_named);
+      writer.size(named);
+      for (auto at = processes->begin(); named > 0; ++at, --named)
+        writer.put(*at);
+    }
     space->answer(who, {Answer::value, Payload(std::move(bytes))});
   }
 

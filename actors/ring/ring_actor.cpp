@@ -111,8 +111,10 @@ struct RingState {
     streak.started(self->clock().now());
     attempt.emplace(settings.size);
     jobs.assign(settings.size, nullptr);
+    settings.progress->attempt = attempt_number;
+    settings.progress->collectives = 0;
     try {
-      board = open_ring_board(settings.objects, settings.size);
+      board = open_ring_board(settings.objects, settings.size, settings.progress);
     } catch (const Closed&) { // The session is ending.
       fail(std::current_exception());
       return self->quit();
@@ -122,7 +124,7 @@ struct RingState {
       RingPlace place{rank, attempt_number, board};
       auto task =
         settings.make_task(place, std::make_shared<MemberSink>(me, attempt_number, rank));
-      ++running;
+      settings.progress->running = ++running;
       jobs[rank] = settings.start_job(self, place, std::move(task),
                                       [me, attempt = attempt_number, rank] {
                                         caf::anon_send(me, MemberEnded{attempt, rank});
@@ -156,7 +158,7 @@ struct RingState {
   }
 
   void member_ended(const MemberEnded& member) {
-    --running;
+    settings.progress->running = --running;
     jobs[member.rank] = nullptr;
     if (running > 0)
       return;

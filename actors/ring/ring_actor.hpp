@@ -15,6 +15,7 @@
 #include "actors/core/reply.hpp"
 #include "actors/objects/object_space.hpp"
 #include "actors/protocol/call.hpp"
+#include "actors/ring/ring_progress.hpp"
 
 // This folder holds rings: groups of jobs, the members, which run one function together
 // and are restarted together when one of them is lost. It may include core, objects,
@@ -52,6 +53,7 @@ struct RingSettings {
     start_job;
   /// How long the ring waits for the cause when a member has lost contact to the others.
   std::chrono::milliseconds cause_timeout{10000};
+  std::shared_ptr<RingProgress> progress = std::make_shared<RingProgress>();
   std::shared_ptr<Reply<std::shared_ptr<RingEnd>>> end =
     std::make_shared<Reply<std::shared_ptr<RingEnd>>>();
 };

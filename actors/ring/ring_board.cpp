@@ -17,7 +17,7 @@ void write(Writer& writer, const RingRequest& request) {
 RingRequest read_ring_request(const Payload& body) {
   Reader reader(body.bytes());
   auto op = reader.get<std::uint8_t>();
-  if (op > static_cast<std::uint8_t>(RingOp::leave))
+  if (op > static_cast<std::uint8_t>(RingOp::report))
     throw Error("unknown ring operation " + std::to_string(op));
   RingRequest request{static_cast<RingOp>(op), reader.text()};
   auto left = reader.rest().size();
@@ -51,6 +51,10 @@ RingBoard::Replies RingBoard::handle(const Asker& who, RingRequest request) {
       for (auto& each : std::exchange(leaving_, {}))
         replies.push_back({each});
     break;
+  case RingOp::report:
+    collectives_ = Reader(request.value.bytes()).get<std::uint64_t>();
+    replies.push_back({who});
+    break;
   }
   return replies;
 }
@@ -78,8 +82,9 @@ namespace {
 /// The board as an object. Not an actor: the thread that brings a request handles it.
 class RingHome final : public ObjectHome {
 public:
-  RingHome(std::weak_ptr<ObjectSpace> space, std::size_t members)
-    : space_(std::move(space)), board_(members) {}
+  RingHome(std::weak_ptr<ObjectSpace> space, std::size_t members,
+           std::shared_ptr<RingProgress> progress)
+    : space_(std::move(space)), progress_(std::move(progress)), board_(members) {}
 
   void asked(ObjectAsk ask) override {
     switch (ask.what) {
@@ -87,7 +92,9 @@ public:
       try {
         auto request = read_ring_request(ask.body);
         std::lock_guard lock(mutex_);
-        return reply(board_.handle(ask.who, std::move(request)));
+        auto replies = board_.handle(ask.who, std::move(request));
+        progress_->collectives = board_.collectives();
+        return reply(replies);
       } catch (const Error& error) {
         return reply({{ask.who, Answer::refused, {}, error.what()}});
       }
@@ -131,6 +138,7 @@ private:
   }
 
   const std::weak_ptr<ObjectSpace> space_;
+  const std::shared_ptr<RingProgress> progress_;
   std::mutex mutex_;
   RingBoard board_;
 };
@@ -138,8 +146,9 @@ private:
 } // namespace
 
 std::shared_ptr<ObjectHandle> open_ring_board(const std::shared_ptr<ObjectSpace>& space,
-                                              std::size_t members) {
-  return space->add(std::make_shared<RingHome>(space, members));
+                                              std::size_t members,
+                                              std::shared_ptr<RingProgress> progress) {
+  return space->add(std::make_shared<RingHome>(space, members, std::move(progress)));
 }
 
 } // namespace fiber::actors

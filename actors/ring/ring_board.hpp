@@ -11,14 +11,16 @@
 
 #include "actors/objects/object_space.hpp"
 #include "actors/protocol/object_protocol.hpp"
+#include "actors/ring/ring_progress.hpp"
 
 namespace fiber::actors {
 
 /// A request of a member to its ring's board.
 enum class RingOp : std::uint8_t {
-  set,  ///< key, value
-  get,  ///< key; answered when a member has set it
-  leave ///< answered when all members have asked for it
+  set,   ///< key, value
+  get,   ///< key; answered when a member has set it
+  leave, ///< answered when all members have asked for it
+  report ///< value: how many collectives there were
 };
 
 /// The body of an AskKind::call.
@@ -52,6 +54,8 @@ public:
   void gone(std::uint64_t process);
   /// Returns the requests that are not yet answered.
   std::vector<Asker> waiting() const;
+  /// Returns how many collectives a member has reported last.
+  std::uint64_t collectives() const { return collectives_; }
 
 private:
   struct Waiting {
@@ -63,10 +67,13 @@ private:
   std::map<std::string, Payload> values_;
   std::vector<Waiting> waiting_;
   std::vector<Asker> leaving_;
+  std::uint64_t collectives_ = 0;
 };
 
-/// Opens a board as an object to which members in other processes send requests.
+/// Opens a board as an object to which members in other processes send requests. What
+/// they report is written to `progress`.
 std::shared_ptr<ObjectHandle> open_ring_board(const std::shared_ptr<ObjectSpace>& space,
-                                              std::size_t members);
+                                              std::size_t members,
+                                              std::shared_ptr<RingProgress> progress);
 
 } // namespace fiber::actors

@@ -52,6 +52,9 @@ constexpr auto accept_pause = 1s;      ///< After a failed accept, which would f
 constexpr auto farewell_limit = 500ms; ///< For the last picture.
 constexpr int share = 30; ///< At most this part of one core goes into pictures.
 constexpr auto longest_interval = 5000ms;
+/// Bytes that the kernel keeps for a peer. With more, one that reads nothing would be
+/// noticed only after minutes of small pictures.
+constexpr int most_unread = 256 * 1024;
 
 std::chrono::nanoseconds own_cpu() {
   timespec time{};
@@ -279,6 +282,8 @@ private:
     // By hand, so that no child process ever inherits the socket.
     UniqueFd peer(::accept4(acceptor_.native_handle(), reinterpret_cast<sockaddr*>(&from),
                             &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (peer) // Without it the kernel's own limit holds.
+      ::setsockopt(peer.get(), SOL_SOCKET, SO_SNDBUF, &most_unread, sizeof most_unread);
     auto lasting = !peer && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
     if (peer && hub_.connections < most_connections)
       serve(std::move(peer), from.ss_family == AF_INET6);

@@ -13,9 +13,14 @@ namespace fiber {
 /// page says how many values each of its points is the mean of. A session has at most 64
 /// series; values of further ones are counted and left out.
 ///
-/// Only the driver may publish: a task returns what it has measured, and the driver
-/// publishes that. Throws ConfigError if `name` is empty or longer than 100 bytes, Error
-/// in a job, and Closed if there is no session. Any thread may call it.
+/// In a job, for example a task or a member of a ring, the value goes to the driver,
+/// which gives it the time at which it comes. Values of one name make one series,
+/// whichever process they are from. A job sends each value as a message of its own and
+/// waits while 1 MiB of them is on the way: publish some hundred values a second, not
+/// each step.
+///
+/// Throws ConfigError if `name` is empty or longer than 100 bytes, and Closed if there is
+/// no session. Any thread may call it.
 ///
 ///     fiber::publish("return", mean_return);
 void publish(std::string_view name, double value);

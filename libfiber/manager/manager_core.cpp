@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/manager/manager_actor.hpp"
+#include "libfiber/manager/manager_part.hpp"
 #include "libfiber/manager/ref_core.hpp"
 #include "libfiber/objects/object_jobs.hpp"
 #include "libfiber/session/resource_check.hpp"
@@ -28,7 +29,11 @@ std::shared_ptr<ManagerCore> ManagerCore::make(ManagerOptions options) {
 
 void ManagerCore::start(ManagerOptions options) {
   auto& runtime = place_.runtime;
+  auto show = [&](const std::string& name) {
+    runtime->view().add(std::make_shared<ManagerPart>(name, objects_));
+  };
   if (runtime->is_inline()) {
+    show(options.name.empty() ? "Manager" : options.name);
     host_ =
       std::make_shared<actors::ObjectHost>(options.threads, place_.objects, nullptr);
     runtime->add_object_host(host_);
@@ -38,6 +43,7 @@ void ManagerCore::start(ManagerOptions options) {
   auto number = runtime->next_process();
   auto name =
     options.name.empty() ? "Manager-" + std::to_string(number) : std::move(options.name);
+  show(name);
   auto start = starter_of_object_jobs(*runtime, options.resources, number, name);
   runtime->enlist(std::static_pointer_cast<ManagerCore>(shared_from_this()));
   runtime->spawn("manager", actor_, [&](caf::actor_system& system) {

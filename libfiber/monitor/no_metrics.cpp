@@ -9,7 +9,7 @@ namespace fiber::detail {
 class Metrics::Collector {};
 struct Metrics::Server {};
 
-Metrics::Metrics(const std::string&, std::uint16_t) {
+Metrics::Metrics(const std::string&, std::uint16_t, observer::SessionView&) {
   throw std::runtime_error("this build has no metrics (FIBER_METRICS is OFF)");
 }
 

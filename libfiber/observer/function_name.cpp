@@ -53,6 +53,19 @@ bool is_code_place(std::string_view name) {
   return name.starts_with("function ");
 }
 
+std::string find_made_type(const void* maker) {
+  auto symbol = detail::code_name(maker);
+  if (is_code_place(symbol))
+    return {};
+  auto name = demangle(symbol.c_str());
+  for (std::string_view head : {"make_object<", "make_supervised<"})
+    if (auto type = std::string(first_argument(name, head)); !type.empty()) {
+      erase_all(type, "(anonymous namespace)::");
+      return type;
+    }
+  return {};
+}
+
 std::string find_name(const AnyCallable& callable) {
   auto open = detail::code_name(reinterpret_cast<const void*>(callable.open()));
   if (is_code_place(open))
@@ -98,6 +111,16 @@ std::string function_name(const AnyCallable& callable) {
   } catch (const std::exception&) { // It has no name, then.
   }
   return known[key] = name;
+}
+
+std::string made_type(const void* maker) {
+  static std::mutex mutex;
+  static std::map<const void*, std::string> known; // One for each type in the program.
+  std::lock_guard lock(mutex);
+  auto name = known.find(maker);
+  if (name == known.end())
+    name = known.emplace(maker, maker == nullptr ? "" : find_made_type(maker)).first;
+  return name->second;
 }
 
 } // namespace fiber::observer

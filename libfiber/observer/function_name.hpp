@@ -16,4 +16,8 @@ std::string function_name(const AnyCallable& callable);
 /// whose name is not in it.
 std::string callable_type(const std::string& open_symbol);
 
+/// Returns the type of the objects that `maker` makes, a detail::MakeObject; empty if the
+/// program was stripped.
+std::string made_type(const void* maker);
+
 } // namespace fiber::observer

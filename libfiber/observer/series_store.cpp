@@ -36,7 +36,7 @@ bool SeriesStore::add(std::string_view name, double value) {
   points.push_back({now, series.sum / static_cast<double>(series.each)});
   series.sum = 0;
   series.gathered = 0;
-  if (points.size() < most_points)
+  if (points.size() < points_)
     return true;
   for (std::size_t i = 0; i < points.size() / 2; ++i)
     points[i] = {points[2 * i + 1].at,

@@ -24,6 +24,9 @@ public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t most_series = 64, most_points = 512, most_name = 100;
 
+  /// `points`: how many a series has at most; an even number.
+  explicit SeriesStore(std::size_t points = most_points) : points_(points) {}
+
   /// Adds a value at the present time. Returns false if there are too many series.
   bool add(std::string_view name, double value);
   /// Returns the list "series" of the snapshot, with times in seconds since `start`, and
@@ -44,6 +47,7 @@ private:
     std::size_t gathered = 0;
   };
 
+  const std::size_t points_;
   mutable std::mutex mutex_;
   std::map<std::string, Series, std::less<>> all_;
   std::uint64_t refused_ = 0;

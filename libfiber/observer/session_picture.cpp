@@ -12,7 +12,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_pools = 200;         ///< That have ended.
+constexpr std::size_t most_history = 120;       ///< Points of each number of a pool.
+constexpr std::size_t most_past_histories = 20; ///< Of pools that have ended.
+constexpr std::size_t most_histories = 300;     ///< Of all pools.
 constexpr std::size_t most_outputs = 200;       ///< Names of ended jobs.
 constexpr std::size_t most_report_outputs = 40; ///< Of ended jobs, in a report.
 constexpr std::size_t most_report_text = 8192;  ///< Bytes of each.
@@ -87,38 +89,61 @@ json SessionView::stream(std::uint64_t from) const {
           {"rows", std::move(rows)}};
 }
 
-/// Remembers the pools, and adds those that have ended since they were seen.
-void SessionView::keep_pools(json& pools) {
+/// Remembers how the pools look now.
+void SessionView::remember(const json& pools) {
   std::lock_guard lock(mutex_);
-  std::vector<json> ended;
-  for (auto& known : known_pools_)
-    if (std::ranges::none_of(
-          pools, [&](auto& pool) { return pool.at("name") == known.at("name"); })) {
-      known["ended"] = true;
-      known["workers_up"] = known["workers_wanted"] = 0;
-      known["nodes"] = json::array();
-      known["tasks_per_second"] = 0;
-      ended.push_back(std::move(known));
-    }
-  if (ended.size() > most_pools) {
-    auto more = ended.size() - most_pools;
-    pools_forgotten_ += more;
-    ended.erase(ended.begin(), ended.begin() + static_cast<std::ptrdiff_t>(more));
+  if (pools_.size() > most_histories) // Rather none of ended pools than all of them.
+    std::erase_if(pools_, [&](auto& seen) {
+      return std::ranges::none_of(
+        pools, [&](auto& pool) { return pool.at("name") == seen.first; });
+    });
+  for (auto& pool : pools) {
+    auto& seen =
+      pools_.try_emplace(pool.at("name").get<std::string>(), most_history).first->second;
+    for (auto* number : {"workers_up", "workers_wanted", "tasks_per_second"})
+      seen.add(number, pool.at(number).get<double>());
   }
-  known_pools_ = ended;
-  std::ranges::copy(pools, std::back_inserter(known_pools_));
-  for (auto& pool : ended)
-    pools.push_back(std::move(pool));
+}
+
+/// Adds to the pools how they looked before; of those that have ended, to the last ones.
+void SessionView::add_history(json& pools) {
+  std::lock_guard lock(mutex_);
+  auto ended = static_cast<std::size_t>(
+    std::ranges::count_if(pools, [](auto& pool) { return pool.contains("ended"); }));
+  for (auto& pool : pools) {
+    if (pool.contains("ended") && ended-- > most_past_histories)
+      continue;
+    std::uint64_t refused = 0;
+    if (auto seen = pools_.find(pool.at("name").get<std::string>()); seen != pools_.end())
+      pool["history"] = seen->second.list(opened_, refused);
+  }
+}
+
+/// Remembers what can end, and adds what has ended since it was seen.
+void SessionView::keep_past(json& all) {
+  std::lock_guard lock(mutex_);
+  past_["pools"].keep(all["pools"], [](json& pool) {
+    pool["workers_up"] = pool["workers_wanted"] = pool["tasks_per_second"] = 0;
+    pool["nodes"] = json::array();
+  });
+  past_["rings"].keep(
+    all["rings"], [](json& ring) { ring["members_running"] = ring["members_up"] = 0; });
+  past_["managers"].keep(all["managers"], [](json& manager) {
+    manager["state"] = "ended";
+    manager["running"] = manager["waiting"] = 0;
+  });
 }
 
 json SessionView::picture(std::chrono::milliseconds patience, std::uint64_t stream_from) {
   auto all = snapshot(patience);
   // A pool that did not answer must not be taken for one that has ended.
   if (all.at("silent_parts") == 0)
-    keep_pools(all["pools"]);
+    keep_past(all);
+  add_history(all["pools"]);
   {
     std::lock_guard lock(mutex_);
-    all["pools_forgotten"] = pools_forgotten_;
+    for (auto& [list, past] : past_)
+      all[list + "_forgotten"] = past.forgotten();
   }
   std::uint64_t refused = 0;
   all["series"] = series_.list(opened_, refused);

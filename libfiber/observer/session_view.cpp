@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -101,6 +102,31 @@ void add_tasks(json& jobs, const json& pools) {
           job["tasks"] = node.at("tasks");
 }
 
+/// Replaces the processes that use queues by the names of their jobs.
+void name_users(json& queues, const json& jobs) {
+  std::map<std::uint64_t, std::string> names{{0, "driver"}};
+  for (auto& job : jobs)
+    names[job.at("incarnation")] = job.at("job");
+  auto none = json::array();
+  for (auto& queue : queues)
+    for (auto* users : {"producer_jobs", "consumer_jobs"})
+      for (auto& user : queue.contains(users) ? queue[users] : none) {
+        auto name = names.find(user.get<std::uint64_t>());
+        user = name == names.end() ? "a job that has ended" : name->second;
+      }
+}
+
+/// Adds to each ring how many of its members are up.
+void count_members(json& rings, const json& jobs) {
+  for (auto& ring : rings) {
+    auto head = ring.at("name").get<std::string>() + ".";
+    ring["members_up"] = std::ranges::count_if(jobs, [&](auto& job) {
+      return job.at("state") == "up" &&
+             job.at("node").template get_ref<const std::string&>().starts_with(head);
+    });
+  }
+}
+
 } // namespace
 
 void SessionView::add(std::shared_ptr<Part> part) {
@@ -119,19 +145,30 @@ std::vector<std::shared_ptr<Part>> SessionView::parts() {
 }
 
 json SessionView::snapshot(std::chrono::milliseconds wait) {
+  auto all = look(wait, true);
+  remember(all["pools"]);
+  return all;
+}
+
+json SessionView::snapshot_without_pools(std::chrono::milliseconds wait) {
+  return look(wait, false);
+}
+
+json SessionView::look(std::chrono::milliseconds wait, bool with_pools) {
   auto limit = Clock::now() + wait;
   json all{{"schema", schema},
            {"session", session()},
            {"jobs", jobs()},
            {"failures", failures()},
            {"failures_seen", session_.roster->failures_seen()}};
-  for (auto* list : {"pools", "queues", "supervisors"})
+  for (auto* list : {"pools", "queues", "supervisors", "managers", "rings"})
     all[list] = json::array();
   // Asks all parts first: a busy one must not use up the time of the others.
   std::vector<std::pair<const char*, Part::Answer>> asked;
   auto shown = parts(); // Kept while they answer.
   for (auto& part : shown)
-    asked.emplace_back(part->list(), part->look());
+    if (with_pools || part->list() != std::string_view("pools"))
+      asked.emplace_back(part->list(), part->look());
   std::size_t silent = 0;
   for (auto& [list, answer] : asked) {
     auto entry = answer ? answer(limit) : std::nullopt;
@@ -142,6 +179,8 @@ json SessionView::snapshot(std::chrono::milliseconds wait) {
   }
   all["silent_parts"] = silent;
   add_tasks(all["jobs"], all["pools"]);
+  name_users(all["queues"], all["jobs"]);
+  count_members(all["rings"], all["jobs"]);
   return all;
 }
 

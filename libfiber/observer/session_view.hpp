@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "actors/core/reply.hpp"
 #include "actors/roster/roster.hpp"
 #include "libfiber/observer/part.hpp"
+#include "libfiber/observer/past_parts.hpp"
 #include "libfiber/observer/process_use.hpp"
 #include "libfiber/observer/series_store.hpp"
 
@@ -47,9 +49,12 @@ public:
   /// Returns all there is to see now. Parts that are too busy to answer within `patience`
   /// are left out and counted in "silent_parts".
   nlohmann::json snapshot(std::chrono::milliseconds patience);
+  /// Returns the snapshot without pools, for those that ask the pools themselves.
+  nlohmann::json snapshot_without_pools(std::chrono::milliseconds patience);
   /// Returns the snapshot and what a page draws besides: published series, events, and
-  /// the stream of tasks from number `stream_from` on. Pools that have ended stay in it,
-  /// marked, as they were seen last.
+  /// the stream of tasks from number `stream_from` on, and how pools looked before.
+  /// Pools, rings and managers that have ended stay in it, marked, as they were seen
+  /// last.
   nlohmann::json picture(std::chrono::milliseconds patience, std::uint64_t stream_from);
   /// Returns a picture with the ends of the outputs of jobs, for a page without a server.
   nlohmann::json report(std::chrono::milliseconds patience);
@@ -64,7 +69,10 @@ private:
   nlohmann::json jobs();
   nlohmann::json events() const;
   nlohmann::json stream(std::uint64_t from) const;
-  void keep_pools(nlohmann::json& pools);
+  nlohmann::json look(std::chrono::milliseconds patience, bool with_pools);
+  void remember(const nlohmann::json& pools);
+  void add_history(nlohmann::json& pools);
+  void keep_past(nlohmann::json& all);
   nlohmann::json failures() const;
   nlohmann::json logs(const nlohmann::json& request);
   nlohmann::json kill();
@@ -78,8 +86,8 @@ private:
   std::mutex mutex_; ///< Guards what follows.
   std::vector<std::shared_ptr<Part>> parts_;
   std::size_t sweep_at_ = 64;
-  std::vector<nlohmann::json> known_pools_; ///< As they were seen last.
-  std::uint64_t pools_forgotten_ = 0;
+  std::map<std::string, PastParts> past_;    ///< By list.
+  std::map<std::string, SeriesStore> pools_; ///< How pools looked, by name.
 };
 
 } // namespace fiber::observer

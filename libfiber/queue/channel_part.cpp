@@ -11,6 +11,18 @@ namespace fiber::detail {
 
 using nlohmann::json;
 
+namespace {
+
+/// Reads how many processes use an end of a channel, and the first ones of them.
+void add_users(json& entry, const char* count, const char* jobs, Reader& reader) {
+  entry[count] = reader.get<std::uint64_t>();
+  entry[jobs] = json::array();
+  for (auto n = reader.size(); n > 0; --n)
+    entry[jobs].push_back(reader.get<std::uint64_t>());
+}
+
+} // namespace
+
 bool ChannelPart::gone() const {
   auto objects = objects_.lock();
   return !objects || !objects->handle(id_);
@@ -37,6 +49,9 @@ observer::Part::Answer ChannelPart::look() {
     entry["items"] = reader.get<std::uint64_t>();
     entry["waiting_puts"] = reader.get<std::uint64_t>();
     entry["waiting_gets"] = reader.get<std::uint64_t>();
+    entry["put"] = reader.get<std::uint64_t>();
+    add_users(entry, "producers", "producer_jobs", reader);
+    add_users(entry, "consumers", "consumer_jobs", reader);
     if (capacity_ != SIZE_MAX)
       entry["capacity"] = capacity_;
     return entry;

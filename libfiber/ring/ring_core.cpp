@@ -11,6 +11,7 @@
 #include "actors/protocol/node_protocol.hpp"
 #include "fiber/detail/packed_item.hpp"
 #include "fiber/session.hpp"
+#include "libfiber/ring/ring_part.hpp"
 #include "libfiber/session/inline_patience.hpp"
 #include "libfiber/session/resource_check.hpp"
 #include "wire/error.hpp"
@@ -175,6 +176,7 @@ std::vector<RawOutcome> RingCore::run() const {
   auto end = ring.end;
   auto run = std::make_shared<RingRun>();
   runtime_->enlist(run);
+  runtime_->view().add(std::make_shared<RingPart>(ring));
   runtime_->spawn("ring", run->actor, [&](caf::actor_system& system) {
     return actors::spawn_ring(system, std::move(ring));
   });

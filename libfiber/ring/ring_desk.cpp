@@ -27,6 +27,18 @@ void RingDesk::leave() {
   call(actors::RingOp::leave, {});
 }
 
+void RingDesk::report(std::uint64_t collectives) {
+  Bytes count;
+  Writer(count).put(collectives);
+  PackedItem body;
+  Writer writer(body.bytes);
+  write(writer,
+        actors::RingRequest{actors::RingOp::report, {}, Payload(std::move(count))});
+  post(
+    actors::AskKind::call, std::move(body), [](std::uint64_t, const auto&) {},
+    actors::Haste::soon);
+}
+
 Payload RingDesk::call(actors::RingOp op, const std::string& key,
                        const std::vector<char>& value) {
   PackedItem body;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ public:
   std::vector<char> get(const std::string& key);
   /// Waits until all members have called leave().
   void leave();
+  /// Tells how many collectives there were. Does not wait.
+  void report(std::uint64_t collectives);
 
 private:
   RingDesk(ObjectPlace place, std::shared_ptr<actors::ObjectHandle> held)

@@ -29,6 +29,9 @@ namespace {
 /// earlier.
 constexpr std::chrono::hours longest_wait{24};
 
+/// How often rank 0 tells the driver how many collectives there were.
+constexpr std::chrono::seconds report_interval{1};
+
 /// Limits on the messages that send() leaves in flight.
 constexpr std::size_t most_messages = 64, most_bytes = std::size_t{64} << 20;
 
@@ -129,8 +132,11 @@ const std::shared_ptr<gloo::rendezvous::Context>& RingLink::context() {
 // -- the end --
 
 void RingLink::leave() {
-  if (desk_)
-    desk_->leave();
+  if (!desk_)
+    return;
+  if (rank_ == 0)
+    desk_->report(collectives_);
+  desk_->leave();
 }
 
 void RingLink::rethrow() {
@@ -162,6 +168,19 @@ void RingLink::run(const char* what, F f) {
   }
 }
 
+template <class F>
+void RingLink::collective(const char* what, F f) {
+  run(what, std::move(f));
+  ++collectives_;
+  if (rank_ != 0)
+    return;
+  auto now = std::chrono::steady_clock::now();
+  if (now < report_at_)
+    return;
+  report_at_ = now + report_interval;
+  desk_->report(collectives_);
+}
+
 void RingLink::fail(const char* what, const std::string& why) {
   throw WorkerLost(std::string(what) + " in a ring: the connection to another member " +
                      "broke; let this out of the function, so that the ring can be "
@@ -186,7 +205,7 @@ RingLink::Buffer RingLink::buffer(const void* data, std::size_t bytes) {
 void RingLink::barrier() {
   if (size_ == 1)
     return;
-  run("barrier", [&] {
+  collective("barrier", [&] {
     if (memory_)
       return memory_->rounds().exchange();
     gloo::BarrierOptions options(context_);
@@ -201,7 +220,7 @@ void RingLink::broadcast(void* values, std::size_t bytes, std::size_t root) {
                 std::to_string(size_) + ": there is none");
   if (size_ == 1 || bytes == 0)
     return;
-  run("broadcast", [&] {
+  collective("broadcast", [&] {
     if (memory_)
       detail::broadcast(memory_->rounds(), static_cast<std::byte*>(values), bytes, root);
     else
@@ -221,7 +240,7 @@ void RingLink::allreduce(void* values, std::size_t n, RingType type, RingOp op) 
   if (size_ == 1 || n == 0)
     return;
   auto* bytes = static_cast<std::byte*>(values);
-  run("allreduce", [&] {
+  collective("allreduce", [&] {
     if (memory_)
       detail::allreduce(memory_->rounds(), bytes, n, type, op);
     else if (n * size_of(type) <= most_doubling_bytes)
@@ -296,7 +315,7 @@ void RingLink::allgather(const void* values, std::size_t bytes, void* all) {
     std::memcpy(all, values, bytes);
     return;
   }
-  run("allgather", [&] {
+  collective("allgather", [&] {
     if (memory_)
       detail::allgather(memory_->rounds(), static_cast<const std::byte*>(values), bytes,
                         static_cast<std::byte*>(all));
@@ -323,7 +342,7 @@ void RingLink::reduce_scatter(const void* values, std::size_t n, RingType type, 
   }
   auto* from = static_cast<const std::byte*>(values);
   auto* to = static_cast<std::byte*>(part);
-  run("reduce_scatter", [&] {
+  collective("reduce_scatter", [&] {
     if (memory_)
       detail::reduce_scatter(memory_->rounds(), from, n, type, op, to);
     else

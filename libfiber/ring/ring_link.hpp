@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -56,6 +57,9 @@ private:
   /// operation.
   template <class F>
   void run(const char* what, F f);
+  /// The same for an operation of all members, which is counted for observers.
+  template <class F>
+  void collective(const char* what, F f);
   [[noreturn]] void fail(const char* what, const std::string& why);
   void check_other(const char* what, std::size_t rank) const;
   Buffer buffer(const void* data, std::size_t bytes);
@@ -72,6 +76,8 @@ private:
   std::shared_ptr<gloo::rendezvous::Context> context_;
   std::unique_ptr<RingMemory> memory_; ///< Null if the members can't share any.
   std::uint32_t tag_ = 0;              ///< Tag of the last collective.
+  std::uint64_t collectives_ = 0;
+  std::chrono::steady_clock::time_point report_at_ = {}; ///< Not before.
   std::deque<Message> sent_;
   std::size_t sent_bytes_ = 0;
   std::optional<std::string> broken_; ///< Why no collective works any more.

@@ -37,6 +37,29 @@ std::optional<NameTable::Entry> NameTable::find(const std::string& name) const {
   return known->second;
 }
 
+void NameTable::on_published(OnPublished f) {
+  std::lock_guard lock(mutex_);
+  published_ = std::move(f);
+}
+
+void NameTable::published(const actors::ObjectAsk& ask) {
+  OnPublished then;
+  {
+    std::lock_guard lock(mutex_);
+    then = published_;
+  }
+  try {
+    Reader reader(ask.body.bytes());
+    auto series = reader.text();
+    auto value = reader.get<double>();
+    if (then)
+      then(series, value);
+    space_->answer(ask.who, {.what = actors::Answer::done});
+  } catch (const std::exception& error) { // The job misbehaves.
+    space_->refuse(ask.who, error.what());
+  }
+}
+
 void NameTable::asked(actors::ObjectAsk ask) {
   using actors::Answer;
   if (ask.what == actors::AskKind::took) {
@@ -45,6 +68,8 @@ void NameTable::asked(actors::ObjectAsk ask) {
     last = answers_.took(ask.who);
     return;
   }
+  if (ask.what == actors::AskKind::put)
+    return published(ask);
   if (ask.what != actors::AskKind::call)
     return; // A cancellation: the call is answered in any case.
   std::optional<Entry> found;

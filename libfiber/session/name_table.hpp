@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,7 +15,7 @@
 namespace fiber::detail {
 
 /// The named supervised objects of a session. Jobs reach the table as the driver's first
-/// object.
+/// object, and publish() in a job sends its values there.
 ///
 /// Thread safety: any thread may call any member function.
 class NameTable final : public actors::ObjectHome {
@@ -35,6 +36,9 @@ public:
   bool set(const std::string& name, Entry entry);
   void remove(const std::string& name);
   std::optional<Entry> find(const std::string& name) const;
+  /// Makes `f` take what jobs publish from now on.
+  using OnPublished = std::function<void(const std::string& series, double value)>;
+  void on_published(OnPublished f);
 
   void asked(actors::ObjectAsk ask) override;
   void freed(std::uint64_t) override {}
@@ -42,10 +46,13 @@ public:
   void close() override;
 
 private:
+  void published(const actors::ObjectAsk& ask);
+
   const std::shared_ptr<actors::ObjectSpace> space_;
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;
   actors::KeptAnswers answers_;
+  OnPublished published_;
 };
 
 } // namespace fiber::detail

@@ -163,7 +163,6 @@ Runtime::Runtime(Settings settings)
   log().set_level(spdlog::level::from_str(settings_.log_level));
   services_ = std::make_shared<actors::NodeServices>();
   open_trace();
-  open_metrics();
   if (!settings_.dashboard_host.empty() || !settings_.report.empty())
     services_->roster->keep_stream();
   std::shared_ptr<backends::Backend> backend;
@@ -205,6 +204,7 @@ Runtime::Runtime(Settings settings)
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
   open_view(backend_name);
   try {
+    open_metrics();
     open_dashboard();
   } catch (...) {
     close(); // Actors and threads run already.
@@ -238,7 +238,7 @@ void Runtime::open_metrics() {
   if (host.empty())
     return;
   try {
-    metrics_ = std::make_unique<Metrics>(host, settings_.metrics_port);
+    metrics_ = std::make_unique<Metrics>(host, settings_.metrics_port, *view_);
   } catch (const std::runtime_error& error) {
     throw ConfigError("metrics", settings_.places["metrics"],
                       "HOST:PORT or [IPV6]:PORT, an address of this machine that is free",

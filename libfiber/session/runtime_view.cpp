@@ -8,6 +8,7 @@
 #include "actors/driver/backend_actor.hpp"
 #include "base/log.hpp"
 #include "libfiber/observer/socket_folder.hpp"
+#include "libfiber/session/name_table.hpp"
 #include "libfiber/session/runtime.hpp"
 
 // What a session shows to its observers, and its socket for them.
@@ -30,6 +31,9 @@ void Runtime::open_view(const std::string& backend) {
       [this](const std::string& id) {
         post(backend_, actors::EndJob{id, std::chrono::milliseconds(0)});
       }});
+  names_->on_published([view = view_.get()](const std::string& series, double value) {
+    view->series().add(series.substr(0, observer::SeriesStore::most_name), value);
+  });
   if (!settings_.observe)
     return;
   try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: FIBER_METRICS tells Prometheus what stats() tells the program, while the
 // driver is busy and while its pools end.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -147,6 +148,94 @@ TEST_F(Measured, a_busy_pool_answers) {
   EXPECT_EQ(found["fiber_pool_tasks_total{pool=\"pool1\",outcome=\"done\"}"], 0);
   note("go", "");
   EXPECT_EQ(results.get(), undisturbed(5));
+}
+
+class Tally {
+public:
+  int add(int n) { return sum_ += n; }
+
+private:
+  int sum_ = 0;
+};
+
+int take(Queue<int> queue, int) {
+  return queue.get();
+}
+
+TEST_F(Measured, queues_supervisors_managers_and_jobs_are_there_too) {
+  open_measured();
+  Queue<int> queue(10);
+  queue.put(1);
+  queue.put(2);
+  Pool pool(1);
+  pool.map(bind(take, queue), std::vector<int>{0});
+  Supervisor supervisor;
+  auto kept = supervisor.spawn<Tally>(SpawnOptions{.name = "a \"tally\""});
+  Manager manager({.name = "shelf"});
+  auto tally = manager.create<Tally>();
+  auto list = manager.list<int>();
+  tally.call<&Tally::add>(1);
+  std::map<std::string, double> found;
+  auto is = [&](const std::string& name, double value) {
+    return found.count(name) > 0 && found[name] == value;
+  };
+  auto up = [&] {
+    found = values(scrape(address));
+    return is("fiber_jobs{kind=\"objects\",state=\"up\"}", 2);
+  };
+  ASSERT_TRUE(wait_until(up));
+  std::string queue1 = "{queue=\"queue#1\",kind=\"queue\"}";
+  auto name = std::ranges::find_if(found, [](auto& each) {
+                return each.first.starts_with("fiber_supervisor_children");
+              })->first;
+  auto owner = name.substr(name.find('"') + 1);
+  auto child =
+    "{supervisor=\"" + owner.substr(0, owner.find('"')) + "\",child=\"a \\\"tally\\\"\"}";
+  for (auto& [metric, value] : std::map<std::string, double>{
+         {"fiber_queue_items" + queue1, 1},
+         {"fiber_queue_capacity_items" + queue1, 10},
+         {"fiber_queue_put_items_total" + queue1, 2},
+         {"fiber_queue_producers" + queue1, 1},
+         {"fiber_queue_consumers" + queue1, 1},
+         {"fiber_queue_waiting_puts" + queue1, 0},
+         {"fiber_queue_waiting_gets" + queue1, 0},
+         {name, 1},
+         {"fiber_child_up" + child, 1},
+         {"fiber_child_restarts_total" + child, 0},
+         {"fiber_manager_up{manager=\"shelf\"}", 1},
+         {"fiber_manager_objects{manager=\"shelf\"}", 2},
+         {"fiber_manager_calls_total{manager=\"shelf\"}", 1},
+         {"fiber_manager_restarts_total{manager=\"shelf\"}", 0},
+         {"fiber_jobs_lost_total", 0},
+         {"fiber_failures_total", 0}})
+    EXPECT_TRUE(is(metric, value)) << metric << " is not " << value;
+}
+
+/// Members go on until `over` is set.
+void turn(Event over, RingMember& member) {
+  for (std::vector<int> stop(1); stop[0] == 0; member.broadcast(stop, 0))
+    if (member.rank() == 0)
+      stop[0] = over.wait(10ms) ? 1 : 0;
+}
+
+TEST_F(Measured, a_ring_is_there_while_it_runs) {
+  open_measured();
+  Manager manager;
+  auto over = manager.event();
+  std::thread run([&] { Ring(2, bind(turn, over)).run(); });
+  auto line = [&](const std::string& name) {
+    auto found = values(scrape(address));
+    auto at = std::ranges::find_if(
+      found, [&](auto& each) { return each.first.starts_with(name + "{ring="); });
+    return at == found.end() ? -1 : at->second;
+  };
+  EXPECT_TRUE(wait_until([&] { return line("fiber_ring_members_up") == 2; }));
+  EXPECT_TRUE(wait_until([&] { return line("fiber_ring_collectives_total") > 0; }));
+  EXPECT_EQ(line("fiber_ring_members"), 2);
+  EXPECT_EQ(line("fiber_ring_restarts_total"), 0);
+  over.set();
+  run.join();
+  EXPECT_TRUE(wait_until([&] { return line("fiber_ring_members") == -1; }));
 }
 
 // Whoever asks at that moment gets an answer, or none; nobody waits for ever.

@@ -70,18 +70,19 @@ function drawChart(canvas, lines) {
 
 // The task stream. A row of the session: [pool, worker, call, first, tasks, failed, attempt, outcome, from, to].
 class TaskStream {
-  constructor(canvas, box, line, windowText) {
-    Object.assign(this, { canvas, box, line, windowText, rows: [], dropped: 0, workers: [], seconds: 60, end: null, now: 0 });
+  constructor(canvas, box, windowText, show) {
+    Object.assign(this, { canvas, box, windowText, show, rows: [], dropped: 0, workers: [], seconds: 60, end: null, now: 0, chosen: null });
     canvas.addEventListener('pointermove', (event) => this.point(event));
     canvas.addEventListener('pointerdown', (event) => { this.drag = { x: event.clientX, end: this.edge() }; });
     window.addEventListener('pointerup', () => { this.drag = null; });
+    canvas.addEventListener('click', (event) => this.choose(this.rowAt(event)));
     canvas.addEventListener('wheel', (event) => {
       if (!event.ctrlKey) return; // Else it scrolls.
       event.preventDefault();
       this.zoom(event.deltaY > 0 ? 1.25 : 0.8);
     }, { passive: false });
     canvas.addEventListener('keydown', (event) => {
-      const what = { '+': 'in', '=': 'in', '-': 'out', ArrowLeft: 'back', ArrowRight: 'on', f: 'follow' }[event.key];
+      const what = { '+': 'in', '=': 'in', '-': 'out', ArrowLeft: 'back', ArrowRight: 'on', f: 'follow', n: 'next', p: 'previous' }[event.key];
       if (!what) return;
       event.preventDefault();
       this.act(what);
@@ -97,8 +98,26 @@ class TaskStream {
     else if (what === 'out') this.zoom(2);
     else if (what === 'back') this.end = this.edge() - this.seconds / 4;
     else if (what === 'on') this.end = Math.min(this.now, this.edge() + this.seconds / 4);
+    else if (what === 'next' || what === 'previous') this.step(what === 'next' ? 1 : -1);
     else this.end = this.end === null ? this.now : null;
     this.draw();
+  }
+
+  // Chooses a bar, which stays shown until another one is; null: none.
+  choose(row) {
+    this.chosen = row || null;
+    if (row) this.show(row);
+    this.draw();
+  }
+
+  // Goes to the next bar that did not end well, or back.
+  step(by) {
+    const bad = this.rows.filter((row) => row[7] !== 'value'), at = bad.indexOf(this.chosen);
+    if (!bad.length) return;
+    const row = bad[at < 0 ? (by > 0 ? 0 : bad.length - 1) : (at + by + bad.length) % bad.length];
+    const edge = this.edge();
+    if (row[9] > edge || row[8] < edge - this.seconds) this.end = Math.min(this.now, row[9] + this.seconds / 4);
+    this.choose(row);
   }
 
   zoom(factor) {
@@ -147,6 +166,13 @@ class TaskStream {
     };
     for (const row of this.rows) if (row[7] === 'value') drawRow(row);
     for (const row of this.rows) if (row[7] !== 'value') drawRow(row); // Above the others.
+    if (this.chosen && this.place.has(this.chosen[0] + '.w' + this.chosen[1])) {
+      const from = left + (this.chosen[8] - t0) * scale, y = this.place.get(this.chosen[0] + '.w' + this.chosen[1]) * high;
+      context.strokeStyle = colour('text');
+      context.lineWidth = 2;
+      context.strokeRect(from - 1, y, Math.max(4, (this.chosen[9] - this.chosen[8]) * scale + 2), high);
+      context.lineWidth = 1;
+    }
     context.clearRect(0, 0, left - 2, height - 16);
     context.fillStyle = colour('dim');
     context.textAlign = 'right';
@@ -157,17 +183,22 @@ class TaskStream {
   }
 
   point(event) {
-    const box = this.canvas.getBoundingClientRect();
     if (this.drag && event.buttons) {
       this.end = Math.min(this.now, this.drag.end - (event.clientX - this.drag.x) / this.scale);
       this.draw();
       return;
     }
+    const row = this.chosen ? null : this.rowAt(event);
+    if (row) this.show(row);
+  }
+
+  // The bar below the pointer: the one that did not end well, if there are several.
+  rowAt(event) {
+    const box = this.canvas.getBoundingClientRect();
     const t = this.t0 + (event.clientX - box.left - this.left) / this.scale, slack = 2 / this.scale;
     const worker = this.workers[Math.floor((event.clientY - box.top) / this.high)];
     const at = this.rows.filter((row) => row[0] + '.w' + row[1] === worker && row[8] - slack <= t && row[9] + slack >= t);
-    const row = at.find((each) => each[7] !== 'value') || at[0];
-    if (row) setText(this.line, describeTask(row));
+    return at.find((each) => each[7] !== 'value') || at[0];
   }
 }
 

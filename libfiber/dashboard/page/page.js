@@ -1,7 +1,7 @@
 // Takes pictures of the session, from the driver or from this very file, and shows them.
 
-const stream = new TaskStream(byId('stream'), byId('stream-box'), byId('stream-task'), byId('stream-window'));
-let picture = null, live = false, heardAt = 0, outputJob = null;
+const stream = new TaskStream(byId('stream'), byId('stream-box'), byId('stream-window'), showTask);
+let picture = null, heardAt = 0, outputJob = null;
 
 function setState(text, style) {
   setText(byId('state'), text);
@@ -12,6 +12,15 @@ function setBanner(text, calm) {
   byId('banner').hidden = !text;
   byId('banner').className = calm ? 'calm' : '';
   setText(byId('banner'), text);
+}
+
+// Says which task a bar is, and why it failed.
+function showTask(row) {
+  setText(byId('stream-task'), describeTask(row));
+  const failure = row[7] === 'value' ? null : failureOf(row, picture);
+  byId('stream-error').hidden = row[7] === 'value';
+  setText(byId('stream-error'), failure ? failure.who + ': ' + failure.why : 'Its error is not kept any more, or the task was tried again. The last ' +
+    count((picture.failures || []).length) + ' of ' + count(picture.failures_seen) + ' failures are kept.');
 }
 
 function showStream(whole) {
@@ -34,8 +43,7 @@ function refresh() {
   document.title = session.name + ' - Fiber';
   setText(byId('name'), session.name);
   setText(byId('facts'), session.program + ', pid ' + session.pid + ' on ' + session.host + ', backend ' + session.backend + ', up ' + span(session.age_seconds));
-  for (const show of [showSeries, showWorkers, showFailures, showEvents, showSupervisors, showQueues]) show(picture);
-  showPools(picture, live);
+  for (const show of [showSeries, showWorkers, showFailures, showEvents, showSupervisors, showRings, showManagers, showQueues, showPools]) show(picture);
 }
 
 function take(next, whole) {
@@ -74,7 +82,6 @@ async function showOutput(job) {
 function connect() {
   const source = new EventSource('events');
   source.addEventListener('picture', (event) => {
-    live = true;
     const next = JSON.parse(event.data);
     take(next, next.whole);
     if (next.over) {
@@ -113,7 +120,7 @@ function openReport(text) {
 
 const sections = [...document.querySelectorAll('main > section')];
 document.querySelector('nav').append(...sections.map((section, i) =>
-  element('a', { href: '#' + section.id }, (i + 1) + ' ' + section.querySelector('h2').textContent)));
+  element('a', { href: '#' + section.id }, (i + 1) % 10 + ' ' + section.querySelector('h2').textContent)));
 byId('stream-bar').addEventListener('click', (event) => { if (event.target.dataset.do) stream.act(event.target.dataset.do); });
 byId('filter').addEventListener('input', (event) => { view.filter = event.target.value.toLowerCase(); refresh(); });
 byId('show-all').addEventListener('click', () => { view.showAll = !view.showAll; refresh(); });
@@ -121,7 +128,7 @@ byId('output-close').addEventListener('click', () => { byId('output').hidden = t
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') { byId('output').hidden = true; outputJob = null; return; }
   if (event.target.tagName === 'INPUT' || event.ctrlKey || event.altKey || event.metaKey) return;
-  const section = sections[Number(event.key) - 1];
+  const section = sections[event.key === '0' ? 9 : Number(event.key) - 1];
   if (section) section.scrollIntoView();
   else if (event.key === '/') { event.preventDefault(); byId('filter').focus(); }
 });

@@ -1,7 +1,7 @@
 // The sections: each shows its part of a picture, and says what it leaves out.
 
 const mostRows = 250; // Of the table of workers, unless all are asked for.
-const view = { showAll: false, filter: '', kind: '', use: new Map(), history: new Map() };
+const view = { showAll: false, filter: '', kind: '', use: new Map() };
 
 function facts(item) {
   return element('dl', {}, ...Object.keys(item).map((name) => element('div', {}, element('dt', {}, name), element('dd', { 'data-of': name }))));
@@ -13,16 +13,6 @@ function poolFacts(pool) {
     done: count(pool.done), failed: count(pool.failed), retries: count(pool.retries), 'workers lost': count(pool.workers_lost),
     'tasks/s': number(pool.tasks_per_second), p50: pool.done ? span(pool.p50_seconds) : '-', p99: pool.done ? span(pool.p99_seconds) : '-',
     sent: bytes(pool.bytes_sent), received: bytes(pool.bytes_received) };
-}
-
-function remember(pool, at) {
-  const known = view.history.get(pool.name) || { up: [], wanted: [], rate: [] };
-  for (const [name, value] of [['up', pool.workers_up], ['wanted', pool.workers_wanted], ['rate', pool.tasks_per_second]]) {
-    known[name].push([at, value]);
-    if (known[name].length > 1200) known[name] = known[name].filter((point, i) => i % 2 === 0);
-  }
-  view.history.set(pool.name, known);
-  return known;
 }
 
 function chartBox(title) {
@@ -43,12 +33,12 @@ function updateCall(row, call, rate) {
   setText(text, count(call.done) + ' of ' + (call.total_known ? '' : 'at least ') + count(call.total) + ' (' + Math.floor(100 * part) + ' %)' + left);
 }
 
-function showPools(picture, live) {
+function showPools(picture) {
   const pools = picture.pools || [];
   note('pools', [pools.length ? '' : 'This session has no pool yet.',
     picture.silent_parts ? picture.silent_parts + ' pools, queues or supervisors were too busy to answer; what they show is missing or old.' : '',
     picture.pools_forgotten ? count(picture.pools_forgotten) + ' pools that ended earlier are left out.' : '',
-    live && pools.length ? 'Charts begin when this page was opened.' : ''].filter(Boolean).join(' '), picture.silent_parts);
+    pools.length ? 'Charts begin when somebody first looked at the session, or at its start if it writes a report.' : ''].filter(Boolean).join(' '), picture.silent_parts);
   keyed(bodyOf('pools'), pools, (pool) => pool.name, makePool, (box, pool) => {
     box.classList.toggle('ended', !!pool.ended);
     setText(box.firstChild, pool.name + (pool.ended ? ' (has ended; as it was seen last)' : ''));
@@ -57,11 +47,12 @@ function showPools(picture, live) {
       () => element('div', { class: 'call' }, element('span', {}), element('progress', { max: 1 }), element('span', {})),
       (row, call) => updateCall(row, call, pool.tasks_per_second));
     const charts = box.querySelector('.charts');
-    charts.hidden = !live || !!pool.ended;
+    charts.hidden = !pool.history;
     if (charts.hidden) return;
-    const known = remember(pool, picture.session.age_seconds), [workers, rate] = charts.querySelectorAll('canvas');
-    drawChart(workers, [{ points: known.wanted, colour: 'dim', dashed: true, steps: true }, { points: known.up, colour: 'c0', steps: true }]);
-    drawChart(rate, [{ points: known.rate, colour: 'c1' }]);
+    const [workers, rate] = charts.querySelectorAll('canvas');
+    const points = (name) => (pool.history.find((one) => one.name === name) || { points: [] }).points;
+    drawChart(workers, [{ points: points('workers_wanted'), colour: 'dim', dashed: true, steps: true }, { points: points('workers_up'), colour: 'c0', steps: true }]);
+    drawChart(rate, [{ points: points('tasks_per_second'), colour: 'c1' }]);
   });
 }
 
@@ -171,6 +162,22 @@ function showFailures(picture) {
   });
 }
 
+// The failure that a bar of the task stream stands for, if the picture still has it. Tasks of
+// several calls have the same number, so the time decides.
+function failureOf(row, picture) {
+  const [pool, worker, , first, tasks, , , outcome, , to] = row;
+  const at = picture.at - picture.session.age_seconds + to;
+  const near = (failure) => Math.abs(Date.parse(failure.at) / 1000 - at);
+  const fits = (failure) => {
+    if (outcome === 'lost') return failure.kind === 'job' && failure.who.startsWith(pool + '.w');
+    const task = Number(failure.who.slice(pool.length + 6));
+    return failure.kind === 'task' && failure.who.startsWith(pool + ' task ') && task >= first && task < first + tasks;
+  };
+  const found = (picture.failures || []).filter((failure) => fits(failure) && near(failure) < 5).sort((a, b) =>
+    b.who.startsWith(pool + '.w' + worker + '-') - a.who.startsWith(pool + '.w' + worker + '-') || near(a) - near(b));
+  return found[0];
+}
+
 function showEvents(picture) {
   const events = picture.events || { all: 0, last: [] };
   note('events', events.all ? 'Jobs that came and went, the latest first: the last ' + count(events.last.length) + ' of ' + count(events.all) + '.' : 'No job has come or gone.');
@@ -200,12 +207,53 @@ function showSupervisors(picture) {
   body.replaceChildren(...(all.length ? [treeOf(all)] : []));
 }
 
-function showQueues(picture) {
-  const all = picture.queues || [], heads = [['queue', ''], ['kind', 'wide'], ['items', 'n'], ['capacity', 'n'], ['waiting producers', 'n'], ['waiting consumers', 'n']];
-  note('queues', all.length ? 'Those that live in the driver.' : 'No queue or pipe lives in the driver.');
-  keyed(tableIn(bodyOf('queues'), heads), all, (queue) => queue.name, () => element('tr', {}, ...heads.map(([, style]) => element('td', { class: style }))), (row, queue) => {
-    [queue.name, queue.kind, count(queue.items), queue.capacity === undefined ? 'none' : count(queue.capacity), count(queue.waiting_puts), count(queue.waiting_gets)]
-      .forEach((text, i) => setText(row.children[i], text));
+// A table with a row for each part of a list; those that have ended come last.
+function showTable(section, all, heads, texts) {
+  const sorted = [...all].sort((a, b) => (a.ended ? 1 : 0) - (b.ended ? 1 : 0));
+  const seen = new Map(); // Names need not be unique.
+  const rows = sorted.map((part) => {
+    seen.set(part.name, (seen.get(part.name) || 0) + 1);
+    return { part, id: seen.get(part.name) + ' ' + part.name };
   });
-  bodyOf('queues').hidden = !all.length;
+  keyed(tableIn(bodyOf(section), heads), rows, (row) => row.id, ({ part }) =>
+    element('tr', { 'data-name': part.name }, ...heads.map(([, style]) => element('td', { class: style }))), (row, { part }) => {
+    row.classList.toggle('past', !!part.ended);
+    texts(part).forEach((text, i) => setText(row.children[i], text));
+  });
+  bodyOf(section).hidden = !all.length;
+}
+
+function forgotten(n, what) { return n ? ' ' + count(n) + ' ' + what + ' that ended earlier are left out.' : ''; }
+
+function showRings(picture) {
+  const all = picture.rings || [];
+  note('rings', (all.length ? 'Groups of jobs that run one function together. Rank 0 reports collectives once a second; a restart begins a new attempt, which counts them anew.' :
+    'This session has no ring.') + forgotten(picture.rings_forgotten, 'rings'));
+  const heads = [['ring', ''], ['state', ''], ['members up', 'n'], ['attempt', 'n'], ['restarts', 'n'], ['collectives', 'n']];
+  showTable('rings', all, heads, (ring) => [ring.name, ring.ended ? 'has ended' : ring.members_up === ring.members ? 'up' : ring.members_running ? 'starting' : 'restarting',
+    count(ring.members_up) + ' of ' + count(ring.members), count(ring.attempt),
+    count(ring.restarts) + (ring.max_restarts === undefined ? '' : ' of ' + count(ring.max_restarts)), count(ring.collectives)]);
+}
+
+function showManagers(picture) {
+  const all = picture.managers || [];
+  note('managers', (all.length ? 'Their objects live in a job each, and are called from other processes.' : 'This session has no manager.') +
+    forgotten(picture.managers_forgotten, 'managers'));
+  const heads = [['manager', ''], ['state', ''], ['objects', 'n'], ['calls', 'n'], ['running', 'n'], ['waiting', 'n'], ['restarts', 'n'], ['types', 'wrap']];
+  showTable('managers', all, heads, (manager) => [manager.name, manager.state, count(manager.objects), count(manager.calls), count(manager.running),
+    count(manager.waiting), count(manager.restarts), manager.types.map((one) => (one.type || '(no name: the program was stripped)') + ' ' + count(one.objects)).join(', ')]);
+}
+
+function usersText(n, names) {
+  if (!n) return '0';
+  return count(n) + ' (' + names.join(', ') + (n > names.length ? ', ...' : '') + ')';
+}
+
+function showQueues(picture) {
+  const all = picture.queues || [];
+  note('queues', all.length ? 'Those that live in the driver, and the processes that have used them and are alive.' : 'No queue or pipe lives in the driver.');
+  const heads = [['queue', ''], ['kind', 'wide'], ['items', 'n'], ['capacity', 'n'], ['put so far', 'n'], ['waiting producers', 'n'], ['waiting consumers', 'n'],
+    ['producers', 'wrap'], ['consumers', 'wrap']];
+  showTable('queues', all, heads, (queue) => [queue.name, queue.kind, count(queue.items), queue.capacity === undefined ? 'none' : count(queue.capacity),
+    count(queue.put), count(queue.waiting_puts), count(queue.waiting_gets), usersText(queue.producers, queue.producer_jobs), usersText(queue.consumers, queue.consumer_jobs)]);
 }

@@ -58,6 +58,22 @@ TEST(Channel, a_channel_gives_items_in_order_of_arrival) {
   EXPECT_EQ(told(channel.get(get2, {})), "3.1:b");
 }
 
+TEST(Channel, its_living_users_are_known) {
+  using Processes = std::set<std::uint64_t>;
+  Channel channel({});
+  channel.put(put1, item("a"));
+  channel.put_all(4, {});
+  channel.get(get1, {});
+  channel.get(get2, {});
+  EXPECT_EQ(channel.producers(), (Processes{1, 4}));
+  EXPECT_EQ(channel.consumers(), (Processes{2, 3}));
+  EXPECT_EQ(channel.puts_so_far(), 1U);
+  channel.gone(2);
+  channel.gone(4);
+  EXPECT_EQ(channel.producers(), Processes{1});
+  EXPECT_EQ(channel.consumers(), Processes{3});
+}
+
 TEST(Channel, waiting_gets_are_served_in_order) {
   Channel channel({});
   EXPECT_EQ(told(channel.get(get1, {})), "");

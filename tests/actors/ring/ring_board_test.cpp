@@ -91,6 +91,19 @@ TEST_F(RingBoardTest, the_board_forgets_cancelled_requests_and_gone_members) {
   EXPECT_TRUE(leave(first).empty()); // Two of three are there.
 }
 
+TEST_F(RingBoardTest, the_collectives_that_were_reported_last_are_known) {
+  auto report = [&](std::uint64_t collectives) {
+    Bytes count;
+    Writer(count).put(collectives);
+    return board_.handle(first, {RingOp::report, {}, Payload(std::move(count))});
+  };
+  ASSERT_EQ(report(7).size(), 1U);
+  EXPECT_EQ(report(9)[0].what, Answer::done);
+  EXPECT_EQ(board_.collectives(), 9U);
+  EXPECT_THROW(board_.handle(first, {RingOp::report, {}, payload("few")}), Error);
+  EXPECT_EQ(board_.collectives(), 9U);
+}
+
 TEST(RingRequest, a_ring_request_travels_as_bytes) {
   Bytes bytes;
   Writer writer(bytes);
@@ -103,7 +116,7 @@ TEST(RingRequest, a_ring_request_travels_as_bytes) {
 
 TEST(RingRequest, a_malformed_ring_request_is_refused) {
   EXPECT_THROW(read_ring_request({}), Error);
-  EXPECT_THROW(read_ring_request(payload("\x03")), Error);
+  EXPECT_THROW(read_ring_request(payload("\x04")), Error);
   EXPECT_THROW(read_ring_request(payload(std::string(9, '\x01'))), Error);
 }
 

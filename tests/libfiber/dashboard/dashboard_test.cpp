@@ -232,6 +232,28 @@ TEST_F(Page, goes_on_while_a_viewer_reads_nothing) {
   EXPECT_TRUE(has(get(port, "/"), "200 OK"));
 }
 
+TEST_F(Page, drops_viewers_that_read_nothing) {
+  roster->keep_stream();
+  for (int i = 0; i < 3000; ++i) { // More than the buffers of a connection hold.
+    actors::StreamSpan span;
+    span.pool = std::string(500, 'p');
+    span.outcome = actors::StreamSpan::Outcome::failed;
+    roster->stream()->add(span);
+  }
+  open();
+  std::vector<std::unique_ptr<Peer>> stalled; // They take all places.
+  for (int i = 0; i < Dashboard::most_connections; ++i) {
+    stalled.push_back(std::make_unique<Peer>(port, 4096));
+    stalled.back()->send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  }
+  EXPECT_TRUE(Peer(port).closes());
+  auto served = [&] { return has(get(port, "/"), "200 OK"); };
+  auto limit = std::chrono::steady_clock::now() + 60s;
+  while (!served() && std::chrono::steady_clock::now() < limit)
+    ;
+  EXPECT_TRUE(served());
+}
+
 TEST_F(Page, serves_a_limited_number_of_connections) {
   open();
   std::vector<std::unique_ptr<Peer>> peers;

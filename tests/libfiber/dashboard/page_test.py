@@ -7,10 +7,12 @@ usage: page_test.py DRIVER [--pictures FOLDER]
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 import urllib.request
 
 from selenium import webdriver
@@ -127,7 +129,10 @@ class PageTest(unittest.TestCase):
         self.await_text("workers", r"pool1\.w0-\d+ pool up")
         self.await_text("workers", r"managers and objects 1")
         self.await_text("supervisors", re.escape("<i>counter</i>"))
-        self.await_text("queues", r"queue#1 queue 1 10 0 0")
+        self.await_text("queues", r"queue#1 queue 1 10 1 0 0 1 \(driver\) 0")
+        self.assertIn("no ring", self.text("rings"))
+        self.assertIn("no manager", self.text("managers"))
+        silent = [self.client_that_reads_nothing(program) for _ in range(3)]
         self.assertIn("Nothing has failed", self.text("failures"))
         self.assertIn("Nothing is published", self.text("trainings"))
 
@@ -148,6 +153,17 @@ class PageTest(unittest.TestCase):
         self.await_text("pools", r"workers\s+4 of 4")
         self.await_text("workers", r"5 of 5 are shown")
 
+        program.do("take")
+        self.await_text("queues", r"queue#1 queue 0 10 1 0 0 1 \(driver\) 1 \(pool1\.w\d-\d+\)")
+        program.do("manage")
+        self.await_text("managers", r"<u>shelf</u> up 3 3 0 0 0 .*Counter 2.*std::vector<int.* 1")
+        program.do("ring")
+        self.await_text("rings", r"Ring-\d+ up 2 of 2 1 0 of 3 [1-9]")
+        program.do("end-ring")
+        self.await_text("rings", r"Ring-\d+ has ended 0 of 2 1 0 of 3 [1-9]")
+
+        program.do("publish-in-a-task")
+        self.await_text("trainings", r"of a task\s+last 7, 1 values")
         program.do("publish")
         self.await_text("trainings", r"return <u>[\s\S]*last 499.5, 1,000 values; thinned: each point is the mean of 2")
         self.assertGreater(self.painted("#trainings canvas"), 500)
@@ -157,12 +173,20 @@ class PageTest(unittest.TestCase):
         WebDriverWait(self.browser, DEADLINE, 0.1).until(lambda _: {"failed", "lost"} <= set(self.colours("#stream")))
         self.browser.find_element(By.ID, "stream").send_keys("+")
         self.await_text("stream-window", "0:30 in view")
+        self.browser.find_element(By.ID, "stream").send_keys("n")  # The next failure.
+        self.await_text("tasks", r"failed after[\s\S]*pool1 task \d: [\s\S]*<script>document.title = 'hacked'</script>")
+        while "worker lost" not in self.text("stream-task"):
+            self.browser.find_element(By.ID, "stream").send_keys("n")
+        self.await_text("stream-error", r"pool1\.w\d-\d+: .*SIGKILL")
+        self.assertGreater(self.painted("#pools .chart canvas"), 200)
         self.picture("live")
+        for client in silent:
+            client.close()
 
         # The output of a job, by keyboard: the filter, then the button of the first row.
         self.browser.find_element(By.TAG_NAME, "body").send_keys("/")
         self.browser.switch_to.active_element.send_keys("pool1.w1")
-        self.await_text("workers", r"1 of 5 are shown")
+        self.await_text("workers", r"1 of 6 are shown")
         self.browser.find_element(By.CSS_SELECTOR, "#workers tbody button").send_keys(Keys.ENTER)
         self.await_text("output", r"Output of pool1\.w1-\d+\s[\s\S]*(<b onmouseover=alert\(1\)>printed</b>|It has printed nothing)")
         self.browser.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
@@ -178,6 +202,15 @@ class PageTest(unittest.TestCase):
         self.await_text("banner", "The driver does not answer.*This is the last picture")
         self.assertIn("4 of 4", self.text("pools"))
         self.assertIn("return <u>", self.text("trainings"))
+
+    @staticmethod
+    def client_that_reads_nothing(program):
+        address = urllib.parse.urlsplit(program.url)
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect((address.hostname, address.port))
+        client.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return client
 
     def test_a_session_that_ends_says_so(self):
         program = Program(self.folder)
@@ -209,6 +242,9 @@ class PageTest(unittest.TestCase):
         self.await_text("failures", re.escape("<script>document.title = 'hacked'</script>"))
         self.await_text("trainings", "return <u>")
         self.assertGreater(self.painted("#stream"), 100)
+        self.assertGreater(self.painted("#pools .chart canvas"), 200)
+        self.browser.find_element(By.ID, "stream").send_keys("n")
+        self.await_text("stream-error", r"pool1 task \d: [\s\S]*<script>document.title = 'hacked'</script>")
         self.nothing_was_run()
 
     @staticmethod

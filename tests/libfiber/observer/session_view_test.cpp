@@ -15,13 +15,14 @@ using nlohmann::json;
 
 class Shown final : public Part {
 public:
-  Shown(std::string name, bool answers) : name_(std::move(name)), answers_(answers) {}
-  const char* list() const override { return "queues"; }
+  Shown(std::string name, bool answers, const char* list = "queues")
+    : name_(std::move(name)), answers_(answers), list_(list) {}
+  const char* list() const override { return list_; }
   bool gone() const override { return gone_; }
   Answer look() override {
     return [this](Clock::time_point limit) -> std::optional<json> {
       if (answers_)
-        return json{{"name", name_}};
+        return with(json{{"name", name_}});
       actors::Signal never;
       never.wait_until(limit);
       return std::nullopt;
@@ -30,8 +31,19 @@ public:
   bool gone_ = false;
 
 private:
+  /// Adds what the view needs of a pool.
+  json with(json entry) const {
+    if (list_ == std::string("pools"))
+      entry.update({{"workers_up", 2},
+                    {"workers_wanted", 3},
+                    {"tasks_per_second", 10},
+                    {"nodes", json::array()}});
+    return entry;
+  }
+
   std::string name_;
   bool answers_;
+  const char* list_;
 };
 
 class View : public testing::Test {
@@ -84,6 +96,58 @@ TEST_F(View, parts_that_have_gone_are_dropped_though_nobody_looks) {
   }
   auto kept = std::ranges::count_if(all, [](auto& part) { return !part.expired(); });
   EXPECT_LT(kept, 200);
+}
+
+TEST_F(View, a_picture_has_what_has_ended_as_it_was_seen_last) {
+  std::vector<std::shared_ptr<Shown>> parts;
+  for (auto* list : {"pools", "rings", "managers"})
+    view.add(parts.emplace_back(std::make_shared<Shown>("a", true, list)));
+  EXPECT_FALSE(view.picture(1s, 0)["rings"][0].contains("ended"));
+  for (auto& part : parts)
+    part->gone_ = true;
+  auto picture = view.picture(1s, 0);
+  for (auto* list : {"pools", "rings", "managers"}) {
+    ASSERT_EQ(picture[list].size(), 1U) << list;
+    EXPECT_EQ(picture[list][0]["ended"], true) << list;
+  }
+  EXPECT_EQ(picture["managers"][0]["state"], "ended");
+  EXPECT_EQ(picture["pools"][0]["workers_up"], 0);
+}
+
+TEST_F(View, what_has_ended_is_kept_up_to_a_limit) {
+  constexpr std::size_t more = 3;
+  for (std::size_t i = 0; i < PastParts::most + more; ++i) {
+    auto ring = std::make_shared<Shown>("ring " + std::to_string(i), true, "rings");
+    view.add(ring);
+    view.picture(1s, 0);
+    ring->gone_ = true;
+  }
+  auto picture = view.picture(1s, 0);
+  EXPECT_EQ(picture["rings"].size(), PastParts::most);
+  EXPECT_EQ(picture["rings_forgotten"], more);
+}
+
+TEST_F(View, each_look_is_a_point_in_the_charts_of_a_pool) {
+  view.add(std::make_shared<Shown>("pool1", true, "pools"));
+  view.snapshot(1s); // As `fiber top` does.
+  auto history = view.picture(1s, 0)["pools"][0]["history"];
+  ASSERT_EQ(history.size(), 3U);
+  for (auto& number : history)
+    EXPECT_EQ(number["points"].size(), 2U) << number;
+  for (int i = 0; i < 1000; ++i)
+    view.snapshot(1s);
+  for (auto& number : view.picture(1s, 0)["pools"][0]["history"])
+    EXPECT_LT(number["points"].size(), 200U);
+}
+
+TEST_F(View, the_members_of_a_ring_that_are_up_are_counted) {
+  view.add(std::make_shared<Shown>("Ring-3", true, "rings"));
+  roster->expect(1, {.node = "Ring-3.0", .job = "Ring-3.0-1", .kind = "ring"});
+  roster->expect(2, {.node = "Ring-3.1", .job = "Ring-3.1-2", .kind = "ring"});
+  roster->expect(3, {.node = "Ring-31.0", .job = "Ring-31.0-3", .kind = "ring"});
+  roster->up(1, 100, {});
+  roster->up(3, 101, {});
+  EXPECT_EQ(view.snapshot(1s)["rings"][0]["members_up"], 1);
 }
 
 TEST_F(View, logs_are_those_of_the_latest_job_of_a_node) {
