@@ -32,6 +32,8 @@ struct BackendOptions {
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};
+  /// Marks what the session makes on the engine: letters and digits; empty: a random one.
+  std::string session = {};
 
   /// Returns the value of a key, or an empty string.
   std::string value(const std::string& key) const;

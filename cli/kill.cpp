@@ -11,7 +11,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/process_end.hpp"
+#include "cli/crashed.hpp"
+#include "cli/engines/process_end.hpp"
 #include "cli/sessions.hpp"
 #include "cli/verbs.hpp"
 #include "fiber/error.hpp"
@@ -36,6 +37,8 @@ std::optional<std::size_t> end_jobs(Session& session) {
 }
 
 void kill_session(const std::string& name, bool as_json) {
+  if (auto crashed = crashed_if_none_lives(name))
+    return clean_and_report(*crashed, as_json);
   auto session = find_session(name);
   auto driver = Process::open(session.pid);
   if (!driver)
@@ -57,17 +60,22 @@ void kill_session(const std::string& name, bool as_json) {
       ++killed;
     }
   ::unlink(session.path.c_str());
+  auto removed = clean_after(session.name, session.pid);
   if (as_json)
-    std::cout << json{{"name", session.name},          {"pid", session.pid},
-                      {"answered", jobs.has_value()},  {"jobs", jobs.value_or(0)},
-                      {"processes", processes.size()}, {"processes_killed", killed}}
+    std::cout << json{{"name", session.name},
+                      {"pid", session.pid},
+                      {"answered", jobs.has_value()},
+                      {"jobs", jobs.value_or(0)},
+                      {"processes", processes.size()},
+                      {"processes_killed", killed},
+                      {"removed", removed}}
                    .dump(2)
               << "\n";
   else
     std::cout << session.name << " (pid " << session.pid << ") was killed, and with it "
               << (jobs ? std::to_string(*jobs) + (*jobs == 1 ? " job" : " jobs")
                        : std::to_string(processes.size()) + " processes")
-              << "\n";
+              << text_of_removed(removed) << "\n";
 }
 
 } // namespace
@@ -85,8 +93,9 @@ void add_kill(CLI::App& app) {
   verb->footer(
     "Nothing is saved. A driver that answers ends its jobs first, also containers and "
     "pods. One that\ndoes not answer, since it hangs or is stopped, is killed with its "
-    "processes; containers and pods\nof it end by themselves, at the latest after its "
-    "`lease`.\n\nExamples:\n  fiber kill train\n  fiber kill train:4711");
+    "processes, and its containers,\npods and Slurm jobs are removed. What a driver has "
+    "left that crashed is removed too.\n\nExamples:\n  fiber kill train\n  fiber kill "
+    "train:4711");
   verb->callback([options] { kill_session(options->name, options->as_json); });
 }
 

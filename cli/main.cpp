@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   fiber::cli::add_status(app);
   fiber::cli::add_stop(app);
   fiber::cli::add_top(app);
+  fiber::cli::add_trace(app);
   if (argc > 1 && argv[1][0] != '-' && !is_verb(app, argv[1]))
     return refuse_verb(app, argv[1]);
   try {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/crashed.hpp"
 #include "cli/printable.hpp"
 #include "cli/sessions.hpp"
 #include "cli/table.hpp"
@@ -21,7 +23,8 @@ json entry(const Session& session, const std::optional<json>& reply) {
   json one{{"name", session.name},
            {"pid", session.pid},
            {"answers", reply.has_value()},
-           {"stopped", session.stopped}};
+           {"stopped", session.stopped},
+           {"crashed", false}};
   if (!reply)
     return one;
   auto about = reply->value("session", json::object());
@@ -39,6 +42,30 @@ json entry(const Session& session, const std::optional<json>& reply) {
   return one;
 }
 
+json entry(const Crashed& session) {
+  json one{{"name", session.name},
+           {"pid", session.pid},
+           {"answers", false},
+           {"stopped", false},
+           {"crashed", true},
+           {"program", session.note.program},
+           {"backend", session.note.backend},
+           {"started", session.note.started},
+           {"left", session.left}};
+  if (!session.problem.empty())
+    one["problem"] = session.problem;
+  return one;
+}
+
+/// Returns what the table says of a session that does not answer.
+std::string state_of(const json& one) {
+  if (!one.value("crashed", false))
+    return one.value("stopped", false) ? "not answering (stopped)" : "not answering";
+  return one.contains("problem")
+           ? "crashed, left ?"
+           : "crashed, left " + std::to_string(one.at("left").size());
+}
+
 void print(const std::vector<json>& entries) {
   Table table({"NAME", ">PID", "PROGRAM", "BACKEND", ">AGE", ">WORKERS", ">JOBS", ">DONE",
                ">FAILED", ">LOST"});
@@ -46,9 +73,7 @@ void print(const std::vector<json>& entries) {
     auto name = printable(one.value("name", ""));
     auto pid = std::to_string(one.value("pid", 0));
     if (!one.value("answers", false)) {
-      table.add(
-        {name, pid,
-         one.value("stopped", false) ? "not answering (stopped)" : "not answering"});
+      table.add({name, pid, state_of(one), printable(one.value("backend", ""))});
       continue;
     }
     auto count = [&](const char* key) { return short_count(one.value(key, 0.0)); };
@@ -61,6 +86,8 @@ void print(const std::vector<json>& entries) {
   }
   for (auto& line : table.lines())
     std::cout << line << "\n";
+  if (std::ranges::any_of(entries, [](auto& one) { return one.value("crashed", false); }))
+    std::cout << "`fiber kill NAME` removes what a crashed session has left\n";
 }
 
 void list_sessions(bool as_json) {
@@ -69,6 +96,8 @@ void list_sessions(bool as_json) {
   std::vector<json> entries;
   for (std::size_t i = 0; i < sessions.size(); ++i)
     entries.push_back(entry(sessions[i], replies[i]));
+  for (auto& session : crashed_sessions())
+    entries.push_back(entry(session));
   if (as_json)
     std::cout << json(entries).dump(2) << "\n";
   else if (entries.empty())

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -15,7 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cli/crashed.hpp"
+#include "cli/session_name.hpp"
 #include "fiber/error.hpp"
+#include "libfiber/observer/process_stat.hpp"
 
 namespace fiber::cli {
 namespace {
@@ -51,10 +52,8 @@ ucred peer_of(const UniqueFd& socket) {
 }
 
 bool is_stopped(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  auto state = text.find_first_not_of(' ', text.rfind(')') + 1);
-  return state != text.npos && (text[state] == 'T' || text[state] == 't');
+  auto stat = observer::stat_of(pid);
+  return stat && (stat->state == 'T' || stat->state == 't');
 }
 
 /// Adds the session of this socket, unless it has ended.
@@ -186,24 +185,20 @@ std::vector<Session> all_sessions() {
   return sessions;
 }
 
+bool listens_at(const std::string& path) {
+  return connect_to(path) || errno == EAGAIN; // EAGAIN: too many wait for it already.
+}
+
 Session find_session(const std::string& name) {
-  auto wanted = name.substr(0, name.find(':'));
-  auto pid = name.size() > wanted.size() ? name.substr(wanted.size() + 1) : "";
   auto sessions = all_sessions();
-  auto take = [&](auto fits) {
-    std::vector<Session> found;
-    for (auto& session : sessions)
-      if (fits(session) && (pid.empty() || std::to_string(session.pid) == pid))
-        found.push_back(std::move(session));
-    return found;
-  };
-  auto found = take([&](auto& session) { return session.name == wanted; });
-  if (found.empty())
-    found = take([&](auto& session) { return session.name.starts_with(wanted); });
+  auto found = called(name, sessions);
   if (found.size() == 1)
     return std::move(found.front());
   if (found.size() > 1)
     throw Error("\"" + name + "\" is not one session: " + list_of(found, true));
+  if (auto crashed = find_crashed(name))
+    throw Error(crashed->name + " (pid " + std::to_string(crashed->pid) +
+                ") has crashed; `fiber kill " + crashed->name + "` removes what it left");
   if (sessions.empty())
     throw Error("there is no session \"" + name +
                 "\"; no program that uses Fiber runs here under this user");

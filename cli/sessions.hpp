@@ -31,6 +31,9 @@ struct Session {
 /// sockets of those that have ended without doing so.
 std::vector<Session> all_sessions();
 
+/// Returns whether a session listens at the socket of this path.
+bool listens_at(const std::string& path);
+
 /// Returns the session of that name, or the only one whose name begins so. Throws Error,
 /// with the names or pids that there are, if there is none or more than one. A pid after
 /// a colon chooses among sessions of one name: "train:4711".

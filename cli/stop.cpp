@@ -7,7 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/process_end.hpp"
+#include "cli/crashed.hpp"
+#include "cli/engines/process_end.hpp"
 #include "cli/sessions.hpp"
 #include "cli/verbs.hpp"
 #include "fiber/error.hpp"
@@ -26,6 +27,8 @@ struct StopOptions {
 };
 
 void stop_session(const StopOptions& options) {
+  if (auto crashed = crashed_if_none_lives(options.name))
+    return clean_and_report(*crashed, options.as_json);
   auto session = find_session(options.name);
   auto driver = Process::open(session.pid);
   auto processes = descendants_of(session.pid);
@@ -50,18 +53,20 @@ void stop_session(const StopOptions& options) {
       process.await_end(std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()))
         ? 0U
         : 1U;
+  auto removed = clean_after(session.name, session.pid);
   if (options.as_json)
     std::cout << json{{"name", session.name},
                       {"pid", session.pid},
                       {"jobs", jobs},
-                      {"processes_left", left}}
+                      {"processes_left", left},
+                      {"removed", removed}}
                    .dump(2)
               << "\n";
   else
     std::cout << session.name << " (pid " << session.pid << ") has ended, and with it "
               << jobs << (jobs == 1 ? " job" : " jobs")
               << (left > 0 ? "; " + std::to_string(left) + " processes still run" : "")
-              << "\n";
+              << text_of_removed(removed) << "\n";
 }
 
 } // namespace
@@ -77,7 +82,9 @@ void add_stop(CLI::App& app) {
   verb->add_flag("--json", options->as_json, "Print JSON");
   verb->footer(
     "A program that handles SIGTERM can save its work first; any other ends at "
-    "once. Its jobs end\nwith it. Exit code 1: it has not ended in time.\n\n"
+    "once. Its jobs end\nwith it. Exit code 1: it has not ended in time. What a driver "
+    "has left that crashed\nis "
+    "removed, as by `fiber kill`.\n\n"
     "Examples:\n  fiber stop train\n  fiber stop train --timeout 300");
   verb->callback([options] { stop_session(*options); });
 }

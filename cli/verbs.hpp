@@ -22,5 +22,6 @@ void add_run(CLI::App& app);
 void add_status(CLI::App& app);
 void add_stop(CLI::App& app);
 void add_top(CLI::App& app);
+void add_trace(CLI::App& app);
 
 } // namespace fiber::cli

@@ -109,13 +109,8 @@ struct NodeState {
       return open(read_open(reader, whole));
     case Op::run:
       return run(read_run(reader, whole));
-    case Op::close: {
-      auto call = reader.get<std::uint64_t>();
-      calls.erase(call);
-      for (auto& slot : parts.slots)
-        slot->close(call);
-      return;
-    }
+    case Op::close:
+      return close(reader.get<std::uint64_t>());
     case Op::recall: {
       auto recall = read_recall(reader);
       return send(slot(recall.slot).recall(recall.most));
@@ -136,6 +131,8 @@ struct NodeState {
       return;
     case Op::probe:
       return answer_probe();
+    case Op::timing:
+      return time_results(reader.get<std::uint64_t>() != 0);
     case Op::shared:
       reader.raw(share_padding);
       return ShareCache::instance().arrived(reader, whole);
@@ -161,6 +158,17 @@ struct NodeState {
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
                   " is not for a node");
     }
+  }
+
+  void close(std::uint64_t call) {
+    calls.erase(call);
+    for (auto& slot : parts.slots)
+      slot->close(call);
+  }
+
+  void time_results(bool timed) {
+    for (auto& slot : parts.slots)
+      slot->time_results(timed);
   }
 
   PeerLinks& peers() {

@@ -231,6 +231,12 @@ void SlotWorker::flush_results() {
   flush_locked();
 }
 
+void SlotWorker::time_results(bool timed) {
+  std::lock_guard lock(results_mutex_);
+  flush_locked(); // All results of a frame have times, or none.
+  settings_.timed = timed;
+}
+
 // Sends while it holds the lock, so that frames leave in the order of their tasks.
 void SlotWorker::flush_locked() {
   if (pending_.results.empty())

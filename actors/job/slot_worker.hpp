@@ -54,7 +54,7 @@ public:
     /// Called as a task starts; may be empty.
     std::function<void(std::uint64_t call, const TaskContext& task)> before_task =
       nullptr;
-    bool timed = false; ///< Results include when their tasks ran.
+    bool timed = false; ///< Results include when their tasks ran, see time_results().
     std::size_t most_result_bytes = most_value_bytes; ///< Limit for one task.
     /// Called with the result of a task before it is sent; may be empty.
     std::function<void(TaskResult::Status status, const Bytes& result)> after_task =
@@ -94,6 +94,8 @@ public:
   bool finished();
   /// Sends results that were held back.
   void flush_results();
+  /// Sets whether later results include when their tasks ran.
+  void time_results(bool timed);
 
 private:
   struct Queued {

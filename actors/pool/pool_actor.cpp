@@ -59,6 +59,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](AwaitWorkers& message) { await_workers(message.up); },
     [this](AskStats& message) { message.reply->set(stats()); },
     [this](AskReport& message) { message.reply->set(report()); },
+    [this](TraceTasks& message) { trace_tasks(message.trace); },
     [this](NodeUp& message) { node_up(message); },
     [this](NodeResults& message) { results(message); },
     [this](NodeHandedBack& message) { handed_back(message); },

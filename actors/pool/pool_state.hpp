@@ -113,6 +113,8 @@ struct PoolState {
   void schedule_scale_tick();
   void node_up(NodeUp& up);
   std::map<std::size_t, Child>::iterator child_of(const std::string& node_name);
+  void trace_tasks(const std::shared_ptr<PoolTrace>& trace);
+  void time_results(Node& node);
   void drain(Node& node);
   void retire_if_empty(Node& node);
   std::size_t workers_up() const;

@@ -34,7 +34,7 @@ PoolTrace::PoolTrace(std::shared_ptr<Trace> trace, std::uint32_t pool,
 
 PoolTrace::Row& PoolTrace::row(std::size_t worker) {
   if (worker >= rows_.size())
-    rows_.resize(worker + 1);
+    rows_.resize(worker + 1, Row{.free_since = since_});
   return rows_[worker];
 }
 
@@ -82,11 +82,12 @@ void PoolTrace::take(std::size_t worker, const TaskRange& task,
   run.sent_at = task.sent_at;
   run.returned_at = now;
   run.outcome = outcome_of(task, results.results[i].status);
-  auto earliest = nested_ ? task.sent_at : std::max(task.sent_at, state.free_since);
+  auto earliest = std::max(task.sent_at, nested_ ? since_ : state.free_since);
   using std::chrono::nanoseconds;
-  run.from = std::clamp(TraceSpan::Time(nanoseconds(began_ns)), earliest, now);
-  run.to = run.from +
-           std::clamp(nanoseconds(ran_ns), nanoseconds(0), nanoseconds(now - run.from));
+  TraceSpan::Time began{nanoseconds(began_ns)};
+  run.from = std::clamp(began, earliest, now);
+  auto ran = nanoseconds(ran_ns) - std::max(nanoseconds(since_ - began), nanoseconds(0));
+  run.to = run.from + std::clamp(ran, nanoseconds(0), nanoseconds(now - run.from));
   state.free_since = run.to;
   if (std::exchange(state.sent_at, task.sent_at) != task.sent_at) { // First of its frame.
     auto under_way = span(Kind::sent, worker, task);
@@ -154,6 +155,11 @@ void PoolTrace::copy(std::size_t worker, std::size_t first, const TaskRange& tas
                        {"index", task.batch->first + task.from},
                        {"attempt", task.attempt},
                        {"of_worker", first}});
+}
+
+void PoolTrace::show(const Node& node) {
+  for (std::size_t i = 0; i < node.slots.size(); ++i)
+    name(node.first_rank + i);
 }
 
 void PoolTrace::worker_up(const Node& node) {

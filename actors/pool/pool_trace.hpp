@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <caf/allowed_unsafe_message_type.hpp>
+
 #include "actors/core/chaos.hpp"
 #include "actors/pool/running_table.hpp"
 #include "actors/protocol/messages.hpp"
@@ -19,7 +21,8 @@ namespace fiber::actors {
 /// identified by its rank, so it keeps its row when its job is replaced.
 ///
 /// Times that a job reports are clamped to what the driver knows: a task runs after it
-/// was sent and after the task before it, and until its result arrived.
+/// was sent and after the task before it, and until its result arrived. A task that began
+/// before this object was made begins with it.
 ///
 /// Thread safety: any thread may call chaos(), only the pool the other functions.
 class PoolTrace {
@@ -43,6 +46,8 @@ public:
   /// A worker gets a second copy of a task that worker `first` runs.
   void copy(std::size_t worker, std::size_t first, const TaskRange& task);
 
+  /// Gives the workers of a node their rows. They were up before.
+  void show(const Node& node);
   void worker_up(const Node& node);
   void worker_lost(std::size_t first_worker, std::size_t workers, const NodeLost& lost,
                    bool planned);
@@ -51,9 +56,10 @@ public:
 
 private:
   struct Row {
-    TraceSpan::Time free_since;    ///< End of its last task.
-    TraceSpan::Time sent_at;       ///< When its last task was sent.
-    std::optional<TraceSpan> back; ///< Span of results that return together, so far.
+    TraceSpan::Time free_since;   ///< End of its last task.
+    TraceSpan::Time sent_at = {}; ///< When its last task was sent.
+    /// Span of results that return together, so far.
+    std::optional<TraceSpan> back = {};
     bool named = false;
   };
 
@@ -66,7 +72,17 @@ private:
   std::shared_ptr<Trace> trace_;
   const std::uint32_t pool_;
   const bool nested_;
+  const TraceSpan::Time since_ = Trace::Clock::now();
   std::vector<Row> rows_;
 };
 
+// -- to a pool --
+
+/// Records what the pool does in this trace from now on; null: no more.
+struct TraceTasks {
+  std::shared_ptr<PoolTrace> trace;
+};
+
 } // namespace fiber::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::TraceTasks)

@@ -182,8 +182,10 @@ void PoolState::node_up(NodeUp& up) {
   auto child = child_of(up.name);
   if (child != children.end())
     node.first_rank = child->first * settings.workers_per_job;
-  if (settings.trace)
+  if (settings.trace) {
     settings.trace->worker_up(node);
+    time_results(node);
+  }
   if (ending || child == children.end() || child->second.stopping) {
     drain(node);
     return;
@@ -191,6 +193,23 @@ void PoolState::node_up(NodeUp& up) {
   for (std::size_t i = 0; i < node.slots.size(); ++i)
     note_idle(node, i);
   dispatch();
+}
+
+void PoolState::trace_tasks(const std::shared_ptr<PoolTrace>& trace) {
+  settings.trace = trace;
+  for (auto& [incarnation, node] : nodes) {
+    time_results(node);
+    if (trace)
+      trace->show(node);
+  }
+}
+
+/// Tells the node whether the trace needs to know when tasks ran.
+void PoolState::time_results(Node& node) {
+  NodeFrame frame;
+  Writer writer(frame.head);
+  write(writer, Op::timing, settings.trace ? 1 : 0);
+  flush(node, frame);
 }
 
 std::map<std::size_t, PoolState::Child>::iterator

@@ -114,7 +114,7 @@ void write(Writer& writer, const TaskResults& op) {
 
 Op read_op(Reader& reader) {
   auto op = reader.get<std::uint8_t>();
-  if (op > static_cast<std::uint8_t>(Op::peer_sync))
+  if (op > static_cast<std::uint8_t>(Op::timing))
     throw Error("operation " + std::to_string(op) + " does not exist");
   return static_cast<Op>(op);
 }

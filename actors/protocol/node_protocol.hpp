@@ -70,7 +70,9 @@ enum class Op : std::uint8_t {
   // node to node
   peer_hello, ///< the dialling process and the secret; first message in both directions
   peer_ack,   ///< sequence number: all messages up to it have arrived
-  peer_sync   ///< sequence number: answer with peer_ack when that message has arrived
+  peer_sync,  ///< sequence number: answer with peer_ack when that message has arrived
+  // driver to node
+  timing ///< 1: results have times from now on; 0: they have none
 };
 
 /// Pads a message so that a shared value begins at a multiple of 64 bytes and an array is

@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <deque>
-#include <random>
 #include <set>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "backends/docker/strangers.hpp"
 #include "backends/engine/job_table.hpp"
 #include "base/log.hpp"
+#include "base/random_id.hpp"
 
 namespace fiber::backends {
 
@@ -28,17 +28,9 @@ constexpr milliseconds end_patience(60000);
 constexpr milliseconds listen_again(1000); // Pause before the next event stream.
 constexpr std::size_t most_starting = 16;  // More gain nothing.
 
-std::string random_session() {
-  std::random_device random;
-  std::string name;
-  for (int i = 0; i < 12; ++i)
-    name += "0123456789abcdef"[random() % 16];
-  return name;
-}
-
 Placement place_for(Engine& engine, const DockerOptions& options) {
   auto place = find_place(engine, options);
-  place.session = random_session();
+  place.session = options.session.empty() ? random_id() : options.session;
   place.lease = std::chrono::ceil<std::chrono::seconds>(options.lease);
   if (!options.image.empty()) {
     place.own_image = place.own_image && place.image == options.image;

@@ -27,6 +27,7 @@ struct DockerOptions {
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};
+  std::string session = {}; ///< Marks what it makes; empty: a random one.
 };
 
 /// Makes a backend whose jobs are containers of a Docker or Podman engine. They run this

@@ -45,6 +45,7 @@ std::unique_ptr<Backend> make_docker_backend(const BackendOptions& options) {
   docker.environment = options.environment;
   docker.forward_output = options.forward_output;
   docker.terminal = options.terminal;
+  docker.session = options.session;
   docker.lease = options.lease;
   return make_docker(docker);
 }

@@ -29,6 +29,7 @@ std::unique_ptr<Backend> make_kubernetes_backend(const BackendOptions& options) 
   pods.environment = options.environment;
   pods.forward_output = options.forward_output;
   pods.terminal = options.terminal;
+  pods.session = options.session;
   return make_kubernetes(pods);
 }
 

@@ -2,7 +2,6 @@
 #include "backends/kubernetes/kubernetes_backend.hpp"
 
 #include <deque>
-#include <random>
 #include <set>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "backends/kubernetes/pod_watch.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "base/log.hpp"
+#include "base/random_id.hpp"
 
 namespace fiber::backends {
 
@@ -29,14 +29,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds end_patience(60000); // Then the server removes the rest.
 constexpr std::size_t most_creating = 16;
 constexpr double creates_a_second = 50, creates_at_once = 50;
-
-std::string random_session() {
-  std::random_device random;
-  std::string name;
-  for (int i = 0; i < 10; ++i)
-    name += "0123456789abcdef"[random() % 16];
-  return name;
-}
 
 class KubernetesBackend final : public Backend {
 public:
@@ -92,7 +84,7 @@ private:
 
 Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
   Plan plan;
-  plan.session = random_session();
+  plan.session = options.session.empty() ? random_id() : options.session;
   plan.image = options.image;
   plan.template_pod = options.pod_template.empty()
                         ? json::object()

@@ -23,6 +23,7 @@ struct KubernetesOptions {
   std::map<std::string, std::string> environment;
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
+  std::string session = {}; ///< Marks what it makes; empty: a random one.
 };
 
 /// Makes a backend whose jobs are pods. The session has one Job, its anchor, that owns

@@ -13,7 +13,8 @@ std::unique_ptr<Backend> make_local_backend(const BackendOptions& options) {
   local.plain_spawn = options.value("zygote") == "never";
   local.forward_output = options.forward_output;
   local.terminal = options.terminal;
-  return make_local(std::move(local));
+  local.session = options.session;
+  return make_local(local);
 }
 
 std::optional<JobEntry> enter_local_job(const std::string& role,

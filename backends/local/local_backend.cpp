@@ -27,9 +27,21 @@ using std::chrono::milliseconds;
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(10000);
 
+Program program_of(const LocalOptions& options) {
+  auto program = Program::resolve(options.executable, options.argv);
+  if (!options.session.empty()) {
+    auto prefix = std::string(session_variable) + "=";
+    // A driver that a task has started has a session of its own.
+    std::erase_if(program.environment,
+                  [&](auto& word) { return word.starts_with(prefix); });
+    program.environment.push_back(prefix + options.session);
+  }
+  return program;
+}
+
 class LocalBackend final : public Backend {
 public:
-  explicit LocalBackend(LocalOptions options);
+  explicit LocalBackend(const LocalOptions& options);
   ~LocalBackend() override;
 
   std::string name() const override { return "local"; }
@@ -58,11 +70,9 @@ private:
   LocalJobs jobs_; // Used on the loop's thread only.
 };
 
-LocalBackend::LocalBackend(LocalOptions options)
+LocalBackend::LocalBackend(const LocalOptions& options)
   : output_(options.forward_output, options.terminal),
-    jobs_(loop_, output_,
-          Program::resolve(std::move(options.executable), std::move(options.argv)),
-          options.plain_spawn, handler()) {}
+    jobs_(loop_, output_, program_of(options), options.plain_spawn, handler()) {}
 
 LocalBackend::~LocalBackend() {
   loop_.post([this] { jobs_.end_all(); });
@@ -154,8 +164,8 @@ std::vector<JobId> LocalBackend::list() {
 
 } // namespace local
 
-std::unique_ptr<Backend> make_local(LocalOptions options) {
-  return std::make_unique<local::LocalBackend>(std::move(options));
+std::unique_ptr<Backend> make_local(const LocalOptions& options) {
+  return std::make_unique<local::LocalBackend>(options);
 }
 
 } // namespace fiber::backends

@@ -12,6 +12,10 @@
 
 namespace fiber::backends {
 
+/// The variable by which the processes of a session are found, also those that a task
+/// has started, after its driver was killed.
+inline constexpr auto session_variable = "FIBER_SESSION_ID";
+
 /// Options of the local backend.
 struct LocalOptions {
   bool plain_spawn = false;   ///< Exec the program for each job, without a zygote.
@@ -19,6 +23,7 @@ struct LocalOptions {
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::vector<std::string> argv; ///< Driver's arguments; empty: /proc/self/cmdline.
   std::string executable;        ///< Empty: /proc/self/exe.
+  std::string session = {}; ///< Value of session_variable in its processes; empty: none.
 };
 
 /// Makes a backend whose jobs are processes on this machine. The first create() executes
@@ -28,6 +33,6 @@ struct LocalOptions {
 ///
 /// Copies the environment now. Applies JobResources by CPU affinity, RLIMIT_DATA and
 /// CUDA_VISIBLE_DEVICES. Throws EngineError.
-std::unique_ptr<Backend> make_local(LocalOptions options = {});
+std::unique_ptr<Backend> make_local(const LocalOptions& options = {});
 
 } // namespace fiber::backends

@@ -35,6 +35,7 @@ std::unique_ptr<Backend> make_slurm_backend(const BackendOptions& options) {
   slurm.environment = options.environment;
   slurm.forward_output = options.forward_output;
   slurm.terminal = options.terminal;
+  slurm.session = options.session;
   slurm.lease = options.lease;
   return make_slurm(slurm);
 }

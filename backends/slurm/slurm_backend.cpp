@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/slurm/slurm_backend.hpp"
 
-#include <random>
 #include <utility>
 
 #include "backends/engine/job_table.hpp"
@@ -10,6 +9,7 @@
 #include "backends/slurm/slurm_jobs.hpp"
 #include "backends/slurm/strangers.hpp"
 #include "base/log.hpp"
+#include "base/random_id.hpp"
 
 namespace fiber::backends {
 
@@ -21,14 +21,6 @@ using std::chrono::milliseconds;
 
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(60000);
-
-std::string random_session() {
-  std::random_device random;
-  std::string name;
-  for (int i = 0; i < 12; ++i)
-    name += "0123456789abcdef"[random() % 16];
-  return name;
-}
 
 class SlurmBackend final : public Backend {
 public:
@@ -65,7 +57,8 @@ SlurmBackend::SlurmBackend(const SlurmOptions& options)
   : options_(options), output_(options.forward_output, options.terminal),
     cluster_(find_cluster(commands_, options.partition)),
     folder_(options.directory.empty() ? usual_base() : options.directory,
-            random_session(), std::chrono::ceil<std::chrono::seconds>(options.lease)),
+            options.session.empty() ? random_id() : options.session,
+            std::chrono::ceil<std::chrono::seconds>(options.lease)),
     guard_(name_prefix(folder_.session()), folder_.path(), clean_environment()),
     jobs_(job_services()) {
   log().info("backend slurm: cluster {}, Slurm {}, files in {}", cluster_.name,

@@ -24,6 +24,7 @@ struct SlurmOptions {
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};
+  std::string session = {}; ///< Marks what it makes; empty: a random one.
 };
 
 /// Makes a backend whose jobs are tasks of Slurm's job arrays. They run this program, at

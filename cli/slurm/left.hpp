@@ -11,7 +11,7 @@ namespace fiber::cli::slurm {
 /// A session's folder on the shared file system.
 struct SessionPlace {
   std::string session, folder;
-  backends::slurm::DriverNote driver;
+  backends::slurm::DriverNote driver = {};
 };
 
 /// Returns where sessions have their folders: the setting slurm_directory, or the usual

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include "backends/slurm/command.hpp"
 #include "backends/slurm/session_folder.hpp"
 #include "backends/slurm/submission.hpp"
+#include "base/random_id.hpp"
 #include "cli/engines/image.hpp"
 #include "cli/engines/interrupts.hpp"
 #include "cli/engines/tail.hpp"
@@ -192,14 +192,6 @@ void remove_sessions_of(const std::string& id) {
       remove_session(place);
 }
 
-std::string random_name() {
-  std::random_device random;
-  std::string name = "run-";
-  for (int i = 0; i < 12; ++i)
-    name += "0123456789abcdef"[random() % 16];
-  return name;
-}
-
 int detach(const RunRequest& request, const std::string& program,
            const std::string& name) {
   auto log = std::filesystem::absolute(name + ".log").string();
@@ -227,7 +219,7 @@ int run(const RunRequest& request) {
   if (request.detach)
     return detach(request, program, name);
   Interrupts interrupts;
-  SessionFolder folder(session_base(), random_name(), folder_life);
+  SessionFolder folder(session_base(), "run-" + random_id(), folder_life);
   auto remove = std::shared_ptr<void>(nullptr, [&](void*) { folder.remove(); });
   OutputFiles files{.out = folder.path() + "/out", .err = folder.path() + "/err"};
   auto id = submit_driver(request, driver_words(request, program, name, files));

@@ -166,6 +166,7 @@ public:
       return;
     context_.stop();
     thread.join();
+    handler_ = nullptr; // What it holds must end before the session.
   }
 
   void abandon() override {
@@ -215,7 +216,7 @@ private:
   }
 
   const std::string path_;
-  const Handler handler_;
+  Handler handler_;
   std::mutex mutex_;
   UniqueFd socket_; ///< Guarded by mutex_.
   std::atomic<bool> closed_ = false;

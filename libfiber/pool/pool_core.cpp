@@ -100,6 +100,20 @@ void PoolCore::spawn() {
   actor_->attach_functor([ending = ending_](const caf::error&) { ending->actor_gone(); });
 }
 
+void PoolCore::record(const std::shared_ptr<actors::Trace>& trace) {
+  if (recorded_.exchange(trace.get()) == trace.get())
+    return;
+  actors::TraceTasks message;
+  if (trace)
+    message.trace =
+      std::make_shared<actors::PoolTrace>(trace, number_, name_, runtime_->is_inline());
+  try {
+    runtime_->post(actor_, std::move(message));
+  } catch (const Closed&) {
+    return; // It does nothing any more that could be recorded.
+  }
+}
+
 void PoolCore::Ending::add(const std::shared_ptr<CallResults>& results) {
   std::lock_guard lock(mutex);
   if (calls.size() == calls.capacity())

@@ -15,6 +15,7 @@
 #include "actors/protocol/messages.hpp"
 #include "fiber/pool.hpp"
 #include "libfiber/monitor/stats_source.hpp"
+#include "libfiber/observer/trace_requests.hpp"
 #include "libfiber/results/call_results.hpp"
 #include "libfiber/session/runtime.hpp"
 
@@ -23,6 +24,7 @@ namespace fiber::detail {
 /// The shared state of a Pool and its calls, through which they reach the pool's actor.
 class PoolCore final : public ActorHolder,
                        public StatsSource,
+                       public observer::TraceSubject,
                        public std::enable_shared_from_this<PoolCore> {
 public:
   static std::shared_ptr<PoolCore> make(PoolOptions options);
@@ -58,6 +60,8 @@ public:
   std::shared_ptr<actors::ReportReply> ask_report() override;
   std::optional<actors::PoolReport> report(const actors::ReportReply& reply,
                                            Results::Clock::time_point limit) override;
+
+  void record(const std::shared_ptr<actors::Trace>& trace) override;
 
   void release() override { actor_ = nullptr; }
   /// Runs one task on this thread, if the session is inline.
@@ -98,6 +102,7 @@ private:
   std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<bool> terminated_{false};
+  std::atomic<actors::Trace*> recorded_{nullptr}; ///< The last one of record().
   caf::actor actor_;
 };
 

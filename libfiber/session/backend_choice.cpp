@@ -2,9 +2,14 @@
 #include "libfiber/session/backend_choice.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 
 #include "backends/registry.hpp"
 #include "base/log.hpp"
+#include "libfiber/observer/session_note.hpp"
+#include "libfiber/observer/socket_folder.hpp"
+#include "libfiber/session/setting_keys.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -26,17 +31,49 @@ const backends::BackendKind& choose(const std::string& name) {
   return kind_called("local");
 }
 
+/// Returns what leads to the session's jobs if its driver is killed; nothing if nobody
+/// may look at the session.
+std::optional<observer::SessionNote> note_for(const Settings& settings,
+                                              const std::string& backend) {
+  if (!settings.observe)
+    return {};
+  auto note =
+    observer::own_note(settings.name.empty() ? observer::default_name() : settings.name);
+  note.backend = backend;
+  for (auto& key : setting_keys())
+    if (auto value = settings.backend_values.find(key.name);
+        value != settings.backend_values.end())
+      note.variables[variable_of(key)] = value->second;
+  return note;
+}
+
+std::shared_ptr<observer::NoteFile> leave(const observer::SessionNote& note) {
+  try {
+    auto folder = observer::socket_folders().front();
+    observer::make_folder(folder);
+    return std::make_shared<observer::NoteFile>(folder, note);
+  } catch (const std::exception& error) {
+    log().debug("the command fiber can't clean up after this session: {}", error.what());
+    return nullptr;
+  }
+}
+
 } // namespace
 
 std::shared_ptr<backends::Backend>
 make_backend(const Settings& settings, std::shared_ptr<backends::StatusLines> terminal) {
-  return choose(settings.backend)
-    .make({.values = settings.backend_values,
-           .image = settings.image,
-           .environment = settings.environment,
-           .forward_output = settings.forward_output,
-           .terminal = std::move(terminal),
-           .lease = settings.lease});
+  auto& kind = choose(settings.backend);
+  auto note = note_for(settings, kind.name);
+  auto backend = kind.make({.values = settings.backend_values,
+                            .image = settings.image,
+                            .environment = settings.environment,
+                            .forward_output = settings.forward_output,
+                            .terminal = std::move(terminal),
+                            .lease = settings.lease,
+                            .session = note ? note->id : ""});
+  auto file = note ? leave(*note) : nullptr;
+  // The note outlives the backend: only then nothing is left that it leads to.
+  return {backend.release(), [file](backends::Backend* ended) { delete ended; }};
 }
 
 } // namespace fiber::detail

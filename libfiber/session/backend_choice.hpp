@@ -9,8 +9,10 @@
 
 namespace fiber::detail {
 
-/// Returns the backend that `settings` name, which must not be "inline". The output of
-/// jobs goes to `terminal`. Throws backends::EngineError, backends::SettingError.
+/// Returns the backend that `settings` name, which must not be "inline". While it lives,
+/// a note tells the command `fiber` where its jobs are, see observer/session_note.hpp.
+/// The output of jobs goes to `terminal`. Throws backends::EngineError,
+/// backends::SettingError.
 std::shared_ptr<backends::Backend>
 make_backend(const Settings& settings, std::shared_ptr<backends::StatusLines> terminal);
 

@@ -8,6 +8,7 @@
 #include "actors/driver/backend_actor.hpp"
 #include "base/log.hpp"
 #include "libfiber/observer/socket_folder.hpp"
+#include "libfiber/observer/trace_requests.hpp"
 #include "libfiber/session/name_table.hpp"
 #include "libfiber/session/runtime.hpp"
 
@@ -39,10 +40,18 @@ void Runtime::open_view(const std::string& backend) {
   try {
     auto folder = observer::socket_folders().front();
     observer::make_folder(folder);
+    auto traces =
+      std::make_shared<observer::TraceRequests>(settings_.trace, [this](auto& trace) {
+        for (auto& holder : holders())
+          if (auto* subject = dynamic_cast<observer::TraceSubject*>(holder.get()))
+            subject->record(trace);
+      });
     observers_ = std::make_unique<observer::ObserverSocket>(
       *reactor_, observer::socket_path(folder, name, ::getpid()),
-      [view = view_.get()](const nlohmann::json& request) {
-        return view->answer(request);
+      [view = view_.get(), traces](const nlohmann::json& request) {
+        auto op = request.find("op");
+        return op != request.end() && *op == "trace" ? traces->answer(request)
+                                                     : view->answer(request);
       });
   } catch (const std::exception& error) {
     log().debug("the command fiber can't look at this session: {}", error.what());

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.hpp"
+#include "tests/cli/crashed_driver.hpp"
 #include "tests/clusters/cluster.hpp"
 #include "tests/clusters/docker_view.hpp"
 
@@ -187,6 +188,26 @@ TEST_F(DockerCommand, doctor_finds_a_missing_program) {
   expect_trouble(outcome, "program in image",
                  "localhost/cli-broken:1 has no /none, which is its entrypoint",
                  "make the image again");
+}
+
+TEST_F(DockerCommand, kill_removes_the_containers_of_a_crashed_driver) {
+  CrashedDriver driver({"wait", "1"}, "waiting 2",
+                       {{"FIBER_BACKEND", "docker"},
+                        {"DOCKER_HOST", host()},
+                        {"FIBER_IMAGE", "localhost/fiber-test:cli_run_program"}});
+  auto containers = engine().containers(driver.session());
+  ASSERT_EQ(containers.size(), 1U);
+  // So it can't notice that its driver is gone.
+  ASSERT_EQ(engine().order(containers[0], "pause"), 204);
+  driver.crash();
+  auto shown = driver.await([](auto& one) { return one["crashed"] == true; });
+  EXPECT_EQ(shown["backend"], "docker");
+  EXPECT_EQ(shown["left"], json({"container " + containers[0].substr(0, 12)}));
+  auto killed = driver.fiber({"kill", "crashed"});
+  EXPECT_EQ(killed.code, 0) << killed.err;
+  EXPECT_NE(killed.out.find("removed: container "), std::string::npos) << killed.out;
+  EXPECT_TRUE(engine().containers().empty());
+  EXPECT_EQ(driver.ps().size(), 0U);
 }
 
 TEST_F(DockerCommand, doctor_finds_an_address_that_jobs_cannot_reach) {

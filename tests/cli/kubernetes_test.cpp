@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.hpp"
+#include "tests/cli/crashed_driver.hpp"
 #include "tests/clusters/cluster.hpp"
 
 namespace fiber::cli {
@@ -180,6 +181,31 @@ TEST_F(KubernetesCommand, doctor_finds_an_image_of_another_program) {
 TEST_F(KubernetesCommand, doctor_finds_an_image_that_the_nodes_do_not_get) {
   expect_trouble({"--image", "localhost:1/none:1", "--deadline", "5"}, {}, "job starts",
                  "ErrImagePull", "imagePullSecrets");
+}
+
+TEST_F(KubernetesCommand, kill_removes_the_objects_of_a_crashed_driver) {
+  TestFolder folder;
+  // No node takes its pods, so the anchor can't notice that the driver is gone.
+  folder.write("pod.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  nodeSelector: {cli-test: "
+                           "none}\n");
+  CrashedDriver driver({"stubborn", "1"}, "waiting",
+                       with({{"FIBER_BACKEND", "kubernetes"},
+                             {"FIBER_IMAGE", image},
+                             {"FIBER_KUBERNETES_POD_TEMPLATE", folder.path("pod.yaml")},
+                             {"FIBER_START_DEADLINE", "600s"},
+                             {"FIBER_ADVERTISE_ADDRESS",
+                              clusters::kubernetes()->at("K8S_ADVERTISE_ADDRESS")}}));
+  driver.crash();
+  auto base = "fiber-" + driver.session();
+  auto shown = driver.await([](auto& one) {
+    return one["crashed"] == true && one["left"].size() == 3; // Two pods and a Job.
+  });
+  EXPECT_EQ(shown["left"].back(), "Job " + base);
+  EXPECT_EQ(kubectl("-n " + space_ + " get secret " + base).code, 0);
+  auto killed = driver.fiber({"kill", "crashed"});
+  EXPECT_EQ(killed.code, 0) << killed.err;
+  EXPECT_TRUE(none_is_left());
+  EXPECT_EQ(driver.ps().size(), 0U);
 }
 
 TEST_F(KubernetesCommand, a_detached_driver_has_the_given_name) {

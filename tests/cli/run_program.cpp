@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Not a test: a program that `fiber run` starts in the tests. `sum N` adds on a pool,
 // `env NAME` prints a variable, `read FILE`, `exit CODE`, `err TEXT` writes to stderr,
-// `wait` waits for a signal while a worker lives; `stubborn` does not end at SIGINT, and
+// `wait` waits for a signal while a worker lives; `leave` does so after a task of its
+// worker has started a program that outlives it; `stubborn` does not end at SIGINT, and
 // its worker need not start.
 #include <fiber/fiber.hpp>
 
@@ -18,6 +19,17 @@ namespace {
 
 long twice(long x) {
   return 2 * x;
+}
+
+/// Starts a program in a session of its own, to which no signal of the worker's gets.
+int leave(long) {
+  auto child = ::fork();
+  if (child == 0) {
+    ::setsid();
+    ::execlp("sleep", "sleep", "600", nullptr);
+    ::_exit(127);
+  }
+  return child > 0 ? 0 : 1;
 }
 
 int play(const std::string& what, const std::string& word) {
@@ -39,6 +51,11 @@ int play(const std::string& what, const std::string& word) {
   } else if (what == "wait") {
     fiber::Pool pool(1);
     std::cout << "waiting " << pool.apply(twice, 1) << std::endl;
+    for (;;)
+      ::pause();
+  } else if (what == "leave") {
+    fiber::Pool pool(1);
+    std::cout << (pool.apply(leave, 1L) == 0 ? "has left" : "can't fork") << std::endl;
     for (;;)
       ::pause();
   } else if (what == "stubborn") {

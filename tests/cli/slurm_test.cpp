@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.hpp"
+#include "tests/cli/crashed_driver.hpp"
 #include "tests/clusters/cluster.hpp"
 
 namespace fiber::cli {
@@ -79,6 +80,28 @@ TEST_F(SlurmCommand, a_signal_stops_the_driver_and_its_workers) {
   EXPECT_EQ(outcome.code, 128 + SIGINT);
   EXPECT_NE(outcome.err.find("fiber: asked the program to stop"), std::string::npos)
     << outcome.err;
+}
+
+TEST_F(SlurmCommand, kill_cancels_the_jobs_of_a_crashed_driver) {
+  // The job waits in a partition that starts none.
+  CrashedDriver driver({"stubborn", "1"}, "waiting",
+                       with({{"FIBER_BACKEND", "slurm"},
+                             {"FIBER_SLURM_PARTITION", "closed"},
+                             {"FIBER_START_DEADLINE", "600s"}}));
+  auto prefix = "fiber-" + driver.session() + ".";
+  driver.await([&](auto&) { return queue().find(prefix) != std::string::npos; });
+  // The driver's guard, which would cancel it, dies too, as with the whole machine.
+  auto guard = shell("pgrep -f 'fiber-slurm-guard.* " + prefix + "'").out;
+  ASSERT_GT(std::atoi(guard.c_str()), 1) << guard;
+  ::kill(std::atoi(guard.c_str()), SIGKILL);
+  driver.crash();
+  auto shown = driver.await([](auto& one) { return one["crashed"] == true; });
+  EXPECT_EQ(shown["left"].size(), 2U) << shown; // The job and the session's folder.
+  EXPECT_NE(queue().find(prefix), std::string::npos);
+  auto killed = driver.fiber({"kill", "crashed"});
+  EXPECT_EQ(killed.code, 0) << killed.err;
+  EXPECT_NE(killed.out.find("removed: job "), std::string::npos) << killed.out;
+  EXPECT_EQ(driver.ps().size(), 0U);
 }
 
 TEST_F(SlurmCommand, a_second_signal_cancels_workers_that_wait_in_the_queue_too) {

@@ -2,6 +2,8 @@
 // Promise: `fiber` shows what a session does, whatever happens to its jobs, and ends it
 // with all that it has started.
 #include <csignal>
+#include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -151,6 +153,42 @@ TEST_F(Verbs, stop_ends_the_driver_by_SIGTERM_and_its_jobs_with_it) {
   EXPECT_EQ(signal, SIGTERM);
   EXPECT_TRUE(wait_until([&] { return !is_alive(worker); }));
   EXPECT_EQ(ps().size(), 0U);
+}
+
+TEST_F(Verbs, trace_records_the_tasks_of_a_running_pool) {
+  start("train", {"work", "2"});
+  for (auto name : {"first.json", "second.json"}) { // It can be switched on again.
+    auto traced =
+      fiber({"trace", "train", "--seconds", "1", "-o", root() + "/" + name, "--json"});
+    ASSERT_EQ(traced.code, 0) << traced.errors;
+    auto file = traced.json()["file"].get<std::string>();
+    EXPECT_EQ(file, root() + "/" + name);
+    std::set<int> workers;
+    std::size_t tasks = 0;
+    for (auto& event : json::parse(std::ifstream(file)))
+      if (event["ph"] == "X" && event["cat"] == "task") {
+        ++tasks;
+        workers.insert(event["tid"].get<int>());
+        EXPECT_GE(event["ts"], 0.0);
+        // The first ones had begun before the trace did.
+        if (event["args"]["sent"] > 0.0)
+          EXPECT_GE(event["dur"], 20000.0) << event;
+      }
+    EXPECT_GT(tasks, 2U);
+    EXPECT_EQ(workers, (std::set<int>{1, 2}));
+  }
+}
+
+TEST_F(Verbs, trace_says_why_there_can_be_none) {
+  start("train", {"work", "1"});
+  auto nowhere = fiber({"trace", "train", "-o", "/nowhere/trace.json"});
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_TRUE(has(nowhere.errors, "can't write /nowhere/trace.json")) << nowhere.errors;
+  start("other", {"work", "1"}, {{"FIBER_TRACE", root() + "/own.json"}});
+  auto own = fiber({"trace", "other", "-o", root() + "/trace.json"});
+  EXPECT_EQ(own.code, 1);
+  EXPECT_TRUE(has(own.errors, "the setting trace is " + root() + "/own.json"))
+    << own.errors;
 }
 
 TEST_F(Verbs, kill_ends_a_driver_that_answers_and_its_jobs) {

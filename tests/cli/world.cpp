@@ -136,7 +136,8 @@ std::vector<std::string> World::sockets() const {
   std::vector<std::string> files;
   std::error_code none;
   for (auto& entry : std::filesystem::directory_iterator(folder(), none))
-    files.push_back(entry.path().string());
+    if (entry.path().extension() == ".sock")
+      files.push_back(entry.path().string());
   return files;
 }
 

@@ -176,6 +176,26 @@ TEST(SlotWorker, timed_results_tell_when_their_tasks_ran) {
   EXPECT_LE(last, now());
 }
 
+/// The second task asks for times, while the result of the first one waits.
+int asks_for_times(int task) {
+  if (task == 2)
+    static_cast<SlotWorker*>(TaskContext::current()->host)->time_results(true);
+  return task;
+}
+
+TEST(SlotWorker, all_results_of_a_frame_have_times_or_none) {
+  Bench bench;
+  bench.push(&asks_for_times, {1, 2, 3}, std::chrono::hours(1));
+  bench.slot.finish();
+  bench.slot.run();
+  auto& frames = bench.driver->frames;
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(frames[0].results.size(), 1U);
+  EXPECT_TRUE(frames[0].times.empty());
+  EXPECT_EQ(frames[1].results.size(), 2U);
+  EXPECT_EQ(frames[1].times.size(), 2U);
+}
+
 /// Returns whether the task saw a stop request before it was told to stop, and after.
 int asks_late(int) {
   auto* host = TaskContext::current()->host;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/process_end.hpp"
+#include "cli/engines/process_end.hpp"
 
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <sstream>
 #include <system_error>
 
 #include <poll.h>
@@ -15,22 +12,10 @@
 #include <unistd.h>
 
 #include "fiber/error.hpp"
+#include "libfiber/observer/process_stat.hpp"
 
 namespace fiber::cli {
 namespace {
-
-/// Returns the parent of a process; 0 if it has ended.
-pid_t parent_of(const std::string& pid) {
-  std::ifstream file("/proc/" + pid + "/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  auto name_end = text.rfind(')'); // The name before it may hold anything.
-  if (name_end == text.npos)
-    return 0;
-  char state = 0;
-  pid_t parent = 0;
-  std::istringstream(text.substr(name_end + 1)) >> state >> parent;
-  return parent;
-}
 
 std::multimap<pid_t, pid_t> children_by_parent() {
   std::multimap<pid_t, pid_t> children;
@@ -40,7 +25,8 @@ std::multimap<pid_t, pid_t> children_by_parent() {
     pid_t pid = 0;
     auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (error == std::errc() && *rest == '\0')
-      children.emplace(parent_of(name), pid);
+      if (auto stat = observer::stat_of(pid))
+        children.emplace(stat->parent, pid);
   }
   return children;
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "libfiber/observer/session_note.hpp"
+
+namespace fiber::cli {
+
+/// A session whose driver has ended without closing it, and what it has left.
+struct Crashed {
+  std::string name;
+  pid_t pid = 0; ///< Of the driver.
+  observer::SessionNote note;
+  std::string path;                   ///< Of the note.
+  std::vector<std::string> left = {}; ///< Each in a few words: "container 4f2a13c0".
+  std::string problem = {};           ///< Why its engine can't be asked; empty: it was.
+};
+
+/// Returns those of this user that have left something, or whose engine can't be asked,
+/// by name and pid. Removes the notes of all others.
+std::vector<Crashed> crashed_sessions();
+
+/// Returns the one that is called so, see called(), or nothing. Throws Error if there are
+/// several.
+std::optional<Crashed> find_crashed(const std::string& name);
+
+/// The same, but nothing if a session that lives is called so.
+std::optional<Crashed> crashed_if_none_lives(const std::string& name);
+
+/// Ends and removes what the session has left. Throws Error if its engine can't be asked,
+/// or if something stays.
+void clean(const Crashed& session);
+
+/// Removes what is left of a session whose driver has just ended, and returns it. Throws
+/// Error as clean() does.
+std::vector<std::string> clean_after(const std::string& name, pid_t driver);
+
+/// Returns "; removed: ..." for things that were; empty if there are none.
+std::string text_of_removed(const std::vector<std::string>& things);
+
+/// Cleans up and reports it on stdout: what `stop` and `kill` do with such a session.
+void clean_and_report(const Crashed& session, bool as_json);
+
+} // namespace fiber::cli

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: `fiber` shows what a driver has left on this machine that was killed, and
+// removes it; a driver that ends in order leaves nothing to remove.
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "tests/cli/crashed_driver.hpp"
+
+namespace fiber::cli {
+namespace {
+
+using nlohmann::json;
+
+bool is_crashed(const json& session) {
+  return session["crashed"] == true;
+}
+
+/// Its task has started a program that outlives the worker.
+CrashedDriver driver_with_a_program() {
+  return {{"leave", "1"}, "has left", {{"FIBER_BACKEND", "local"}}};
+}
+
+TEST(CrashedDrivers, leave_programs_of_tasks_that_kill_ends) {
+  auto driver = driver_with_a_program();
+  EXPECT_EQ(driver.ps()[0]["crashed"], false);
+  driver.crash();
+  auto shown =
+    driver.await([](auto& one) { return is_crashed(one) && one["left"].size() == 1; });
+  EXPECT_EQ(shown["name"], "crashed");
+  EXPECT_EQ(shown["pid"], driver.pid());
+  EXPECT_EQ(shown["backend"], "local");
+  EXPECT_NE(shown["left"][0].get<std::string>().find("(sleep)"), std::string::npos)
+    << shown;
+  EXPECT_NE(driver.fiber({"ps"}).out.find("crashed, left 1  local"), std::string::npos);
+  auto status = driver.fiber({"status", "crashed"});
+  EXPECT_EQ(status.code, 1);
+  EXPECT_NE(status.err.find("has crashed; `fiber kill crashed` removes what it left"),
+            std::string::npos)
+    << status.err;
+  auto killed = driver.fiber({"kill", "crashed"});
+  EXPECT_EQ(killed.code, 0) << killed.err;
+  EXPECT_NE(killed.out.find("had crashed; removed: process"), std::string::npos)
+    << killed.out;
+  EXPECT_EQ(driver.ps().size(), 0U);
+  EXPECT_EQ(driver.files(), "");
+}
+
+TEST(CrashedDrivers, are_cleaned_up_after_by_stop_too) {
+  auto driver = driver_with_a_program();
+  driver.crash();
+  driver.await([](auto& one) { return is_crashed(one) && one["left"].size() == 1; });
+  auto stopped = driver.fiber({"stop", "crash", "--json"});
+  EXPECT_EQ(stopped.code, 0) << stopped.err;
+  auto told = json::parse(stopped.out);
+  EXPECT_EQ(told["crashed"], true);
+  EXPECT_EQ(told["removed"].size(), 1U);
+  EXPECT_EQ(driver.files(), "");
+}
+
+TEST(CrashedDrivers, that_left_nothing_are_forgotten) {
+  CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
+  driver.crash();
+  // Its workers end by themselves.
+  EXPECT_EQ(driver.fiber({"ps", "--json"}).code, 0);
+  for (int i = 0; i < 1000 && !driver.files().empty(); ++i)
+    driver.ps();
+  EXPECT_EQ(driver.files(), "");
+}
+
+TEST(CrashedDrivers, are_not_those_that_end_in_order) {
+  CrashedDriver driver({"sum", "4"}, "sum 168", {{"FIBER_BACKEND", "local"}});
+  // Its note goes with its backend, whatever `fiber` does.
+  for (int i = 0; i < 1000 && ::kill(driver.pid(), 0) == 0 && !driver.files().empty();
+       ++i)
+    driver.ps();
+  EXPECT_EQ(driver.files(), "");
+}
+
+TEST(CrashedDrivers, whose_engine_is_away_stay_known) {
+  auto driver = driver_with_a_program();
+  driver.crash();
+  driver.await([](auto& one) { return is_crashed(one) && one["left"].size() == 1; });
+  driver.lead_to("docker", {{"DOCKER_HOST", "unix:///nowhere/docker.sock"}});
+  auto shown = driver.ps()[0];
+  EXPECT_TRUE(is_crashed(shown));
+  EXPECT_NE(shown["problem"].get<std::string>().find("/nowhere/docker.sock"),
+            std::string::npos)
+    << shown;
+  auto refused = driver.fiber({"kill", "crashed"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("if its engine is gone for good, remove "),
+            std::string::npos)
+    << refused.err;
+  driver.lead_to("local", {});
+  EXPECT_EQ(driver.fiber({"kill", "crashed"}).code, 0);
+}
+
+} // namespace
+} // namespace fiber::cli

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cli/crashed_driver.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace fiber::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::seconds patience{100};
+constexpr std::chrono::milliseconds look_again{50};
+
+bool wait_for(const std::function<bool()>& condition) {
+  auto end = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= end)
+      return false;
+    std::this_thread::sleep_for(look_again);
+  }
+  return true;
+}
+
+} // namespace
+
+CrashedDriver::CrashedDriver(const Words& words, const std::string& text,
+                             Variables variables) {
+  folder_.write("out", "");
+  std::filesystem::create_directory(folder_.path("run"));
+  variables["XDG_RUNTIME_DIR"] = folder_.path("run");
+  variables["FIBER_NAME"] = "crashed";
+  // The folder of shell() does not last as long as the driver.
+  auto command = "cd " + folder_.path("run") + "; exec </dev/null; " CLI_PROGRAM;
+  for (auto& word : words)
+    command += " " + word;
+  pid_ = std::stoi(
+    shell(command + " >" + folder_.path("out") + " 2>&1 & echo $!", variables).out);
+  EXPECT_TRUE(wait_for([&] { return folder_.read("out").find(text) != text.npos; }))
+    << folder_.read("out");
+}
+
+CrashedDriver::~CrashedDriver() {
+  ::kill(pid_, SIGKILL);
+}
+
+void CrashedDriver::crash() const {
+  ::kill(pid_, SIGKILL);
+}
+
+Outcome CrashedDriver::fiber(const Words& words) const {
+  return fiber_command(words, {{"XDG_RUNTIME_DIR", folder_.path("run")}});
+}
+
+json CrashedDriver::ps() const {
+  auto outcome = fiber({"ps", "--json"});
+  auto told = json::parse(outcome.out, nullptr, false);
+  EXPECT_TRUE(told.is_array()) << outcome.err;
+  auto own = json::array();
+  for (auto& session : told)
+    if (session["pid"] == pid_) // Others may run meanwhile, see socket_folders().
+      own.push_back(session);
+  return own;
+}
+
+json CrashedDriver::await(const std::function<bool(const json&)>& holds) const {
+  json seen;
+  EXPECT_TRUE(wait_for([&] {
+    auto list = ps();
+    seen = list.size() == 1 ? list[0] : json();
+    return seen.is_object() && holds(seen);
+  }))
+    << seen;
+  return seen;
+}
+
+std::string CrashedDriver::note() const {
+  return "run/fiber/crashed." + std::to_string(pid_) + ".json";
+}
+
+std::string CrashedDriver::session() const {
+  return json::parse(folder_.read(note()))["id"];
+}
+
+void CrashedDriver::lead_to(const std::string& backend,
+                            const Variables& variables) const {
+  auto changed = json::parse(folder_.read(note()));
+  changed["backend"] = backend;
+  changed["variables"] = variables;
+  folder_.write(note(), changed.dump());
+}
+
+std::string CrashedDriver::files() const {
+  std::string all;
+  for (auto& entry : std::filesystem::directory_iterator(folder()))
+    all += entry.path().filename().string() + "\n";
+  return all;
+}
+
+} // namespace fiber::cli
