@@ -37,10 +37,10 @@ namespace fiber::detail {
 /// Boost's own binary_iarchive reserves what a length says, indexes tables with what the
 /// bytes say, and lets a pointer refer to an object of another type.
 ///
-/// Whatever does not fit is an Error: a length beyond the bytes that are left, a class or
-/// an object out of order, two owners of one object, values nested deeper than the stack
-/// of the thread. A raw pointer that its class deletes can't be told from one that only
-/// looks: if two of them claim an object, nobody notices here.
+/// Bytes that do not fit are an Error: a length beyond the bytes that are left, a class
+/// or an object out of order, two owners of one object, values nested deeper than the
+/// stack of the thread. A raw pointer that its class deletes can't be told from one that
+/// only looks: if two of them claim an object, nobody notices here.
 class InputArchive final : public boost::archive::detail::common_iarchive<InputArchive> {
   using Base = boost::archive::detail::common_iarchive<InputArchive>;
   using Serializer = boost::archive::detail::basic_iserializer;
