@@ -52,7 +52,7 @@ struct Left : Base {
   }
 };
 struct Right : Base {
-  std::shared_ptr<Base> next;
+  std::shared_ptr<Item> next; // A shared_ptr<Base> could make a ring, which leaks.
   std::vector<std::unique_ptr<Item>> items;
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
