@@ -28,7 +28,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr auto suffix = ".json";
+constexpr auto note_suffix = ".json";
 
 json json_of(const SessionNote& note) {
   return {{"name", note.name},       {"pid", note.pid},
@@ -81,7 +81,7 @@ SessionNote own_note(const std::string& name) {
 }
 
 NoteFile::NoteFile(const std::string& folder, const SessionNote& note)
-  : path_(folder + "/" + note.name + "." + std::to_string(note.pid) + suffix) {
+  : path_(folder + "/" + note.name + "." + std::to_string(note.pid) + note_suffix) {
   auto text = json_of(note).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   UniqueFd file(
     ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -98,7 +98,7 @@ std::vector<LeftNote> left_notes(const std::string& folder) {
   std::vector<LeftNote> left;
   std::error_code none;
   for (auto& entry : fs::directory_iterator(folder, none))
-    if (entry.path().extension() == suffix)
+    if (entry.path().extension() == note_suffix)
       if (auto note = read_note(entry.path()); note && !is_alive(*note))
         left.push_back({std::move(*note), entry.path().string()});
   return left;

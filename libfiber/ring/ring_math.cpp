@@ -81,7 +81,7 @@ void divide(void* values, std::size_t n, RingType type, std::size_t members) {
   }
 }
 
-RingPart ring_part(std::size_t n, std::size_t members, std::size_t rank) {
+RingSlice ring_part(std::size_t n, std::size_t members, std::size_t rank) {
   auto each = n / members, more = n % members;
   return {rank * each + std::min(rank, more), each + (rank < more ? 1 : 0)};
 }

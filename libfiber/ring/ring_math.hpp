@@ -17,9 +17,9 @@ RingReduce ring_reduce(RingType type, RingOp op);
 void divide(void* values, std::size_t n, RingType type, std::size_t members);
 
 /// A member's part of n values. Parts of the first members may be one value longer.
-struct RingPart {
+struct RingSlice {
   std::size_t first = 0, n = 0;
 };
-RingPart ring_part(std::size_t n, std::size_t members, std::size_t rank);
+RingSlice ring_part(std::size_t n, std::size_t members, std::size_t rank);
 
 } // namespace fiber::detail

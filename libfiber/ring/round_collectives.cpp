@@ -115,7 +115,7 @@ void reduce_scatter(RingRounds& rounds, const std::byte* values, std::size_t n,
   auto slice_of = [&](std::size_t rank, std::size_t done) {
     auto whole = ring_part(n, members, rank);
     auto skipped = std::min(done, whole.n);
-    return RingPart{whole.first + skipped, std::min(slice, whole.n - skipped)};
+    return RingSlice{whole.first + skipped, std::min(slice, whole.n - skipped)};
   };
   for (std::size_t done = 0; done < longest; done += slice) {
     for (std::size_t rank = 0; rank < members; ++rank) {

@@ -249,8 +249,10 @@ int run_ppo(int argc, char** argv) {
   app.add_option("--out", settings.out, "Folder for curve, checkpoint and policy")
     ->capture_default_str();
   app.add_option("--save", settings.save, "File for the policy; default: OUT/policy");
-  app.add_option("--until", settings.until,
-                 "End as soon as the mean return of the last 100 episodes is that high");
+  app.add_option(
+    "--until", settings.until,
+    "End as soon as the mean return of the last 100 episodes, or of all if there "
+    "are fewer, is that high");
   app.add_flag("--resume", settings.resume,
                "Go on from the checkpoint in OUT, as if nothing had happened; with "
                "--asynchronous in new episodes");

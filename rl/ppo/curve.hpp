@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,9 @@ namespace fiber::rl::ppo {
 /// The statistics of one update: a row of the training curve.
 struct CurveRow {
   std::uint64_t update = 0, steps = 0, episodes = 0;
-  double return_mean = 0; ///< Of the last 100 episodes that ended; NaN before the first.
+  double return_mean =
+    std::numeric_limits<double>::quiet_NaN(); ///< Of the last 100 episodes that ended;
+                                              ///< NaN before the first.
   double policy_loss = 0, value_loss = 0, entropy = 0, kl = 0, clip_fraction = 0;
   double gradient_norm = 0, explained_variance = 0, learning_rate = 0;
   // All above repeat to the last bit; the two below do not.

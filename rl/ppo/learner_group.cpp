@@ -72,7 +72,8 @@ std::vector<Training::State> states_of_all(const Training& training, Peers& peer
   return states;
 }
 
-/// What each member of the ring does. After a loss it begins again at what was told last.
+/// Run by each member of the ring. After a loss it begins at the ring's checkpoint, or at
+/// `loaded` if there is none.
 void follow_orders(const TrainingOptions& options,
                    const std::vector<Training::State>& loaded,
                    const SimpleQueue<LearnerOrder>& orders,
@@ -147,7 +148,10 @@ LearnerGroup::~LearnerGroup() {
     return;
   try {
     orders_.put({.end = true});
-  } catch (const Closed&) { // The session is over, and so is the ring.
+    for (;;)
+      if (reports_.get().begun) // Again: the order was lost with those who had it.
+        orders_.put({.end = true});
+  } catch (const Closed&) { // The ring has ended, and start() has closed the reports.
   }
   learning_.wait();
 }
@@ -167,15 +171,20 @@ LearnerReport LearnerGroup::ask(const LearnerOrder& order) const {
     start(); // The order follows once they have begun.
   else
     orders_.put(order);
-  for (;;) {
-    auto report = reports_.get();
-    if (report.begun) {
-      ++begun_;
-      orders_.put(order);
-    } else if (report.row.update == order.update &&
-               (!order.state || !report.states.empty())) {
-      return report;
-    } // Else it answers an order that was repeated.
+  try {
+    for (;;) {
+      auto report = reports_.get();
+      if (report.begun) {
+        ++begun_;
+        orders_.put(order);
+      } else if (report.row.update == order.update &&
+                 (!order.state || !report.states.empty())) {
+        return report;
+      } // Else it answers an order that was repeated.
+    }
+  } catch (const Closed&) {
+    learning_.get(); // Throws why the ring has ended.
+    throw;
   }
 }
 
@@ -185,14 +194,9 @@ bool LearnerGroup::done() const {
 }
 
 const CurveRow& LearnerGroup::update() {
-  try {
-    auto report = ask({.update = row_.update + 1});
-    row_ = report.row;
-    policy_ = std::move(report.policy);
-  } catch (const Closed&) {
-    learning_.get(); // Throws why the ring has ended.
-    throw;
-  }
+  auto report = ask({.update = row_.update + 1});
+  row_ = report.row;
+  policy_ = std::move(report.policy);
   return row_;
 }
 

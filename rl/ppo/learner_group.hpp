@@ -28,8 +28,8 @@ struct LearnerOrder {
 
 /// What the first learner says for all.
 struct LearnerReport {
-  bool begun =
-    false; ///< Instead: the learners have begun, perhaps again. Repeat the order.
+  /// The learners have begun, perhaps again, and wait for an order. The rest is empty.
+  bool begun = false;
   CurveRow row = {};
   SavedPolicy policy = {};
   std::vector<Training::State> states = {}; ///< By rank, if the order asks for them.

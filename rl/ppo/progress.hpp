@@ -36,6 +36,8 @@ private:
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
     archive& last_returns_& row_.update& row_.steps& row_.episodes& row_.seconds;
+    if constexpr (Archive::is_loading::value)
+      row_.return_mean = mean_of_last_returns();
   }
   double mean_of_last_returns() const;
 

@@ -36,10 +36,10 @@ public:
   /// The returns of the episodes that ended in the last rollout, ordered by steps and
   /// environments.
   const std::vector<double>& returns() const { return returns_; }
-  /// The moments of what the last rollout saw. For several learners, whose normalisers
-  /// remain equal by it.
+  /// The moments of the observations of the last rollout. Several learners exchange them.
   const RunningMoments& seen() const { return seen_; }
-  /// Replaces them in the normaliser by those of all learners, in the order of `all`.
+  /// Normalises from now on as if the last rollout had seen what all learners saw: `all`,
+  /// by rank. All learners have equal normalisers then.
   void replace_seen(std::span<const RunningMoments> all);
   /// What a policy's observations go through now.
   FrozenNormaliser observations() const;

@@ -91,7 +91,7 @@ TEST_F(SlurmCommand, kill_cancels_the_jobs_of_a_crashed_driver) {
   auto prefix = "fiber-" + driver.session() + ".";
   driver.await([&](auto&) { return queue().find(prefix) != std::string::npos; });
   // The driver's guard, which would cancel it, dies too, as with the whole machine.
-  auto guard = shell("pgrep -f 'fiber-slurm-guard.* " + prefix + "'").out;
+  auto guard = shell("pgrep -f '[f]iber-slurm-guard.* " + prefix + "'").out;
   ASSERT_GT(std::atoi(guard.c_str()), 1) << guard;
   ::kill(std::atoi(guard.c_str()), SIGKILL);
   driver.crash();

@@ -179,15 +179,19 @@ TEST_F(Measured, queues_supervisors_managers_and_jobs_are_there_too) {
   auto is = [&](const std::string& name, double value) {
     return found.count(name) > 0 && found[name] == value;
   };
+  auto children = [&] {
+    return std::ranges::find_if(found, [](auto& each) {
+      return each.first.starts_with("fiber_supervisor_children");
+    });
+  };
   auto up = [&] {
     found = values(scrape(address));
-    return is("fiber_jobs{kind=\"objects\",state=\"up\"}", 2);
+    return is("fiber_jobs{kind=\"objects\",state=\"up\"}", 2) &&
+           is("fiber_silent_parts", 0) && children() != found.end();
   };
   ASSERT_TRUE(wait_until(up));
   std::string queue1 = "{queue=\"queue#1\",kind=\"queue\"}";
-  auto name = std::ranges::find_if(found, [](auto& each) {
-                return each.first.starts_with("fiber_supervisor_children");
-              })->first;
+  auto& name = children()->first;
   auto owner = name.substr(name.find('"') + 1);
   auto child =
     "{supervisor=\"" + owner.substr(0, owner.find('"')) + "\",child=\"a \\\"tally\\\"\"}";

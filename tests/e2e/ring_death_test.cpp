@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -218,19 +219,22 @@ TEST_P(RingLoses, the_member_that_crashed_and_says_where) {
 }
 
 /// Names in the folder of named shared memory that Fiber could have given.
-std::size_t named_memory() {
-  std::size_t found = 0;
+std::set<std::string> named_memory() {
+  std::set<std::string> found;
   for (auto& file : std::filesystem::directory_iterator("/dev/shm"))
-    found += file.path().filename().string().find("fiber") != std::string::npos ? 1 : 0;
+    if (auto name = file.path().filename().string();
+        name.find("fiber") != std::string::npos)
+      found.insert(name);
   return found;
 }
 
 TEST_P(RingLoses, nothing_of_an_attempt) {
+  const auto before = named_memory();
   begins_again<barrier>(Death{2}, 2);
   for (auto& pid : notes("attempt1"))
     EXPECT_FALSE(lives(std::stoi(pid)));
   EXPECT_TRUE(wait_until([&] { return jobs(mark()).empty(); }));
-  EXPECT_EQ(named_memory(), 0U);
+  EXPECT_EQ(named_memory(), before);
 }
 
 TEST_P(RingLoses, the_whole_ring_with_its_session) {

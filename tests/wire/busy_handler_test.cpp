@@ -38,14 +38,17 @@ TEST(BusyHandlerTest, nothing_is_read_while_the_handler_has_enough_to_do) {
   auto link =
     adopt(reactor, std::move(ours), {.silence_limit = 100ms, .waiting_limit = much - 1});
   const auto handler = std::make_shared<BusyHandler>();
-  link->start(handler);
   const auto body = pattern(60'000);
   Bytes frame(frame_header_bytes);
   encode({FrameType::message, true, true, 1, static_cast<std::uint32_t>(body.size())},
          frame.data());
   frame.insert(frame.end(), body.begin(), body.end());
+  // The handler is busy from the beginning, or the peer would seem to be silent.
+  ASSERT_EQ(::send(raw.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT),
+            static_cast<ssize_t>(frame.size()));
+  link->start(handler);
   // Neither credit nor good will stops this peer: the socket does.
-  std::size_t sent = 0;
+  std::size_t sent = 1;
   for (; sent < 100 && has_room(raw); ++sent)
     for (std::size_t done = 0; done < frame.size() && has_room(raw);) {
       const auto n = ::send(raw.get(), frame.data() + done, frame.size() - done,

@@ -175,8 +175,10 @@ class PageTest(unittest.TestCase):
         self.await_text("stream-window", "0:30 in view")
         self.browser.find_element(By.ID, "stream").send_keys("n")  # The next failure.
         self.await_text("tasks", r"failed after[\s\S]*pool1 task \d: [\s\S]*<script>document.title = 'hacked'</script>")
-        while "worker lost" not in self.text("stream-task"):
+        def at_the_lost_one(_):
             self.browser.find_element(By.ID, "stream").send_keys("n")
+            return "worker lost" in self.text("stream-task")
+        WebDriverWait(self.browser, DEADLINE, 0.1).until(at_the_lost_one)
         self.await_text("stream-error", r"pool1\.w\d-\d+: .*SIGKILL")
         self.assertGreater(self.painted("#pools .chart canvas"), 200)
         self.picture("live")

@@ -202,6 +202,15 @@ TEST(LearnerTest, the_mean_of_two_gradients_is_that_of_all_rows) {
     EXPECT_NEAR(first.learner.parameters()[i], whole.learner.parameters()[i], 1e-5);
 }
 
+TEST(LearnerTest, an_update_stops_when_the_policies_of_all_are_too_far_on_average) {
+  Case near(spec_of({4}, 3, 0), 0.3, {.minibatch = 16, .epochs = 10, .target_kl = 1e9});
+  near.learner.set_average([](std::span<float> numbers) {
+    if (numbers.size() == 5)
+      numbers[3] = 2e9F; // The others are far.
+  });
+  EXPECT_EQ(near.learner.update(near.samples(), 1e-3, 0.2).steps, 1);
+}
+
 TEST(LearnerTest, an_update_stops_when_the_policy_is_too_far_from_the_old_one) {
   Case far(spec_of({4}, 3, 0), 0.3, {.minibatch = 16, .epochs = 10, .target_kl = 1e-9});
   EXPECT_EQ(far.learner.update(far.samples(), 1e-3, 0.2).steps, 1);
