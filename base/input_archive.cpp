@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/detail/input_archive.hpp"
 
+#include <limits>
 #include <utility>
 
 #include <pthread.h>
@@ -30,7 +31,7 @@ constexpr std::size_t ordinary_depth = 64 * 1024;
 std::uintptr_t stack_floor() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-    return 0;
+    return std::numeric_limits<std::uintptr_t>::max(); // No more than ordinary_depth.
   void* lowest = nullptr;
   std::size_t size = 0;
   pthread_attr_getstack(&attributes, &lowest, &size);

@@ -93,8 +93,8 @@ void add_kill(CLI::App& app) {
   verb->footer(
     "Nothing is saved. A driver that answers ends its jobs first, also containers and "
     "pods. One that\ndoes not answer, since it hangs or is stopped, is killed with its "
-    "processes, and its containers,\npods and Slurm jobs are removed. What a driver has "
-    "left that crashed is removed too.\n\nExamples:\n  fiber kill train\n  fiber kill "
+    "processes, and its containers,\npods and Slurm jobs are removed. What a crashed "
+    "driver has left is removed too.\n\nExamples:\n  fiber kill train\n  fiber kill "
     "train:4711");
   verb->callback([options] { kill_session(options->name, options->as_json); });
 }

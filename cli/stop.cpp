@@ -82,9 +82,8 @@ void add_stop(CLI::App& app) {
   verb->add_flag("--json", options->as_json, "Print JSON");
   verb->footer(
     "A program that handles SIGTERM can save its work first; any other ends at "
-    "once. Its jobs end\nwith it. Exit code 1: it has not ended in time. What a driver "
-    "has left that crashed\nis "
-    "removed, as by `fiber kill`.\n\n"
+    "once. Its jobs end\nwith it. Exit code 1: it has not ended in time. Also removes "
+    "what a crashed\ndriver has left, as `fiber kill` does.\n\n"
     "Examples:\n  fiber stop train\n  fiber stop train --timeout 300");
   verb->callback([options] { stop_session(*options); });
 }

@@ -18,10 +18,9 @@ constexpr int reads_in_a_row = 4;
 constexpr std::size_t corked_messages = 32;
 constexpr auto linger_time = 2s;
 /// Messages of send_soon() are batched if they come within `burst` of the last write, up
-/// to these limits.
+/// to these limits; appended parts cost less each.
 constexpr auto burst = 50us;
 constexpr std::size_t max_held_back = 32, max_held_back_bytes = std::size_t{16} << 10;
-/// Limit for appended parts, which cost less each.
 constexpr std::size_t max_appended_bytes = std::size_t{32} << 10;
 
 std::chrono::steady_clock::duration tick_of(const LinkOptions& options) {
@@ -410,6 +409,7 @@ void Connection::finish(LinkEnd end) {
   end_ = std::move(end);
   descriptor_.release(); // The transport owns it.
   timer_.cancel();
+  pause_.cancel();
   {
     const Lock lock(mutex_);
     // After our own close() linger() goes on reading.

@@ -98,11 +98,14 @@ private:
     return handler_ && handler_->waiting() > options_.waiting_limit;
   }
   /// Whether nothing is to be read before the handler has used what it has. Asks again
-  /// soon. That is no silence of the peer.
+  /// soon. That is no silence of the peer, unless it does not take what we send either.
   bool waits_for_handler() {
     if (!must_wait())
       return false;
-    heard_ = true;
+    {
+      const Lock lock(mutex_);
+      heard_ = heard_ || !blocked_ || unsent_ == std::chrono::milliseconds(0);
+    }
     pause_.expires_after(std::chrono::milliseconds(1));
     pause_.async_wait(
       [self = shared_from_this()](const boost::system::error_code& error) {

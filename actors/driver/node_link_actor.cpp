@@ -304,7 +304,9 @@ struct NodeLinkState {
 
   void use_results(TaskResults results, const StillWaits& waits) {
     for (auto& time : results.times)
-      time.began_ns -= clock.value().count();
+      time.began_ns = static_cast<std::int64_t>( // It may be anything: no overflow.
+        static_cast<std::uint64_t>(time.began_ns) -
+        static_cast<std::uint64_t>(clock.value().count()));
     self->send(pool,
                NodeResults{node.incarnation, attach_handles(std::move(results)), waits});
   }

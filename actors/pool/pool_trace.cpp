@@ -12,6 +12,9 @@ namespace {
 using Kind = TraceSpan::Kind;
 using Outcome = TraceSpan::Outcome;
 
+/// Times that a job tells are not taken for earlier than that.
+constexpr std::chrono::hours longest_run{24 * 365};
+
 Outcome outcome_of_ended(const TaskRange& task) {
   return task.overtaken ? Outcome::overtaken : Outcome::cancelled;
 }
@@ -84,9 +87,11 @@ void PoolTrace::take(std::size_t worker, const TaskRange& task,
   run.outcome = outcome_of(task, results.results[i].status);
   auto earliest = std::max(task.sent_at, nested_ ? since_ : state.free_since);
   using std::chrono::nanoseconds;
-  TraceSpan::Time began{nanoseconds(began_ns)};
+  // A job's numbers may be anything.
+  auto began = std::clamp(TraceSpan::Time(nanoseconds(began_ns)), now - longest_run, now);
   run.from = std::clamp(began, earliest, now);
-  auto ran = nanoseconds(ran_ns) - std::max(nanoseconds(since_ - began), nanoseconds(0));
+  auto ran = std::max(nanoseconds(ran_ns), nanoseconds(0)) -
+             std::max(nanoseconds(since_ - began), nanoseconds(0));
   run.to = run.from + std::clamp(ran, nanoseconds(0), nanoseconds(now - run.from));
   state.free_since = run.to;
   if (std::exchange(state.sent_at, task.sent_at) != task.sent_at) { // First of its frame.

@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t most_prefetch_bytes = std::size_t{256} << 10;
 constexpr std::size_t most_streak = 4096;
 constexpr std::size_t most_lent = 4096;
-/// Items of a producer that come unasked and without lent room, as no program of ours
-/// sends them: room that is taken back is first reported as unused.
+/// The most items of a producer that may wait without lent room. Our programs stay below
+/// it: they report room that is taken back as unused first.
 constexpr std::size_t most_unlent = 2 * most_lent;
 
 } // namespace
@@ -252,7 +252,7 @@ Channel::Replies Channel::put(Asker who, Item item, bool may_lend) {
     return replies;
   }
   ++unfinished_;
-  producers_.insert(who.process);
+  note_producer(who.process);
   if (!has_room(item))
     apply_recorded();
   puts_.push_back({who, {next_place_++, std::move(item)}});
@@ -264,18 +264,20 @@ Channel::Replies Channel::put(Asker who, Item item, bool may_lend) {
 
 Channel::Replies Channel::put_all(std::uint64_t process, std::vector<Item> items) {
   Replies replies;
-  auto unlent = static_cast<std::size_t>(
-    std::ranges::count(puts_, Asker{process, 0}, &WaitingPut::who));
-  producers_.insert(process);
+  std::optional<std::size_t> unlent; // That wait already.
   for (auto& item : items) {
     auto lent = lent_.find(process);
     auto has_lent = lent != lent_.end() && lent->second.items > 0;
-    auto refused = !has_lent && limits_.puts_wait && ++unlent > most_unlent;
-    if ((closed_ && !has_lent) || refused) {
+    auto counts = !has_lent && limits_.puts_wait;
+    if (counts && !unlent)
+      unlent = static_cast<std::size_t>(
+        std::ranges::count(puts_, Asker{process, 0}, &WaitingPut::who));
+    if ((closed_ && !has_lent) || (counts && ++*unlent > most_unlent)) {
       replies.push_back({{process, 0}, Answer::closed});
       break;
     }
     ++unfinished_;
+    note_producer(process);
     if (has_lent) {
       --lent->second.items;
       --lent_total_;
@@ -293,7 +295,8 @@ Channel::Replies Channel::get(Asker who, std::string type, Prefetch prefetch) {
   Replies replies;
   gets_in_a_row_ = who.process == last_getter_ ? gets_in_a_row_ + 1 : 1;
   last_getter_ = who.process;
-  consumers_.insert(who.process);
+  if (gets_in_a_row_ == 1)
+    consumers_.insert(who.process);
   gets_.push_back({who, std::move(type), prefetch});
   serve_waiting(replies);
   return replies;
@@ -417,6 +420,7 @@ Channel::Replies Channel::drop() {
 Channel::Replies Channel::gone(std::uint64_t process, const Taken& taken) {
   auto is_its = [&](auto& who) { return who.process == process; };
   producers_.erase(process);
+  last_putter_.reset();
   consumers_.erase(process);
   std::erase_if(gets_, [&](auto& get) { return is_its(get.who); });
   std::erase_if(polls_, is_its);

@@ -190,6 +190,10 @@ private:
   /// Returns the untaken items from `first` on to their places.
   void put_back(HandedOut& handed, std::size_t first);
   Outstanding::iterator forget_if_taken(Outstanding::iterator at);
+  void note_producer(std::uint64_t process) {
+    if (std::exchange(last_putter_, process) != process)
+      producers_.insert(process);
+  }
 
   Limits limits_;
   Taken recorded_;
@@ -208,6 +212,7 @@ private:
   std::map<std::uint64_t, Lent> lent_; ///< By producer.
   std::size_t lent_total_ = 0;         ///< Items of lent_ together.
   std::set<std::uint64_t> producers_, consumers_;
+  std::optional<std::uint64_t> last_putter_;
   std::uint64_t last_getter_ = 0; ///< The process of the last get().
   std::size_t gets_in_a_row_ = 0; ///< Its gets in a row.
   std::uint64_t unfinished_ = 0;  ///< Items without a task_done().

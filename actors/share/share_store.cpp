@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include <sys/resource.h>
+
 #include "actors/share/shared_memory.hpp"
 #include "base/file_limit.hpp"
 #include "base/log.hpp"
@@ -17,13 +19,19 @@ namespace {
 constexpr std::size_t least_mapped = 64 * 1024;
 
 /// Copies a packed value into memory that jobs of this machine can map. Null if it is too
-/// small for that, or if there is no memory: then it is sent to them.
+/// small for that, or if there is no memory or descriptor: then it is sent to them.
 std::unique_ptr<SharedMemory> mapped(const Bytes& packed) {
   const auto all = packed.size() + sizeof(SharedMemory::Place::tag);
   if (packed.size() < least_mapped || !may_make_file(all))
     return nullptr;
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
   try {
-    return std::make_unique<SharedMemory>(packed);
+    auto memory = std::make_unique<SharedMemory>(packed);
+    // Half of the descriptors remain for links and jobs.
+    if (static_cast<rlim_t>(memory->place().fd) < files.rlim_cur / 2)
+      return memory;
+    return nullptr;
   } catch (const std::system_error& error) {
     log().warn("a shared value of {} bytes is sent to each job: {}", packed.size(),
                error.what());

@@ -16,11 +16,12 @@ namespace fiber {
 /// In a job, for example a task or a member of a ring, the value goes to the driver,
 /// which gives it the time at which it comes. Values of one name make one series,
 /// whichever process they are from. A job sends each value as a message of its own and
-/// waits while 1 MiB of them is on the way: publish some hundred values a second, not
-/// each step.
+/// waits while 1 MiB of them is on the way: publish some hundred values a second rather
+/// than each step.
 ///
-/// Throws ConfigError if `name` is empty or longer than 100 bytes, and Closed if there is
-/// no session. Any thread may call it.
+/// Throws ConfigError if `name` is empty or longer than 100 bytes, Closed if there is no
+/// session, and, in a job, Error in a stop callback, which must not wait. Any thread may
+/// call it.
 ///
 ///     fiber::publish("return", mean_return);
 void publish(std::string_view name, double value);

@@ -85,9 +85,12 @@ NoteFile::NoteFile(const std::string& folder, const SessionNote& note)
   auto text = json_of(note).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   UniqueFd file(
     ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file ||
-      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    throw std::runtime_error(path_ + ": " + std::generic_category().message(errno));
+  if (!file || ::write(file.get(), text.data(), text.size()) !=
+                 static_cast<ssize_t>(text.size())) {
+    auto why = std::generic_category().message(errno);
+    ::unlink(path_.c_str());
+    throw std::runtime_error(path_ + ": " + why);
+  }
 }
 
 NoteFile::~NoteFile() {

@@ -119,10 +119,11 @@ void name_users(json& queues, const json& jobs) {
 /// Adds to each ring how many of its members are up.
 void count_members(json& rings, const json& jobs) {
   for (auto& ring : rings) {
-    auto head = ring.at("name").get<std::string>() + ".";
+    auto& name = ring.at("name").get_ref<const std::string&>();
     ring["members_up"] = std::ranges::count_if(jobs, [&](auto& job) {
-      return job.at("state") == "up" &&
-             job.at("node").template get_ref<const std::string&>().starts_with(head);
+      auto& node = job.at("node").template get_ref<const std::string&>(); // "NAME.RANK"
+      return job.at("kind") == "ring" && job.at("state") == "up" &&
+             node.substr(0, node.rfind('.')) == name;
     });
   }
 }

@@ -86,7 +86,7 @@ private:
   std::mutex mutex_; ///< Guards what follows.
   std::vector<std::shared_ptr<Part>> parts_;
   std::size_t sweep_at_ = 64;
-  std::map<std::string, PastParts> past_;    ///< By list.
+  std::map<std::string, PastParts> past_{{"pools", {}}, {"rings", {}}, {"managers", {}}};
   std::map<std::string, SeriesStore> pools_; ///< How pools looked, by name.
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/ring/ring_memory.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-/// More than a machine runs. A box of fewer bytes would have no room for a value of each.
+/// With more members a box would be too small for one value of each.
 constexpr std::size_t most_members = 512;
 
 /// The tag and the seats, in whole pages.
@@ -108,14 +109,13 @@ bool RingMemory::sees_all() {
 }
 
 std::optional<std::string> RingMemory::find_loss() const {
-  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
-    if (!processes_[rank])
-      continue;
-    pollfd end{.fd = processes_[rank].get(), .events = POLLIN, .revents = 0};
-    if (::poll(&end, 1, 0) > 0)
-      return "the process of rank " + std::to_string(rank) + " has ended";
-  }
-  return std::nullopt;
+  std::vector<pollfd> ends; // poll() passes over this member, which has no descriptor.
+  for (auto& process : processes_)
+    ends.push_back({.fd = process.get(), .events = POLLIN, .revents = 0});
+  if (::poll(ends.data(), ends.size(), 0) <= 0)
+    return std::nullopt;
+  auto ended = std::ranges::find_if(ends, [](auto& end) { return end.revents != 0; });
+  return "the process of rank " + std::to_string(ended - ends.begin()) + " has ended";
 }
 
 } // namespace fiber::detail

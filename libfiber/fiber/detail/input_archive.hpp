@@ -252,13 +252,16 @@ void load_hashed(InputArchive& archive, Items& items) {
   archive >> version;
   items.clear();
   for (std::size_t i = 0; i < n; ++i) {
+    const auto first = archive.objects();
     boost::serialization::detail::stack_construct<InputArchive, Item> item(archive,
                                                                            version);
     archive >> item.reference();
     const auto before = items.size();
     auto at = items.insert(items.end(), std::move(item.reference()));
-    if (items.size() == before)
+    if (items.size() == before) { // A key that is there already: the item dies.
+      archive.moved_since(first);
       continue;
+    }
     if constexpr (requires { typename Items::mapped_type; })
       archive.reset_object_address(&at->second, &item.reference().second);
     else
