@@ -171,8 +171,9 @@ TEST_F(Verbs, trace_records_the_tasks_of_a_running_pool) {
         workers.insert(event["tid"].get<int>());
         EXPECT_GE(event["ts"], 0.0);
         // The first ones had begun before the trace did.
-        if (event["args"]["sent"] > 0.0)
+        if (event["args"]["sent"] > 0.0) {
           EXPECT_GE(event["dur"], 20000.0) << event;
+        }
       }
     EXPECT_GT(tasks, 2U);
     EXPECT_EQ(workers, (std::set<int>{1, 2}));
