@@ -16,6 +16,8 @@ using nlohmann::json;
 constexpr std::chrono::seconds patience{100};
 constexpr std::chrono::milliseconds look_again{50};
 
+} // namespace
+
 bool wait_for(const std::function<bool()>& condition) {
   auto end = std::chrono::steady_clock::now() + patience;
   while (!condition()) {
@@ -25,8 +27,6 @@ bool wait_for(const std::function<bool()>& condition) {
   }
   return true;
 }
-
-} // namespace
 
 CrashedDriver::CrashedDriver(const Words& words, const std::string& text,
                              Variables variables) {

@@ -11,6 +11,9 @@
 
 namespace fiber::cli {
 
+/// Waits until the condition is true; returns whether it was within 100 s.
+bool wait_for(const std::function<bool()>& condition);
+
 /// A driver on this machine that is killed by SIGKILL, with a folder of its own for its
 /// socket and note. `fiber` looks at it without the variables that the driver has, so
 /// that it knows its engine from the note alone.
