@@ -62,12 +62,12 @@ TEST(Channel, its_living_users_are_known) {
   using Processes = std::set<std::uint64_t>;
   Channel channel({});
   channel.put(put1, item("a"));
-  channel.put_all(4, {});
+  channel.put_all(4, {item("b")});
   channel.get(get1, {});
   channel.get(get2, {});
   EXPECT_EQ(channel.producers(), (Processes{1, 4}));
   EXPECT_EQ(channel.consumers(), (Processes{2, 3}));
-  EXPECT_EQ(channel.puts_so_far(), 1U);
+  EXPECT_EQ(channel.puts_so_far(), 2U);
   channel.gone(2);
   channel.gone(4);
   EXPECT_EQ(channel.producers(), Processes{1});
