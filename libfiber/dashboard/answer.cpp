@@ -172,7 +172,7 @@ std::string text_of(const Response& response) {
   return text + "\r\n" + response.body();
 }
 
-/// What is at the target of a request that was not refused.
+/// Answers a request that was not refused.
 Response resource(const Request& request, bool secure, Guard& guard,
                   observer::SessionView& view) {
   auto path = path_of(request);

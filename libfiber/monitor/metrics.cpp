@@ -31,7 +31,7 @@ using prometheus::MetricFamily;
 
 /// Deadline for the answers of all pools. Prometheus waits for 10 s by default.
 constexpr std::chrono::seconds answer_within{2};
-/// Of the other parts, if the pools have used that up.
+/// The deadline of all other parts if the pools have used that up.
 constexpr std::chrono::milliseconds part_patience{100};
 
 /// Resolves `host` to the numeric address that the server takes. Binds it on trial,

@@ -54,7 +54,7 @@ TEST(ActorMessage, nested_in_a_hundred_thousand_others_is_refused) {
   }
   EXPECT_NE(complaint(messages).find("within 64 others"), std::string::npos);
   EXPECT_NE(complaint(errors).find("within 64 others"), std::string::npos);
-  // What was refused does not count any more.
+  // A refused message does not count any more.
   Bytes flat;
   Writer writer(flat);
   pack_message(writer, caf::make_message(std::int32_t{1}).content());
