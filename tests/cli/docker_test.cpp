@@ -195,7 +195,8 @@ TEST_F(DockerCommand, kill_removes_the_containers_of_a_crashed_driver) {
                        {{"FIBER_BACKEND", "docker"},
                         {"DOCKER_HOST", host()},
                         {"FIBER_IMAGE", "localhost/fiber-test:cli_run_program"}});
-  auto containers = engine().containers(driver.session());
+  auto session = driver.session();
+  auto containers = engine().containers(session);
   ASSERT_EQ(containers.size(), 1U);
   // So it can't notice that its driver is gone.
   ASSERT_EQ(engine().order(containers[0], "pause"), 204);
@@ -206,7 +207,7 @@ TEST_F(DockerCommand, kill_removes_the_containers_of_a_crashed_driver) {
   auto killed = driver.fiber({"kill", "crashed"});
   EXPECT_EQ(killed.code, 0) << killed.err;
   EXPECT_NE(killed.out.find("removed: container "), std::string::npos) << killed.out;
-  EXPECT_TRUE(engine().containers().empty());
+  EXPECT_TRUE(engine().containers(session).empty());
   EXPECT_EQ(driver.ps().size(), 0U);
 }
 
