@@ -170,8 +170,9 @@ TEST_F(Verbs, trace_records_the_tasks_of_a_running_pool) {
         ++tasks;
         workers.insert(event["tid"].get<int>());
         EXPECT_GE(event["ts"], 0.0);
-        // The first ones had begun before the trace did.
-        if (event["args"]["sent"] > 0.0) {
+        // The first ones had begun before the trace did; one task throws at once.
+        auto& about = event["args"];
+        if (about["sent"] > 0.0 && about["outcome"] != "failed") {
           EXPECT_GE(event["dur"], 20000.0) << event;
         }
       }
