@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -195,7 +196,11 @@ class PageTest(unittest.TestCase):
         self.assertFalse(self.browser.find_element(By.ID, "output").is_displayed())
         # And of one that was killed.
         lost = re.search(r"(pool1\.w\d-\d+) was lost", self.text("events")).group(1)
-        reply = json.load(urllib.request.urlopen(program.url + "output?job=" + lost))
+        try:
+            reply = json.load(urllib.request.urlopen(program.url + "output?job=" + lost))
+        except urllib.error.HTTPError as error:  # It may have been killed before it printed.
+            self.assertEqual(error.code, 404)
+            reply = json.load(error)
         self.assertTrue(reply.get("ended") or "error" in reply, reply)
         self.nothing_was_run()
 
