@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: `fiber run` starts drivers as pods of a real cluster and leaves nothing
 // behind, and `fiber doctor` says what keeps jobs from running there.
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <random>
@@ -195,6 +196,12 @@ TEST_F(KubernetesCommand, kill_removes_the_objects_of_a_crashed_driver) {
                              {"FIBER_START_DEADLINE", "600s"},
                              {"FIBER_ADVERTISE_ADDRESS",
                               clusters::kubernetes()->at("K8S_ADVERTISE_ADDRESS")}}));
+  // It waits before the worker's pod is created; a crash then would leave only the
+  // anchor.
+  EXPECT_TRUE(wait_for([] {
+    auto pods = kubectl("-n " + space_ + " get pods -o name").out;
+    return std::count(pods.begin(), pods.end(), '\n') == 2;
+  }));
   driver.crash();
   auto base = "fiber-" + driver.session();
   auto shown = driver.await([](auto& one) {
