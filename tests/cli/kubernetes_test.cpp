@@ -196,8 +196,7 @@ TEST_F(KubernetesCommand, kill_removes_the_objects_of_a_crashed_driver) {
                              {"FIBER_START_DEADLINE", "600s"},
                              {"FIBER_ADVERTISE_ADDRESS",
                               clusters::kubernetes()->at("K8S_ADVERTISE_ADDRESS")}}));
-  // It waits before the worker's pod is created; a crash then would leave only the
-  // anchor.
+  // The driver says "waiting" before its worker's pod is created.
   EXPECT_TRUE(wait_for([] {
     auto pods = kubectl("-n " + space_ + " get pods -o name").out;
     return std::count(pods.begin(), pods.end(), '\n') == 2;
