@@ -132,10 +132,13 @@ void SlotWorker::run_task(const Task& task) {
       throw Cancelled("it was told to stop before it began");
     Reader arguments(task.arguments.bytes());
     Writer result(value, &tail);
-    if (task.code->single)
+    if (task.code->single) {
       open(*task.code)->run(arguments, result);
-    else
-      body(*task.code).run(arguments, result);
+    } else {
+      auto& opened = body(*task.code);
+      drop_closed(task); // Only now, so that a shared value of both stays here.
+      opened.run(arguments, result);
+    }
     check_size(value.size() + tail.size(), settings_.most_result_bytes);
   } catch (...) {
     status = TaskResult::Status::failure;
@@ -155,6 +158,10 @@ void SlotWorker::run_task(const Task& task) {
     settings_.after_task(status, value);
   add_result(task, status, value, std::move(tail), handles.take(), begin);
   scratch_ = std::move(value);
+  drop_closed(task);
+}
+
+void SlotWorker::drop_closed(const Task& task) {
   for (auto call : task.closed_calls)
     bodies_.erase(call);
 }

@@ -29,10 +29,19 @@ constexpr std::size_t max_prefetch_bytes = 1024 * 1024;
 /// Less waiting work than this is not worth a steal.
 constexpr double min_steal_ns = 3e5;
 constexpr std::chrono::milliseconds steal_interval{5};
+/// Calls often follow each other, so that the news of an ended call can travel with tasks
+/// of the next one. A thousand nodes need not be woken for it.
+constexpr std::chrono::milliseconds close_interval{50};
 
 std::size_t bytes_per_task(const TaskRange& tasks) {
   auto& batch = *tasks.batch;
   return (batch.ends[tasks.to - 1] - batch.begin_of(tasks.from)) / tasks.size();
+}
+
+void append_ended_calls(Node& node, NodeFrame& frame) {
+  Writer writer(frame.head);
+  for (auto call : std::exchange(node.ended_calls, {}))
+    write(writer, Op::close, call);
 }
 
 } // namespace
@@ -207,11 +216,38 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   frame.append(run, arguments);
 }
 
+/// Sends the frame, and with it which calls are over. These follow the tasks of the next
+/// call: so a shared value that both calls hold stays in the job.
 void PoolState::flush(Node& node, NodeFrame& frame) {
   if (frame.head.empty())
     return;
+  if (frame.body.empty())
+    append_ended_calls(node, frame);
   totals.bytes_sent += frame.head.size() + frame.body.size();
   self->send(node.link, std::exchange(frame, {}));
+}
+
+/// Notes that the nodes are to drop the callable, and tells them at the latest after
+/// close_interval; at once if the callable is large, since the next one may be, too.
+void PoolState::note_ended(const Call& call) {
+  for (auto& [incarnation, node] : nodes)
+    if (node.opened.erase(call.id) > 0)
+      node.ended_calls.push_back(call.id);
+  if (ending)
+    return;
+  if (call.callable.state().size() >= own_message_bytes)
+    close_ended_calls();
+  else if (!std::exchange(close_pending, true))
+    self->delayed_send(self, close_interval, CloseTick{});
+}
+
+/// Tells the nodes that no other frame has told.
+void PoolState::close_ended_calls() {
+  for (auto& [incarnation, node] : nodes) {
+    NodeFrame frame;
+    append_ended_calls(node, frame);
+    flush(node, frame);
+  }
 }
 
 void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {

@@ -81,6 +81,10 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
       speculate_pending = false;
       speculate();
     },
+    [this](CloseTick) {
+      close_pending = false;
+      close_ended_calls();
+    },
     [this](ProvenTick message) {
       if (losses_counted && nodes.count(message.incarnation) > 0) {
         losses_counted = false;

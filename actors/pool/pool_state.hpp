@@ -30,6 +30,8 @@ namespace fiber::actors {
 struct StealTick {};
 /// Time to look for slow tasks.
 struct SpeculateTick {};
+/// Time to tell nodes which calls are over.
+struct CloseTick {};
 /// The node has been up for long enough to show that workers can start.
 struct ProvenTick {
   std::uint64_t incarnation = 0;
@@ -128,6 +130,8 @@ struct PoolState {
   void fill(Node& node, std::size_t slot);
   void append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFrame& frame);
   void flush(Node& node, NodeFrame& frame);
+  void note_ended(const Call& call);
+  void close_ended_calls();
   Pace& pace(const Call& call) { return paces[call.callable.open()]; }
   std::chrono::microseconds prefetch_time() const;
   double min_send_ns() const;
@@ -188,6 +192,7 @@ struct PoolState {
   int last_status = 0;                     ///< Status of the last loss.
   bool saturated = false;     ///< Every slot is full; one that answers is refilled.
   bool steal_pending = false; ///< A StealTick is pending.
+  bool close_pending = false; ///< A CloseTick is pending.
   /// steal() has seen no slot with a second task, and none was given tasks since. Without
   /// this each of the last results of a call costs a look at every slot.
   bool nothing_ahead = false;
@@ -206,6 +211,7 @@ struct PoolState {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StealTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::SpeculateTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CloseTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProvenTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ScaleTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::GraceOver)

@@ -211,15 +211,11 @@ void PoolState::drop_call_if_over(std::uint64_t id) {
   if (record == calls.end() || !record->second.all_submitted ||
       record->second.ended < record->second.submitted)
     return;
-  for (auto& [incarnation, node] : nodes)
-    if (node.opened.erase(id) > 0) {
-      NodeFrame frame;
-      Writer writer(frame.head);
-      write(writer, Op::close, id);
-      flush(node, frame);
-    }
-  if (record->second.call && record->second.call->speculate > 0)
-    --speculative_calls;
+  if (const auto& call = record->second.call) {
+    note_ended(*call);
+    if (call->speculate > 0)
+      --speculative_calls;
+  }
   calls.erase(record);
   stop_if_closed();
 }

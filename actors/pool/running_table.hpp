@@ -88,10 +88,12 @@ struct Node {
   std::vector<Slot> slots;
   std::chrono::steady_clock::time_point ready_since;
   std::set<std::uint64_t> opened; ///< Calls whose callable it has.
-  bool draining = false;          ///< It gets no more tasks and ends when it has none.
-  bool retired = false;           ///< It was told to end.
-  bool doomed = false;            ///< It was killed for a task that did not stop.
-  bool reserved = false;          ///< It is kept free for a suspect, or runs one.
+  /// Calls that are over, which it is to be told with the next frame.
+  std::vector<std::uint64_t> ended_calls;
+  bool draining = false; ///< It gets no more tasks and ends when it has none.
+  bool retired = false;  ///< It was told to end.
+  bool doomed = false;   ///< It was killed for a task that did not stop.
+  bool reserved = false; ///< It is kept free for a suspect, or runs one.
   /// Tasks that it may still get (max_tasks_per_worker).
   std::size_t tasks_left = SIZE_MAX;
 

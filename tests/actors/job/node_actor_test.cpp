@@ -94,23 +94,53 @@ struct Counted {
   void serialize(Archive&, unsigned) {}
 };
 
+/// Gives the slot a task, the first of this call.
+template <class F>
+void push_task(SlotWorker& slot, std::uint64_t call, const F& f) {
+  auto callable = AnyCallable::of<int, false>(f);
+  RunTasks tasks;
+  tasks.call = tasks.first_seq = call;
+  tasks.lengths = {sizeof(int)};
+  tasks.arguments = Payload(Bytes(sizeof(int)));
+  slot.push(std::move(tasks), std::make_shared<const CallCode>(CallCode{
+                                call, false, callable.open(), {}, callable.state()}));
+}
+
 TEST(Slot, a_slot_drops_a_closed_call_without_another_task) {
   auto link = std::make_shared<FakeLink>();
   SlotWorker slot({0, 0, link, nullptr, [](auto) {}});
   std::thread thread([&] { slot.run(); });
-  auto callable = AnyCallable::of<int, false>(Counted());
-  RunTasks tasks;
-  tasks.call = tasks.first_seq = 1;
-  tasks.lengths = {sizeof(int)};
-  tasks.arguments = Payload(Bytes(sizeof(int)));
-  slot.push(std::move(tasks), std::make_shared<const CallCode>(CallCode{
-                                1, false, callable.open(), {}, callable.state()}));
+  push_task(slot, 1, Counted());
   EXPECT_TRUE(eventually([&] { return link->count(Op::results) == 1; }));
   EXPECT_EQ(Counted::alive, 1);
   slot.close(1);
   EXPECT_TRUE(eventually([] { return Counted::alive == 0; }));
   slot.finish();
   thread.join();
+}
+
+/// Sees how many Counted live when it is made, and when it runs.
+struct Witness {
+  static inline int made_beside = -1, ran_beside = -1;
+  Witness() { made_beside = Counted::alive; }
+  int operator()(int x) const {
+    ran_beside = Counted::alive;
+    return x;
+  }
+  template <class Archive>
+  void serialize(Archive&, unsigned) {}
+};
+
+// So a shared value that both calls hold is not released and fetched again.
+TEST(Slot, a_closed_call_is_dropped_between_the_opening_of_the_next_one_and_its_task) {
+  SlotWorker slot({0, 0, std::make_shared<FakeLink>(), nullptr, [](auto) {}});
+  push_task(slot, 1, Counted());
+  ASSERT_TRUE(slot.step());
+  push_task(slot, 2, Witness());
+  slot.close(1);
+  ASSERT_TRUE(slot.step());
+  EXPECT_EQ(Witness::made_beside, 1);
+  EXPECT_EQ(Witness::ran_beside, 0);
 }
 
 } // namespace

@@ -32,6 +32,7 @@ struct Inbox {
   std::vector<std::uint64_t> stopped; ///< Calls.
   std::vector<std::uint64_t> stopped_tasks;
   std::size_t opened = 0;
+  std::vector<Op> operations; ///< All of them, in order.
   bool retired = false, killed = false;
 };
 
@@ -91,12 +92,19 @@ protected:
     run();
   }
 
-  /// Submits the tasks, and ends the call unless more are to come.
+  void start_pool() { pool_ = spawn_pool(*system_, settings); }
+
+  /// Submits the tasks to a new pool, and ends the call unless more are to come.
   void submit(std::size_t tasks, std::size_t chunksize = 1, std::size_t to_come = 0) {
-    pool_ = spawn_pool(*system_, settings);
+    start_pool();
+    submit_call(1, AnyCallable::of<int, false>(&same), tasks, chunksize, to_come);
+  }
+  /// The same to the pool that is there.
+  void submit_call(std::uint64_t id, AnyCallable callable, std::size_t tasks,
+                   std::size_t chunksize = 1, std::size_t to_come = 0) {
     auto call = std::make_shared<Call>();
-    call->id = 1;
-    call->callable = AnyCallable::of<int, false>(&same);
+    call->id = id;
+    call->callable = std::move(callable);
     call->chunksize = chunksize;
     call->speculate = speculate;
     call->sink = results;
@@ -108,7 +116,7 @@ protected:
       batch->ends.push_back(4 * i);
     tell(Submit{batch});
     if (to_come == 0)
-      tell(EndCall{1});
+      tell(EndCall{id});
   }
 
   /// The newest job that the pool ordered, or job number `job`, becomes ready as this
@@ -134,7 +142,7 @@ protected:
     Payload whole(std::move(bytes));
     Reader reader(whole.bytes());
     while (!reader.empty())
-      switch (read_op(reader)) {
+      switch (box.operations.emplace_back(read_op(reader))) {
       case Op::open:
         read_open(reader, whole);
         ++box.opened;

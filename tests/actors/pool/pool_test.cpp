@@ -10,6 +10,10 @@
 namespace fiber::actors {
 namespace {
 
+int second(const std::string&, int x) {
+  return x;
+}
+
 TEST_F(PoolTest, a_callable_is_sent_once_and_tasks_as_the_slot_answers) {
   submit(3);
   auto& node = up(1);
@@ -18,6 +22,33 @@ TEST_F(PoolTest, a_callable_is_sent_once_and_tasks_as_the_slot_answers) {
     answer(1, seq);
   EXPECT_EQ(node.opened, 1u);
   EXPECT_TRUE(has_value(0) && has_value(1) && has_value(2));
+}
+
+TEST_F(PoolTest, the_end_of_a_call_travels_behind_the_tasks_of_the_next_one) {
+  submit(1);
+  auto& node = up(1);
+  answer(1, 1);
+  EXPECT_EQ(node.operations, (std::vector{Op::open, Op::run}));
+  submit_call(2, AnyCallable::of<int, false>(&same), 1);
+  EXPECT_EQ(node.operations,
+            (std::vector{Op::open, Op::run, Op::open, Op::run, Op::close}));
+}
+
+TEST_F(PoolTest, a_node_hears_of_the_end_of_a_call_though_no_other_call_follows) {
+  submit(1);
+  auto& node = up(1);
+  answer(1, 1);
+  pass(std::chrono::seconds(1));
+  EXPECT_EQ(node.operations, (std::vector{Op::open, Op::run, Op::close}));
+}
+
+TEST_F(PoolTest, a_large_callable_is_dropped_before_another_one_is_sent) {
+  start_pool();
+  const auto large = fiber::bind(second, std::string(own_message_bytes, 'x'));
+  submit_call(1, AnyCallable::of<int, false>(large), 1);
+  auto& node = up(1);
+  answer(1, 1);
+  EXPECT_EQ(node.operations, (std::vector{Op::open, Op::run, Op::close}));
 }
 
 // The driver answers one worker after the other, so many workers must not need it often.
