@@ -113,7 +113,8 @@ bool Leadership::apply(Waiter& waiter) {
     return true;
   }
   applicants_.push_back(&waiter);
-  if (leader_ == Leader::own_thread && !yield_asked_.exchange(true))
+  if (leader_ == Leader::own_thread && Clock::now() - waiter.left_at_ < patience &&
+      !yield_asked_.exchange(true))
     interrupt();
   return false;
 }
@@ -189,6 +190,7 @@ bool Waiter::wait(Clock::time_point limit) {
       leadership_->lead(*this, limit);
     if (!woken_)
       sleep(limit); // The reactor has ended; wake() still works.
+    left_at_ = Clock::now();
   }
   return woken_.exchange(false);
 }

@@ -93,6 +93,25 @@ TEST_F(LeadershipTest, the_reactors_own_thread_leads_when_nobody_waits) {
   EXPECT_NE(handled_on.load(), std::this_thread::get_id());
 }
 
+// Like a slot with long tasks: to hand the lead over and back for each of them costs more
+// than a message saves.
+TEST_F(LeadershipTest, the_own_thread_leads_on_beside_a_waiter_that_was_away_for_long) {
+  auto& waiter = make_waiter();
+  listen([&] { waiter.wake(); });
+  lead(waiter);
+  auto pass = [](auto time) {
+    const auto end = Waiter::Clock::now() + time;
+    return eventually([&] { return Waiter::Clock::now() >= end; });
+  };
+  pass(20ms);
+  std::jthread peer([&] {
+    pass(20ms); // The waiter waits by now, or the message only wakes it earlier.
+    far->send(1, bytes_of("next"));
+  });
+  EXPECT_TRUE(waiter.wait());
+  EXPECT_NE(handled_on.load(), std::this_thread::get_id());
+}
+
 TEST_F(LeadershipTest, posted_work_is_done_when_nobody_waits) {
   auto& waiter = make_waiter();
   listen([&] { waiter.wake(); });
