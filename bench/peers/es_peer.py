@@ -27,7 +27,13 @@ from sleep_rows import report  # noqa: E402
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from offspring import offspring  # noqa: E402
 
-FRAMEWORKS = ("multiprocessing", "python_fiber", "ipyparallel", "ray")  # NAME_peer.py each.
+FRAMEWORKS = {  # By name: MODULE_peer.py, and how its workers are started.
+    "multiprocessing": ("multiprocessing", {}),
+    "fiber": ("python_fiber", {}),
+    "fiber_error_handling": ("python_fiber", {"error_handling": True}),
+    "ipyparallel": ("ipyparallel", {}),
+    "ray": ("ray", {}),
+}
 SEED = 1
 TABLE = 1 << 22
 PARAMETERS = 2804  # 24, 40, 40, 4 units.
@@ -174,9 +180,10 @@ def main():
     options = arguments()
     draws = read_draws(options)
     sleep_rows.let_workers_import()
-    peer = importlib.import_module(f"{options.framework}_peer")
+    module, settings = FRAMEWORKS[options.framework]
+    peer = importlib.import_module(f"{module}_peer")
     begin = time.perf_counter()
-    with tempfile.TemporaryDirectory() as scratch, peer.start(options.workers) as framework:
+    with tempfile.TemporaryDirectory() as scratch, peer.start(options.workers, **settings) as framework:
         print(json.dumps({"version": framework.version}), flush=True)
         run = Run(framework, options, scratch)
         run.wait_for_workers()

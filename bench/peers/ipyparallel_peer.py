@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import tempfile
+from pathlib import Path
 
 import ipyparallel
 import sleep_rows
@@ -15,6 +16,8 @@ import sleep_rows
 def start(workers):
     with tempfile.TemporaryDirectory() as home:
         os.environ["IPYTHONDIR"] = home  # Not the user's profile.
+        # A nanny is a second process for each engine, as large as the engine.
+        Path(home, "ipengine_config.py").write_text("c.IPEngine.enable_nanny = False\n")
         cluster = ipyparallel.Cluster(n=workers, profile_dir=home, log_level=40)
         with cluster as client:
             client.wait_for_engines(workers, interactive=False)
@@ -34,8 +37,11 @@ def start(workers):
                 client[:].push({name: value}, block=True)  # Once to each engine.
                 return ipyparallel.Reference(name)
 
-            yield sleep_rows.Framework(f"IPyParallel {ipyparallel.__version__}", map_all,
-                                       one_round, put)
+            try:
+                yield sleep_rows.Framework(f"IPyParallel {ipyparallel.__version__}", map_all,
+                                           one_round, put)
+            finally:
+                client.shutdown(block=True)  # All engines at once; the cluster stops them in turn.
 
 
 if __name__ == "__main__":
