@@ -37,7 +37,7 @@ class Memory:
 
     EVERY = 10  # Seconds: a look at 256 workers takes a fraction of one.
 
-    def __init__(self, reserve=1000):
+    def __init__(self, reserve=2000):
         self.reserve = reserve  # MB that the machine must have left.
         self.megabytes = 0.0  # The most that was seen.
         self.exhausted = ""
@@ -57,16 +57,15 @@ class Memory:
         while not self.done.wait(1):
             second += 1
             left = kilobytes("/proc/meminfo", "MemAvailable:") * 1024 / 1e6
-            if second % self.EVERY and left > self.reserve:
-                continue
-            pids = offspring.offspring()
-            used = sum(kilobytes(f"/proc/{pid}/smaps_rollup", "Pss:") for pid in pids) * 1024 / 1e6
-            self.megabytes = max(self.megabytes, used)
             if left < self.reserve:
-                self.exhausted = (f"ended, because the machine had {left:,.0f} MB of memory left; "
-                                  f"its {len(pids)} processes used {used:,.0f} MB")
+                pids = offspring.offspring()
                 offspring.kill(pids)
+                self.exhausted = (f"ended, because its {len(pids)} processes left the machine "
+                                  f"{left:,.0f} MB of memory")
                 return
+            if second % self.EVERY == 0:
+                used = [kilobytes(f"/proc/{pid}/smaps_rollup", "Pss:") for pid in offspring.offspring()]
+                self.megabytes = max(self.megabytes, sum(used) * 1024 / 1e6)
 
 
 def built(options, program):

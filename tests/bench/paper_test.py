@@ -242,7 +242,7 @@ class Command(unittest.TestCase):
         offspring.become_reaper()
         with es_programs.Memory(reserve=1e9) as memory, self.assertRaisesRegex(RuntimeError, "ended with -9"):
             offspring.run(("sleep", "60"), 60)
-        self.assertIn("the machine had", memory.exhausted)
+        self.assertIn("its 1 processes left the machine", memory.exhausted)
 
 
 @unittest.skipUnless(importlib.util.find_spec("numpy"), "NumPy is not installed")
