@@ -165,21 +165,21 @@ def plot_scaling(rows, path):
     data = "\n".join(f"$data{i} << EOD\n" + "\n".join(f"{workers} {value:.4f}" for workers, value in points) + "\nEOD"
                      for i, (_, _, points) in enumerate(series))
     lines = ", \\\n  ".join(f"$data{i} with {style} title '{title}'" for i, (title, style, _) in enumerate(series))
-    plots.run_gnuplot(f"""set terminal svg size 860,620 font 'sans-serif,13' background '#ffffff'
+    plots.run_gnuplot(f"""set terminal svg size 860,640 font 'sans-serif,13' background '#ffffff'
 set output '{path}'
 set title 'ES: seconds an iteration of 2,048 episodes (slept, not simulated)' font ',15' noenhanced
 set logscale x 2
 set logscale y
 set xrange [28:1170]
-set yrange [1:*]
+set yrange [0.5:*]
 set xtics (32, 64, 128, 256, 512, '1,024' 1024)
-set ytics (1, 2, 4, 8, 16, 32, 64, 128)
+set ytics (0.5, 1, 2, 4, 8, 16, 32, 64, 128)
 set xlabel 'workers'
 set ylabel 'seconds an iteration'
 set border 3 linecolor '#555555'
 set tics nomirror out
 set grid ytics linetype 1 linecolor '#e6e6e6'
-set key outside bottom center maxrows 4 reverse Left noenhanced
+set key bottom left reverse Left noenhanced
 {data}
 plot {lines}
 """, path)

@@ -75,7 +75,7 @@ def wait_for_workers(workers, pids_of_round):
     """
     length = 0.05
     while len(set(pids_of_round(length))) < workers:
-        length *= 1.5
+        length += 0.05
 
 
 def warm_up(framework):
