@@ -231,6 +231,12 @@ class Command(unittest.TestCase):
             self.assertIn(f"- {label} with 32 workers: not installed; ./dev bench --peers=all does it", done.stdout)
         self.assertIn("\n| 32 | IPyParallel |", done.stdout)
 
+    def test_policies_of_peers_that_differ_are_a_failure(self):
+        self.install_frameworks({})
+        done = self.run_rows("32-peers", "64-peers", differs="64")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Peers: **The runs end with different parameters**", done.stdout)
+
     def test_fiber_that_fails_is_a_failure(self):
         self.install_frameworks({})
         done = self.run_rows("32-peers", fiber="#!/usr/bin/env python3\nimport sys; sys.exit('no workers')")
