@@ -53,6 +53,14 @@ def offspring():
     return found
 
 
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
 def end_offspring(grace):
     """Kills all that is below this process, after `grace` seconds to end by itself."""
     deadline = time.monotonic() + grace
@@ -65,11 +73,7 @@ def end_offspring(grace):
             print(f"  still there though killed: {left}", file=sys.stderr)
             return
         if time.monotonic() >= deadline:
-            for pid in left:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            kill(left)
         time.sleep(0.02)
 
 

@@ -103,13 +103,18 @@ def measure(options, command):
             for line in lines if "name" in line}, version
 
 
+def not_installed(folder):
+    """The frameworks that are not in FOLDER: {label: reason}."""
+    try:
+        return json.loads((folder / "missing.json").read_text())
+    except OSError:
+        return dict.fromkeys(FRAMEWORKS, "not installed; ./dev bench --peers=all does it")
+
+
 def missing_frameworks(options, tables):
     """Those of these tables that cannot be measured: {label: reason}. Starts the others once."""
     wanted = {label for rows in tables.values() for row in rows for label, _ in row.peers}
-    try:
-        missing = json.loads((options.frameworks / "missing.json").read_text())
-    except OSError:
-        return dict.fromkeys(FRAMEWORKS, "not installed; ./dev bench --peers=all does it")
+    missing = not_installed(options.frameworks)
     for label, program in FRAMEWORKS.items():
         if label in missing or label not in wanted:
             continue

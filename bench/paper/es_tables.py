@@ -4,7 +4,9 @@
 import csv
 
 import plots  # Of ../plots.py.
+from es_programs import FIBER, PEERS
 
+PUBLISHED_ITERATIONS = 50
 # Read from the chart in the documentation of Fiber for Python, +- 5 s. Its hardware is not stated.
 PUBLISHED = {32: 1475, 64: 797, 128: 460, 256: 307, 512: 243, 1024: 243}
 PUBLISHED_IPYPARALLEL = {32: 1520, 64: 906, 128: 762, 256: 896, 512: 1371}  # 1,024: not finished.
@@ -71,6 +73,51 @@ def policies(rows):
     return f"**The runs end with different parameters**: {found}.", False
 
 
+def peers_table(rows):
+    """One line for each framework and number of workers."""
+    lines = ["| workers | | seconds an iteration | greedy list schedule | ratio | driver, of one core | the framework's "
+             "own processes | until all workers work | memory of all processes |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        for label, run in row["runs"].items():
+            servers = f"{run['es_servers']:.1f} %" if "es_servers" in run else "-"
+            memory = f"{run['memory']:,.0f} MB" if run["memory"] else "-"
+            lines.append(
+                f"| {row['workers']:,} | {label} | {seconds(run['es'] / row['iterations'])} | "
+                f"{seconds(row['greedy'] / row['iterations'])} | {run['es'] / row['greedy']:.3f} x | "
+                f"{run['es_driver']:.1f} % | {servers} | {seconds(run['es_start'])} | {memory} |")
+    return lines
+
+
+def peers_policies(rows):
+    """As policies(). NumPy draws other random numbers than Fiber for C++, so each are compared among themselves."""
+    ours, theirs = [], []
+    for row in rows:
+        for label, run in row["runs"].items():
+            (ours if label == FIBER else theirs).append(
+                {"title": f"{label} with {row['workers']:,}", "policy": run["policy"]})
+    said = [(name, *policies(runs)) for name, runs in ((FIBER, ours), ("Peers", theirs)) if len(runs) > 1]
+    return [f"{name}: {sentence[0].lower()}{sentence[1:]}" if same else f"{name}: {sentence}"
+            for name, sentence, same in said], all(same for _, _, same in said)
+
+
+def peers(rows):
+    """The part of the report on the peers, and whether their policies are the same."""
+    rows = sorted(rows, key=lambda row: row["workers"])
+    versions = sorted({run["version"] for row in rows for run in row["runs"].values() if "version" in run})
+    lines = [f"Fiber and its peers, measured one after the other: {rows[0]['iterations']} iteration"
+             f"{'s' if rows[0]['iterations'] > 1 else ''} of {rows[0]['population']:,} episodes, the same draws for all.", ""]
+    if versions:
+        lines += [f"Peers: {', '.join(versions)}.", ""]
+    lines += [*peers_table(rows), ""]
+    missing = [f"- {label} with {row['workers']:,} workers: {reason}"
+               for row in rows for label, reason in row["missing"].items()]
+    if missing:
+        lines += ["Missing:", "", *missing, ""]
+    sentences, same = peers_policies(rows)
+    return lines + sentences, same
+
+
 def throughput(samples, window=2.0):
     """Tasks a second at each sample, over the `window` seconds before it."""
     rates, begin = [], 0
@@ -87,36 +134,54 @@ def read_samples(path):
         return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(lines)]
 
 
+def scaling_series(rows):
+    """(title, gnuplot's style, points (workers, seconds an iteration)) of each line; `rows`: plain and peers."""
+    rows = sorted(rows, key=lambda row: row["workers"])
+    plain = [row for row in rows if row["kind"] == "plain"]
+    beside = [row for row in rows if row["kind"] == "peers"]
+
+    def measured(label):
+        return [(row["workers"], row["runs"][label]["es"] / row["iterations"]) for row in beside if label in row["runs"]]
+
+    ours = [(row["workers"], row["es"] / row["iterations"]) for row in plain]
+    colours = dict(zip(PEERS, ("#9bc4e2", "#6a9f58", "#b6d7a8", "#e08a3c", "#967bb6")))
+    series = [
+        (f"{label}, as published{note}",
+         f"linespoints dashtype 3 pointtype {point} linewidth 1.4 linecolor '{colours[label]}'",
+         [(workers, value / PUBLISHED_ITERATIONS) for workers, value in figures.items()])
+        for label, note, point, figures in (("IPyParallel", " (1,024: did not finish)", 8, PUBLISHED_IPYPARALLEL),
+                                            ("Fiber for Python", "", 4, PUBLISHED))]
+    series += [(f"{label}, measured here", f"linespoints pointtype {point} linewidth 1.6 linecolor '{colours[label]}'",
+                measured(label)) for label, point in zip(PEERS, (11, 5, 15, 9, 13))]
+    series += [("greedy list schedule of the same draws", "lines dashtype 2 linewidth 1.6 linecolor '#555555'",
+                [(row["workers"], row["greedy"] / row["iterations"]) for row in plain or beside]),
+               (FIBER, f"linespoints pointtype 7 linewidth 2.4 linecolor '{plots.FIBER}'", ours or measured(FIBER))]
+    return [each for each in series if each[2]]
+
+
 def plot_scaling(rows, path):
-    """Seconds against workers, both axes logarithmic."""
-    plain = sorted((row for row in rows if row["kind"] == "plain"), key=lambda row: row["workers"])
-    blocks = {
-        "ours": [f"{row['workers']} {row['es']:.3f}" for row in plain],
-        "greedy": [f"{row['workers']} {row['greedy']:.3f}" for row in plain],
-        "published": [f"{workers} {value}" for workers, value in PUBLISHED.items()],
-        "ipyparallel": [f"{workers} {value}" for workers, value in PUBLISHED_IPYPARALLEL.items()],
-    }
-    data = "\n".join(f"${name} << EOD\n" + "\n".join(points) + "\nEOD" for name, points in blocks.items())
-    plots.run_gnuplot(f"""set terminal svg size 860,520 font 'sans-serif,13' background '#ffffff'
+    """Seconds an iteration against workers, both axes logarithmic."""
+    series = scaling_series(rows)
+    data = "\n".join(f"$data{i} << EOD\n" + "\n".join(f"{workers} {value:.4f}" for workers, value in points) + "\nEOD"
+                     for i, (_, _, points) in enumerate(series))
+    lines = ", \\\n  ".join(f"$data{i} with {style} title '{title}'" for i, (title, style, _) in enumerate(series))
+    plots.run_gnuplot(f"""set terminal svg size 860,640 font 'sans-serif,13' background '#ffffff'
 set output '{path}'
-set title 'ES: 50 iterations of 2,048 episodes (slept, not simulated)' font ',15' noenhanced
+set title 'ES: seconds an iteration of 2,048 episodes (slept, not simulated)' font ',15' noenhanced
 set logscale x 2
 set logscale y
 set xrange [28:1170]
-set yrange [50:2200]
+set yrange [0.5:*]
 set xtics (32, 64, 128, 256, 512, '1,024' 1024)
-set ytics (60, 100, 200, 400, 800, '1,600' 1600)
+set ytics (0.5, 1, 2, 4, 8, 16, 32, 64, 128)
 set xlabel 'workers'
-set ylabel 'seconds'
+set ylabel 'seconds an iteration'
 set border 3 linecolor '#555555'
 set tics nomirror out
 set grid ytics linetype 1 linecolor '#e6e6e6'
 set key bottom left reverse Left noenhanced
 {data}
-plot $ipyparallel with linespoints pointtype 9 linewidth 1.6 linecolor '#e08a3c' title 'IPyParallel, as published (1,024: did not finish)', \\
-  $published with linespoints pointtype 5 linewidth 1.6 linecolor '#6a9f58' title 'Fiber for Python, as published', \\
-  $greedy with lines dashtype 2 linewidth 1.6 linecolor '#555555' title 'greedy list schedule of the same draws', \\
-  $ours with linespoints pointtype 7 linewidth 2.4 linecolor '{plots.FIBER}' title 'Fiber for C++'
+plot {lines}
 """, path)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Dask's distributed: a local cluster of five worker processes with one thread each."""
+"""Dask's distributed: a local cluster of worker processes with one thread each."""
 
 import contextlib
 import sys
@@ -11,9 +11,9 @@ import sleep_rows
 
 
 @contextlib.contextmanager
-def start():
+def start(workers):
     with tempfile.TemporaryDirectory() as scratch, \
-            distributed.LocalCluster(n_workers=sleep_rows.WORKERS, threads_per_worker=1,
+            distributed.LocalCluster(n_workers=workers, threads_per_worker=1,
                                      dashboard_address=None, local_directory=scratch) as cluster, \
             distributed.Client(cluster) as client:
         # pure=False: equal tasks are not one task.

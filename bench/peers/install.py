@@ -15,7 +15,7 @@ from pathlib import Path
 
 # By the labels of rows.py. A list of pip's arguments is one call; all of them must succeed.
 FRAMEWORKS = {
-    "Ray": [["ray==2.60.0"]],
+    "Ray": [["ray==2.60.0", "numpy==2.4.6"]],
     "Dask": [["distributed==2026.8.0"]],
     "Spark": [["pyspark==4.3.0"]],
     # It asks for nnpy-bundle, which has wheels up to Python 3.8 only and builds itself from a
@@ -24,6 +24,7 @@ FRAMEWORKS = {
         ["wheel", "cffi"],
         ["nnpy==1.4.2", "psutil", "docker", "cloudpickle", "kubernetes", "requests", "click"],
         ["--no-deps", "fiber==0.2.1"],
+        ["numpy==2.4.6"],
     ],
 }
 

@@ -12,7 +12,7 @@ import sys
 import time
 from multiprocessing.managers import BaseManager
 
-from multiprocessing_peer import report, seconds
+from sleep_rows import report, seconds
 
 RUN_SECONDS = 0.5
 

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python's multiprocessing at the settings of bench/fiber_bench: one row a call, by name."""
 
-import json
+import contextlib
 import multiprocessing
 import os
+import platform
 import sys
 import time
+
+import sleep_rows
+from sleep_rows import duration_of, report, seconds
 
 NOOP_TASKS = 100_000
 APPLY_TRIPS = 20_000
@@ -15,26 +19,15 @@ MEGABYTE_ROUNDS = 5
 PROCESSES = 256
 
 
-def report(name, value, unit):
-    print(json.dumps({"name": name, "value": value, "unit": unit}), flush=True)
-
-
-def duration_of(row):
-    text = row.rsplit("_", 1)[1]
-    for unit, scale in (("ms", 1e-3), ("us", 1e-6), ("s", 1.0)):
-        if text.endswith(unit):
-            return int(text[: -len(unit)]) * scale
-    raise ValueError("no duration in " + row)
+@contextlib.contextmanager
+def start(workers):
+    """The Framework, for es_peer.py."""
+    with multiprocessing.Pool(workers) as pool:
+        yield sleep_rows.of_pool(f"multiprocessing of Python {platform.python_version()}", pool)
 
 
 def nothing(task):
     return task
-
-
-def seconds(run):
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
 
 
 def overhead_batch(row):
@@ -101,7 +94,7 @@ def unshared(pid):
         return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024
 
 
-def start(row):
+def start_256(row):
     read_end, write_end = os.pipe()
     began = time.perf_counter()
     with multiprocessing.Pool(PROCESSES, initializer=say_up, initargs=(write_end,)):
@@ -119,7 +112,7 @@ ROWS = {
     "noop_local": noop,
     "apply_local": apply,
     "megabyte_local": megabyte,
-    "start_256": start,
+    "start_256": start_256,
 }
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The overhead rows of rows.py for a framework in Python: warming up, the clock, the JSON lines."""
 
+import functools
 import json
 import os
 import sys
@@ -18,6 +19,34 @@ class Framework:
     map: Callable
     """The same for one round: submits each task by itself, then waits for each."""
     round: Callable
+    """Sends the workers a value that many tasks need, by a name. The result stands for it as an
+    argument of a functools.partial. By default it travels with each task."""
+    put: Callable = lambda name, value: value
+    """Whether the workers of a machine share the memory of an array that was put."""
+    shares_arrays: bool = False
+
+
+def of_pool(version, pool):
+    """The Framework of a pool with the interface of multiprocessing."""
+    def map_all(function, tasks):
+        return pool.map(function, tasks, chunksize=1)
+
+    def one_round(function, tasks):
+        handles = [pool.apply_async(function, (task,)) for task in tasks]
+        return [handle.get() for handle in handles]
+
+    return Framework(version, map_all, one_round)
+
+
+def parts(function):
+    """A function and what functools.partial has bound to it."""
+    if isinstance(function, functools.partial):
+        return function.func, function.args
+    return function, ()
+
+
+def report(name, value, unit):
+    print(json.dumps({"name": name, "value": value, "unit": unit}), flush=True)
 
 
 def duration_of(row):
@@ -34,15 +63,24 @@ def seconds(run):
     return time.perf_counter() - start
 
 
-def nap(_):
-    time.sleep(0.05)
+def nap(length):
+    time.sleep(length)
     return os.getpid()
+
+
+def wait_for_workers(workers, pids_of_round):
+    """Until all workers were seen in one round. pids_of_round(length) lets each nap for so long.
+
+    The naps become longer: if they are too short, the first workers take several and the last none.
+    """
+    length = 0.05
+    while len(set(pids_of_round(length))) < workers:
+        length += 0.05
 
 
 def warm_up(framework):
     """Until all workers were seen in one round, and then some: the JVM compiles what is hot."""
-    while len(set(framework.round(nap, range(WORKERS)))) < WORKERS:
-        pass
+    wait_for_workers(WORKERS, lambda length: framework.round(nap, [length] * WORKERS))
     framework.map(time.sleep, [0.001] * 100)
     for _ in range(20):
         framework.round(time.sleep, [0.001] * WORKERS)
@@ -63,17 +101,21 @@ def measure(row, framework):
     return seconds(run) / rounds * 1e6, "us"
 
 
+def let_workers_import():
+    """Workers import these modules, wherever they are started."""
+    os.environ["PYTHONPATH"] = os.path.dirname(os.path.abspath(__file__))
+
+
 def main(start):
-    """`start` is a context manager that gives the Framework, with WORKERS workers."""
+    """start(workers) is a context manager that gives the Framework."""
     row = sys.argv[1] if len(sys.argv) == 2 else ""
     if not row.startswith(("overhead_batch_", "overhead_lockstep_")):
         print(f"usage: {os.path.basename(sys.argv[0])} "
               "overhead_{batch,lockstep}_{1s,100ms,10ms,1ms,100us}", file=sys.stderr)
         return 2
-    # Workers import this module, wherever they are started.
-    os.environ["PYTHONPATH"] = os.path.dirname(os.path.abspath(__file__))
-    with start() as framework:
+    let_workers_import()
+    with start(WORKERS) as framework:
         value, unit = measure(row, framework)
         print(json.dumps({"version": framework.version}))
-        print(json.dumps({"name": row, "value": value, "unit": unit}), flush=True)
+        report(row, value, unit)
     return 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PySpark on local[5]. A task of Spark is a partition of a job: a batch is one job, a round too."""
+"""PySpark on local[WORKERS]. A task of Spark is a partition of a job: a batch is one job, a round too."""
 
 import contextlib
 import sys
@@ -11,9 +11,9 @@ import sleep_rows
 
 
 @contextlib.contextmanager
-def start():
+def start(workers):
     with tempfile.TemporaryDirectory() as scratch:
-        settings = pyspark.SparkConf().setMaster(f"local[{sleep_rows.WORKERS}]").setAll([
+        settings = pyspark.SparkConf().setMaster(f"local[{workers}]").setAll([
             ("spark.ui.enabled", "false"), ("spark.ui.showConsoleProgress", "false"),
             ("spark.local.dir", scratch),
             ("spark.driver.host", "127.0.0.1"), ("spark.driver.bindAddress", "127.0.0.1")])

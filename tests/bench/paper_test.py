@@ -5,6 +5,7 @@
 usage: paper_test.py BENCH
 """
 
+import importlib.util
 import json
 import random
 import subprocess
@@ -16,7 +17,9 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 BENCH = Path(sys.argv.pop(1))
 sys.path[:0] = [str(BENCH / "paper"), str(BENCH)]
+import es_programs  # noqa: E402
 import es_tables  # noqa: E402
+import offspring  # noqa: E402
 import schedule  # noqa: E402
 
 # In place of paper_es: as long as the greedy schedule of one worker, with a policy of its own if told.
@@ -27,7 +30,7 @@ workers = sys.argv[sys.argv.index("--workers") + 1]
 def put(name, value):
     print(json.dumps({"name": name, "value": value, "unit": "s"}))
 put("es", sum(draws) * 1e-6 / int(workers))
-for name in ("busy", "driver", "memory_begin", "memory_fifth", "memory_end", "killed", "lost", "retries"):
+for name in ("start", "busy", "driver", "memory_begin", "memory_fifth", "memory_end", "killed", "lost", "retries"):
     put("es_" + name, 3.0)
 if "--samples" in sys.argv:
     open(sys.argv[sys.argv.index("--samples") + 1], "w").write("seconds,workers,wanted,done\\n0,32,0,0\\n1,32,0,9\\n")
@@ -111,20 +114,66 @@ class Tables(unittest.TestCase):
         self.assertEqual(rates, [0.0, 10.0, 10.0, 40.0])
 
 
+def peers_row(workers=32, policy="b"):
+    run = {"es": 66.0, "es_driver": 4.0, "es_start": 2.0, "memory": None, "policy": "a"}
+    ray = {**run, "es": 90.0, "es_servers": 7.5, "memory": 3000.4, "policy": "b", "version": "Ray 1.0"}
+    return {"workers": workers, "kind": "peers", "iterations": 3, "population": 2048, "greedy": 60.0,
+            "runs": {"Fiber for C++": run, "Ray": ray, "multiprocessing": {**ray, "policy": policy}},
+            "missing": {"IPyParallel": "no controller"}}
+
+
+class Peers(unittest.TestCase):
+    def test_the_table_has_seconds_an_iteration(self):
+        lines = es_tables.peers_table([peers_row()])
+        self.assertEqual(lines[2], "| 32 | Fiber for C++ | 22.0 s | 20.0 s | 1.100 x | 4.0 % | - | 2.0 s | - |")
+        self.assertEqual(lines[3], "| 32 | Ray | 30.0 s | 20.0 s | 1.500 x | 4.0 % | 7.5 % | 2.0 s | 3,000 MB |")
+
+    def test_versions_and_missing_peers_are_named(self):
+        text = "\n".join(es_tables.peers([peers_row(128), peers_row(32)])[0])
+        for part in ("3 iterations of 2,048", "Peers: Ray 1.0.", "Missing:\n\n- IPyParallel with 32 workers: no controller\n"
+                     "- IPyParallel with 128 workers: no controller"):
+            self.assertIn(part, text)
+
+    def test_peers_have_the_same_policy_but_not_that_of_fiber(self):
+        self.assertTrue(es_tables.peers([peers_row(32), peers_row(128)])[1])
+        lines, same = es_tables.peers([peers_row(32), peers_row(128, policy="c")])
+        self.assertFalse(same)
+        self.assertIn("c: multiprocessing with 128", "\n".join(lines))
+
+    def test_the_plot_has_what_was_measured(self):
+        series = {title: points for title, _, points in es_tables.scaling_series([peers_row(128), peers_row(32)])}
+        self.assertEqual(series["Ray, measured here"], [(32, 30.0), (128, 30.0)])
+        self.assertEqual(series["Fiber for C++"], [(32, 22.0), (128, 22.0)])
+        self.assertEqual(series["Fiber for Python, as published"][0], (32, 29.5))
+        self.assertNotIn("IPyParallel, measured here", series)
+        both = es_tables.scaling_series([peers_row(32), {**row(64, 100.0, 90.0), "iterations": 50}])
+        self.assertEqual([points for title, _, points in both if title == "Fiber for C++"], [[(64, 2.0)]])
+
+
 class Command(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
 
-    def run_rows(self, *rows, differs="0", options=()):
-        program = self.root / "build/bench/paper_es"
+    def program(self, name, text):
+        program = self.root / "build/bench" / name
         program.parent.mkdir(parents=True, exist_ok=True)
-        program.write_text(MEASURES.replace("DIFFERS", repr(differs)))
+        program.write_text(text)
         program.chmod(0o755)
+
+    def install_frameworks(self, missing):
+        (self.root / "frameworks/bin").mkdir(parents=True)
+        (self.root / "frameworks/bin/python").symlink_to(sys.executable)
+        (self.root / "frameworks/missing.json").write_text(json.dumps(missing))
+
+    def run_rows(self, *rows, differs="0", fiber=MEASURES, peer=MEASURES, options=()):
+        self.program("paper_es", fiber.replace("DIFFERS", repr(differs)))
+        self.program("peers/es_peer.py", peer.replace("DIFFERS", repr(differs)))
         return subprocess.run(
             (sys.executable, BENCH / "paper/es", "--rows", *rows, "--iterations", "2", "--population", "64",
-             "--build", self.root / "build", "--out", self.root / "out", *options),
+             "--build", self.root / "build", "--out", self.root / "out", "--frameworks", self.root / "frameworks",
+             *options),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
 
     def test_rows_measured_one_at_a_time_are_one_report(self):
@@ -154,6 +203,98 @@ class Command(unittest.TestCase):
         done = self.run_rows("32", options=("--build", str(self.root / "nothing")))
         self.assertEqual(done.returncode, 1)
         self.assertIn("is not built", done.stderr)
+
+    def test_peers_are_measured_beside_fiber(self):
+        self.install_frameworks({})
+        done = self.run_rows("32-peers", "128-peers", options=("--peer-iterations", "1"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 iteration of 64 episodes", done.stdout)
+        for label in ("Fiber for C++", *es_programs.PEERS):
+            self.assertIn(f"\n| 32 | {label} |", done.stdout)
+            self.assertIn(f"\n| 128 | {label} |", done.stdout)
+        self.assertNotIn("Missing", done.stdout)
+
+    def test_a_peer_that_is_not_installed_or_fails_is_named(self):
+        self.install_frameworks({"Ray": "no wheel for this Python"})
+        fails = MEASURES.replace("import json, os, sys", "import json, os, sys\nif 'ipyparallel' in sys.argv: sys.exit('no controller')")
+        done = self.run_rows("32-peers", peer=fails)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("- Ray with 32 workers: no wheel for this Python\n", done.stdout)
+        self.assertIn("- IPyParallel with 32 workers: ended with 1: no controller\n", done.stdout)
+        self.assertIn("\n| 32 | multiprocessing |", done.stdout)
+        self.assertNotIn("\n| 32 | Ray |", done.stdout)
+
+    def test_without_an_installation_the_frameworks_are_named(self):
+        done = self.run_rows("32-peers")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for label in ("Fiber for Python", "Fiber for Python, error handling", "Ray"):
+            self.assertIn(f"- {label} with 32 workers: not installed; ./dev bench --peers=all does it", done.stdout)
+        self.assertIn("\n| 32 | IPyParallel |", done.stdout)
+
+    def test_policies_of_peers_that_differ_are_a_failure(self):
+        self.install_frameworks({})
+        done = self.run_rows("32-peers", "64-peers", differs="64")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Peers: **The runs end with different parameters**", done.stdout)
+
+    def test_fiber_that_fails_is_a_failure(self):
+        self.install_frameworks({})
+        done = self.run_rows("32-peers", fiber="#!/usr/bin/env python3\nimport sys; sys.exit('no workers')")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ended with 1: no workers", done.stderr)
+        self.assertNotIn("\n| 32 |", done.stdout)
+
+    def test_what_uses_up_the_memory_is_ended(self):
+        offspring.become_reaper()
+        with es_programs.Memory(reserve=1e9) as memory, self.assertRaisesRegex(RuntimeError, "ended with -9"):
+            offspring.run(("sleep", "60"), 60)
+        self.assertIn("its 1 processes left the machine", memory.exhausted)
+
+
+@unittest.skipUnless(importlib.util.find_spec("numpy"), "NumPy is not installed")
+class Peer(unittest.TestCase):
+    """bench/peers/es_peer.py"""
+
+    def play(self, workers, population="8"):
+        with tempfile.NamedTemporaryFile("w", suffix="draws") as draws:
+            draws.write("20000\n" * 8)
+            draws.flush()
+            done = subprocess.run((sys.executable, "-B", BENCH / "peers/es_peer.py", "multiprocessing", "--draws", draws.name,
+                                   "--workers", workers, "--population", population, "--iterations", "1"),
+                                  capture_output=True, text=True, check=False)
+        found = {}
+        for line in done.stdout.splitlines():
+            line = json.loads(line)
+            found.update({line["name"]: line["value"]} if "name" in line else line)
+        return found, done
+
+    def test_it_sleeps_and_reports(self):
+        found, done = self.play("2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLessEqual({"version", "es_start", "es", "es_busy", "es_driver", "es_servers", "policy"}, set(found))
+        self.assertGreaterEqual(found["es_busy"], 8 * 0.02)
+        self.assertGreaterEqual(found["es"], 8 * 0.02 / 2)
+        self.assertIn("multiprocessing", found["version"])
+        self.assertEqual(found["policy"], self.play("1")[0]["policy"])
+
+    def test_draws_of_another_number_are_refused(self):
+        _, done = self.play("2", population="6")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("expected 6 lines", done.stderr)
+
+    def test_the_search_approaches_the_goal(self):
+        sys.path.insert(0, str(BENCH / "peers"))
+        import es_peer
+        self.assertEqual(list(es_peer.centred_ranks([3.0, 1.0, 3.0, 9.0])), [0.0, -0.5, 0.0, 0.5])
+        search = es_peer.Evolution(32)
+
+        def fitness(offset=0, step=0.0):
+            return es_peer.sleep_episode(search.parameters, search.noise, (offset, step, 0))[0]
+
+        before = fitness()
+        for _ in range(20):
+            search.tell([fitness(offset, step) for offset in search.ask() for step in (es_peer.SIGMA, -es_peer.SIGMA)])
+        self.assertGreater(fitness(), before)
 
 
 if __name__ == "__main__":
