@@ -164,11 +164,11 @@ bool draw_history(const fs::path& out, const std::string& title, std::size_t bes
   const auto columns = (2 + ranges.size() + 1) / 2;
   const bool has_means = ranges.size() % 2 == 1;
   script << "set multiplot layout 2," << columns << " title " << rl::gnuplot_string(title)
-         << " font ',18' noenhanced\nset xlabel 'round'\nset xrange [1:*]\n"
-            "set key bottom right noenhanced\n";
-  member_panel(script,
-               "score: random search (orange), PBT (grey; the best's ancestors: blue)", 4,
-               false, members, out);
+         << ".\"\\nblue: the best member and its ancestors\" font ',18' noenhanced\nset "
+            "xlabel 'round'\nset xrange [1:*]\n"
+            "set format y '%g'\nset key bottom right noenhanced\n";
+  member_panel(script, "score: PBT grey and blue, random search orange", 4, false,
+               members, out);
   script << ", for [m=0:" << members - 1 << "] " << random << " every " << members
          << "::m using 1:4 skip 1 with lines linewidth 1.2 linecolor '" << other
          << "' notitle\n";
