@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pbt_figures.hpp"
 
+#include <numeric>
 #include <sstream>
 
 #include <fiber/rl/checkpoint_file.hpp>
@@ -44,6 +45,23 @@ void member_panel(std::ostream& out, const std::string& title, int column,
       << "::m using 1:" << column << " skip 1 with lines linewidth 1.2 linecolor '"
       << pale << "' notitle, " << line << " using 1:" << column
       << " skip 1 with lines linewidth 3 linecolor '" << one << "' notitle";
+}
+
+/// A panel of the mean scores of all members, from OUT/means.csv, which it writes.
+void mean_panel(std::ostream& out, const std::vector<rl::PopulationRound>& history,
+                const std::vector<rl::PopulationRound>& random_history,
+                const fs::path& folder) {
+  std::vector<std::vector<double>> means;
+  for (std::size_t round = 0; round < history.size(); ++round)
+    means.push_back({static_cast<double>(round + 1), mean_of(history[round].scores),
+                     mean_of(random_history.at(round).scores)});
+  rl::write_atomically(folder / "means.csv", table("round,pbt,random", means));
+  const auto csv = rl::gnuplot_string((folder / "means.csv").string());
+  out << "set title 'mean score of all members'\nunset logscale y\nplot " << csv
+      << " using 1:3 skip 1 with lines linewidth 3 linecolor '" << other
+      << "' title 'random search', " << csv
+      << " using 1:2 skip 1 with lines linewidth 3 linecolor '" << one
+      << "' title 'PBT'\n";
 }
 
 } // namespace
@@ -116,8 +134,14 @@ std::vector<std::size_t> ancestors_of(std::size_t member,
   return ancestors;
 }
 
+double mean_of(const std::vector<double>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0) /
+         static_cast<double>(numbers.size());
+}
+
 bool draw_history(const fs::path& out, const std::string& title, std::size_t best,
                   const std::vector<rl::PopulationRound>& history,
+                  const std::vector<rl::PopulationRound>& random_history,
                   const std::vector<rl::HyperparameterRange>& ranges) {
   const auto ancestors = ancestors_of(best, history);
   std::vector<std::vector<double>> lineage;
@@ -137,12 +161,14 @@ bool draw_history(const fs::path& out, const std::string& title, std::size_t bes
   const auto random = rl::gnuplot_string((out / "random.csv").string());
   std::ostringstream script;
   frame(script);
-  script << "set multiplot layout 2,2 title " << rl::gnuplot_string(title)
-         << " font ',18' noenhanced\nset xlabel 'round'\nset xrange [1:*]\n"
-            "set key bottom right noenhanced\n";
-  member_panel(script,
-               "score: random search (orange), PBT (grey; the best's ancestors: blue)", 4,
-               false, members, out);
+  const auto columns = (2 + ranges.size() + 1) / 2;
+  const bool has_means = ranges.size() % 2 == 1;
+  script << "set multiplot layout 2," << columns << " title " << rl::gnuplot_string(title)
+         << ".\"\\nblue: the best member and its ancestors\" font ',18' noenhanced\nset "
+            "xlabel 'round'\nset xrange [1:*]\n"
+            "set format y '%g'\nset key bottom right noenhanced\n";
+  member_panel(script, "score: PBT grey and blue, random search orange", 4, false,
+               members, out);
   script << ", for [m=0:" << members - 1 << "] " << random << " every " << members
          << "::m using 1:4 skip 1 with lines linewidth 1.2 linecolor '" << other
          << "' notitle\n";
@@ -155,8 +181,11 @@ bool draw_history(const fs::path& out, const std::string& title, std::size_t bes
                  members, out);
     script << '\n';
   }
+  if (has_means)
+    mean_panel(script, history, random_history, out);
   script << "unset multiplot\n";
-  return rl::draw_script(out / "pbt.png", script.str(), 1120, 730);
+  return rl::draw_script(out / "pbt.png", script.str(), static_cast<int>(560 * columns),
+                         730);
 }
 
 } // namespace pbt

@@ -33,11 +33,16 @@ void save_history(const std::filesystem::path& csv,
 std::vector<std::size_t>
 ancestors_of(std::size_t member, const std::vector<fiber::rl::PopulationRound>& history);
 
-/// Draws OUT/pbt.png from OUT/pbt.csv and OUT/random.csv: scores, both hyper-parameters
-/// over time, and who copied whom; the ancestors of the best member stand out.
+/// The mean of numbers, of which there is at least one.
+double mean_of(const std::vector<double>& numbers);
+
+/// Draws OUT/pbt.png from OUT/pbt.csv and OUT/random.csv: scores, the hyper-parameters
+/// over time, and who copied whom; the ancestors of the best member stand out. For an odd
+/// number of hyper-parameters, which leaves a place free, also the means of the scores.
 bool draw_history(const std::filesystem::path& out, const std::string& title,
                   std::size_t best,
                   const std::vector<fiber::rl::PopulationRound>& history,
+                  const std::vector<fiber::rl::PopulationRound>& random_history,
                   const std::vector<fiber::rl::HyperparameterRange>& ranges);
 
 } // namespace pbt

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <fiber/rl/evolution_evaluation.hpp>
 #include <fiber/rl/population.hpp>
 #include <fiber/rl/random.hpp>
+#include <fiber/rl/saved_policy.hpp>
 
 // What populations train: see fiber::rl::Population.
 
@@ -61,7 +63,7 @@ struct Evolved {
     archive& environment& seed& hidden& directions& iterations& evaluations;
   }
 
-  fiber::rl::PolicySpec policy() const {
+  fiber::rl::PolicySpec spec() const {
     return fiber::rl::evolved_policy(fiber::rl::make_environment(environment)->spaces(),
                                      hidden);
   }
@@ -70,12 +72,19 @@ struct Evolved {
                std::uint64_t member, std::uint64_t round) const;
   /// The mean return of `state` in episodes that no training and no score used.
   double judge(const State& state, std::size_t episodes) const;
+  fiber::rl::SavedPolicy saved(const State& state) const;
+  /// What decides a round, for FileLabel::settings.
+  std::map<std::string, std::string> settings() const {
+    return {{"round", std::to_string(directions) + " directions, " +
+                        std::to_string(iterations) + " iterations, " +
+                        std::to_string(evaluations) + " evaluations"}};
+  }
 };
 
 inline Evolved::State Evolved::start(std::uint64_t member) const {
   State state;
   state.parameters = fiber::rl::initial_evolved_parameters(
-    policy(), fiber::rl::Random(seed, {301, member}).next());
+    spec(), fiber::rl::Random(seed, {301, member}).next());
   state.moment1.resize(state.parameters.size());
   state.moment2.resize(state.parameters.size());
   return state;
@@ -125,6 +134,13 @@ inline double Evolved::judge(const State& state, std::size_t episodes) const {
   for (std::uint64_t episode = 0; episode < episodes; ++episode)
     total += evaluate_policy(*world, generation, rl::Judgement::confirmation, episode);
   return total / static_cast<double>(episodes);
+}
+
+inline fiber::rl::SavedPolicy Evolved::saved(const State& state) const {
+  const fiber::rl::EvolvedPolicy policy(spec(), state.parameters, {});
+  const auto all = policy.spec_parameters();
+  return {
+    .environment = environment, .spec = spec(), .parameters = {all.begin(), all.end()}};
 }
 
 } // namespace pbt

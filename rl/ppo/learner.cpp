@@ -205,9 +205,9 @@ public:
           std::pair("entropy", losses.entropy),
           std::pair("gradient", losses.gradient_norm)})
       if (!std::isfinite(value))
-        throw std::runtime_error("update " + std::to_string(updates_) + ", step " +
-                                 std::to_string(steps_) + " of Adam: the " + name +
-                                 " is " + std::to_string(value));
+        throw Diverged("update " + std::to_string(updates_) + ", step " +
+                       std::to_string(steps_) + " of Adam: the " + name + " is " +
+                       std::to_string(value));
   }
 
   /// Kingma and Ba 2015, arXiv 1412.6980, algorithm 1. Detail 3: epsilon is 1e-5.

@@ -6,8 +6,10 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
+#include "fiber/rl/detail/learner_state.hpp"
 #include "fiber/rl/policy.hpp"
 
 namespace fiber::rl::ppo {
@@ -51,6 +53,11 @@ struct Losses {
   int steps = 0;            ///< Of Adam.
 };
 
+/// A loss or the gradient is not finite.
+struct Diverged : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// The networks of policy and value, and their optimiser: LibTorch behind plain numbers.
 ///
 /// The parameters are in the order of PolicySpec, so that Policy
@@ -70,14 +77,7 @@ public:
   std::span<const float> parameters() const;
 
   /// What must be kept beside the parameters to go on as if nothing had happened.
-  struct State {
-    std::vector<float> parameters = {}, first_moments = {}, second_moments = {};
-    std::uint64_t steps = 0, updates = 0;
-    template <class Archive>
-    void serialize(Archive& archive, unsigned) {
-      archive& parameters& first_moments& second_moments& steps& updates;
-    }
-  };
+  using State = detail::LearnerState;
   State state() const;
   /// Throws std::invalid_argument if the sizes are those of another network.
   void go_on_from(const State& state);
@@ -95,8 +95,8 @@ public:
   void set_average(Average average);
 
   /// Learns from a rollout. Throws std::invalid_argument for samples of unequal sizes,
-  /// std::runtime_error if a loss or the gradient is not finite: the parameters are those
-  /// before that minibatch then.
+  /// Diverged if a loss or the gradient is not finite: the parameters are those before
+  /// that minibatch then.
   Losses update(const Samples& samples, double learning_rate, double clip_range);
 
   /// The losses and the gradient of one minibatch that has all the samples; the

@@ -176,4 +176,11 @@ void Rollouts::go_on_from(const State& state) {
   started_ = true;
 }
 
+void Rollouts::begin_with(const ObservationNormaliser& observations,
+                          const RewardNormaliser& rewards) {
+  observation_normaliser_ = observations;
+  reward_normaliser_ = rewards;
+  reward_normaliser_.end_episodes();
+}
+
 } // namespace fiber::rl::ppo

@@ -59,6 +59,9 @@ public:
   State state() const;
   /// Throws std::invalid_argument for a state of other environments.
   void go_on_from(const State& state);
+  /// Normalises with the statistics of other episodes. Before the first rollout.
+  void begin_with(const ObservationNormaliser& observations,
+                  const RewardNormaliser& rewards);
 
 private:
   void see(const Batch& batch);

@@ -112,6 +112,13 @@ void Training::go_on_from(State state) {
   progress_ = std::move(state.progress);
 }
 
+void Training::begin_with(const Learner::State& learner,
+                          const ObservationNormaliser& observations,
+                          const RewardNormaliser& rewards) {
+  learner_.go_on_from(learner);
+  rollouts_.begin_with(observations, rewards);
+}
+
 std::string Training::summary() const {
   auto lost = rollouts_.jobs_lost();
   return lost == 0 ? "" : std::to_string(lost) + " jobs were lost and replaced";

@@ -48,6 +48,11 @@ public:
   State state() const;
   /// Throws std::invalid_argument for the state of other environments or networks.
   void go_on_from(State state);
+  /// Begins new episodes and goes on from what another training has learned. Before the
+  /// first update. Throws as go_on_from() does.
+  void begin_with(const Learner::State& learner,
+                  const ObservationNormaliser& observations,
+                  const RewardNormaliser& rewards);
 
 private:
   /// What a learner tells the others about its rollout.

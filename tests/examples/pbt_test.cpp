@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pbt beats grid search on the paper's toy; and on CartPole it ends the same, byte for
-// byte, whatever member is killed, and after kill -9 of the driver.
+// pbt beats grid search on the paper's toy; and on CartPole it ends the same with either
+// trainer, byte for byte, whatever member is killed, and after kill -9 of the driver.
 
 #include <cstdlib>
 #include <filesystem>
@@ -68,6 +68,38 @@ struct PbtTest : testing::Test {
     EXPECT_EQ(program.wait(), 0) << output;
     return output;
   }
+  /// Kills a member after each of the rounds, and all of them after the third.
+  void run_and_kill(const std::string& out, std::vector<std::string> more) const {
+    Program program(command(out, std::move(more)));
+    int rounds = 0;
+    std::string output;
+    while (const auto line = program.line()) {
+      output += *line + "\n";
+      const auto members = members_in(*line);
+      if (members.empty())
+        continue;
+      ++rounds;
+      for (std::size_t i = 0; i < (rounds == 3 ? members.size() : 1); ++i)
+        ::kill(members[i], SIGKILL);
+    }
+    EXPECT_EQ(program.wait(), 0) << output;
+    EXPECT_EQ(rounds, 6) << output;
+    std::smatch lost;
+    ASSERT_TRUE(
+      std::regex_search(output, lost, std::regex("([0-9]+) members were lost")));
+    EXPECT_GE(std::stoi(lost[1]), 5) << output;
+  }
+  void cut_after_three_rounds(const std::string& out,
+                              std::vector<std::string> more) const {
+    Program program(command(out, std::move(more)));
+    for (int seen = 0; seen < 3;) {
+      const auto line = program.line();
+      ASSERT_TRUE(line);
+      seen += members_in(*line).empty() ? 0 : 1;
+    }
+    program.kill(SIGKILL);
+    program.wait();
+  }
   void expect_equal(const std::string& one, const std::string& other) const {
     for (const auto* file : {"/policy", "/pbt.csv"}) {
       EXPECT_FALSE(content(one + file).empty()) << file;
@@ -93,25 +125,8 @@ TEST_F(PbtTest, reaches_the_optimum_of_the_toy_that_grid_search_misses) {
 
 TEST_F(PbtTest, killed_members_change_nothing) {
   run("undisturbed", {"--no-random-search"});
-  Program program(command("disturbed", {"--no-random-search"}));
-  int rounds = 0;
-  std::string output;
-  while (const auto line = program.line()) {
-    output += *line + "\n";
-    const auto members = members_in(*line);
-    if (members.empty())
-      continue;
-    ++rounds;
-    // One member after most rounds, all of them after some.
-    for (std::size_t i = 0; i < (rounds == 3 ? members.size() : 1); ++i)
-      ::kill(members[i], SIGKILL);
-  }
-  EXPECT_EQ(program.wait(), 0) << output;
-  EXPECT_EQ(rounds, 6) << output;
+  run_and_kill("disturbed", {"--no-random-search"});
   expect_equal("disturbed", "undisturbed");
-  std::smatch lost;
-  ASSERT_TRUE(std::regex_search(output, lost, std::regex("([0-9]+) members were lost")));
-  EXPECT_GE(std::stoi(lost[1]), 5) << output;
 }
 
 TEST_F(PbtTest, goes_on_after_kill_9_of_the_driver_and_compares_with_random_search) {
@@ -119,21 +134,53 @@ TEST_F(PbtTest, goes_on_after_kill_9_of_the_driver_and_compares_with_random_sear
   EXPECT_NE(whole.find("\nPBT: mean return "), std::string::npos) << whole;
   EXPECT_NE(whole.find("; random search: mean return "), std::string::npos) << whole;
   EXPECT_TRUE(fs::exists(folder / "whole" / "pbt.png"));
-  {
-    Program program(command("cut", {"--resume"}));
-    for (int seen = 0; seen < 3;) {
-      const auto line = program.line();
-      ASSERT_TRUE(line);
-      seen += members_in(*line).empty() ? 0 : 1;
-    }
-    program.kill(SIGKILL);
-    program.wait();
-  }
+  cut_after_three_rounds("cut", {"--resume"});
   const auto output = run("cut", {"--resume"});
   EXPECT_NE(output.find("pbt: resumed after round "), std::string::npos) << output;
   expect_equal("cut", "whole");
   EXPECT_EQ(content("cut/random.csv"), content("whole/random.csv"));
 }
+
+#ifdef PBT_HAS_PPO
+/// The mean score of all members in a round, from 1.
+double mean_score(const std::string& csv, int round) {
+  std::istringstream lines(csv);
+  double total = 0, members = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(std::to_string(round) + ",")) {
+      std::istringstream cells(line);
+      std::string cell;
+      for (int column = 0; column < 4; ++column)
+        std::getline(cells, cell, ',');
+      total += std::stod(cell);
+      ++members;
+    }
+  return total / members;
+}
+
+TEST_F(PbtTest, members_that_learn_by_ppo_learn_the_same_when_they_are_killed) {
+  const std::vector<std::string> ppo = {"--trainer", "ppo", "--steps-per-round", "6000",
+                                        "--no-random-search"};
+  run("undisturbed", ppo);
+  const auto table = content("undisturbed/pbt.csv");
+  EXPECT_GT(mean_score(table, 6), 300) << table;
+  EXPECT_LT(mean_score(table, 1), 200) << table;
+  run_and_kill("disturbed", ppo);
+  expect_equal("disturbed", "undisturbed");
+}
+
+TEST_F(PbtTest, ppo_goes_on_after_kill_9_of_the_driver) {
+  const std::vector<std::string> ppo = {"--trainer", "ppo", "--steps-per-round", "1024",
+                                        "--resume"};
+  run("whole", ppo);
+  EXPECT_TRUE(fs::exists(folder / "whole" / "pbt.png"));
+  cut_after_three_rounds("cut", ppo);
+  const auto output = run("cut", ppo);
+  EXPECT_NE(output.find("pbt: resumed after round "), std::string::npos) << output;
+  expect_equal("cut", "whole");
+  EXPECT_EQ(content("cut/random.csv"), content("whole/random.csv"));
+}
+#endif
 
 TEST_F(PbtTest, mistakes_are_explained) {
   auto expect = [&](std::vector<std::string> words, const std::string& text) {
@@ -144,6 +191,10 @@ TEST_F(PbtTest, mistakes_are_explained) {
   };
   expect({PBT, "--problem", "carpole", "--out", folder.string()}, "cartpole");
   expect(command("x", {"--quantile", "0.7"}), "--quantile");
+  expect({PBT, "--trainer", "ppo", "--out", folder.string()}, "--problem cartpole");
+#ifndef PBT_HAS_PPO
+  expect(command("x", {"--trainer", "ppo"}), "LibTorch was missing");
+#endif
   run("mine", {"--rounds", "1", "--no-random-search"});
   expect(command("mine", {"--resume", "--seed", "6"}), "seed: saved with 5, now 6");
 }

@@ -146,6 +146,8 @@ public:
   void apply(std::span<const double> rewards, std::span<const std::uint8_t> terminated,
              std::span<const std::uint8_t> truncated, std::span<const std::uint8_t> valid,
              std::span<const int> env_ids, std::span<double> out);
+  /// All environments begin a new discounted return.
+  void end_episodes() { returns_.assign(returns_.size(), 0); }
 
   const RunningMoments& moments() const { return moments_; }
 
