@@ -112,9 +112,10 @@ bool Leadership::apply(Waiter& waiter) {
     summoned_ = false;
     return true;
   }
-  applicants_.push_back(&waiter);
-  if (leader_ == Leader::own_thread && Clock::now() - waiter.left_at_ < patience &&
-      !yield_asked_.exchange(true))
+  // In front of those that were away for long, who did not ask for the lead.
+  const bool recent = Clock::now() - waiter.left_at_ < patience;
+  applicants_.insert(recent ? applicants_.begin() : applicants_.end(), &waiter);
+  if (recent && leader_ == Leader::own_thread && !yield_asked_.exchange(true))
     interrupt();
   return false;
 }

@@ -25,9 +25,10 @@ class Waiter;
 ///
 /// The own thread leads when no waiter does. A waiter whose wait is over leaves without
 /// waking a successor, since it may be back soon; the own thread takes over a little
-/// later, or when there is work. It gives the lead back to a waiter that was away for a
-/// short time only: to hand it over and back costs more than one wake-up through the own
-/// thread. A leading waiter that expects a short wait spins before it parks.
+/// later, or when there is work. It gives the lead back only to a waiter that was away
+/// for less than 2 ms: for a longer one, to hand the lead over and back costs more than a
+/// wake-up through the own thread. A leading waiter that expects a short wait spins
+/// before it parks.
 class Leadership {
 public:
   explicit Leadership(std::shared_ptr<boost::asio::io_context> context);
@@ -120,7 +121,7 @@ private:
   std::condition_variable changed_;
   bool appointed_ = false;
   std::thread::id leading_{}; ///< The waiting thread, while it leads.
-  /// End of its last wait; used by its thread only.
+  /// End of its last wait that blocked; used by its thread only.
   Clock::time_point left_at_ = Clock::now();
 };
 

@@ -136,7 +136,7 @@ void SlotWorker::run_task(const Task& task) {
       open(*task.code)->run(arguments, result);
     } else {
       auto& opened = body(*task.code);
-      drop_closed(task); // Only now, so that a shared value of both stays here.
+      drop_closed(task, task.code->call); // Only now: a shared value of both stays here.
       opened.run(arguments, result);
     }
     check_size(value.size() + tail.size(), settings_.most_result_bytes);
@@ -161,9 +161,10 @@ void SlotWorker::run_task(const Task& task) {
   drop_closed(task);
 }
 
-void SlotWorker::drop_closed(const Task& task) {
+void SlotWorker::drop_closed(const Task& task, std::uint64_t but) {
   for (auto call : task.closed_calls)
-    bodies_.erase(call);
+    if (call != but)
+      bodies_.erase(call);
 }
 
 bool SlotWorker::ends_overdue() {

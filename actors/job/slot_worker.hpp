@@ -112,7 +112,7 @@ private:
     Payload arguments;
     bool last = false;          ///< No other task was waiting.
     bool stopped_early = false; ///< It was told to stop before it began.
-    /// Calls whose callables are dropped once this task has its own.
+    /// Calls that are over. Their callables are dropped once this task has its own.
     std::vector<std::uint64_t> closed_calls = {};
   };
 
@@ -132,7 +132,9 @@ private:
   bool ends_overdue();
   static std::unique_ptr<detail::Body> open(const CallCode& code);
   detail::Body& body(const CallCode& code);
-  void drop_closed(const Task& task);
+  /// Drops the callables of calls that are over, but not that of call `but`: a task that
+  /// the driver has given up runs though its call is over.
+  void drop_closed(const Task& task, std::uint64_t but = initializer_call);
   void add_result(const Task& task, TaskResult::Status status, Bytes& value, Payload tail,
                   detail::KeptObjects kept, Clock::time_point begin);
   void flush_locked();

@@ -38,12 +38,6 @@ std::size_t bytes_per_task(const TaskRange& tasks) {
   return (batch.ends[tasks.to - 1] - batch.begin_of(tasks.from)) / tasks.size();
 }
 
-void append_ended_calls(Node& node, NodeFrame& frame) {
-  Writer writer(frame.head);
-  for (auto call : std::exchange(node.ended_calls, {}))
-    write(writer, Op::close, call);
-}
-
 } // namespace
 
 bool PoolState::takes_tasks(const Node& node) const {
@@ -214,6 +208,13 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   run.first_seq = target.assign(std::move(tasks));
   nothing_ahead = false;
   frame.append(run, arguments);
+}
+
+/// Tells the node which calls are over.
+void PoolState::append_ended_calls(Node& node, NodeFrame& frame) {
+  Writer writer(frame.head);
+  for (auto call : std::exchange(node.ended_calls, {}))
+    write(writer, Op::close, call);
 }
 
 /// Sends the frame, and with it which calls are over. These follow the tasks of the next

@@ -130,6 +130,7 @@ struct PoolState {
   void fill(Node& node, std::size_t slot);
   void append_run(Node& node, std::size_t slot, TaskRange tasks, NodeFrame& frame);
   void flush(Node& node, NodeFrame& frame);
+  static void append_ended_calls(Node& node, NodeFrame& frame);
   void note_ended(const Call& call);
   void close_ended_calls();
   Pace& pace(const Call& call) { return paces[call.callable.open()]; }

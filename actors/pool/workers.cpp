@@ -235,6 +235,7 @@ void PoolState::retire_if_empty(Node& node) {
     return;
   node.retired = true;
   NodeFrame frame;
+  append_ended_calls(node, frame); // A retired job reads nothing more of its calls.
   Writer writer(frame.head);
   write(writer, Op::retire);
   flush(node, frame);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pbt_figures.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <sstream>
 
@@ -52,9 +53,10 @@ void mean_panel(std::ostream& out, const std::vector<rl::PopulationRound>& histo
                 const std::vector<rl::PopulationRound>& random_history,
                 const fs::path& folder) {
   std::vector<std::vector<double>> means;
-  for (std::size_t round = 0; round < history.size(); ++round)
+  const auto rounds = std::min(history.size(), random_history.size());
+  for (std::size_t round = 0; round < rounds; ++round)
     means.push_back({static_cast<double>(round + 1), mean_of(history[round].scores),
-                     mean_of(random_history.at(round).scores)});
+                     mean_of(random_history[round].scores)});
   rl::write_atomically(folder / "means.csv", table("round,pbt,random", means));
   const auto csv = rl::gnuplot_string((folder / "means.csv").string());
   out << "set title 'mean score of all members'\nunset logscale y\nplot " << csv

@@ -84,12 +84,15 @@ TEST_F(NodeActor, a_draining_node_waits_until_the_driver_retires_it) {
 
 /// Counts its live instances.
 struct Counted {
-  static inline std::atomic<int> alive{0};
+  static inline std::atomic<int> alive{0}, seen{0}; ///< Now, and during its last call.
   Counted() { ++alive; }
   Counted(const Counted&) { ++alive; }
   Counted& operator=(const Counted&) = default;
   ~Counted() { --alive; }
-  int operator()(int x) const { return x; }
+  int operator()(int x) const {
+    seen = alive.load();
+    return x;
+  }
   template <class Archive>
   void serialize(Archive&, unsigned) {}
 };
@@ -141,6 +144,18 @@ TEST(Slot, a_closed_call_is_dropped_between_the_opening_of_the_next_one_and_its_
   ASSERT_TRUE(slot.step());
   EXPECT_EQ(Witness::made_beside, 1);
   EXPECT_EQ(Witness::ran_beside, 0);
+}
+
+// The driver may have given up a task that a slot still holds.
+TEST(Slot, a_task_of_a_closed_call_keeps_its_callable_while_it_runs) {
+  SlotWorker slot({0, 0, std::make_shared<FakeLink>(), nullptr, [](auto) {}});
+  push_task(slot, 1, Counted());
+  push_task(slot, 1, Counted());
+  ASSERT_TRUE(slot.step());
+  slot.close(1);
+  ASSERT_TRUE(slot.step());
+  EXPECT_EQ(Counted::seen, 1);
+  EXPECT_EQ(Counted::alive, 0);
 }
 
 } // namespace

@@ -42,6 +42,14 @@ TEST_F(PoolTest, a_node_hears_of_the_end_of_a_call_though_no_other_call_follows)
   EXPECT_EQ(node.operations, (std::vector{Op::open, Op::run, Op::close}));
 }
 
+TEST_F(PoolTest, a_worker_hears_of_the_end_of_a_call_before_it_retires) {
+  settings.max_tasks_per_worker = 1;
+  submit(1);
+  auto& node = up(1);
+  answer(1, 1);
+  EXPECT_EQ(node.operations, (std::vector{Op::open, Op::run, Op::close, Op::retire}));
+}
+
 TEST_F(PoolTest, a_large_callable_is_dropped_before_another_one_is_sent) {
   start_pool();
   const auto large = fiber::bind(second, std::string(own_message_bytes, 'x'));
