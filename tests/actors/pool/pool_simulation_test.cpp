@@ -240,7 +240,9 @@ private:
                 state.completions.size();
     std::size_t slots = 0;
     for (auto& [incarnation, node] : state.nodes) {
-      left += node.opened.size() + node.ended_calls.size();
+      left += node.opened.size();
+      if (!state.close_pending && !state.ending) // Else the node will hear of them.
+        left += node.ended_calls.size();
       for (auto& slot : node.slots)
         for (auto& range : slot.take_all()) // The pool does not need them any more.
           left += range.tasks.ended ? 0 : range.tasks.size();
