@@ -28,9 +28,12 @@
 
 namespace pbt {
 
+/// Fresh episodes that judge the best member in the end.
+inline constexpr std::size_t judge_episodes = 100;
+
 struct SearchOptions {
   fiber::rl::PopulationOptions population;
-  std::size_t rounds = 25, judge_episodes = 100;
+  std::size_t rounds = 25;
   std::filesystem::path out = "out";
   bool resume = false, random_search = true;
 };
@@ -79,7 +82,7 @@ public:
     best_ = population_->best();
     // After the last round nobody that is the best copies another.
     state_ = population_->members()[best_].state;
-    judged_ = problem_.judge(state_, options_.judge_episodes);
+    judged_ = problem_.judge(state_, judge_episodes);
   }
 
   void save_policy() const {

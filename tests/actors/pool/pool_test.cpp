@@ -42,6 +42,17 @@ TEST_F(PoolTest, a_node_hears_of_the_end_of_a_call_though_no_other_call_follows)
   EXPECT_EQ(node.operations, (std::vector{Op::open, Op::run, Op::close}));
 }
 
+// Whatever follows the body of a frame would be read as a part of it.
+TEST_F(PoolTest, the_end_of_a_call_never_follows_a_large_callable_in_its_frame) {
+  submit(1);
+  auto& node = up(1);
+  answer(1, 1);
+  const auto large = fiber::bind(second, std::string(own_message_bytes, 'x'));
+  submit_call(2, AnyCallable::of<int, false>(large), 1);
+  EXPECT_EQ(node.operations,
+            (std::vector{Op::open, Op::run, Op::open, Op::run, Op::close}));
+}
+
 TEST_F(PoolTest, a_worker_hears_of_the_end_of_a_call_before_it_retires) {
   settings.max_tasks_per_worker = 1;
   submit(1);
