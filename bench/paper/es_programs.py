@@ -11,7 +11,7 @@ import run
 
 FIBER = "Fiber for C++"
 PEERS = {  # By label: the name in es_peer.py, and the framework of install.py that it needs.
-    "multiprocessing": ("multiprocessing", None),  # The base line.
+    "multiprocessing": ("multiprocessing", None),  # The baseline.
     "Fiber for Python": ("fiber", "Fiber for Python"),
     "Fiber for Python, error handling": ("fiber_error_handling", "Fiber for Python"),
     "IPyParallel": ("ipyparallel", None),
