@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: on a real engine `fiber run` starts a driver that starts its workers,
 // `fiber cp` copies to volumes and from them, and `fiber doctor` finds what is broken.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <optional>
@@ -24,6 +25,7 @@ protected:
   void SetUp() override {
     if (!clusters::docker())
       GTEST_SKIP() << "SKIPPED: no engine is up";
+    before_ = engine().containers();
   }
 
   static std::string host() { return clusters::docker()->at("DOCKER_HOST"); }
@@ -70,12 +72,18 @@ protected:
     EXPECT_NE(std::string(found["advice"]).find(advice), std::string::npos) << found;
   }
 
-  /// Waits until no worker is left.
+  /// Those that other tests have left are not looked at.
+  Words containers() {
+    auto all = engine().containers();
+    std::erase_if(all, [this](auto& id) { return std::ranges::count(before_, id) > 0; });
+    return all;
+  }
+
   bool none_is_left() {
     auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!engine().containers().empty() && std::chrono::steady_clock::now() < end)
+    while (!containers().empty() && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    return engine().containers().empty();
+    return containers().empty();
   }
 
   clusters::DockerView& engine() {
@@ -86,6 +94,7 @@ protected:
 
 private:
   std::optional<clusters::DockerView> engine_;
+  Words before_;
 };
 
 TEST_F(DockerCommand, makes_an_image_of_a_driver_and_runs_it_with_its_workers) {
@@ -110,7 +119,7 @@ TEST_F(DockerCommand, a_driver_sees_volumes_variables_and_limits) {
 TEST_F(DockerCommand, a_signal_stops_the_driver_and_its_workers) {
   Command command(driver({"wait", "1"}), {{"DOCKER_HOST", host()}});
   ASSERT_TRUE(command.says("waiting 2"));
-  EXPECT_EQ(engine().containers().size(), 1u);
+  EXPECT_EQ(containers().size(), 1u);
   command.signal(SIGINT);
   auto outcome = command.wait();
   EXPECT_EQ(outcome.code, 128 + SIGINT);

@@ -106,6 +106,7 @@ TEST_P(DirectLink, carries_what_jobs_say_to_each_other_past_the_driver) {
   ASSERT_TRUE(await_links("producer", 1));
   ASSERT_TRUE(await_links("consumer", 1));
   ASSERT_TRUE(await_links("home", 2));
+  ASSERT_TRUE(nothing_is_passed_on()); // The links are open before they are in use.
   auto before = passed_on();
   note("fast", "");
   producer.get();
