@@ -64,13 +64,12 @@ boost::asio::io_context& Reactor::context() {
 void Reactor::post(std::function<void()> f) {
   impl_->leadership->post(std::move(f));
 }
+// Sets the timer from the caller's thread: no thread wakes before it is due.
 void Reactor::after(std::chrono::milliseconds delay, std::function<void()> f) {
-  post([context = impl_->context.get(), delay, f = std::move(f)]() mutable {
-    auto timer = std::make_shared<boost::asio::steady_timer>(*context, delay);
-    timer->async_wait([timer, f = std::move(f)](const boost::system::error_code& error) {
-      if (!error)
-        f();
-    });
+  auto timer = std::make_shared<boost::asio::steady_timer>(*impl_->context, delay);
+  timer->async_wait([timer, f = std::move(f)](const boost::system::error_code& error) {
+    if (!error)
+      f();
   });
 }
 
