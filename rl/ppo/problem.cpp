@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include "fiber/rl/environments.hpp"
@@ -75,13 +77,18 @@ double PpoProblem::train(State& state, const Hyperparameters& values,
   const auto drawn = Random(seed, {rounds, member, round}).next();
   auto training = training_of(*this, drawn, settings);
   training.begin_with(state.learner, state.observations, state.rewards);
+  auto score = std::numeric_limits<double>::quiet_NaN();
   try {
-    while (!training.done())
-      training.update();
-  } catch (const ppo::Diverged&) { // The networks are the last that were finite.
+    try {
+      while (!training.done())
+        training.update();
+    } catch (const ppo::Diverged&) { // The networks are the last that were finite.
+    }
+    score = mean_return(saved(learned_by(training)), evaluations, drawn);
+  } catch (const std::domain_error&) { // An output of the policy overflowed.
   }
   state = learned_by(training);
-  return mean_return(saved(state), evaluations, drawn);
+  return score;
 }
 
 double PpoProblem::judge(const State& state, std::size_t episodes) const {

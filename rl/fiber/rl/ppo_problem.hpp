@@ -20,9 +20,8 @@ namespace fiber::rl {
 /// Proximal policy optimisation (Schulman et al. 2017) as the problem of a Population:
 ///
 ///     fiber::rl::PopulationOptions options{.ranges = fiber::rl::PpoProblem::ranges()};
-///     fiber::rl::Population<fiber::rl::PpoProblem> population({.environment =
-///     "acrobot"},
-///                                                             options);
+///     fiber::rl::PpoProblem problem{.environment = "acrobot"};
+///     fiber::rl::Population<fiber::rl::PpoProblem> population(problem, options);
 ///
 /// A round trains for some steps in new episodes, in the process of the member and on one
 /// thread. Then it evaluates the policy in fresh episodes: their mean return is the
@@ -63,7 +62,8 @@ struct PpoProblem {
   PolicySpec spec() const;
   /// Throws what the constructor of the environment throws.
   State start(std::uint64_t member) const;
-  /// Trains for a round. One in which a loss becomes infinite or NaN ends there. Throws
+  /// Trains for a round. One in which a loss becomes infinite or NaN ends there. The
+  /// score is NaN if an output of the policy is infinite or NaN. Throws
   /// std::invalid_argument for a learning rate or a clip range that is not above 0.
   double train(State& state, const Hyperparameters& values, std::uint64_t member,
                std::uint64_t round) const;

@@ -228,6 +228,16 @@ TEST(RewardNormaliserTest, a_lost_row_counts_nothing_and_begins_anew) {
   EXPECT_EQ(normaliser.moments(), returns);
 }
 
+TEST(RewardNormaliserTest, ends_all_episodes) {
+  RewardNormaliser normaliser(2, 0.5);
+  Rewards{.rewards = {1, 2}}.through(normaliser);
+  normaliser.end_episodes();
+  Rewards{.rewards = {3, 5}}.through(normaliser);
+  RunningMoments returns(1);
+  returns.add(std::vector<double>{1, 2, 3, 5});
+  EXPECT_EQ(normaliser.moments(), returns);
+}
+
 TEST(RewardNormaliserTest, names_what_is_wrong) {
   RewardNormaliser normaliser(2);
   EXPECT_THROW((Rewards{.rewards = {1, 2}, .ids = {0, 2}}.through(normaliser)),

@@ -67,7 +67,9 @@ TEST_P(PpoProblemTest, a_round_goes_on_from_every_part_of_the_state) {
   auto expect_other = [&](const char* part, auto change) {
     auto changed = first;
     change(changed);
-    EXPECT_NE(trained(problem, changed, 2).bytes(), expected.bytes()) << part;
+    EXPECT_NE(trained(problem, changed, 2).state.learner.parameters,
+              expected.state.learner.parameters)
+      << part;
   };
   auto halve = [](std::vector<float>& numbers) {
     for (float& number : numbers)
@@ -78,6 +80,7 @@ TEST_P(PpoProblemTest, a_round_goes_on_from_every_part_of_the_state) {
   expect_other("second moments",
                [&](auto& state) { halve(state.learner.second_moments); });
   expect_other("steps of Adam", [](auto& state) { state.learner.steps = 0; });
+  expect_other("updates", [](auto& state) { state.learner.updates = 0; });
   if (GetParam() != "acrobot")
     return;
   const auto fresh = problem.start(1);
@@ -107,12 +110,36 @@ TEST_P(PpoProblemTest, the_saved_policy_is_the_one_that_is_judged) {
   const auto policy = problem.saved(state);
   EXPECT_EQ(policy.observations.identity(), GetParam() == "cartpole");
   EXPECT_EQ(policy.parameters, state.learner.parameters);
-  EXPECT_EQ(problem.judge(state, 3), problem.judge(state, 3));
+  // Nothing else of the state counts.
+  auto same_policy = problem.start(2);
+  EXPECT_NE(problem.judge(same_policy, 3), problem.judge(state, 3));
+  same_policy.learner.parameters = state.learner.parameters;
+  same_policy.observations = state.observations;
+  EXPECT_EQ(problem.judge(same_policy, 3), problem.judge(state, 3));
+}
+
+TEST_P(PpoProblemTest, a_round_has_the_given_steps_and_evaluations) {
+  auto longer = problem, more = problem;
+  longer.steps *= 2;
+  more.evaluations *= 2;
+  const auto start = problem.start(1);
+  const auto once = trained(problem, start, 1), twice = trained(more, start, 1);
+  EXPECT_EQ(trained(longer, start, 1).state.learner.steps, 2 * once.state.learner.steps);
+  EXPECT_EQ(twice.bytes(), once.bytes());
+  EXPECT_NE(twice.score, once.score);
 }
 
 INSTANTIATE_TEST_SUITE_P(Environments, PpoProblemTest,
                          testing::Values("cartpole", "acrobot"),
                          [](const auto& info) { return info.param; });
+
+TEST(PpoProblemRateTest, a_policy_that_overflows_has_no_score) {
+  const PpoProblem problem{.environment = "cartpole", .steps = 2048, .evaluations = 3};
+  auto state = problem.start(1);
+  for (float& number : state.learner.parameters)
+    number = 1e38f;
+  EXPECT_TRUE(std::isnan(problem.train(state, usual, 1, 1)));
+}
 
 TEST(PpoProblemRateTest, a_round_that_diverges_ends_with_networks_that_are_finite) {
   const PpoProblem problem{
