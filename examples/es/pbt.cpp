@@ -151,6 +151,16 @@ int learn_by_ppo([[maybe_unused]] Settings& settings) {
 #endif
 }
 
+/// Throws std::invalid_argument for an option of the trainer that was not asked for.
+void check_trainer(const CLI::App& app, const std::string& trainer) {
+  const std::vector<std::string> others =
+    trainer == "ppo" ? std::vector<std::string>{"--iterations", "--directions"}
+                     : std::vector<std::string>{"--steps-per-round"};
+  for (const auto& option : others)
+    if (app.count(option) > 0)
+      throw std::invalid_argument("--trainer " + trainer + " has no " + option);
+}
+
 int main(int argc, char** argv) {
   Settings settings;
   CLI::App app(
@@ -162,6 +172,7 @@ int main(int argc, char** argv) {
 
   auto session = fiber::init(argc, argv); // In a job, this call never returns.
   try {
+    check_trainer(app, settings.trainer);
     const bool ppo = settings.trainer == "ppo";
     if (settings.problem == "toy" && ppo)
       throw std::invalid_argument(

@@ -2,6 +2,7 @@
 // pbt beats grid search on the paper's toy; and on CartPole it ends the same with either
 // trainer, byte for byte, whatever member is killed, and after kill -9 of the driver.
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -49,12 +50,10 @@ struct PbtTest : testing::Test {
                                        "5",
                                        "--out",
                                        (folder / out).string(),
-                                       "--iterations",
-                                       "2",
                                        "--evaluations",
-                                       "4",
-                                       "--directions",
                                        "4"};
+    if (std::ranges::count(more, "--trainer") == 0)
+      result.insert(result.end(), {"--iterations", "2", "--directions", "4"});
     result.insert(result.end(), more.begin(), more.end());
     return result;
   }
@@ -139,6 +138,15 @@ TEST_F(PbtTest, goes_on_after_kill_9_of_the_driver_and_compares_with_random_sear
   EXPECT_NE(output.find("pbt: resumed after round "), std::string::npos) << output;
   expect_equal("cut", "whole");
   EXPECT_EQ(content("cut/random.csv"), content("whole/random.csv"));
+}
+
+TEST_F(PbtTest, refuses_an_option_of_the_other_trainer) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+         {"--trainer", "ppo", "--directions", "4"}, {"--steps-per-round", "100"}}) {
+    Program program(command("refused", words));
+    const auto output = program.rest();
+    EXPECT_EQ(program.wait(), 2) << output;
+  }
 }
 
 #ifdef PBT_HAS_PPO
