@@ -116,7 +116,7 @@ def play_all(options, arguments, timeout):
                     play_peer(options, label, arguments, timeout)
         except (OSError, RuntimeError, ValueError) as error:
             if label == FIBER:
-                raise
+                raise RuntimeError(memory.exhausted or str(error)) from error
             missing[label] = memory.exhausted or str(error)
             continue
         runs[label] = {**values, "memory": memory.megabytes or None}
