@@ -79,8 +79,7 @@ std::optional<SlotWorker::Task> SlotWorker::wait_for_task() {
       closed.swap(closed_calls_);
     }
     flush_results();
-    for (auto call : closed)
-      bodies_.erase(call);
+    drop(closed);
     changed_.wait();
   }
 }
@@ -136,7 +135,7 @@ void SlotWorker::run_task(const Task& task) {
       open(*task.code)->run(arguments, result);
     } else {
       auto& opened = body(*task.code);
-      drop_closed(task, task.code->call); // Only now: a shared value of both stays here.
+      drop(task.closed_calls, task.code->call); // Only now: a value of both stays here.
       opened.run(arguments, result);
     }
     check_size(value.size() + tail.size(), settings_.most_result_bytes);
@@ -158,11 +157,11 @@ void SlotWorker::run_task(const Task& task) {
     settings_.after_task(status, value);
   add_result(task, status, value, std::move(tail), handles.take(), begin);
   scratch_ = std::move(value);
-  drop_closed(task);
+  drop(task.closed_calls);
 }
 
-void SlotWorker::drop_closed(const Task& task, std::uint64_t but) {
-  for (auto call : task.closed_calls)
+void SlotWorker::drop(const std::vector<std::uint64_t>& calls, std::uint64_t but) {
+  for (auto call : calls)
     if (call != but)
       bodies_.erase(call);
 }

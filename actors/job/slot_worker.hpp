@@ -134,7 +134,8 @@ private:
   detail::Body& body(const CallCode& code);
   /// Drops the callables of calls that are over, but not that of call `but`: a task that
   /// the driver has given up runs though its call is over.
-  void drop_closed(const Task& task, std::uint64_t but = initializer_call);
+  void drop(const std::vector<std::uint64_t>& calls,
+            std::uint64_t but = initializer_call);
   void add_result(const Task& task, TaskResult::Status status, Bytes& value, Payload tail,
                   detail::KeptObjects kept, Clock::time_point begin);
   void flush_locked();
