@@ -98,46 +98,57 @@ std::string bash_case(const Verb& verb) {
     std::string pattern;
     for (auto& file : files)
       pattern += (pattern.empty() ? "" : "|") + file;
-    text += "      " + pattern + ") COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n";
+    text += "      " + pattern + ") _fiber_files -f; return ;;\n";
   }
   return text + "      *) choices=" + quoted(joined(verb.words)) +
          "; options=" + quoted(joined(options)) + " ;;\n    esac ;;\n";
 }
 
-std::string bash_script(const std::vector<Verb>& verbs) {
+std::string bash_script(const Verb& command, const std::vector<Verb>& verbs) {
   std::vector<std::string> names;
   std::string cases;
   for (auto& verb : verbs) {
     names.push_back(verb.name);
     cases += bash_case(verb);
   }
+  for (auto& option : command.options)
+    names.push_back(option.name);
   return "# Completion of fiber for bash.\n"
+         "_fiber_files() {\n"
+         "  compopt -o filenames\n"
+         "  mapfile -t COMPREPLY < <(compgen \"$@\" -- \"$word\")\n"
+         "}\n"
          "_fiber() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} "
          "choices= options= i\n"
          "  COMPREPLY=()\n"
          "  if ((COMP_CWORD == 1)); then\n"
          "    COMPREPLY=($(compgen -W " +
-         quoted(joined(names) + " --help") +
+         quoted(joined(names)) +
          " -- \"$word\"))\n"
          "    return\n"
          "  fi\n"
+         "  if [[ $word == = ]]; then word=\n" // bash splits --option=value at "=".
+         "  elif [[ $previous == = ]]; then previous=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
          "  for ((i = 2; i < COMP_CWORD; i++)); do\n"
-         "    if [[ ${COMP_WORDS[i]} == -- ]]; then COMPREPLY=($(compgen -c -f -- "
-         "\"$word\")); return; fi\n"
+         "    if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
+         "      if ((i + 1 == COMP_CWORD)); then _fiber_files -c -f\n"
+         "      else _fiber_files -f; fi\n"
+         "      return\n"
+         "    fi\n"
          "  done\n"
          "  case ${COMP_WORDS[1]} in\n" +
          cases +
          "  esac\n"
          "  if [[ $word == -* ]]; then choices=$options; fi\n"
          "  if [[ $choices ]]; then COMPREPLY=($(compgen -W \"$choices\" -- \"$word\"))\n"
-         "  else COMPREPLY=($(compgen -f -- \"$word\")); fi\n"
+         "  else _fiber_files -f; fi\n"
          "}\n"
-         "complete -o filenames -F _fiber fiber\n";
+         "complete -F _fiber fiber\n";
 }
 
-std::string zsh_case(const Verb& verb) {
-  std::string text = "    " + verb.name + ")\n      _arguments";
+std::string zsh_options(const Verb& verb) {
+  std::string text;
   for (auto& option : verb.options) {
     auto spec = quoted(option.name + (option.value ? "=" : ""));
     spec.pop_back();
@@ -148,13 +159,18 @@ std::string zsh_case(const Verb& verb) {
               (option.choices.empty() ? "_files" : "(" + joined(option.choices) + ")");
     text += " \\\n        " + spec + "'";
   }
+  return text;
+}
+
+std::string zsh_case(const Verb& verb) {
+  auto text = "    " + verb.name + ")\n      _arguments" + zsh_options(verb);
   text += " \\\n        '*:argument:" +
           (verb.words.empty() ? std::string("_files") : "(" + joined(verb.words) + ")") +
           "'";
   return text + " ;;\n";
 }
 
-std::string zsh_script(const std::vector<Verb>& verbs) {
+std::string zsh_script(const Verb& command, const std::vector<Verb>& verbs) {
   std::string names, cases;
   for (auto& verb : verbs) {
     auto summary = quoted(verb.summary, true);
@@ -168,7 +184,17 @@ std::string zsh_script(const std::vector<Verb>& verbs) {
          names +
          "  )\n"
          "  if ((CURRENT == 2)); then\n"
-         "    _describe 'verb' verbs\n"
+         "    if [[ $PREFIX == -* ]]; then _arguments" +
+         zsh_options(command) +
+         "\n"
+         "    else _describe 'verb' verbs; fi\n"
+         "    return\n"
+         "  fi\n"
+         "  local -i dashes=${words[(ie)--]}\n"
+         "  if ((dashes < CURRENT)); then\n"
+         "    shift dashes words\n"
+         "    ((CURRENT -= dashes))\n"
+         "    _normal -p fiber\n"
          "    return\n"
          "  fi\n"
          "  local verb=$words[2]\n"
@@ -182,13 +208,34 @@ std::string zsh_script(const std::vector<Verb>& verbs) {
          "fiber; fi\n";
 }
 
-std::string fish_script(const std::vector<Verb>& verbs) {
-  std::string text = "# Completion of fiber for fish.\n";
+/// The words behind "--" are completed as a command line of their own.
+constexpr const char* fish_functions =
+  "# Completion of fiber for fish.\n"
+  "function __fiber_verb\n"
+  "  set -l words (commandline -opc)\n"
+  "  test \"$words[2]\" = \"$argv[1]\"; and not contains -- -- $words\n"
+  "end\n"
+  "function __fiber_behind_dashes\n"
+  "  contains -- -- (commandline -opc)\n"
+  "end\n"
+  "function __fiber_program\n"
+  "  set -l words (commandline -opc)\n"
+  "  set -l word (commandline -ct)\n"
+  "  set -e words[1..(contains -i -- -- $words)]\n"
+  "  complete -C (string join ' ' -- (string escape -- $words) \"$word\")\n"
+  "end\n"
+  "complete -c fiber -n __fiber_behind_dashes -f -a '(__fiber_program)'\n";
+
+std::string fish_script(const Verb& command, const std::vector<Verb>& verbs) {
+  std::string text = fish_functions;
+  for (auto& option : command.options)
+    text += "complete -c fiber -n __fish_use_subcommand -l " + option.name.substr(2) +
+            " -d " + quoted(option.summary) + "\n";
   for (auto& verb : verbs)
     text += "complete -c fiber -n __fish_use_subcommand -f -a " + verb.name + " -d " +
             quoted(verb.summary) + "\n";
   for (auto& verb : verbs) {
-    auto when = "complete -c fiber -n '__fish_seen_subcommand_from " + verb.name + "'";
+    auto when = "complete -c fiber -n '__fiber_verb " + verb.name + "'";
     for (auto& option : verb.options) {
       text += when + " -l " + option.name.substr(2);
       if (option.value)
@@ -216,10 +263,11 @@ void add_completion(CLI::App& app) {
                "  source <(fiber completion zsh)      # in ~/.zshrc, after compinit\n"
                "  fiber completion fish > ~/.config/fish/completions/fiber.fish");
   verb->callback([&app, shell] {
+    auto command = read_verb(app);
     auto verbs = read_verbs(app);
-    auto text = *shell == "bash"  ? bash_script(verbs)
-                : *shell == "zsh" ? zsh_script(verbs)
-                                  : fish_script(verbs);
+    auto text = *shell == "bash"  ? bash_script(command, verbs)
+                : *shell == "zsh" ? zsh_script(command, verbs)
+                                  : fish_script(command, verbs);
     std::fputs(text.c_str(), stdout);
   });
 }
