@@ -14,9 +14,9 @@
 namespace fiber::wire {
 namespace {
 
-/// Time without a leader after which the own thread takes over, if nothing is posted. It
-/// exceeds a short task and a caller's pause between a result and its next call: a
-/// shorter takeover would cost more than it brings.
+/// Time without a leader after which the own thread takes the lead, if nothing is posted.
+/// It is longer than a short task, and than a caller's pause between a result and the
+/// next call. To take the lead for such a short time would cost more than it saves.
 constexpr std::chrono::milliseconds patience{2};
 
 UniqueFd make_timer() {
@@ -112,7 +112,7 @@ bool Leadership::apply(Waiter& waiter) {
     summoned_ = false;
     return true;
   }
-  // In front of those that were away for long, who did not ask for the lead.
+  // A recent waiter makes the own thread yield, so it goes before waiters that do not.
   const bool recent = Clock::now() - waiter.left_at_ < patience;
   applicants_.insert(recent ? applicants_.begin() : applicants_.end(), &waiter);
   if (recent && leader_ == Leader::own_thread && !yield_asked_.exchange(true))
@@ -146,7 +146,7 @@ bool Leadership::work_once(Clock::time_point limit) {
   if (begin >= limit)
     return false;
   if (context_->poll_one() > 0)
-    return true; // Queued before this wait: must not train the predictor.
+    return true; // The work was queued before this wait: it says nothing about waits.
   const bool spins = short_waits_.should_spin();
   if (spins && spin(limit))
     return true;
@@ -158,7 +158,7 @@ bool Leadership::work_once(Clock::time_point limit) {
   return done > 0 || end < limit;
 }
 
-// Checks once more before it gives up, so that work that came in time is no timeout.
+// The last check comes after the end, so that work that came in time is found.
 bool Leadership::spin(Clock::time_point limit) {
   auto now = Clock::now();
   for (const auto end = std::min(limit, now + ShortWaits::limit);;) {

@@ -19,21 +19,22 @@ namespace fiber::wire {
 
 class Waiter;
 
-/// Decides which thread, the leader, does a reactor's work: the reactor's own thread, or
-/// a thread that waits for a link anyway. One leads at a time (Leader/Followers; Schmidt
-/// et al., POSA 2, chapter 5), so that a message wakes only the thread that waits for it.
+/// Decides which thread does a reactor's work. This thread, the leader, is the reactor's
+/// own thread or a waiter: a thread that waits for a link anyway. One thread leads at a
+/// time (Leader/Followers; Schmidt et al., POSA 2, chapter 5), so that a message wakes
+/// only the thread that waits for it.
 ///
-/// The own thread leads when no waiter does. A waiter whose wait is over leaves without
-/// waking a successor, since it may be back soon; the own thread takes over a little
-/// later, or when there is work. It gives the lead back only to a waiter that was away
-/// for less than 2 ms: for a longer one, to hand the lead over and back costs more than a
-/// wake-up through the own thread. A leading waiter that expects a short wait spins
-/// before it parks.
+/// A waiter whose wait is over hands the lead to the next waiter, if there is one. It
+/// does not wake the own thread, since it may be back soon. The own thread takes the lead
+/// after 2 ms without a leader, or when work is posted. It gives the lead back only to a
+/// waiter that was away for less than 2 ms: for others the two hand-offs cost more than a
+/// wake-up by the own thread. A leading waiter that expects a short wait spins before it
+/// parks.
 class Leadership {
 public:
   explicit Leadership(std::shared_ptr<boost::asio::io_context> context);
 
-  /// Body of the own thread: leads or stands by until end().
+  /// The own thread runs this: it leads or stands by until end().
   void stand_by();
   /// Makes waiters only sleep from now on, and returns when none leads. Must not be
   /// called by the leader.
@@ -44,13 +45,13 @@ public:
     boost::asio::post(*context_, std::move(f));
     summon();
   }
-  /// Called by the leader when bytes were read; `more` than a heartbeat.
+  /// The leader calls this when it has read bytes; `more` if not only a heartbeat.
   void heard(bool more) {
     if (more)
       short_waits_.renew();
   }
-  /// Makes the own thread take over at once if nobody leads. For threads that need the
-  /// reactor's work but do not wait as a Waiter.
+  /// Makes the own thread take the lead at once if no thread leads. Threads that need the
+  /// reactor's work, but do not wait as a Waiter, call this.
   void summon();
 
 private:
@@ -65,9 +66,10 @@ private:
   /// leads.
   bool withdraw(Waiter& waiter);
   void lead(Waiter& waiter, Clock::time_point limit) noexcept;
-  /// Runs one handler, waiting for it if need be. Returns false if `limit` passed.
+  /// Runs one handler, and waits for one if none is ready. Returns false if `limit`
+  /// passed.
   bool work_once(Clock::time_point limit);
-  /// Spins; returns false if it found no work.
+  /// Spins. Returns false if it found no work.
   bool spin(Clock::time_point limit);
   /// Makes the leader check its conditions.
   void interrupt();
@@ -104,8 +106,8 @@ public:
   explicit Waiter(std::shared_ptr<Leadership> leadership = nullptr)
     : leadership_(std::move(leadership)) {}
 
-  /// Returns true once wake() has been called, even before; false if `limit` passed
-  /// first.
+  /// Returns true once wake() has been called, even if that was before wait(). Returns
+  /// false if `limit` passed first.
   bool wait(Clock::time_point limit = forever);
   void wake();
 
@@ -121,7 +123,7 @@ private:
   std::condition_variable changed_;
   bool appointed_ = false;
   std::thread::id leading_{}; ///< The waiting thread, while it leads.
-  /// End of its last wait that blocked; used by its thread only.
+  /// When its last wait that blocked ended. Only its thread uses this.
   Clock::time_point left_at_ = Clock::now();
 };
 

@@ -19,18 +19,19 @@
 namespace fiber::actors {
 namespace {
 
-/// Shortest run time of the tasks that a slot holds ahead: many times the 50 to 100 us
-/// that results and new tasks travel, and short enough that no task is far from its turn.
+/// The least prefetch time. It is many times the 50 to 100 us that results and new tasks
+/// travel, and so short that no task waits for long in a slot.
 constexpr std::chrono::microseconds min_prefetch_time{2000};
-/// The same for each worker, as the driver answers one after the other.
+/// The prefetch time is at least this much for each worker, since the driver answers one
+/// worker after the other.
 constexpr std::chrono::microseconds prefetch_time_per_worker{100};
 constexpr std::size_t max_prefetch_tasks = 1024;
 constexpr std::size_t max_prefetch_bytes = 1024 * 1024;
-/// Less waiting work than this is not worth a steal.
+/// A slot that has less work than this ahead is not worth a steal.
 constexpr double min_steal_ns = 3e5;
 constexpr std::chrono::milliseconds steal_interval{5};
-/// Calls often follow each other, so that the news of an ended call can travel with tasks
-/// of the next one. A thousand nodes need not be woken for it.
+/// The longest time until nodes are told that a call has ended. If the next call begins
+/// before, the notice travels with its tasks, so that no node is woken only for it.
 constexpr std::chrono::milliseconds close_interval{50};
 
 std::size_t bytes_per_task(const TaskRange& tasks) {
@@ -48,13 +49,14 @@ void PoolState::note_idle(Node& node, std::size_t slot) {
   idle.push_back({node.incarnation, slot});
 }
 
-/// Returns how long the tasks that a slot holds ahead should run.
+/// Returns how long the tasks that a slot prefetches should run.
 std::chrono::microseconds PoolState::prefetch_time() const {
   return std::max(min_prefetch_time,
                   std::chrono::microseconds(prefetch_time_per_worker * slots_up));
 }
 
-/// Returns the least work that is worth a message of its own; 0 with few workers.
+/// Returns the least work, in run time, that is worth a message of its own. It is 0 with
+/// few workers.
 double PoolState::min_send_ns() const {
   return 1e3 * static_cast<double>((prefetch_time() - min_prefetch_time).count()) / 8;
 }
@@ -112,8 +114,8 @@ void PoolState::fill(Node& node, std::size_t slot) {
     return;
   auto most = may_have - has;
   if (!settings.nested) {
-    // Near the end of a call each slot gets half of an even share, or a whole share if
-    // half is not worth a message. A slot with enough work then waits.
+    // Near the end of a call each slot gets half of an even share. If half a share is not
+    // worth a message, a slot gets more, up to a whole share, or none if it has enough.
     auto share = (queue.size() + calls[call.id].to_come) / slots_up;
     auto worth =
       static_cast<std::size_t>(min_send_ns() / std::max(pace(call).mean_ns, 1.0));
@@ -167,7 +169,7 @@ void PoolState::place_suspects() {
   }
 }
 
-/// Ends the reservation of a node whose suspect has ended.
+/// Ends the reservation of a node when its suspect has ended.
 void PoolState::free_reserved(Node& node) {
   if (!node.reserved || !node.idle())
     return;
@@ -210,15 +212,15 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   frame.append(run, arguments);
 }
 
-/// Tells the node which calls are over.
+/// Appends the notices of calls that have ended.
 void PoolState::append_ended_calls(Node& node, NodeFrame& frame) {
   Writer writer(frame.head);
   for (auto call : std::exchange(node.ended_calls, {}))
     write(writer, Op::close, call);
 }
 
-/// Sends the frame, and with it which calls are over. These follow the tasks of the next
-/// call: so a shared value that both calls hold stays in the job.
+/// Sends the frame, with the notices of ended calls behind its tasks. So a shared value
+/// that an ended call and the next one hold stays in the job.
 void PoolState::flush(Node& node, NodeFrame& frame) {
   if (frame.head.empty())
     return;
@@ -228,8 +230,9 @@ void PoolState::flush(Node& node, NodeFrame& frame) {
   self->send(node.link, std::exchange(frame, {}));
 }
 
-/// Notes that the nodes are to drop the callable, and tells them at the latest after
-/// close_interval; at once if the callable is large, since the next one may be, too.
+/// Notes that nodes must drop the callable of a call that has ended. They are told within
+/// close_interval. If the callable is large they are told at once, since the next one may
+/// be large, too.
 void PoolState::note_ended(const Call& call) {
   for (auto& [incarnation, node] : nodes)
     if (node.opened.erase(call.id) > 0)
@@ -242,7 +245,7 @@ void PoolState::note_ended(const Call& call) {
     self->delayed_send(self, close_interval, CloseTick{});
 }
 
-/// Tells the nodes that no other frame has told.
+/// Sends the notices of ended calls that no other frame has carried.
 void PoolState::close_ended_calls() {
   for (auto& [incarnation, node] : nodes) {
     NodeFrame frame;
@@ -268,12 +271,13 @@ void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
   flush(node, frame);
 }
 
-/// If the queue is empty, recalls half the tasks of a slot with much work ahead for each
-/// idle slot.
+/// Work stealing: if the queue is empty, recalls, for each idle slot, half the tasks of a
+/// slot that has much work ahead.
 void PoolState::steal() {
   if (!queue.empty() || idle.empty() || ending)
     return;
-  // The list of idle slots is still tidied once it has more entries than there are slots.
+  // No slot has tasks to steal. The list of idle slots is tidied only if it has more
+  // entries than there are slots.
   if (nothing_ahead && idle.size() <= slots_up) {
     speculate();
     return;
