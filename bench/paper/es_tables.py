@@ -44,8 +44,8 @@ def published(row, figures):
 
 def table(rows):
     """One line for each run; `rows` are those of one setting."""
-    lines = ["| workers | Fiber for C++ | greedy list schedule | ratio | driver, of one core | its memory after"
-             " iteration 1, a fifth, all | published: Fiber for Python | published: IPyParallel |",
+    lines = ["| workers | Fiber for C++ | greedy list schedule | ratio | driver's processor time, of one core | "
+             "driver's memory after 1, 1/5 and all iterations | published: Fiber for Python | published: IPyParallel |",
              "|---|---|---|---|---|---|---|---|"]
     for row in sorted(rows, key=lambda row: (list(OF).index(row["kind"]), row["workers"])):
         memory = ", ".join(f"{row['es_memory_' + at]:.1f}" for at in ("begin", "fifth", "end"))
