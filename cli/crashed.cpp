@@ -67,7 +67,7 @@ const LeftTools& tools_of(const observer::SessionNote& note) {
 
 std::vector<std::string> what_is_left(const observer::SessionNote& note) {
   EngineVariables variables(note.variables);
-  return tools_of(note).find(note.id);
+  return tools_of(note).look(note.id).list();
 }
 
 std::string socket_beside(const std::string& note) {
@@ -139,8 +139,8 @@ void clean(const Crashed& session) {
                 " has crashed, and what it left can't be looked for: " + session.problem +
                 "; if its engine is gone for good, remove " + session.path);
   EngineVariables variables(session.note.variables);
-  tools_of(session.note).remove(session.note.id);
-  if (auto left = tools_of(session.note).find(session.note.id); !left.empty())
+  if (auto left = remove_left(tools_of(session.note).look(session.note.id));
+      !left.empty())
     throw Error(session.name +
                 " has crashed, and this can't be removed: " + list_of(left));
   forget(session.path);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -9,15 +10,10 @@
 #include "backends/docker/container.hpp"
 #include "cli/docker/client.hpp"
 #include "cli/engines/left.hpp"
-#include "fiber/error.hpp"
 
 namespace fiber::cli::docker {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::seconds end_limit{20};
-constexpr std::chrono::milliseconds look_again{200};
 constexpr std::size_t shown_letters = 12; // Of an id, as docker(1) shows it.
 
 std::vector<std::string> containers_of(Client& client, const std::string& session) {
@@ -32,43 +28,33 @@ std::vector<std::string> containers_of(Client& client, const std::string& sessio
   return ids;
 }
 
-std::vector<std::string> find(const std::string& session) {
-  Client client(configured_host());
-  auto ids = containers_of(client, session);
-  for (auto& id : ids)
-    id = "container " + id.substr(0, shown_letters);
-  return ids;
+std::string text_of(const std::string& id) {
+  return "container " + id.substr(0, shown_letters);
 }
 
-/// Asks again and again: Podman refuses to remove a container that is just ending.
-void remove(const std::string& session) {
-  Client client(configured_host());
+/// Podman refuses to remove a container that is just ending.
+std::string remove_containers(Client& client, const std::vector<std::string>& ids) {
   std::string refusal;
-  for (auto end = Clock::now() + end_limit;;) {
-    auto ids = containers_of(client, session);
-    if (ids.empty())
-      return;
-    if (Clock::now() >= end && !refusal.empty())
-      throw Error(refusal);
-    if (Clock::now() >= end)
-      return;
-    for (auto& id : ids)
-      if (auto reply = client.ask("DELETE", "/containers/" + id + "?force=1&v=1");
-          !reply.ok())
-        refusal = "remove container " + id.substr(0, shown_letters) + ": " +
-                  backends::docker::problem(reply);
-    std::this_thread::sleep_for(look_again);
-  }
+  for (auto& id : ids)
+    if (auto reply = client.ask("DELETE", "/containers/" + id + "?force=1&v=1");
+        !reply.ok())
+      refusal = "remove " + text_of(id) + ": " + backends::docker::problem(reply);
+  return refusal;
 }
 
 } // namespace
 
-} // namespace fiber::cli::docker
-
-namespace fiber::cli {
-
-LeftTools docker_left() {
-  return {.engine = "docker", .find = docker::find, .remove = docker::remove};
+Left left_of(const std::string& session) {
+  auto client = std::make_shared<Client>(configured_host());
+  auto ids = [=] { return containers_of(*client, session); };
+  return {.list =
+            [=] {
+              auto all = ids();
+              std::ranges::transform(all, all.begin(), text_of);
+              return all;
+            },
+          .remove = [=](bool) { return remove_containers(*client, ids()); },
+          .end_limit = std::chrono::seconds(20)};
 }
 
-} // namespace fiber::cli
+} // namespace fiber::cli::docker

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -16,10 +16,8 @@ namespace fiber::cli::kubernetes {
 namespace {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds patience{3}, end_limit{40}, polite_limit{15};
-constexpr std::chrono::milliseconds look_again{200};
+constexpr std::chrono::seconds patience{3};
 constexpr int not_found = 404;
 
 /// The name of a session's Job and Secret.
@@ -59,55 +57,33 @@ std::vector<std::string> objects_of(Client& client, const std::string& session) 
   return all;
 }
 
-void remove_object(Client& client, const std::string& path, const json& options) {
+void remove_object(Client& client, const std::string& path, json options) {
+  options.update({{"apiVersion", "v1"}, {"kind", "DeleteOptions"}});
   auto reply = client.ask("DELETE", path, options);
   if (!reply.ok() && reply.status != not_found)
     throw Error("remove " + path + ": " + backends::kubernetes::problem(reply));
 }
 
-void remove_pods(Client& client, const std::string& session, int grace) {
-  for (auto& pod : pods_of(client, session))
-    remove_object(
-      client, client.api().path("pods", pod),
-      {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"gracePeriodSeconds", grace}});
-}
-
-std::vector<std::string> find(const std::string& session) {
-  Client client(configured_access());
-  return objects_of(client, session);
-}
-
 /// First of all the Secret with the session's keys. A pod whose node is away ends only by
 /// force.
-void remove(const std::string& session) {
-  Client client(configured_access());
+std::string remove_objects(Client& client, const std::string& session, bool by_force) {
   for (auto* kind : {"secrets", "jobs"})
     remove_object(client, client.api().path(kind, base_of(session)),
-                  {{"apiVersion", "v1"},
-                   {"kind", "DeleteOptions"},
-                   {"propagationPolicy", "Background"}});
-  remove_pods(client, session, 1);
-  auto begin = Clock::now();
-  for (bool forced = false; !objects_of(client, session).empty();) {
-    auto waited = Clock::now() - begin;
-    if (waited > end_limit)
-      return;
-    if (waited > polite_limit && !forced) {
-      remove_pods(client, session, 0);
-      forced = true;
-    }
-    std::this_thread::sleep_for(look_again);
-  }
+                  {{"propagationPolicy", "Background"}});
+  for (auto& pod : pods_of(client, session))
+    remove_object(client, client.api().path("pods", pod),
+                  {{"gracePeriodSeconds", by_force ? 0 : 1}});
+  return {};
 }
 
 } // namespace
 
-} // namespace fiber::cli::kubernetes
-
-namespace fiber::cli {
-
-LeftTools kubernetes_left() {
-  return {.engine = "kubernetes", .find = kubernetes::find, .remove = kubernetes::remove};
+Left left_of(const std::string& session) {
+  auto client = std::make_shared<Client>(configured_access());
+  return {.list = [=] { return objects_of(*client, session); },
+          .remove = [=](bool again) { return remove_objects(*client, session, again); },
+          .end_limit = std::chrono::seconds(40),
+          .ask_again = std::chrono::seconds(15)};
 }
 
-} // namespace fiber::cli
+} // namespace fiber::cli::kubernetes

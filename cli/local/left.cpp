@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds end_limit{5};
-
 bool has_variable(const fs::path& process, const std::string& word) {
   std::ifstream file(process / "environ", std::ios::binary);
   for (std::string variable; std::getline(file, variable, '\0');)
@@ -54,30 +52,24 @@ std::string description(const Process& process) {
   return "process " + std::to_string(process.pid()) + " (" + program + ")";
 }
 
-std::vector<std::string> find(const std::string& session) {
-  std::vector<std::string> all;
-  for (auto& process : processes_of(session))
-    if (!process.has_ended())
-      all.push_back(description(process));
-  return all;
-}
-
-void remove(const std::string& session) {
-  auto processes = processes_of(session);
-  for (auto& process : processes)
-    process.send(SIGKILL);
-  for (auto& process : processes)
-    process.await_end(end_limit);
-}
-
 } // namespace
 
-} // namespace fiber::cli::local
-
-namespace fiber::cli {
-
-LeftTools local_left() {
-  return {.engine = "local", .find = local::find, .remove = local::remove};
+Left left_of(const std::string& session) {
+  return {.list =
+            [=] {
+              std::vector<std::string> all;
+              for (auto& process : processes_of(session))
+                if (!process.has_ended())
+                  all.push_back(description(process));
+              return all;
+            },
+          .remove =
+            [=](bool) {
+              for (auto& process : processes_of(session))
+                process.send(SIGKILL);
+              return "";
+            },
+          .end_limit = std::chrono::seconds(5)};
 }
 
-} // namespace fiber::cli
+} // namespace fiber::cli::local

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
-#include <thread>
 
 #include "backends/slurm/command.hpp"
 #include "backends/slurm/strangers.hpp"
@@ -19,11 +18,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::seconds end_limit{40};
-constexpr std::chrono::milliseconds look_again{500};
-
 /// Returns the ids of a session's jobs that are not over.
 std::set<std::string> jobs_of(const std::string& session) {
   auto told = backends::slurm::run_command(
@@ -31,23 +25,6 @@ std::set<std::string> jobs_of(const std::string& session) {
   if (!told.ok())
     throw Error("look for the jobs of session " + session + ": " + told.problem());
   return backends::slurm::jobs_of(told.output, session);
-}
-
-std::vector<std::string> find(const std::string& session) {
-  std::vector<std::string> all;
-  for (auto& id : jobs_of(session))
-    all.push_back("job " + id);
-  auto folder = session_base() + "/" + session;
-  if (std::error_code none; fs::exists(folder, none))
-    all.push_back("folder " + folder);
-  return all;
-}
-
-void remove(const std::string& session) {
-  auto end = Clock::now() + end_limit;
-  remove_session({.session = session, .folder = session_base() + "/" + session});
-  while (!jobs_of(session).empty() && Clock::now() < end)
-    std::this_thread::sleep_for(look_again);
 }
 
 } // namespace
@@ -81,12 +58,25 @@ void remove_session(const SessionPlace& place) {
   fs::remove_all(place.folder, ignored);
 }
 
-} // namespace fiber::cli::slurm
-
-namespace fiber::cli {
-
-LeftTools slurm_left() {
-  return {.engine = "slurm", .find = slurm::find, .remove = slurm::remove};
+/// Its jobs are cancelled only once: scancel refuses a job that is ending.
+Left left_of(const std::string& session) {
+  SessionPlace place{.session = session, .folder = session_base() + "/" + session};
+  return {.list =
+            [=] {
+              std::vector<std::string> all;
+              for (auto& id : jobs_of(session))
+                all.push_back("job " + id);
+              if (std::error_code none; fs::exists(place.folder, none))
+                all.push_back("folder " + place.folder);
+              return all;
+            },
+          .remove =
+            [=](bool again) {
+              if (!again)
+                remove_session(place);
+              return "";
+            },
+          .end_limit = std::chrono::seconds(40)};
 }
 
-} // namespace fiber::cli
+} // namespace fiber::cli::slurm

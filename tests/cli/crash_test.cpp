@@ -3,6 +3,7 @@
 // removes it; a driver that ends in order leaves nothing to remove.
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -24,6 +25,36 @@ bool is_crashed(const json& session) {
 CrashedDriver driver_with_a_program() {
   return {{"leave", "1"}, "has left", {{"FIBER_BACKEND", "local"}}};
 }
+
+/// Slurm's commands, for a queue with one job of the driver's session. Note and queue are
+/// the driver's only link to Slurm: it has run here.
+class FakeSlurm {
+public:
+  explicit FakeSlurm(const CrashedDriver& driver) {
+    folder_.write("queue", "17 fiber-" + driver.session() + ".w0\n18 other\n");
+    command("squeue", "cat " + folder_.path("queue"));
+    command("scancel", "echo \"$@\" >>" + folder_.path("cancelled") + "; : >" +
+                         folder_.path("queue"));
+    folder_.write("sessions/" + driver.session() + "/log", "");
+    driver.lead_to("slurm", {{"FIBER_SLURM_DIRECTORY", folder_.path("sessions")}});
+  }
+
+  void command(const std::string& name, const std::string& script) const {
+    folder_.write("bin/" + name, "#!/bin/sh\n" + script + "\n");
+    std::filesystem::permissions(folder_.path("bin/" + name),
+                                 std::filesystem::perms(0755));
+  }
+  Variables variables() const {
+    return {{"PATH", folder_.path("bin") + ":" + std::getenv("PATH")}};
+  }
+  std::string cancelled() const { return folder_.read("cancelled"); }
+  bool has_folders() const {
+    return !std::filesystem::is_empty(folder_.path("sessions"));
+  }
+
+private:
+  TestFolder folder_;
+};
 
 TEST(CrashedDrivers, leave_programs_of_tasks_that_kill_ends) {
   auto driver = driver_with_a_program();
@@ -97,6 +128,20 @@ TEST(CrashedDrivers, whose_engine_is_away_stay_known) {
     << refused.err;
   driver.lead_to("local", {});
   EXPECT_EQ(driver.fiber({"kill", "crashed"}).code, 0);
+}
+
+TEST(CrashedDrivers, of_slurm_have_their_jobs_cancelled_and_their_folder_removed) {
+  CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
+  FakeSlurm slurm(driver);
+  driver.crash();
+  driver.await(is_crashed, slurm.variables());
+  auto killed = driver.fiber({"kill", "crashed"}, slurm.variables());
+  EXPECT_EQ(killed.code, 0) << killed.err;
+  EXPECT_NE(killed.out.find("had crashed; removed: job 17, folder /"), std::string::npos)
+    << killed.out;
+  EXPECT_EQ(slurm.cancelled(), "17\n");
+  EXPECT_FALSE(slurm.has_folders());
+  EXPECT_EQ(driver.files(), "");
 }
 
 } // namespace

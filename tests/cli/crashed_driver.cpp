@@ -52,12 +52,13 @@ void CrashedDriver::crash() const {
   ::kill(pid_, SIGKILL);
 }
 
-Outcome CrashedDriver::fiber(const Words& words) const {
-  return fiber_command(words, {{"XDG_RUNTIME_DIR", folder_.path("run")}});
+Outcome CrashedDriver::fiber(const Words& words, Variables variables) const {
+  variables["XDG_RUNTIME_DIR"] = folder_.path("run");
+  return fiber_command(words, variables);
 }
 
-json CrashedDriver::ps() const {
-  auto outcome = fiber({"ps", "--json"});
+json CrashedDriver::ps(const Variables& variables) const {
+  auto outcome = fiber({"ps", "--json"}, variables);
   auto told = json::parse(outcome.out, nullptr, false);
   EXPECT_TRUE(told.is_array()) << outcome.err;
   auto own = json::array();
@@ -67,10 +68,11 @@ json CrashedDriver::ps() const {
   return own;
 }
 
-json CrashedDriver::await(const std::function<bool(const json&)>& holds) const {
+json CrashedDriver::await(const std::function<bool(const json&)>& holds,
+                          const Variables& variables) const {
   json seen;
   EXPECT_TRUE(wait_for([&] {
-    auto list = ps();
+    auto list = ps(variables);
     seen = list.size() == 1 ? list[0] : json();
     return seen.is_object() && holds(seen);
   }))

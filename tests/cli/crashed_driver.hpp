@@ -28,11 +28,12 @@ public:
 
   pid_t pid() const { return pid_; }
   void crash() const;
-  Outcome fiber(const Words& words) const;
+  Outcome fiber(const Words& words, Variables variables = {}) const;
   /// Returns what `fiber ps` shows of this driver: a list of at most one session.
-  nlohmann::json ps() const;
+  nlohmann::json ps(const Variables& variables = {}) const;
   /// Waits until it shows the session and `holds` is true of it. Returns it.
-  nlohmann::json await(const std::function<bool(const nlohmann::json&)>& holds) const;
+  nlohmann::json await(const std::function<bool(const nlohmann::json&)>& holds,
+                       const Variables& variables = {}) const;
   /// Returns the id by which the engine knows the session.
   std::string session() const;
   /// Changes the note: the session seems to be one of another engine.
