@@ -87,6 +87,19 @@ std::string list_of(const std::vector<std::string>& things) {
   return list;
 }
 
+/// `fate` says what became of the driver: "has crashed".
+void clean_up(const Crashed& session, const std::string& fate) {
+  auto begin = session.name + " " + fate + ", and ";
+  if (!session.problem.empty())
+    throw Error(begin + "what it left can't be looked for: " + session.problem +
+                "; if its engine is gone for good, remove " + session.path);
+  EngineVariables variables(session.note.variables);
+  if (auto left = remove_left(tools_of(session.note).look(session.note.id));
+      !left.empty())
+    throw Error(begin + "this can't be removed: " + list_of(left));
+  forget(session.path);
+}
+
 } // namespace
 
 std::vector<Crashed> crashed_sessions() {
@@ -134,24 +147,19 @@ std::optional<Crashed> crashed_if_none_lives(const std::string& name) {
 }
 
 void clean(const Crashed& session) {
-  if (!session.problem.empty())
-    throw Error(session.name +
-                " has crashed, and what it left can't be looked for: " + session.problem +
-                "; if its engine is gone for good, remove " + session.path);
-  EngineVariables variables(session.note.variables);
-  if (auto left = remove_left(tools_of(session.note).look(session.note.id));
-      !left.empty())
-    throw Error(session.name +
-                " has crashed, and this can't be removed: " + list_of(left));
-  forget(session.path);
+  clean_up(session, "has crashed");
 }
 
-std::vector<std::string> clean_after(const std::string& name, pid_t driver) {
-  auto session = find_crashed(name + ":" + std::to_string(driver));
-  if (!session)
-    return {};
-  clean(*session);
-  return session->left;
+Cleaned clean_after(const std::string& name, pid_t driver) {
+  try {
+    auto session = find_crashed(name + ":" + std::to_string(driver));
+    if (!session)
+      return {};
+    clean_up(*session, "has ended");
+    return {.removed = session->left};
+  } catch (const std::exception& error) {
+    return {.problem = error.what()};
+  }
 }
 
 std::string text_of_removed(const std::vector<std::string>& things) {

@@ -36,9 +36,13 @@ std::optional<Crashed> crashed_if_none_lives(const std::string& name);
 /// or if something stays.
 void clean(const Crashed& session);
 
-/// Removes what is left of a session whose driver has just ended, and returns it. Throws
-/// Error as clean() does.
-std::vector<std::string> clean_after(const std::string& name, pid_t driver);
+/// What became of the things that a session had left whose driver has just ended.
+struct Cleaned {
+  std::vector<std::string> removed = {};
+  std::string problem = {}; ///< Why something stays or may stay.
+};
+/// Removes them. Throws nothing, for the caller must still report the driver's end.
+Cleaned clean_after(const std::string& name, pid_t driver);
 
 /// Returns "; removed: ..." for things that were; empty if there are none.
 std::string text_of_removed(const std::vector<std::string>& things);

@@ -60,22 +60,21 @@ void kill_session(const std::string& name, bool as_json) {
       ++killed;
     }
   ::unlink(session.path.c_str());
-  auto removed = clean_after(session.name, session.pid);
+  auto cleaned = clean_after(session.name, session.pid);
   if (as_json)
-    std::cout << json{{"name", session.name},
-                      {"pid", session.pid},
-                      {"answered", jobs.has_value()},
-                      {"jobs", jobs.value_or(0)},
-                      {"processes", processes.size()},
-                      {"processes_killed", killed},
-                      {"removed", removed}}
+    std::cout << json{{"name", session.name},          {"pid", session.pid},
+                      {"answered", jobs.has_value()},  {"jobs", jobs.value_or(0)},
+                      {"processes", processes.size()}, {"processes_killed", killed},
+                      {"removed", cleaned.removed}}
                    .dump(2)
               << "\n";
   else
     std::cout << session.name << " (pid " << session.pid << ") was killed, and with it "
               << (jobs ? std::to_string(*jobs) + (*jobs == 1 ? " job" : " jobs")
                        : std::to_string(processes.size()) + " processes")
-              << text_of_removed(removed) << "\n";
+              << text_of_removed(cleaned.removed) << "\n";
+  if (!cleaned.problem.empty())
+    throw Error(cleaned.problem);
 }
 
 } // namespace

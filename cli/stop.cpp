@@ -53,20 +53,22 @@ void stop_session(const StopOptions& options) {
       process.await_end(std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()))
         ? 0U
         : 1U;
-  auto removed = clean_after(session.name, session.pid);
+  auto cleaned = clean_after(session.name, session.pid);
   if (options.as_json)
     std::cout << json{{"name", session.name},
                       {"pid", session.pid},
                       {"jobs", jobs},
                       {"processes_left", left},
-                      {"removed", removed}}
+                      {"removed", cleaned.removed}}
                    .dump(2)
               << "\n";
   else
     std::cout << session.name << " (pid " << session.pid << ") has ended, and with it "
               << jobs << (jobs == 1 ? " job" : " jobs")
               << (left > 0 ? "; " + std::to_string(left) + " processes still run" : "")
-              << text_of_removed(removed) << "\n";
+              << text_of_removed(cleaned.removed) << "\n";
+  if (!cleaned.problem.empty())
+    throw Error(cleaned.problem);
 }
 
 } // namespace

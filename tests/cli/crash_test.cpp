@@ -130,6 +130,30 @@ TEST(CrashedDrivers, whose_engine_is_away_stay_known) {
   EXPECT_EQ(driver.fiber({"kill", "crashed"}).code, 0);
 }
 
+TEST(CrashedDrivers, that_kill_has_ended_are_reported_even_if_something_stays) {
+  CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
+  driver.lead_to("docker", {{"DOCKER_HOST", "unix:///nowhere/docker.sock"}});
+  auto killed = driver.fiber({"kill", "crashed"});
+  EXPECT_EQ(killed.code, 1);
+  EXPECT_NE(killed.out.find(") was killed, and with it "), std::string::npos)
+    << killed.out;
+  EXPECT_NE(killed.err.find("crashed has ended, and what it left can't be looked for: "),
+            std::string::npos)
+    << killed.err;
+}
+
+TEST(CrashedDrivers, that_stop_has_ended_are_reported_even_if_something_stays) {
+  CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
+  driver.lead_to("docker", {{"DOCKER_HOST", "unix:///nowhere/docker.sock"}});
+  auto stopped = driver.fiber({"stop", "crashed", "--json"});
+  EXPECT_EQ(stopped.code, 1);
+  auto told = json::parse(stopped.out, nullptr, false);
+  EXPECT_EQ(told.value("pid", 0), driver.pid()) << stopped.out;
+  EXPECT_NE(stopped.err.find("crashed has ended, and what it left can't be looked for: "),
+            std::string::npos)
+    << stopped.err;
+}
+
 TEST(CrashedDrivers, of_slurm_have_their_jobs_cancelled_and_their_folder_removed) {
   CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
   FakeSlurm slurm(driver);
