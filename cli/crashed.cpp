@@ -150,13 +150,16 @@ void clean(const Crashed& session) {
   clean_up(session, "has crashed");
 }
 
-Cleaned clean_after(const std::string& name, pid_t driver) {
+Cleaned clean_after(const Session& session) {
   try {
-    auto session = find_crashed(name + ":" + std::to_string(driver));
-    if (!session)
+    // By its note: another crashed session may have had the same pid.
+    auto all = crashed_sessions();
+    auto own =
+      std::ranges::find(all, observer::note_beside(session.path), &Crashed::path);
+    if (own == all.end())
       return {};
-    clean_up(*session, "has ended");
-    return {.removed = session->left};
+    clean_up(*own, "has ended");
+    return {.removed = own->left};
   } catch (const std::exception& error) {
     return {.problem = error.what()};
   }

@@ -11,6 +11,8 @@
 
 namespace fiber::cli {
 
+struct Session;
+
 /// A session whose driver has ended without closing it, and what it has left.
 struct Crashed {
   std::string name;
@@ -42,7 +44,7 @@ struct Cleaned {
   std::string problem = {}; ///< Why something stays or may stay.
 };
 /// Removes them. Throws nothing, for the caller must still report the driver's end.
-Cleaned clean_after(const std::string& name, pid_t driver);
+Cleaned clean_after(const Session& session);
 
 /// Returns "; removed: ..." for things that were; empty if there are none.
 std::string text_of_removed(const std::vector<std::string>& things);

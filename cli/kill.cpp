@@ -40,7 +40,7 @@ void kill_session(const std::string& name, bool as_json) {
   if (auto crashed = crashed_if_none_lives(name))
     return clean_and_report(*crashed, as_json);
   auto session = find_session(name);
-  auto driver = Process::open(session.pid);
+  auto driver = driver_of(session);
   if (!driver)
     throw Error(session.name +
                 ": its driver is no process of this machine, or of another "
@@ -60,7 +60,7 @@ void kill_session(const std::string& name, bool as_json) {
       ++killed;
     }
   ::unlink(session.path.c_str());
-  auto cleaned = clean_after(session.name, session.pid);
+  auto cleaned = clean_after(session);
   if (as_json)
     std::cout << json{{"name", session.name},          {"pid", session.pid},
                       {"answered", jobs.has_value()},  {"jobs", jobs.value_or(0)},

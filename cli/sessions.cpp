@@ -17,6 +17,7 @@
 #include "cli/session_name.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/observer/process_stat.hpp"
+#include "libfiber/observer/session_note.hpp"
 
 namespace fiber::cli {
 namespace {
@@ -183,6 +184,15 @@ std::vector<Session> all_sessions() {
   std::ranges::sort(sessions, {},
                     [](auto& each) { return std::tie(each.name, each.pid); });
   return sessions;
+}
+
+std::optional<Process> driver_of(const Session& session) {
+  auto process = Process::open(session.pid);
+  auto note = observer::read_note(observer::note_beside(session.path));
+  auto stat = observer::stat_of(session.pid);
+  if (note && (!stat || stat->started != note->process_started))
+    return std::nullopt;
+  return process;
 }
 
 bool listens_at(const std::string& path) {

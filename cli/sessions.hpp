@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/unique_fd.hpp"
+#include "cli/engines/process_end.hpp"
 #include "libfiber/observer/socket_folder.hpp"
 
 namespace fiber::cli {
@@ -30,6 +31,10 @@ struct Session {
 /// Returns all sessions of this user on this machine, by name and pid. Removes the
 /// sockets of those that have ended without doing so.
 std::vector<Session> all_sessions();
+
+/// Returns the process of the session's driver; nothing if there is none here, as for a
+/// session in another container, although another process may have its pid.
+std::optional<Process> driver_of(const Session& session);
 
 /// Returns whether a session listens at the socket of this path.
 bool listens_at(const std::string& path);

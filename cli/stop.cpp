@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -30,8 +31,8 @@ void stop_session(const StopOptions& options) {
   if (auto crashed = crashed_if_none_lives(options.name))
     return clean_and_report(*crashed, options.as_json);
   auto session = find_session(options.name);
-  auto driver = Process::open(session.pid);
-  auto processes = descendants_of(session.pid);
+  auto driver = driver_of(session);
+  auto processes = driver ? descendants_of(session.pid) : std::vector<Process>();
   auto jobs = ask(session, {{"op", "status"}}).value("jobs", json::array()).size();
   try {
     ask(session, {{"op", "stop"}});
@@ -53,7 +54,7 @@ void stop_session(const StopOptions& options) {
       process.await_end(std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()))
         ? 0U
         : 1U;
-  auto cleaned = clean_after(session.name, session.pid);
+  auto cleaned = clean_after(session);
   if (options.as_json)
     std::cout << json{{"name", session.name},
                       {"pid", session.pid},

@@ -37,24 +37,6 @@ json json_of(const SessionNote& note) {
           {"started", note.started}, {"variables", note.variables}};
 }
 
-std::optional<SessionNote> read_note(const fs::path& path) {
-  try {
-    auto told = json::parse(std::ifstream(path));
-    SessionNote note{.name = told.at("name"),
-                     .pid = told.at("pid"),
-                     .process_started = told.at("process_started"),
-                     .id = told.at("id"),
-                     .backend = told.at("backend"),
-                     .program = told.at("program"),
-                     .started = told.at("started"),
-                     .variables = told.at("variables")};
-    bool usable = is_name(note.name) && is_name(note.id) && note.pid > 0;
-    return usable ? std::optional(std::move(note)) : std::nullopt;
-  } catch (const json::exception&) { // It is being written, or is another's.
-    return std::nullopt;
-  }
-}
-
 bool is_alive(const SessionNote& note) {
   auto stat = stat_of(note.pid);
   return stat && stat->state != 'Z' && stat->started == note.process_started;
@@ -97,12 +79,34 @@ NoteFile::~NoteFile() {
   ::unlink(path_.c_str());
 }
 
+std::string note_beside(const std::string& socket) {
+  return fs::path(socket).replace_extension(note_suffix).string();
+}
+
+std::optional<SessionNote> read_note(const std::string& path) {
+  try {
+    auto told = json::parse(std::ifstream(path));
+    SessionNote note{.name = told.at("name"),
+                     .pid = told.at("pid"),
+                     .process_started = told.at("process_started"),
+                     .id = told.at("id"),
+                     .backend = told.at("backend"),
+                     .program = told.at("program"),
+                     .started = told.at("started"),
+                     .variables = told.at("variables")};
+    bool usable = is_name(note.name) && is_name(note.id) && note.pid > 0;
+    return usable ? std::optional(std::move(note)) : std::nullopt;
+  } catch (const json::exception&) { // It is being written, or is another's.
+    return std::nullopt;
+  }
+}
+
 std::vector<LeftNote> left_notes(const std::string& folder) {
   std::vector<LeftNote> left;
   std::error_code none;
   for (auto& entry : fs::directory_iterator(folder, none))
     if (entry.path().extension() == note_suffix)
-      if (auto note = read_note(entry.path()); note && !is_alive(*note))
+      if (auto note = read_note(entry.path().string()); note && !is_alive(*note))
         left.push_back({std::move(*note), entry.path().string()});
   return left;
 }

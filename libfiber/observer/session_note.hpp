@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,11 @@ public:
 private:
   std::string path_;
 };
+
+/// Returns the path of the note beside a session's socket.
+std::string note_beside(const std::string& socket);
+/// Returns nothing if there is no note at this path, or none of a session's.
+std::optional<SessionNote> read_note(const std::string& path);
 
 /// A note whose driver has ended without removing it.
 struct LeftNote {

@@ -154,6 +154,26 @@ TEST(CrashedDrivers, that_stop_has_ended_are_reported_even_if_something_stays) {
     << stopped.err;
 }
 
+TEST(Drivers, are_not_killed_if_another_process_has_their_pid) {
+  CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
+  driver.make_older();
+  auto killed = driver.fiber({"kill", "crashed"});
+  EXPECT_EQ(killed.code, 1);
+  EXPECT_NE(killed.err.find("its driver is no process of this machine"),
+            std::string::npos)
+    << killed.err;
+  EXPECT_EQ(driver.ps()[0]["answers"], true);
+}
+
+TEST(Drivers, that_are_killed_leave_what_an_earlier_process_of_their_pid_has_left) {
+  CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
+  driver.add_note("crashed-before", "docker",
+                  {{"DOCKER_HOST", "unix:///nowhere/docker.sock"}});
+  auto killed = driver.fiber({"kill", "crashed"});
+  EXPECT_EQ(killed.code, 0) << killed.err;
+  EXPECT_EQ(driver.ps()[0]["name"], "crashed-before");
+}
+
 TEST(CrashedDrivers, of_slurm_have_their_jobs_cancelled_and_their_folder_removed) {
   CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
   FakeSlurm slurm(driver);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <thread>
 
@@ -94,6 +95,22 @@ void CrashedDriver::lead_to(const std::string& backend,
   changed["backend"] = backend;
   changed["variables"] = variables;
   folder_.write(note(), changed.dump());
+}
+
+void CrashedDriver::make_older() const {
+  auto changed = json::parse(folder_.read(note()));
+  changed["process_started"] = changed["process_started"].get<std::uint64_t>() - 1;
+  folder_.write(note(), changed.dump());
+}
+
+void CrashedDriver::add_note(const std::string& name, const std::string& backend,
+                             const Variables& variables) const {
+  auto other = json::parse(folder_.read(note()));
+  other["name"] = name;
+  other["process_started"] = 1;
+  other["backend"] = backend;
+  other["variables"] = variables;
+  folder_.write("run/fiber/" + name + "." + std::to_string(pid_) + ".json", other.dump());
 }
 
 std::string CrashedDriver::files() const {

@@ -38,6 +38,11 @@ public:
   std::string session() const;
   /// Changes the note: the session seems to be one of another engine.
   void lead_to(const std::string& backend, const Variables& variables) const;
+  /// Changes the note: its driver seems to be an earlier process of the same pid.
+  void make_older() const;
+  /// Writes the note of a session called `name`, with the same pid.
+  void add_note(const std::string& name, const std::string& backend,
+                const Variables& variables) const;
   /// Returns the files in the folder of sockets and notes.
   std::string files() const;
 
