@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/rl/bare_farm.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstdint>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -41,9 +44,8 @@ constexpr std::size_t width = CartPole::observation_size + 3; // Reward, two end
 
 } // namespace
 
-BareFarm::BareFarm(std::size_t envs, std::size_t processes,
-                   std::chrono::milliseconds pause)
-  : envs_(envs), processes_(processes), pause_(pause),
+BareFarm::BareFarm(std::size_t envs, std::size_t processes, std::vector<double> pauses)
+  : envs_(envs), processes_(processes), pauses_(std::move(pauses)),
     size_(sizeof(Shared) + envs * (1 + width) * sizeof(float)) {
   auto* mapped =
     ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -80,8 +82,8 @@ void BareFarm::work(std::size_t process) {
     for (auto id = first; id < end; ++id) {
       auto& env = envs[id];
       auto* row = shared_->rows + envs_ + id * width;
-      if (pause_.count() > 0)
-        std::this_thread::sleep_for(pause_);
+      if (!pauses_.empty())
+        std::this_thread::sleep_for(std::chrono::duration<double>(pause(id, seen)));
       const auto result = env.step(static_cast<int>(shared_->rows[id]));
       if (result.terminated || result.truncated)
         env.reset(seen + id);
@@ -93,6 +95,21 @@ void BareFarm::work(std::size_t process) {
     if (shared_->left.fetch_sub(1) == 1)
       wake_all(shared_->left);
   }
+}
+
+double BareFarm::pause(std::size_t env, std::size_t step) const {
+  return pauses_[(env * pauses_.size() / envs_ + step) % pauses_.size()];
+}
+
+double BareFarm::ideal_seconds(std::size_t steps) const {
+  double sum = 0;
+  for (std::size_t step = 0; step < steps; ++step) {
+    double longest = 0;
+    for (std::size_t env = 0; env < envs_; ++env)
+      longest = std::max(longest, pause(env, step));
+    sum += longest;
+  }
+  return sum;
 }
 
 std::span<const float> BareFarm::step(std::span<const int> actions) {

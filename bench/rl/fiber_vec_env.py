@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs vec_env_bench and prints, for run.py, the rows of it and of the peers that it contains.
 
-usage: fiber_vec_env.py PART, with $BENCH_BUILD, the build folder. A row of a peer is named
-"ROW: PEER". Where there are figures for several numbers of jobs, or of processes, it is the best.
-Ends with 77 if the program has no such part.
+usage: fiber_vec_env.py PART [OPTION...], with $BENCH_BUILD, the build folder. A row of a peer is
+named "ROW: PEER". Where there are figures for several numbers of jobs, or of processes, it is the
+best. OPTIONs are those of vec_env_bench.
 """
 
 import json
@@ -29,9 +29,10 @@ PARTS = {
     "slow": {
         "one_slow_half": "one of 8 slow: batch = 4",
         "one_slow_half: synchronous": "one of 8 slow: all rows"},
-    "tls": {
-        "waiting_1ms_64_tls": "waiting 1 ms: TLS",
-        "waiting_1ms_64_tls: local": "waiting 1 ms: local"},
+    **{f"tls_{jobs}": {
+        f"waiting_1ms_64_tls_{jobs}": rf"tls: waiting 1 ms, jobs = {jobs}\b",
+        f"waiting_1ms_64_tls_{jobs}: local": rf"local: waiting 1 ms, jobs = {jobs}\b"}
+       for jobs in (8, 64)},
     **{f"sleep_{envs}": {
         f"sleep_{envs}": f"sleep {envs}: VecEnv",
         f"sleep_{envs}: lock-step farm": f"sleep {envs}: bare farm"}
@@ -39,22 +40,31 @@ PARTS = {
 }
 
 
-def main():
-    part = sys.argv[1]
-    done = subprocess.run((PROGRAM, part), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, check=False)
-    if done.returncode == 2 and "no row" in done.stderr:
-        print(done.stderr.strip(), file=sys.stderr)
-        return 77
+def figures(part, options, link="auto"):
+    """[(name, steps/s)] of the lines that vec_env_bench prints; its other lines go to stderr."""
+    done = subprocess.run((PROGRAM, part, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False, env={**os.environ, "FIBER_LINK": link})
     if done.returncode != 0:
         sys.exit(f"vec_env_bench {part} ended with {done.returncode}: {done.stderr[-300:]}")
-    figures = FIGURE.findall(done.stdout)
+    for line in done.stdout.splitlines():
+        if not FIGURE.match(line):
+            print(line, file=sys.stderr)
+    return FIGURE.findall(done.stdout)
+
+
+def main():
+    part, *options = sys.argv[1:]
+    if part.startswith("tls_"):
+        found = [(f"local: {name}", value) for name, value in figures("waiting", options)]
+        found += [(f"tls: {name}", value)
+                  for name, value in figures("waiting_by_messages", options, link="tls")]
+    else:
+        found = figures(part, options)
     for row, beginning in PARTS[part].items():
-        values = [float(value) for name, value in figures if re.match(beginning, name)]
+        values = [float(value) for name, value in found if re.match(beginning, name)]
         if values:
             print(json.dumps({"name": row, "value": max(values), "unit": "steps/s"}))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,7 +7,11 @@ and may print one that says what was measured: {"version": TEXT}. One that measu
 names it "ROW: PEER".
 """
 
+from pathlib import Path
+
 from rows import Goal, Row  # Of ../rows.py.
+
+SOURCE = Path(__file__).resolve().parent
 
 VEC_ENV = "fiber_vec_env.py"
 PPO = "fiber_ppo.py"
@@ -45,14 +49,21 @@ def _vector(label, kind):
     return (label, ("peers/vector_peer.py", kind))
 
 
+# Steps sleep as long as recorded ones of ALE/Breakout-v5, times a factor for each number of
+# environments: with it the lock-step farm reaches 95 % of what sleep alone would allow.
+FACTORS = {8: 4, 32: 8, 64: 16, 128: 32, 256: 64}
+
+
 def _sleepers(envs):
-    peers, goals = (), (Goal(">=", round(1 / 1.10, 3), "lock-step farm"),)
+    times = ("--times", str(SOURCE / "ale_steps.txt"), "--factor", str(FACTORS[envs]))
+    program = (VEC_ENV, f"sleep_{envs}", *times)
+    peers, goals = (("lock-step farm", program),), (Goal(">=", round(1 / 1.10, 3), "lock-step farm"),)
     if envs in (8, 32, 256):
-        peers = (("SubprocVecEnv", ("peers/subproc_peer.py", "--envs", str(envs))),)
+        peers += (("SubprocVecEnv", ("peers/subproc_peer.py", "--envs", str(envs), *times)),)
     if envs == 256:
         goals += (Goal(">=", 2, "SubprocVecEnv"),)
-    return _vec_env(f"sleep_{envs}", f"{envs} environments, a job each", f"sleep_{envs}",
-                    "lock-step farm", peers, goals)
+    return Row(f"sleep_{envs}", f"{envs} environments, a job each, time x {FACTORS[envs]}", "steps/s",
+               peers, goals, program=program)
 
 
 def _training(env, limit, rows):
@@ -78,10 +89,10 @@ TABLES = {
                  goals=(Goal(">=", 0.8, "threads in one process"),)),
         _vec_env("one_slow_half", "one of 8 is 20 x slower, batch = half", "slow", "synchronous",
                  goals=(Goal(">=", 5, "synchronous"),)),
-        _vec_env("waiting_1ms_64_tls", "64 environments of 1 ms over TLS", "tls", "local",
-                 goals=(Goal(">=", 0.9, "local"),)),
+        *(_vec_env(f"waiting_1ms_64_tls_{jobs}", f"64 environments of 1 ms in {jobs} jobs, over TLS",
+                   f"tls_{jobs}", "local", goals=(Goal(">=", 0.9, "local"),)) for jobs in (8, 64)),
     ),
-    "VecEnv: environments that sleep 1 ms a step": tuple(map(_sleepers, (8, 32, 64, 128, 256))),
+    "VecEnv: environments that sleep as long as steps of Atari": tuple(map(_sleepers, (8, 32, 64, 128, 256))),
     "PPO: CartPole-v1": tuple(_training("cartpole", 500_000, {
         "seconds": ("until a mean of 475", "s",
                     (Goal("<=", 60), Goal("<=", 0.2, "Stable-Baselines3"))),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vec_env_bench [ROW ...]: what VecEnv makes of this machine. Prints two figures a line,
 // of intervals of 2 ms or one step: the median, and the best for a machine that is busy.
-// Rows that are compared take turns.
+// Runners that are compared take turns.
 //
 //   cartpole  steps/s of 64 CartPoles, by the number of jobs, beside a bare farm of
 //             forked processes
@@ -9,8 +9,11 @@
 //             of one process
 //   slow      steps/s of 8 environments of 1 ms that wait, one of them 20 ms, in as many
 //             jobs: all rows of each step, or the first half (batch = 4)
-//   sleep_N   steps/s of N environments that wait for 1 ms a step, a job each, beside a
-//             bare farm; N is 8, 32, 64, 128 or 256. Not run unless it is named
+//   waiting   steps/s of 64 environments of 1 ms that wait, in 8 and in 64 jobs. Not run
+//             unless it is named; waiting_by_messages does without shared memory
+//   sleep_N   steps/s of N environments, a job each, beside a bare farm; N is 8, 32, 64,
+//             128 or 256. A step sleeps as long as one of Atari's Breakout took (--times),
+//             times --factor. Not run unless it is named
 
 #include <algorithm>
 #include <atomic>
@@ -18,14 +21,17 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
 #include <fiber/rl.hpp>
 
@@ -231,37 +237,120 @@ void slow() {
            }}});
 }
 
-void sleeping(std::size_t envs) {
+/// In shared memory, or by messages as to jobs on other machines.
+void waiting(bool messages) {
+  constexpr std::size_t envs = 64;
+  const std::vector<float> actions(envs);
+  for (const std::size_t jobs : {8, 64}) {
+    auto hosts = detail::hosts_of(fiber::bind(&detail::make_erased<Waiting>));
+    hosts->messages_only = messages;
+    AnyVecEnv all({.envs = envs, .jobs = jobs}, std::move(hosts));
+    all.reset();
+    report({{"waiting 1 ms, jobs = " + std::to_string(jobs), envs,
+             [&] { all.step(actions); }}});
+  }
+}
+
+/// The next step sleeps as long as the next of the durations, in seconds; the seed of a
+/// reset decides which is the first.
+class Recorded {
+public:
+  using Action = int;
+  static constexpr int actions = 2;
+  static constexpr std::size_t observation_size = 1;
+  explicit Recorded(std::vector<double> durations = {1e-3})
+    : durations_(std::move(durations)) {}
+  void reset(std::uint64_t seed) { at_ = seed % durations_.size(); }
+  Step step(Action) {
+    std::this_thread::sleep_for(
+      std::chrono::duration<double>(durations_[at_++ % durations_.size()]));
+    return {};
+  }
+  void observe(std::span<float> out) const { out[0] = 0; }
+
+private:
+  std::vector<double> durations_;
+  std::size_t at_ = 0;
+};
+
+std::vector<double> read_durations(const std::string& file, double factor) {
+  std::ifstream lines(file);
+  std::vector<double> durations;
+  for (double seconds = 0; lines >> seconds;)
+    durations.push_back(factor * seconds);
+  if (durations.empty() || !lines.eof())
+    throw std::runtime_error("--times: " + file + " must have a number of seconds a line");
+  return durations;
+}
+
+/// The time that many rounds take together.
+class Total {
+public:
+  explicit Total(std::function<void()> round) : round_(std::move(round)) {}
+  /// Runs rounds until these seconds are over.
+  void run(double seconds) {
+    const auto start = Clock::now();
+    do {
+      round_();
+      ++rounds_;
+    } while (seconds_since(start) < seconds);
+    seconds_ += seconds_since(start);
+  }
+  std::size_t rounds() const { return rounds_; }
+  double seconds_a_round() const { return seconds_ / static_cast<double>(rounds_); }
+
+private:
+  std::function<void()> round_;
+  std::size_t rounds_ = 0;
+  double seconds_ = 0;
+};
+
+/// A step lasts as long as its slowest environment, so that single intervals differ much:
+/// rates are those of all steps.
+void sleeping(std::size_t envs, const std::vector<double>& durations) {
   const std::vector<int> actions(envs);
-  VecEnv<Waiting> all({.envs = envs, .jobs = envs});
+  VecEnv<Recorded> all({.envs = envs, .jobs = envs}, durations);
   all.reset();
-  bench::BareFarm farm(envs, envs, std::chrono::milliseconds(1));
+  bench::BareFarm farm(envs, envs, durations);
+  Total ours([&] { all.step(actions); }), bare([&] { farm.step(actions); });
+  for (int turn = 0; turn < 5; ++turn) {
+    ours.run(1);
+    bare.run(1);
+  }
   const auto name = "sleep " + std::to_string(envs);
-  report({{name + ": VecEnv", envs, [&] { all.step(actions); }},
-          {name + ": bare farm", envs, [&] { farm.step(actions); }}});
+  for (const auto& [runner, total] : {std::pair{": VecEnv", &ours}, {": bare farm", &bare}})
+    std::printf("%-42s %10.0f steps/s\n", (name + runner).c_str(),
+                static_cast<double>(envs) / total->seconds_a_round());
+  std::printf("%s: the bare farm reaches %.0f %% of ideal\n", name.c_str(),
+              100 * farm.ideal_seconds(bare.rounds()) /
+                (static_cast<double>(bare.rounds()) * bare.seconds_a_round()));
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   const auto session = fiber::init(argc, argv);
+  std::string times;
+  double factor = 1;
   std::map<std::string, std::function<void()>> parts = {
     {"cartpole", cartpoles}, {"busy", busy}, {"slow", slow}};
+  parts["waiting"] = [] { waiting(false); };
+  parts["waiting_by_messages"] = [] { waiting(true); };
   for (const std::size_t envs : {8, 32, 64, 128, 256})
-    parts["sleep_" + std::to_string(envs)] = [envs] { sleeping(envs); };
-  std::vector<std::string> rows(argv + 1, argv + argc);
-  if (rows.empty())
-    rows = {"cartpole", "busy", "slow"};
-  for (const auto& row : rows) {
-    const auto part = parts.find(row);
-    if (part == parts.end()) {
-      std::string known;
-      for (const auto& each : parts)
-        known += " " + each.first;
-      std::fprintf(stderr, "vec_env_bench: no row %s; there are%s\n", row.c_str(),
-                   known.c_str());
-      return 2;
-    }
-    part->second();
+    parts["sleep_" + std::to_string(envs)] = [&, envs] {
+      sleeping(envs, read_durations(times, factor));
+    };
+  std::vector<std::string> rows = {"cartpole", "busy", "slow"};
+  CLI::App app("What VecEnv makes of this machine");
+  app.add_option("ROW", rows)->check(CLI::IsMember(parts));
+  app.add_option("--times", times, "A file of seconds, one a line, for the rows sleep_N");
+  app.add_option("--factor", factor, "Of these seconds")->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    for (const auto& row : rows)
+      parts[row]();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "vec_env_bench: %s\n", error.what());
+    return 1;
   }
 }
