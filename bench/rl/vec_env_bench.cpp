@@ -12,8 +12,8 @@
 //   waiting   steps/s of 64 environments of 1 ms that wait, in 8 and in 64 jobs. Not run
 //             unless it is named; waiting_by_messages does without shared memory
 //   sleep_N   steps/s of N environments, a job each, beside a bare farm; N is 8, 32, 64,
-//             128 or 256. A step sleeps as long as one of Atari's Breakout took (--times),
-//             times --factor. Not run unless it is named
+//             128 or 256. A step sleeps as long as one of Atari's Breakout took
+//             (--times), times --factor. Not run unless it is named
 
 #include <algorithm>
 #include <atomic>
@@ -279,7 +279,8 @@ std::vector<double> read_durations(const std::string& file, double factor) {
   for (double seconds = 0; lines >> seconds;)
     durations.push_back(factor * seconds);
   if (durations.empty() || !lines.eof())
-    throw std::runtime_error("--times: " + file + " must have a number of seconds a line");
+    throw std::runtime_error("--times: " + file +
+                             " must have a number of seconds a line");
   return durations;
 }
 
@@ -318,7 +319,8 @@ void sleeping(std::size_t envs, const std::vector<double>& durations) {
     bare.run(1);
   }
   const auto name = "sleep " + std::to_string(envs);
-  for (const auto& [runner, total] : {std::pair{": VecEnv", &ours}, {": bare farm", &bare}})
+  for (const auto& [runner, total] :
+       {std::pair{": VecEnv", &ours}, {": bare farm", &bare}})
     std::printf("%-42s %10.0f steps/s\n", (name + runner).c_str(),
                 static_cast<double>(envs) / total->seconds_a_round());
   std::printf("%s: the bare farm reaches %.0f %% of ideal\n", name.c_str(),
