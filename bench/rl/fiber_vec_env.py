@@ -33,10 +33,10 @@ PARTS = {
         f"waiting_1ms_64_tls_{jobs}": rf"tls: waiting 1 ms, jobs = {jobs}\b",
         f"waiting_1ms_64_tls_{jobs}: local": rf"local: waiting 1 ms, jobs = {jobs}\b"}
        for jobs in (8, 64)},
-    **{f"sleep_{envs}": {
-        f"sleep_{envs}": f"sleep {envs}: VecEnv",
-        f"sleep_{envs}: lock-step farm": f"sleep {envs}: bare farm"}
-       for envs in (8, 32, 64, 128, 256)},
+    **{row: {
+        row: r"sleep \d+: VecEnv",
+        f"{row}: lock-step farm": r"sleep \d+: bare farm"}
+       for row in ("sleep_8", "sleep_32", "sleep_64", "sleep_128", "sleep_256", "sleep_256_unscaled")},
 }
 
 
@@ -59,7 +59,7 @@ def main():
         found += [(f"tls: {name}", value)
                   for name, value in figures("waiting_by_messages", options, link="tls")]
     else:
-        found = figures(part, options)
+        found = figures(part.removesuffix("_unscaled"), options)
     for row, beginning in PARTS[part].items():
         values = [float(value) for name, value in found if re.match(beginning, name)]
         if values:
