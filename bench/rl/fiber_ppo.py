@@ -3,8 +3,8 @@
 """Runs the example ppo and prints, for run.py, what sb3_ppo.py prints of its peer.
 
 usage: fiber_ppo.py ENV --seed SEED --steps STEPS, with $BENCH_BUILD, the build folder. The return is
-that of the end. Time and steps are those at which the mean of the last 100 episodes of the training
-itself has reached what is asked for: later than for the peer, whose policy is tried without noise.
+that of the end. Time and steps are those after which 100 fresh episodes, without noise, had the mean
+that is asked for. They are played as often as by the peer, and their time does not count.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 PROGRAM = Path(os.environ.get("BENCH_BUILD", ".")) / "examples/rl/ppo"
 RETURN = re.compile(r"mean return (-?[0-9.]+) over \d+ fresh episodes")
 UNTIL = {"cartpole": 475}
+EVERY = {"cartpole": 5000}  # Steps.
 
 
 def report(name, value, unit):
@@ -31,8 +32,8 @@ def row_that_reaches(curve, until):
     if until is None or not curve.exists():
         return None
     with open(curve, newline="", encoding="utf-8") as lines:
-        return next((row for row in csv.DictReader(lines) if float(row["return"]) >= until),
-                    None)
+        return next((row for row in csv.DictReader(lines)
+                     if row["eval/return"] and float(row["eval/return"]) >= until), None)
 
 
 def main():
@@ -41,7 +42,8 @@ def main():
     parser.add_argument("--seed", default="1")
     parser.add_argument("--steps", default="500000")
     options = parser.parse_args()
-    command = [PROGRAM, "--env", options.env, "--seed", options.seed, "--steps", options.steps]
+    command = [PROGRAM, "--env", options.env, "--seed", options.seed, "--steps", options.steps,
+               "--eval-every", str(EVERY.get(options.env, 0))]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([*command, "--out", folder], stdout=subprocess.PIPE, text=True,
                               check=False)

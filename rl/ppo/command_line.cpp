@@ -7,10 +7,12 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
@@ -32,12 +34,16 @@ namespace fs = std::filesystem;
 
 std::atomic<bool> interrupted = false;
 
+/// Of the curve: the mean return of fresh episodes, in the rows that have one.
+constexpr const char* evaluation_column = "eval/return";
+
 struct Settings {
   ppo::TrainingOptions training;
   fs::path out = "out", save; ///< save: by default in `out`.
   bool resume = false, asynchronous = false;
   std::optional<double> until; ///< A mean return that is good enough.
   std::size_t save_every = 50, evaluation_episodes = 100;
+  std::uint64_t evaluate_every = 0; ///< In steps; 0: only at the end.
 };
 
 TrainingStatus status_of(const ppo::CurveRow& row, std::uint64_t steps,
@@ -59,6 +65,34 @@ void publish_row(const ppo::CurveRow& row, double steps_per_second) {
   publish("steps/s", steps_per_second);
 }
 
+/// The mean return of a lot of fresh episodes. No two lots have an episode in common.
+double fresh_mean_return(const Settings& settings, const ppo::Trainer& training,
+                         std::size_t lot) {
+  auto policy = training.policy();
+  Policy player(policy.spec, policy.parameters);
+  return evaluate(policy.environment, player, policy.observations,
+                  {.episodes = settings.evaluation_episodes,
+                   .first = lot * settings.evaluation_episodes,
+                   .seed = settings.training.seed})
+    .mean_return();
+}
+
+/// The mean return of fresh episodes if, since `steps_before`, one of the steps after
+/// which they are wanted was done; else NaN.
+double mean_return_if_due(const Settings& settings, const ppo::Trainer& training,
+                          std::uint64_t steps_before, LiveLine& line) {
+  auto steps = training.last_row().steps;
+  auto lot = steps / settings.evaluate_every;
+  if (lot == steps_before / settings.evaluate_every)
+    return std::numeric_limits<double>::quiet_NaN();
+  auto mean = fresh_mean_return(settings, training, lot);
+  char text[100];
+  std::snprintf(text, sizeof text, "after %llu steps: mean return %.2f",
+                static_cast<unsigned long long>(steps), mean);
+  line.say(text);
+  return mean;
+}
+
 /// Trains until all steps are done or the program is interrupted. Whatever ends it, the
 /// checkpoint holds the last state that was saved.
 void learn(const Settings& settings, ppo::Trainer& training, const fs::path& checkpoint,
@@ -69,10 +103,19 @@ void learn(const Settings& settings, ppo::Trainer& training, const fs::path& che
   };
   auto steps_before = training.last_row().steps;
   auto seconds_before = training.last_row().seconds;
-  auto reached = [&] { return training.last_row().return_mean >= *settings.until; };
-  while (!training.done() && !interrupted && !(settings.until && reached())) {
+  auto mean = settings.evaluate_every > 0 ? std::numeric_limits<double>::quiet_NaN()
+                                          : training.last_row().return_mean;
+  while (!training.done() && !interrupted &&
+         !(settings.until && mean >= *settings.until)) {
+    auto last_steps = training.last_row().steps;
     auto& row = training.update();
-    log.add(row.steps, ppo::columns(row));
+    auto columns = ppo::columns(row);
+    mean = row.return_mean;
+    if (settings.evaluate_every > 0) {
+      mean = mean_return_if_due(settings, training, last_steps, line);
+      columns.push_back(mean);
+    }
+    log.add(row.steps, columns);
     if (row.update % settings.save_every == 0)
       save();
     auto steps_per_second =
@@ -87,7 +130,10 @@ void draw(const Settings& settings, const TrainingLog& log) {
   PlotStyle style;
   style.title = "PPO on " + settings.training.environment + ", seed " +
                 std::to_string(settings.training.seed);
-  if (!log.plot({"return"}, style))
+  std::vector<std::string> columns = {"return"};
+  if (settings.evaluate_every > 0)
+    columns.push_back(evaluation_column);
+  if (!log.plot(columns, style))
     std::cerr << "ppo: no curve.png: is gnuplot installed?\n";
 }
 
@@ -120,6 +166,8 @@ int run(const Settings& settings) {
   TrainingLogOptions log_options;
   log_options.folder = settings.out;
   log_options.columns = ppo::column_names();
+  if (settings.evaluate_every > 0)
+    log_options.columns.push_back(evaluation_column);
   if (resumed)
     log_options.resume_after = training.last_row().steps;
   TrainingLog log(log_options);
@@ -142,13 +190,9 @@ int run(const Settings& settings) {
     line.say("interrupted; --resume goes on from " + checkpoint.string());
     return 130;
   }
-  Policy player(policy.spec, policy.parameters);
-  auto evaluation =
-    evaluate(policy.environment, player, policy.observations,
-             {.episodes = settings.evaluation_episodes, .seed = settings.training.seed});
   char result[100];
   std::snprintf(result, sizeof result, "mean return %.2f over %zu fresh episodes",
-                evaluation.mean_return(), settings.evaluation_episodes);
+                fresh_mean_return(settings, training, 0), settings.evaluation_episodes);
   line.say(result);
   return 0;
 }
@@ -252,7 +296,7 @@ int run_ppo(int argc, char** argv) {
   app.add_option(
     "--until", settings.until,
     "End as soon as the mean return of the last 100 episodes, or of all if there "
-    "are fewer, is that high");
+    "are fewer, is that high; with --eval-every, that of fresh episodes");
   app.add_flag("--resume", settings.resume,
                "Go on from the checkpoint in OUT, as if nothing had happened; with "
                "--asynchronous in new episodes");
@@ -263,6 +307,12 @@ int run_ppo(int argc, char** argv) {
     .add_option("--eval-episodes", settings.evaluation_episodes,
                 "Fresh episodes at the end")
     ->check(CLI::PositiveNumber)
+    ->capture_default_str();
+  app
+    .add_option("--eval-every", settings.evaluate_every,
+                "Steps after which the policy plays fresh episodes, each time others, "
+                "with its most probable actions; the curve gets their mean return. "
+                "0: only at the end")
     ->capture_default_str();
   add_hyperparameters(app, training.settings);
   CLI11_PARSE(app, argc, argv);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -87,7 +88,7 @@ struct PpoTest : testing::Test {
 
 TEST_F(PpoTest, learns_to_balance_the_pole_in_a_short_run) {
   auto output = run(command("short", {"--env", "cartpole", "--seed", "1", "--steps",
-                                      "30720", "--eval-episodes", "20"}));
+                                      "51200", "--eval-episodes", "20"}));
   EXPECT_GE(mean_return(output), 195) << output;
   EXPECT_TRUE(output.ends_with(" over 20 fresh episodes\n")) << output;
 }
@@ -203,6 +204,38 @@ TEST_F(PpoTest, a_run_whose_return_is_high_enough_at_once_plays_an_update) {
                         "--eval-episodes", "1"}));
   auto rows = curve(folder / "until");
   EXPECT_GE(std::ranges::count(rows, '\n'), 2) << rows; // The names and a row.
+}
+
+TEST_F(PpoTest, fresh_episodes_are_played_every_so_many_steps) {
+  auto output =
+    run(command("every", {"--env", "cartpole", "--seed", "1", "--steps", "10240",
+                          "--eval-every", "5000", "--eval-episodes", "3"}));
+  auto rows = read(folder / "every" / "curve.csv");
+  EXPECT_NE(rows.find(",eval/return\n"), std::string::npos) << rows;
+  std::map<std::string, std::string> evaluations; // By step.
+  std::istringstream lines(rows);
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line))
+    if (!line.ends_with(','))
+      evaluations[line.substr(0, line.find(','))] = line.substr(line.rfind(',') + 1);
+  ASSERT_EQ(evaluations.size(), 2U) << rows;
+  for (const auto* step : {"5120", "10240"}) {
+    ASSERT_EQ(evaluations.count(step), 1U) << rows;
+    EXPECT_GE(std::stod(evaluations[step]), 8) << rows; // No episode is shorter.
+    EXPECT_NE(output.find("after " + std::string(step) + " steps: mean return"),
+              std::string::npos)
+      << output;
+  }
+}
+
+TEST_F(PpoTest, a_run_ends_when_the_return_of_fresh_episodes_is_high_enough) {
+  run(command("until", {"--env", "cartpole", "--seed", "1", "--until", "150",
+                        "--eval-every", "512", "--eval-episodes", "5"}));
+  auto rows = read(folder / "until" / "curve.csv");
+  auto last = rows.substr(0, rows.size() - 1);
+  EXPECT_GE(std::stod(last.substr(last.rfind(',') + 1)), 150) << rows;
+  EXPECT_LT(std::ranges::count(rows, '\n'), 300) << rows; // Of nearly 400 updates.
 }
 
 TEST_F(PpoTest, ctrl_c_saves_a_checkpoint_to_go_on_from) {
