@@ -91,7 +91,7 @@ TABLES = {
     "VecEnv: environments that sleep as long as steps of Atari, a job each": (
         _sleepers(8, 4), _sleepers(32, 8), _sleepers(64, 16), _sleepers(128, 32), _sleepers(256, 64),
         _sleepers(256, 1, "sleep_256_unscaled", (Goal(">=", 2, "SubprocVecEnv"),))),
-    "PPO: CartPole-v1": tuple(_training("cartpole", 500_000, {
+    "PPO: CartPole-v1": tuple(_training("cartpole", 100_000, {
         "seconds": ("until a mean of 475", "s",
                     (Goal("<=", 60), Goal("<=", 0.2, "Stable-Baselines3"))),
         "steps": ("the same in steps", "steps", (Goal("<=", 500_000),)),
