@@ -305,7 +305,7 @@ int run_ppo(int argc, char** argv) {
     ->capture_default_str();
   app
     .add_option("--eval-episodes", settings.evaluation_episodes,
-                "Fresh episodes at the end")
+                "Fresh episodes at the end, and each time by --eval-every")
     ->check(CLI::PositiveNumber)
     ->capture_default_str();
   app
