@@ -71,7 +71,8 @@ py::object make(const GymOptions& options) {
   auto wrappers = py::module_::import("gymnasium.wrappers");
   auto preprocessed = wrappers.attr("AtariPreprocessing")(
     gymnasium.attr("make")(options.id, **arguments),
-    py::arg("terminal_on_life_loss") = options.episodic_life);
+    py::arg("terminal_on_life_loss") = options.episodic_life,
+    py::arg("scale_obs") = true); // To 0..1, as the networks of policies need it.
   return wrappers.attr("FrameStackObservation")(preprocessed, 4);
 }
 

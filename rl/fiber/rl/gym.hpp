@@ -54,7 +54,7 @@ struct GymOptions {
   /// What gymnasium.make takes: "CartPole-v1", "module:Name-v0". The Atari games,
   /// "ALE/Breakout-v5", need the packages ale-py and opencv-python; they are played with
   /// Gymnasium's AtariPreprocessing and FrameStackObservation: up to 30 no-ops at the
-  /// start, a frame skip of 4, and 4 stacked grey images of 84 x 84.
+  /// start, a frame skip of 4, and 4 stacked grey images of 84 x 84, scaled to 0..1.
   std::string id = {};
   /// Further arguments of gymnasium.make, each "name=value". A value is a Python literal,
   /// true, false, or else a string: "continuous=True", "gravity=-5", "mode=hard".
@@ -85,11 +85,11 @@ GymOptions gym_options(const std::string& name);
 
 /// A Gymnasium environment whose spaces are known only at run time.
 ///
-/// Observations of a Box are converted to float32 without scaling: uint8 images have
-/// values from 0 to 255, which PolicySpec::observation_scale can scale. An observation of
-/// a Discrete space becomes a one-hot vector. Actions may be Discrete or a Box; they are
-/// converted to the Box's dtype and shape. Other spaces (MultiDiscrete, Dict, ...) are
-/// refused: wrap such an environment in Python.
+/// Observations of a Box are converted to float32 without scaling: uint8 images, but for
+/// those of Atari's games, have values from 0 to 255, which PolicySpec::observation_scale
+/// can scale. An observation of a Discrete space becomes a one-hot vector. Actions may be
+/// Discrete or a Box; they are converted to the Box's dtype and shape. Other spaces
+/// (MultiDiscrete, Dict, ...) are refused: wrap such an environment in Python.
 ///
 /// An episode depends on the seed and the actions alone only if the environment's Python
 /// code guarantees it.

@@ -44,8 +44,9 @@ public:
 
 struct FakeVenv : Venv {
   FakeVenv() {
-    fs::create_directory_symlink(fs::path(FIBER_FAKE_GYMNASIUM) / "gymnasium",
-                                 packages / "gymnasium");
+    for (const auto* package : {"gymnasium", "ale_py"})
+      fs::create_directory_symlink(fs::path(FIBER_FAKE_GYMNASIUM) / package,
+                                   packages / package);
   }
 };
 
@@ -90,6 +91,16 @@ Spaces spaces(std::vector<std::size_t> observation_shape, int actions, Floats lo
           .actions = actions,
           .action_low = std::move(low),
           .action_high = std::move(high)};
+}
+
+TEST_F(GymTest, screens_of_atari_are_scaled_for_networks) {
+  AnyGymEnv environment("ALE/Game-v5");
+  environment.reset(7);
+  const auto screen = shown(environment);
+  ASSERT_EQ(screen.size(), 3U);
+  EXPECT_EQ(screen[0], 0);
+  EXPECT_FLOAT_EQ(screen[1], 0.2F);
+  EXPECT_EQ(screen[2], 1);
 }
 
 TEST_F(GymTest, an_environment_of_discrete_actions_runs_an_episode) {

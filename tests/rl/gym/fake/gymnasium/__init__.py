@@ -107,6 +107,23 @@ class Image(Move):
         return memoryview(bytes([250, 1, 251, 2, 252, 3]))[::2], {}
 
 
+class Game(Count):
+    """A game of Atari with a screen of three bytes."""
+
+    observation_space = Box(0, 255, (3,), "B")
+
+    def __init__(self, frameskip):
+        super().__init__()
+        if frameskip != 1:  # The wrapper skips frames.
+            raise ValueError(frameskip)
+
+    def shown(self, action):
+        return bytes([0, 51, 255])
+
+    def get_action_meanings(self):
+        return ["NOOP", "FIRE", "LEFT"]
+
+
 class Grid(Count):
     observation_space = Discrete(4, start=2)
     action_space = Discrete(2, start=-1)
@@ -139,6 +156,7 @@ class Many(Count):
 
 REGISTRY = {f"{kind.__name__}-v0": kind for kind in (Count, Move, Image, Grid, Raises, Old, Wide,
                                                      Many)}
+REGISTRY["ALE/Game-v5"] = Game
 
 
 def make(id, **arguments):
