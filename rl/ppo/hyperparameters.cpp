@@ -32,9 +32,11 @@ Hyperparameters normalised(Hyperparameters of) {
   return of;
 }
 
-Hyperparameters of_images(Hyperparameters of) {
-  of.sign_rewards = true;
-  return annealed(2.5e-4, 0.1, of);
+Hyperparameters of_images(std::uint64_t steps, double learning_rate, int epochs) {
+  UpdateOptions update{.minibatch = 256, .epochs = epochs, .entropy_coefficient = 0.01};
+  auto result = annealed(learning_rate, 0.1, settings(steps, 8, 128, 0.99, 0.95, update));
+  result.sign_rewards = true;
+  return result;
 }
 
 } // namespace
@@ -58,10 +60,10 @@ Hyperparameters hyperparameters_of(const std::string& environment) {
     return settings(1'000'000, 16, 1024, 0.999, 0.98, curious);
   if (is("bipedal_walker") || is("bipedal_walker_hardcore"))
     return normalised(settings(5'000'000, 32, 2048, 0.999, 0.95, {64, 10}));
-  if (is("breakout") || environment.starts_with("ALE/")) {
-    curious.minibatch = 256;
-    return of_images(settings(10'000'000, 8, 128, 0.99, 0.95, curious));
-  }
+  if (is("breakout"))
+    return of_images(700'000, 5e-4, 3);
+  if (environment.starts_with("ALE/"))
+    return of_images(10'000'000, 2.5e-4, 4);
   return normalised(settings(1'000'000, 8, 256, 0.99, 0.95, {64, 10}));
 }
 
