@@ -8,6 +8,7 @@ two trainings, and prints what happened. Ends with 1 if the policies differ.
 """
 
 import argparse
+import contextlib
 import os
 import random
 import re
@@ -41,11 +42,9 @@ def arguments():
 def children(pid):
     """The processes that this one has started and that have not ended."""
     found = []
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        try:
+    with contextlib.suppress(OSError):  # It has just ended, or one of its threads.
+        for thread in Path(f"/proc/{pid}/task").iterdir():
             found += map(int, (thread / "children").read_text().split())
-        except OSError:
-            pass  # The thread has just ended.
     return found
 
 
@@ -70,8 +69,9 @@ def train(options, out, kills):
             except subprocess.TimeoutExpired:
                 jobs = jobs_of(driver.pid)
                 for job in chance.sample(jobs, min(len(jobs), round(options.share * options.jobs))):
-                    os.kill(job, signal.SIGKILL)
-                    killed += 1
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(job, signal.SIGKILL)
+                        killed += 1
         printed = driver.stdout.read()
     seconds = time.monotonic() - start
     mean = RETURN.findall(printed)
