@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 std::atomic<bool> interrupted = false;
 
-/// Of the curve: the mean return of fresh episodes, in the rows that have one.
+/// The curve's column for --eval-every. Rows without an evaluation leave it empty.
 constexpr const char* evaluation_column = "eval/return";
 
 struct Settings {
@@ -65,7 +65,7 @@ void publish_row(const ppo::CurveRow& row, double steps_per_second) {
   publish("steps/s", steps_per_second);
 }
 
-/// The mean return of a lot of fresh episodes. No two lots have an episode in common.
+/// The mean return of one lot of fresh episodes. Two lots share no episode.
 double fresh_mean_return(const Settings& settings, const ppo::Trainer& training,
                          std::size_t lot) {
   auto policy = training.policy();
@@ -77,8 +77,8 @@ double fresh_mean_return(const Settings& settings, const ppo::Trainer& training,
     .mean_return();
 }
 
-/// The mean return of fresh episodes if, since `steps_before`, one of the steps after
-/// which they are wanted was done; else NaN.
+/// Evaluates the policy, and prints the result, if the training has passed a multiple of
+/// --eval-every since `steps_before`. Returns the mean return, else NaN.
 double mean_return_if_due(const Settings& settings, const ppo::Trainer& training,
                           std::uint64_t steps_before, LiveLine& line) {
   auto steps = training.last_row().steps;
