@@ -29,10 +29,11 @@ PARTS = {
     "slow": {
         "one_slow_half": "one of 8 slow: batch = 4",
         "one_slow_half: synchronous": "one of 8 slow: all rows"},
-    **{f"tls_{jobs}": {
-        f"waiting_1ms_64_tls_{jobs}": rf"tls: waiting 1 ms, jobs = {jobs}\b",
-        f"waiting_1ms_64_tls_{jobs}: local": rf"local: waiting 1 ms, jobs = {jobs}\b"}
-       for jobs in (8, 64)},
+    "tls": {
+        "waiting_1ms_64_tls_8": r"tls: waiting 1 ms, jobs = 8\b",
+        "waiting_1ms_64_tls_8: local": r"local: waiting 1 ms, jobs = 8\b",
+        "waiting_1ms_64_tls_64": r"tls: waiting 1 ms, jobs = 64\b",
+        "waiting_1ms_64_tls_64: local": r"local: waiting 1 ms, jobs = 64\b"},
     **{row: {
         row: r"sleep \d+: VecEnv",
         f"{row}: lock-step farm": r"sleep \d+: bare farm"}
@@ -54,7 +55,7 @@ def figures(part, options, link="auto"):
 
 def main():
     part, *options = sys.argv[1:]
-    if part.startswith("tls_"):
+    if part == "tls":
         found = [(f"local: {name}", value) for name, value in figures("waiting", options)]
         found += [(f"tls: {name}", value)
                   for name, value in figures("waiting_by_messages", options, link="tls")]

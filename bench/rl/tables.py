@@ -84,10 +84,10 @@ TABLES = {
         _vec_env("one_slow_half", "one of 8 is 20 x slower, batch = half", "slow", "synchronous",
                  goals=(Goal(">=", 5, "synchronous"),)),
         *(_vec_env(f"waiting_1ms_64_tls_{jobs}", f"64 environments of 1 ms in {jobs} jobs, over TLS",
-                   f"tls_{jobs}", "local", goals=(Goal(">=", 0.9, "local"),)) for jobs in (8, 64)),
+                   "tls", "local", goals=(Goal(">=", 0.9, "local"),)) for jobs in (8, 64)),
     ),
-    # The factor is the least power of two with which the lock-step farm reaches 95 % of what sleep
-    # alone would allow, but for the last row: how many steps a second can there be?
+    # With its factor, the lock-step farm reaches 95 % of the steps that sleep alone would allow. The
+    # last row has no factor: there the processes limit the steps.
     "VecEnv: environments that sleep as long as steps of Atari, a job each": (
         _sleepers(8, 4), _sleepers(32, 8), _sleepers(64, 16), _sleepers(128, 32), _sleepers(256, 64),
         _sleepers(256, 1, "sleep_256_unscaled", (Goal(">=", 2, "SubprocVecEnv"),))),
