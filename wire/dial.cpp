@@ -51,7 +51,7 @@ std::shared_ptr<Link> dial(Reactor& reactor, const std::string& host, std::uint1
                       certificate_name(greeting.peer().incarnation) + " did");
     if (progress == Greeting::Progress::done)
       return link_over(reactor, greeting.take_transport(), options);
-    if (progress == Greeting::Progress::failed) {
+    if (progress == Greeting::Progress::failed || progress == Greeting::Progress::lost) {
       auto problem = "no link to " + where + ": " + greeting.error();
       if (greeting.other_build())
         throw OtherBuild(problem);

@@ -141,11 +141,11 @@ Greeting::Progress Greeting::receive() {
     const auto result = transport_->read({&room, 1});
     in_.resize(at + result.bytes);
     if (result.state == IoResult::State::end)
-      return fail("closed the connection before it said who it is");
+      return fail("closed the connection before it said who it is", Progress::lost);
     if (result.state == IoResult::State::failed)
-      return fail(role_ == TlsRole::client
-                    ? "did not accept our certificate (" + result.error + ")"
-                    : result.error);
+      return role_ == TlsRole::client
+               ? fail("did not accept our certificate (" + result.error + ")")
+               : fail(result.error, Progress::lost);
     if (result.bytes == 0)
       return Progress::want_read;
   }
@@ -190,7 +190,7 @@ Greeting::Progress Greeting::send(Phase next) {
   const auto result = transport_->write(std::span(&rest, rest.iov_len > 0 ? 1 : 0));
   sent_ += result.bytes;
   if (result.state == IoResult::State::failed)
-    return fail("connection lost: " + result.error);
+    return fail("connection lost: " + result.error, Progress::lost);
   if (result.state == IoResult::State::blocked || sent_ < out_.size())
     return Progress::want_write;
   phase_ = next;
@@ -211,10 +211,12 @@ Greeting::Progress Greeting::refused(const std::string& words) {
   return fail("refused us: " + words);
 }
 
-Greeting::Progress Greeting::fail(std::string reason) {
-  if (phase_ != Phase::refuse)
-    error_ = std::move(reason);
-  return Progress::failed;
+/// A peer that we refuse is refused, even if it leaves before it has heard so.
+Greeting::Progress Greeting::fail(std::string reason, Progress how) {
+  if (phase_ == Phase::refuse)
+    return Progress::failed;
+  error_ = std::move(reason);
+  return how;
 }
 
 } // namespace fiber::wire

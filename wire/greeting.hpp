@@ -29,8 +29,8 @@ public:
   /// Returns whether the peer has sent anything.
   bool heard() const { return transport_->heard(); }
   int fd() const { return transport_->fd(); }
-  /// Returns why step() failed, with the peer as the implied subject ("shows no
-  /// certificate").
+  /// Returns why step() returned failed or lost, with the peer as the implied subject
+  /// ("shows no certificate").
   const std::string& error() const { return error_; }
   /// Returns what the peer failed to do in time, in the same form.
   std::string unfinished() const;
@@ -47,7 +47,7 @@ private:
   Progress send(Phase next);
   void queue(FrameType type, const Bytes& payload);
   bool check_peer();
-  Progress fail(std::string reason);
+  Progress fail(std::string reason, Progress how = Progress::failed);
   Progress refused(const std::string& words);
 
   std::unique_ptr<TlsTransport> transport_;

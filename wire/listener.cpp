@@ -102,6 +102,8 @@ private:
       return end(&greeting_);
     if (progress == Greeting::Progress::failed)
       return refuse(greeting_.error());
+    if (progress == Greeting::Progress::lost)
+      return leave();
     descriptor_.async_wait(progress == Greeting::Progress::want_write
                              ? Descriptor::wait_write
                              : Descriptor::wait_read,
@@ -114,6 +116,12 @@ private:
   void refuse(const std::string& reason) {
     refusals_.refused(peer_, reason);
     ::shutdown(greeting_.fd(), SHUT_WR); // Flushes the refusal before the end.
+    end(nullptr);
+  }
+
+  /// A job that is ended while it joins does so.
+  void leave() {
+    log().debug("{} left before it joined: {}", peer_, greeting_.error());
     end(nullptr);
   }
 

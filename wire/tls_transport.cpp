@@ -108,7 +108,7 @@ TlsTransport::Progress TlsTransport::handshake(std::string& error) {
       return Progress::failed;
     if (sent.state == IoResult::State::failed) {
       error = "connection lost: " + sent.error;
-      return Progress::failed;
+      return Progress::lost;
     }
     if (sent.state == IoResult::State::blocked)
       return Progress::want_write;
@@ -122,7 +122,7 @@ TlsTransport::Progress TlsTransport::handshake(std::string& error) {
     else if (got.bytes == 0)
       return Progress::want_read;
     if (!error.empty())
-      return Progress::failed;
+      return Progress::lost;
   }
 }
 

@@ -24,7 +24,8 @@ public:
   TlsTransport(UniqueFd socket, const Identity& identity, TlsRole role);
   ~TlsTransport() override;
 
-  enum class Progress { done, want_read, want_write, failed };
+  /// lost: the peer has left, or the connection broke. failed: anything else.
+  enum class Progress { done, want_read, want_write, lost, failed };
   /// Continues the handshake as far as possible. Sets `error` if it failed.
   Progress handshake(std::string& error);
   /// Returns whether the peer has sent anything.
