@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -337,7 +338,12 @@ void thousand(std::string_view row) {
   print(row, seconds([&] { wait_for(pool); }), "s");
   std::vector<int> tasks(100000, 1000);
   pool.map(nap, std::vector<int>(10000, 1000));
+  auto cpu = std::clock();
   print("naps_1024", seconds([&] { pool.map(nap, tasks); }), "s");
+  print("naps_1024_driver",
+        1e6 * static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC /
+          static_cast<double>(tasks.size()),
+        "us");
 }
 
 void autoscale(std::string_view row) {

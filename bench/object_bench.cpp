@@ -20,8 +20,8 @@
 #include <fiber/rl/cartpole.hpp>
 #include <fiber/rl/random.hpp>
 
+#include "bench/object_rows.hpp"
 #include "bench/peers/measurement.hpp"
-#include "bench/queue_rows.hpp"
 #include "bench/trial.hpp"
 
 // One row of what jobs tell each other, in docs/performance.md: object_bench ROW. See
@@ -242,6 +242,7 @@ int main(int argc, char** argv) {
                                          {"env_batch_10", env_batch<10>},
                                          {"env_batch_100", env_batch<100>}};
   rows.merge(bench::queue_rows());
+  rows.merge(bench::future_rows());
   const std::string row = argc == 2 ? argv[1] : "";
   auto known = rows.find(row.substr(0, row.rfind('_')));
   auto tls = row.ends_with("_tls");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/queue_rows.hpp"
+#include "bench/object_rows.hpp"
 
 #include <algorithm>
 #include <array>

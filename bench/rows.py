@@ -115,6 +115,19 @@ def _actor_learner(rollouts):
                 also=name, program=ACTOR_LEARNER))
 
 
+_EXECUTOR = (("concurrent.futures", ("peers/executor_peer.py", "{row}")),)
+
+
+def _latency(call, title):
+    peers = (("multiprocessing", ("peers/executor_peer.py", "{row}")),)
+    first, tls = _both(f"latency_{call}", title + ": median", "us", (peers, ()))
+    rest = tuple(Row(f"{row.name}_{name}", f"the same{over}: {words}", "us",
+                     peers if row is first else (), also=row.name, program=OBJECTS)
+                 for row, over in ((first, ""), (tls, " over TLS"))
+                 for name, words in (("p99", "99th percentile"), ("p999", "99.9th percentile")))
+    return first, *rest[:2], tls, *rest[2:]
+
+
 _EQUAL = (Goal("<=", 1.01, "multiprocessing"),)
 _AHEAD = (Goal("<=", 1.0, "multiprocessing"),)
 
@@ -148,6 +161,20 @@ TABLES = {
             (Goal(">=", 1.0, "multiprocessing"), Goal(">=", 0.4, "raw socket pair"))),
         Row("apply_tls", "the same over TLS", "round trips/s",
             (("raw TLS", SOCKET_PAIR),), (Goal(">=", 0.4, "raw TLS"),)),
+    ),
+    "Many futures, 4 workers, no-op tasks of 16 bytes": (
+        *_both("futures_10k", "10,000 in flight: apply_async, then as_completed", "futures/s",
+               (_EXECUTOR, (Goal(">=", 1.0, "concurrent.futures"),))),
+        *_both("futures_100k", "100,000 in flight", "futures/s",
+               (_EXECUTOR, (Goal(">=", 1.0, "concurrent.futures"),))),
+        *_both("dag_10k", "100 chains of 100 tasks, each submitted by `then`", "tasks/s",
+               (_EXECUTOR, (Goal(">=", 1.0, "concurrent.futures"),))),
+    ),
+    "How long a call takes: 16 bytes there and back": (
+        *_latency("apply_1", "apply, 4 workers, 1 thread calls"),
+        *_latency("apply_8", "8 threads call"),
+        *_latency("call_1", "call of an object, 1 thread calls"),
+        *_latency("call_8", "8 threads call"),
     ),
     "Values": (
         Row("pack_double", "a double packed and unpacked", "ns",
@@ -191,6 +218,8 @@ TABLES = {
              ("10 a message", ("peers/dealt_naps", "10")),
              ("49 a message", ("peers/dealt_naps", "49"))),
             (Goal("<=", 1.11, "bare sleepers"),), also="start_1024"),
+        Row("naps_1024_driver", "the same: the driver's processor time for each task", "us",
+            also="start_1024"),
         Row("autoscale_64", "autoscale(0, 64): from a burst of tasks to 64 workers", "s", (),
             (Goal("<=", 1.0),)),
         Row("autoscale_64_back", "the same: until all are gone, beyond `idle`", "s", (),

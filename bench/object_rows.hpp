@@ -8,7 +8,11 @@ namespace bench {
 
 using Row = void (*)(const std::string& name);
 
-/// The rows of object_bench that are about queues, by name.
+// Rows of object_bench, by name.
+
+/// Queues.
 std::map<std::string, Row> queue_rows();
+/// Many futures, and how long single calls take.
+std::map<std::string, Row> future_rows();
 
 } // namespace bench
