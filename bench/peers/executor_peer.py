@@ -12,7 +12,7 @@ import threading
 import time
 from multiprocessing.managers import BaseManager
 
-from sleep_rows import report, seconds
+from sleep_rows import report, run_row, seconds
 
 WORKERS = 4
 CALLS = 8_000
@@ -106,15 +106,5 @@ def call(row):
 ROWS = {"futures_": futures, "dag_": dag, "latency_apply_": apply, "latency_call_": call}
 
 
-def main():
-    row = sys.argv[1] if len(sys.argv) == 2 else ""
-    for name, measure in ROWS.items():
-        if row.startswith(name):
-            measure(row)
-            return 0
-    print("usage: executor_peer.py ROW\nrows:", *ROWS, file=sys.stderr)
-    return 2
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_row(ROWS))

@@ -10,7 +10,7 @@ import sys
 import time
 
 import sleep_rows
-from sleep_rows import duration_of, report, seconds
+from sleep_rows import duration_of, report, run_row, seconds
 
 NOOP_TASKS = 100_000
 APPLY_TRIPS = 20_000
@@ -116,15 +116,5 @@ ROWS = {
 }
 
 
-def main():
-    row = sys.argv[1] if len(sys.argv) == 2 else ""
-    for name, measure in ROWS.items():
-        if row.startswith(name):
-            measure(row)
-            return 0
-    print("usage: multiprocessing_peer.py ROW\nrows:", *ROWS, file=sys.stderr)
-    return 2
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_row(ROWS))

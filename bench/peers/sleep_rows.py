@@ -49,6 +49,17 @@ def report(name, value, unit):
     print(json.dumps({"name": name, "value": value, "unit": unit}), flush=True)
 
 
+def run_row(rows):
+    """Calls that of the {beginning of a row's name: function} which the command line asks for."""
+    row = sys.argv[1] if len(sys.argv) == 2 else ""
+    for name, measure in rows.items():
+        if row.startswith(name):
+            measure(row)
+            return 0
+    print(f"usage: {os.path.basename(sys.argv[0])} ROW\nrows:", *rows, file=sys.stderr)
+    return 2
+
+
 def duration_of(row):
     text = row.rsplit("_", 1)[1]
     for unit, scale in (("ms", 1e-3), ("us", 1e-6), ("s", 1.0)):
