@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 #include "fiber/rl/distributions.hpp"
 #include "fiber/rl/environments.hpp"
@@ -37,6 +38,9 @@ public:
     std::size_t steps = 0;
     for (bool over = false; !over;) {
       const auto step = environment_.step(action(episode, steps, draws));
+      if (!std::isfinite(step.reward))
+        throw std::domain_error(at(episode, steps) + "the reward is " +
+                                std::to_string(step.reward));
       sum += step.reward;
       ++steps;
       over = step.terminated || step.truncated || steps == options_.step_limit;
@@ -46,6 +50,11 @@ public:
   }
 
 private:
+  static std::string at(std::size_t episode, std::size_t step) {
+    return "episode " + std::to_string(episode) + " of an evaluation, step " +
+           std::to_string(step) + ": ";
+  }
+
   std::span<const float> action(std::size_t episode, std::size_t step,
                                 std::uint64_t draws) {
     environment_.observe(observation_);
@@ -56,10 +65,10 @@ private:
           ? policy_.best(observation_)
           : policy_.sample(observation_, {.seed = draws, .step = step}).actions;
       action_.assign(chosen.begin(), chosen.end());
+    } catch (const PolicyOverflow& error) {
+      throw PolicyOverflow(at(episode, step) + error.what());
     } catch (const std::domain_error& error) {
-      throw std::domain_error("episode " + std::to_string(episode) +
-                              " of an evaluation, step " + std::to_string(step) + ": " +
-                              error.what());
+      throw std::domain_error(at(episode, step) + error.what());
     }
     limit_actions(spaces_, action_);
     return action_;

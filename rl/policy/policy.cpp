@@ -39,10 +39,10 @@ void check_observations(std::span<const float> observations, std::size_t width) 
 
 void check_outputs(const char* what, std::span<const float> outputs, std::size_t width) {
   if (!all(outputs))
-    throw std::domain_error(std::string("the ") + what + " in row " +
-                            std::to_string(broken(outputs, width)) +
-                            " is not finite, although the observation is: the "
-                            "parameters are not, or are too large");
+    throw PolicyOverflow(std::string("the ") + what + " in row " +
+                         std::to_string(broken(outputs, width)) +
+                         " is not finite, although the observation is: the "
+                         "parameters are not, or are too large");
 }
 
 } // namespace finite_rows

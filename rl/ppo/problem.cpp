@@ -85,7 +85,7 @@ double PpoProblem::train(State& state, const Hyperparameters& values,
     } catch (const ppo::Diverged&) { // The networks are the last that were finite.
     }
     score = mean_return(saved(learned_by(training)), evaluations, drawn);
-  } catch (const std::domain_error&) { // An output of the policy overflowed.
+  } catch (const PolicyOverflow&) { // The score stays NaN, which is the worst.
   }
   state = learned_by(training);
   return score;

@@ -41,8 +41,9 @@ std::uint64_t evaluation_seed(std::uint64_t seed, std::size_t episode);
 /// the observations first. Continuous actions are clipped to their bounds.
 ///
 /// Throws std::invalid_argument if the policy is for other spaces than the environment's,
-/// std::domain_error, naming episode and step, if an observation or the policy's output
-/// is not finite, and what the environment throws.
+/// an error that names episode and step if a number is not finite (std::domain_error for
+/// observations and rewards, PolicyOverflow for the policy's outputs), and what the
+/// environment throws.
 Evaluation evaluate(AnyEnvironment& environment, Policy& policy,
                     const FrozenNormaliser& observations,
                     const EvaluationOptions& options = {});

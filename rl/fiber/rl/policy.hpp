@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,13 @@ struct SampleKey {
   std::span<const int> env_ids = {}; ///< The id of each row; empty: 0, 1, 2 ...
 };
 
+/// An output of a policy is not finite, although the observation is: the parameters are
+/// not, or are too large.
+class PolicyOverflow : public std::domain_error {
+public:
+  using std::domain_error::domain_error;
+};
+
 /// Runs a policy and its value function on batches of observations, on one thread, with
 /// Eigen. The results agree with LibTorch's forward pass to about 1e-5. The number of
 /// rows in a batch changes the last bits at most.
@@ -113,8 +121,9 @@ public:
     std::span<const float> values; ///< One a row.
   };
   /// Evaluates policy and value for observations, one after another. Throws
-  /// std::invalid_argument unless `observations` are whole observations, and
-  /// std::domain_error, naming the first such row, if an output is not finite.
+  /// std::invalid_argument unless `observations` are whole observations. If a number is
+  /// not finite it throws an error that names the first such row: std::domain_error for
+  /// observations, PolicyOverflow for outputs.
   Outputs evaluate(std::span<const float> observations);
   /// Evaluates the policy only.
   std::span<const float> evaluate_policy(std::span<const float> observations);

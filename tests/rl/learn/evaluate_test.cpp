@@ -131,5 +131,33 @@ TEST(EvaluateTest, an_error_names_episode_and_step_of_a_nan) {
   }
 }
 
+TEST(EvaluateTest, an_output_that_is_not_finite_is_an_error_of_its_own) {
+  auto mirror = erase<Mirror>(5);
+  const PolicySpec spec{.spaces = mirror->spaces(), .hidden = {}};
+  Policy policy(spec, std::vector<float>{0, 3e38f, 0, 0, 0});
+  EXPECT_THROW(evaluate(*mirror, policy, {}, {.episodes = 1}), PolicyOverflow);
+}
+
+TEST(EvaluateTest, a_reward_that_is_not_finite_is_an_error) {
+  struct Broken : Mirror {
+    using Mirror::Mirror;
+    Step step(Action action) {
+      auto result = Mirror::step(action);
+      result.reward = std::numeric_limits<double>::infinity();
+      return result;
+    }
+  };
+  auto broken = erase<Broken>(5);
+  auto policy = copycat(broken->spaces());
+  try {
+    evaluate(*broken, policy, {}, {.episodes = 1});
+    FAIL();
+  } catch (const std::domain_error& error) {
+    EXPECT_TRUE(std::string(error.what())
+                  .starts_with("episode 0 of an evaluation, step 0: the reward is"))
+      << error.what();
+  }
+}
+
 } // namespace
 } // namespace fiber::rl

@@ -4,13 +4,19 @@
 #include "fiber/rl/ppo_problem.hpp"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "fiber/rl/environment.hpp"
+#include "fiber/rl/environments.hpp"
 #include "rl/ppo/peers.hpp"
 
 namespace {
@@ -143,6 +149,37 @@ TEST(PpoProblemRateTest, a_policy_that_overflows_has_no_score) {
   for (float& number : state.learner.parameters)
     number = 1e38f;
   EXPECT_TRUE(std::isnan(problem.train(state, usual, 1, 1)));
+}
+
+/// Its third observation is not a number.
+class BrokenSensor {
+public:
+  using Action = int;
+  static constexpr int actions = 2;
+  static constexpr std::size_t observation_size = 1;
+
+  void reset(std::uint64_t) { steps_ = 0; }
+  fiber::rl::Step step(Action) { return {.reward = 1, .terminated = ++steps_ == 9}; }
+  void observe(std::span<float> out) const {
+    out[0] = steps_ == 3 ? std::numeric_limits<float>::quiet_NaN() : 1;
+  }
+
+private:
+  int steps_ = 0;
+};
+
+TEST(PpoProblemRateTest, an_environment_with_a_nan_is_an_error_and_no_low_score) {
+  fiber::rl::register_environment<BrokenSensor>("broken_sensor");
+  const PpoProblem problem{
+    .environment = "broken_sensor", .steps = 2048, .evaluations = 3};
+  auto state = problem.start(1);
+  try {
+    problem.train(state, usual, 1, 1);
+    FAIL();
+  } catch (const std::domain_error& error) {
+    EXPECT_NE(std::string(error.what()).find("environment 0, step 3"), std::string::npos)
+      << error.what();
+  }
 }
 
 TEST(PpoProblemRateTest, a_round_that_diverges_ends_with_networks_that_are_finite) {
