@@ -46,7 +46,9 @@ Hyperparameters hyperparameters_of(const std::string& environment) {
   auto is = [&](const char* name) { return environment == name; };
   UpdateOptions curious{.minibatch = 64, .epochs = 4, .entropy_coefficient = 0.01};
   if (is("cartpole"))
-    return annealed(2e-3, 0.2, settings(100'000, 8, 32, 0.98, 0.8, {256, 10}));
+    return annealed(2e-3, 0.2,
+                    settings(100'000, 8, 32, 0.98, 0.8,
+                             {.minibatch = 256, .epochs = 10, .target_kl = 0.02}));
   if (is("acrobot"))
     return normalised(settings(1'000'000, 16, 256, 0.99, 0.94, {64, 4}));
   if (is("pendulum")) {
