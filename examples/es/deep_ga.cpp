@@ -106,11 +106,12 @@ int conclude(const rl::GeneticSearch& search, rl::LiveLine& line) {
   char text[200];
   if (state.solved)
     std::snprintf(text, sizeof text,
-                  "SOLVED after %zu generations: mean return %.1f over %zu fresh "
+                  "SOLVED after %zu generation%s: mean return %.1f over %zu fresh "
                   "episodes, %.1f over %zu more",
                   static_cast<std::size_t>(state.generation),
-                  state.curve.back().policy_mean, search.options().evaluations,
-                  state.confirmed_mean, search.options().evaluations);
+                  state.generation == 1 ? "" : "s", state.curve.back().policy_mean,
+                  search.options().evaluations, state.confirmed_mean,
+                  search.options().evaluations);
   else
     std::snprintf(text, sizeof text, "%s after %zu generations: mean return %.4g",
                   mark ? "NOT SOLVED" : "done",

@@ -286,7 +286,7 @@ Account train(const fiber::Ref<Learner>& learner, const Setup& setup, Report rep
 
 int main(int argc, char** argv) {
   Setup setup;
-  std::string out = "actor_learner_out";
+  std::string out = "out/actor_learner";
   CLI::App app{"Trains CartPole by a supervised learner and rollout actors"};
   app.add_option("--rollouts", setup.rollouts, "rollout actors, a job each")
     ->check(CLI::Range(1, 1024))

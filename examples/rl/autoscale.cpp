@@ -31,7 +31,7 @@ struct Settings {
   std::size_t most = 64;         ///< Directions in the largest population.
   std::size_t iterations = 4;    ///< With each size of the population.
   int milliseconds = 100;        ///< That an evaluation takes at least.
-  std::string out = "autoscale_out";
+  std::string out = "out/autoscale";
 };
 
 /// Stands for a simulator that keeps its own time, such as a game or a robot: more

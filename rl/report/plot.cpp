@@ -29,10 +29,11 @@ void write_frame(std::ostream& out, const PlotStyle& style) {
     << "set ylabel " << quoted(style.y_label) << " noenhanced\n"
     << "set border 3 linecolor '#555555'\nset tics nomirror out\nset format x '%.0s%c'\n"
     << "set grid ytics linetype 1 linecolor '#e6e6e6' linewidth 1\n"
-    << "set key bottom right Left reverse samplen 2 spacing 1.3 noenhanced\n"
-    << "set offsets graph 0, graph 0.02, graph 0.04, graph 0.02\nset xrange [0:*]\n";
+    << "set key below Left reverse samplen 2 height 1 noenhanced\n"
+    << "set offsets graph 0, graph 0.02, graph 0.04, graph 0.02\nset xrange [0:*]\n"
+    << "set autoscale yfix\n";
   if (style.logarithmic_y)
-    out << "set logscale y\nset format y '10^{%L}'\nset key bottom left\n";
+    out << "set logscale y\nset format y '10^{%L}'\n";
   if (style.solved_at)
     out << "set arrow 1 from graph 0, first " << *style.solved_at << " to graph 1, first "
         << *style.solved_at
