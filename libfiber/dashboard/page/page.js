@@ -1,6 +1,6 @@
 // Takes pictures of the session, from the driver or from this very file, and shows them.
 
-const stream = new TaskStream(byId('stream'), byId('stream-box'), byId('stream-window'), showTask);
+const stream = new TaskStream(byId('stream'), byId('stream-box'), byId('stream-window'), showTask, showEvent);
 let picture = null, heardAt = 0, outputJob = null;
 
 function setState(text, style) {
@@ -23,6 +23,13 @@ function showTask(row) {
     count((picture.failures || []).length) + ' of ' + count(picture.failures_seen) + ' failures are kept.');
 }
 
+// Says what happened to a job, where the stream is pointed at.
+function showEvent(event) {
+  setText(byId('stream-task'), eventText(event) + ', at ' + span(event.time));
+  byId('stream-error').hidden = event.what !== 'lost';
+  setText(byId('stream-error'), event.why || '');
+}
+
 function showStream(whole) {
   const part = picture.stream;
   byId('stream-bar').hidden = byId('stream-box').hidden = byId('stream-task').hidden = !part;
@@ -30,6 +37,8 @@ function showStream(whole) {
     note('tasks', 'Tasks are not recorded: neither FIBER_DASHBOARD nor FIBER_REPORT was set when the program started.');
     return;
   }
+  const start = picture.at - picture.session.age_seconds;
+  stream.events = ((picture.events || {}).last || []).map((event) => ({ ...event, time: event.at - start }));
   stream.add(part.rows, whole, picture.session.age_seconds);
   const gone = part.dropped + stream.dropped;
   note('tasks', (stream.rows.length ? '' : 'No task has ended yet. ') +
@@ -42,7 +51,8 @@ function refresh() {
   const session = picture.session;
   document.title = session.name + ' - Fiber';
   setText(byId('name'), session.name);
-  setText(byId('facts'), session.program + ', pid ' + session.pid + ' on ' + session.host + ', backend ' + session.backend + ', up ' + span(session.age_seconds));
+  byId('facts').title = session.program;
+  setText(byId('facts'), session.program.split('/').pop() + ', pid ' + session.pid + ' on ' + session.host + ', backend ' + session.backend + ', up ' + span(session.age_seconds));
   for (const show of [showSeries, showWorkers, showFailures, showEvents, showSupervisors, showRings, showManagers, showQueues, showPools]) show(picture);
 }
 
@@ -120,7 +130,7 @@ function openReport(text) {
 
 const sections = [...document.querySelectorAll('main > section')];
 document.querySelector('nav').append(...sections.map((section, i) =>
-  element('a', { href: '#' + section.id }, (i + 1) % 10 + ' ' + section.querySelector('h2').textContent)));
+  element('a', { href: '#' + section.id }, (i + 1) % 10 + ' ' + section.querySelector('h2').textContent, element('b', {}))));
 byId('stream-bar').addEventListener('click', (event) => { if (event.target.dataset.do) stream.act(event.target.dataset.do); });
 byId('filter').addEventListener('input', (event) => { view.filter = event.target.value.toLowerCase(); refresh(); });
 byId('show-all').addEventListener('click', () => { view.showAll = !view.showAll; refresh(); });

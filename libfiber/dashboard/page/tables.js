@@ -16,7 +16,7 @@ function poolFacts(pool) {
 }
 
 function chartBox(title) {
-  return element('div', { class: 'chart' }, element('h3', {}, title), element('canvas', {}), element('p', {}));
+  return element('div', { class: 'chart' }, element('h3', {}, title), chartCanvas(title), element('p', {}));
 }
 
 function makePool(pool) {
@@ -51,8 +51,8 @@ function showPools(picture) {
     if (charts.hidden) return;
     const [workers, rate] = charts.querySelectorAll('canvas');
     const points = (name) => (pool.history.find((one) => one.name === name) || { points: [] }).points;
-    drawChart(workers, [{ points: points('workers_wanted'), colour: 'dim', dashed: true, steps: true }, { points: points('workers_up'), colour: 'c0', steps: true }]);
-    drawChart(rate, [{ points: points('tasks_per_second'), colour: 'c1' }]);
+    drawChart(workers, [{ points: points('workers_wanted'), colour: 'dim', dashed: true, steps: true }, { points: points('workers_up'), colour: 'c0', steps: true }], { zero: true });
+    drawChart(rate, [{ points: points('tasks_per_second'), colour: 'c1' }], { zero: true });
   });
 }
 
@@ -119,7 +119,7 @@ function showWorkers(picture) {
   const fits = (job) => (!view.kind || job.kind === view.kind) &&
     (!view.filter || [job.job, job.state, job.kind, job.id].join(' ').toLowerCase().includes(view.filter));
   const trouble = (job) => (job.state === 'up' ? 0 : 1) + (job.restarts > 0 ? 2 : 0);
-  const found = jobs.filter(fits).sort((a, b) => trouble(b) - trouble(a) || a.job.localeCompare(b.job, 'en', { numeric: true }));
+  const found = jobs.filter(fits).sort((a, b) => trouble(b) - trouble(a) || byName(a.job, b.job));
   const shown = view.showAll ? found : found.slice(0, mostRows);
   const states = (state) => jobs.filter((job) => job.state === state).length;
   note('workers', jobs.length ? count(states('up')) + ' up, ' + count(states('starting')) + ' starting, ' + count(states('draining')) + ' draining; ' +
@@ -131,6 +131,7 @@ function showWorkers(picture) {
     if (row.className !== job.state) row.className = job.state;
     jobTexts(job, now).forEach((text, i) => setText(i ? row.children[i] : row.firstChild.firstChild, text));
   });
+  bodyOf('workers').hidden = document.querySelector('#workers > .bar').hidden = !jobs.length;
   const ended = picture.ended_jobs || [];
   setText(document.querySelector('#ended .note'), ended.length ? 'The last ' + ended.length + ' whose output is kept; at most 64 KiB of each, 2 MiB of all.' +
     (picture.outputs_left_out ? ' This file has the output of the last ' + Object.keys(picture.outputs).length + ' only.' : '') : 'None has ended with output.');
@@ -149,6 +150,7 @@ function showFailures(picture) {
     groups.get(cause).push(failure);
   }
   note('failures', failures.length ? 'The last ' + count(failures.length) + ' of ' + count(picture.failures_seen) + ', grouped by their first line.' : 'Nothing has failed.');
+  setText(document.querySelector('nav [href="#failures"] b'), failures.length ? ' ' + count(picture.failures_seen) : '');
   const sorted = [...groups].sort((a, b) => b[1].length - a[1].length);
   keyed(bodyOf('failures'), sorted, (group) => group[0], () => element('details', { class: 'cause' }, element('summary', {}, element('b', {}), ' ', element('span', {})),
     element('p', { class: 'note' }), element('div', { class: 'chips' }), element('pre', {})), (box, [, all]) => {
@@ -184,8 +186,12 @@ function showEvents(picture) {
   let number = events.all;
   const all = [...events.last].reverse().map((event) => ({ ...event, id: number-- }));
   keyed(bodyOf('events'), all, (event) => event.id, (event) => element('li', {}, element('time', {}, clock(event.at)),
-    element('span', { class: event.what }, event.job + ' ' + { up: 'is up', draining: 'gets no more tasks', ended: 'has ended', lost: 'was lost' }[event.what] +
-      (event.why ? ': ' + event.why.split('\n')[0] : ''))), () => {});
+    element('span', { class: event.what }, eventText(event))), () => {});
+}
+
+function eventText(event) {
+  return event.job + ' ' + { up: 'is up', draining: 'gets no more tasks', ended: 'has ended', lost: 'was lost' }[event.what] +
+    (event.why ? ': ' + event.why.split('\n')[0] : '');
 }
 
 function treeOf(children) {

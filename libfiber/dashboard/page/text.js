@@ -19,6 +19,8 @@ function element(tag, attributes, ...children) {
 }
 
 function setText(node, text) {
+  if (node.shownText === text) return; // Of a large table this is nearly all.
+  node.shownText = text;
   const shown = plain(text);
   if (node.textContent !== shown) node.textContent = shown;
 }
@@ -44,7 +46,7 @@ function span(seconds) {
   if (seconds === undefined || seconds === null) return '?';
   if (seconds === 0) return '0';
   if (seconds < 1e-3) return (seconds * 1e6).toFixed(0) + ' µs';
-  if (seconds < 1) return (seconds * 1e3).toFixed(seconds < 0.01 ? 1 : 0) + ' ms';
+  if (seconds < 0.9995) return (seconds * 1e3).toFixed(seconds < 0.01 ? 1 : 0) + ' ms';
   if (seconds < 10) return seconds.toFixed(1) + ' s';
   const s = Math.round(seconds), two = (n) => String(n).padStart(2, '0');
   if (s < 3600) return Math.floor(s / 60) + ':' + two(s % 60);
@@ -57,6 +59,9 @@ function bytes(n) {
     if (n < 1000 || unit === 'GB') return (n < 10 && unit !== 'B' ? n.toFixed(1) : Math.round(n)) + ' ' + unit;
     else n /= 1000;
 }
+
+const names = new Intl.Collator('en', { numeric: true }); // As localeCompare, but not made anew for each pair.
+function byName(a, b) { return names.compare(a, b); }
 
 function clock(unixSeconds) { return new Date(unixSeconds * 1000).toLocaleTimeString('en-GB'); }
 

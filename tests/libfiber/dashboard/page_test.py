@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The promise: what happens to a session is on the screen, in a real browser, and nothing that a worker says is run.
 
-usage: page_test.py DRIVER [--pictures FOLDER]
+usage: page_test.py DRIVER
 """
 import json
 import os
 import re
 import socket
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -16,64 +15,18 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-DEADLINE = 60
+sys.dont_write_bytecode = True  # The source tree stays as it is.
+from screen import DEADLINE, Program, ScreenTest, browser  # noqa: E402
+
 driver_program = None
-pictures = None
 
 
-def browser():
-    options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--window-size=1280,1000", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    if os.geteuid() == 0:
-        options.add_argument("--no-sandbox")  # Chromium refuses to run as root with it.
-    options.binary_location = "/usr/bin/chromium"
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
-
-
-class Program:
-    """A program with a page, in a folder of its own."""
-
-    def __init__(self, folder, **settings):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("FIBER_")}
-        environment |= {"FIBER_DASHBOARD": "127.0.0.1:0", "FIBER_NAME": "shown", "XDG_RUNTIME_DIR": folder, **settings}
-        self.process = subprocess.Popen([driver_program], cwd=folder, env=environment, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        self.url = re.search(r"dashboard at (http://\S+)", line).group(1)
-        self.await_word("ready")
-
-    def await_word(self, word):
-        for line in self.process.stdout:
-            if line.strip() == word:
-                return
-        raise AssertionError(f"the program ended before it said {word}")
-
-    def do(self, word):
-        self.process.stdin.write(word + "\n")
-        self.process.stdin.flush()
-        self.await_word(word)
-
-    def end(self, kill=False):
-        if kill:
-            self.process.kill()
-        elif self.process.poll() is None:
-            self.process.stdin.write("end\n")
-            self.process.stdin.flush()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-
-class PageTest(unittest.TestCase):
+class PageTest(ScreenTest):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
@@ -85,43 +38,14 @@ class PageTest(unittest.TestCase):
         cls.browser.quit()
         cls.scratch.cleanup()
 
-    def text(self, section):
-        return self.browser.find_element(By.ID, section).text
-
-    def await_text(self, section, pattern):
-        try:
-            WebDriverWait(self.browser, DEADLINE, 0.1).until(lambda _: re.search(pattern, self.text(section)))
-        except Exception as error:
-            raise AssertionError(f"no {pattern!r} in {section}:\n{self.text(section)}") from error
-
-    def painted(self, css):
-        """Returns how many pixels of a canvas are not transparent."""
-        return self.browser.execute_script(
-            "const c = document.querySelector(arguments[0]);"
-            "return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((x, i) => i % 4 == 3 && x).length", css)
-
-    def colours(self, css):
-        """Returns which of the colours of outcomes a canvas has."""
-        return self.browser.execute_script("""
-            const c = document.querySelector(arguments[0]), all = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
-            const found = new Set();
-            for (let i = 0; i < all.length; i += 4) if (all[i + 3] == 255) found.add(all[i] + ',' + all[i + 1] + ',' + all[i + 2]);
-            const hex = (name) => colour(name).slice(1).match(/../g).map((x) => parseInt(x, 16)).join(',');
-            return ['failed', 'lost'].filter((name) => found.has(hex(name)));""", css)
-
     def nothing_was_run(self):
         self.assertIn(self.browser.title, ("shown - Fiber",))
         self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "main img, main b[onmouseover], main u, #output b, main script"), [])
         severe = [entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE" and "ERR_" not in entry["message"]]
         self.assertEqual(severe, [])
 
-    def picture(self, name):
-        if pictures:
-            self.browser.execute_script("scrollTo(0, 0)")
-            self.browser.save_screenshot(os.path.join(pictures, name + ".png"))
-
     def test_what_happens_is_on_the_screen_until_the_driver_dies(self):
-        program = Program(self.folder)
+        program = Program(driver_program, self.folder)
         self.addCleanup(program.end, kill=True)
         self.browser.get(program.url)
         self.await_text("state", "live")
@@ -143,6 +67,7 @@ class PageTest(unittest.TestCase):
         for task in range(3):
             self.await_text("failures", rf"pool1 task {task}\n")
         self.await_text("failures", r"\\x1b\[31m")
+        self.assertIn("Failures by cause 3", self.browser.find_element(By.TAG_NAME, "nav").text)
 
         program.do("kill")
         self.await_text("pools", r"retries\s+1[\s\S]*workers lost\s+1")
@@ -168,12 +93,15 @@ class PageTest(unittest.TestCase):
         program.do("publish")
         self.await_text("trainings", r"return <u>[\s\S]*last 499.5, 1,000 values; thinned: each point is the mean of 2")
         self.assertGreater(self.painted("#trainings canvas"), 500)
+        self.point_at_the_end_of_a_curve("[data-series^=return] canvas")
 
         program.do("tasks")
         self.await_text("stream-window", r"(?!0 tasks)\d+ tasks")
         WebDriverWait(self.browser, DEADLINE, 0.1).until(lambda _: {"failed", "lost"} <= set(self.colours("#stream")))
+        self.browser.execute_script("stream.end = stream.now; stream.seconds = 60")
         self.browser.find_element(By.ID, "stream").send_keys("+")
-        self.await_text("stream-window", "0:30 in view")
+        self.assertEqual(self.browser.execute_script("return stream.seconds"), 30)
+        self.browser.find_element(By.ID, "stream").send_keys("f")  # On with the present.
         self.browser.find_element(By.ID, "stream").send_keys("n")  # The next failure.
         self.await_text("tasks", r"failed after[\s\S]*pool1 task \d: [\s\S]*<script>document.title = 'hacked'</script>")
         def at_the_lost_one(_):
@@ -182,7 +110,7 @@ class PageTest(unittest.TestCase):
         WebDriverWait(self.browser, DEADLINE, 0.1).until(at_the_lost_one)
         self.await_text("stream-error", r"pool1\.w\d-\d+: .*SIGKILL")
         self.assertGreater(self.painted("#pools .chart canvas"), 200)
-        self.picture("live")
+        self.point_at_a_loss_in_the_line_of_events()
         for client in silent:
             client.close()
 
@@ -210,6 +138,27 @@ class PageTest(unittest.TestCase):
         self.assertIn("4 of 4", self.text("pools"))
         self.assertIn("return <u>", self.text("trainings"))
 
+    def point_at_the_end_of_a_curve(self, css):
+        canvas = self.browser.find_element(By.CSS_SELECTOR, css)
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+        before = self.painted(css)
+        ActionChains(self.browser).move_to_element_with_offset(canvas, canvas.size["width"] // 2 - 8, 0).perform()
+        self.await_that(lambda: self.painted(css) > before + 100)  # A line, and the value beside it.
+
+    def point_at_a_loss_in_the_line_of_events(self):
+        canvas = self.browser.find_element(By.ID, "stream")
+        self.browser.execute_script("stream.choose(null); stream.seconds = 600; stream.draw(); arguments[0].scrollIntoView()", canvas)
+
+        def told():  # The picture moves on, so it is pointed at anew until it is hit.
+            x = self.browser.execute_script(
+                "return stream.left + (stream.events.find((e) => e.what === 'lost').time - stream.t0) * stream.scale")
+            size = canvas.size
+            ActionChains(self.browser).move_to_element_with_offset(
+                canvas, round(x - size["width"] / 2), round(8 - size["height"] / 2)).perform()
+            return re.search(r"pool1\.w\d-\d+ was lost: .*SIGKILL", self.text("stream-task"))
+        self.await_that(told)
+        self.await_text("stream-error", "SIGKILL")
+
     @staticmethod
     def client_that_reads_nothing(program):
         address = urllib.parse.urlsplit(program.url)
@@ -220,7 +169,7 @@ class PageTest(unittest.TestCase):
         return client
 
     def test_a_session_that_ends_says_so(self):
-        program = Program(self.folder)
+        program = Program(driver_program, self.folder)
         self.addCleanup(program.end, kill=True)
         self.browser.get(program.url)
         self.await_text("state", "live")
@@ -232,7 +181,7 @@ class PageTest(unittest.TestCase):
 
     def test_a_report_opens_without_a_server_after_the_death_of_its_driver(self):
         path = os.path.join(self.folder, "run.html")
-        program = Program(self.folder, FIBER_REPORT=path)
+        program = Program(driver_program, self.folder, FIBER_REPORT=path)
         self.addCleanup(program.end, kill=True)
         for word in ("fail", "kill", "publish", "tasks"):
             program.do(word)
@@ -263,8 +212,4 @@ class PageTest(unittest.TestCase):
 
 if __name__ == "__main__":
     driver_program = os.path.abspath(sys.argv.pop(1))
-    if "--pictures" in sys.argv:
-        at = sys.argv.index("--pictures")
-        pictures = sys.argv[at + 1]
-        del sys.argv[at:at + 2]
     unittest.main()
