@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 constexpr auto patience = 200ms;       ///< With pools that are busy.
 constexpr auto accept_pause = 1s;      ///< After a failed accept, which would fail again.
 constexpr auto farewell_limit = 500ms; ///< For the last picture.
-constexpr int share = 30; ///< At most this part of one core goes into pictures.
+constexpr int share = 40; ///< At most this part of one core goes into pictures.
 constexpr auto longest_interval = 5000ms;
 /// Bytes that the kernel keeps for a peer. With more, one that reads nothing would be
 /// noticed only after minutes of small pictures.
@@ -223,7 +224,10 @@ public:
     open(options);
     hub_.viewer_ready = [this] { serve_viewers(); };
     accept();
-    thread_ = std::thread([this] { context_.run(); });
+    thread_ = std::thread([this] {
+      ::pthread_setname_np(::pthread_self(), "fiber-page"); // Shows what it costs.
+      context_.run();
+    });
   }
 
   ~Server() {

@@ -124,7 +124,6 @@ void SessionView::keep_past(json& all) {
   std::lock_guard lock(mutex_);
   past_["pools"].keep(all["pools"], [](json& pool) {
     pool["workers_up"] = pool["workers_wanted"] = pool["tasks_per_second"] = 0;
-    pool["nodes"] = json::array();
   });
   past_["rings"].keep(
     all["rings"], [](json& ring) { ring["members_running"] = ring["members_up"] = 0; });
@@ -136,6 +135,8 @@ void SessionView::keep_past(json& all) {
 
 json SessionView::picture(std::chrono::milliseconds patience, std::uint64_t stream_from) {
   auto all = snapshot(patience);
+  for (auto& pool : all["pools"]) // The jobs say how many tasks each has.
+    pool.erase("nodes");
   // A pool that did not answer must not be taken for one that has ended.
   if (all.at("silent_parts") == 0)
     keep_past(all);

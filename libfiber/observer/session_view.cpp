@@ -95,11 +95,13 @@ std::size_t end_of(const std::string& text, const std::string& after, std::size_
 
 /// Adds to the jobs of a pool how many tasks each has.
 void add_tasks(json& jobs, const json& pools) {
+  std::map<std::uint64_t, std::uint64_t> tasks; // By incarnation.
   for (auto& pool : pools)
     for (auto& node : pool.at("nodes"))
-      for (auto& job : jobs)
-        if (job.at("incarnation") == node.at("incarnation"))
-          job["tasks"] = node.at("tasks");
+      tasks[node.at("incarnation")] = node.at("tasks");
+  for (auto& job : jobs)
+    if (auto known = tasks.find(job.at("incarnation")); known != tasks.end())
+      job["tasks"] = known->second;
 }
 
 /// Replaces the processes that use queues by the names of their jobs.

@@ -37,7 +37,7 @@ private:
       entry.update({{"workers_up", 2},
                     {"workers_wanted", 3},
                     {"tasks_per_second", 10},
-                    {"nodes", json::array()}});
+                    {"nodes", {{{"incarnation", 2}, {"tasks", 7}}}}});
     return entry;
   }
 
@@ -75,6 +75,21 @@ TEST_F(View, parts_are_shown_until_they_have_gone) {
   first->gone_ = true;
   EXPECT_EQ(view.snapshot(1s)["queues"], json::array({{{"name", "b"}}}));
   EXPECT_EQ(first.use_count(), 1);
+}
+
+TEST_F(View, jobs_have_the_tasks_of_their_nodes_which_pictures_leave_out) {
+  for (std::uint64_t incarnation : {1, 2}) {
+    actors::JobEntry job;
+    job.node = job.job = "pool1.w" + std::to_string(incarnation);
+    roster->expect(incarnation, job);
+  }
+  view.add(std::make_shared<Shown>("pool1", true, "pools"));
+  for (auto& all : {view.snapshot(1s), view.picture(1s, 0)}) {
+    EXPECT_FALSE(all.at("jobs").at(0).contains("tasks"));
+    EXPECT_EQ(all.at("jobs").at(1).at("tasks"), 7);
+  }
+  EXPECT_EQ(view.snapshot(1s).at("pools").at(0).at("nodes").size(), 1u);
+  EXPECT_FALSE(view.picture(1s, 0).at("pools").at(0).contains("nodes"));
 }
 
 TEST_F(View, parts_that_do_not_answer_are_counted) {
