@@ -16,12 +16,22 @@ function canvasOf(canvas, width, height) {
   return context;
 }
 
-function ticks(low, high, most) {
-  const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((each) => each >= rough) || power * 10;
+function multiples(step, low, high) {
   const all = [];
   for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9 && all.length < 20; at += step) all.push(at);
   return all;
+}
+
+function ticks(low, high, most) {
+  const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough));
+  return multiples([1, 2, 5, 10].map((m) => m * power).find((each) => each >= rough) || power * 10, low, high);
+}
+
+// Times in whole seconds, minutes or hours, if there is room for no more.
+function timeTicks(low, high, most) {
+  const rough = (high - low) / most;
+  const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
+  return rough < 1 ? ticks(low, high, most) : multiples(steps.find((each) => each >= rough) || 86400, low, high);
 }
 
 // Draws lines of points [seconds, value]; a value that is null interrupts its line. Options: zero, the axis begins at 0.
@@ -50,7 +60,7 @@ function drawChart(canvas, lines, options = {}) {
     context.fillText(number(v), left - 5, y(v) + 4);
   }
   context.textAlign = 'center';
-  for (const t of ticks(t0, t1, Math.max(2, width / 110))) context.fillText(span(t), Math.min(x(t), width - context.measureText(span(t)).width / 2), height - 4);
+  for (const t of timeTicks(t0, t1, Math.max(3, width / 110))) context.fillText(span(t), Math.min(x(t), width - context.measureText(span(t)).width / 2), height - 4);
   for (const line of lines) {
     context.strokeStyle = colour(line.colour);
     context.lineWidth = 1.5;

@@ -133,7 +133,7 @@ document.querySelector('nav').append(...sections.map((section, i) =>
   element('a', { href: '#' + section.id }, (i + 1) % 10 + ' ' + section.querySelector('h2').textContent, element('b', {}))));
 byId('stream-bar').addEventListener('click', (event) => { if (event.target.dataset.do) stream.act(event.target.dataset.do); });
 byId('filter').addEventListener('input', (event) => { view.filter = event.target.value.toLowerCase(); refresh(); });
-byId('show-all').addEventListener('click', () => { view.showAll = !view.showAll; refresh(); });
+bodyOf('workers').addEventListener('scroll', () => requestAnimationFrame(drawWorkers), { passive: true });
 byId('output-close').addEventListener('click', () => { byId('output').hidden = true; outputJob = null; });
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') { byId('output').hidden = true; outputJob = null; return; }

@@ -111,7 +111,7 @@ class TaskStream {
   drawTimes(context, width, t1) {
     context.strokeStyle = colour('grid');
     context.fillStyle = colour('dim');
-    for (const t of ticks(this.t0, t1, Math.max(3, (width - this.left) / 110))) {
+    for (const t of timeTicks(this.t0, t1, Math.max(3, (width - this.left) / 110))) {
       const x = this.left + (t - this.t0) * this.scale, text = span(t), half = context.measureText(text).width / 2;
       context.beginPath(); context.moveTo(x, this.head); context.lineTo(x, this.visible - 16); context.stroke();
       context.textAlign = 'center';

@@ -1,7 +1,8 @@
 // The sections: each shows its part of a picture, and says what it leaves out.
 
-const mostRows = 250; // Of the table of workers, unless all are asked for.
-const view = { showAll: false, filter: '', kind: '', use: new Map() };
+const rowsAround = 12; // Of the table of workers: how many are made above and below those in view.
+const mostHigh = 560; // Pixels of it in view.
+const view = { filter: '', kind: '', use: new Map(), found: [], now: 0 };
 
 function facts(item) {
   return element('dl', {}, ...Object.keys(item).map((name) => element('div', {}, element('dt', {}, name), element('dd', { 'data-of': name }))));
@@ -120,22 +121,30 @@ function showWorkers(picture) {
     (!view.filter || [job.job, job.state, job.kind, job.id].join(' ').toLowerCase().includes(view.filter));
   const trouble = (job) => (job.state === 'up' ? 0 : 1) + (job.restarts > 0 ? 2 : 0);
   const found = jobs.filter(fits).sort((a, b) => trouble(b) - trouble(a) || byName(a.job, b.job));
-  const shown = view.showAll ? found : found.slice(0, mostRows);
   const states = (state) => jobs.filter((job) => job.state === state).length;
   note('workers', jobs.length ? count(states('up')) + ' up, ' + count(states('starting')) + ' starting, ' + count(states('draining')) + ' draining; ' +
-    count(picture.session.jobs_lost) + ' were lost so far. ' + count(shown.length) + ' of ' + count(jobs.length) + ' are shown, those with restarts first.' +
+    count(picture.session.jobs_lost) + ' were lost so far. ' + count(found.length) + ' of ' + count(jobs.length) + ' are shown, those with restarts first.' +
     (jobs.some((job) => job.memory_bytes !== undefined) ? '' : ' CPU and memory are known for local jobs only.') : 'No job is up.');
-  byId('show-all').hidden = found.length <= mostRows;
-  setText(byId('show-all'), view.showAll ? 'show ' + mostRows : 'show all ' + count(found.length));
-  keyed(tableIn(bodyOf('workers'), columns), shown, (job) => job.job, makeJob, (row, job) => {
-    if (row.className !== job.state) row.className = job.state;
-    jobTexts(job, now).forEach((text, i) => setText(i ? row.children[i] : row.firstChild.firstChild, text));
-  });
+  Object.assign(view, { found, now });
+  drawWorkers();
   bodyOf('workers').hidden = document.querySelector('#workers > .bar').hidden = !jobs.length;
   const ended = picture.ended_jobs || [];
   setText(document.querySelector('#ended .note'), ended.length ? 'The last ' + ended.length + ' whose output is kept; at most 64 KiB of each, 2 MiB of all.' +
     (picture.outputs_left_out ? ' This file has the output of the last ' + Object.keys(picture.outputs).length + ' only.' : '') : 'None has ended with output.');
   keyed(document.querySelector('#ended .chips'), [...ended].reverse(), (job) => job, (job) => element('button', { click: () => showOutput(job) }, job), () => {});
+}
+
+// Makes the rows of workers that are in view, and leaves the room of the others.
+function drawWorkers() {
+  const box = bodyOf('workers'), body = tableIn(box, columns), { found, now } = view;
+  const high = (body.firstChild && body.firstChild.getBoundingClientRect().height) || 26;
+  const first = Math.max(0, Math.min(found.length, Math.floor(box.scrollTop / high)) - rowsAround);
+  const last = Math.min(found.length, first + Math.ceil(mostHigh / high) + 2 * rowsAround);
+  body.parentNode.style.margin = first * high + 'px 0 ' + (found.length - last) * high + 'px';
+  keyed(body, found.slice(first, last), (job) => job.job, makeJob, (row, job) => {
+    if (row.className !== job.state) row.className = job.state;
+    jobTexts(job, now).forEach((text, i) => setText(i ? row.children[i] : row.firstChild.firstChild, text));
+  });
 }
 
 function causeOf(failure) {

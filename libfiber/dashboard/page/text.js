@@ -60,8 +60,8 @@ function bytes(n) {
     else n /= 1000;
 }
 
-const names = new Intl.Collator('en', { numeric: true }); // As localeCompare, but not made anew for each pair.
-function byName(a, b) { return names.compare(a, b); }
+const inOrder = new Intl.Collator('en', { numeric: true }); // As localeCompare, but not made anew for each pair.
+function byName(a, b) { return inOrder.compare(a, b); }
 
 function clock(unixSeconds) { return new Date(unixSeconds * 1000).toLocaleTimeString('en-GB'); }
 
