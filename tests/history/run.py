@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program under chaos again and again, and checks each history that it writes.
+
+usage: run.py PROGRAM [--seconds S] [--each S] [--seed N] [--folder DIR] [--plant]
+
+--each is the length of one run; runs follow each other, with growing seeds, until --seconds are over. A history that
+breaks a promise stays in --folder. --plant plants faults in the last history and fails unless the check finds each.
+The backend is that of FIBER_BACKEND; with another one than `local`, --folder must be a volume of the jobs.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import check
+import planted
+from checker.operations import read, read_events
+
+PATIENCE = 120  # Seconds for the end of a run, on a busy machine.
+NEEDED = ("task", "queue", "lock", "barrier", "value", "kill", "stall")
+
+
+def find_planted(path: Path) -> list[str]:
+    """The faults that the check does not find, or that could not be planted."""
+    events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    missed = []
+    for fault in planted.FAULTS:
+        changed = fault(events)
+        if changed is None:
+            missed.append(f"{fault.__name__}: there is no place for it")
+            continue
+        found = check.problems(read_events(changed))
+        print(f"planted {fault.__name__}: {found[0] if found else 'NOT FOUND'}")
+        if not found:
+            missed.append(f"{fault.__name__} was not found")
+    return missed
+
+
+def one_run(options, seed: int, path: Path) -> tuple[Counter, list[str]]:
+    path.unlink(missing_ok=True)
+    end = None
+    try:
+        command = options.program, path, str(options.each), str(seed)
+        end = subprocess.run(command, check=False, timeout=options.each + PATIENCE).returncode
+    except subprocess.TimeoutExpired:
+        pass
+    history = check.load(path)
+    problems = check.problems(history)
+    if end != 0:
+        problems.append("the program hangs" if end is None else f"the program ended with {end}")
+    return Counter(check.figures(history)), problems
+
+
+def run(options, folder: Path) -> int:
+    total: Counter = Counter()
+    runs, seed, bad = 0, options.seed, 0
+    path = folder / "history.jsonl"
+    begin = time.monotonic()
+    while runs == 0 or time.monotonic() - begin < options.seconds:
+        counts, problems = one_run(options, seed, path)
+        total += counts
+        if problems:
+            bad += 1
+            kept = path.rename(folder / f"broken-{seed}.jsonl")
+            print(f"seed {seed}: {len(problems)} broken promises; see {kept}")
+            print("\n".join(f"  {problem}" for problem in problems[:20]), flush=True)
+        runs, seed = runs + 1, seed + 1
+    print(f"{runs} histories in {time.monotonic() - begin:.0f} s: "
+          + ", ".join(f"{kind} {total[kind]}" for kind in check.figures(read(()))) + f"; {bad} broken")
+    lacking = [kind for kind in NEEDED if total[kind] == 0]
+    if lacking:
+        print(f"the histories show nothing of: {', '.join(lacking)}")
+    missed = find_planted(path) if options.plant and path.exists() else []
+    print("\n".join(missed), end="\n" if missed else "")
+    return 1 if bad or lacking or missed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("program")
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--each", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--plant", action="store_true")
+    options = parser.parse_args()
+    if not Path(options.program).is_file():
+        parser.error(f"there is no program {options.program}")
+    if options.folder:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        return run(options, options.folder)
+    with tempfile.TemporaryDirectory() as folder:
+        return run(options, Path(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
