@@ -124,6 +124,7 @@ This package has programs that train by evolution strategies, POET,
 population-based training, genetic algorithms, CMA-ES and PPO, and their
 sources.")
 install(FILES "${made}/changelog.gz" DESTINATION "${doc}/libfiber-dev" COMPONENT dev)
+install(FILES "${PROJECT_BINARY_DIR}/fiber.cdx.json" DESTINATION "${doc}/libfiber-dev" COMPONENT dev)
 
 # What a program needs to be linked with the static library: the group `use`. Boost's version is part of what
 # travels between processes and of the library's name.
