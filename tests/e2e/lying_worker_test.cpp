@@ -17,7 +17,7 @@
 #include <fiber/fiber.hpp>
 
 #include "actors/protocol/node_protocol.hpp"
-#include "actors/protocol/object_protocol.hpp"
+#include "tests/actors/protocol/every_message.hpp"
 #include "tests/e2e/fixture.hpp"
 #include "tests/e2e/memory.hpp"
 #include "wire/frame.hpp"
@@ -29,7 +29,6 @@ using namespace actors;
 using namespace std::chrono_literals;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
-constexpr std::uint64_t nobody = 0x1234567890abcdef;
 
 /// The socket by which this job talks to its driver.
 int link_to(pid_t driver) {
@@ -72,79 +71,6 @@ bool write_all(int link, const Bytes& frames, std::size_t times = 1) {
   return true;
 }
 
-template <class... Fields>
-Bytes message_of(const Fields&... fields) {
-  Bytes bytes;
-  Writer writer(bytes);
-  auto add = [&](const auto& field) {
-    if constexpr (requires { write(writer, field); })
-      write(writer, field);
-    else
-      writer.put(field);
-  };
-  (add(fields), ...);
-  return bytes;
-}
-
-Bytes results(std::size_t bytes) {
-  TaskResults some{.slot = 0,
-                   .first_seq = 1'000'000,
-                   .busy_ns = 1,
-                   .longest_ns = 1,
-                   .results = {{TaskResult::Status::value, bytes, 0}},
-                   .times = {},
-                   .held = {{nobody, 1}},
-                   .parcel = 9,
-                   .bytes = {}};
-  auto message = message_of(some);
-  Writer(message).size(bytes);
-  message.resize(message.size() + bytes);
-  return message;
-}
-
-Bytes object_message(std::uint64_t to) {
-  ObjectMessage some{.to = to,
-                     .from = 1,
-                     .object = 77,
-                     .request = 3,
-                     .what = static_cast<std::uint8_t>(AskKind::put),
-                     .held = {{nobody, 1}},
-                     .parcel = 5,
-                     .body = {}};
-  return message_of(some);
-}
-
-/// One of each kind that a job may send, and of each that it may not.
-std::vector<std::pair<std::string, Bytes>> every_message() {
-  auto timed = results(8);
-  timed[0] = std::byte(Op::timed_results);
-  const detail::HeldId held{nobody, 1};
-  std::vector<std::pair<std::string, Bytes>> all{
-    {"ready", message_of(Ready{1, 1, 1, "a build"})},
-    {"results", results(8)},
-    {"timed_results", timed},
-    {"handed_back", message_of(HandedBack{0, 1, 2})},
-    {"overdue", message_of(Overdue{0, 1})},
-    {"init_failed", message_of(Op::init_failed, Failure{"a", "b", "c", Bytes(4)})},
-    {"probed", message_of(Op::probed, std::int64_t{1})},
-    {"fetch", message_of(Op::fetch, nobody)},
-    {"retain", message_of(Op::retain, nobody)},
-    {"release", message_of(Op::release, nobody)},
-    {"chaos", message_of(Op::chaos, ChaosNote{})},
-    {"log", message_of(LogRecord{1, 2, 3, "text"})},
-    {"puts", message_of(Op::puts, nobody, std::uint32_t{4}, std::uint32_t{0})},
-    {"object", object_message(0)},
-    {"object to a job", object_message(2)},
-    {"object_retain", message_of(Op::object_retain, held)},
-    {"object_release", message_of(Op::object_release, held)},
-    {"received", message_of(Op::received, nobody)},
-    {"process_gone", message_of(Op::process_gone, nobody)},
-    {"peer_listens", message_of(Op::peer_listens, nobody, nobody, nobody)}};
-  for (auto op = 0; op < 256; op += 5)
-    all.push_back({"op " + std::to_string(op), Bytes(40, std::byte(op))});
-  return all;
-}
-
 /// Every field lies once: since the shortest have a byte and most four or eight, some
 /// byte of each is changed, the first bytes of a message one by one.
 std::vector<Bytes> lies(const Bytes& message) {
@@ -177,7 +103,7 @@ TEST_F(LyingWorker, in_any_field_of_any_message_harms_nobody_else) {
   work();
   const auto before = used_bytes();
   std::size_t told = 0, cut_off = 0;
-  for (const auto& [name, message] : every_message()) {
+  for (const auto& [name, message] : every_message_of_a_job()) {
     std::vector<fiber::Process> liars;
     for (const auto& lie : lies(message)) {
       liars.emplace_back(tell, getpid(), lie);
@@ -225,8 +151,8 @@ TEST_F(LyingWorker, that_sends_without_end_cannot_fill_the_driver) {
   EXPECT_EQ(honest.map(f, indices(20)), undisturbed(20));
   const auto before = used_bytes();
   std::size_t most = 0;
-  auto messages = every_message();
-  messages.push_back({"long results", results(64 * 1024)});
+  auto messages = every_message_of_a_job();
+  messages.push_back({"long results", results_of(64 * 1024)});
   for (const auto& [name, message] : messages) {
     if (name == "log" || name.starts_with("op ")) // A log's reader is its file.
       continue;

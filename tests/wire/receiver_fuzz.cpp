@@ -30,10 +30,10 @@ void require(bool promise) {
 
 } // namespace
 
-void fuzz_receiver(std::span<const std::uint8_t> input) {
+bool fuzz_receiver(std::span<const std::uint8_t> input) {
   if (input.empty())
-    return;
-  static_cast<void>(unpack_hello(std::as_bytes(input.subspan(1))));
+    return false;
+  const bool hello = unpack_hello(std::as_bytes(input.subspan(1))).has_value();
   const std::size_t chunk = input[0] == 0 ? input.size() : input[0];
   CountingSink sink;
   LinkOptions options;
@@ -59,9 +59,10 @@ void fuzz_receiver(std::span<const std::uint8_t> input) {
     require(receiver.held_bytes() <= 5 * fed + (fed / 20 + 1) * (1 << 20));
     if (!good) {
       require(!receiver.error().empty());
-      return;
+      return hello;
     }
   }
+  return true;
 }
 
 } // namespace fiber::wire

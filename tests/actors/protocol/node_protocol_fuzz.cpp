@@ -9,6 +9,8 @@
 #include "actors/objects/peer_introductions.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "actors/protocol/object_protocol.hpp"
+#include "tests/actors/protocol/every_message.hpp"
+#include "tests/fuzz/target.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -69,7 +71,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       auto op = actors::read_op(reader);
       actors::read(op, reader, whole);
     }
+    ++fuzz::taken;
   } catch (const Error&) { // Costs the peer its link.
   }
   return 0;
+}
+
+std::vector<std::string> fiber::fuzz::seeds() {
+  std::vector<std::string> all;
+  for (const auto& [name, message] : actors::every_message_to_a_job())
+    all.push_back(string_of(message));
+  for (const auto& [name, message] : actors::every_message_of_a_job())
+    if (!name.starts_with("op ") && name != "puts" && name != "process_gone")
+      all.push_back(string_of(message));
+  std::string row; // Several in one message.
+  for (const auto& message : all)
+    row += message;
+  all.push_back(row);
+  return all;
 }

@@ -8,8 +8,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "libfiber/storage/record.hpp"
+#include "tests/fuzz/target.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace fiber::detail;
@@ -23,9 +27,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return n;
   };
   JournalReader reader(read, salt, 0, file.size());
-  for (std::uint64_t end = 0; const auto record = reader.next(); end = reader.end())
+  std::size_t records = 0;
+  for (std::uint64_t end = 0; const auto record = reader.next(); end = reader.end()) {
+    ++records;
     if (record->offset < end || reader.end() > file.size() ||
         record->head.size > file.size())
       std::abort();
+  }
+  fiber::fuzz::taken += records > 0;
   return 0;
+}
+
+std::vector<std::string> fiber::fuzz::seeds() {
+  std::vector<std::string> all;
+  std::string file;
+  for (const std::string_view result : {"", "a result", "another, longer result"}) {
+    const auto bytes = std::as_bytes(std::span(result));
+    const auto head = detail::RecordHead::of(0, all.size(), {}, bytes);
+    all.emplace_back(reinterpret_cast<const char*>(&head), sizeof head);
+    all.back() += result;
+    file += all.back();
+  }
+  all.push_back(file);
+  all.push_back("damaged" + file);
+  return all;
 }
