@@ -26,8 +26,8 @@ public:
   using Progress = TlsTransport::Progress;
   Progress step();
 
-  /// Returns whether the peer has sent anything.
-  bool heard() const { return transport_->heard(); }
+  /// Returns whether the peer has said enough for an answer: its whole first message.
+  bool answered() const { return transport_->answered(); }
   int fd() const { return transport_->fd(); }
   /// Returns why step() returned failed or lost, with the peer as the implied subject
   /// ("shows no certificate").

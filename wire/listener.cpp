@@ -33,8 +33,8 @@ using Error = boost::system::error_code;
 /// peers cannot block the others.
 constexpr std::size_t pending_limit = 256;
 constexpr auto crowded_limit = 1s;
-/// The same limit for a peer that has not sent a byte. A dialler sends its first ones as
-/// soon as it is connected.
+/// The same limit for a peer that has not sent its whole ClientHello. A dialler sends it
+/// as soon as it is connected.
 constexpr auto silent_limit = 100ms;
 /// Pause after a failed accept, which would fail again at once.
 constexpr auto accept_pause = 100ms;
@@ -80,7 +80,7 @@ public:
     return std::chrono::steady_clock::now() - begun_;
   }
 
-  bool silent() const { return !greeting_.heard(); }
+  bool silent() const { return !greeting_.answered(); }
 
   /// Drops the peer, which has taken too long.
   void give_up() {

@@ -102,6 +102,7 @@ TlsTransport::Progress TlsTransport::handshake(std::string& error) {
       if (result != 1 && SSL_get_error(ssl_.get(), result) != SSL_ERROR_WANT_READ)
         error = handshake_error();
       std::swap(memory_->out, sending_);
+      answered_ = answered_ || !sending_.empty();
       sent = send_encrypted(); // Includes the alert that tells the peer the reason.
     }
     if (!error.empty())
@@ -173,7 +174,6 @@ IoResult TlsTransport::fill() {
   const iovec room{memory.in.get() + memory.end, in_bytes - memory.end};
   auto result = receive_some(fd(), {&room, 1});
   memory.end += result.bytes;
-  heard_ = heard_ || result.bytes > 0;
   return result;
 }
 

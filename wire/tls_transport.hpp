@@ -28,8 +28,9 @@ public:
   enum class Progress { done, want_read, want_write, lost, failed };
   /// Continues the handshake as far as possible. Sets `error` if it failed.
   Progress handshake(std::string& error);
-  /// Returns whether the peer has sent anything.
-  bool heard() const { return heard_; }
+  /// Returns whether the handshake has got far enough for a first message to the peer: a
+  /// listener has read a whole ClientHello.
+  bool answered() const { return answered_; }
   /// Returns the name in the peer's verified certificate. Valid after the handshake.
   std::string peer_name() const;
 
@@ -54,7 +55,7 @@ private:
   Bytes sending_; ///< Encrypted bytes; used by the writing thread only.
   std::size_t sent_ = 0;
   std::atomic<bool> must_write_ = false;
-  bool ended_ = false, heard_ = false;
+  bool ended_ = false, answered_ = false;
 };
 
 } // namespace fiber::wire
