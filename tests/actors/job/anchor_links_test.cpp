@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: a driver holds the links of its anchors, and no more of them than engines
+// start, whoever has got hold of an anchor's key.
+
+#include "actors/job/anchor.hpp"
+
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/actors/closing_link.hpp"
+
+namespace fiber::actors {
+namespace {
+
+TEST(AnchorLinks, are_no_more_than_engines_start) {
+  AnchorLinks links;
+  std::vector<std::shared_ptr<ClosingLink>> all;
+  for (int i = 0; i < 100; ++i) {
+    all.push_back(std::make_shared<ClosingLink>());
+    links.add(all.back());
+  }
+  std::size_t open = 0;
+  for (const auto& link : all)
+    open += link->closed ? 0 : 1;
+  EXPECT_EQ(open, 8u);
+  EXPECT_FALSE(all.front()->closed);
+}
+
+TEST(AnchorLinks, make_room_when_one_has_ended) {
+  AnchorLinks links;
+  for (int i = 0; i < 100; ++i) {
+    const auto link = std::make_shared<ClosingLink>();
+    links.add(link);
+    EXPECT_FALSE(link->closed) << i;
+    link->handler->on_closed({});
+  }
+}
+
+} // namespace
+} // namespace fiber::actors
