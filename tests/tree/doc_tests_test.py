@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tests that the pages name as their proof exist: `Suite.name`, and `fuzz.NAME`.
+
+`..` stands for the suite named before it, or for a part of a name.
+"""
+
+import re
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("docs/security.md", "docs/reliability.md", "docs/internals/security-notes.md",
+         "docs/internals/reliability-notes.md")
+TEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)")
+FUZZER = re.compile(r"\bfiber_fuzzer\((\w+)")
+NAME = re.compile(r"`(fuzz\.\w+|(?:[A-Z]\w+)?\.[\w.]+)`")
+
+
+def known() -> set[str]:
+    names = set()
+    for path in (ROOT / "tests").rglob("*"):
+        if path.suffix in (".cpp", ".hpp"):
+            names |= {f"{suite}.{name}" for suite, name in TEST.findall(path.read_text(encoding="utf-8"))}
+        elif path.name == "CMakeLists.txt":
+            names |= {f"fuzz.{name}" for name in FUZZER.findall(path.read_text(encoding="utf-8"))}
+    return names
+
+
+def named(text: str):
+    """The suite and the known parts of the name, of each test on a page."""
+    suite = ""
+    for name in NAME.findall(text):
+        if not name.startswith("."):
+            suite, name = name.split(".", 1)
+        parts = [part for part in name.split("..") if part]
+        if suite and parts:
+            yield suite, parts
+
+
+def fits(suite: str, parts: list[str], names: set[str]) -> bool:
+    return any(name.startswith(f"{suite}.") and all(part in name for part in parts) for name in names)
+
+
+class Names(unittest.TestCase):
+    def test_of_all_pages_are_those_of_tests(self):
+        names = known()
+        self.assertGreater(len(names), 1000)
+        missing = []
+        count = 0
+        for page in PAGES:
+            for suite, parts in named((ROOT / page).read_text(encoding="utf-8")):
+                count += 1
+                if not fits(suite, parts, names):
+                    missing.append(f"{page}: {suite}.{'..'.join(parts)}")
+        self.assertGreater(count, 100)
+        self.assertEqual(missing, [])
+
+    def test_of_a_page_are_found(self):
+        text = "`Suite.one`, `..two_..`, `fuzz.three`, `Alone`, `file.cpp`, `Other.a_..`"
+        self.assertEqual(list(named(text)), [("Suite", ["one"]), ("Suite", ["two_"]), ("fuzz", ["three"]),
+                                             ("Other", ["a_"])])
+
+    def test_that_do_not_exist_are_found(self):
+        names = {"Suite.one_is_here"}
+        self.assertTrue(fits("Suite", ["one", "here"], names))
+        self.assertFalse(fits("Suite", ["two"], names))
+        self.assertFalse(fits("Other", ["one"], names))
+
+
+if __name__ == "__main__":
+    unittest.main()
