@@ -25,6 +25,18 @@ std::optional<int> number(const std::string& text) {
   return value;
 }
 
+/// Reads an exit code: Slurm 22.05 lists what wait(2) said, "10752", Slurm 24.11 code and
+/// signal, "42:0".
+std::optional<int> wait_status_of(const std::string& text) {
+  auto colon = text.find(':');
+  if (colon == text.npos)
+    return number(text);
+  auto code = number(text.substr(0, colon)), signal = number(text.substr(colon + 1));
+  if (!code || !signal)
+    return {};
+  return W_EXITCODE(*code, *signal);
+}
+
 template <std::size_t N>
 bool is_one_of(const std::string& state, const std::array<std::string_view, N>& states) {
   return std::ranges::find(states, state) != states.end();
@@ -67,7 +79,7 @@ std::vector<JobRow> parse_rows(const std::string& output) {
     }
     if (cells.size() != columns)
       continue;
-    auto index = number(cells[1]), status = number(cells[3]);
+    auto index = number(cells[1]), status = wait_status_of(cells[3]);
     if (!number(cells[0]) || !index || !status)
       continue;
     rows.push_back({.array = cells[0],
@@ -89,16 +101,15 @@ std::vector<std::string> accounting_options() {
 std::optional<JobRow> parse_accounting(const std::string& output) {
   std::istringstream cells(output.substr(0, output.find('\n')));
   JobRow row;
-  std::string state, code, signal;
-  if (!std::getline(cells, state, '|') || !std::getline(cells, code, ':') ||
-      !std::getline(cells, signal, '|'))
+  std::string state, exit;
+  if (!std::getline(cells, state, '|') || !std::getline(cells, exit, '|'))
     return {};
   std::getline(cells, row.node);
   row.state = state.substr(0, state.find(' ')); // "CANCELLED by 1000"
-  auto exit = number(code), killed = number(signal);
-  if (!exit || !killed || !row.over())
+  auto status = wait_status_of(exit);
+  if (!status || !row.over())
     return {};
-  row.wait_status = W_EXITCODE(*exit, *killed);
+  row.wait_status = *status;
   return row;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: what Slurm prints is read as it is meant. The texts are those of Slurm
-// 22.05.8.
+// 22.05.8, unless another version is named.
 #include "backends/slurm/job_rows.hpp"
 
 #include <gtest/gtest.h>
@@ -38,6 +38,25 @@ TEST(JobRows, each_task_of_an_array_is_a_row) {
   EXPECT_EQ(rows[1].reason, "");
   EXPECT_EQ(rows[5].node, "");
   EXPECT_EQ(rows[5].name, "fiber-0123456789abcdef-0123456789.1234");
+}
+
+// Slurm 24.11.5 of Debian 13.
+constexpr auto newer_listing =
+  "4|2|CANCELLED|0:15|f13-1|None|fiber-abc.1|\n"
+  "4|0|FAILED|0:9|f13-1|RaisedSignal:9(Killed)|fiber-abc.1|\n"
+  "1|1|FAILED|7:0|f13-1|NonZeroExitCode|fiber-abc.1|\n"
+  "2|0|OUT_OF_MEMORY|0:125|f13-1|OutOfMemory|fiber-abc.1|\n"
+  "5|0|RUNNING|0:0|f13-1|None|fiber-abc.1|\n"
+  "5|1|RUNNING|0:x|f13-1|None|fiber-abc.1|\n";
+
+TEST(JobRows, newer_versions_list_code_and_signal) {
+  auto rows = parse_rows(newer_listing);
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(end_of(rows[0], 0, false).exit.code, -SIGTERM);
+  EXPECT_EQ(end_of(rows[1], 0, false).exit.code, -SIGKILL);
+  EXPECT_EQ(end_of(rows[2], 0, false).exit.code, 7);
+  EXPECT_EQ(end_of(rows[3], 0, false).exit.code, -SIGKILL);
+  EXPECT_EQ(rows[4].wait_status, 0);
 }
 
 TEST(JobRows, a_job_waits_or_runs_or_is_over) {
