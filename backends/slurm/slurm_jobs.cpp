@@ -18,7 +18,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds window{20}; // Jobs that are requested within it are one array.
-constexpr milliseconds shortest_pause{500}; // Between listings.
+constexpr milliseconds shortest_pause{1000}; // Between listings.
+constexpr milliseconds after_news{250};      // If the last listing is long ago.
 constexpr milliseconds longest_pause{5000};
 constexpr milliseconds look_again{250};  // At the files of jobs.
 constexpr milliseconds look_early{5000}; // After the submission, before Slurm says more.
@@ -163,8 +164,10 @@ void SlurmJobs::schedule(milliseconds pause) {
 
 void SlurmJobs::poll_soon() {
   pause_ = shortest_pause;
-  if (!polling_)
-    schedule(pause_);
+  if (polling_)
+    return;
+  auto due = std::chrono::ceil<milliseconds>(last_poll_ + shortest_pause - Clock::now());
+  schedule(std::max(due, after_news));
 }
 
 void SlurmJobs::poll() {
@@ -179,6 +182,7 @@ void SlurmJobs::poll() {
   if (names.empty())
     return; // The next submission begins anew.
   polling_ = true;
+  last_poll_ = Clock::now();
   change_ = false;
   std::vector<std::string> words{"squeue", "--user=" + user_id(), "--name=" + names};
   for (auto& option : row_options())

@@ -91,7 +91,7 @@ private:
   bool looking_ = false, unreachable_ = false, change_ = false;
   std::chrono::milliseconds pause_{};
   std::optional<Loop::Timer> next_poll_;
-  Clock::time_point next_poll_at_{};
+  Clock::time_point next_poll_at_{}, last_poll_{};
 };
 
 } // namespace fiber::backends::slurm
