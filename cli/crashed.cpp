@@ -2,11 +2,9 @@
 #include "cli/crashed.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/engines/left.hpp"
+#include "cli/left_lookup.hpp"
 #include "cli/session_name.hpp"
 #include "cli/sessions.hpp"
 #include "fiber/error.hpp"
@@ -23,52 +22,8 @@
 namespace fiber::cli {
 namespace {
 
-/// This process's environment leads to the engine of a session while it lives.
-class EngineVariables {
-public:
-  explicit EngineVariables(const std::map<std::string, std::string>& variables) {
-    for (auto& [name, value] : variables)
-      set(name, value);
-    for (auto* name : observer::engine_variables)
-      if (!variables.contains(name))
-        set(name, std::nullopt);
-  }
-  ~EngineVariables() {
-    for (auto& [name, value] : before_)
-      put(name, value);
-  }
-  EngineVariables(const EngineVariables&) = delete;
-  EngineVariables& operator=(const EngineVariables&) = delete;
-
-private:
-  using Value = std::optional<std::string>;
-
-  void set(const std::string& name, const Value& value) {
-    auto* old = std::getenv(name.c_str());
-    before_[name] = old ? Value(old) : std::nullopt;
-    put(name, value);
-  }
-  static void put(const std::string& name, const Value& value) {
-    if (value)
-      ::setenv(name.c_str(), value->c_str(), 1);
-    else
-      ::unsetenv(name.c_str());
-  }
-
-  std::map<std::string, Value> before_;
-};
-
-const LeftTools& tools_of(const observer::SessionNote& note) {
-  for (auto& tools : left_tools())
-    if (tools.engine == note.backend)
-      return tools;
-  throw Error("this build of fiber has no backend " + note.backend);
-}
-
-std::vector<std::string> what_is_left(const observer::SessionNote& note) {
-  EngineVariables variables(note.variables);
-  return tools_of(note).look(note.id).list();
-}
+/// Of who wants to remove what is left. A command of Slurm's may take 20 s.
+constexpr std::chrono::milliseconds long_patience{30000};
 
 std::string socket_beside(const std::string& note) {
   return std::filesystem::path(note).replace_extension(".sock").string();
@@ -102,25 +57,28 @@ void clean_up(const Crashed& session, const std::string& fate) {
 
 } // namespace
 
-std::vector<Crashed> crashed_sessions() {
-  std::vector<Crashed> crashed;
+std::vector<Crashed> crashed_sessions(std::chrono::milliseconds patience) {
+  std::vector<Crashed> all;
+  std::vector<observer::SessionNote> notes;
   for (auto& folder : observer::socket_folders()) {
     if (!observer::folder_problem(folder).empty())
       continue; // all_sessions() says what is wrong.
     for (auto& [note, path] : observer::left_notes(folder)) {
       if (listens_at(socket_beside(path)))
         continue; // It lives, in a container with processes of its own.
-      Crashed session{.name = note.name, .pid = note.pid, .note = note, .path = path};
-      try {
-        session.left = what_is_left(note);
-      } catch (const std::exception& error) {
-        session.problem = error.what();
-      }
-      if (session.left.empty() && session.problem.empty())
-        forget(path);
-      else
-        crashed.push_back(std::move(session));
+      all.push_back({.name = note.name, .pid = note.pid, .note = note, .path = path});
+      notes.push_back(note);
     }
+  }
+  auto answers = look_up_left(notes, patience);
+  std::vector<Crashed> crashed;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].left = std::move(answers[i].left);
+    all[i].problem = std::move(answers[i].problem);
+    if (all[i].left.empty() && all[i].problem.empty())
+      forget(all[i].path);
+    else
+      crashed.push_back(std::move(all[i]));
   }
   std::ranges::sort(crashed, {},
                     [](auto& each) { return std::tie(each.name, each.pid); });
@@ -128,7 +86,7 @@ std::vector<Crashed> crashed_sessions() {
 }
 
 std::optional<Crashed> find_crashed(const std::string& name) {
-  auto all = crashed_sessions();
+  auto all = crashed_sessions(long_patience);
   auto found = called(name, all);
   if (found.empty())
     return {};
@@ -153,7 +111,7 @@ void clean(const Crashed& session) {
 Cleaned clean_after(const Session& session) {
   try {
     // By its note: another crashed session may have had the same pid.
-    auto all = crashed_sessions();
+    auto all = crashed_sessions(long_patience);
     auto own =
       std::ranges::find(all, observer::note_beside(session.path), &Crashed::path);
     if (own == all.end())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,9 @@ struct Crashed {
 };
 
 /// Returns those of this user that have left something, or whose engine can't be asked,
-/// by name and pid. Removes the notes of all others.
-std::vector<Crashed> crashed_sessions();
+/// by name and pid. Removes the notes of all others. Waits for engines at most
+/// `patience`.
+std::vector<Crashed> crashed_sessions(std::chrono::milliseconds patience);
 
 /// Returns the one that is called so, see called(), or nothing. Throws Error if there are
 /// several.

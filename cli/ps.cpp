@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -17,6 +18,9 @@ namespace fiber::cli {
 namespace {
 
 using nlohmann::json;
+
+/// For what crashed sessions have left. Slurm's commands may take 20 s to fail.
+constexpr std::chrono::milliseconds engine_patience{2000};
 
 /// A session in one row; `reply` is its snapshot, if it has answered.
 json entry(const Session& session, const std::optional<json>& reply) {
@@ -96,7 +100,7 @@ void list_sessions(bool as_json) {
   std::vector<json> entries;
   for (std::size_t i = 0; i < sessions.size(); ++i)
     entries.push_back(entry(sessions[i], replies[i]));
-  for (auto& session : crashed_sessions())
+  for (auto& session : crashed_sessions(engine_patience))
     entries.push_back(entry(session));
   if (as_json)
     std::cout << json(entries).dump(2) << "\n";

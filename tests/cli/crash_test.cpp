@@ -130,6 +130,17 @@ TEST(CrashedDrivers, whose_engine_is_away_stay_known) {
   EXPECT_EQ(driver.fiber({"kill", "crashed"}).code, 0);
 }
 
+TEST(CrashedDrivers, whose_engine_hangs_do_not_keep_ps_from_ending) {
+  CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
+  FakeSlurm slurm(driver);
+  slurm.command("squeue", "sleep 6040");
+  driver.crash();
+  auto shown = driver.await(is_crashed, slurm.variables());
+  EXPECT_EQ(shown["problem"], "no answer in 2.0 s");
+  // What hangs has ended with it.
+  EXPECT_TRUE(wait_for([] { return shell("pgrep -f '[s]leep 6040'").out.empty(); }));
+}
+
 TEST(CrashedDrivers, that_kill_has_ended_are_reported_even_if_something_stays) {
   CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
   driver.lead_to("docker", {{"DOCKER_HOST", "unix:///nowhere/docker.sock"}});

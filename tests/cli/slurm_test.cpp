@@ -98,6 +98,11 @@ TEST_F(SlurmCommand, kill_cancels_the_jobs_of_a_crashed_driver) {
   auto shown = driver.await([](auto& one) { return one["crashed"] == true; });
   EXPECT_EQ(shown["left"].size(), 2U) << shown; // The job and the session's folder.
   EXPECT_NE(queue().find(prefix), std::string::npos);
+  // A controller that hangs does not keep `fiber ps` from ending.
+  auto script = clusters::slurm()->at("SLURM_SCRIPTS") + "/controller ";
+  ASSERT_EQ(std::system((script + "freeze").c_str()), 0);
+  EXPECT_EQ(driver.ps()[0]["problem"], "no answer in 2.0 s");
+  ASSERT_EQ(std::system((script + "thaw").c_str()), 0);
   auto killed = driver.fiber({"kill", "crashed"});
   EXPECT_EQ(killed.code, 0) << killed.err;
   EXPECT_NE(killed.out.find("removed: job "), std::string::npos) << killed.out;
