@@ -107,6 +107,90 @@ TEST_F(SlurmPool, a_controller_that_dies_and_returns_disturbs_nothing) {
   expect_works(pool, 2);
 }
 
+std::string job_id(int) {
+  return std::string(std::getenv("SLURM_ARRAY_JOB_ID")) + "_" +
+         std::getenv("SLURM_ARRAY_TASK_ID");
+}
+
+TEST_F(SlurmPool, a_time_limit_that_nears_drains_the_worker_uncharged) {
+  auto options = config();
+  options.more["slurm_time"] = "1"; // Slurm's shortest.
+  open(options);
+  Pool pool(PoolOptions{.workers = 1, .max_retries = 0}); // A charge would fail a task.
+  auto first = pool.apply(job_id, 0);
+  std::string now = first;
+  for (int i = 0; i < 20 && now == first; ++i)
+    EXPECT_TRUE(wait_until([&] { return (now = pool.apply(job_id, i)) != first; }) ||
+                i < 19);
+  EXPECT_NE(now, first) << "the worker has outlived its time limit";
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+  EXPECT_EQ(pool.stats().failed, 0u);
+}
+
+TEST_F(SlurmPool, a_node_that_fails_charges_no_task_and_its_process_is_fenced_off) {
+  open(config());
+  Pool pool(PoolOptions{.workers = 2, .max_retries = 0});
+  auto results = pool.map_async(block_once, indices(20));
+  ASSERT_TRUE(await_notes("holding", 2));
+  auto node =
+    clusters::ask_slurm("squeue --noheader --array --format=%N --job=" + running()[0]);
+  node.erase(node.find_last_not_of('\n') + 1);
+  // Slurm gives up all jobs of the node. Their processes live on and answer later.
+  auto update = "scontrol update nodename=" + node + " state=";
+  clusters::ask_slurm(update + "down reason=test");
+  EXPECT_TRUE(await_lost(pool, 1));
+  note("go", "");
+  EXPECT_EQ(results.get(), undisturbed(20));
+  EXPECT_EQ(pool.stats().failed, 0u);
+  clusters::ask_slurm(update + "resume");
+  expect_works(pool, 2);
+}
+
+TEST_F(SlurmPool, a_worker_that_falls_silent_is_replaced_and_does_nothing_twice) {
+  auto options = config();
+  options.heartbeat_timeout = 2s;
+  options.lease = 5s;
+  open(options);
+  Pool pool(2);
+  auto results = pool.map_async(block_once, indices(20));
+  ASSERT_TRUE(await_notes("holding", 2));
+  auto silent = static_cast<pid_t>(noted("holding"));
+  ASSERT_EQ(::kill(silent, SIGSTOP), 0); // As behind a network that drops everything.
+  ASSERT_TRUE(await_lost(pool, 1));
+  note("go", "");
+  EXPECT_EQ(results.get(), undisturbed(20));
+  ::kill(silent, SIGCONT);
+  expect_works(pool, 2);
+}
+
+const std::size_t enough_mb = 200; // For the sanitizers, too.
+
+std::size_t eat_3(std::size_t i) {
+  std::vector<std::string> eaten;
+  for (int mb = 0; i == 3 && mb < 600; ++mb)
+    eaten.emplace_back(1 << 20, 'x');
+  return f(i);
+}
+
+TEST_F(SlurmPool, a_task_that_needs_too_much_memory_is_told_so_and_the_others_end) {
+  if (clusters::slurm()->at("SLURM_MEMORY") != "limited")
+    GTEST_SKIP() << "SKIPPED: this kernel lets Slurm limit no memory";
+  open(config());
+  Pool pool(
+    PoolOptions{.workers = 2, .resources = {.memory_mb = enough_mb}, .max_retries = 1});
+  auto outcomes = pool.map_async(eat_3, indices(20)).outcomes();
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    EXPECT_EQ(outcomes[i].ok(), i != 3) << i;
+  try {
+    outcomes[3].value();
+  } catch (const WorkerLost& error) {
+    EXPECT_TRUE(error.reason().starts_with("OOMKilled, limit 200 MB, node "))
+      << error.reason();
+    EXPECT_EQ(error.exits(), (std::vector<int>{-SIGKILL, -SIGKILL}));
+  }
+  expect_works(pool, 2);
+}
+
 TEST_F(SlurmPool, a_partition_that_does_not_exist_is_the_pools_error) {
   auto options = config();
   options.more["slurm_partition"] = "nope";

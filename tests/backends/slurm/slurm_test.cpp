@@ -85,6 +85,19 @@ TEST_F(Slurm, a_job_that_a_user_cancels_has_ended_by_the_clusters_will) {
   EXPECT_TRUE(has(last.detail, "cancelled by scancel")) << last.detail;
 }
 
+TEST_F(Slurm, a_job_that_exceeds_its_memory_says_so) {
+  if (clusters::slurm()->at("SLURM_MEMORY") != "limited")
+    GTEST_SKIP() << "SKIPPED: this kernel lets Slurm limit no memory";
+  BackendTest test(make_slurm(slurm_options()));
+  auto spec = BackendTest::spec("one", "eat 400\nwait");
+  spec.resources.memory_mb = 128; // Enough for the sanitizers.
+  auto job = test.backend->create(std::move(spec));
+  auto last = test.events.last(job.id);
+  EXPECT_EQ(last.exit_code, -SIGKILL);
+  EXPECT_TRUE(last.detail.starts_with("OOMKilled, limit 128 MB, node ")) << last.detail;
+  EXPECT_FALSE(last.disrupted);
+}
+
 TEST_F(Slurm, a_job_that_waits_is_failed_with_slurms_reason) {
   auto options = slurm_options();
   options.partition = "closed";

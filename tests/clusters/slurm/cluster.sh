@@ -4,7 +4,8 @@
 # loopback address only.
 
 # shellcheck disable=SC2034 # For who sources this.
-port=${SLURM_PORT:-16817} nodes=4 cpus=64 # Each node claims to have that many CPUs. They listen on the next ports.
+port=${SLURM_PORT:-16817} nodes=4 cpus=${SLURM_CPUS:-64} # Each node claims to have that many CPUs. They listen on the next ports.
+memory=1024                    # MB for each CPU: as a claim of the node, and as the limit of jobs that set none.
 state=${SLURM_STATE:-/var/tmp/fiber-slurm}
 cluster=${state##*/}      # Begins the names of the nodes, and so of their cgroups.
 conf=$state/etc/slurm.conf
