@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <future>
 #include <utility>
 
@@ -194,10 +195,13 @@ class UpgradedConnection final : public Client::Upgrade,
 public:
   UpgradedConnection(std::shared_ptr<Client::Impl> client, const Request& request,
                      StreamHandler handler, Client::Done done)
-    : client_(std::move(client)), out_(request_text(client_->endpoint, request)),
+    : client_(std::move(client)), out_{request_text(client_->endpoint, request)},
       handler_(std::move(handler)), done_(std::move(done)) {
     easy_.configure(client_->endpoint, request);
     curl_easy_setopt(easy_.get(), CURLOPT_CONNECT_ONLY, 1L);
+    // HTTP/2 has no such connections.
+    curl_easy_setopt(easy_.get(), CURLOPT_HTTP_VERSION,
+                     static_cast<long>(CURL_HTTP_VERSION_1_1));
   }
   ~UpgradedConnection() override { close(); }
 
@@ -212,7 +216,9 @@ public:
   }
 
   void write(std::string bytes) override {
-    out_ += bytes;
+    if (bytes.empty())
+      return;
+    out_.push_back(std::move(bytes));
     if (socket_ >= 0)
       send();
   }
@@ -255,13 +261,19 @@ private:
 
   void send() {
     while (!out_.empty()) {
+      auto& piece = out_.front(); // TLS wants the same bytes at the same place again.
       std::size_t sent = 0;
-      auto result = curl_easy_send(easy_.get(), out_.data(), out_.size(), &sent);
+      auto result =
+        curl_easy_send(easy_.get(), piece.data() + sent_, piece.size() - sent_, &sent);
       if (result == CURLE_AGAIN)
         break;
       if (result != CURLE_OK)
         return over(easy_.problem(result));
-      out_.erase(0, sent);
+      sent_ += sent;
+      if (sent_ < piece.size())
+        continue;
+      out_.pop_front();
+      sent_ = 0;
     }
     attend();
   }
@@ -333,7 +345,9 @@ private:
   std::shared_ptr<Client::Impl> client_;
   Easy easy_;
   curl_socket_t socket_ = CURL_SOCKET_BAD;
-  std::string out_, head_;
+  std::deque<std::string> out_;
+  std::size_t sent_ = 0; // Of the first.
+  std::string head_;
   Reply reply_;
   StreamHandler handler_;
   Client::Done done_;

@@ -38,6 +38,7 @@ struct Request {
   /// Limit on the time without a byte; 0: none. For streams that are never silent for
   /// long.
   std::chrono::milliseconds silence_limit{0};
+  std::string protocol = "tcp"; ///< What upgrade() asks for, such as "websocket".
 };
 
 struct Reply {

@@ -36,6 +36,13 @@ std::string host_of(const std::string& url) {
   return url.substr(begin, url.find('/', begin) - begin);
 }
 
+/// Returns the path that precedes those of all requests: "/prefix", mostly empty.
+std::string prefix_of(const std::string& url) {
+  auto begin = url.find("://");
+  auto path = url.find('/', begin == url.npos ? 0 : begin + 3);
+  return path == url.npos ? "" : url.substr(path);
+}
+
 void set_blob(CURL* easy, CURLoption option, const std::string& pem) {
   curl_blob blob{const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_COPY};
   curl_easy_setopt(easy, option, &blob);
@@ -227,10 +234,11 @@ void Transfer::silence() {
 }
 
 std::string request_text(const Endpoint& endpoint, const Request& request) {
-  auto text = request.method + " " + request.path +
+  auto text = request.method + " " + prefix_of(endpoint.url) + request.path +
               " HTTP/1.1\r\nHost: " + host_of(endpoint.url) +
-              "\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: " +
-              std::to_string(request.body.size()) + "\r\n";
+              "\r\nConnection: Upgrade\r\nUpgrade: " + request.protocol + "\r\n";
+  if (!request.body.empty() || request.method == "POST")
+    text += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
   for (auto& header : request.headers)
     text += header + "\r\n";
   return text + "\r\n" + request.body;

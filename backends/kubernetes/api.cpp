@@ -29,6 +29,7 @@ struct Api::Call {
   http::StreamHandler handler;
   Done done;
   bool streamed = false, again = false;
+  Made made = {}; ///< Set if it is for an upgraded connection.
 };
 
 Api::Api(Loop& loop, Access access)
@@ -58,14 +59,17 @@ void Api::begin(const std::shared_ptr<Call>& call) {
     auto request = call->request;
     request.headers.insert(request.headers.end(), pass.headers.begin(),
                            pass.headers.end());
-    request.headers.emplace_back("Accept: application/json");
+    // The stream of an upgraded connection is no JSON.
+    request.headers.emplace_back(call->made ? "Accept: */*" : "Accept: application/json");
     auto done = [this, call, serial = pass.serial](http::Reply reply) {
       if (reply.status == unauthorized && credentials_.refused(serial) &&
           !std::exchange(call->again, true))
         return begin(call);
       call->done(std::move(reply));
     };
-    if (call->streamed)
+    if (call->made)
+      call->made(client_.upgrade(std::move(request), call->handler, std::move(done)));
+    else if (call->streamed)
       client_.stream(std::move(request), call->handler, std::move(done));
     else
       client_.send(std::move(request), std::move(done));
@@ -73,13 +77,19 @@ void Api::begin(const std::shared_ptr<Call>& call) {
 }
 
 void Api::send(http::Request request, Done done) {
-  begin(
-    std::make_shared<Call>(Call{std::move(request), {}, std::move(done), false, false}));
+  begin(std::make_shared<Call>(
+    Call{std::move(request), {}, std::move(done), false, false, {}}));
 }
 
 void Api::stream(http::Request request, http::StreamHandler handler, Done done) {
   begin(std::make_shared<Call>(
-    Call{std::move(request), std::move(handler), std::move(done), true, false}));
+    Call{std::move(request), std::move(handler), std::move(done), true, false, {}}));
+}
+
+void Api::upgrade(http::Request request, http::StreamHandler handler, Done done,
+                  Made made) {
+  begin(std::make_shared<Call>(Call{std::move(request), std::move(handler),
+                                    std::move(done), true, false, std::move(made)}));
 }
 
 http::Reply Api::call(http::Request request, milliseconds patience) {

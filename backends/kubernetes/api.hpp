@@ -33,6 +33,10 @@ public:
 
   void send(http::Request request, Done done);
   void stream(http::Request request, http::StreamHandler handler, Done done);
+  using Made = std::function<void(std::shared_ptr<http::Client::Upgrade>)>;
+  /// As http::Client's, but `made` gets the connection before the server has agreed;
+  /// after a 401 it gets another one.
+  void upgrade(http::Request request, http::StreamHandler handler, Done done, Made made);
   /// Sends a request from another thread and waits for the reply. Retries for `patience`
   /// after transient errors.
   http::Reply call(http::Request request,
