@@ -14,7 +14,7 @@ namespace fiber::cli {
 namespace {
 
 struct Options {
-  std::string backend, source, target;
+  std::string backend, image, source, target;
   bool json = false;
 };
 
@@ -69,15 +69,15 @@ void copy(const Options& options) {
   if (!engine.copy)
     throw Error("cp can't copy to volumes of " + backend +
                 "; those of docker are named by --backend docker, or as in docker:" +
-                there.volume + ":" + there.path +
-                (backend == "kubernetes" ? "; for a PersistentVolumeClaim use kubectl cp "
-                                           "with a pod that mounts it"
-                                         : ""));
+                there.volume + ":" + there.path);
+  if (!options.image.empty() && backend != "kubernetes")
+    throw Error("--image is for kubernetes; on " + backend + " cp needs no image");
   auto bytes = engine.copy({.to_volume = to.has_value(),
                             .local = from ? options.target : options.source,
                             .volume = there.volume,
                             .path = there.path,
-                            .into_folder = there.folder});
+                            .into_folder = there.folder,
+                            .image = options.image});
   if (options.json)
     std::printf("%s\n", nlohmann::json{{"backend", backend},
                                        {"volume", there.volume},
@@ -99,12 +99,15 @@ void add_cp(CLI::App& app) {
   verb->add_option("target", options->target, "The other of the two")->required();
   verb->add_option("--backend", options->backend,
                    "The engine that has the volume; default: the setting backend");
+  verb->add_option("--image", options->image,
+                   "On kubernetes, an image with sh, head, sleep and tar (busybox)");
   verb->add_flag("--json", options->json, "Print JSON");
   verb->footer("A folder is copied with all that is in it. If the target is a folder "
                "that is there, the copy lands in it.\n\n"
                "Examples:\n"
                "  fiber cp policy.bin docker:data:/policies/\n"
-               "  fiber cp --backend docker data:/policies policies");
+               "  fiber cp --backend docker data:/policies policies\n"
+               "  fiber cp kubernetes:claim:/policies policies");
   verb->callback([options] { copy(*options); });
 }
 

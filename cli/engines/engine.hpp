@@ -48,6 +48,8 @@ struct CopyRequest {
   std::string volume, path; ///< The path in the volume begins with "/" and stays in it.
   /// The path in the volume is a folder, to be made if need be.
   bool into_folder = false;
+  /// On kubernetes: an image with sh and tar; empty: the engine's own choice.
+  std::string image;
 };
 
 /// What the command can do on an engine.

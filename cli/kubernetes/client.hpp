@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubernetes/ starts drivers as pods and checks a cluster.
+// kubernetes/ starts drivers as pods, checks a cluster and copies to volumes.
 #pragma once
 
 #include <chrono>
@@ -35,6 +35,7 @@ public:
                                 const std::string& what);
 
   backends::kubernetes::Api& api() { return api_; }
+  const backends::kubernetes::Api& api() const { return api_; }
   backends::Loop& loop() { return loop_; }
 
 private:

@@ -44,16 +44,6 @@ json claim(const std::string& volume, std::size_t index) {
         {{{"name", name}, {"mountPath", target}, {"readOnly", read_only}}}}}}}};
 }
 
-/// Returns what the driver's pod and those of its workers have in common.
-json common_template(const RunRequest& request) {
-  auto path = resolve({}).backend_values["kubernetes_pod_template"];
-  auto pod = path.empty() ? json{{"metadata", json::object()}, {"spec", json::object()}}
-                          : backends::kubernetes::read_pod_template(path);
-  for (std::size_t i = 0; i < request.volumes.size(); ++i)
-    pod["spec"] = backends::kubernetes::merged(pod["spec"], claim(request.volumes[i], i));
-  return pod;
-}
-
 json environment_of(const RunRequest& request, bool has_template) {
   auto variables = carried_settings();
   if (has_template)
@@ -94,10 +84,19 @@ json template_file() {
 
 } // namespace
 
+json common_template(const std::vector<std::string>& volumes) {
+  auto path = resolve({}).backend_values["kubernetes_pod_template"];
+  auto pod = path.empty() ? json{{"metadata", json::object()}, {"spec", json::object()}}
+                          : backends::kubernetes::read_pod_template(path);
+  for (std::size_t i = 0; i < volumes.size(); ++i)
+    pod["spec"] = backends::kubernetes::merged(pod["spec"], claim(volumes[i], i));
+  return pod;
+}
+
 json driver_pod(const RunRequest& request, const std::string& image,
                 const std::string& name) {
   auto values = resolve({}).backend_values;
-  auto shared = common_template(request);
+  auto shared = common_template(request.volumes);
   bool has_template = !shared["spec"].empty();
   auto gpu_key = values["gpu_key"];
   json container{

@@ -2,14 +2,12 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -24,6 +22,7 @@
 #include "cli/kubernetes/client.hpp"
 #include "cli/kubernetes/driver_pod.hpp"
 #include "cli/kubernetes/kubernetes.hpp"
+#include "cli/kubernetes/owned_pod.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/settings.hpp"
 
@@ -38,7 +37,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int look_every_ms = 300, log_look_ms = 20;
 constexpr std::chrono::seconds patience{2}; // Of one look, during which signals wait.
 constexpr std::chrono::seconds log_end_limit{10};
-constexpr int not_found = 404, conflict = 409;
+constexpr int not_found = 404;
 
 /// Makes the image if that is asked for, and returns its name.
 std::string prepare_image(const RunRequest& request) {
@@ -68,55 +67,10 @@ std::string prepare_image(const RunRequest& request) {
 }
 
 std::string name_for(const RunRequest& request) {
-  if (!request.name.empty())
-    return request.name;
-  std::string name;
-  for (unsigned char c : std::filesystem::path(request.command.front()).stem().string())
-    if (std::isalnum(c))
-      name += static_cast<char>(std::tolower(c));
-    else if (!name.empty() && name.back() != '-')
-      name += '-';
-  std::random_device random;
-  name = name.substr(0, 40) + (name.empty() || name.back() != '-' ? "-" : "");
-  for (int i = 0; i < 6; ++i)
-    name += "0123456789abcdef"[random() % 16];
-  return name.front() == '-' ? "fiber" + name : name;
+  return request.name.empty()
+           ? free_name(std::filesystem::path(request.command.front()).stem().string())
+           : request.name;
 }
-
-/// The driver's pod, which is removed at the end, whatever happens.
-class OwnedPod {
-public:
-  OwnedPod(Client& client, const json& body) : client_(client) {
-    name_ = body["metadata"]["name"];
-    auto reply = client.ask("POST", client.api().path("pods"), body);
-    if (reply.status == conflict)
-      throw Error("there is a pod " + name_ + " already; choose another --name");
-    auto words = problem(reply);
-    if (!reply.ok() && words.find("service account") != words.npos)
-      words += "; kubectl -n " + client.api().name_space() +
-               " apply -f deploy/kubernetes/rbac.yaml makes it";
-    if (!reply.ok())
-      throw Error("create the driver's pod: " + words);
-  }
-  ~OwnedPod() {
-    if (!name_.empty())
-      remove(1);
-  }
-  OwnedPod(const OwnedPod&) = delete;
-  OwnedPod& operator=(const OwnedPod&) = delete;
-
-  std::string path() const { return client_.api().path("pods", name_); }
-  /// Lets the cluster send it SIGTERM, and SIGKILL later.
-  void remove(long seconds) {
-    client_.ask("DELETE", path() + "?gracePeriodSeconds=" + std::to_string(seconds));
-  }
-  /// Leaves it to others.
-  void release() { name_.clear(); }
-
-private:
-  Client& client_;
-  std::string name_;
-};
 
 /// How far the stream of a pod's log is.
 ///
@@ -309,7 +263,7 @@ int run(const RunRequest& request) {
   auto body = driver_pod(request, image, name);
   Interrupts interrupts;
   Client client(configured_access());
-  OwnedPod pod(client, body);
+  OwnedPod pod(client, body, "the driver's pod");
   if (request.detach) {
     pod.release();
     report_start(request, client, name, image);

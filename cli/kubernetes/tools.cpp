@@ -26,7 +26,7 @@ EngineTools kubernetes_tools() {
           .detect = detect,
           .diagnose = kubernetes::diagnose,
           .run = kubernetes::run,
-          .copy = nullptr};
+          .copy = kubernetes::copy};
 }
 
 } // namespace fiber::cli

@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr auto image = "localhost/fiber-test:cli_run_program";
+constexpr auto copy_image = "localhost/fiber-test:cli_copy";
 constexpr auto program = "cli_run_program"; // Found in the image's $PATH.
 
 /// Works in a namespace of its own, with the service account of rbac.yaml.
@@ -30,6 +31,7 @@ protected:
     space_ = "fiber-cli-" + std::to_string(std::random_device()() % 1000000);
     EXPECT_EQ(kubectl("create namespace " + space_).code, 0);
     EXPECT_EQ(kubectl("-n " + space_ + " apply -f " RBAC_YAML).code, 0);
+    load_copy_image();
   }
   static void TearDownTestSuite() {
     if (clusters::kubernetes())
@@ -38,6 +40,16 @@ protected:
   void SetUp() override {
     if (!clusters::kubernetes())
       GTEST_SKIP() << "SKIPPED: no Kubernetes cluster is up";
+  }
+
+  /// An image that has what `fiber cp` needs in a pod.
+  static void load_copy_image() {
+    auto control = clusters::kubernetes()->at("K8S_CONTROL");
+    auto command = control.substr(0, control.rfind('/')) + "/load";
+    for (std::string tool : {"sh", "head", "sleep"})
+      command += " --file $(command -v " + tool + "):/usr/local/bin/" + tool;
+    auto loaded = shell(command + " " + copy_image + " /bin/tar");
+    EXPECT_EQ(loaded.code, 0) << loaded.err;
   }
 
   static Outcome kubectl(const std::string& words) {
@@ -61,6 +73,36 @@ protected:
                      const Variables& variables = {}) {
     return fiber_command(words(options, behind), with(variables));
   }
+  /// Makes a volume in a folder of this machine, which the nodes see, and a claim to it.
+  static void make_claim(const std::string& name, const TestFolder& folder) {
+    auto place = folder.path("volume");
+    shell("mkdir " + place + " && chmod 777 " + place); // The pods are not root.
+    json about{{"storageClassName", name}, {"accessModes", {"ReadWriteMany"}}};
+    auto volume = about, claim = about;
+    volume.update({{"capacity", {{"storage", "1Mi"}}}, {"hostPath", {{"path", place}}}});
+    claim["resources"]["requests"]["storage"] = "1Mi";
+    json objects{{{"kind", "PersistentVolume"},
+                  {"metadata", {{"name", space_ + "-" + name}}},
+                  {"spec", volume}},
+                 {{"kind", "PersistentVolumeClaim"},
+                  {"metadata", {{"name", name}}},
+                  {"spec", claim}}};
+    for (auto& object : objects) {
+      object["apiVersion"] = "v1";
+      folder.write("object.json", object.dump());
+      auto made = kubectl("-n " + space_ + " apply -f " + folder.path("object.json"));
+      EXPECT_EQ(made.code, 0) << made.err;
+    }
+  }
+  static void remove_claim(const std::string& name) {
+    kubectl("-n " + space_ + " delete --wait=false persistentvolumeclaim " + name);
+    kubectl("delete --wait=false persistentvolume " + space_ + "-" + name);
+  }
+  static Outcome copy(const std::string& source, const std::string& target,
+                      const Variables& variables = {}) {
+    return fiber_command({"cp", "--image", copy_image, source, target}, with(variables));
+  }
+
   /// Waits until no pod, Job and session's Secret is left.
   static bool none_is_left() {
     auto end = std::chrono::steady_clock::now() + std::chrono::seconds(90);
@@ -137,6 +179,61 @@ TEST_F(KubernetesCommand, a_missing_service_account_is_named_with_what_makes_it)
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.err.find("apply -f deploy/kubernetes/rbac.yaml"), std::string::npos)
     << outcome.err;
+}
+
+TEST_F(KubernetesCommand, copies_a_folder_to_a_claim_and_back) {
+  TestFolder folder;
+  make_claim("data", folder);
+  folder.write("one/a.txt", "first");
+  folder.write("one/b/c.txt", std::string("\0\1\2", 3));
+  std::string large(3 << 20, 'z');
+  folder.write("large", large);
+  auto there = copy(folder.path("one"), "kubernetes:data:/x/y");
+  EXPECT_EQ(there.code, 0) << there.err;
+  EXPECT_EQ(folder.read("volume/x/y/a.txt"), "first");
+  auto into = copy(folder.path("large"), "kubernetes:data:/x"); // A folder that is there.
+  EXPECT_EQ(into.code, 0) << into.err;
+  auto whole = copy("kubernetes:data:/", folder.path("two"));
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  EXPECT_EQ(folder.read("two/x/y/b/c.txt"), std::string("\0\1\2", 3));
+  EXPECT_TRUE(folder.read("two/x/large") == large);
+  EXPECT_EQ(copy("kubernetes:data:/none", folder.path("none")).err,
+            "fiber: volume data has no /none\n");
+  // A driver and its workers see the same volume.
+  auto read = run({"--image", image, "--volume", "data:/mnt:ro"},
+                  {program, "read", "/mnt/x/y/a.txt", "sum", "4"});
+  EXPECT_EQ(read.out, "firstsum 168\n") << read.err;
+  EXPECT_TRUE(none_is_left());
+  remove_claim("data");
+}
+
+TEST_F(KubernetesCommand, cp_says_which_claim_image_or_right_is_missing) {
+  TestFolder folder;
+  folder.write("file", "text");
+  auto file = folder.path("file");
+  auto none = copy(file, "kubernetes:none:/x");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.err.find("there is no volume none in namespace " + space_),
+            std::string::npos)
+    << none.err;
+  EXPECT_EQ(copy(folder.path("gone"), "kubernetes:none:/x").err,
+            "fiber: " + folder.path("gone") + " is not there\n");
+  make_claim("small", folder);
+  auto bare =
+    fiber_command({"cp", "--image", image, file, "kubernetes:small:/x"}, with());
+  EXPECT_EQ(bare.code, 1);
+  EXPECT_NE(bare.err.find("must have sleep, sh, head and tar"), std::string::npos)
+    << bare.err;
+  auto user = shell(clusters::kubernetes()->at("K8S_CONTROL") + " user cp-" + space_ +
+                    " " + space_ + "/fiber");
+  auto refused = copy(file, "kubernetes:small:/x",
+                      {{"KUBECONFIG", user.out.substr(0, user.out.find('\n'))}});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("the Role in deploy/kubernetes/cp.yaml grants it"),
+            std::string::npos)
+    << refused.err;
+  EXPECT_TRUE(none_is_left());
+  remove_claim("small");
 }
 
 TEST_F(KubernetesCommand, doctor_finds_a_namespace_that_is_not_there) {
