@@ -125,7 +125,7 @@ private:
   void expect_success(const ExecResult& result, const std::string& verb) const {
     if (result.exit_code == 0)
       return;
-    auto words = result.errors.substr(0, result.errors.find_last_not_of('\n') + 1);
+    auto words = result.errors.substr(0, result.errors.find('\n'));
     bool denied = words.find("denied") != words.npos;
     throw Error(
       verb + " " + request_.path + " in volume " + request_.volume + ": " +
