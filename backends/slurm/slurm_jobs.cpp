@@ -17,7 +17,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds window{20}; // Jobs that are requested within it are one array.
+// How long jobs wait for others that go into the same array: twice as long as before if
+// they come right after a submission, so that the start of many jobs takes few.
+constexpr milliseconds first_wait{100}, longest_wait{2000};
+constexpr int gaps = 5; // It ends sooner if no other comes within this part of it.
 constexpr milliseconds shortest_pause{1000}; // Between listings.
 constexpr milliseconds after_news{250};      // If the last listing is long ago.
 constexpr milliseconds longest_pause{5000};
@@ -44,11 +47,26 @@ void SlurmJobs::create(std::uint64_t serial, JobSpec spec) {
   job->spec = std::move(spec);
   jobs_[serial] = job;
   queue_.push_back(job);
-  if (!std::exchange(window_open_, true))
-    services_.loop.after(window, [this] {
-      window_open_ = false;
-      submit();
-    });
+  last_request_ = Clock::now();
+  if (std::exchange(gathering_, true))
+    return;
+  first_request_ = last_request_;
+  wait_ = first_request_ - last_submission_ < wait_ ? std::min(2 * wait_, longest_wait)
+                                                    : first_wait;
+  services_.loop.after(wait_ / gaps, [this] { submit_when_quiet(); });
+}
+
+/// Submits what was requested, once no more comes.
+void SlurmJobs::submit_when_quiet() {
+  auto now = Clock::now();
+  bool more = now - last_request_ < wait_ / gaps && now - first_request_ < wait_;
+  if (sending_ || more) {
+    services_.loop.after(first_wait / gaps, [this] { submit_when_quiet(); });
+    return;
+  }
+  gathering_ = false;
+  last_submission_ = now;
+  submit();
 }
 
 /// Submits one array at a time, so that jobs that are requested meanwhile are together in
@@ -116,7 +134,8 @@ void SlurmJobs::send(const JobArrayPtr& array) {
     [this, array](const CommandResult& result) {
       sending_ = false;
       submitted(array, result);
-      submit();
+      if (!gathering_) // Else those that are left go with the next.
+        submit();
     },
     environment);
 }

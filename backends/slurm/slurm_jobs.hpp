@@ -53,6 +53,7 @@ private:
   using Clock = Loop::Clock;
 
   // Submission.
+  void submit_when_quiet();
   void submit();
   JobArrayPtr next_array();
   void write_files(const JobArray& array) const;
@@ -87,9 +88,10 @@ private:
   std::deque<SlurmJobPtr> queue_;             // Those that are not submitted.
   std::vector<JobArrayPtr> arrays_;           // Those with jobs that are not over.
   std::size_t arrays_made_ = 0;
-  bool window_open_ = false, sending_ = false, polling_ = false, ending_ = false;
+  bool gathering_ = false, sending_ = false, polling_ = false, ending_ = false;
   bool looking_ = false, unreachable_ = false, change_ = false;
-  std::chrono::milliseconds pause_{};
+  std::chrono::milliseconds pause_{}, wait_{100};
+  Clock::time_point first_request_{}, last_request_{}, last_submission_{};
   std::optional<Loop::Timer> next_poll_;
   Clock::time_point next_poll_at_{}, last_poll_{};
 };

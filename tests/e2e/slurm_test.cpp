@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 
 #include <sys/wait.h>
@@ -79,6 +80,16 @@ TEST_F(SlurmPool, a_map_runs_in_jobs_of_slurm) {
   EXPECT_EQ(running().size(), 3u);
   EXPECT_FALSE(
     pool.apply([] { return std::string(std::getenv("SLURM_JOB_ID")); }).empty());
+}
+
+TEST_F(SlurmPool, many_workers_are_few_arrays) {
+  open(config());
+  Pool pool(40); // Each is requested once its keys are made.
+  EXPECT_TRUE(pool.wait_until_workers_up(2 * deadline));
+  std::set<std::string> arrays;
+  for (auto& job : running())
+    arrays.insert(job.substr(0, job.find('_')));
+  EXPECT_LE(arrays.size(), 10u);
 }
 
 TEST_F(SlurmPool, a_worker_that_is_killed_is_replaced) {
