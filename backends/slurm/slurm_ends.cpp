@@ -61,12 +61,14 @@ void SlurmJobs::end_later() {
 void SlurmJobs::end_those_asked() {
   std::vector<std::string> waiting, asked, forced;
   auto now = Clock::now();
+  // Many jobs are asked less often: each is a request to the controller.
+  auto again = ask_again * static_cast<long>(1 + jobs_.size() / most_ids);
   auto next = Clock::time_point::max();
   for (auto& [serial, job] : jobs_) {
     if (!job->end_by || !job->array || job->array->id.empty())
       continue;
     bool force = *job->end_by <= now;
-    auto due = job->signalled + ask_again;
+    auto due = job->signalled + again;
     if (!force)
       next = std::min(next, *job->end_by);
     // The first kill need not wait for the next turn.
@@ -76,7 +78,7 @@ void SlurmJobs::end_those_asked() {
     }
     if (!job->runs && took_start_file(*job)) // Slurm may not have said so yet.
       started(job);
-    next = std::min(next, now + ask_again);
+    next = std::min(next, now + again);
     job->signalled = now;
     if (!job->runs || job->kills >= most_kills)
       waiting.push_back(task_id(*job));
