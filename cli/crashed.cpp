@@ -22,7 +22,7 @@
 namespace fiber::cli {
 namespace {
 
-/// Of who wants to remove what is left. A command of Slurm's may take 20 s.
+/// For commands that remove what is left. A command of Slurm's may take 20 s.
 constexpr std::chrono::milliseconds long_patience{30000};
 
 std::string socket_beside(const std::string& note) {

@@ -17,10 +17,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long jobs wait for others that go into the same array: twice as long as before if
-// they come right after a submission, so that the start of many jobs takes few.
+// Jobs wait for others, to go into the same array. The wait doubles while jobs come right
+// after a submission, so that the start of many jobs takes few submissions.
 constexpr milliseconds first_wait{100}, longest_wait{2000};
-constexpr int gaps = 5; // It ends sooner if no other comes within this part of it.
+constexpr int gaps = 5; // The wait ends if no job comes within this part of it.
 constexpr milliseconds shortest_pause{1000}; // Between listings.
 constexpr milliseconds after_news{250};      // If the last listing is long ago.
 constexpr milliseconds longest_pause{5000};
