@@ -16,6 +16,7 @@
 
 #include "backends/docker/engine.hpp"
 #include "backends/http/easy.hpp"
+#include "backends/http/web_socket.hpp"
 #include "backends/kubernetes/base64.hpp"
 #include "backends/kubernetes/exec_credential.hpp"
 #include "backends/kubernetes/pod_state.hpp"
@@ -112,6 +113,25 @@ bool http_head(std::string_view text) {
   return http::status_of(text) > 0;
 }
 
+/// The frames of a program in a pod.
+bool web_socket(std::string_view text) {
+  http::WebSocketReader reader;
+  std::size_t messages = 0, bytes = 0;
+  bool broken = false;
+  in_pieces(text, [&](std::string_view part) {
+    if (broken)
+      return;
+    const auto problem =
+      reader.feed(part, [&](http::WebSocketKind, std::string_view message) {
+        ++messages;
+        bytes += message.size();
+      });
+    broken = !problem.empty();
+  });
+  require(bytes <= text.size());
+  return messages > 0;
+}
+
 /// Whether a terminal only shows it: the only orders are tabs and colours.
 bool only_shows(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -165,10 +185,14 @@ const std::vector<Speaker>& speakers() {
     {slurm_rows,
      {"1|8|CANCELLED|15|node-4|None|fiber-abc.1|\n"
       "1|0|FAILED|10752|node-1|NonZeroExitCode|fiber-abc.1|\n",
+      "7|2|FAILED|7:0|node-2|NonZeroExitCode|fiber-abc.2|\n",
       "20|0|PENDING|0||PartitionDown|fiber-0123456789abcdef-0123456789.1234|\n"}},
     {http_head,
      {"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n",
       "HTTP/1.1 404 Not Found\r\nContent-Length: 40\r\n\r\n"}},
+    {web_socket,
+     {"\4\x82\6\1hello\x02\2\1a\x89\4ping\x80\1b"s,
+      "\xff\x82\x7e\0\x80"s + std::string(128, 'x') + "\x88\2\3\xe8"}},
     {terminal_text,
      {"words\tand \x1b[31mcolours\x1b[0m", "\x1b]52;c;eA==\a\r\n[driver] forged",
       "\xc3\xa4 \xc2\x9b 31m \xff"}}};
