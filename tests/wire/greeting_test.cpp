@@ -68,7 +68,7 @@ TEST_F(GreetingTest, a_hello_without_certificate_leads_to_no_link) {
   say(client_hello());
   EXPECT_EQ(listener.step(), Progress::want_read);
   ::shutdown(peer.get(), SHUT_WR);
-  EXPECT_EQ(listener.step(), Progress::failed);
+  EXPECT_EQ(listener.step(), Progress::lost);
   EXPECT_FALSE(listener.error().empty());
 }
 
