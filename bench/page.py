@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the live page costs: its browser, and the driver that serves it. Prints a table in Markdown.
+"""Measures what the live page costs the browser and the driver that serves it. Prints a table in Markdown.
 
 usage: page.py BUILD [--seconds N]
 

@@ -12,7 +12,7 @@
 
 namespace fiber::cli {
 
-/// This process's environment leads to the engine of a session while it lives.
+/// While it lives, this process's environment leads to the engine of a session.
 class EngineVariables {
 public:
   explicit EngineVariables(const std::map<std::string, std::string>& variables);

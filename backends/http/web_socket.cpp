@@ -10,7 +10,7 @@ namespace fiber::backends::http {
 namespace {
 
 constexpr unsigned last_frame = 0x80, masked = 0x80, reserved = 0x70, control = 0x08;
-constexpr unsigned two_bytes = 126, eight_bytes = 127; // Follow with the length.
+constexpr unsigned two_bytes = 126, eight_bytes = 127; // As many bytes of length follow.
 constexpr std::size_t longest_control = 125;
 
 unsigned byte(std::string_view bytes, std::size_t at) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python at the settings of bench/future_rows.cpp: one row a call, by name.
+"""Python at the settings of bench/future_rows.cpp. Each run of this program measures the row that its argument names.
 
-Futures and chains are those of concurrent.futures, calls those of multiprocessing's Pool and Manager.
+The futures and chains are those of concurrent.futures, the calls those of multiprocessing's Pool and Manager.
 """
 
 import concurrent.futures

@@ -12,7 +12,8 @@ namespace fiber::cli::kubernetes {
 /// A pod that is removed at the end, whatever happens.
 class OwnedPod {
 public:
-  /// Creates it. Throws Error; `what` says in it which pod it is: "the driver's pod".
+  /// Creates the pod. Throws Error, whose text names the pod by `what`, as in "the
+  /// driver's pod".
   OwnedPod(Client& client, const nlohmann::json& body, const std::string& what);
   ~OwnedPod();
   OwnedPod(const OwnedPod&) = delete;

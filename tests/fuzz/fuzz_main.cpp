@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a decoder survives any input: as many as the argument says are made from
-// the target's own good ones. A failure prints the number of its input and keeps it in a
-// file.
+// The promise: a decoder survives any input. The argument says how many inputs are made
+// from the target's own valid ones. A failure prints the number of its input and keeps
+// the input in a file.
 //
 // usage: PROGRAM INPUTS [FILE]    with FILE only this input
 

@@ -9,8 +9,8 @@
 
 namespace fiber::fuzz {
 
-/// Makes inputs from good ones. First come these themselves, then each with one byte
-/// changed, then random changes of all kinds. The same numbers give the same inputs.
+/// Makes inputs from valid ones. First come these themselves, then each with one byte
+/// changed, then random changes of all kinds. The same arguments give the same inputs.
 class Inputs {
 public:
   Inputs(std::vector<std::string> seeds, std::uint64_t random_seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives libFuzzer the target's own good inputs: with FUZZ_SEEDS=FOLDER the program writes
-// them there, each to a file, and ends.
+// Gives libFuzzer the target's own valid inputs: with FUZZ_SEEDS=FOLDER the program
+// writes them there, each to a file, and ends.
 
 #include <cstdlib>
 #include <fstream>

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace fiber::fuzz {
 
-/// Returns inputs that are as they should be, at least one for each kind.
+/// Returns valid inputs, at least one for each kind.
 std::vector<std::string> seeds();
 
 /// How many inputs the decoder has taken for good. The target counts.

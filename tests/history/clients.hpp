@@ -10,8 +10,8 @@
 
 #include "tests/history/recorder.hpp"
 
-// What the clients do, each in a process of its own until `stop` is set: they ask, and
-// write down what they are told.
+// What the clients do. Each runs in a process of its own until `stop` is set, and records
+// its calls and their answers.
 
 namespace fiber::history {
 

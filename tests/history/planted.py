@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that can be planted in a recorded history, each as what a broken library would have told.
+"""Faults that can be planted in a recorded history. Each makes the answers those of a library with this fault.
 
-Each changes a copy of the lines, as objects, and returns it; nothing if the history offers no place for it.
+Each function changes a copy of the lines, as objects, and returns it, or None if the fault has no place in the history.
 """
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes are what a stranger says who has connected to a listener. It gets no link,
-// whatever it says: it has no certificate.
+// The bytes are what a stranger sends after it has connected to a listener. Whatever it
+// sends, it gets no link, because it has no certificate.
 
 #include <fcntl.h>
 #include <sys/socket.h>

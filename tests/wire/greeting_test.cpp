@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a peer counts as one that talks when its first message is whole, not
-// before: half of one costs nothing.
+// The promise: a peer counts as talking once its first message is complete, and not
+// before. An incomplete message costs nothing.
 
 #include "wire/greeting.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: an incarnation that is awaited arrives once. Whoever comes later by the
-// same name, or by one that nobody awaits, gets no link.
+// The promise: an expected incarnation arrives once. A peer that comes later with the
+// same incarnation, or with one that is not expected, gets no link.
 
 #include "actors/driver/arrivals.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a driver holds the links of its anchors, and no more of them than engines
-// start, whoever has got hold of an anchor's key.
+// The promise: a driver holds the links of its anchors, but no more links than engines
+// start anchors, even if somebody else has an anchor's key.
 
 #include "actors/job/anchor.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes should be a kubeconfig. It gives access, or an error that says what is wrong.
+// The bytes should be a kubeconfig. Reading it gives access, or an error
+// that says what is wrong.
 
 #include <sys/mman.h>
 #include <unistd.h>

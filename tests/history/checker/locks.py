@@ -2,7 +2,7 @@
 """A lock has one holder at a time, a semaphore as many as it has permits.
 
 A client surely holds from the answer to its acquire to its call of release. If it is killed or stalled in between
-and never releases, then only until that.
+and never releases, it surely holds only until then.
 """
 
 from checker.operations import NEVER, History, Operation

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was put into a queue is got once, and the items of a producer in its order.
+"""Each item that was put into a queue is received once, and the items of a producer arrive in their order.
 
-An item of a producer is "PRODUCER:NUMBER", with numbers that grow. A client that is killed in get() may have had
-one item that it could not tell; a client that is killed in put() may have put its item or not. A put() that is told
-False has not put its item.
+An item of a producer is "PRODUCER:NUMBER", with numbers that grow. A client that is killed in get() may have
+received one item that it could not record. A client that is killed in put() may have put its item or not. A put()
+that returns False has not put its item.
 """
 
 from checker.operations import NEVER, History, Operation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each task is answered once, with the result of a run of its own."""
+"""Each task is answered once, with the result of one of its runs."""
 
 from checker.operations import History
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Value is linearizable: each operation seems to happen at one moment between its call and its answer.
 
-The search is Wing and Gong's with Lowe's memory: take any operation that may be the next one, change the value as it
-says, and go on; come back where an answer does not fit. What was tried (these are done, this is the value) is not
-tried again. An operation without an answer may happen at any later moment, or never.
+The search is Wing and Gong's with Lowe's memoization: take any operation that may be the next one, change the value as
+it says, and go on; backtrack where an answer does not fit. A state (the operations that are done, and the value) is
+never tried twice. An operation without an answer may happen at any later moment, or never.
 """
 
 from checker.operations import NEVER, History, Operation

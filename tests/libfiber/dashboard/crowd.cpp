@@ -5,9 +5,9 @@
 //
 // usage: dashboard_crowd WORKERS TASKS
 //
-// It says where its page is on stderr, and obeys a word a line on stdin. "tasks": the
-// tasks end within some ten seconds, and from then on a few more each second. "lose": a
-// worker is lost. "end".
+// It prints the address of its page on stderr, and reads commands from stdin, one word a
+// line. "tasks": the tasks end within some ten seconds, and from then on a few more each
+// second. "lose": a worker is lost. "end": the program ends.
 #include <atomic>
 #include <chrono>
 #include <csignal>
