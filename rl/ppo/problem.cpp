@@ -24,6 +24,7 @@ ppo::Hyperparameters settings_of(const PpoProblem& problem) {
   settings.steps = std::max<std::uint64_t>(1, (problem.steps + rollout - 1) / rollout);
   settings.steps *= rollout;
   settings.anneal_learning_rate = settings.anneal_clip_range = false;
+  settings.update.target_kl = 0; // It would hide what a learning rate does.
   return settings;
 }
 

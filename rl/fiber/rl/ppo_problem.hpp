@@ -26,7 +26,7 @@ namespace fiber::rl {
 /// A round trains for some steps in new episodes, in the process of the member and on one
 /// thread. Then it evaluates the policy in fresh episodes: their mean return is the
 /// score. Settings that are not tuned are those that the program ppo takes for the
-/// environment, without its schedules.
+/// environment, without its schedules and its target KL.
 ///
 /// Link with fiber::ppo, which exists if LibTorch was installed when Fiber was built.
 struct PpoProblem {
