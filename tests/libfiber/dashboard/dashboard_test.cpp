@@ -49,6 +49,17 @@ protected:
     return {};
   }
 
+  /// A connection that has just closed may hold its place for a moment, so one refusal
+  /// says nothing.
+  bool serves_within(std::chrono::seconds patience) const {
+    const auto limit = std::chrono::steady_clock::now() + patience;
+    do {
+      if (get(port, "/").find("200 OK") != std::string::npos)
+        return true;
+    } while (std::chrono::steady_clock::now() < limit);
+    return false;
+  }
+
   std::shared_ptr<actors::Roster> roster = std::make_shared<actors::Roster>();
   observer::SessionView view{
     {.name = "train",
@@ -247,11 +258,7 @@ TEST_F(Page, drops_viewers_that_read_nothing) {
     stalled.back()->send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   }
   EXPECT_TRUE(Peer(port).closes());
-  auto served = [&] { return has(get(port, "/"), "200 OK"); };
-  auto limit = std::chrono::steady_clock::now() + 60s;
-  while (!served() && std::chrono::steady_clock::now() < limit)
-    ;
-  EXPECT_TRUE(served());
+  EXPECT_TRUE(serves_within(60s));
 }
 
 TEST_F(Page, serves_a_limited_number_of_connections) {
@@ -264,11 +271,7 @@ TEST_F(Page, serves_a_limited_number_of_connections) {
   EXPECT_TRUE(Peer(port).closes());
   EXPECT_TRUE(has(peers.front()->get("/"), "200 OK"));
   peers.clear();
-  auto served = [&] { return has(get(port, "/"), "200 OK"); };
-  auto limit = std::chrono::steady_clock::now() + 30s;
-  while (!served() && std::chrono::steady_clock::now() < limit)
-    ;
-  EXPECT_TRUE(served());
+  EXPECT_TRUE(serves_within(30s));
 }
 
 TEST_F(Page, outlives_what_is_no_request_and_ten_thousand_that_are) {
