@@ -5,7 +5,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/kubernetes/api.hpp"
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 
 namespace fiber::backends::kubernetes {
 

@@ -10,7 +10,7 @@
 #include "backends/kubernetes/anchor.hpp"
 #include "backends/kubernetes/api.hpp"
 #include "backends/kubernetes/kubernetes_job.hpp"
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/kubernetes/own_pod.hpp"
 #include "backends/kubernetes/pod_watch.hpp"
 #include "backends/kubernetes/reply_json.hpp"

@@ -10,7 +10,7 @@
 #include "backends/engine/job_exit.hpp"
 #include "backends/engine/loop.hpp"
 #include "backends/kubernetes/api.hpp"
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/output/output.hpp"
 
 namespace fiber::backends::kubernetes {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "backends/kubernetes/api.hpp"
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 
 namespace fiber::backends::kubernetes {
 

@@ -5,7 +5,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "backends/kubernetes/access.hpp"
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 

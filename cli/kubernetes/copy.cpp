@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "backends/kubernetes/security.hpp"

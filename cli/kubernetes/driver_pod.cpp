@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/security.hpp"
 #include "cli/engines/image.hpp"

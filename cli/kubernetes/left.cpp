@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "cli/engines/left.hpp"
 #include "cli/kubernetes/client.hpp"

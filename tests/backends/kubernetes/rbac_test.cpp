@@ -10,7 +10,7 @@
 
 #include "backends/kubernetes/api.hpp"
 #include "backends/kubernetes/kubernetes_backend.hpp"
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "tests/backends/contract.hpp"
 #include "tests/backends/heard_log.hpp"

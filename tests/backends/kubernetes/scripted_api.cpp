@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "tests/backends/contract.hpp"
 
 namespace fiber::backends::kubernetes {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "tests/backends/contract.hpp"
 #include "tests/backends/kubernetes/restricted_pod.hpp"
 

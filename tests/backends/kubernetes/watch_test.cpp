@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/kubernetes/pod_watch.hpp"
 
 namespace fiber::backends::kubernetes {

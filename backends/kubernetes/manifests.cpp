@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 
 #include <algorithm>
 #include <cctype>

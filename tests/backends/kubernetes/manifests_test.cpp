@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The objects that are sent to the API server: names, limits, precedence over the user's
 // template.
-#include "backends/kubernetes/objects.hpp"
+#include "backends/kubernetes/manifests.hpp"
 
 #include <algorithm>
 
@@ -15,9 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-class Objects : public KubernetesFiles {
+class Manifests : public KubernetesFiles {
 protected:
-  Objects() {
+  Manifests() {
     plan_.session = "0123456789";
     plan_.image = "lab/program:1";
     plan_.template_pod = json::object();
@@ -66,7 +66,7 @@ bool is_label(const std::string& name) {
          });
 }
 
-TEST_F(Objects, names_are_names_of_hosts) {
+TEST_F(Manifests, names_are_names_of_hosts) {
   for (auto& name : std::vector<std::string>{
          "", "a", "worker-1", "Worker_1", "-", "a.b/c", "\xc3\xa4\xff",
          std::string(500, 'x'), std::string(500, '-'), "x-"}) {
@@ -83,7 +83,7 @@ TEST_F(Objects, names_are_names_of_hosts) {
   EXPECT_EQ(pod_name(plan_, spec_, 7), "fiber-0123456789-worker-1-7");
 }
 
-TEST_F(Objects, a_pod_is_labelled_with_session_and_job) {
+TEST_F(Manifests, a_pod_is_labelled_with_session_and_job) {
   owner_ =
     owner_reference({{"metadata", {{"name", "j"}, {"uid", "u"}}}}, "batch/v1", "Job");
   spec_.labels["team"] = "blue";
@@ -103,12 +103,12 @@ TEST_F(Objects, a_pod_is_labelled_with_session_and_job) {
   EXPECT_FALSE(pod()["metadata"].contains("ownerReferences"));
 }
 
-TEST_F(Objects, an_owner_that_is_no_object_has_no_name) {
+TEST_F(Manifests, an_owner_that_is_no_object_has_no_name) {
   for (auto& odd : {json(), json(7), json::array(), json{{"metadata", 7}}})
     EXPECT_EQ(owner_reference(odd, "v1", "Pod")["uid"], "") << odd;
 }
 
-TEST_F(Objects, resources_are_requests_and_limits) {
+TEST_F(Manifests, resources_are_requests_and_limits) {
   auto resources = [this] { return container()["resources"]; };
   EXPECT_EQ(resources(), json::parse(R"({"requests": {"cpu": "1000m"}, "limits": {}})"));
   spec_.resources = {.cpu = 0.57, .memory_mb = 512, .gpu = 2};
@@ -119,7 +119,7 @@ TEST_F(Objects, resources_are_requests_and_limits) {
   EXPECT_FALSE(resources()["limits"].contains("nvidia.com/gpu"));
 }
 
-TEST_F(Objects, a_pod_has_the_start_parameters) {
+TEST_F(Manifests, a_pod_has_the_start_parameters) {
   plan_.environment = {{"A", "plan"}, {"B", "plan"}, {"FIBER_NODE", "no"}};
   spec_.environment = {{"B", "job"}, {"C", "a=b, c"}};
   spec_.boot = Bytes{std::byte{0}, std::byte{255}, std::byte{16}};
@@ -137,7 +137,7 @@ TEST_F(Objects, a_pod_has_the_start_parameters) {
   EXPECT_EQ(container()["args"], (json{"--lr", "0.1"}));
 }
 
-TEST_F(Objects, a_pod_refers_to_the_keys_in_the_secret) {
+TEST_F(Manifests, a_pod_refers_to_the_keys_in_the_secret) {
   auto keys = BackendTest::keys();
   std::string plain(reinterpret_cast<const char*>(keys.data()), keys.size());
   auto text = pod().dump();
@@ -149,7 +149,7 @@ TEST_F(Objects, a_pod_refers_to_the_keys_in_the_secret) {
   EXPECT_EQ(container()["volumeMounts"][0]["readOnly"], true);
 }
 
-TEST_F(Objects, the_program_is_named_only_in_our_own_image) {
+TEST_F(Manifests, the_program_is_named_only_in_our_own_image) {
   EXPECT_FALSE(container().contains("command"));
   EXPECT_EQ(container()["image"], "lab/program:1");
   plan_.own_image = true;
@@ -160,7 +160,7 @@ TEST_F(Objects, the_program_is_named_only_in_our_own_image) {
   EXPECT_FALSE(container().contains("command"));
 }
 
-TEST_F(Objects, a_deadline_is_set_if_the_server_needs_it) {
+TEST_F(Manifests, a_deadline_is_set_if_the_server_needs_it) {
   EXPECT_FALSE(pod()["spec"].contains("activeDeadlineSeconds"));
   plan_.deadline = std::chrono::hours(1);
   EXPECT_EQ(pod()["spec"]["activeDeadlineSeconds"], 3600);
@@ -195,7 +195,7 @@ spec:
     securityContext: {runAsNonRoot: true}
 )";
 
-TEST_F(Objects, our_part_is_merged_into_the_template) {
+TEST_F(Manifests, our_part_is_merged_into_the_template) {
   use_template(full_template);
   auto made = pod();
   EXPECT_EQ(made["metadata"]["labels"]["team"], "blue");
@@ -223,7 +223,7 @@ TEST_F(Objects, our_part_is_merged_into_the_template) {
   EXPECT_EQ(template_image(plan_), "lab/template:3");
 }
 
-TEST_F(Objects, the_anchor_is_alone_and_takes_no_device) {
+TEST_F(Manifests, the_anchor_is_alone_and_takes_no_device) {
   use_template(full_template);
   plan_.owner =
     owner_reference({{"metadata", {{"name", "p"}, {"uid", "u"}}}}, "v1", "Pod");
@@ -240,7 +240,7 @@ TEST_F(Objects, the_anchor_is_alone_and_takes_no_device) {
   EXPECT_FALSE(about.contains("name"));
 }
 
-TEST_F(Objects, our_container_is_the_first_if_none_is_named_fiber) {
+TEST_F(Manifests, our_container_is_the_first_if_none_is_named_fiber) {
   use_template("spec:\n  containers:\n  - {name: main, image: a}\n  - {name: side}\n");
   auto all = pod()["spec"]["containers"];
   ASSERT_EQ(all.size(), 2u);
@@ -250,7 +250,7 @@ TEST_F(Objects, our_container_is_the_first_if_none_is_named_fiber) {
   EXPECT_EQ(template_image(plan_), "a");
 }
 
-TEST_F(Objects, a_template_may_be_in_json_or_within_a_pod_template) {
+TEST_F(Manifests, a_template_may_be_in_json_or_within_a_pod_template) {
   use_template(R"({"spec": {"hostNetwork": true}})");
   EXPECT_EQ(pod()["spec"]["hostNetwork"], true);
   use_template("template:\n  spec: {hostIPC: True}\n");
@@ -258,7 +258,7 @@ TEST_F(Objects, a_template_may_be_in_json_or_within_a_pod_template) {
   EXPECT_EQ(template_image(plan_), "");
 }
 
-TEST_F(Objects, scalars_follow_the_yaml_core_schema) {
+TEST_F(Manifests, scalars_follow_the_yaml_core_schema) {
   use_template("spec: {a: 1, b: '1', c: \"true\", d: false, e: ~, f: 1.5, g: x y, h: -3, "
                "i: , j: 1e3, k: 0x10, l: '', m: no, n: \"a\\nb\"}\n");
   EXPECT_EQ(
@@ -268,7 +268,7 @@ TEST_F(Objects, scalars_follow_the_yaml_core_schema) {
                             "l": "", "m": "no", "n": "a\nb"})"));
 }
 
-TEST_F(Objects, a_template_of_odd_parts_does_no_harm) {
+TEST_F(Manifests, a_template_of_odd_parts_does_no_harm) {
   for (auto* text :
        {"spec: {containers: 7}", "spec: {containers: []}", "spec: {containers: [7, x]}",
         "spec: {containers: [[]]}", "spec: {containers: [{name: [a]}]}",
@@ -282,7 +282,7 @@ TEST_F(Objects, a_template_of_odd_parts_does_no_harm) {
   }
 }
 
-TEST_F(Objects, a_template_that_can_not_be_read_is_named_with_its_line) {
+TEST_F(Manifests, a_template_that_can_not_be_read_is_named_with_its_line) {
   auto file = path("pod.yaml");
   EXPECT_TRUE(refusal("spec:\n  a: [\n").starts_with(file + ":"))
     << refusal("spec:\n  a: [\n");
@@ -299,7 +299,7 @@ TEST_F(Objects, a_template_that_can_not_be_read_is_named_with_its_line) {
   }
 }
 
-TEST_F(Objects, lists_are_merged_by_name_or_replaced) {
+TEST_F(Manifests, lists_are_merged_by_name_or_replaced) {
   auto both = [](const char* base, const char* over) {
     return merged(json::parse(base), json::parse(over));
   };
