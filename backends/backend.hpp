@@ -135,6 +135,9 @@ public:
   virtual std::string name() const = 0;
   /// Returns the address by which jobs reach this process; empty if they inherit links.
   virtual std::string driver_address() const { return {}; }
+  /// Returns how many jobs may always start at once, unless a setting says otherwise,
+  /// because the engine has a queue for them.
+  virtual std::size_t least_start_window() const { return 0; }
   /// Creates the anchor: a job without work that dials back and lives as long as this
   /// process. A backend whose engine removes the rest of a session once its anchor has
   /// ended creates it at once; others ignore the call. Throws EngineError.

@@ -15,8 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds gather{10}; // Requests to end jobs become one command.
 constexpr milliseconds ask_again{1000};
-constexpr int most_kills = 10;        // Then Slurm is to cancel the job itself.
-constexpr std::size_t most_ids = 200; // In one command.
+constexpr int most_kills = 10; // Then Slurm is to cancel the job itself.
 
 /// Returns the last line of a job's output.
 std::string last_line(const std::string& text) {
@@ -59,16 +58,14 @@ void SlurmJobs::end_later() {
 /// array ends the whole array.) Asks again until the job has ended, because a signal to
 /// a process that does not exist yet is lost.
 void SlurmJobs::end_those_asked() {
-  std::vector<std::string> waiting, asked, forced;
+  std::vector<SlurmJobPtr> waiting, asked, forced;
   auto now = Clock::now();
-  // Many jobs are asked less often: each is a request to the controller.
-  auto again = ask_again * static_cast<long>(1 + jobs_.size() / most_ids);
   auto next = Clock::time_point::max();
   for (auto& [serial, job] : jobs_) {
     if (!job->end_by || !job->array || job->array->id.empty())
       continue;
     bool force = *job->end_by <= now;
-    auto due = job->signalled + again;
+    auto due = job->signalled + ask_again;
     if (!force)
       next = std::min(next, *job->end_by);
     // The first kill need not wait for the next turn.
@@ -78,18 +75,18 @@ void SlurmJobs::end_those_asked() {
     }
     if (!job->runs && took_start_file(*job)) // Slurm may not have said so yet.
       started(job);
-    next = std::min(next, now + again);
+    next = std::min(next, now + ask_again);
     job->signalled = now;
     if (!job->runs || job->kills >= most_kills)
-      waiting.push_back(task_id(*job));
+      waiting.push_back(job);
     else if (force)
-      forced.push_back(task_id(*job)), ++job->kills;
+      forced.push_back(job), ++job->kills;
     else
-      asked.push_back(task_id(*job));
+      asked.push_back(job);
   }
-  cancel({"scancel"}, waiting);
-  cancel({"scancel", "--signal=TERM", "--batch"}, asked);
-  cancel({"scancel", "--signal=KILL", "--batch"}, forced);
+  cancel({"scancel"}, task_ids(waiting));
+  cancel({"scancel", "--signal=TERM", "--batch"}, task_ids(asked));
+  cancel({"scancel", "--signal=KILL", "--batch"}, task_ids(forced));
   if (next == Clock::time_point::max() || std::exchange(ending_, true))
     return;
   auto pause = std::chrono::ceil<milliseconds>(next - now);
@@ -101,17 +98,15 @@ void SlurmJobs::end_those_asked() {
 
 void SlurmJobs::cancel(std::vector<std::string> words,
                        const std::vector<std::string>& ids) {
-  for (std::size_t first = 0; first < ids.size(); first += most_ids) {
-    auto some = words;
-    for (auto i = first; i < std::min(first + most_ids, ids.size()); ++i)
-      some.push_back(ids[i]);
-    // A job that has just ended is an error, too. The next listing tells.
-    services_.commands.run(std::move(some), [this](const CommandResult& result) {
-      if (!result.ok())
-        log().debug("slurm: scancel: {}", result.problem());
-      poll_soon();
-    });
-  }
+  if (ids.empty())
+    return;
+  words.insert(words.end(), ids.begin(), ids.end());
+  // A job that has just ended is an error, too. The next listing tells.
+  services_.commands.run(std::move(words), [this](const CommandResult& result) {
+    if (!result.ok())
+      log().debug("slurm: scancel: {}", result.problem());
+    poll_soon();
+  });
 }
 
 bool SlurmJobs::took_start_file(const SlurmJob& job) const {

@@ -49,5 +49,8 @@ using JobArrayPtr = std::shared_ptr<JobArray>;
 
 /// Returns Slurm's id of a job: "1234_5".
 std::string task_id(const SlurmJob& job);
+/// Returns Slurm's ids of jobs, one for each array: "1234_[0-3,7]". A command makes a
+/// request to the controller for each.
+std::vector<std::string> task_ids(const std::vector<SlurmJobPtr>& jobs);
 
 } // namespace fiber::backends::slurm

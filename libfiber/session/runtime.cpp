@@ -198,8 +198,11 @@ Runtime::Runtime(Settings settings)
     set_anchor(*backend);
   }
   auto backend_name = backend->name();
-  backend_ = actors::spawn_job_backend(*system_, std::move(backend),
-                                       settings_.workers_start_window, services_->roster);
+  auto window = settings_.workers_start_window;
+  if (!settings_.places.contains("workers_start_window"))
+    window = std::max(window, backend->least_start_window());
+  backend_ =
+    actors::spawn_job_backend(*system_, std::move(backend), window, services_->roster);
   services_->backend = backend_;
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
   open_view(backend_name);

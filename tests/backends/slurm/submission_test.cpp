@@ -15,12 +15,30 @@
 
 #include "backends/registry.hpp"
 #include "backends/slurm/session_folder.hpp"
+#include "backends/slurm/slurm_job.hpp"
 
 namespace fiber::backends::slurm {
 namespace {
 
 bool has(const std::vector<std::string>& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
+}
+
+TEST(SlurmSubmission, one_id_names_tasks_of_an_array) {
+  std::vector<SlurmJobPtr> jobs;
+  auto add = [&](const std::string& id, std::vector<std::size_t> tasks) {
+    auto array = std::make_shared<JobArray>();
+    array->id = id;
+    for (auto task : tasks) {
+      jobs.push_back(std::make_shared<SlurmJob>());
+      jobs.back()->array = array;
+      jobs.back()->index = task;
+    }
+  };
+  add("12", {7, 0, 1, 2, 9, 10});
+  add("13", {4});
+  EXPECT_EQ(task_ids(jobs), (std::vector<std::string>{"12_[0-2,7,9-10]", "13_[4]"}));
+  EXPECT_TRUE(task_ids({}).empty());
 }
 
 TEST(SlurmSubmission, settings_become_options_of_sbatch) {
