@@ -54,7 +54,8 @@ private:
 };
 
 /// Connects to a Listener of the process whose incarnation is `peer` (0: the driver).
-/// Blocks for at most `limit` and retries while the peer refuses the TCP connection.
+/// Blocks for at most `limit` and retries while the peer refuses the TCP connection or
+/// ends it before it has said who it is, as a listener does that has too many at a time.
 /// Throws WireError, naming the address and the reason: unreachable, not of this session,
 /// another process of it, another build (with both ids).
 std::shared_ptr<Link> dial(Reactor& reactor, const std::string& host, std::uint16_t port,

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -398,19 +399,44 @@ TEST_F(ListenerTest, dial_retries_until_a_listener_answers) {
     dial(peer_reactor, "127.0.0.1", port, ca.issue(job.incarnation), job, 0, 60s));
 }
 
+/// Takes connections and says nothing.
+struct MuteListener {
+  MuteListener() {
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* plain = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(fd.get(), plain, size), 0);
+    EXPECT_EQ(::listen(fd.get(), 1), 0);
+    EXPECT_EQ(::getsockname(fd.get(), plain, &size), 0);
+    port = ntohs(address.sin_port);
+  }
+
+  UniqueFd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::uint16_t port = 0;
+};
+
+TEST_F(ListenerTest, dial_comes_again_when_a_crowded_listener_has_dropped_it) {
+  std::optional<MuteListener> crowded(std::in_place);
+  const auto port = crowded->port;
+  std::jthread later([&] {
+    for (int i = 0; i < 3; ++i)
+      const UniqueFd dropped(::accept(crowded->fd.get(), nullptr, nullptr));
+    crowded.reset();
+    listener = std::make_unique<Listener>(
+      reactor, ca.issue(0), hello, ListenerOptions{.port = port},
+      [](const Hello&, const std::shared_ptr<Link>&) {});
+  });
+  EXPECT_NO_THROW(
+    dial(peer_reactor, "127.0.0.1", port, ca.issue(job.incarnation), job, 0, 60s));
+}
+
 TEST_F(ListenerTest, dial_gives_up_on_a_silent_listener) {
-  const UniqueFd mute(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* plain = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(::bind(mute.get(), plain, size), 0);
-  ASSERT_EQ(::listen(mute.get(), 1), 0);
-  ASSERT_EQ(::getsockname(mute.get(), plain, &size), 0);
-  EXPECT_THROW(dial(peer_reactor, "127.0.0.1", ntohs(address.sin_port),
-                    ca.issue(job.incarnation), job, 0, 100ms),
-               WireError);
+  const MuteListener mute;
+  EXPECT_THROW(
+    dial(peer_reactor, "127.0.0.1", mute.port, ca.issue(job.incarnation), job, 0, 100ms),
+    WireError);
 }
 
 TEST_F(ListenerTest, an_address_that_is_taken_is_an_error) {
