@@ -120,8 +120,11 @@ private:
 
   json entry() const {
     auto nodes = json::array();
-    for (std::size_t i = 0; i < free_since_.size(); ++i)
-      nodes.push_back({{"incarnation", i + 1}, {"tasks", 1}});
+    for (std::size_t i = 0; i < free_since_.size(); ++i) {
+      auto& node = nodes.emplace_back(json::object()); // As a pool does it.
+      node["incarnation"] = i + 1;
+      node["tasks"] = 1;
+    }
     auto workers = free_since_.size();
     std::uint64_t done = done_;
     return {{"name", "pool1"},
