@@ -9,6 +9,7 @@ the results.
 """
 import argparse
 import os
+import random
 import statistics
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from viewers import Viewer, renderer_bytes  # noqa: E402
 
 WORKERS, TASKS = 1024, 1_000_000
 REPEAT = 5  # Of what takes no time.
+EVENTS = 30
 ROUNDS, MAPS = 7, 4  # Of tasks that are run with and without a page.
 
 # Resolves to the frames in a second while the page, its task stream and its table of workers scroll, and to the longest time between two.
@@ -145,6 +147,19 @@ def measure_scrolling(chrome, seconds):
         f"{fps:.0f}; {p95:.0f} ms; {longest:.0f} ms; {100 * part:.0f} %")
 
 
+def measure_events(chrome, program):
+    seen = []
+    for i in range(EVENTS):
+        time.sleep(random.random())  # A picture is made now and then: the time since the last one counts.
+        chrome.execute_script(WATCH, "events", f"pool1.w{i}-{i + 1} was lost")
+        begin = time.time()
+        program.do("lose")
+        seen.append(1000 * (await_script(chrome, "return window.seenAt") / 1000 - begin))
+    seen.sort()
+    row(f"from the loss of a worker until the page shows it, {EVENTS} times (median, 90 %, longest)",
+        f"{statistics.median(seen):.0f}, {seen[EVENTS * 9 // 10 - 1]:.0f}, {seen[-1]:.0f} ms")
+
+
 def measure_crowd(chrome, build, folder, seconds):
     program = Program([os.path.join(build, "tests/libfiber/dashboard_crowd"), str(WORKERS), str(TASKS)], folder)
     program.do("tasks")
@@ -160,6 +175,9 @@ def measure_crowd(chrome, build, folder, seconds):
     row("the browser's process of the page; its JavaScript heap", f"{renderer_bytes(chrome) / 1e6:.0f} MB; {heap / 1e6:.0f} MB")
     chrome.get("about:blank")
     measure_cost(program, seconds)
+    chrome.get(program.url)
+    await_script(chrome, "return document.getElementById('state').textContent === 'live'")
+    measure_events(chrome, program)
     program.end()
 
 

@@ -123,7 +123,7 @@ function showWorkers(picture) {
   const found = jobs.filter(fits).sort((a, b) => trouble(b) - trouble(a) || byName(a.job, b.job));
   const states = (state) => jobs.filter((job) => job.state === state).length;
   note('workers', jobs.length ? count(states('up')) + ' up, ' + count(states('starting')) + ' starting, ' + count(states('draining')) + ' draining; ' +
-    count(picture.session.jobs_lost) + ' were lost so far. ' + count(found.length) + ' of ' + count(jobs.length) + ' are shown, those with restarts first.' +
+    count(picture.session.jobs_lost) + (picture.session.jobs_lost === 1 ? ' was' : ' were') + ' lost so far. ' + count(found.length) + ' of ' + count(jobs.length) + ' are shown, those with restarts first.' +
     (jobs.some((job) => job.memory_bytes !== undefined) ? '' : ' CPU and memory are known for local jobs only.') : 'No job is up.');
   Object.assign(view, { found, now });
   drawWorkers();

@@ -7,7 +7,7 @@
 //
 // It prints the address of its page on stderr, and reads commands from stdin, one word a
 // line. "tasks": the tasks end within some ten seconds, and from then on a few more each
-// second. "lose": a worker is lost. "end": the program ends.
+// second. "lose": the next worker is lost. "end": the program ends.
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -120,8 +120,11 @@ private:
 
   json entry() const {
     auto nodes = json::array();
-    for (std::size_t i = 0; i < free_since_.size(); ++i)
-      nodes.push_back({{"incarnation", i + 1}, {"tasks", 1}});
+    for (std::size_t i = 0; i < free_since_.size(); ++i) {
+      auto& node = nodes.emplace_back(json::object()); // As a pool does it.
+      node["incarnation"] = i + 1;
+      node["tasks"] = 1;
+    }
     auto workers = free_since_.size();
     std::uint64_t done = done_;
     return {{"name", "pool1"},
@@ -176,12 +179,13 @@ void serve(std::vector<pid_t> workers, std::uint64_t tasks) {
   std::cerr << "dashboard at " << page.url() << std::endl;
   std::atomic<bool> over = false;
   std::thread tasks_end;
+  std::size_t lost = 0;
   std::cout << "ready" << std::endl;
   for (std::string word; std::cin >> word && word != "end";) {
     if (word == "tasks" && !tasks_end.joinable())
       tasks_end = std::thread([&] { crowd->run(over); });
     else if (word == "lose")
-      crowd->lose(0);
+      crowd->lose(lost++);
     std::cout << word << std::endl;
   }
   over = true;

@@ -5,7 +5,6 @@ The pictures stay in a folder, to be looked at and for the docs.
 
 usage: pictures_test.py ES_TRAIN FIBER FOLDER
 """
-import base64
 import fcntl
 import html
 import json
@@ -93,34 +92,15 @@ class PicturesTest(ScreenTest):
         self.await_text("events", re.escape(job["job"]) + " was lost")
         self.await_text("pools", "workers\n4 of 4")
 
-    def save(self, name, height):
-        picture = self.browser.execute_cdp_cmd("Page.captureScreenshot", {"clip": {
-            "x": 0, "y": 0, "width": self.browser.execute_script("return document.documentElement.clientWidth"), "height": height, "scale": 1}})
-        with open(os.path.join(pictures, name + ".png"), "wb") as file:
-            file.write(base64.b64decode(picture["data"]))
-
-    def look(self, name, width, height, scheme):
-        """Looks at the page in a window of this size, and keeps the picture."""
-        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 640})
-        self.browser.execute_script("scrollTo(0, 0)")
-        wide, room = self.browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
-        self.assertLessEqual(wide, room, "it must be scrolled sideways")
-        back = self.browser.execute_script("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
-        self.assertEqual("dark" if max(back) < 128 else "light", scheme)
-        self.await_that(lambda: self.painted("#trainings canvas") > 200 and self.painted("#stream") > 200)
-        self.save(name, height)
-
     def test_a_training_whose_worker_is_killed(self):
         self.browser.get(self.url)
         self.await_text("state", "live")
         self.await_text("trainings", r"return[\s\S]*last -?\d")
         self.kill_a_worker()
         self.await_text("trainings", r"\b([4-9]\d|\d\d\d) values")
-        self.look("page-light", 1280, 1000, "light")
-        self.look("page-dark", 1280, 1000, "dark")
-        self.look("page-phone", 390, 1800, "light")
+        self.await_that(lambda: self.painted("#stream") > 200)
+        for name, width, height, scheme in (("light", 1280, 1000, "light"), ("dark", 1280, 1000, "dark"), ("phone", 390, 1800, "light")):
+            self.look(os.path.join(pictures, f"page-{name}.png"), width, height, scheme)
 
     def test_top(self):
         self.browser.get(self.url)  # So that a worker can be killed once the pool is up.
@@ -138,7 +118,7 @@ class PicturesTest(ScreenTest):
         size = self.browser.execute_script("const box = document.querySelector('pre').getBoundingClientRect(); return [box.right, box.bottom]")
         self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": round(size[0]) + 12, "height": round(size[1]) + 12, "deviceScaleFactor": 1, "mobile": False})
-        self.save("top", round(size[1]) + 12)
+        self.save(os.path.join(pictures, "top.png"), round(size[1]) + 12)
         os.remove(page)
 
 

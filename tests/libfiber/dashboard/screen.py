@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs with a page, and what a real browser shows of it."""
+import base64
 import os
 import re
 import subprocess
@@ -75,7 +76,8 @@ class ScreenTest(unittest.TestCase):
             raise AssertionError(f"no {pattern!r} in {section}:\n{self.text(section)}") from error
 
     def await_that(self, condition):
-        WebDriverWait(self.browser, DEADLINE, 0.1).until(lambda _: condition())
+        """Waits until the condition is true, and returns what it returned then."""
+        return WebDriverWait(self.browser, DEADLINE, 0.1).until(lambda _: condition())
 
     def painted(self, css):
         """Returns how many pixels of a canvas are not transparent."""
@@ -91,3 +93,38 @@ class ScreenTest(unittest.TestCase):
             for (let i = 0; i < all.length; i += 4) if (all[i + 3] == 255) found.add(all[i] + ',' + all[i + 1] + ',' + all[i + 2]);
             const hex = (name) => colour(name).slice(1).match(/../g).map((x) => parseInt(x, 16)).join(',');
             return ['failed', 'lost'].filter((name) => found.has(hex(name)));""", css)
+
+    def curve(self, css):
+        """Returns where the first curve of a chart is drawn: for each column of pixels that it has any in, x and the mean y."""
+        return self.browser.execute_script("""
+            const c = document.querySelector(arguments[0]), all = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+            const wanted = colour('c0').slice(1).match(/../g).map((x) => parseInt(x, 16)), columns = [];
+            for (let x = 0; x < c.width; ++x) {
+              let sum = 0, n = 0;
+              for (let y = 0; y < c.height; ++y) {
+                const at = 4 * (y * c.width + x);
+                if (all[at + 3] > 64 && wanted.every((value, i) => Math.abs(value - all[at + i]) < 12)) { sum += y; ++n; }
+              }
+              if (n) columns.push([x, sum / n]);
+            }
+            return columns;""", css)
+
+    def save(self, path, height):
+        """Keeps a picture of the page."""
+        picture = self.browser.execute_cdp_cmd("Page.captureScreenshot", {"clip": {
+            "x": 0, "y": 0, "width": self.browser.execute_script("return document.documentElement.clientWidth"), "height": height, "scale": 1}})
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(picture["data"]))
+
+    def look(self, path, width, height, scheme):
+        """Looks at the page in a window of this size, and keeps the picture."""
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 640})
+        self.browser.execute_script("scrollTo(0, 0)")
+        wide, room = self.browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+        self.assertLessEqual(wide, room, "it must be scrolled sideways")
+        back = self.browser.execute_script("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+        self.assertEqual("dark" if max(back) < 128 else "light", scheme)
+        self.await_that(lambda: self.painted("#trainings canvas") > 200)
+        self.save(path, height)
