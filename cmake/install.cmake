@@ -7,13 +7,17 @@ install(DIRECTORY libfiber/fiber TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTE
 install(TARGETS fiber EXPORT fiberTargets COMPONENT dev)
 if(FIBER_RL)
   install(DIRECTORY rl/fiber TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTERN "*.hpp")
-  foreach(target IN ITEMS fiber_rl fiber_es_train fiber_poet fiber_rl_gym)
+  foreach(target IN ITEMS fiber_rl fiber_es_train fiber_poet)
     if(TARGET ${target})
       install(TARGETS ${target} EXPORT fiberTargets COMPONENT dev)
     endif()
   endforeach()
 endif()
 install(EXPORT fiberTargets NAMESPACE fiber:: DESTINATION ${package_dir} COMPONENT dev)
+if(TARGET fiber_rl_gym) # Apart, as it needs Python's library, and programs that do not use it need none.
+  install(TARGETS fiber_rl_gym EXPORT fiberGymTargets COMPONENT dev)
+  install(EXPORT fiberGymTargets NAMESPACE fiber:: DESTINATION ${package_dir} COMPONENT dev)
+endif()
 if(TARGET fiber_ppo) # Apart, as only who asks for it needs LibTorch.
   install(TARGETS fiber_ppo EXPORT fiberPpoTargets COMPONENT dev)
   install(EXPORT fiberPpoTargets NAMESPACE fiber:: DESTINATION ${package_dir} COMPONENT dev)

@@ -11,8 +11,11 @@ set(made "${PROJECT_BINARY_DIR}/packages") # What is made for them.
 set(doc "${CMAKE_INSTALL_DATADIR}/doc")
 file(STRINGS /etc/os-release debian REGEX "^VERSION_ID=")
 string(REGEX REPLACE "[^0-9.]" "" debian "${debian}")
-set(FIBER_PACKAGE_MAINTAINER "The authors of Fiber for C++ <fiber@localhost>" CACHE STRING
-  "Who made the packages, and the address for reports")
+set(maintainer "The authors of Fiber for C++ <fiber@localhost>")
+if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL}) # As Debian's own tools take them.
+  set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+set(FIBER_PACKAGE_MAINTAINER "${maintainer}" CACHE STRING "Who made the packages, and the address for reports")
 
 # -- the command: completions and a man page, which it writes itself ---------------------------------------
 
@@ -133,7 +136,8 @@ list(TRANSFORM needed REPLACE "^use +" "")
 list(APPEND needed "libboost-serialization${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR}-dev")
 list(JOIN needed ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
-set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "g++, cmake | pkgconf")
+# Each of them: a dependency brings pkgconf, and "cmake | pkgconf" would be content with that.
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "g++, cmake, pkgconf")
 set(optional fiber)
 if(TARGET fiber_rl_gym)
   list(APPEND optional libpython3-dev)

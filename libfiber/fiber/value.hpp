@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -126,7 +125,7 @@ inline constexpr bool is_function_wrapper<std::function<Signature>> = true;
 /// Travels as its object representation.
 template <class T>
 concept Flat =
-  std::is_arithmetic_v<T> || std::is_enum_v<T> || is_a<T, std::complex> ||
+  std::is_arithmetic_v<T> || std::is_enum_v<T> ||
   (std::is_trivially_copyable_v<T> && std::is_class_v<T> && !has_serialize_member<T>() &&
    !FreelySerializable<T> && !SelfPacking<T> && !is_a<T, std::pair> &&
    !is_a<T, std::tuple> && !is_a<T, std::optional> && !is_a<T, std::variant> &&

@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include <boost/serialization/complex.hpp>
 #include <boost/serialization/string.hpp>
 #include <boost/serialization/vector.hpp>
 #include <gtest/gtest.h>
@@ -85,6 +86,9 @@ struct Counted { // Trivial, but with a serialize() of its own.
     archive& kept;
   }
 };
+
+// Without an archive, though Boost offers a serialize() for it.
+static_assert(detail::Flat<std::complex<float>>);
 
 TEST(Value, simple_types_come_back_equal) {
   expect_same(42);

@@ -5,6 +5,7 @@
 
 #include "fiber/rl/bipedal_walker.hpp"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <stdexcept>

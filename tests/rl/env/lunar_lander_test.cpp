@@ -6,6 +6,7 @@
 
 #include "fiber/rl/lunar_lander.hpp"
 
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
