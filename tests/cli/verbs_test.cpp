@@ -205,6 +205,24 @@ TEST_F(Verbs, kill_ends_a_driver_that_answers_and_its_jobs) {
   EXPECT_EQ(sockets().size(), 0U);
 }
 
+TEST_F(Verbs, kill_and_stop_take_no_other_session_for_one_that_has_ended) {
+  auto& other = start("train_ppo", {"idle"}, {{"FIBER_BACKEND", "inline"}});
+  for (auto* verb : {"kill", "stop"}) {
+    auto refused = fiber({verb, "train"});
+    EXPECT_EQ(refused.code, 1) << refused.out;
+    EXPECT_TRUE(has(refused.errors,
+                    "there is no session \"train\"; to end train_ppo give its whole "
+                    "name"))
+      << refused.errors;
+  }
+  EXPECT_TRUE(is_alive(other.pid()));
+  EXPECT_EQ(status("train")["session"]["name"], "train_ppo");
+  std::thread reaper([&] { EXPECT_EQ(other.await_end(), SIGTERM); });
+  auto stopped = fiber({"stop", "train_ppo:" + other.id()});
+  reaper.join();
+  EXPECT_EQ(stopped.code, 0) << stopped.errors;
+}
+
 TEST_F(Verbs, kill_ends_a_driver_that_is_stopped_and_its_jobs) {
   auto& driver = start("train", {"work", "2"});
   auto worker = job_of(status("train"), "pool1.w0")["pid"].get<pid_t>();
