@@ -69,6 +69,14 @@ TEST_F(Verbs, status_shows_pools_calls_jobs_supervisors_and_queues) {
     EXPECT_TRUE(has(text, part)) << part << " in\n" << text;
 }
 
+TEST_F(Verbs, a_wrong_command_line_has_exit_code_2) {
+  for (auto& words :
+       {std::vector<std::string>{}, {"report"}, {"ps", "extra"}, {"statsu"}})
+    EXPECT_EQ(fiber(words).code, 2);
+  EXPECT_EQ(fiber({"report", "none"}).code, 1);
+  EXPECT_EQ(fiber({"ps", "--help"}).code, 0);
+}
+
 TEST_F(Verbs, a_lost_worker_is_shown_with_its_cause_and_its_output) {
   start("train", {"work", "2"});
   ASSERT_TRUE(wait_until([&] {
