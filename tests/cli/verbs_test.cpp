@@ -69,6 +69,14 @@ TEST_F(Verbs, status_shows_pools_calls_jobs_supervisors_and_queues) {
     EXPECT_TRUE(has(text, part)) << part << " in\n" << text;
 }
 
+TEST_F(Verbs, logs_say_that_nothing_was_printed) {
+  start("quiet", {"idle"}, {{"FIBER_BACKEND", "inline"}});
+  auto none = fiber({"logs", "quiet"});
+  EXPECT_EQ(none.code, 0);
+  EXPECT_EQ(none.out, "");
+  EXPECT_TRUE(has(none.errors, "the jobs of quiet printed nothing")) << none.errors;
+}
+
 TEST_F(Verbs, a_wrong_command_line_has_exit_code_2) {
   for (auto& words :
        {std::vector<std::string>{}, {"report"}, {"ps", "extra"}, {"statsu"}})
