@@ -15,6 +15,7 @@
 #include "cli/engines/process_end.hpp"
 #include "cli/sessions.hpp"
 #include "cli/verbs.hpp"
+#include "cli/whole_name.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli {
@@ -37,9 +38,12 @@ std::optional<std::size_t> end_jobs(Session& session) {
 }
 
 void kill_session(const std::string& name, bool as_json) {
-  if (auto crashed = crashed_if_none_lives(name))
+  if (auto crashed = crashed_if_none_lives(name)) {
+    require_whole_name(name, *crashed);
     return clean_and_report(*crashed, as_json);
+  }
   auto session = find_session(name);
+  require_whole_name(name, session);
   auto driver = driver_of(session);
   if (!driver)
     throw Error(session.name +
@@ -87,7 +91,10 @@ void add_kill(CLI::App& app) {
     bool as_json = false;
   };
   auto options = std::make_shared<Options>();
-  verb->add_option("NAME", options->name, name_help)->required();
+  verb
+    ->add_option("NAME", options->name,
+                 "The session: its whole name, or NAME:PID; see `fiber ps`")
+    ->required();
   verb->add_flag("--json", options->as_json, "Print JSON");
   verb->footer(
     "Nothing is saved. A driver that answers ends its jobs first, also containers and "

@@ -44,30 +44,49 @@ void print_output(const std::string& text, const std::string& prefix) {
   std::cout << std::flush;
 }
 
+/// Says why nothing is there, where the output of jobs does not go.
+void say_that_nothing_is_there(const Session& session, const std::string& whose) {
+  std::cerr << "fiber: " << whose << " of " << session.name
+            << " printed nothing; the output of the driver itself is where it was started"
+            << std::endl;
+}
+
 void follow_one(Session& session, const LogOptions& options) {
   JobLog log(options.job);
+  bool any = false;
   for (;;) {
     auto more = log.read(session);
     print_output(more, "");
-    if (!options.follow || log.has_ended())
+    any = any || !more.empty();
+    if (!options.follow || log.has_ended()) {
+      if (!any)
+        say_that_nothing_is_there(session, printable(options.job));
       return;
+    }
     std::this_thread::sleep_for(follow_interval);
   }
 }
 
 void follow_all(Session& session, const LogOptions& options) {
   std::map<std::string, JobLog> logs;
+  bool any = false;
   for (;;) {
     auto jobs = ask(session, {{"op", "logs"}});
     for (auto* list : {"ended", "jobs"})
       for (auto& job : jobs.value(list, json::array())) {
         auto name = job.get<std::string>();
         auto& log = logs.try_emplace(name, name).first->second;
-        if (!log.has_ended())
-          print_output(log.read(session), printable(name));
+        if (log.has_ended())
+          continue;
+        auto text = log.read(session);
+        any = any || !text.empty();
+        print_output(text, printable(name));
       }
-    if (!options.follow)
+    if (!options.follow) {
+      if (!any)
+        say_that_nothing_is_there(session, "the jobs");
       return;
+    }
     std::this_thread::sleep_for(follow_interval);
   }
 }

@@ -13,6 +13,8 @@
 
 namespace {
 
+constexpr int wrong_use = 2; ///< The exit code for a command line that is not understood.
+
 /// Returns the verb that was most likely meant; empty if none is near.
 std::string nearest_verb(const CLI::App& app, std::string_view word) {
   std::string nearest;
@@ -36,7 +38,7 @@ int refuse_verb(const CLI::App& app, const std::string& word) {
   std::fprintf(stderr, "fiber: there is no verb '%s'%s; fiber --help names all\n",
                word.c_str(),
                nearest.empty() ? "" : ("; did you mean " + nearest + "?").c_str());
-  return 2;
+  return wrong_use;
 }
 
 } // namespace
@@ -66,7 +68,12 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Error& error) {
-    return app.exit(error);
+    auto code = app.exit(error);
+    // CLI11 has a code of its own for each wrong use, from 100 on.
+    return dynamic_cast<const CLI::ParseError*>(&error) != nullptr &&
+               error.get_name() != "RuntimeError" && code != 0
+             ? wrong_use
+             : code;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "fiber: %s\n", error.what());
     return 1;

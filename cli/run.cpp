@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 #include <memory>
 
 #include "backends/registry.hpp"
@@ -49,6 +50,19 @@ std::size_t megabytes(const std::string& text) {
   return static_cast<std::size_t>(number * factor);
 }
 
+/// Lets a session be called as its driver is, so that `fiber status NAME` finds it. A
+/// name that only an engine takes stays the engine's.
+void name_session(RunRequest& request) {
+  constexpr std::size_t longest = 40; // As the setting `name` has it.
+  auto fits = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+  };
+  auto& name = request.name;
+  if (!name.empty() && name.size() <= longest && std::ranges::all_of(name, fits) &&
+      name.front() != '.' && name.front() != '-')
+    request.environment.try_emplace("FIBER_NAME", name);
+}
+
 void check_volumes(const std::vector<std::string>& volumes) {
   for (auto& volume : volumes) {
     auto colon = volume.find(":/");
@@ -63,6 +77,7 @@ int start(Options& options) {
   auto& request = options.request;
   read_environment(options);
   check_volumes(request.volumes);
+  name_session(request);
   if (!options.memory.empty())
     request.memory_mb = megabytes(options.memory);
   if (request.push && !request.build)
@@ -122,9 +137,10 @@ void add_options(CLI::App& verb, Options& options) {
     ->type_name("NAME=VALUE")
     ->expected(1)
     ->take_all();
-  verb.add_option("--name", request.name,
-                  "The name of the container, pod or Slurm job; of a detached process, "
-                  "the name of its log");
+  verb.add_option(
+    "--name", request.name,
+    "The name of the session, for `fiber status NAME`, and of the container, "
+    "pod or Slurm job; of a detached process, the name of its log");
   verb
     .add_option("--time", request.time,
                 "The time limit of the program itself, on Slurm: minutes, HH:MM:SS, D-HH")

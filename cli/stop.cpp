@@ -12,6 +12,7 @@
 #include "cli/engines/process_end.hpp"
 #include "cli/sessions.hpp"
 #include "cli/verbs.hpp"
+#include "cli/whole_name.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli {
@@ -28,9 +29,12 @@ struct StopOptions {
 };
 
 void stop_session(const StopOptions& options) {
-  if (auto crashed = crashed_if_none_lives(options.name))
+  if (auto crashed = crashed_if_none_lives(options.name)) {
+    require_whole_name(options.name, *crashed);
     return clean_and_report(*crashed, options.as_json);
+  }
   auto session = find_session(options.name);
+  require_whole_name(options.name, session);
   auto driver = driver_of(session);
   auto processes = driver ? descendants_of(session.pid) : std::vector<Process>();
   auto jobs = ask(session, {{"op", "status"}}).value("jobs", json::array()).size();
@@ -78,7 +82,10 @@ void add_stop(CLI::App& app) {
   auto* verb = app.add_subcommand(
     "stop", "Send the driver of a session SIGTERM and wait until it has ended");
   auto options = std::make_shared<StopOptions>();
-  verb->add_option("NAME", options->name, name_help)->required();
+  verb
+    ->add_option("NAME", options->name,
+                 "The session: its whole name, or NAME:PID; see `fiber ps`")
+    ->required();
   verb->add_option("--timeout", options->seconds, "How many seconds to wait")
     ->check(CLI::Range(0.0, 1e6))
     ->capture_default_str();

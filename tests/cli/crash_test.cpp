@@ -85,7 +85,7 @@ TEST(CrashedDrivers, are_cleaned_up_after_by_stop_too) {
   auto driver = driver_with_a_program();
   driver.crash();
   driver.await([](auto& one) { return is_crashed(one) && one["left"].size() == 1; });
-  auto stopped = driver.fiber({"stop", "crash", "--json"});
+  auto stopped = driver.fiber({"stop", "crashed", "--json"});
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   auto told = json::parse(stopped.out);
   EXPECT_EQ(told["crashed"], true);

@@ -70,6 +70,18 @@ TEST(Run, leaves_a_detached_program_running_and_says_where_its_output_is) {
   EXPECT_EQ(::kill(pid, SIGKILL), 0);
 }
 
+TEST(Run, names_the_session_as_its_driver) {
+  auto named = [](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"run"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "sh", "-c", "echo $FIBER_NAME"});
+    return fiber_command(words).out;
+  };
+  EXPECT_EQ(named({"--name", "train"}), "train\n");
+  EXPECT_EQ(named({"--name", "train", "--env", "FIBER_NAME=other"}), "other\n");
+  EXPECT_EQ(named({"--name", "train%1"}), "\n"); // No name of a session.
+}
+
 TEST(Run, says_what_is_wrong_with_the_request) {
   EXPECT_EQ(fiber_command({"run", "--", "./none"}).err,
             "fiber: ./none is no program that can be run\n");

@@ -69,6 +69,22 @@ TEST_F(Verbs, status_shows_pools_calls_jobs_supervisors_and_queues) {
     EXPECT_TRUE(has(text, part)) << part << " in\n" << text;
 }
 
+TEST_F(Verbs, logs_say_that_nothing_was_printed) {
+  start("quiet", {"idle"}, {{"FIBER_BACKEND", "inline"}});
+  auto none = fiber({"logs", "quiet"});
+  EXPECT_EQ(none.code, 0);
+  EXPECT_EQ(none.out, "");
+  EXPECT_TRUE(has(none.errors, "the jobs of quiet printed nothing")) << none.errors;
+}
+
+TEST_F(Verbs, a_wrong_command_line_has_exit_code_2) {
+  for (auto& words :
+       {std::vector<std::string>{}, {"report"}, {"ps", "extra"}, {"statsu"}})
+    EXPECT_EQ(fiber(words).code, 2);
+  EXPECT_EQ(fiber({"report", "none"}).code, 1);
+  EXPECT_EQ(fiber({"ps", "--help"}).code, 0);
+}
+
 TEST_F(Verbs, a_lost_worker_is_shown_with_its_cause_and_its_output) {
   start("train", {"work", "2"});
   ASSERT_TRUE(wait_until([&] {
@@ -203,6 +219,24 @@ TEST_F(Verbs, kill_ends_a_driver_that_answers_and_its_jobs) {
   EXPECT_EQ(killed.json()["answered"], true);
   EXPECT_TRUE(wait_until([&] { return !is_alive(worker); }));
   EXPECT_EQ(sockets().size(), 0U);
+}
+
+TEST_F(Verbs, kill_and_stop_take_no_other_session_for_one_that_has_ended) {
+  auto& other = start("train_ppo", {"idle"}, {{"FIBER_BACKEND", "inline"}});
+  for (auto* verb : {"kill", "stop"}) {
+    auto refused = fiber({verb, "train"});
+    EXPECT_EQ(refused.code, 1) << refused.out;
+    EXPECT_TRUE(has(refused.errors,
+                    "there is no session \"train\"; to end train_ppo give its whole "
+                    "name"))
+      << refused.errors;
+  }
+  EXPECT_TRUE(is_alive(other.pid()));
+  EXPECT_EQ(status("train")["session"]["name"], "train_ppo");
+  std::thread reaper([&] { EXPECT_EQ(other.await_end(), SIGTERM); });
+  auto stopped = fiber({"stop", "train_ppo:" + other.id()});
+  reaper.join();
+  EXPECT_EQ(stopped.code, 0) << stopped.errors;
 }
 
 TEST_F(Verbs, kill_ends_a_driver_that_is_stopped_and_its_jobs) {
