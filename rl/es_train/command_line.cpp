@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <unistd.h>
+#include "fiber/rl/environment_check.hpp"
 
 #include "fiber/rl/checkpoint_file.hpp"
 #include "fiber/rl/environments.hpp"
@@ -189,6 +190,7 @@ int train(const Settings& settings) {
   if (checkpoint.has_parent_path())
     fs::create_directories(checkpoint.parent_path());
 
+  check_environment(options.environment);
   const auto spaces = make_environment(options.environment)->spaces();
   es_train::Progress progress(stdout);
   const auto noise = fiber::share( // The only copy on this machine.

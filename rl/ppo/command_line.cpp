@@ -17,6 +17,7 @@
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
 
+#include "fiber/rl/environment_check.hpp"
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/evaluate.hpp"
 #include "fiber/rl/live_line.hpp"
@@ -322,7 +323,7 @@ int run_ppo(int argc, char** argv) {
   std::signal(SIGTERM, stop);
   try {
     ppo::check(training.settings);
-    make_environment(training.environment);
+    check_environment(training.environment);
     return run(settings);
   } catch (const std::exception& error) {
     std::cerr << "ppo: " << error.what() << '\n';
