@@ -211,9 +211,8 @@ int train(const Settings& settings) {
   const auto [fewest, most] = settings.workers.max > 0
                                 ? settings.workers
                                 : Workers{fiber::cpu_count(), fiber::cpu_count()};
-  // No task here kills its worker; whoever is killed was killed by hand, as often as one
-  // likes.
-  fiber::Pool pool({.workers = fewest, .max_retries = -1});
+  // More than one kills by hand; an environment that crashes soon comes to its end.
+  fiber::Pool pool({.workers = fewest, .max_retries = 20});
   if (fewest < most)
     pool.autoscale(fewest, most);
   std::set<es_train::Worker> workers;
@@ -383,8 +382,8 @@ int run_es_train(int argc, char** argv) {
   options.add_to(app);
   CLI11_PARSE(app, argc, argv);
 
-  auto session = fiber::init(argc, argv);
   try {
+    auto session = fiber::init(argc, argv);
     return train(options.resolve());
   } catch (const std::exception& error) {
     std::cerr << "es_train: " << error.what() << '\n';
