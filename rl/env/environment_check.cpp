@@ -2,12 +2,16 @@
 #include "fiber/rl/environment_check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
+
+#include <signal.h>
+#include <unistd.h>
 
 #include "fiber/rl/environments.hpp"
 
@@ -48,6 +52,43 @@ void check_spaces(const Spaces& spaces) {
              std::to_string(low[i]) + " and the upper bound " + std::to_string(high[i]) +
              ": the lower one must not be greater");
 }
+
+/// Says on stderr where the environment was when a signal such as SIGSEGV ends the
+/// process, which nothing can catch. Only for the thread that made it.
+class CrashReport {
+public:
+  explicit CrashReport(const std::string& place) {
+    text_ = "the environment crashed in " + place + "\n";
+    current_ = &text_;
+    struct sigaction action = {};
+    action.sa_handler = report;
+    action.sa_flags = SA_RESETHAND | SA_NODEFER;
+    for (std::size_t i = 0; i < signals.size(); ++i)
+      ::sigaction(signals[i], &action, &before_[i]);
+  }
+  ~CrashReport() {
+    current_ = nullptr;
+    for (std::size_t i = 0; i < signals.size(); ++i)
+      ::sigaction(signals[i], &before_[i], nullptr);
+  }
+  CrashReport(const CrashReport&) = delete;
+  CrashReport& operator=(const CrashReport&) = delete;
+
+private:
+  static constexpr std::array signals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+  static void report(int signal) {
+    if (current_ != nullptr) [[maybe_unused]]
+      const auto written = ::write(STDERR_FILENO, current_->data(), current_->size());
+    ::raise(signal); // The default now: it ends the process.
+  }
+
+  static thread_local const std::string* current_;
+  std::string text_;
+  std::array<struct sigaction, signals.size()> before_ = {};
+};
+
+thread_local const std::string* CrashReport::current_ = nullptr;
 
 class Player {
 public:
@@ -124,15 +165,16 @@ private:
 
   template <class Call>
   std::invoke_result_t<Call> calling(const char* name, Call call) {
+    const auto at =
+      step_ == 0 ? "" : " at step " + std::to_string(step_) + " of an episode";
     std::string what = "it is no std::exception";
     try {
+      const CrashReport crash_report(name + at);
       return call();
     } catch (const std::exception& error) {
       what = error.what();
     } catch (...) {
     }
-    const auto at =
-      step_ == 0 ? "" : " at step " + std::to_string(step_) + " of an episode";
     throw std::runtime_error(name + std::string(" threw an exception") + at + ": " +
                              what);
   }

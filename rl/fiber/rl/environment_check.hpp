@@ -18,7 +18,8 @@ namespace fiber::rl {
 ///   is not finite;
 /// - a reward is not finite.
 ///
-/// What the environment throws becomes a std::runtime_error that also names the step.
+/// What the environment throws becomes a std::runtime_error that also names the step. If
+/// it crashes the process, a line on stderr names the step.
 void check_environment(AnyEnvironment& environment);
 
 /// The same for a new environment of this name. Errors name the environment.

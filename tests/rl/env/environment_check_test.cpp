@@ -8,6 +8,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include <signal.h>
+
 #include <gtest/gtest.h>
 
 #include "fiber/rl/environments.hpp"
@@ -49,6 +51,13 @@ struct ThrowsAtSeven : Sound {
   Step step(Action) {
     if (++steps == 7)
       throw std::range_error("the beam broke");
+    return {};
+  }
+};
+struct CrashesAtSeven : Sound {
+  Step step(Action) {
+    if (++steps == 7)
+      ::raise(SIGSEGV);
     return {};
   }
 };
@@ -99,6 +108,12 @@ TEST(EnvironmentCheckTest, says_where_an_environment_throws) {
             "step() threw an exception at step 7 of an episode: the beam broke");
   EXPECT_EQ(said_of<std::runtime_error>(ThrowsInReset()),
             "reset() threw an exception: it is no std::exception");
+}
+
+TEST(EnvironmentCheckTest, says_where_an_environment_crashes) {
+  EXPECT_EXIT(check_environment(*erase<CrashesAtSeven>()),
+              testing::KilledBySignal(SIGSEGV),
+              "^the environment crashed in step\\(\\) at step 7 of an episode\n$");
 }
 
 TEST(EnvironmentCheckTest, names_bounds_that_contradict_each_other) {
