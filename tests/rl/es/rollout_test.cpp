@@ -56,7 +56,7 @@ TEST(RolloutTest, names_what_is_not_finite) {
 
 TEST(RolloutTest, ends_an_episode_that_does_not_end) {
   EXPECT_EQ(said_of<std::runtime_error>({.reward_breaks = -1, .observation_breaks = -1}),
-            "the episode with seed 77 has not ended after 1000000 steps: set `truncated` "
+            "the episode with seed 77 has not ended after 100000 steps: set `truncated` "
             "at a step limit");
 }
 
