@@ -2,6 +2,7 @@
 #include "fiber/rl/evolution_evaluation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -31,6 +32,22 @@ std::size_t layer(std::size_t inputs, std::size_t outputs) {
 void check_spaces(const AnyEnvironment& environment, const Generation& generation) {
   if (environment.spaces() != generation.policy.spaces)
     throw std::invalid_argument("the policy was made for an environment of other spaces");
+}
+
+[[noreturn]] void refuse(std::uint64_t seed, std::size_t step, const std::string& what) {
+  throw std::domain_error("step " + std::to_string(step) + " of the episode with seed " +
+                          std::to_string(seed) + ": " + what);
+}
+
+/// `step`: how many steps were before it.
+void check_observation(std::span<const float> observation, std::uint64_t seed,
+                       std::size_t step) {
+  const auto broken = std::ranges::find_if(
+    observation, [](float number) { return !std::isfinite(number); });
+  if (broken != observation.end())
+    refuse(seed, step,
+           "number " + std::to_string(broken - observation.begin()) +
+             " of the observation is " + std::to_string(*broken));
 }
 
 } // namespace es_evaluation
@@ -93,15 +110,22 @@ double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t
   std::vector<float> observation(environment.spaces().observation_size());
   environment.reset(seed);
   double total = 0;
-  for (;;) {
+  for (std::size_t steps = 0; steps < most_rollout_steps; ++steps) {
     environment.observe(observation);
+    es_evaluation::check_observation(observation, seed, steps);
     if (seen != nullptr)
       seen->add(std::span<const float>(observation));
     const auto step = environment.step(policy.act(observation));
+    if (!std::isfinite(step.reward))
+      es_evaluation::refuse(seed, steps + 1,
+                            "the reward is " + std::to_string(step.reward));
     total += step.reward;
     if (step.terminated || step.truncated)
       return total;
   }
+  throw std::runtime_error("the episode with seed " + std::to_string(seed) +
+                           " has not ended after " + std::to_string(most_rollout_steps) +
+                           " steps: set `truncated` at a step limit");
 }
 
 DirectionResult evaluate_direction(AnyEnvironment& environment,

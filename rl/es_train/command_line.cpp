@@ -15,9 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/environment_check.hpp"
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/evolution_training.hpp"
 #include "fiber/rl/plot.hpp"
@@ -29,6 +28,7 @@
 
 #include "rl/es_train/files.hpp"
 #include "rl/es_train/progress.hpp"
+#include "rl/es_train/worker.hpp"
 
 namespace fiber::rl {
 namespace {
@@ -37,29 +37,30 @@ namespace fs = std::filesystem;
 
 /// A task's result, and who computed it: only the progress line looks at that.
 template <class T>
-using Reported = std::pair<T, int>;
+using Reported = std::pair<T, es_train::Worker>;
 
 Reported<DirectionResult> run_direction(const std::string& environment,
                                         const Generation& generation,
                                         const fiber::SharedArray<float>& noise,
                                         std::uint64_t offset) {
   return {evaluate_direction(*make_environment(environment), generation, noise, offset),
-          ::getpid()};
+          es_train::this_worker()};
 }
 
 Reported<double> run_episode(const std::string& environment, const Generation& generation,
                              Judgement judgement, std::uint64_t episode) {
   return {evaluate_policy(*make_environment(environment), generation, judgement, episode),
-          ::getpid()};
+          es_train::this_worker()};
 }
 
 template <class T>
-std::vector<T> unwrapped(std::vector<Reported<T>> results, std::set<int>& pids) {
+std::vector<T> unwrapped(std::vector<Reported<T>> results,
+                         std::set<es_train::Worker>& workers) {
   std::vector<T> values;
   values.reserve(results.size());
-  for (auto& [value, pid] : results) {
+  for (auto& [value, worker] : results) {
     values.push_back(std::move(value));
-    pids.insert(pid);
+    workers.insert(worker);
   }
   return values;
 }
@@ -68,20 +69,20 @@ std::vector<T> unwrapped(std::vector<Reported<T>> results, std::set<int>& pids) 
 /// the noise is shared; a task is eight bytes.
 EvolutionEvaluator pool_evaluator(fiber::Pool& pool, const std::string& environment,
                                   const fiber::SharedArray<float>& noise,
-                                  std::set<int>& pids) {
+                                  std::set<es_train::Worker>& workers) {
   return {.directions =
-            [&pool, &pids, environment, noise](
+            [&pool, &workers, environment, noise](
               const Generation& generation, const std::vector<std::uint64_t>& offsets) {
               auto task = fiber::bind(run_direction, environment, generation, noise);
-              return unwrapped(pool.map(task, offsets), pids);
+              return unwrapped(pool.map(task, offsets), workers);
             },
           .policy =
-            [&pool, &pids, environment](const Generation& generation, Judgement judgement,
-                                        std::uint64_t count) {
+            [&pool, &workers, environment](const Generation& generation,
+                                           Judgement judgement, std::uint64_t count) {
               std::vector<std::uint64_t> episodes(count);
               std::iota(episodes.begin(), episodes.end(), std::uint64_t{0});
               auto task = fiber::bind(run_episode, environment, generation, judgement);
-              return unwrapped(pool.map(task, episodes), pids);
+              return unwrapped(pool.map(task, episodes), workers);
             }};
 }
 
@@ -189,6 +190,7 @@ int train(const Settings& settings) {
   if (checkpoint.has_parent_path())
     fs::create_directories(checkpoint.parent_path());
 
+  check_environment(options.environment);
   const auto spaces = make_environment(options.environment)->spaces();
   es_train::Progress progress(stdout);
   const auto noise = fiber::share( // The only copy on this machine.
@@ -209,13 +211,12 @@ int train(const Settings& settings) {
   const auto [fewest, most] = settings.workers.max > 0
                                 ? settings.workers
                                 : Workers{fiber::cpu_count(), fiber::cpu_count()};
-  // No task here kills its worker; whoever is killed was killed by hand, as often as one
-  // likes.
-  fiber::Pool pool({.workers = fewest, .max_retries = -1});
+  // More than one kills by hand; an environment that crashes soon comes to its end.
+  fiber::Pool pool({.workers = fewest, .max_retries = 20});
   if (fewest < most)
     pool.autoscale(fewest, most);
-  std::set<int> pids;
-  const auto evaluator = pool_evaluator(pool, options.environment, noise, pids);
+  std::set<es_train::Worker> workers;
+  const auto evaluator = pool_evaluator(pool, options.environment, noise, workers);
   progress.say(
     options.environment + ", seed " + std::to_string(options.seed) + ", " +
     std::to_string(fewest) + (fewest < most ? " to " + std::to_string(most) : "") +
@@ -224,13 +225,13 @@ int train(const Settings& settings) {
     "kill -9 PID");
 
   while (!training.finished()) {
-    pids.clear();
+    workers.clear();
     auto& point = training.step(evaluator);
     point.seconds =
       seconds_before +
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     save_state(checkpoint, label, training.state());
-    progress.show(point, options.iterations, {pids.begin(), pids.end()});
+    progress.show(point, options.iterations, {workers.begin(), workers.end()});
     publish_point(point);
   }
   const int code = conclude(training, progress);
@@ -381,8 +382,8 @@ int run_es_train(int argc, char** argv) {
   options.add_to(app);
   CLI11_PARSE(app, argc, argv);
 
-  auto session = fiber::init(argc, argv);
   try {
+    auto session = fiber::init(argc, argv);
     return train(options.resolve());
   } catch (const std::exception& error) {
     std::cerr << "es_train: " << error.what() << '\n';

@@ -26,6 +26,30 @@ std::size_t columns(std::FILE* out) {
   return 80;
 }
 
+// The pids of workers, in so many columns; of workers elsewhere, their number.
+std::string named(const std::vector<Worker>& workers, std::size_t room) {
+  constexpr std::size_t most = 16; // A line that can be read, of hundreds of workers too.
+  const auto here = this_worker().place;
+  const auto elsewhere = static_cast<std::size_t>(std::ranges::count_if(
+    workers, [&](const Worker& worker) { return worker.place != here; }));
+  std::string text;
+  if (elsewhere > 0)
+    text = "  " + std::to_string(elsewhere) +
+           (elsewhere == 1 ? " worker elsewhere" : " workers elsewhere");
+  std::size_t shown = 0;
+  for (const auto& worker : workers) {
+    if (worker.place != here)
+      continue;
+    const auto next = (shown == 0 ? "  pids " : " ") + std::to_string(worker.pid);
+    // Part of a pid would be another process.
+    if (shown == most || text.size() + next.size() + 3 > room)
+      return text + " ..";
+    text += next;
+    ++shown;
+  }
+  return text;
+}
+
 } // namespace
 
 Progress::Progress(std::FILE* out)
@@ -38,7 +62,7 @@ Progress::~Progress() {
 }
 
 void Progress::show(const CurvePoint& point, std::size_t iterations,
-                    const std::vector<int>& pids) {
+                    const std::vector<Worker>& workers) {
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double> spent = now - last_time_;
   // After a resume the count begins with what an earlier process played.
@@ -55,18 +79,9 @@ void Progress::show(const CurvePoint& point, std::size_t iterations,
   line += formatted("  best %6.4g", point.population_best);
   if (played > 0)
     line += formatted("  %6.0f episodes/s", static_cast<double>(played) / spent.count());
-  line += formatted("  %3.0f s  pids", point.seconds);
-  constexpr std::size_t most = 16; // A line that can be read, of hundreds of workers too.
+  line += formatted("  %3.0f s", point.seconds);
   const auto width = terminal_ ? columns(out_) - 1 : std::string::npos;
-  for (std::size_t i = 0; i < pids.size(); ++i) {
-    const auto next = formatted(" %d", pids[i]);
-    // Part of a pid would be another process.
-    if (i == most || line.size() + next.size() + 3 > width) {
-      line += " ..";
-      break;
-    }
-    line += next;
-  }
+  line += named(workers, width - std::min(width, line.size()));
 
   if (terminal_) {
     line.resize(std::min(line.size(), width));

@@ -9,6 +9,8 @@
 
 #include "fiber/rl/evolution_training.hpp"
 
+#include "rl/es_train/worker.hpp"
+
 namespace fiber::rl::es_train {
 
 /// Tells how a run goes: on a terminal one line that is rewritten, elsewhere a line an
@@ -22,11 +24,12 @@ public:
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Shows an iteration; `pids` are the processes that took part in it, of which the line
-  /// has the first few. If the iteration did not evaluate the policy, the line has the
+  /// Shows an iteration, and which workers took part in it: the pids of the first few.
+  /// Workers in containers or on other computers are only counted, because their pids are
+  /// other processes here. If the iteration did not evaluate the policy, the line has the
   /// mean of the last one that did.
   void show(const CurvePoint& point, std::size_t iterations,
-            const std::vector<int>& pids);
+            const std::vector<Worker>& workers);
 
   /// Prints a line that stays.
   void say(const std::string& line);

@@ -14,6 +14,7 @@
 #include "fiber/rl/cma_es.hpp"                  // IWYU pragma: export
 #include "fiber/rl/distributions.hpp"           // IWYU pragma: export
 #include "fiber/rl/environment.hpp"             // IWYU pragma: export
+#include "fiber/rl/environment_check.hpp"       // IWYU pragma: export
 #include "fiber/rl/environments.hpp"            // IWYU pragma: export
 #include "fiber/rl/evaluate.hpp"                // IWYU pragma: export
 #include "fiber/rl/event_file.hpp"              // IWYU pragma: export

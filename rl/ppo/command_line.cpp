@@ -2,6 +2,7 @@
 #include "fiber/rl/ppo.hpp"
 
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -17,6 +18,7 @@
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
 
+#include "fiber/rl/environment_check.hpp"
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/evaluate.hpp"
 #include "fiber/rl/live_line.hpp"
@@ -94,12 +96,13 @@ double mean_return_if_due(const Settings& settings, const ppo::Trainer& training
 }
 
 /// Trains until all steps are done or the program is interrupted. Whatever ends it, the
-/// checkpoint holds the last state that was saved.
+/// checkpoint holds the last state that was saved; `saved` becomes true with the first.
 void learn(const Settings& settings, ppo::Trainer& training, const fs::path& checkpoint,
-           TrainingLog& log, LiveLine& line) {
+           TrainingLog& log, LiveLine& line, bool& saved) {
   auto save = [&] {
     log.sync(); // A checkpoint is never ahead of the log.
     training.save(checkpoint);
+    saved = true;
   };
   auto steps_before = training.last_row().steps;
   auto seconds_before = training.last_row().seconds;
@@ -171,18 +174,23 @@ int run(const Settings& settings) {
   if (resumed)
     log_options.resume_after = training.last_row().steps;
   TrainingLog log(log_options);
+  auto saved = resumed; // A checkpoint may also be there from another run.
   try {
-    learn(settings, training, checkpoint, log, line);
+    learn(settings, training, checkpoint, log, line, saved);
   } catch (const std::exception& error) {
     throw std::runtime_error(
       std::string(error.what()) + "; " +
-      (fs::exists(checkpoint) ? checkpoint.string() + " has the last state that was saved"
-                              : "nothing was saved before"));
+      (saved ? checkpoint.string() + " has the last state that was saved"
+             : "this run has saved nothing yet"));
   }
   auto policy = training.policy();
   auto path = settings.save.empty() ? settings.out / "policy" : settings.save;
   save_policy(path, policy);
-  draw(settings, log);
+  if (std::isnan(training.last_row().return_mean))
+    line.say(
+      "no episode has ended: does the environment set `truncated` at a step limit?");
+  else
+    draw(settings, log);
   line.say("policy saved to " + path.string() + ", curve to " + log.csv().string());
   if (auto summary = training.summary(); !summary.empty())
     line.say(summary);
@@ -273,10 +281,7 @@ std::string environment_in(int argc, char** argv) {
   return name;
 }
 
-} // namespace
-
-int run_ppo(int argc, char** argv) {
-  auto session = fiber::init(argc, argv); // In a job, this call never returns.
+int run_in_session(int argc, char** argv) {
   Settings settings;
   auto& training = settings.training;
   training.environment = environment_in(argc, argv);
@@ -320,10 +325,17 @@ int run_ppo(int argc, char** argv) {
   auto stop = [](int) { interrupted = true; };
   std::signal(SIGINT, stop);
   std::signal(SIGTERM, stop);
+  ppo::check(training.settings);
+  check_environment(training.environment);
+  return run(settings);
+}
+
+} // namespace
+
+int run_ppo(int argc, char** argv) {
   try {
-    ppo::check(training.settings);
-    make_environment(training.environment);
-    return run(settings);
+    auto session = fiber::init(argc, argv); // In a job, this call never returns.
+    return run_in_session(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "ppo: " << error.what() << '\n';
     return 1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -311,11 +312,22 @@ private:
     std::erase_if(ready_, [&](int id) { return !book_->in_flight(id); });
     if (failed.empty())
       return;
-    std::string text;
+    throw std::runtime_error(failures(failed));
+  }
+
+  /// What these said. Environments that said the same are named together.
+  std::string failures(std::span<const int> failed) const {
+    std::map<std::string, std::vector<int>> by_text;
     for (const int id : failed)
-      text += (text.empty() ? "environment " : "; environment ") + std::to_string(id) +
-              " failed: " + *book_->failure(id);
-    throw std::runtime_error(text);
+      by_text[*book_->failure(id)].push_back(id);
+    std::string text;
+    for (const int id : failed) {
+      const auto& said = *book_->failure(id);
+      const auto& ids = by_text.at(said);
+      if (ids.front() == id)
+        text += (text.empty() ? "" : "; ") + vec::name_envs(ids) + " failed: " + said;
+    }
+    return text;
   }
 
   /// Waits for all that is in flight, and forgets it.

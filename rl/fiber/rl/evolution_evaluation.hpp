@@ -87,8 +87,14 @@ struct DirectionResult {
 /// Which episodes evaluate the policy. Training uses neither kind.
 enum class Judgement : std::uint8_t { evaluation, confirmation };
 
+/// An episode of evolution strategies must end before it has more steps than this.
+inline constexpr std::size_t most_rollout_steps = 100'000;
+
 /// Plays one episode from this seed and returns the sum of its rewards. Adds its
 /// observations to `seen`, if that is given.
+///
+/// Throws std::domain_error for an observation or a reward that is not finite, and
+/// std::runtime_error for an episode that does not end. Both name the episode's seed.
 double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t seed,
                RunningMoments* seen = nullptr);
 

@@ -109,6 +109,15 @@ TEST(VecEnvMisuseHere, drops_rows_in_flight_at_a_reset) {
   EXPECT_EQ(envs.step(Floats(3)).episode_length(2), 1);
 }
 
+TEST(VecEnvMisuseHere, names_environments_that_fail_alike_together) {
+  auto envs = vec_env<Puppet>({.envs = 3}, Way::here);
+  envs.reset();
+  EXPECT_EQ(thrown<std::runtime_error>([&] {
+              envs.step(Floats{Puppet::fail, 0, Puppet::fail});
+            }),
+            "environments 0, 2 failed: the string broke");
+}
+
 void expect_failure_is_told(AnyVecEnv& envs) {
   envs.reset();
   EXPECT_EQ(thrown<std::runtime_error>([&] {
