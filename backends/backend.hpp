@@ -135,6 +135,8 @@ public:
   virtual std::string name() const = 0;
   /// Returns the address by which jobs reach this process; empty if they inherit links.
   virtual std::string driver_address() const { return {}; }
+  /// Returns whether this machine may have driver_address() only once a job runs.
+  virtual bool address_comes_later() const { return false; }
   /// Returns how many jobs may always start at once, unless a setting says otherwise,
   /// because the engine has a queue for them.
   virtual std::size_t least_start_window() const { return 0; }

@@ -68,7 +68,7 @@ std::string peer_text(int fd) {
   return name_of(fd, ::getpeername);
 }
 
-UniqueFd listen_on(const std::string& host, std::uint16_t port) {
+UniqueFd listen_on(const std::string& host, std::uint16_t port, bool later) {
   const auto list = resolve(host, port, true);
   int error = 0;
   for (const auto* address = list.get(); address; address = address->ai_next) {
@@ -76,6 +76,8 @@ UniqueFd listen_on(const std::string& host, std::uint16_t port) {
     const int yes = 1;
     if (socket &&
         ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        (!later ||
+         ::setsockopt(socket.get(), SOL_IP, IP_FREEBIND, &yes, sizeof yes) == 0) &&
         ::bind(socket.get(), address->ai_addr, address->ai_addrlen) == 0 &&
         ::listen(socket.get(), SOMAXCONN) == 0)
       return socket;

@@ -25,7 +25,7 @@ std::string to_text(const sockaddr* address, socklen_t size);
 std::string peer_text(int fd);
 
 /// Returns a non-blocking listening socket. Throws WireError.
-UniqueFd listen_on(const std::string& host, std::uint16_t port);
+UniqueFd listen_on(const std::string& host, std::uint16_t port, bool later = false);
 std::uint16_t port_of(int fd);
 
 /// Makes the kernel send small messages at once, detect a peer whose machine is gone, and

@@ -148,7 +148,8 @@ public:
        Accept accept)
     : reactor_(reactor), identity_(std::move(identity)), own_(std::move(own)),
       options_(std::move(options)), gate_(std::make_shared<Gate>(std::move(accept))),
-      socket_(listen_on(options_.host, options_.port)), port_(port_of(socket_.get())),
+      socket_(listen_on(options_.host, options_.port, options_.later)),
+      port_(port_of(socket_.get())),
       descriptor_(handshake_reactor_.context(), socket_.get()),
       timer_(handshake_reactor_.context()) {
     handshake_reactor_.post([this] { wait(); });

@@ -27,6 +27,8 @@ struct ListenerOptions {
   /// Address to bind: a numeric IPv4 or IPv6 address, or a name.
   std::string host = "127.0.0.1";
   std::uint16_t port = 0; ///< 0: any free port.
+  /// The machine may not have this address yet: it is reached there once it has it.
+  bool later = false;
   /// Limit from accept to Hello, after which the peer is dropped.
   std::chrono::milliseconds handshake_limit{10000};
   LinkOptions link = {};

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <fstream>
 
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 
 #include "backends/docker/docker_backend.hpp"
@@ -140,6 +142,12 @@ void use_network(Engine& engine, Placement& place, const std::string& wanted) {
   place.address = engine.is_remote()        ? engine.local_address()
                   : place.network == "host" ? "127.0.0.1"
                                             : gateway_of(engine, place.network);
+  // Podman makes a bridge for its first container and removes it with the last one. The
+  // bridge of a rootless Podman is not of this machine.
+  struct stat socket = {};
+  place.address_later =
+    engine.is_podman() && !engine.is_remote() && place.network != "host" &&
+    ::stat(engine.socket().c_str(), &socket) == 0 && socket.st_uid == 0;
 }
 
 /// Chooses the network of the jobs of a process in a container, and its address there.

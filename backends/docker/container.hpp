@@ -32,6 +32,7 @@ struct Placement {
   bool own_image = false;         ///< `image` is this process's own.
   std::string network;            ///< Name of a network, or "host".
   std::string address;            ///< Of this process in that network.
+  bool address_later = false;     ///< It is there while a container runs.
   std::string user;               ///< Empty: see user_of().
   Allowed allowed;                ///< What containers have beyond the defaults.
   std::string directory;          ///< Working directory; empty: the image's.

@@ -56,6 +56,7 @@ public:
 
   std::string name() const override { return "docker"; }
   std::string driver_address() const override { return place_.address; }
+  bool address_comes_later() const override { return place_.address_later; }
   void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;

@@ -194,7 +194,7 @@ Runtime::Runtime(Settings settings)
   services_->next_incarnation = [this] { return ++incarnations_; };
   if (!address.empty() && !is_inline()) {
     dialled_address_ = address;
-    listen(address);
+    listen(address, settings_.advertise_host.empty() && backend->address_comes_later());
     set_anchor(*backend);
   }
   auto backend_name = backend->name();
@@ -256,13 +256,15 @@ void Runtime::measure(const std::shared_ptr<StatsSource>& pool) {
     metrics_->add(pool);
 }
 
-/// Listens at `host`, or on all addresses if `host` is not local (a forwarder's address).
-void Runtime::listen(const std::string& host) {
+/// Listens at `host`, which may become local `later`, or on all addresses if `host` is
+/// not local (a forwarder's address).
+void Runtime::listen(const std::string& host, bool later) {
   ca_ = std::make_unique<wire::SessionCa>();
   auto session = random_name();
   wire::ListenerOptions options{
     .host = host,
     .port = settings_.advertise_port,
+    .later = later,
     .link = {.heartbeat_interval = settings_.heartbeat_timeout / 4,
              .silence_limit = settings_.heartbeat_timeout}};
   auto open = [&] {

@@ -175,7 +175,7 @@ private:
   void open_view(const std::string& backend);
   void open_dashboard();
   void close_dashboard();
-  void listen(const std::string& host);
+  void listen(const std::string& host, bool later);
   void set_anchor(backends::Backend& backend);
 
   Settings settings_;

@@ -439,6 +439,17 @@ TEST_F(ListenerTest, dial_gives_up_on_a_silent_listener) {
     WireError);
 }
 
+TEST_F(ListenerTest, an_address_may_come_later) {
+  ListenerOptions options{.host = "192.0.2.1"}; // No machine has it: RFC 5737.
+  const auto listen_there = [&] {
+    Listener(reactor, ca.issue(0), hello, options,
+             [](const Hello&, const std::shared_ptr<Link>&) {});
+  };
+  EXPECT_THROW(listen_there(), WireError);
+  options.later = true;
+  EXPECT_NO_THROW(listen_there());
+}
+
 TEST_F(ListenerTest, an_address_that_is_taken_is_an_error) {
   listen();
   EXPECT_THROW(Listener(reactor, ca.issue(0), hello, {.port = listener->port()},

@@ -5,6 +5,7 @@
 
 #include "tests/backends/docker/docker_fixture.hpp"
 #include "tests/clusters/docker_proxy.hpp"
+#include "wire/address.hpp"
 
 namespace fiber::backends {
 
@@ -28,6 +29,18 @@ TEST_F(Podman, a_restarted_podman_still_has_its_jobs_and_takes_new_ones) {
   EXPECT_EQ(test.events.of(job.id).size(), 1u);
   test.backend->terminate(job.id, std::chrono::minutes(1));
   EXPECT_EQ(test.events.last(job.id).exit_code, 0);
+}
+
+TEST_F(Podman, a_driver_is_reached_at_the_bridge_that_the_first_job_brings) {
+  BackendTest test(make_docker(docker_options()));
+  const auto address = test.backend->driver_address();
+  const auto socket = wire::listen_on(address, 0, test.backend->address_comes_later());
+  test.logs_with(test.create("one", "wait").id, "waiting");
+  std::string error;
+  EXPECT_TRUE(wire::connect_to(address, wire::port_of(socket.get()),
+                               std::chrono::steady_clock::now() + std::chrono::minutes(1),
+                               error))
+    << error;
 }
 
 TEST_F(Podman, podman_repeats_an_end_that_was_missed) {
