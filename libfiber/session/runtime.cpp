@@ -64,6 +64,14 @@ std::shared_ptr<actors::ProgramActors> program_actors() {
   return std::make_shared<actors::ProgramActors>();
 }
 
+/// How many jobs may be starting at once.
+std::size_t start_window(const Settings& settings, const backends::Backend& backend) {
+  const auto window = settings.workers_start_window;
+  return settings.places.contains("workers_start_window")
+           ? window
+           : std::max(window, backend.least_start_window());
+}
+
 std::string random_name() {
   std::random_device random;
   std::string name;
@@ -198,9 +206,7 @@ Runtime::Runtime(Settings settings)
     set_anchor(*backend);
   }
   auto backend_name = backend->name();
-  auto window = settings_.workers_start_window;
-  if (!settings_.places.contains("workers_start_window"))
-    window = std::max(window, backend->least_start_window());
+  const auto window = start_window(settings_, *backend);
   backend_ =
     actors::spawn_job_backend(*system_, std::move(backend), window, services_->roster);
   services_->backend = backend_;
