@@ -14,8 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds gather{10}; // Requests to end jobs become one command.
-constexpr milliseconds ask_again{1000};
-constexpr int most_kills = 10; // Then Slurm is to cancel the job itself.
+constexpr milliseconds ask_again{2000};
+constexpr int most_kills = 5; // Then Slurm is to cancel the job itself.
 
 /// Returns the last line of a job's output.
 std::string last_line(const std::string& text) {
