@@ -18,19 +18,14 @@ namespace {
 using std::chrono::milliseconds;
 
 // Jobs wait for others, to go into the same array. The wait grows fourfold while jobs
-// come right after a submission, so that the start of many jobs takes few submissions. It
-// ends early when no job has come for a while.
+// come right after a submission, so that the start of many jobs takes few submissions.
 constexpr milliseconds first_wait{100}, longest_wait{6400};
-constexpr milliseconds first_gap{20}, longest_gap{400};
+constexpr int gaps = 5; // The wait ends if no job comes within this part of it.
 constexpr milliseconds shortest_pause{1000}; // Between listings.
 constexpr milliseconds after_news{250};      // If the last listing is long ago.
 constexpr milliseconds longest_pause{5000};
 constexpr milliseconds look_again{250};  // At the files of jobs.
 constexpr milliseconds look_early{5000}; // After the submission, before Slurm says more.
-
-milliseconds gap_of(milliseconds wait) {
-  return std::min(first_gap * (wait / first_wait), longest_gap);
-}
 
 bool same_shape(const JobSpec& one, const JobSpec& two) {
   return one.resources.cpu == two.resources.cpu &&
@@ -79,15 +74,15 @@ void SlurmJobs::create(std::uint64_t serial, JobSpec spec) {
   first_request_ = last_request_;
   wait_ = first_request_ - last_submission_ < wait_ ? std::min(4 * wait_, longest_wait)
                                                     : first_wait;
-  services_.loop.after(gap_of(wait_), [this] { submit_when_quiet(); });
+  services_.loop.after(wait_ / gaps, [this] { submit_when_quiet(); });
 }
 
 /// Submits what was requested, once no more comes.
 void SlurmJobs::submit_when_quiet() {
   auto now = Clock::now();
-  bool more = now - last_request_ < gap_of(wait_) && now - first_request_ < wait_;
+  bool more = now - last_request_ < wait_ / gaps && now - first_request_ < wait_;
   if (sending_ || more) {
-    services_.loop.after(first_gap, [this] { submit_when_quiet(); });
+    services_.loop.after(first_wait / gaps, [this] { submit_when_quiet(); });
     return;
   }
   gathering_ = false;
