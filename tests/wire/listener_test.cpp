@@ -407,6 +407,8 @@ struct MuteListener {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     auto* plain = reinterpret_cast<sockaddr*>(&address);
+    const int yes = 1; // Another one may listen there right after this one.
+    EXPECT_EQ(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
     EXPECT_EQ(::bind(fd.get(), plain, size), 0);
     EXPECT_EQ(::listen(fd.get(), 1), 0);
     EXPECT_EQ(::getsockname(fd.get(), plain, &size), 0);
