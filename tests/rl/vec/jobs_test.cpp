@@ -3,6 +3,7 @@
 // this machine write into memory that the driver sees; where they can't, rows come in
 // messages. recv() returns rows in the order in which they are ready.
 
+#include <algorithm>
 #include <filesystem>
 #include <numeric>
 #include <set>
@@ -55,8 +56,10 @@ std::vector<std::vector<double>> run_by_twos(AnyVecEnv& envs, std::size_t steps)
   std::iota(all.begin(), all.end(), 0);
   send(all);
   while (envs.in_flight() > 0) {
+    // The last environment may have several steps left when the others have none.
+    const auto rows = std::min<std::size_t>(2, envs.in_flight());
     const auto& batch = envs.recv();
-    EXPECT_EQ(batch.size(), 2U);
+    EXPECT_EQ(batch.size(), rows);
     keep(batch);
     std::vector<int> on;
     for (const int id : batch.env_ids)

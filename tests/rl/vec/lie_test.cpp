@@ -93,7 +93,7 @@ TEST_F(VecEnvLies, harm_no_more_than_the_rows) {
     } catch (const std::runtime_error& error) {
       text = error.what();
     }
-    EXPECT_EQ(text.find("environment 0 failed: xxx"), 0U) << text;
+    EXPECT_EQ(text.find("environments 0, 1 failed: xxx"), 0U) << text;
     EXPECT_LT(text.size(), 3 * vec::Rows::error_size);
     const auto& third = envs.recv();
     ASSERT_EQ(third.size(), 1U);
