@@ -6,6 +6,7 @@
 # shellcheck disable=SC2034 # For who sources this.
 port=${SLURM_PORT:-16817} nodes=4 cpus=${SLURM_CPUS:-64} # Each node claims to have that many CPUs. They listen on the next ports.
 memory=1024                    # MB for each CPU: as a claim of the node, and as the limit of jobs that set none.
+accounting=${SLURM_ACCOUNTING:-no}
 state=${SLURM_STATE:-/var/tmp/fiber-slurm}
 cluster=${state##*/}      # Begins the names of the nodes, and so of their cgroups.
 conf=$state/etc/slurm.conf

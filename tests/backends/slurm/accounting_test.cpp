@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: a job that ended while no listing could be made, and that Slurm's
+// controller has forgotten since, ends with what a real slurmdbd recorded.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/backends/slurm/slurm_fixture.hpp"
+
+namespace fiber::backends {
+namespace {
+
+/// A Slurm with accounting, beside the one of the other tests.
+class AccountingCluster {
+public:
+  AccountingCluster() : scripts_(clusters::slurm()->at("SLURM_SCRIPTS")) {
+    set("SLURM_STATE", "/var/tmp/fiber-slurm-accounting");
+    set("SLURM_PORT", "17817");
+    set("SLURM_ACCOUNTING", "yes");
+    is_up_ = run("up") == 0;
+    if (is_up_)
+      set("SLURM_CONF", clusters::slurm()->at("SLURM_CONF"));
+  }
+  ~AccountingCluster() {
+    run("down");
+    for (auto& [name, value] : before_)
+      if (value)
+        ::setenv(name.c_str(), value->c_str(), 1);
+      else
+        ::unsetenv(name.c_str());
+  }
+  AccountingCluster(const AccountingCluster&) = delete;
+  AccountingCluster& operator=(const AccountingCluster&) = delete;
+
+  bool is_up() const { return is_up_; }
+  /// Sets a variable of this process as long as the cluster exists.
+  void set(const std::string& name, const std::string& value) {
+    const char* now = std::getenv(name.c_str());
+    before_.try_emplace(name, now ? std::optional<std::string>(now) : std::nullopt);
+    ::setenv(name.c_str(), value.c_str(), 1);
+  }
+
+private:
+  int run(const std::string& script) const {
+    return std::system((scripts_ + "/" + script + " >&2").c_str());
+  }
+
+  std::string scripts_;
+  std::map<std::string, std::optional<std::string>> before_;
+  bool is_up_ = false;
+};
+
+/// A squeue that finds no controller while a file is there.
+class Squeue {
+public:
+  explicit Squeue(AccountingCluster& cluster) {
+    auto real = clusters::ask_slurm("sh -c 'command -v squeue'");
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "squeue")
+      << "#!/bin/sh\nif [ -e " << away().string()
+      << " ]; then echo 'Unable to contact slurm controller' >&2; exit 1; fi\nexec "
+      << real.substr(0, real.find('\n')) << " \"$@\"\n";
+    std::filesystem::permissions(folder_ / "squeue", std::filesystem::perms::owner_all);
+    cluster.set("PATH", folder_.string() + ":" + std::getenv("PATH"));
+  }
+  ~Squeue() { std::filesystem::remove_all(folder_); }
+  Squeue(const Squeue&) = delete;
+  Squeue& operator=(const Squeue&) = delete;
+
+  void go_away() const { std::ofstream{away()}; }
+  void come_back() const { std::filesystem::remove(away()); }
+
+private:
+  std::filesystem::path away() const { return folder_ / "away"; }
+
+  std::filesystem::path folder_ = "/var/tmp/fiber-slurm-accounting-bin";
+};
+
+class SlurmAccounting : public SlurmTest {};
+
+TEST_F(SlurmAccounting, tells_how_a_job_ended_that_slurm_has_forgotten) {
+  AccountingCluster cluster;
+  ASSERT_TRUE(cluster.is_up());
+  Squeue squeue(cluster);
+  BackendTest test(make_slurm(slurm_options()));
+  auto job = test.create("one", "stop\nexit 7");
+  test.logs_with(job.id, "stopping");
+  auto id = only_running();
+  squeue.go_away();
+  clusters::ask_slurm("scancel --signal=CONT --batch " + id);
+  EXPECT_TRUE(eventually([&] {
+    return clusters::ask_slurm("scontrol show job " + id + " 2>&1").find("Invalid job") !=
+           std::string::npos;
+  }));
+  EXPECT_EQ(test.events.of(job.id).size(), 1u) << "it was seen to end";
+  squeue.come_back();
+  auto last = test.events.last(job.id);
+  EXPECT_EQ(last.exit_code, 7) << last.detail;
+  EXPECT_TRUE(last.confirmed);
+}
+
+} // namespace
+} // namespace fiber::backends
