@@ -52,6 +52,13 @@ void bring_up(const UniqueFd& socket, ifreq request) {
     fail("SIOCSIFFLAGS");
 }
 
+UniqueFd present_network() {
+  UniqueFd network(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!network)
+    fail("open /proc/thread-self/ns/net");
+  return network;
+}
+
 /// An end of the cable, in this thread's network, which has that address there.
 UniqueFd make_end(const char* address) {
   UniqueFd end(::open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK));
@@ -98,14 +105,15 @@ Segment segment_of(const std::vector<char>& packet) {
 
 } // namespace
 
-Cable::Cable() {
+Cable::Cable(NearSide near_side) {
+  auto before = present_network();
   enter_own_namespace(CLONE_NEWNET);
-  far_side_.reset(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-  if (!far_side_)
-    fail("open /proc/thread-self/ns/net");
+  far_side_ = present_network();
   worker_end_ = make_end(worker_address);
-  if (unshare(CLONE_NEWNET) != 0)
+  if (near_side == NearSide::own && unshare(CLONE_NEWNET) != 0)
     fail("unshare(CLONE_NEWNET) a second time");
+  if (near_side == NearSide::here && setns(before.get(), CLONE_NEWNET) != 0)
+    fail("setns back to the network that it came from");
   driver_end_ = make_end(driver_address);
   stop_.reset(::eventfd(0, EFD_CLOEXEC));
   if (!stop_)

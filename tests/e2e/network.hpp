@@ -19,11 +19,16 @@ namespace fiber::e2e {
 /// namespaces, each with an end of a cable, and a thread that carries every IP packet
 /// from one to the other, late or never. The kernels' TCP stands on both sides of it.
 ///
-/// The thread that makes it, and those that it starts later, are on the near side, alone
-/// with `driver_address`. Processes started meanwhile that call enter_far_side() are on
-/// the far one.
+/// The driver has `driver_address` on the near side. Processes started meanwhile that
+/// call enter_far_side() are on the far one.
 class Cable {
 public:
+  /// The network of the near side.
+  enum class NearSide {
+    own,  ///< A new one, which the thread that makes the cable enters for good.
+    here, ///< The present one, where an engine's commands reach the engine. Needs root.
+  };
+
   static constexpr const char* driver_address = "10.9.0.1";
   static constexpr const char* worker_address = "10.9.0.2";
 
@@ -41,7 +46,7 @@ public:
   };
 
   /// Throws NoNamespace. Call it while this process has but one thread.
-  Cable();
+  explicit Cable(NearSide near_side);
   ~Cable();
   Cable(const Cable&) = delete;
   Cable& operator=(const Cable&) = delete;
