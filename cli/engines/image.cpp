@@ -34,8 +34,15 @@ std::string make_image_script() {
 
 std::string find_program(const std::string& name) {
   if (name.find('/') != name.npos) {
+    std::error_code error;
+    if (!std::filesystem::exists(name, error))
+      throw Error(
+        "there is no program " + name +
+        (name.starts_with('/') ? "" : " in " + std::filesystem::current_path().string()));
+    if (std::filesystem::is_directory(name, error))
+      throw Error(name + " is a folder, not a program");
     if (::access(name.c_str(), X_OK) != 0)
-      throw Error(name + " is no program that can be run");
+      throw Error(name + " may not be run; if it is a program, chmod +x " + name);
     return std::filesystem::absolute(name).string();
   }
   const char* path = std::getenv("PATH");

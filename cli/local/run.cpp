@@ -90,7 +90,7 @@ int detach(const RunRequest& request, const std::string& name) {
   UniqueFd out(::open(log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!out)
     throw Error("can't make " + log + " for the output: " + std::strerror(errno) +
-                "; choose another --name");
+                (errno == EEXIST ? "; remove it, or give another --name" : ""));
   sigset_t none;
   sigemptyset(&none);
   auto child =

@@ -196,7 +196,8 @@ int detach(const RunRequest& request, const std::string& program,
            const std::string& name) {
   auto log = std::filesystem::absolute(name + ".log").string();
   if (std::filesystem::exists(log))
-    throw Error(log + ", for the output, is there already; choose another --name");
+    throw Error(log + ", for the output, is there already: remove it, or give another "
+                      "--name");
   auto id = submit_driver(request, driver_words(request, program, name, {log, log}));
   if (request.json)
     std::printf("%s\n",

@@ -83,8 +83,19 @@ TEST(Run, names_the_session_as_its_driver) {
 }
 
 TEST(Run, says_what_is_wrong_with_the_request) {
-  EXPECT_EQ(fiber_command({"run", "--", "./none"}).err,
-            "fiber: ./none is no program that can be run\n");
+  TestFolder folder;
+  folder.write("text", "no program");
+  Command missing({"run", "--", "./none"});
+  auto here = missing.folder().string();
+  EXPECT_EQ(missing.wait().err, "fiber: there is no program ./none in " + here + "\n");
+  EXPECT_EQ(fiber_command({"run", "--", folder.path("none")}).err,
+            "fiber: there is no program " + folder.path("none") + "\n");
+  EXPECT_EQ(fiber_command({"run", "--", "/tmp/"}).err,
+            "fiber: /tmp/ is a folder, not a program\n");
+  EXPECT_EQ(fiber_command({"run", "--", folder.path("text")}).err,
+            "fiber: " + folder.path("text") +
+              " may not be run; if it is a program, chmod +x " + folder.path("text") +
+              "\n");
   EXPECT_EQ(fiber_command({"run", "--", "no-such-program"}).err,
             "fiber: there is no program no-such-program in $PATH; for one in this folder "
             "write ./no-such-program\n");
