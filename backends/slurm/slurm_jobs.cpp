@@ -161,6 +161,15 @@ void SlurmJobs::send(const JobArrayPtr& array) {
     environment);
 }
 
+/// Submits an array that has not reached Slurm, unless none of its jobs is wanted by now.
+void SlurmJobs::send_again(const JobArrayPtr& array) {
+  for (auto jobs = array->jobs; auto& job : jobs)
+    if (!job->over && job->end_by)
+      fail(job, "terminated before it was submitted");
+  if (!array->jobs.empty()) // close() empties an array that is over.
+    send(array);
+}
+
 void SlurmJobs::submitted(const JobArrayPtr& array, const CommandResult& result) {
   array->submitted = Clock::now();
   if (result.unanswered()) {
@@ -257,7 +266,7 @@ void SlurmJobs::compare(const JobArrayPtr& array, const std::vector<JobRow>& row
     change_ = true;
     auto found = std::ranges::find_if(rows, mine);
     if (found == rows.end())
-      return send(array);
+      return send_again(array);
     array->id = found->array;
     array->listed = true;
   }

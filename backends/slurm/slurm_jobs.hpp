@@ -58,6 +58,7 @@ private:
   JobArrayPtr next_array();
   void write_files(const JobArray& array) const;
   void send(const JobArrayPtr& array);
+  void send_again(const JobArrayPtr& array);
   void submitted(const JobArrayPtr& array, const CommandResult& result);
   void fail_all(const JobArrayPtr& array, const std::string& detail);
 

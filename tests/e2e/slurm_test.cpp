@@ -9,6 +9,7 @@
 #include <iterator>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,19 +149,47 @@ TEST_F(SlurmPool, a_node_that_fails_charges_no_task_and_its_processes_are_fenced
     clusters::ask_slurm("squeue --noheader --array --format=%N --job=" + before[0]);
   node.erase(node.find_last_not_of('\n') + 1);
   // Slurm gives up all jobs of the node. Their processes live on and answer later.
-  auto update = "scontrol update nodename=" + node + " state=";
-  clusters::ask_slurm(update + "down reason=test");
+  ASSERT_EQ(script("node kill " + node), 0);
   EXPECT_TRUE(wait_until(
     [&] {
       auto now = running();
       return now.size() == 2 && std::ranges::find(now, before[0]) == now.end();
     },
-    60s));
+    120s));
   note("go", "");
   EXPECT_EQ(results.get(), undisturbed(20));
   EXPECT_EQ(pool.stats().workers_lost, 0u); // Such losses are not charged.
-  clusters::ask_slurm(update + "resume");
+  EXPECT_EQ(script("node start " + node), 0);
   expect_works(pool, 2);
+}
+
+std::size_t work_for_5_seconds(std::size_t i) {
+  note("runs", std::to_string(i));
+  if (i == 0 && this_task::attempt() == 1)
+    note_and_wait("holding");
+  std::this_thread::sleep_for(5s);
+  return f(i);
+}
+
+TEST_F(SlurmPool, a_controller_that_is_away_for_two_minutes_only_delays_replacements) {
+  open(config());
+  Pool pool(2);
+  auto results = pool.map_async(work_for_5_seconds, indices(30));
+  ASSERT_TRUE(await_notes("holding", 1));
+  ASSERT_EQ(script("controller kill"), 0);
+  auto back = std::chrono::steady_clock::now() + 2min;
+  // Nobody can replace it now: the start of the next one takes longer than it may.
+  ::kill(static_cast<pid_t>(noted("holding")), SIGKILL);
+  ASSERT_TRUE(await_lost(pool, 1));
+  std::this_thread::sleep_until(back); // The fault itself.
+  EXPECT_FALSE(results.ready());
+  ASSERT_EQ(script("controller start"), 0);
+  expect_works(pool, 2);
+  EXPECT_EQ(results.get(), undisturbed(30));
+  auto counts = runs("runs", 30);
+  EXPECT_EQ(counts[0], 2u);
+  EXPECT_EQ(std::ranges::count(counts, 1u), 29);
+  EXPECT_EQ(pool.stats().failed, 0u);
 }
 
 TEST_F(SlurmPool, a_worker_that_falls_silent_is_replaced_and_does_nothing_twice) {
