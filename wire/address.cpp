@@ -68,6 +68,22 @@ std::string peer_text(int fd) {
   return name_of(fd, ::getpeername);
 }
 
+std::string peer_network(int fd) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0)
+    return {};
+  const auto bytes = [](const void* from, std::size_t count) {
+    return std::string(static_cast<const char*>(from), count);
+  };
+  if (peer.ss_family != AF_INET6)
+    return bytes(&reinterpret_cast<const sockaddr_in*>(&peer)->sin_addr, 4);
+  const auto& address = reinterpret_cast<const sockaddr_in6*>(&peer)->sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&address))
+    return bytes(&address.s6_addr[12], 4);
+  return bytes(&address, 8);
+}
+
 UniqueFd listen_on(const std::string& host, std::uint16_t port, bool later) {
   const auto list = resolve(host, port, true);
   int error = 0;

@@ -3,10 +3,14 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <future>
 #include <list>
+#include <map>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -28,14 +32,16 @@ using namespace std::chrono_literals;
 using Descriptor = boost::asio::posix::stream_descriptor;
 using Error = boost::system::error_code;
 
-/// Limit on concurrent handshakes; further peers wait in the kernel's backlog. At the
-/// limit, a handshake that has taken longer than crowded_limit is dropped, so that silent
-/// peers cannot block the others.
-constexpr std::size_t pending_limit = 256;
-constexpr auto crowded_limit = 1s;
-/// The same limit for a peer that has not sent its whole ClientHello. A dialler sends it
-/// as soon as it is connected.
+/// Limits on concurrent handshakes, of all peers and of those of one address; further
+/// peers are held. At a limit, a handshake that has taken longer than crowded_limit is
+/// dropped, so that silent peers cannot block the others.
+constexpr std::size_t pending_limit = 256, pending_of_one_limit = 224;
+/// The limit for a peer that has not sent its whole ClientHello. A dialler sends it as
+/// soon as it is connected.
 constexpr auto silent_limit = 100ms;
+/// Limit on peers that are held. Beyond it, the last one of the address that has most of
+/// them is dropped.
+constexpr std::size_t held_limit = 1024;
 /// Pause after a failed accept, which would fail again at once.
 constexpr auto accept_pause = 100ms;
 
@@ -47,7 +53,13 @@ struct Gate {
   bool open = true;
 };
 
-/// A connection between accept() and its link.
+/// A connection that waits for its handshake.
+struct HeldPeer {
+  std::string network; ///< As peer_network() returns it.
+  UniqueFd socket;
+};
+
+/// A connection between the begin of its handshake and its link.
 class PendingPeer final : public std::enable_shared_from_this<PendingPeer>,
                           public ReactorMember {
 public:
@@ -55,10 +67,11 @@ public:
   /// dropped.
   using Done = std::function<void(Greeting*)>;
 
-  PendingPeer(Reactor& reactor, UniqueFd socket, const Identity& identity,
-              const Hello& own, RefusalLog& refusals, Done done)
-    : peer_(peer_text(socket.get())), refusals_(refusals),
-      greeting_(std::move(socket), identity, TlsRole::server, own),
+  PendingPeer(Reactor& reactor, HeldPeer peer, const Identity& identity, const Hello& own,
+              RefusalLog& refusals, Done done)
+    : peer_(peer_text(peer.socket.get())), network_(std::move(peer.network)),
+      refusals_(refusals),
+      greeting_(std::move(peer.socket), identity, TlsRole::server, own),
       descriptor_(reactor.context(), greeting_.fd()), timer_(reactor.context()),
       done_(std::move(done)) {}
 
@@ -81,6 +94,7 @@ public:
   }
 
   bool silent() const { return !greeting_.answered(); }
+  const std::string& network() const { return network_; }
 
   /// Drops the peer, which has taken too long.
   void give_up() {
@@ -131,7 +145,7 @@ private:
     std::exchange(done_, nullptr)(accepted);
   }
 
-  const std::string peer_;
+  const std::string peer_, network_;
   RefusalLog& refusals_;
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   Greeting greeting_;
@@ -185,39 +199,80 @@ private:
   }
 
   void accept_all() {
-    while (has_room()) {
+    for (;;) {
+      greet_held();
+      if (held_.size() > held_limit)
+        drop_held();
       UniqueFd socket(
         ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (!socket) {
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
-          return wait();
-        if (errno == EINTR || errno == ECONNABORTED)
-          continue;
+      if (!socket && (errno == EAGAIN || errno == EWOULDBLOCK))
+        break;
+      if (!socket && (errno == EINTR || errno == ECONNABORTED))
+        continue;
+      if (!socket)
         return pause(errno);
-      }
       exhausted_ = false;
-      greet(std::move(socket));
+      auto network = peer_network(socket.get());
+      held_.push_back({std::move(network), std::move(socket)});
+    }
+    if (!held_.empty())
+      accept_again(silent_limit);
+    wait();
+  }
+
+  /// Begins the handshakes for which there is room, the oldest peers first.
+  void greet_held() {
+    std::set<std::string> full;
+    for (auto held = held_.begin(); held != held_.end();) {
+      if (full.contains(held->network) || !make_room(held->network)) {
+        full.insert(held->network);
+        ++held;
+        continue;
+      }
+      auto peer = std::move(*held);
+      held = held_.erase(held);
+      greet(std::move(peer));
     }
   }
 
-  /// Returns whether another handshake may start. If not, accept_all() runs again later.
-  bool has_room() {
-    if (pending_.size() < pending_limit)
+  /// Returns whether the handshake of a peer of that network may begin. Drops a slow peer
+  /// for it if need be: one of the network, if that has all that it may have.
+  bool make_room(const std::string& network) {
+    const auto count = pending_of_.find(network);
+    const bool own = count != pending_of_.end() && count->second >= pending_of_one_limit;
+    if (!own && pending_.size() < pending_limit)
       return true;
     for (const auto& peer : pending_) { // The oldest first.
-      const auto limit = peer->silent() ? silent_limit : crowded_limit;
-      if (peer->age() < limit)
+      const auto limit = peer->silent() ? silent_limit : options_.crowded_limit;
+      if (peer->age() < limit || (own && peer->network() != network))
         continue;
       const auto keep = peer;
       keep->give_up();
       return true;
     }
-    timer_.expires_after(silent_limit);
+    return false;
+  }
+
+  void drop_held() {
+    std::map<std::string, std::size_t> held_of;
+    for (const auto& held : held_)
+      ++held_of[held.network];
+    const auto most =
+      std::ranges::max_element(held_of, {}, [](auto& of) { return of.second; });
+    const auto last = std::find_if(held_.rbegin(), held_.rend(), [&](auto& held) {
+      return held.network == most->first;
+    });
+    refusals_.refused(peer_text(last->socket.get()),
+                      "dialled while too many others of its address waited");
+    held_.erase(std::next(last).base());
+  }
+
+  void accept_again(std::chrono::milliseconds pause) {
+    timer_.expires_after(pause);
     timer_.async_wait([this](const Error& cancelled) {
       if (!cancelled && !closing_)
         accept_all();
     });
-    return false;
   }
 
   /// Handles lack of descriptors or memory. Peers wait in the backlog meanwhile.
@@ -225,33 +280,42 @@ private:
     if (!std::exchange(exhausted_, true))
       log().error("cannot accept connections on port {}: {}", port_,
                   std::generic_category().message(error));
-    timer_.expires_after(accept_pause);
-    timer_.async_wait([this](const Error& cancelled) {
-      if (!cancelled && !closing_)
-        accept_all();
-    });
+    accept_again(accept_pause);
   }
 
-  void greet(UniqueFd socket) {
-    set_tcp_options(socket.get());
+  void greet(HeldPeer held) {
+    set_tcp_options(held.socket.get());
+    const auto network = held.network;
     const auto place = pending_.insert(pending_.end(), nullptr);
+    ++pending_of_[network];
     try {
       *place =
-        std::make_shared<PendingPeer>(handshake_reactor_, std::move(socket), identity_,
+        std::make_shared<PendingPeer>(handshake_reactor_, std::move(held), identity_,
                                       own_, refusals_, [this, place](Greeting* greeting) {
                                         const auto keep = *place;
-                                        pending_.erase(place);
+                                        leave(place, keep->network());
                                         if (greeting)
                                           hand_over(*greeting);
-                                        wait();
                                       });
       const auto peer = *place;
       handshake_reactor_.enlist(peer);
       peer->begin(options_.handshake_limit);
     } catch (const std::exception& failure) {
-      pending_.erase(place);
+      leave(place, network);
       log().error("cannot greet a connection on port {}: {}", port_, failure.what());
     }
+  }
+
+  void leave(std::list<std::shared_ptr<PendingPeer>>::iterator place,
+             const std::string& network) {
+    pending_.erase(place);
+    if (auto count = pending_of_.find(network); --count->second == 0)
+      pending_of_.erase(count);
+    if (!held_.empty() && !closing_)
+      handshake_reactor_.post([this] {
+        if (!closing_)
+          greet_held();
+      });
   }
 
   void hand_over(Greeting& greeting) {
@@ -275,7 +339,9 @@ private:
   const std::uint16_t port_;
   // Used on the thread of handshake_reactor_ only.
   RefusalLog refusals_;
+  std::deque<HeldPeer> held_; ///< In the order in which they came.
   std::list<std::shared_ptr<PendingPeer>> pending_;
+  std::map<std::string, std::size_t> pending_of_; ///< How many, by network.
   bool waiting_ = false, exhausted_ = false, closing_ = false;
   Reactor handshake_reactor_; ///< Runs the handshakes, so that they delay no link.
   Descriptor descriptor_;

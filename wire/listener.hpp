@@ -31,13 +31,15 @@ struct ListenerOptions {
   bool later = false;
   /// Limit from accept to Hello, after which the peer is dropped.
   std::chrono::milliseconds handshake_limit{10000};
+  /// The same limit while other peers wait for a place.
+  std::chrono::milliseconds crowded_limit{1000};
   LinkOptions link = {};
 };
 
 /// Accepts links by mutual TLS 1.3. A stranger (no certificate or another process's,
 /// plain TCP, another session or build, garbage, silence) is dropped with one warning
 /// that names the peer and the reason. It delays nobody: handshakes run concurrently on a
-/// thread of the listener.
+/// thread of the listener, and peers of one address can't take all places.
 class Listener {
 public:
   using Accept = std::function<void(Hello, std::shared_ptr<Link>)>;

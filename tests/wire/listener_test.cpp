@@ -6,6 +6,7 @@
 #include "wire/listener.hpp"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -53,10 +54,12 @@ struct ListenerTest : testing::Test {
     log().sinks() = sinks;
   }
 
-  void listen(std::chrono::milliseconds handshake_limit = 60s, LinkOptions link = {}) {
+  void listen(std::chrono::milliseconds handshake_limit = 60s, LinkOptions link = {},
+              std::chrono::milliseconds crowded_limit = 1s) {
     listener = std::make_unique<Listener>(
       reactor, ca.issue(0), hello,
-      ListenerOptions{.handshake_limit = handshake_limit, .link = link},
+      ListenerOptions{
+        .handshake_limit = handshake_limit, .crowded_limit = crowded_limit, .link = link},
       [this](const Hello& peer, std::shared_ptr<Link> link) {
         const std::lock_guard lock(mutex);
         incarnations.push_back(peer.incarnation);
@@ -82,11 +85,15 @@ struct ListenerTest : testing::Test {
     return accepted.size();
   }
 
-  /// Returns a blocking TCP connection of a client that does not know our protocol.
-  UniqueFd knock() const {
+  /// Returns a blocking TCP connection of a client that does not know our protocol, from
+  /// 127.0.0.`last`.
+  UniqueFd knock(unsigned last = 1) const {
     UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffu) | last);
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address),
+              0);
     address.sin_port = htons(listener->port());
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(
@@ -96,6 +103,17 @@ struct ListenerTest : testing::Test {
   void say(const UniqueFd& socket, std::string_view text) {
     EXPECT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
+  }
+  /// Returns the first message of a correct TLS client.
+  static std::string client_hello() {
+    const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
+    const SslPtr ssl(SSL_new(context.get()));
+    BIO* out = BIO_new(BIO_s_mem());
+    SSL_set_bio(ssl.get(), BIO_new(BIO_s_mem()), out); // They belong to ssl now.
+    SSL_connect(ssl.get());
+    char* bytes = nullptr;
+    const auto size = BIO_get_mem_data(out, &bytes);
+    return {bytes, static_cast<std::size_t>(size)};
   }
   /// A correct TLS client that does not verify its peer.
   void knock_with_tls(const Identity* identity, bool old = false) {
@@ -348,6 +366,39 @@ TEST_F(ListenerTest, a_flood_of_silent_connections_does_not_keep_a_job_out) {
   EXPECT_TRUE(eventually([&] { return links() == 1; }));
   listener.reset();
   EXPECT_LE(sink->lines().size(), 2 * RefusalLog::lines_in_full + 2);
+}
+
+TEST_F(ListenerTest, peers_of_one_address_leave_places_for_others) {
+  listen(1h, {}, 1h); // No place becomes free.
+  constexpr std::size_t more_than_the_limit = 300;
+  const auto hello = client_hello();
+  std::vector<UniqueFd> half(more_than_the_limit);
+  for (auto& socket : half) {
+    socket = knock(2);
+    say(socket, hello);
+  }
+  EXPECT_NO_THROW(dial_in(ca.issue(job.incarnation), job));
+  EXPECT_TRUE(eventually([&] { return links() == 1; }));
+}
+
+TEST_F(ListenerTest, of_the_peers_that_wait_those_of_the_commonest_address_are_dropped) {
+  listen(1h, {}, 1h);
+  constexpr std::size_t more_than_are_held = 1400;
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max; // Both ends of each are in this process.
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  const auto hello = client_hello();
+  std::vector<UniqueFd> half(more_than_are_held);
+  for (auto& socket : half) {
+    socket = knock(2);
+    say(socket, hello);
+  }
+  EXPECT_TRUE(eventually([&] { return !sink->lines().empty(); }));
+  EXPECT_NE(sink->lines()[0].find("too many others of its address"), std::string::npos)
+    << sink->lines()[0];
+  EXPECT_NO_THROW(dial_in(ca.issue(job.incarnation), job));
+  EXPECT_TRUE(eventually([&] { return links() == 1; }));
 }
 
 TEST_F(ListenerTest, an_unfinished_handshake_is_dropped) {
