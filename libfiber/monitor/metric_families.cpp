@@ -46,17 +46,16 @@ void MetricFamilies::counter(const char* name, const char* help, Labels labels,
 
 ClientMetric& MetricFamilies::add(const char* name, const char* help, MetricType type,
                                   Labels labels) {
-  auto family = std::find_if(all_.begin(), all_.end(),
-                             [&](auto& known) { return known.name == name; });
-  if (family == all_.end())
-    family = all_.insert(all_.end(), MetricFamily{name, help, type, {}});
+  auto [family, is_new] = places_.try_emplace(name, all_.size(), Metrics{});
+  auto& [place, metrics] = family->second;
+  if (is_new)
+    all_.push_back({name, help, type, {}});
+  auto& all = all_[place].metric;
   // Two managers may have one name, and a metric must be there only once.
-  auto same = std::ranges::find(family->metric, labels, &ClientMetric::label);
-  if (same != family->metric.end())
-    return *same;
-  auto& metric = family->metric.emplace_back();
-  metric.label = std::move(labels);
-  return metric;
+  auto [metric, added] = metrics.try_emplace(labels, all.size());
+  if (added)
+    all.emplace_back().label = std::move(labels);
+  return all[metric->second];
 }
 
 void MetricFamilies::pool(const std::string& name, const actors::PoolReport& report) {
@@ -127,11 +126,30 @@ void MetricFamilies::session(const json& snapshot) {
 
 void MetricFamilies::jobs(const json& jobs) {
   std::map<std::pair<std::string, std::string>, std::size_t> kinds;
-  for (auto& job : jobs)
+  for (auto& job : jobs) {
     ++kinds[{text(job, "kind"), text(job, "state")}];
+    node(job);
+  }
   for (auto& [kind, n] : kinds)
     gauge("fiber_jobs", "Jobs that have not ended.",
           {{"kind", kind.first}, {"state", kind.second}}, number(n));
+}
+
+void MetricFamilies::node(const json& job) {
+  Labels node{{"node", text(job, "node")}};
+  gauge("fiber_node_up", "1 if the node's job is up, else 0.", node,
+        text(job, "state") == "starting" ? 0 : 1);
+  counter("fiber_node_restarts_total", "Jobs that have replaced the node's first one.",
+          node, number(job, "restarts"));
+  if (job.contains("silent_seconds"))
+    gauge("fiber_node_silent_seconds", "Time since the driver heard of the job.", node,
+          number(job, "silent_seconds"));
+  if (job.contains("cpu_seconds"))
+    counter("fiber_node_processor_seconds_total", "Processor time of the job.", node,
+            number(job, "cpu_seconds"));
+  if (job.contains("memory_bytes"))
+    gauge("fiber_node_memory_bytes", "Resident memory of the job.", node,
+          number(job, "memory_bytes"));
 }
 
 void MetricFamilies::queue(const json& queue) {

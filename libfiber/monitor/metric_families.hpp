@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,12 +32,18 @@ private:
   prometheus::ClientMetric& add(const char* name, const char* help,
                                 prometheus::MetricType type, Labels labels);
   void jobs(const nlohmann::json& jobs);
+  void node(const nlohmann::json& job);
   void queue(const nlohmann::json& queue);
   void supervisor(const nlohmann::json& supervisor);
   void ring(const nlohmann::json& ring);
   void manager(const nlohmann::json& manager);
 
+  /// Places in a family's list of metrics.
+  using Metrics = std::map<Labels, std::size_t>;
+
   std::vector<prometheus::MetricFamily> all_;
+  /// By name: the place in all_.
+  std::map<std::string, std::pair<std::size_t, Metrics>> places_;
 };
 
 } // namespace fiber::detail

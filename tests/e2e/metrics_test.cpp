@@ -187,7 +187,8 @@ TEST_F(Measured, queues_supervisors_managers_and_jobs_are_there_too) {
   auto up = [&] {
     found = values(scrape(address));
     return is("fiber_jobs{kind=\"objects\",state=\"up\"}", 2) &&
-           is("fiber_silent_parts", 0) && children() != found.end();
+           is("fiber_silent_parts", 0) && children() != found.end() &&
+           is("fiber_node_up{node=\"pool1.w0\"}", 1);
   };
   ASSERT_TRUE(wait_until(up));
   std::string queue1 = "{queue=\"queue#1\",kind=\"queue\"}";
@@ -210,9 +211,13 @@ TEST_F(Measured, queues_supervisors_managers_and_jobs_are_there_too) {
          {"fiber_manager_objects{manager=\"shelf\"}", 2},
          {"fiber_manager_calls_total{manager=\"shelf\"}", 1},
          {"fiber_manager_restarts_total{manager=\"shelf\"}", 0},
+         {"fiber_node_restarts_total{node=\"pool1.w0\"}", 0},
          {"fiber_jobs_lost_total", 0},
          {"fiber_failures_total", 0}})
     EXPECT_TRUE(is(metric, value)) << metric << " is not " << value;
+  EXPECT_GE(found["fiber_node_memory_bytes{node=\"pool1.w0\"}"], 1 << 20);
+  EXPECT_TRUE(found.contains("fiber_node_processor_seconds_total{node=\"pool1.w0\"}"));
+  EXPECT_TRUE(found.contains("fiber_node_silent_seconds{node=\"pool1.w0\"}"));
 }
 
 /// Members go on until `over` is set.
