@@ -10,7 +10,6 @@
 #include <list>
 #include <map>
 #include <mutex>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -42,6 +41,8 @@ constexpr auto silent_limit = 100ms;
 /// Limit on peers that are held. Beyond it, the last one of the address that has most of
 /// them is dropped.
 constexpr std::size_t held_limit = 1024;
+/// Then handshakes go on, before more peers are accepted.
+constexpr int accepts_in_a_row = 64;
 /// Pause after a failed accept, which would fail again at once.
 constexpr auto accept_pause = 100ms;
 
@@ -53,13 +54,8 @@ struct Gate {
   bool open = true;
 };
 
-/// A connection that waits for its handshake.
-struct HeldPeer {
-  std::string network; ///< As peer_network() returns it.
-  UniqueFd socket;
-};
-
-/// A connection between the begin of its handshake and its link.
+/// A connection between the begin of its handshake and its link. `network`: as
+/// peer_network() returns it.
 class PendingPeer final : public std::enable_shared_from_this<PendingPeer>,
                           public ReactorMember {
 public:
@@ -67,11 +63,10 @@ public:
   /// dropped.
   using Done = std::function<void(Greeting*)>;
 
-  PendingPeer(Reactor& reactor, HeldPeer peer, const Identity& identity, const Hello& own,
-              RefusalLog& refusals, Done done)
-    : peer_(peer_text(peer.socket.get())), network_(std::move(peer.network)),
-      refusals_(refusals),
-      greeting_(std::move(peer.socket), identity, TlsRole::server, own),
+  PendingPeer(Reactor& reactor, UniqueFd socket, std::string network,
+              const Identity& identity, const Hello& own, RefusalLog& refusals, Done done)
+    : peer_(peer_text(socket.get())), network_(std::move(network)), refusals_(refusals),
+      greeting_(std::move(socket), identity, TlsRole::server, own),
       descriptor_(reactor.context(), greeting_.fd()), timer_(reactor.context()),
       done_(std::move(done)) {}
 
@@ -194,15 +189,12 @@ private:
     descriptor_.async_wait(Descriptor::wait_read, [this](const Error& error) {
       waiting_ = false;
       if (!error && !closing_)
-        accept_all();
+        accept_some();
     });
   }
 
-  void accept_all() {
-    for (;;) {
-      greet_held();
-      if (held_.size() > held_limit)
-        drop_held();
+  void accept_some() {
+    for (int accepted = 0; accepted < accepts_in_a_row; ++accepted) {
       UniqueFd socket(
         ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!socket && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -212,26 +204,36 @@ private:
       if (!socket)
         return pause(errno);
       exhausted_ = false;
-      auto network = peer_network(socket.get());
-      held_.push_back({std::move(network), std::move(socket)});
+      auto& same_network = held_[peer_network(socket.get())];
+      same_network.push_back(std::move(socket));
+      if (++held_count_ > held_limit)
+        drop_held();
     }
+    greet_held();
     if (!held_.empty())
-      accept_again(silent_limit);
+      accept_later(silent_limit);
     wait();
   }
 
-  /// Begins the handshakes for which there is room, the oldest peers first.
+  /// Begins the handshakes for which there is room. The networks take turns, so that none
+  /// gets every place that becomes free.
   void greet_held() {
-    std::set<std::string> full;
-    for (auto held = held_.begin(); held != held_.end();) {
-      if (full.contains(held->network) || !make_room(held->network)) {
-        full.insert(held->network);
-        ++held;
+    for (std::size_t full = 0; full < held_.size();) {
+      auto next = held_.upper_bound(last_greeted_);
+      if (next == held_.end())
+        next = held_.begin();
+      last_greeted_ = next->first;
+      if (!make_room(next->first)) {
+        ++full;
         continue;
       }
-      auto peer = std::move(*held);
-      held = held_.erase(held);
-      greet(std::move(peer));
+      full = 0;
+      auto socket = std::move(next->second.front());
+      next->second.pop_front();
+      --held_count_;
+      if (next->second.empty())
+        held_.erase(next);
+      greet(std::move(socket), last_greeted_);
     }
   }
 
@@ -253,25 +255,23 @@ private:
     return false;
   }
 
+  /// Drops the last peer of the network that has most of those that are held.
   void drop_held() {
-    std::map<std::string, std::size_t> held_of;
-    for (const auto& held : held_)
-      ++held_of[held.network];
-    const auto most =
-      std::ranges::max_element(held_of, {}, [](auto& of) { return of.second; });
-    const auto last = std::find_if(held_.rbegin(), held_.rend(), [&](auto& held) {
-      return held.network == most->first;
-    });
-    refusals_.refused(peer_text(last->socket.get()),
+    const auto most = std::ranges::max_element(
+      held_, {}, [](auto& network) { return network.second.size(); });
+    refusals_.refused(peer_text(most->second.back().get()),
                       "dialled while too many others of its address waited");
-    held_.erase(std::next(last).base());
+    most->second.pop_back();
+    if (most->second.empty())
+      held_.erase(most);
+    --held_count_;
   }
 
-  void accept_again(std::chrono::milliseconds pause) {
+  void accept_later(std::chrono::milliseconds pause) {
     timer_.expires_after(pause);
     timer_.async_wait([this](const Error& cancelled) {
       if (!cancelled && !closing_)
-        accept_all();
+        accept_some();
     });
   }
 
@@ -280,23 +280,22 @@ private:
     if (!std::exchange(exhausted_, true))
       log().error("cannot accept connections on port {}: {}", port_,
                   std::generic_category().message(error));
-    accept_again(accept_pause);
+    accept_later(accept_pause);
   }
 
-  void greet(HeldPeer held) {
-    set_tcp_options(held.socket.get());
-    const auto network = held.network;
+  void greet(UniqueFd socket, const std::string& network) {
+    set_tcp_options(socket.get());
     const auto place = pending_.insert(pending_.end(), nullptr);
     ++pending_of_[network];
     try {
-      *place =
-        std::make_shared<PendingPeer>(handshake_reactor_, std::move(held), identity_,
-                                      own_, refusals_, [this, place](Greeting* greeting) {
-                                        const auto keep = *place;
-                                        leave(place, keep->network());
-                                        if (greeting)
-                                          hand_over(*greeting);
-                                      });
+      *place = std::make_shared<PendingPeer>(handshake_reactor_, std::move(socket),
+                                             network, identity_, own_, refusals_,
+                                             [this, place](Greeting* greeting) {
+                                               const auto keep = *place;
+                                               leave(place, keep->network());
+                                               if (greeting)
+                                                 hand_over(*greeting);
+                                             });
       const auto peer = *place;
       handshake_reactor_.enlist(peer);
       peer->begin(options_.handshake_limit);
@@ -339,7 +338,10 @@ private:
   const std::uint16_t port_;
   // Used on the thread of handshake_reactor_ only.
   RefusalLog refusals_;
-  std::deque<HeldPeer> held_; ///< In the order in which they came.
+  /// Peers that wait for a handshake, by network, in the order in which they came.
+  std::map<std::string, std::deque<UniqueFd>> held_;
+  std::size_t held_count_ = 0;
+  std::string last_greeted_; ///< The network whose turn it was.
   std::list<std::shared_ptr<PendingPeer>> pending_;
   std::map<std::string, std::size_t> pending_of_; ///< How many, by network.
   bool waiting_ = false, exhausted_ = false, closing_ = false;
