@@ -75,10 +75,14 @@ struct Job {
   std::shared_ptr<SharedPage> page; ///< Null where unsupported.
 };
 
-/// A change in a job's state. Each job reports started at most once, then ended or failed
-/// exactly once.
+/// A change in a job's state. Each job reports waits any number of times or never, then
+/// started at most once, then ended or failed exactly once. After started there is no
+/// waits.
 struct JobEvent {
   enum class Kind {
+    /// It has not started, and `detail` has the engine's own words for why. Empty: the
+    /// engine no longer names a reason.
+    waits,
     started, ///< Its process exists.
     ended,   ///< Its process has ended.
     failed   ///< It never started; `detail` has the engine's own words.
@@ -88,11 +92,15 @@ struct JobEvent {
   int pid = 0; ///< started: as seen by the engine; 0 if it has none.
   /// ended: 0..255, -N for signal N, nothing if unknown.
   std::optional<int> exit_code = {};
-  /// ended, failed: for example "killed by SIGKILL", "exit unknown (zygote lost)".
+  /// ended, failed: for example "killed by SIGKILL", "exit unknown (zygote lost)"; waits:
+  /// "Unschedulable: 0/2 nodes are available".
   std::string detail = {};
   int status = 0;         ///< failed: errno or HTTP status; 0 if there is none.
   bool disrupted = false; ///< ended: the cluster removed it (eviction, drain).
   bool confirmed = true;  ///< ended: certainly no process of it is left.
+
+  /// Returns whether this is the job's last event.
+  bool is_last() const { return kind == Kind::ended || kind == Kind::failed; }
 };
 
 /// An engine refused an operation. what() is "OPERATION: DETAIL".

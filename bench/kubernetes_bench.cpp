@@ -51,7 +51,8 @@ int run_pods(std::size_t n, const std::string& image, const std::string& name_sp
   auto backend = fiber::backends::make_kubernetes(std::move(options));
   backend->watch([&](const JobEvent& event) {
     std::lock_guard lock(mutex);
-    (event.kind == JobEvent::Kind::started ? up : over).insert(event.job);
+    if (event.kind != JobEvent::Kind::waits)
+      (event.is_last() ? over : up).insert(event.job);
     if (event.kind == JobEvent::Kind::failed)
       std::cerr << event.job << ": " << event.detail << "\n";
     changed.notify_one();

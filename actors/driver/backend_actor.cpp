@@ -103,7 +103,7 @@ struct BackendState {
     if (event.kind == backends::JobEvent::Kind::ended)
       tell_output(event.job, job->second);
     self->send(job->second.owner, event);
-    if (event.kind == backends::JobEvent::Kind::started)
+    if (!event.is_last())
       return;
     starting.erase(job->second.name);
     jobs.erase(job);

@@ -16,8 +16,8 @@
 
 namespace fiber::actors {
 
-/// Starts a job and reports its end to `owner` as backends::JobEvent. Answered with
-/// JobCreated, as soon as the start window has room.
+/// Starts a job and reports to `owner`, as backends::JobEvent, why it waits, its start
+/// and its end. Answered with JobCreated, as soon as the start window has room.
 struct CreateJob {
   std::shared_ptr<backends::JobSpec> spec;
   caf::actor owner;

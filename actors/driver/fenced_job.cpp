@@ -54,7 +54,7 @@ struct FencedJobState {
         end();
       },
       [this](const backends::JobEvent& event) {
-        if (event.kind == backends::JobEvent::Kind::started)
+        if (!event.is_last())
           return;
         node.job_gone = true;
         self->delayed_send(self, link_end_wait, LingerOver{});

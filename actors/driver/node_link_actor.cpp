@@ -353,8 +353,9 @@ struct NodeLinkState {
   // -- end --
 
   void job_event(const backends::JobEvent& event) {
-    if (event.kind == backends::JobEvent::Kind::started) {
-      startup.runs = true;
+    if (!event.is_last()) {
+      startup.runs = startup.runs || event.kind == backends::JobEvent::Kind::started;
+      services->roster->waits(node.incarnation, startup.runs ? "" : event.detail);
       return;
     }
     node.job_gone = true;

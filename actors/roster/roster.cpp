@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t most_nodes = 1000; ///< Whose losses are counted.
 constexpr std::size_t most_ended = 1000; ///< Jobs whose output is kept.
-constexpr std::size_t most_why = 4096;   ///< Bytes of the text of a failure.
+constexpr std::size_t most_why = 4096;   ///< Bytes of the text of a failure or a wait.
 
 std::string shortened(std::string text) {
   if (text.size() > most_why) {
@@ -36,11 +36,19 @@ void Roster::created(std::uint64_t incarnation, std::string id) {
     job->second.id = std::move(id);
 }
 
+void Roster::waits(std::uint64_t incarnation, std::string why) {
+  std::lock_guard lock(mutex_);
+  if (auto job = jobs_.find(incarnation);
+      job != jobs_.end() && job->second.state == JobEntry::State::starting)
+    job->second.waits_for = shortened(std::move(why));
+}
+
 void Roster::up(std::uint64_t incarnation, int pid, std::weak_ptr<wire::Link> link) {
   std::lock_guard lock(mutex_);
   if (auto job = jobs_.find(incarnation); job != jobs_.end()) {
     job->second.state = JobEntry::State::up;
     job->second.pid = pid;
+    job->second.waits_for.clear();
     job->second.link = std::move(link);
     add_locked(JobEvent::What::up, job->second.job);
   }

@@ -28,6 +28,7 @@ struct JobEntry {
   std::size_t slots = 1;
   enum class State : std::uint8_t { starting, up, draining };
   State state = State::starting;
+  std::string waits_for = {}; ///< Why it has not started, in the engine's words.
   std::string id =
     {};             ///< The engine's name; empty until the engine has accepted the job.
   int pid = 0;      ///< As the job sees it; 0 until it is up.
@@ -69,6 +70,9 @@ public:
   /// A job was asked for. Sets since and restarts itself.
   void expect(std::uint64_t incarnation, JobEntry entry);
   void created(std::uint64_t incarnation, std::string id);
+  /// The job has not started, because of what the engine says; empty: it says nothing, or
+  /// the job has started.
+  void waits(std::uint64_t incarnation, std::string why);
   void up(std::uint64_t incarnation, int pid, std::weak_ptr<wire::Link> link);
   void draining(std::uint64_t incarnation);
   /// The job is gone. It counts as a failure unless that was `planned`.

@@ -78,15 +78,20 @@ void DockerJob::begin() {
   if (terminate_)
     return fail("terminated before it was created", 0);
   state_ = State::creating;
-  services_.images.ensure(spec_.image.empty() ? services_.place.image : spec_.image,
-                          [self = shared_from_this()](const Image& image) {
-                            if (self->terminate_)
-                              return self->fail("terminated before it was created", 0);
-                            if (!image.problem.empty())
-                              return self->fail(image.problem, image.status);
-                            self->image_ = image;
-                            self->create();
-                          });
+  services_.images.ensure(
+    spec_.image.empty() ? services_.place.image : spec_.image,
+    [self = shared_from_this()](const Image& image) {
+      if (self->terminate_)
+        return self->fail("terminated before it was created", 0);
+      if (!image.problem.empty())
+        return self->fail(image.problem, image.status);
+      self->image_ = image;
+      self->create();
+    },
+    [self = shared_from_this()](const std::string& words) {
+      self->services_.event(
+        {.kind = JobEvent::Kind::waits, .job = self->spec_.name, .detail = words});
+    });
 }
 
 void DockerJob::create() {

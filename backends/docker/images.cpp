@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
 
 #include "backends/engine/loop.hpp"
 #include "base/log.hpp"
@@ -31,6 +32,7 @@ std::string pull_path(const std::string& name) {
 /// A running pull. The engine replies 200, then reports progress, and failure too, in
 /// lines of JSON.
 struct Images::Pull {
+  News tell;
   std::string line, problem;
   std::map<std::string, std::pair<std::int64_t, std::int64_t>>
     layers; // Bytes pulled, and total.
@@ -60,16 +62,21 @@ struct Images::Pull {
       there += static_cast<double>(bytes.first);
       all += static_cast<double>(bytes.second);
     }
-    log().warn("docker: pulling {}: {:.0f} of {:.0f} MB", name, there / 1e6, all / 1e6);
+    auto words =
+      fmt::format("pulling {}: {:.0f} of {:.0f} MB", name, there / 1e6, all / 1e6);
+    log().warn("docker: {}", words);
+    tell(words);
   }
 };
 
-void Images::ensure(const std::string& name, Done done) {
+void Images::ensure(const std::string& name, Done done, News news) {
   if (auto known = known_.find(name); known != known_.end())
     return done(known->second);
-  auto& waiting = waiting_[name];
-  waiting.push_back(std::move(done));
-  if (waiting.size() == 1)
+  auto& wanted = waiting_[name];
+  if (!wanted.words.empty())
+    news(wanted.words);
+  wanted.by.emplace_back(std::move(done), std::move(news));
+  if (wanted.by.size() == 1)
     inspect(name, true);
 }
 
@@ -90,10 +97,12 @@ void Images::inspect(const std::string& name, bool may_pull) {
 
 void Images::pull(const std::string& name) {
   log().warn("docker: the engine has no image {}; pulling it", name);
+  tell(name, "pulling " + name);
   auto request = engine_.request("POST", pull_path(name));
   request.limit = {};
   request.silence_limit = pull_silence;
   auto pulling = std::make_shared<Pull>();
+  pulling->tell = [this, name](const std::string& words) { tell(name, words); };
   engine_.client().stream(
     std::move(request),
     {.data =
@@ -111,16 +120,24 @@ void Images::pull(const std::string& name) {
                                   " is not on the engine and can't be pulled: " + why,
                        .status = reply.ok() ? 404 : reply.status});
       log().warn("docker: pulled {}", name);
+      tell(name, "");
       inspect(name, false);
     });
 }
 
+void Images::tell(const std::string& name, const std::string& words) {
+  auto& wanted = waiting_[name];
+  wanted.words = words;
+  for (auto& [done, news] : wanted.by)
+    news(words);
+}
+
 void Images::settle(const std::string& name, const Image& image) {
-  auto waiting = std::exchange(waiting_[name], {});
+  auto wanted = std::exchange(waiting_[name], {});
   waiting_.erase(name);
   if (image.problem.empty())
     known_[name] = image;
-  for (auto& done : waiting)
+  for (auto& [done, news] : wanted.by)
     done(image);
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/docker/engine.hpp"
@@ -23,21 +24,28 @@ struct Image {
 class Images {
 public:
   using Done = std::function<void(const Image&)>;
+  using News = std::function<void(const std::string& words)>;
 
   explicit Images(Engine& engine) : engine_(engine) {}
-  /// Calls `done` when the image is available, or with the problem.
-  void ensure(const std::string& name, Done done);
+  /// Calls `done` when the image is available, or with the problem. Before that it calls
+  /// `news` with words on a pull; they are empty when the pull has succeeded.
+  void ensure(const std::string& name, Done done, News news);
 
 private:
   struct Pull;
+  struct Wanted {
+    std::vector<std::pair<Done, News>> by;
+    std::string words; ///< The last news.
+  };
 
   void inspect(const std::string& name, bool pull);
   void pull(const std::string& name);
+  void tell(const std::string& name, const std::string& words);
   void settle(const std::string& name, const Image& image);
 
   Engine& engine_;
   std::map<std::string, Image> known_;
-  std::map<std::string, std::vector<Done>> waiting_;
+  std::map<std::string, Wanted> waiting_;
 };
 
 } // namespace fiber::backends::docker

@@ -191,6 +191,11 @@ void KubernetesJob::changed(const json& pod) {
     log().warn("kubernetes: pod {} waits: {}", name_, state.waits_for);
     waits_for_ = state.waits_for;
   }
+  if (!started_ && !state.exit && told_wait_ != state.waits_for) {
+    told_wait_ = state.waits_for;
+    services_.event(
+      {.kind = JobEvent::Kind::waits, .job = spec_.name, .detail = told_wait_});
+  }
   if (state.exit)
     return exited(*state.exit, state.seen || !started_);
   if (state.never) {

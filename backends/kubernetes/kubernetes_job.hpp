@@ -90,9 +90,9 @@ private:
   bool fetching_rest_ = false, session_ends_ = false, has_secret_ = false;
   std::optional<Loop::Clock::time_point> log_broke_; // Time of its last bytes.
   Loop::Clock::time_point log_heard_{};
-  std::string log_end_; // The last bytes received.
-  std::string uid_;     // Empty until known.
-  std::string waits_for_;
+  std::string log_end_;               // The last bytes received.
+  std::string uid_;                   // Empty until known.
+  std::string waits_for_, told_wait_; // The last reason; what the last event said.
   std::optional<Exit> exit_;
   std::optional<std::chrono::milliseconds> terminate_; // Requested before it existed.
 };

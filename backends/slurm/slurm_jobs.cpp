@@ -300,15 +300,16 @@ void SlurmJobs::changed(const SlurmJobPtr& job, const JobRow& row) {
   if (row.over())
     return ended(job, row);
   if (row.waits()) {
-    change_ = change_ || job->reason != row.reason;
-    job->reason = row.reason;
+    waits(job, row.reason);
     if (!row.reason.empty() && job->array->told_reason != row.reason)
       log().info("slurm: job {} waits: {}", job->array->id, row.reason);
     job->array->told_reason = row.reason;
     return;
   }
-  if (!std::exchange(job->runs, true))
+  if (!std::exchange(job->runs, true)) {
     change_ = true;
+    waits(job, "");
+  }
   if (row.state != "COMPLETING")
     return job->completing.reset();
   if (!job->completing)
@@ -319,6 +320,16 @@ void SlurmJobs::changed(const SlurmJobPtr& job, const JobRow& row) {
     ended(
       job,
       {.array = row.array, .index = row.index, .state = "COMPLETING", .node = row.node});
+}
+
+void SlurmJobs::waits(const SlurmJobPtr& job, const std::string& reason) {
+  if (job->reason == reason)
+    return;
+  change_ = true;
+  job->reason = reason;
+  if (!job->told_started) // Slurm may requeue a job.
+    services_.event(
+      {.kind = JobEvent::Kind::waits, .job = job->spec.name, .detail = reason});
 }
 
 void SlurmJobs::missing(const SlurmJobPtr& job) {

@@ -32,9 +32,10 @@ std::string pull(Client& client, const std::string& name) {
   backends::docker::Images images(client.engine());
   std::promise<std::string> problem;
   client.loop().post([&] {
-    images.ensure(name, [&](const backends::docker::Image& image) {
-      problem.set_value(image.problem);
-    });
+    images.ensure(
+      name,
+      [&](const backends::docker::Image& image) { problem.set_value(image.problem); },
+      [](const std::string&) {}); // The log has the news.
   });
   return problem.get_future().get();
 }

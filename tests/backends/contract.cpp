@@ -17,6 +17,8 @@ void Events::add(const JobEvent& event) {
     overlapped_ = true;
   {
     std::lock_guard lock(mutex_);
+    if (event.kind == Kind::waits && !of_locked(event.job).empty())
+      waited_late_ = true;
     events_.push_back(event);
   }
   changed_.notify_all();
@@ -25,14 +27,24 @@ void Events::add(const JobEvent& event) {
 
 std::vector<JobEvent> Events::of_locked(const JobId& job) const {
   std::vector<JobEvent> result;
-  std::copy_if(events_.begin(), events_.end(), std::back_inserter(result),
-               [&](auto& event) { return event.job == job; });
+  std::copy_if(
+    events_.begin(), events_.end(), std::back_inserter(result),
+    [&](auto& event) { return event.job == job && event.kind != Kind::waits; });
   return result;
 }
 
 std::vector<JobEvent> Events::of(const JobId& job) const {
   std::lock_guard lock(mutex_);
   return of_locked(job);
+}
+
+std::vector<std::string> Events::waits(const JobId& job) const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> words;
+  for (auto& event : events_)
+    if (event.job == job && event.kind == Kind::waits)
+      words.push_back(event.detail);
+  return words;
 }
 
 std::size_t Events::count(Kind kind) const {
@@ -126,6 +138,7 @@ BackendTest::BackendTest(std::unique_ptr<Backend> made, double cpu)
 BackendTest::~BackendTest() {
   backend.reset();
   EXPECT_FALSE(events.overlapped()) << "two events at a time";
+  EXPECT_FALSE(events.waited_late()) << "a job waited after its start or its end";
   siginfo_t child{};
   bool left = ::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
   EXPECT_FALSE(left) << "a child process is left: "

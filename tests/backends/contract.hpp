@@ -44,8 +44,10 @@ public:
   static constexpr std::chrono::seconds patience{180};
 
   void add(const JobEvent& event);
-  /// Returns the events of one job.
+  /// Returns the events of one job, without those that say why it waits.
   std::vector<JobEvent> of(const JobId& job) const;
+  /// Returns what was said of why the job waits.
+  std::vector<std::string> waits(const JobId& job) const;
   std::size_t count(Kind kind) const;
   /// Waits for `count` events of this kind. Returns false if that takes too long.
   bool wait_for(Kind kind, std::size_t count);
@@ -54,6 +56,8 @@ public:
   /// Waits for the job's last event. Fails the test if that takes too long.
   JobEvent last(const JobId& job);
   bool overlapped() const { return overlapped_; }
+  /// Returns whether a job waited after its start or its end.
+  bool waited_late() const { return waited_late_; }
 
 private:
   bool wait(const std::function<bool()>& condition);
@@ -62,7 +66,7 @@ private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<JobEvent> events_;
-  std::atomic<bool> busy_ = false, overlapped_ = false;
+  std::atomic<bool> busy_ = false, overlapped_ = false, waited_late_ = false;
 };
 
 /// Waits until `condition` holds. Returns false if that takes too long.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: every owner of a job, early or late, hears of its end and its output.
+// The promise: every owner of a job, early or late, hears why it waits, of its end and
+// its output.
 
 #include "actors/driver/backend_actor.hpp"
 
@@ -11,13 +12,16 @@ using namespace fiber::actors;
 
 namespace {
 
-/// A backend with one job, which ends when told.
+/// A backend with one job, which waits and ends when told.
 class OneJob final : public backends::Backend {
 public:
   explicit OneJob(std::string wrote = {}) : wrote_(std::move(wrote)) {}
   std::string name() const override { return "one job"; }
   void watch(Watcher watcher) override { tell_ = std::move(watcher); }
   backends::Job create(backends::JobSpec) override { return {"7", {}, nullptr}; }
+  void wait(const std::string& words) {
+    tell_({.kind = backends::JobEvent::Kind::waits, .job = "7", .detail = words});
+  }
   void terminate(const backends::JobId&, std::chrono::milliseconds) override {
     backends::JobEvent event;
     event.kind = backends::JobEvent::Kind::ended;
@@ -52,6 +56,42 @@ TEST(JobBackend, a_later_owner_hears_that_a_job_has_ended) {
   EXPECT_TRUE(ends(first));
   second->send(backend, WatchJob{"7", caf::actor_cast<caf::actor>(second)});
   EXPECT_TRUE(ends(second));
+  caf::anon_send_exit(backend, caf::exit_reason::user_shutdown);
+}
+
+TEST(JobBackend, a_job_that_waits_has_neither_started_nor_ended) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+  caf::scoped_actor owner{system};
+  auto engine = std::make_shared<OneJob>("output");
+  auto backend = spawn_job_backend(system, engine, 1);
+  auto next = [&] {
+    backends::JobEvent event;
+    owner->receive([&](const backends::JobEvent& heard) { event = heard; },
+                   caf::after(std::chrono::minutes(1)) >> [] { FAIL(); });
+    return event;
+  };
+  auto ask = [&] {
+    owner->send(backend, CreateJob{std::make_shared<backends::JobSpec>(),
+                                   caf::actor_cast<caf::actor>(owner)});
+  };
+  auto created = [&](std::chrono::milliseconds patience) {
+    auto done = false;
+    owner->receive([&](const JobCreated&) { done = true; },
+                   caf::after(patience) >> [] {});
+    return done;
+  };
+  ask();
+  EXPECT_TRUE(created(std::chrono::minutes(1)));
+  engine->wait("Resources");
+  EXPECT_EQ(next().detail, "Resources");
+  ask(); // The window has no room.
+  engine->wait("Priority");
+  EXPECT_EQ(next().detail, "Priority");
+  EXPECT_FALSE(created(std::chrono::milliseconds(0)));
+  owner->send(backend, EndJob{"7"});
+  EXPECT_TRUE(next().is_last());
+  EXPECT_TRUE(created(std::chrono::minutes(1)));
   caf::anon_send_exit(backend, caf::exit_reason::user_shutdown);
 }
 

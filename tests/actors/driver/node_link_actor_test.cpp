@@ -148,6 +148,10 @@ protected:
             .exit_code = code,
             .detail = "it ended"};
   }
+  void job_reports(const backends::JobEvent& event) {
+    caf::anon_send(node_, event);
+    run();
+  }
   void job_wrote(const std::string& text) {
     caf::anon_send(node_, JobOutput{text});
     run();
@@ -206,6 +210,21 @@ TEST_F(NodeLinkTest, the_start_deadline_counts_from_the_creation_of_the_job) {
   ASSERT_EQ(heard->lost.size(), 1u);
   EXPECT_EQ(heard->lost[0].reason, "not ready after 60.00 s (start_deadline)");
   EXPECT_TRUE(heard->lost[0].confirmed);
+}
+
+TEST_F(NodeLinkTest, the_roster_says_why_a_job_waits_until_it_starts) {
+  using Kind = backends::JobEvent::Kind;
+  auto waits_for = [&] { return services->roster->jobs().at(1).waits_for; };
+  order();
+  create();
+  job_reports({.kind = Kind::waits, .job = "7", .detail = "Unschedulable"});
+  EXPECT_EQ(waits_for(), "Unschedulable");
+  EXPECT_TRUE(heard->lost.empty());
+  job_reports({.kind = Kind::started, .job = "7"});
+  EXPECT_EQ(waits_for(), "");
+  ready();
+  EXPECT_EQ(heard->up.size(), 1u);
+  EXPECT_TRUE(heard->ended.empty());
 }
 
 /// Returns a crash line with this signal.

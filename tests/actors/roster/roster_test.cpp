@@ -29,6 +29,25 @@ TEST(Roster, a_job_is_listed_from_its_order_to_its_end) {
   EXPECT_TRUE(roster.failures().empty());
 }
 
+TEST(Roster, a_job_waits_until_it_starts) {
+  Roster roster;
+  roster.expect(1, entry("w0", 1));
+  roster.waits(1, "Resources");
+  roster.waits(1, "Priority");
+  EXPECT_EQ(roster.jobs().at(1).waits_for, "Priority");
+  roster.waits(1, "");
+  EXPECT_EQ(roster.jobs().at(1).waits_for, "");
+  roster.waits(1, std::string(100000, 'x'));
+  EXPECT_LT(roster.jobs().at(1).waits_for.size(), 5000U);
+  roster.up(1, 4711, {});
+  EXPECT_EQ(roster.jobs().at(1).waits_for, "");
+  roster.waits(1, "too late");
+  EXPECT_EQ(roster.jobs().at(1).waits_for, "");
+  roster.lost(1, "ended", 0, true);
+  roster.waits(1, "of an unknown job");
+  EXPECT_TRUE(roster.jobs().empty());
+}
+
 TEST(Roster, an_unplanned_loss_is_a_failure_and_a_restart) {
   Roster roster;
   roster.expect(1, entry("w0", 1));

@@ -53,6 +53,11 @@ TEST_F(DockerImages, many_jobs_wait_for_one_pull) {
     test.backend->create(std::move(spec));
   }
   EXPECT_TRUE(test.events.wait_for(JobEvent::Kind::failed, 5));
+  for (int i = 0; i < 5; ++i) {
+    auto words = test.events.waits("job-" + std::to_string(i));
+    ASSERT_FALSE(words.empty()) << i;
+    EXPECT_EQ(words[0], "pulling localhost:1/fiber-test-none:3");
+  }
 }
 
 TEST_F(DockerImages, an_invalid_image_name_is_refused_in_the_engines_words) {

@@ -101,6 +101,37 @@ TEST_F(Watches, a_server_may_lose_events_during_a_watch) {
   EXPECT_EQ(test_->events.of("one").size(), 2u);
 }
 
+TEST_F(Watches, a_pod_that_waits_says_why_until_it_starts) {
+  api_.plays_kubelet = false;
+  start();
+  create("one");
+  auto pod = api_.pod_of("one");
+  std::vector<std::string> expected;
+  auto waits = [&](const json& status, const std::string& words) {
+    expected.push_back(words);
+    api_.change(pod, {{"status", status}});
+    EXPECT_TRUE(eventually([&] { return test_->events.waits("one") == expected; }))
+      << words;
+  };
+  auto scheduled = [](json condition) {
+    condition["type"] = "PodScheduled";
+    return json{{"conditions", json::array({condition})}};
+  };
+  waits(scheduled(
+          {{"status", "False"}, {"reason", "Unschedulable"}, {"message", "0/2 nodes"}}),
+        "Unschedulable: 0/2 nodes");
+  api_.change(pod, {{"metadata", {{"labels", {{"of", "others"}}}}}}); // Says nothing new.
+  waits(scheduled({{"status", "True"}}), "");
+  json container{{"name", "fiber"},
+                 {"state", {{"waiting", {{"reason", "ImagePullBackOff"}}}}}};
+  waits({{"containerStatuses", json::array({container})}}, "ImagePullBackOff");
+  api_.plays_kubelet = true;
+  api_.run(pod);
+  EXPECT_EQ(test_->events.started("one"), 0);
+  EXPECT_TRUE(only_started("one"));
+  EXPECT_EQ(test_->events.waits("one"), expected);
+}
+
 TEST_F(Watches, a_pod_that_vanished_before_it_was_seen_to_run_may_have_run) {
   api_.plays_kubelet = false;
   start();

@@ -106,6 +106,12 @@ TEST_F(Slurm, a_job_that_waits_is_failed_with_slurms_reason) {
   auto one = test.create("one", "wait"), two = test.create("two", "wait");
   EXPECT_TRUE(eventually([] { return jobs().size() == 2; }));
   EXPECT_TRUE(eventually([&] { return heard.has("waits: PartitionDown"); }));
+  for (auto& job : {one.id, two.id})
+    EXPECT_TRUE(eventually([&] {
+      auto words = test.events.waits(job);
+      return !words.empty() && has(words.back(), "PartitionDown");
+    }))
+      << job;
   test.backend->terminate(one.id, std::chrono::milliseconds(0));
   auto last = test.events.last(one.id);
   EXPECT_EQ(last.kind, Kind::failed);
