@@ -171,11 +171,18 @@ std::vector<json> sorted_jobs(const json& snapshot, JobOrder order) {
   return jobs;
 }
 
+std::string waits_for(const json& job) {
+  return text(job, "waits_for");
+}
+
 Lines job_lines(const std::vector<json>& jobs) {
   if (jobs.empty())
     return {};
-  Table table(
-    {"JOB", "KIND", "STATE", ">PID", ">TASKS", ">RESTARTS", ">AGE", ">HEARD", "ID"});
+  std::vector<std::string> titles{"JOB",       "KIND", "STATE",  ">PID", ">TASKS",
+                                  ">RESTARTS", ">AGE", ">HEARD", "ID"};
+  if (std::ranges::any_of(jobs, [](auto& job) { return !waits_for(job).empty(); }))
+    titles.emplace_back("WHY IT WAITS");
+  Table table(std::move(titles));
   for (auto& job : jobs) {
     auto pid = number(job, "pid");
     table.add({text(job, "job"), text(job, "kind"), text(job, "state"),
@@ -184,7 +191,7 @@ Lines job_lines(const std::vector<json>& jobs) {
                job.contains("silent_seconds")
                  ? fmt::format("{:.1f} s", number(job, "silent_seconds"))
                  : "-",
-               text(job, "id")});
+               text(job, "id"), waits_for(job)});
   }
   return table.lines();
 }

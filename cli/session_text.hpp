@@ -25,6 +25,8 @@ enum class JobOrder { name, tasks, restarts, age };
 const char* text_of(JobOrder order);
 /// The jobs of a snapshot in this order.
 std::vector<nlohmann::json> sorted_jobs(const nlohmann::json& snapshot, JobOrder order);
+/// Why a job of a snapshot waits, in the engine's words; empty if it does not.
+std::string waits_for(const nlohmann::json& job);
 /// The titles, then a row for each job.
 Lines job_lines(const std::vector<nlohmann::json>& jobs);
 

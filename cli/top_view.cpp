@@ -132,6 +132,8 @@ std::vector<Row> TopView::session_rows(Screen::Size size) {
   };
   add_section(rows, at_most(pool_lines(snapshot_, size.columns), share(3)));
   std::vector<Row> below;
+  if (auto why = jobs_.empty() ? "" : waits_for(jobs_[selected_]); !why.empty())
+    add_section(below, {"WHY THE SELECTED JOB WAITS", why});
   add_section(below,
               at_most(with_title("SUPERVISORS", supervisor_lines(snapshot_)), share(4)));
   for (auto& lines :

@@ -215,6 +215,8 @@ json SessionView::jobs() {
     entry["job"] = job.job;
     entry["kind"] = job.kind;
     entry["state"] = state_text(job.state);
+    if (!job.waits_for.empty())
+      entry["waits_for"] = job.waits_for;
     entry["workers"] = job.slots;
     entry["incarnation"] = incarnation;
     entry["id"] = job.id;

@@ -100,6 +100,16 @@ TEST(SessionText, jobs_are_in_the_order_of_their_numbers) {
   EXPECT_EQ(sorted_jobs(snapshot(12), JobOrder::restarts)[0]["node"], "pool1.w2");
 }
 
+TEST(SessionText, a_job_that_waits_has_the_engines_words) {
+  auto now = snapshot(2);
+  EXPECT_EQ(job_lines(sorted_jobs(now, JobOrder::name))[0].find("WHY"),
+            std::string::npos);
+  now["jobs"][1]["waits_for"] = "Unschedulable:\x1b 0/2 nodes";
+  auto lines = job_lines(sorted_jobs(now, JobOrder::name));
+  EXPECT_TRUE(lines[0].ends_with("ID  WHY IT WAITS")) << lines[0];
+  EXPECT_TRUE(lines[2].ends_with("  Unschedulable:\\x1b 0/2 nodes")) << lines[2];
+}
+
 TEST(SessionText, an_empty_snapshot_is_no_error) {
   EXPECT_FALSE(session_lines(json::object(), 80, JobOrder::name).empty());
   EXPECT_FALSE(session_lines({{"pools", 7}, {"jobs", 1}}, 80, JobOrder::name).empty());
@@ -134,6 +144,18 @@ TEST(TopView, the_selection_stays_with_its_job) {
   EXPECT_TRUE(view.press('q')); // Back to the session.
   EXPECT_FALSE(view.open_job());
   EXPECT_FALSE(view.press('q'));
+}
+
+TEST(TopView, the_selected_job_says_on_a_line_of_its_own_why_it_waits) {
+  auto now = snapshot(2);
+  now["jobs"][1]["waits_for"] = "Unschedulable\n0/2 nodes";
+  TopView view;
+  view.set(now);
+  const std::string words = "WHY THE SELECTED JOB WAITS\nUnschedulable\\x0a0/2 nodes\n";
+  EXPECT_EQ(all(view.rows({30, 80})).find(words), std::string::npos);
+  view.press(Screen::down);
+  EXPECT_NE(all(view.rows({30, 80})).find(words), std::string::npos)
+    << all(view.rows({30, 80}));
 }
 
 TEST(TopView, small_screens_and_empty_sessions_are_no_error) {

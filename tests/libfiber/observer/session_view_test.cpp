@@ -92,6 +92,15 @@ TEST_F(View, jobs_have_the_tasks_of_their_nodes_which_pictures_leave_out) {
   EXPECT_FALSE(view.picture(1s, 0).at("pools").at(0).contains("nodes"));
 }
 
+TEST_F(View, a_job_that_waits_has_the_engines_words) {
+  roster->expect(1, {.node = "w0", .job = "w0-1", .kind = "pool"});
+  EXPECT_FALSE(view.snapshot(1s)["jobs"][0].contains("waits_for"));
+  roster->waits(1, "Unschedulable: 0/2 nodes");
+  EXPECT_EQ(view.snapshot(1s)["jobs"][0]["waits_for"], "Unschedulable: 0/2 nodes");
+  roster->up(1, 100, {});
+  EXPECT_FALSE(view.picture(1s, 0)["jobs"][0].contains("waits_for"));
+}
+
 TEST_F(View, parts_that_do_not_answer_are_counted) {
   view.add(std::make_shared<Shown>("busy", false));
   view.add(std::make_shared<Shown>("busy too", false));
