@@ -80,11 +80,13 @@ function cpuOf(job, now) {
 }
 
 const columns = [ // Title, class, and the text of a job.
-  ['job', ''], ['kind', 'wide'], ['state', ''], ['tasks', 'n'], ['restarts', 'n'], ['cpu', 'n'], ['memory', 'n'], ['heard', 'n'], ['age', 'n'],
+  ['job', ''], ['kind', 'wide'], ['state', 'words'], ['tasks', 'n'], ['restarts', 'n'], ['cpu', 'n'], ['memory', 'n'], ['heard', 'n'], ['age', 'n'],
   ['pid', 'n wide'], ['engine', 'wide']];
 
+function stateOf(job) { return job.state + (job.waits_for ? ': ' + job.waits_for : ''); }
+
 function jobTexts(job, now) {
-  return [job.job, job.kind, job.state, job.tasks === undefined ? '-' : count(job.tasks), count(job.restarts), cpuOf(job, now),
+  return [job.job, job.kind, stateOf(job), job.tasks === undefined ? '-' : count(job.tasks), count(job.restarts), cpuOf(job, now),
     job.memory_bytes === undefined ? '-' : bytes(job.memory_bytes), job.silent_seconds === undefined ? '-' : span(job.silent_seconds) + ' ago',
     span(job.age_seconds), job.pid || '-', job.id || '-'];
 }
@@ -118,7 +120,7 @@ function showWorkers(picture) {
   const jobs = picture.jobs || [], now = picture.session.age_seconds;
   showKinds(jobs);
   const fits = (job) => (!view.kind || job.kind === view.kind) &&
-    (!view.filter || [job.job, job.state, job.kind, job.id].join(' ').toLowerCase().includes(view.filter));
+    (!view.filter || [job.job, stateOf(job), job.kind, job.id].join(' ').toLowerCase().includes(view.filter));
   const trouble = (job) => (job.state === 'up' ? 0 : 1) + (job.restarts > 0 ? 2 : 0);
   const found = jobs.filter(fits).sort((a, b) => trouble(b) - trouble(a) || byName(a.job, b.job));
   const states = (state) => jobs.filter((job) => job.state === state).length;
@@ -144,6 +146,7 @@ function drawWorkers() {
   keyed(body, found.slice(first, last), (job) => job.job, makeJob, (row, job) => {
     if (row.className !== job.state) row.className = job.state;
     jobTexts(job, now).forEach((text, i) => setText(i ? row.children[i] : row.firstChild.firstChild, text));
+    row.children[2].title = job.waits_for ? plain(job.waits_for) : '';
   });
 }
 

@@ -7,7 +7,8 @@
 //
 // It prints the address of its page on stderr, and reads commands from stdin, one word a
 // line. "tasks": the tasks end within some ten seconds, and from then on a few more each
-// second. "lose": the next worker is lost. "end": the program ends.
+// second. "lose": the next worker is lost. "wait": there is a job that waits. "end": the
+// program ends.
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -87,6 +88,16 @@ public:
 
   void lose(std::size_t worker) {
     roster_.lost(worker + 1, "killed by SIGKILL", -9, false);
+  }
+
+  /// Adds a job that no node takes.
+  void wait() {
+    auto number = free_since_.size() + 1;
+    actors::JobEntry job;
+    job.node = job.job = "waiting";
+    job.kind = "process";
+    roster_.expect(number, job);
+    roster_.waits(number, "Unschedulable: <b>0/3 nodes</b>");
   }
 
 private:
@@ -186,6 +197,8 @@ void serve(std::vector<pid_t> workers, std::uint64_t tasks) {
       tasks_end = std::thread([&] { crowd->run(over); });
     else if (word == "lose")
       crowd->lose(lost++);
+    else if (word == "wait")
+      crowd->wait();
     std::cout << word << std::endl;
   }
   over = true;
