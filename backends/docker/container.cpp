@@ -217,6 +217,7 @@ json container_body(const JobSpec& spec, const Placement& place, const Image& im
   json labels(spec.labels);
   labels[session_label] = place.session;
   labels[job_label] = spec.name;
+  labels[image_label] = spec.image.empty() ? place.image : spec.image;
   labels[lease_label] = std::to_string(place.lease.count());
   json host{{"AutoRemove", true},
             {"NetworkMode", place.network},
@@ -230,18 +231,11 @@ json container_body(const JobSpec& spec, const Placement& place, const Image& im
     host["DeviceRequests"] = {
       {{"Count", spec.resources.gpu}, {"Capabilities", {{"gpu"}}}}};
   confine(host, place);
-  json body{{"Image", spec.image.empty() ? place.image : spec.image},
-            {"Cmd", place.arguments},
-            {"Env", environment},
-            {"Labels", labels},
-            {"User", user},
-            {"WorkingDir", place.directory},
-            {"OpenStdin", true},
-            {"StdinOnce", true},
-            {"AttachStdin", true},
-            {"AttachStdout", true},
-            {"AttachStderr", true},
-            {"HostConfig", host}};
+  json body{
+    {"Image", image.id},    {"Cmd", place.arguments}, {"Env", environment},
+    {"Labels", labels},     {"User", user},           {"WorkingDir", place.directory},
+    {"OpenStdin", true},    {"StdinOnce", true},      {"AttachStdin", true},
+    {"AttachStdout", true}, {"AttachStderr", true},   {"HostConfig", host}};
   // In its own image the program has the same path as here; another image must say.
   if ((place.own_image && spec.image.empty()) || !image.has_entrypoint)
     body["Entrypoint"] = {place.executable};

@@ -22,6 +22,7 @@ namespace fiber::backends::docker {
 // Labels of our containers.
 inline constexpr auto session_label = "fiber.session"; ///< Random, one per backend.
 inline constexpr auto job_label = "fiber.job";         ///< JobSpec::name
+inline constexpr auto image_label = "fiber.image";     ///< As the driver named it.
 inline constexpr auto lease_label = "fiber.lease";     ///< Seconds.
 
 /// Where this process runs, and how its jobs' containers are made.

@@ -90,7 +90,8 @@ void Images::inspect(const std::string& name, bool may_pull) {
         return settle(name, {.problem = "image " + name + ": " + problem(reply),
                              .status = reply.status});
       auto told = nlohmann::json::parse(reply.body, nullptr, false);
-      settle(name, {.has_entrypoint = !part(told, {"Config", "Entrypoint"}).empty(),
+      settle(name, {.id = text(told, {"Id"}),
+                    .has_entrypoint = !part(told, {"Config", "Entrypoint"}).empty(),
                     .user = text(told, {"Config", "User"})});
     });
 }

@@ -15,12 +15,14 @@ namespace fiber::backends::docker {
 struct Image {
   std::string problem = {}; ///< Empty if the image is available.
   int status = 0;           ///< HTTP status of the problem.
+  std::string id = {};      ///< Its digest, which no other image has.
   bool has_entrypoint = false;
   std::string user = {}; ///< Empty: root.
 };
 
-/// The images of an engine. Pulls missing ones, once each, and logs the progress. Used on
-/// the loop's thread only.
+/// The images of an engine. Pulls missing ones, once each, and logs the progress. A name
+/// means the same image from its first use on, also if its tag moves. Used on the loop's
+/// thread only.
 class Images {
 public:
   using Done = std::function<void(const Image&)>;

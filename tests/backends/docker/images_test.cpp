@@ -83,6 +83,28 @@ TEST_F(DockerImages, an_image_with_another_program_ends_as_that_program_does) {
   EXPECT_EQ(test.events.last(job.id).exit_code, 0);
 }
 
+TEST_F(DockerImages, a_tag_that_moves_changes_no_later_job_of_the_session) {
+  auto tag = [&](const std::string& image) {
+    auto reply = engine().ask("POST", "/images/" + image +
+                                        "/tag?repo=localhost/fiber-test&tag=moving");
+    ASSERT_TRUE(reply.ok()) << reply.body;
+  };
+  auto seven = [](const char* name) {
+    auto spec = of_image("localhost/fiber-test:moving");
+    spec.name = name;
+    spec.boot = boot("exit 7");
+    return spec;
+  };
+  ASSERT_EQ(script("load localhost/fiber-test:true /bin/true"), 0);
+  tag(docker_options().image);
+  BackendTest test(make_docker(docker_options()));
+  auto before = test.backend->create(seven("one"));
+  EXPECT_EQ(test.events.last(before.id).exit_code, 7);
+  tag("localhost/fiber-test:true");
+  auto after = test.backend->create(seven("two"));
+  EXPECT_EQ(test.events.last(after.id).exit_code, 7);
+}
+
 } // namespace
 
 } // namespace fiber::backends
