@@ -54,6 +54,7 @@ Hyperparameters hyperparameters_of(const std::string& environment) {
   if (is("pendulum")) {
     auto result = settings(300'000, 4, 1024, 0.9, 0.95, {64, 10});
     result.learning_rate = 1e-3;
+    result.anneal_learning_rate = true;
     return result;
   }
   if (is("mountain_car_continuous"))
