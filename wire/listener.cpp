@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/listener.hpp"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -38,13 +39,19 @@ constexpr std::size_t pending_limit = 256, pending_of_one_limit = 224;
 /// The limit for a peer that has not sent its whole ClientHello. A dialler sends it as
 /// soon as it is connected.
 constexpr auto silent_limit = 100ms;
-/// Limit on peers that are held. Beyond it, the last one of the address that has most of
-/// them is dropped.
-constexpr std::size_t held_limit = 1024;
+/// Limit on peers that are held, and on their part of all descriptors of this process.
+/// Beyond it, the last one of the address that has most of them is dropped.
+constexpr std::size_t most_held = 1024, held_part = 4;
 /// Then handshakes go on, before more peers are accepted.
 constexpr int accepts_in_a_row = 64;
 /// Pause after a failed accept, which would fail again at once.
 constexpr auto accept_pause = 100ms;
+
+std::size_t held_limit() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  return std::min<std::size_t>(most_held, files.rlim_cur / held_part);
+}
 
 /// The caller's function, and whether it may still be called.
 struct Gate {
@@ -194,22 +201,23 @@ private:
   }
 
   void accept_some() {
-    for (int accepted = 0; accepted < accepts_in_a_row; ++accepted) {
+    int problem = 0;
+    for (int accepted = 0; accepted < accepts_in_a_row && problem == 0; ++accepted) {
       UniqueFd socket(
         ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (!socket && (errno == EAGAIN || errno == EWOULDBLOCK))
-        break;
-      if (!socket && (errno == EINTR || errno == ECONNABORTED))
+      if (!socket) {
+        problem = errno == EINTR || errno == ECONNABORTED ? 0 : errno;
         continue;
-      if (!socket)
-        return pause(errno);
+      }
       exhausted_ = false;
       auto& same_network = held_[peer_network(socket.get())];
       same_network.push_back(std::move(socket));
-      if (++held_count_ > held_limit)
+      if (++held_count_ > held_limit_)
         drop_held();
     }
     greet_held();
+    if (problem != 0 && problem != EAGAIN && problem != EWOULDBLOCK)
+      return pause(problem);
     if (!held_.empty())
       accept_later(silent_limit);
     wait();
@@ -219,11 +227,15 @@ private:
   /// gets every place that becomes free.
   void greet_held() {
     for (std::size_t full = 0; full < held_.size();) {
+      if (pending_.size() >= pending_limit && !drop_slow_peer(nullptr))
+        return;
       auto next = held_.upper_bound(last_greeted_);
       if (next == held_.end())
         next = held_.begin();
       last_greeted_ = next->first;
-      if (!make_room(next->first)) {
+      const auto pending = pending_of_.find(next->first);
+      if (pending != pending_of_.end() && pending->second >= pending_of_one_limit &&
+          !drop_slow_peer(&next->first)) {
         ++full;
         continue;
       }
@@ -237,16 +249,12 @@ private:
     }
   }
 
-  /// Returns whether the handshake of a peer of that network may begin. Drops a slow peer
-  /// for it if need be: one of the network, if that has all that it may have.
-  bool make_room(const std::string& network) {
-    const auto count = pending_of_.find(network);
-    const bool own = count != pending_of_.end() && count->second >= pending_of_one_limit;
-    if (!own && pending_.size() < pending_limit)
-      return true;
+  /// Drops the oldest peer, of one network if it is given, that has taken too long.
+  /// Returns whether there was one.
+  bool drop_slow_peer(const std::string* network) {
     for (const auto& peer : pending_) { // The oldest first.
       const auto limit = peer->silent() ? silent_limit : options_.crowded_limit;
-      if (peer->age() < limit || (own && peer->network() != network))
+      if (peer->age() < limit || (network && peer->network() != *network))
         continue;
       const auto keep = peer;
       keep->give_up();
@@ -260,7 +268,7 @@ private:
     const auto most = std::ranges::max_element(
       held_, {}, [](auto& network) { return network.second.size(); });
     refusals_.refused(peer_text(most->second.back().get()),
-                      "dialled while too many others of its address waited");
+                      "dialled while too many others waited");
     most->second.pop_back();
     if (most->second.empty())
       held_.erase(most);
@@ -310,8 +318,9 @@ private:
     pending_.erase(place);
     if (auto count = pending_of_.find(network); --count->second == 0)
       pending_of_.erase(count);
-    if (!held_.empty() && !closing_)
+    if (!held_.empty() && !closing_ && !std::exchange(greet_posted_, true))
       handshake_reactor_.post([this] {
+        greet_posted_ = false;
         if (!closing_)
           greet_held();
       });
@@ -341,10 +350,11 @@ private:
   /// Peers that wait for a handshake, by network, in the order in which they came.
   std::map<std::string, std::deque<UniqueFd>> held_;
   std::size_t held_count_ = 0;
+  const std::size_t held_limit_ = held_limit();
   std::string last_greeted_; ///< The network whose turn it was.
   std::list<std::shared_ptr<PendingPeer>> pending_;
   std::map<std::string, std::size_t> pending_of_; ///< How many, by network.
-  bool waiting_ = false, exhausted_ = false, closing_ = false;
+  bool waiting_ = false, exhausted_ = false, greet_posted_ = false, closing_ = false;
   Reactor handshake_reactor_; ///< Runs the handshakes, so that they delay no link.
   Descriptor descriptor_;
   boost::asio::steady_timer timer_;

@@ -29,7 +29,7 @@ struct ListenerOptions {
   std::uint16_t port = 0; ///< 0: any free port.
   /// The machine may not have this address yet: it is reached there once it has it.
   bool later = false;
-  /// Limit from accept to Hello, after which the peer is dropped.
+  /// Limit from the begin of a handshake to Hello, after which the peer is dropped.
   std::chrono::milliseconds handshake_limit{10000};
   /// The same limit while other peers wait for a place.
   std::chrono::milliseconds crowded_limit{1000};
