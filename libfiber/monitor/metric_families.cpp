@@ -137,7 +137,7 @@ void MetricFamilies::jobs(const json& jobs) {
 
 void MetricFamilies::node(const json& job) {
   Labels node{{"node", text(job, "node")}};
-  gauge("fiber_node_up", "1 if the node's job is up, else 0.", node,
+  gauge("fiber_node_up", "0 while the node's job starts, then 1.", node,
         text(job, "state") == "starting" ? 0 : 1);
   counter("fiber_node_restarts_total", "Jobs that have replaced the node's first one.",
           node, number(job, "restarts"));
