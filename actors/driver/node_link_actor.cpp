@@ -203,6 +203,8 @@ struct NodeLinkState {
                                         ", this program is build " + services->build);
       return;
     }
+    if (lost.cause == LossCause::late) // It was given up, and is being ended.
+      return end_job(std::chrono::milliseconds(0));
     if (startup.up)
       throw Error("it is ready for the second time");
     if (ready.slots != order.slots)

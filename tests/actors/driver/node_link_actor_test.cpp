@@ -212,6 +212,19 @@ TEST_F(NodeLinkTest, the_start_deadline_counts_from_the_creation_of_the_job) {
   EXPECT_TRUE(heard->lost[0].confirmed);
 }
 
+TEST_F(NodeLinkTest, a_job_that_is_ready_after_the_start_deadline_is_not_used) {
+  order();
+  create();
+  pass(70s);
+  ASSERT_EQ(heard->ended.size(), 1u);
+  ready();
+  EXPECT_TRUE(heard->up.empty());
+  link_closes();
+  job_ends(-9);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "not ready after 60.00 s (start_deadline)");
+}
+
 TEST_F(NodeLinkTest, the_roster_says_why_a_job_waits_until_it_starts) {
   using Kind = backends::JobEvent::Kind;
   auto waits_for = [&] { return services->roster->jobs().at(1).waits_for; };
