@@ -40,6 +40,7 @@ struct JobArray {
   std::string name, folder;
   std::string id;       ///< Empty until Slurm has accepted it.
   bool unclear = false; ///< The request had no answer: maybe accepted, maybe not.
+  bool asked = false;   ///< The current listing is of this array, too.
   bool listed = false;  ///< It had its id before the current listing began.
   std::string told_reason;
   Loop::Clock::time_point submitted{};

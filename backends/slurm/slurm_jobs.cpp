@@ -3,6 +3,7 @@
 #include "backends/slurm/slurm_jobs.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "backends/container/container_entry.hpp"
@@ -186,6 +187,11 @@ void SlurmJobs::submitted(const JobArrayPtr& array, const CommandResult& result)
   array->id = *id;
   log().debug("slurm: submitted {} as job {}, {} tasks", array->name, array->id,
               array->jobs.size());
+  // Those that were given up before the array was sent again.
+  std::vector<SlurmJobPtr> unwanted;
+  std::ranges::copy_if(array->jobs, std::back_inserter(unwanted),
+                       [](auto& job) { return job->over; });
+  cancel({"scancel"}, task_ids(unwanted));
   poll_soon();
   look_at_files();
   end_later();
@@ -225,7 +231,8 @@ void SlurmJobs::poll() {
   std::string names;
   for (auto& array : arrays_) {
     array->listed = !array->id.empty();
-    if (array->listed || array->unclear)
+    array->asked = array->listed || array->unclear;
+    if (array->asked)
       names += (names.empty() ? "" : ",") + array->name;
   }
   if (names.empty())
@@ -262,6 +269,8 @@ void SlurmJobs::listed(const CommandResult& result) {
 
 void SlurmJobs::compare(const JobArrayPtr& array, const std::vector<JobRow>& rows) {
   auto mine = [&](const JobRow& row) { return row.name == array->name; };
+  if (!array->asked)
+    return;
   if (std::exchange(array->unclear, false)) {
     change_ = true;
     auto found = std::ranges::find_if(rows, mine);

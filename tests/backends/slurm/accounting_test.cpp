@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "tests/backends/slurm/slurm_fixture.hpp"
 
@@ -14,7 +15,9 @@ namespace {
 class AccountingCluster {
 public:
   AccountingCluster() : scripts_(clusters::slurm()->at("SLURM_SCRIPTS")) {
-    set("SLURM_STATE", "/var/tmp/fiber-slurm-accounting");
+    auto* state = std::getenv("SLURM_STATE"); // tests/clusters/slurm/down ends this, too.
+    set("SLURM_STATE",
+        std::string(state != nullptr ? state : "/var/tmp/fiber-slurm") + "-accounting");
     set("SLURM_PORT", "17817");
     set("SLURM_ACCOUNTING", "yes");
     is_up_ = run("up") == 0;
@@ -55,7 +58,10 @@ class Squeue {
 public:
   explicit Squeue(AccountingCluster& cluster) {
     auto real = clusters::ask_slurm("sh -c 'command -v squeue'");
-    std::filesystem::create_directories(folder_);
+    std::string name = "/tmp/fiber-squeue-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error("can't make a folder in /tmp");
+    folder_ = name;
     std::ofstream(folder_ / "squeue")
       << "#!/bin/sh\nif [ -e " << away().string()
       << " ]; then echo 'Unable to contact slurm controller' >&2; exit 1; fi\nexec "
@@ -73,7 +79,7 @@ public:
 private:
   std::filesystem::path away() const { return folder_ / "away"; }
 
-  std::filesystem::path folder_ = "/var/tmp/fiber-slurm-accounting-bin";
+  std::filesystem::path folder_;
 };
 
 class SlurmAccounting : public SlurmTest {};
