@@ -79,7 +79,7 @@ void DockerJob::begin() {
     return fail("terminated before it was created", 0);
   state_ = State::creating;
   services_.images.ensure(
-    spec_.image.empty() ? services_.place.image : spec_.image,
+    image_name(),
     [self = shared_from_this()](const Image& image) {
       if (self->terminate_)
         return self->fail("terminated before it was created", 0);
@@ -92,6 +92,10 @@ void DockerJob::begin() {
       self->services_.event(
         {.kind = JobEvent::Kind::waits, .job = self->spec_.name, .detail = words});
     });
+}
+
+const std::string& DockerJob::image_name() const {
+  return spec_.image.empty() ? services_.place.image : spec_.image;
 }
 
 void DockerJob::create() {
@@ -114,7 +118,10 @@ void DockerJob::on_created(const http::Reply& reply) {
                 &DockerJob::on_found);
   if (is_transient(reply) && tries_ < most_tries)
     return retry(&DockerJob::create);
-  fail("create container: " + problem(reply), reply.status);
+  constexpr int no_image = 404;
+  if (reply.status == no_image)
+    services_.images.forget(image_name());
+  fail("create container of image " + image_name() + ": " + problem(reply), reply.status);
 }
 
 void DockerJob::on_found(const http::Reply& reply) {

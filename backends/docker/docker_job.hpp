@@ -52,6 +52,7 @@ private:
   using Next = void (DockerJob::*)(const http::Reply&);
 
   // Each sends a request, whose reply goes to its on_ counterpart.
+  const std::string& image_name() const;
   void create();
   void on_created(const http::Reply& reply);
   void on_found(const http::Reply& reply);

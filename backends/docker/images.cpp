@@ -90,7 +90,10 @@ void Images::inspect(const std::string& name, bool may_pull) {
         return settle(name, {.problem = "image " + name + ": " + problem(reply),
                              .status = reply.status});
       auto told = nlohmann::json::parse(reply.body, nullptr, false);
-      settle(name, {.id = text(told, {"Id"}),
+      auto id = text(told, {"Id"});
+      if (id.empty())
+        return settle(name, {.problem = "image " + name + ": the engine names no id"});
+      settle(name, {.id = id,
                     .has_entrypoint = !part(told, {"Config", "Entrypoint"}).empty(),
                     .user = text(told, {"Config", "User"})});
     });

@@ -32,6 +32,8 @@ public:
   /// Calls `done` when the image is available, or with the problem. Before that it calls
   /// `news` with words on a pull; they are empty when the pull has succeeded.
   void ensure(const std::string& name, Done done, News news);
+  /// Looks the name up again when it is used next: its image is gone.
+  void forget(const std::string& name) { known_.erase(name); }
 
 private:
   struct Pull;

@@ -35,22 +35,25 @@ public:
     folder_.write("docker/config.json",
                   std::string(R"({"auths": {")") + address +
                     R"(": {"auth": "ZmliZXI6c2VjcmV0"}}})"); // fiber:secret
-    auto started = shell("docker-registry serve " + folder_.path("config.yml") + " >" +
-                         folder_.path("log") + " 2>&1 & echo $!");
+    auto started =
+      shell("timeout 110 docker-registry serve " + folder_.path("config.yml") + " >" +
+            folder_.path("log") + " 2>&1 & echo $!");
     pid_ = std::stoi(started.out);
     auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (tags().empty() && std::chrono::steady_clock::now() < limit)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  ~Registry() { ::kill(pid_, SIGKILL); }
+  ~Registry() { ::kill(pid_, SIGTERM); } // timeout passes it on.
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
   /// Returns the registry's list of tags of the image, or its error; nothing if it does
   /// not answer.
   std::string tags() const {
-    return shell(std::string("curl --silent --user fiber:secret http://") + address +
-                 "/v2/pushed/tags/list")
+    return shell(
+             std::string(
+               "curl --silent --noproxy '*' --max-time 5 --user fiber:secret http://") +
+             address + "/v2/pushed/tags/list")
       .out;
   }
   std::string log() const { return folder_.read("log"); }
@@ -75,6 +78,7 @@ TEST(DockerPush, puts_the_image_into_a_registry_for_those_who_are_logged_in) {
   if (!clusters::docker())
     GTEST_SKIP() << "SKIPPED: no engine is up";
   Registry registry;
+  ASSERT_FALSE(registry.tags().empty()) << registry.log();
   auto refused = push(registry.logged_out());
   EXPECT_EQ(refused.code, 1) << refused.out;
   EXPECT_NE(refused.err.find(std::string("push ") + image), std::string::npos)
