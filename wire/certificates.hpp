@@ -17,8 +17,8 @@ public:
   /// Packs the identity for the backend's private channel to its job. It holds a private
   /// key, so never put it on a command line, into an environment or into a log.
   Bytes pack() const;
-  /// Throws TlsError on bytes that pack() did not make.
-  static Identity unpack(const Bytes& bytes);
+  /// Wipes the bytes afterwards. Throws TlsError on bytes that pack() did not make.
+  static Identity unpack(Bytes bytes);
 
   class Impl;
   explicit Identity(std::shared_ptr<const Impl> impl);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include <openssl/bio.h>
@@ -29,10 +30,16 @@ using SslPtr = std::unique_ptr<SSL, OpensslDelete<SSL_free>>;
 class Identity::Impl {
 public:
   Impl(KeyPtr own_key, CertPtr own_cert, CertPtr ca_cert);
+  /// Returns the settings. They are made by the first call, because the driver only packs
+  /// the identities of its jobs. Throws TlsError.
+  SSL_CTX* context() const;
 
   KeyPtr key;
   CertPtr cert, ca;
-  SslContextPtr context;
+
+private:
+  mutable std::once_flag once_;
+  mutable SslContextPtr context_;
 };
 
 /// Returns OpenSSL's text for the last failure on this thread and clears its error queue.

@@ -79,7 +79,7 @@ private:
 
 TlsTransport::TlsTransport(UniqueFd socket, const Identity& identity, TlsRole role)
   : socket_(std::move(socket)), identity_(identity), memory_(std::make_unique<Memory>()),
-    ssl_(SSL_new(identity.impl().context.get())) {
+    ssl_(SSL_new(identity.impl().context())) {
   if (!ssl_)
     throw TlsError("cannot set up TLS: " + openssl_error());
   BIO* bio = Memory::make_bio(*memory_);

@@ -67,13 +67,13 @@ void AnchorLinks::close() {
   links_.clear();
 }
 
-void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot) {
+void run_anchor(Bytes keys, const NodeBoot& boot) {
   wire::Reactor reactor;
   reactor.on_signal(SIGTERM, [] { std::_Exit(128 + SIGTERM); });
   std::shared_ptr<wire::Link> link;
   try {
     link = wire::dial(
-      reactor, boot.host, boot.port, wire::Identity::unpack(entry.keys),
+      reactor, boot.host, boot.port, wire::Identity::unpack(std::move(keys)),
       {boot.session, build_id(), boot.incarnation}, 0, boot.lease,
       {.heartbeat_interval = boot.heartbeat_interval, .silence_limit = boot.lease});
   } catch (const wire::OtherBuild& error) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "actors/protocol/node_boot.hpp"
-#include "backends/job_entry.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {
@@ -17,8 +16,8 @@ inline constexpr std::uint64_t anchor_incarnation = UINT64_MAX;
 
 /// Runs this job as its session's anchor: a node without slots, which only waits for the
 /// end of the driver. It then exits with code 0; if it is asked to end before, it exits
-/// with another code, so that the engine restarts it.
-[[noreturn]] void run_anchor(const backends::JobEntry& entry, const NodeBoot& boot);
+/// with another code, so that the engine restarts it. `keys` is its packed identity.
+[[noreturn]] void run_anchor(Bytes keys, const NodeBoot& boot);
 
 /// A driver's links to its anchors. An anchor takes the end of its link for the end of
 /// the session, so each link is held until the anchor or the session ends. There may be

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <future>
 #include <iostream>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -141,13 +142,14 @@ struct SystemConfig : caf::actor_system_config {
 }
 
 std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry& entry,
-                                      const NodeBoot& boot) {
+                                      const NodeBoot& boot,
+                                      const std::optional<wire::Identity>& identity) {
   wire::LinkOptions options;
   options.heartbeat_interval = boot.heartbeat_interval;
   options.silence_limit = boot.lease;
-  if (boot.host.empty())
+  if (!identity)
     return wire::adopt(reactor, std::move(entry.link), options);
-  return wire::dial(reactor, boot.host, boot.port, wire::Identity::unpack(entry.keys),
+  return wire::dial(reactor, boot.host, boot.port, *identity,
                     {boot.session, build_id(), boot.incarnation}, 0, dial_limit, options);
 }
 
@@ -155,14 +157,14 @@ std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry
 std::shared_ptr<PeerLinks> peer_links(wire::Reactor& reactor, caf::actor_system& system,
                                       const std::shared_ptr<ObjectSpace>& objects,
                                       const std::shared_ptr<wire::Link>& driver,
-                                      const backends::JobEntry& entry,
+                                      const std::optional<wire::Identity>& identity,
                                       const NodeBoot& boot) {
   PeerLinks::Parts parts{
     .reactor = &reactor, .system = &system, .objects = objects, .driver = driver};
   parts.link.heartbeat_interval = boot.heartbeat_interval;
   parts.link.silence_limit = 4 * boot.heartbeat_interval;
-  if (!boot.host.empty()) {
-    parts.identity = wire::Identity::unpack(entry.keys);
+  if (identity) {
+    parts.identity = identity;
     parts.hello = {boot.session, build_id(), boot.incarnation};
     parts.driver_host = boot.host;
   }
@@ -216,6 +218,7 @@ struct NodeRun {
   const NodeBoot& boot;
   wire::Reactor& reactor;
   caf::actor_system& system;
+  std::optional<wire::Identity> identity; ///< None: the link is inherited.
   std::shared_ptr<wire::Link> link;
   std::shared_ptr<ObjectSpace> objects;
   int exit_code = EXIT_SUCCESS;
@@ -272,7 +275,7 @@ caf::actor start_node(NodeRun& run, const std::shared_ptr<JobLog>& job_log) {
   if (run.boot.initializer)
     run.initializer = run.arrived_initializer.get_future().share();
   run.peers =
-    peer_links(run.reactor, run.system, run.objects, run.link, run.entry, run.boot);
+    peer_links(run.reactor, run.system, run.objects, run.link, run.identity, run.boot);
   auto initialize = [&run](CallCode code) {
     run.arrived_initializer.set_value(std::move(code));
   };
@@ -314,7 +317,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     for (auto* variable : {"FIBER_TRACE", "FIBER_METRICS"})
       unsetenv(variable);
     if (boot.slots == 0)
-      run_anchor(entry, boot);
+      run_anchor(std::move(entry.keys), boot);
     report_crashes();
     install_exit_hook();
     // Never destroyed, since the process ends while they are in use.
@@ -322,14 +325,17 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     auto& config = *new SystemConfig;   // NOLINT(cppcoreguidelines-owning-memory)
     auto& system =
       *new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
-    auto link = open_link(reactor, entry, boot);
+    std::optional<wire::Identity> identity;
+    if (!boot.host.empty())
+      identity = wire::Identity::unpack(std::move(entry.keys));
+    auto link = open_link(reactor, entry, boot, identity);
     auto objects = open_objects(system, entry, boot, link);
     ThisJob::set(
       {&system, objects, reactor.leadership(), boot.session_tag, boot.host,
        ActorPort::open(objects, boot.session_tag, std::make_shared<ProgramActors>())});
     job_log = std::make_shared<JobLog>(link, log_sinks());
     redirect_log(job_log);
-    NodeRun run{entry, boot, reactor, system, link, objects};
+    NodeRun run{entry, boot, reactor, system, identity, link, objects};
     make_slots(run);
     auto node = start_node(run, job_log);
     run_slots(run, node);
