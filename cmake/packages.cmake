@@ -146,7 +146,9 @@ if(TARGET fiber_ppo)
   list(APPEND optional libtorch-dev)
 endif()
 list(JOIN optional ", " CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS)
+# libcurl is no library that they link: see backends/http/curl.hpp.
+set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS libcurl4)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "python3") # For make-image.
-set(CPACK_DEBIAN_EXAMPLES_PACKAGE_RECOMMENDS "gnuplot-nox") # They draw their curves with it.
+set(CPACK_DEBIAN_EXAMPLES_PACKAGE_RECOMMENDS "gnuplot-nox, libcurl4") # They draw their curves with gnuplot.
 
 include(CPack)

@@ -5,8 +5,8 @@
 usage: sbom.py --build BUILD --program PROGRAM --version VERSION FILE
 
 Nothing is listed by hand. The headers are those that the compiler read for Fiber's own objects, the libraries those
-that the linker got for PROGRAM, a path in BUILD; each belongs to a Debian package. Needs a build with Ninja, on
-Debian. The same build gives the same bytes.
+that the linker got for PROGRAM, a path in BUILD, and those that PROGRAM says it may open (an ELF note, .note.dlopen);
+each belongs to a Debian package. Needs a build with Ninja, on Debian. The same build gives the same bytes.
 """
 
 import argparse
@@ -59,6 +59,15 @@ def libraries(build: Path, program: str) -> set[Path]:
     return found | {path.resolve() for path in found}
 
 
+def opened(build: Path, program: str) -> set[Path]:
+    """The libraries that the program may open while it runs."""
+    notes = re.findall(rb'FDO\0(\[\{"[ -~]*\}\])\0', (build / program).read_bytes())
+    names = {name for note in notes for part in json.loads(note) for name in part["soname"]}
+    known = output("/sbin/ldconfig", "-p").splitlines()
+    found = {Path(line.split(" => ")[1]) for line in known if line.split(" (")[0].strip() in names}
+    return found | {path.resolve() for path in found}
+
+
 def owners(paths: set[Path]) -> set[str]:
     """The packages with these files. Those of no package are the user's own."""
     names = sorted({str(path) for path in paths} | {str(path).removeprefix("/usr") for path in paths})
@@ -83,8 +92,9 @@ def component(package: str, uses: list[str]) -> dict:
 
 
 def bill(build: Path, program: str, version: str) -> dict:
-    used = {"compiled": owners(headers(build)), "linked": owners(libraries(build, program))}
-    packages = sorted(used["compiled"] | used["linked"])
+    used = {"compiled": owners(headers(build)), "linked": owners(libraries(build, program)),
+            "opened": owners(opened(build, program))}
+    packages = sorted(set().union(*used.values()))
     if not packages:
         raise Problem("no file of the build belongs to a Debian package")
     components = [component(package, [use for use, names in used.items() if package in names]) for package in packages]

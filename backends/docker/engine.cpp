@@ -11,10 +11,10 @@
 #include <sstream>
 #include <system_error>
 
-#include <curl/curl.h>
 #include <nlohmann/json.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/http/curl.hpp"
 
 namespace fiber::backends::docker {
 
@@ -196,8 +196,9 @@ bool is_transient(const http::Reply& reply) {
 
 std::time_t time_of(const http::Reply& reply) {
   auto date = reply.headers.find("date");
-  auto time =
-    date == reply.headers.end() ? -1 : curl_getdate(date->second.c_str(), nullptr);
+  auto time = date == reply.headers.end()
+                ? -1
+                : http::curl().getdate(date->second.c_str(), nullptr);
   return time < 0 ? std::time(nullptr) : time;
 }
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::milliseconds unpause_after{50};
 
 struct MultiDelete {
-  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+  void operator()(CURLM* multi) const { curl().multi_cleanup(multi); }
 };
 using MultiPtr = std::unique_ptr<CURLM, MultiDelete>;
 
@@ -58,17 +58,17 @@ private:
 };
 
 Client::Impl::Impl(Loop& with, Endpoint to)
-  : loop(with), endpoint(std::move(to)), multi_((initialize_curl(), curl_multi_init())) {
-  curl_multi_setopt(multi_.get(), CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
-  curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETDATA, this);
-  curl_multi_setopt(
+  : loop(with), endpoint(std::move(to)), multi_(curl().multi_init()) {
+  curl().multi_setopt(multi_.get(), CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+  curl().multi_setopt(multi_.get(), CURLMOPT_SOCKETDATA, this);
+  curl().multi_setopt(
     multi_.get(), CURLMOPT_SOCKETFUNCTION,
     +[](CURL*, curl_socket_t socket, int what, void* self, void*) {
       static_cast<Impl*>(self)->wait_for(socket, what);
       return 0;
     });
-  curl_multi_setopt(multi_.get(), CURLMOPT_TIMERDATA, this);
-  curl_multi_setopt(
+  curl().multi_setopt(multi_.get(), CURLMOPT_TIMERDATA, this);
+  curl().multi_setopt(
     multi_.get(), CURLMOPT_TIMERFUNCTION, +[](CURLM*, long milliseconds, void* self) {
       static_cast<Impl*>(self)->set_timer(milliseconds);
       return 0;
@@ -100,14 +100,14 @@ void Client::Impl::set_timer(long milliseconds) {
 void Client::Impl::act(curl_socket_t socket, int events) {
   auto self = shared_from_this(); // A Done may destroy the client.
   int running = 0;
-  curl_multi_socket_action(multi_.get(), socket, events, &running);
+  curl().multi_socket_action(multi_.get(), socket, events, &running);
   collect();
 }
 
 void Client::Impl::collect() {
   int left = 0;
   while (multi_) {
-    auto* message = curl_multi_info_read(multi_.get(), &left);
+    auto* message = curl().multi_info_read(multi_.get(), &left);
     if (message == nullptr)
       return;
     if (message->msg != CURLMSG_DONE)
@@ -120,7 +120,7 @@ void Client::Impl::collect() {
     }
     auto known = std::find_if(transfers_.begin(), transfers_.end(),
                               [&](auto& each) { return each.second->easy() == easy; });
-    curl_multi_remove_handle(multi_.get(), easy);
+    curl().multi_remove_handle(multi_.get(), easy);
     if (known == transfers_.end())
       continue;
     auto transfer = std::move(known->second);
@@ -142,7 +142,7 @@ Client::Id Client::Impl::start(Request request, StreamHandler handler, Done done
     if (!self || !self->multi_)
       return;
     if (auto transfer = self->transfers_.find(id); transfer != self->transfers_.end())
-      curl_multi_add_handle(self->multi_.get(), transfer->second->easy());
+      curl().multi_add_handle(self->multi_.get(), transfer->second->easy());
   });
   return id;
 }
@@ -173,13 +173,13 @@ void Client::Impl::cancel(Id id) {
   found.mapped()->silence();
   loop.post([weak = weak_from_this(), transfer = std::move(found.mapped())] {
     if (auto self = weak.lock(); self && self->multi_)
-      curl_multi_remove_handle(self->multi_.get(), transfer->easy());
+      curl().multi_remove_handle(self->multi_.get(), transfer->easy());
   });
 }
 
 void Client::Impl::close() {
   for (auto& [id, transfer] : transfers_)
-    curl_multi_remove_handle(multi_.get(), transfer->easy());
+    curl().multi_remove_handle(multi_.get(), transfer->easy());
   transfers_.clear();
   connecting_.clear();
   multi_.reset();
@@ -198,10 +198,10 @@ public:
     : client_(std::move(client)), out_{request_text(client_->endpoint, request)},
       handler_(std::move(handler)), done_(std::move(done)) {
     easy_.configure(client_->endpoint, request);
-    curl_easy_setopt(easy_.get(), CURLOPT_CONNECT_ONLY, 1L);
+    curl().easy_setopt(easy_.get(), CURLOPT_CONNECT_ONLY, 1L);
     // HTTP/2 has no such connections.
-    curl_easy_setopt(easy_.get(), CURLOPT_HTTP_VERSION,
-                     static_cast<long>(CURL_HTTP_VERSION_1_1));
+    curl().easy_setopt(easy_.get(), CURLOPT_HTTP_VERSION,
+                       static_cast<long>(CURL_HTTP_VERSION_1_1));
   }
   ~UpgradedConnection() override { close(); }
 
@@ -212,7 +212,7 @@ public:
       if (auto self = weak.lock())
         self->connected(result);
     };
-    curl_multi_add_handle(client_->multi_.get(), easy_.get());
+    curl().multi_add_handle(client_->multi_.get(), easy_.get());
   }
 
   void write(std::string bytes) override {
@@ -230,7 +230,7 @@ public:
       client_->loop.unwatch(socket_);
     if (client_->multi_) {
       client_->connecting_.erase(easy_.get());
-      curl_multi_remove_handle(client_->multi_.get(), easy_.get());
+      curl().multi_remove_handle(client_->multi_.get(), easy_.get());
     }
     easy_ = Easy();
     socket_ = CURL_SOCKET_BAD;
@@ -242,7 +242,7 @@ public:
 private:
   void connected(CURLcode result) {
     if (result == CURLE_OK)
-      result = curl_easy_getinfo(easy_.get(), CURLINFO_ACTIVESOCKET, &socket_);
+      result = curl().easy_getinfo(easy_.get(), CURLINFO_ACTIVESOCKET, &socket_);
     if (result != CURLE_OK)
       return over(easy_.problem(result));
     send();
@@ -264,7 +264,7 @@ private:
       auto& piece = out_.front(); // TLS wants the same bytes at the same place again.
       std::size_t sent = 0;
       auto result =
-        curl_easy_send(easy_.get(), piece.data() + sent_, piece.size() - sent_, &sent);
+        curl().easy_send(easy_.get(), piece.data() + sent_, piece.size() - sent_, &sent);
       if (result == CURLE_AGAIN)
         break;
       if (result != CURLE_OK)
@@ -282,7 +282,7 @@ private:
     char buffer[64 * 1024];
     for (int round = 0; round < 16 && client_; ++round) {
       std::size_t got = 0;
-      auto result = curl_easy_recv(easy_.get(), buffer, sizeof buffer, &got);
+      auto result = curl().easy_recv(easy_.get(), buffer, sizeof buffer, &got);
       if (result == CURLE_AGAIN)
         return;
       if (result != CURLE_OK || got == 0)

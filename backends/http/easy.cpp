@@ -45,50 +45,44 @@ std::string prefix_of(const std::string& url) {
 
 void set_blob(CURL* easy, CURLoption option, const std::string& pem) {
   curl_blob blob{const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_COPY};
-  curl_easy_setopt(easy, option, &blob);
+  curl().easy_setopt(easy, option, &blob);
 }
 
 void configure_tls(CURL* easy, const Endpoint& endpoint) {
   if (!endpoint.ca_pem.empty())
     set_blob(easy, CURLOPT_CAINFO_BLOB, endpoint.ca_pem);
   if (!endpoint.client_cert_pem.empty()) {
-    curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
-    curl_easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
+    curl().easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
+    curl().easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
     set_blob(easy, CURLOPT_SSLCERT_BLOB, endpoint.client_cert_pem);
     set_blob(easy, CURLOPT_SSLKEY_BLOB, endpoint.client_key_pem);
   }
   if (endpoint.insecure) {
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    curl().easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl().easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
   }
 }
 
 } // namespace
 
-void initialize_curl() {
-  static const auto result = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (result != CURLE_OK)
-    throw EngineError("start libcurl", 0, curl_easy_strerror(result));
-}
-
 Easy::Easy()
-  : easy_(curl_easy_init()), words_(std::make_unique<char[]>(CURL_ERROR_SIZE)) {
+  : easy_(curl().easy_init()), words_(std::make_unique<char[]>(CURL_ERROR_SIZE)) {
   if (!easy_)
     throw EngineError("make a request", 0, "libcurl has no handle left");
-  curl_easy_setopt(get(), CURLOPT_ERRORBUFFER, words_.get());
+  curl().easy_setopt(get(), CURLOPT_ERRORBUFFER, words_.get());
 }
 
 std::string Easy::problem(CURLcode result) const {
-  std::string words = words_[0] != '\0' ? words_.get() : curl_easy_strerror(result);
+  std::string words = words_[0] != '\0' ? words_.get() : curl().easy_strerror(result);
   long error = 0; // libcurl's text lacks the reason.
   if (result == CURLE_COULDNT_CONNECT &&
-      curl_easy_getinfo(get(), CURLINFO_OS_ERRNO, &error) == CURLE_OK && error != 0)
+      curl().easy_getinfo(get(), CURLINFO_OS_ERRNO, &error) == CURLE_OK && error != 0)
     words += ": " + std::generic_category().message(static_cast<int>(error));
   return words;
 }
 
 void Easy::append(List& list, const std::string& text) {
-  auto* longer = curl_slist_append(list.get(), text.c_str());
+  auto* longer = curl().slist_append(list.get(), text.c_str());
   static_cast<void>(list.release());
   list.reset(longer);
 }
@@ -107,7 +101,7 @@ std::string Easy::with_server_name(const Endpoint& endpoint) {
   auto port = colon == host.npos ? std::string("443") : host.substr(colon + 1);
   append(connect_to_,
          endpoint.server_name + ":" + port + ":" + host.substr(0, colon) + ":" + port);
-  curl_easy_setopt(get(), CURLOPT_CONNECT_TO, connect_to_.get());
+  curl().easy_setopt(get(), CURLOPT_CONNECT_TO, connect_to_.get());
   auto url = endpoint.url;
   return url.replace(url.find(host), host.size(), endpoint.server_name + ":" + port);
 }
@@ -115,33 +109,34 @@ std::string Easy::with_server_name(const Endpoint& endpoint) {
 void Easy::configure(const Endpoint& endpoint, const Request& request) {
   auto* easy = get();
   auto url = endpoint.server_name.empty() ? endpoint.url : with_server_name(endpoint);
-  curl_easy_setopt(easy, CURLOPT_URL, (url + request.path).c_str());
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers_.get());
+  curl().easy_setopt(easy, CURLOPT_URL, (url + request.path).c_str());
+  curl().easy_setopt(easy, CURLOPT_HTTPHEADER, headers_.get());
   if (!endpoint.unix_socket.empty())
-    curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, endpoint.unix_socket.c_str());
+    curl().easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, endpoint.unix_socket.c_str());
   configure_tls(easy, endpoint);
   if (!endpoint.proxy.empty()) {
-    curl_easy_setopt(easy, CURLOPT_PROXY, endpoint.proxy.c_str());
-    curl_easy_setopt(easy, CURLOPT_NOPROXY, ""); // Configured explicitly.
+    curl().easy_setopt(easy, CURLOPT_PROXY, endpoint.proxy.c_str());
+    curl().easy_setopt(easy, CURLOPT_NOPROXY, ""); // Configured explicitly.
   }
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  curl().easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl().easy_setopt(easy, CURLOPT_HTTP_VERSION,
+                     static_cast<long>(CURL_HTTP_VERSION_2TLS));
   // One handshake for many requests. Not without TLS: there is no HTTP/2, and each
   // request would wait for the previous reply.
   if (url.starts_with("https://"))
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                   static_cast<long>(connect_limit.count()));
-  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.limit.count()));
+    curl().easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+  curl().easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     static_cast<long>(connect_limit.count()));
+  curl().easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.limit.count()));
   if (request.silence_limit.count() > 0) {
-    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
-                     static_cast<long>((request.silence_limit.count() + 999) / 1000));
+    curl().easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl().easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
+                       static_cast<long>((request.silence_limit.count() + 999) / 1000));
   }
-  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
-  curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
+  curl().easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl().easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
+  curl().easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
 }
 
 Transfer::Transfer(const Endpoint& endpoint, Request request, StreamHandler handler,
@@ -153,19 +148,19 @@ Transfer::Transfer(const Endpoint& endpoint, Request request, StreamHandler hand
   easy_.add_header("Expect:"); // Avoids 100-continue round trips.
   easy_.configure(endpoint, request_);
   if (!request_.body.empty() || request_.method == "POST") {
-    curl_easy_setopt(easy(), CURLOPT_POSTFIELDSIZE_LARGE,
-                     static_cast<curl_off_t>(request_.body.size()));
-    curl_easy_setopt(easy(), CURLOPT_POSTFIELDS, request_.body.data());
+    curl().easy_setopt(easy(), CURLOPT_POSTFIELDSIZE_LARGE,
+                       static_cast<curl_off_t>(request_.body.size()));
+    curl().easy_setopt(easy(), CURLOPT_POSTFIELDS, request_.body.data());
   }
-  curl_easy_setopt(easy(), CURLOPT_CUSTOMREQUEST, request_.method.c_str());
-  curl_easy_setopt(easy(), CURLOPT_WRITEDATA, this);
-  curl_easy_setopt(
+  curl().easy_setopt(easy(), CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+  curl().easy_setopt(easy(), CURLOPT_WRITEDATA, this);
+  curl().easy_setopt(
     easy(), CURLOPT_WRITEFUNCTION,
     +[](char* data, std::size_t size, std::size_t count, void* self) {
       return static_cast<Transfer*>(self)->take({data, size * count});
     });
-  curl_easy_setopt(easy(), CURLOPT_HEADERDATA, this);
-  curl_easy_setopt(
+  curl().easy_setopt(easy(), CURLOPT_HEADERDATA, this);
+  curl().easy_setopt(
     easy(), CURLOPT_HEADERFUNCTION,
     +[](char* data, std::size_t size, std::size_t count, void* self) {
       static_cast<Transfer*>(self)->take_header({data, size * count});
@@ -175,7 +170,7 @@ Transfer::Transfer(const Endpoint& endpoint, Request request, StreamHandler hand
 
 int Transfer::status() const {
   long code = 0;
-  curl_easy_getinfo(easy(), CURLINFO_RESPONSE_CODE, &code);
+  curl().easy_getinfo(easy(), CURLINFO_RESPONSE_CODE, &code);
   return static_cast<int>(code);
 }
 
@@ -210,7 +205,7 @@ void Transfer::unpause() {
   if (!handler_.data({}))
     return on_pause_();
   paused_ = false;
-  curl_easy_pause(easy(), CURLPAUSE_CONT);
+  curl().easy_pause(easy(), CURLPAUSE_CONT);
 }
 
 void Transfer::finish(CURLcode result) {
@@ -221,7 +216,7 @@ void Transfer::finish(CURLcode result) {
     reply_.untrusted = result == CURLE_PEER_FAILED_VERIFICATION;
   }
   char* address = nullptr;
-  if (curl_easy_getinfo(easy(), CURLINFO_LOCAL_IP, &address) == CURLE_OK && address)
+  if (curl().easy_getinfo(easy(), CURLINFO_LOCAL_IP, &address) == CURLE_OK && address)
     reply_.local_address = address;
   if (done_)
     done_(std::move(reply_));

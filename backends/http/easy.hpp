@@ -7,14 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include <curl/curl.h>
-
 #include "backends/http/client.hpp"
+#include "backends/http/curl.hpp"
 
 namespace fiber::backends::http {
-
-/// Initializes libcurl once per process. Throws EngineError.
-void initialize_curl();
 
 /// A libcurl handle. Its constructor throws EngineError on failure.
 class Easy {
@@ -30,14 +26,14 @@ public:
 
 private:
   struct ListDelete {
-    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+    void operator()(curl_slist* list) const { curl().slist_free_all(list); }
   };
   using List = std::unique_ptr<curl_slist, ListDelete>;
   static void append(List& list, const std::string& text);
   std::string with_server_name(const Endpoint& endpoint);
 
   struct EasyDelete {
-    void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+    void operator()(CURL* easy) const { curl().easy_cleanup(easy); }
   };
   std::unique_ptr<CURL, EasyDelete> easy_;
   std::unique_ptr<char[]> words_;

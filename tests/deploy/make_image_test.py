@@ -35,6 +35,16 @@ int main() {
             << ", note " << (note ? std::fgets(text, sizeof text, note) : "missing") << std::endl;
 }
 """
+# Its note is that of backends/http/curl.cpp.
+OPENS = r"""
+#include <dlfcn.h>
+#include <cstdio>
+asm(".pushsection .note.dlopen, \"a\", %%note\n.balign 4\n.long 2f - 1f\n.long 4f - 3f\n.long 0x407c0c0a\n"
+    "1: .asciz \"FDO\"\n2: .balign 4\n3: .asciz \"[{\\\"soname\\\":[\\\"%s\\\"]}]\"\n4: .balign 4\n.popsection\n");
+int main() {
+  std::puts(dlopen("libcurl.so.4", RTLD_NOW) ? "opened" : dlerror());
+}
+"""
 
 
 class MakeImage(unittest.TestCase):
@@ -80,17 +90,23 @@ class MakeImage(unittest.TestCase):
         self.assertEqual(config["rootfs"]["diff_ids"], ["sha256:" + hashlib.sha256(layer).hexdigest()])
         return manifest["RepoTags"], config, layer
 
-    def test_the_program_runs_with_nothing_but_what_is_in_the_image(self):
-        archive = self.make("--file", f"{self.root}/data:/data", "-", "greet:1", self.program)
-        names, config, layer = self.open(archive)
-        self.assertEqual(names, ["greet:1"])
-        self.assertEqual(config["config"]["Entrypoint"], ["/usr/local/bin/program"])
+    def run_in_image(self, archive):
+        """What the entrypoint prints where there is nothing but the image's files."""
+        _, config, layer = self.open(archive)
         with tempfile.TemporaryDirectory() as root:
             with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
                 tar.extractall(root)
             into = ["chroot"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "chroot"]
             run = subprocess.run([*into, root, *config["config"]["Entrypoint"]], capture_output=True, text=True)
-        self.assertEqual(run.stdout, "hello from a library, user root, note found\n", run.stderr)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return run.stdout
+
+    def test_the_program_runs_with_nothing_but_what_is_in_the_image(self):
+        archive = self.make("--file", f"{self.root}/data:/data", "-", "greet:1", self.program)
+        names, config, _ = self.open(archive)
+        self.assertEqual(names, ["greet:1"])
+        self.assertEqual(config["config"]["Entrypoint"], ["/usr/local/bin/program"])
+        self.assertEqual(self.run_in_image(archive), "hello from a library, user root, note found\n")
 
     def test_the_same_files_make_the_same_bytes(self):
         arguments = ["--file", f"{self.root}/data:/data", "-", "greet:1", self.program]
@@ -132,6 +148,17 @@ class MakeImage(unittest.TestCase):
             _, config, _ = self.open(self.make("--user", user, "-", "greet:1", self.program))
             self.assertEqual(config["config"]["User"], user)
         self.assertIn("wanted is UID", self.refusal("--user", "me", "-", "greet:1", self.program))
+
+    def test_a_library_that_the_program_says_it_opens_is_there_with_what_it_links(self):
+        program = self.compile(OPENS % "libcurl.so.4", "opens")
+        archive = self.make("-", "opens:1", program)
+        self.assertEqual(self.run_in_image(archive), "opened\n")
+
+    def test_a_library_to_open_that_this_machine_lacks_is_told(self):
+        program = self.compile(OPENS % "libnowhere.so.9", "lacks")
+        run = subprocess.run([MAKE_IMAGE, "-", "lacks:1", program], capture_output=True)
+        self.assertEqual(run.returncode, 0)
+        self.assertIn(b"libnowhere.so.9 is not on this machine", run.stderr)
 
     def test_a_static_program_needs_no_library(self):
         program = self.compile("int main() {}", "static", "-static")

@@ -49,6 +49,9 @@ class Bill(unittest.TestCase):
             self.assertIn("compiled", self.uses(package))
         self.assertIn("linked", self.uses("libssl3" if "libssl3" in self.packages else "libssl3t64"))
 
+    def test_names_what_the_program_opens_while_it_runs(self):
+        self.assertEqual({"opened"}, self.uses("libcurl4" if "libcurl4" in self.packages else "libcurl4t64"))
+
     def test_has_the_version_that_is_installed(self):
         told = subprocess.run(("dpkg-query", "--show", "--showformat", "${Version}", "libssl-dev"), check=True,
                               stdout=subprocess.PIPE, text=True).stdout

@@ -3,6 +3,7 @@
 // the client never blocks.
 #include "backends/http/client.hpp"
 
+#include <dlfcn.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -63,6 +64,20 @@ struct Heard {
     return changed.wait_for(lock, patience, condition);
   }
 };
+
+bool has_libcurl() {
+  void* library = ::dlopen("libcurl.so.4", RTLD_LAZY | RTLD_NOLOAD);
+  return library && ::dlclose(library) == 0;
+}
+
+const bool libcurl_came_with_the_program = has_libcurl();
+
+TEST(HttpClient, loads_libcurl_when_the_first_client_is_made) {
+  EXPECT_FALSE(libcurl_came_with_the_program);
+  Loop loop;
+  Client client(loop, Endpoint{});
+  EXPECT_TRUE(has_libcurl());
+}
 
 TEST(HttpClient, requests_and_replies_arrive_complete) {
   Loop loop;
