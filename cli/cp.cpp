@@ -13,7 +13,7 @@
 namespace fiber::cli {
 namespace {
 
-struct Options {
+struct CopyOptions {
   std::string backend, image, source, target;
   bool json = false;
 };
@@ -54,7 +54,7 @@ std::optional<VolumePath> volume_path(const std::string& text) {
   return found;
 }
 
-void copy(const Options& options) {
+void copy(const CopyOptions& options) {
   auto from = volume_path(options.source), to = volume_path(options.target);
   if (from.has_value() == to.has_value())
     throw Error(from ? "one of the two must be a path of this machine; copy from one "
@@ -91,7 +91,7 @@ void copy(const Options& options) {
 
 void add_cp(CLI::App& app) {
   auto* verb = app.add_subcommand("cp", "Copy a file or folder to a volume, or from one");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CopyOptions>();
   verb
     ->add_option("source", options->source,
                  "A path of this machine, or [BACKEND:]VOLUME:PATH")

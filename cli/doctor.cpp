@@ -13,7 +13,7 @@
 namespace fiber::cli {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   std::string backend;
   DoctorRequest request;
   double deadline_seconds = 60;
@@ -33,7 +33,7 @@ std::vector<const EngineTools*> engines(const std::string& named) {
   return all;
 }
 
-void diagnose(Options& options) {
+void diagnose(DoctorOptions& options) {
   auto settings = resolve({});
   if (options.request.image.empty())
     options.request.image = settings.image;
@@ -54,7 +54,7 @@ void add_doctor(CLI::App& app) {
   auto* verb = app.add_subcommand(
     "doctor",
     "Check from end to end whether programs can run here, and say what to mend");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorOptions>();
   std::vector<std::string> names;
   for (auto& engine : engine_tools())
     names.push_back(engine.name);

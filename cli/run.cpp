@@ -11,14 +11,14 @@
 namespace fiber::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   RunRequest request;
   std::vector<std::string> environment;
   std::string memory;
 };
 
 /// Takes NAME=VALUE, or NAME with the value that it has here.
-void read_environment(Options& options) {
+void read_environment(RunOptions& options) {
   for (auto& word : options.environment) {
     auto equals = word.find('=');
     auto name = word.substr(0, equals);
@@ -73,7 +73,7 @@ void check_volumes(const std::vector<std::string>& volumes) {
   }
 }
 
-int start(Options& options) {
+int start(RunOptions& options) {
   auto& request = options.request;
   read_environment(options);
   check_volumes(request.volumes);
@@ -92,7 +92,7 @@ int start(Options& options) {
   return engine_called(host).run(request);
 }
 
-void add_options(CLI::App& verb, Options& options) {
+void add_options(CLI::App& verb, RunOptions& options) {
   auto& request = options.request;
   std::vector<std::string> names{"auto", "inline"};
   for (auto& engine : engine_tools())
@@ -158,7 +158,7 @@ void add_options(CLI::App& verb, Options& options) {
 void add_run(CLI::App& app) {
   auto* verb = app.add_subcommand(
     "run", "Start a program, here or on a cluster, and show its output");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   add_options(*verb, *options);
   verb->positionals_at_end();
   verb->footer(

@@ -11,7 +11,7 @@
 namespace fiber::cli {
 namespace {
 
-std::string detect() {
+std::string detect_docker() {
   if (const char* host = std::getenv("DOCKER_HOST"); host != nullptr && *host != '\0')
     return "DOCKER_HOST is set";
   if (!docker::configured_host().empty())
@@ -32,7 +32,7 @@ void push(const std::string& name, std::string archive) {
 
 EngineTools docker_tools() {
   return {.name = "docker",
-          .detect = detect,
+          .detect = detect_docker,
           .diagnose = docker::diagnose,
           .run = docker::run,
           .copy = docker::copy,

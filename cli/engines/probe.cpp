@@ -126,7 +126,7 @@ void probe(const std::string& engine, const Config& config, Report& report,
     auto special = advice(problem);
     return Trouble(problem, special.empty() ? general_advice(problem) : special);
   };
-  std::optional<Session> session;
+  std::optional<fiber::Session> session;
   auto open = [&]() -> std::string {
     try {
       char name[] = "fiber";

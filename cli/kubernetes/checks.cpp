@@ -17,7 +17,7 @@ using backends::kubernetes::text;
 using nlohmann::json;
 
 constexpr auto engine_name = "kubernetes";
-constexpr std::chrono::seconds patience{8};
+constexpr std::chrono::seconds longest_check{8};
 
 /// A right that the backend uses, as in deploy/kubernetes/rbac.yaml.
 struct Right {
@@ -125,7 +125,7 @@ private:
   }
 
   std::string reach() {
-    auto reply = client_->ask("GET", "/version", patience);
+    auto reply = client_->ask("GET", "/version", longest_check);
     if (!reply.ok())
       throw Trouble(client_->api().description() + ": " + problem(reply),
                     advice_for_server(reply));
@@ -136,14 +136,14 @@ private:
 
   std::string find_namespace() {
     auto& name = client_->api().name_space();
-    auto reply = client_->ask("GET", "/api/v1/namespaces/" + name, patience);
+    auto reply = client_->ask("GET", "/api/v1/namespaces/" + name, longest_check);
     bool hidden = reply.status == 403; // Then what a pod there would be told.
     if (hidden)
       reply = client_->ask(
         "POST", client_->api().path("pods") + "?dryRun=All",
         json{{"metadata", {{"name", "fiber-doctor"}}},
              {"spec", {{"containers", {{{"name", "fiber"}, {"image", "none:1"}}}}}}});
-    if (reply.status == 404)
+    if (reply.status == not_found)
       throw Trouble("there is no namespace " + name,
                     "kubectl create namespace " + name +
                       ", or choose another: kubernetes_namespace "

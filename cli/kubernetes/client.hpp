@@ -12,6 +12,8 @@
 
 namespace fiber::cli::kubernetes {
 
+constexpr int not_found = 404; ///< The status of a reply.
+
 /// Returns the access to the cluster that the settings choose. Throws
 /// backends::SettingError.
 backends::kubernetes::Access configured_access();

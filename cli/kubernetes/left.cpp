@@ -17,8 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::seconds patience{3};
-constexpr int not_found = 404;
+constexpr std::chrono::seconds longest_request{3};
 
 /// The name of a session's Job and Secret.
 std::string base_of(const std::string& session) {
@@ -32,7 +31,7 @@ std::vector<std::string> pods_of(Client& client, const std::string& session) {
   auto told = Client::json_of(client.ask("GET",
                                          client.api().path("pods") + "?labelSelector=" +
                                            backends::http::escape(selector),
-                                         patience),
+                                         longest_request),
                               "list the pods of session " + session);
   std::vector<std::string> names;
   for (auto& pod : told["items"])
@@ -41,7 +40,8 @@ std::vector<std::string> pods_of(Client& client, const std::string& session) {
 }
 
 bool has_job(Client& client, const std::string& session) {
-  auto reply = client.ask("GET", client.api().path("jobs", base_of(session)), patience);
+  auto reply =
+    client.ask("GET", client.api().path("jobs", base_of(session)), longest_request);
   if (reply.status == not_found)
     return false;
   Client::json_of(reply, "look for the Job of session " + session);

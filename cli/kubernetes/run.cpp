@@ -35,9 +35,8 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int look_every_ms = 300, log_look_ms = 20;
-constexpr std::chrono::seconds patience{2}; // Of one look, during which signals wait.
+constexpr std::chrono::seconds longest_look{2}; // Of one look, during which signals wait.
 constexpr std::chrono::seconds log_end_limit{10};
-constexpr int not_found = 404;
 
 /// Makes the image if that is asked for, and returns its name.
 std::string prepare_image(const RunRequest& request) {
@@ -154,7 +153,7 @@ public:
 private:
   /// Returns nothing if the server does not answer.
   std::optional<PodState> look() {
-    auto reply = client_.ask("GET", pod_.path(), patience);
+    auto reply = client_.ask("GET", pod_.path(), longest_look);
     if (reply.status == not_found) {
       PodState gone;
       gone.exit = backends::Exit::unknown("its pod was deleted");

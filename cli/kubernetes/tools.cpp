@@ -9,7 +9,7 @@
 namespace fiber::cli {
 namespace {
 
-std::string detect() {
+std::string detect_kubernetes() {
   if (backends::kubernetes::inside_pod())
     return "this is a pod";
   if (const char* files = std::getenv("KUBECONFIG"); files != nullptr && *files != '\0')
@@ -23,7 +23,7 @@ std::string detect() {
 
 EngineTools kubernetes_tools() {
   return {.name = "kubernetes",
-          .detect = detect,
+          .detect = detect_kubernetes,
           .diagnose = kubernetes::diagnose,
           .run = kubernetes::run,
           .copy = kubernetes::copy};

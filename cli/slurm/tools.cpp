@@ -5,7 +5,7 @@
 namespace fiber::cli {
 namespace {
 
-std::string detect() {
+std::string detect_slurm() {
   auto sbatch = backends::slurm::find_command("sbatch");
   return sbatch.empty() ? "" : sbatch + " is there";
 }
@@ -14,7 +14,7 @@ std::string detect() {
 
 EngineTools slurm_tools() {
   return {.name = "slurm",
-          .detect = detect,
+          .detect = detect_slurm,
           .diagnose = slurm::diagnose,
           .run = slurm::run,
           .copy = nullptr};
