@@ -4,15 +4,45 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
 
 namespace fiber::backends::slurm {
 
+namespace {
+
+/// Returns whether slurmstepd says in this line that somebody has cancelled the job, and
+/// not that a time limit or another job has.
+bool tells_of_cancellation(std::string_view line) {
+  return line.starts_with("slurmstepd") && line.find("error: *** ") != line.npos &&
+         line.find(" CANCELLED AT ") != line.npos && line.find(" DUE TO ") == line.npos;
+}
+
+std::string without_cancellation(std::string_view text) {
+  std::string rest;
+  while (!text.empty()) {
+    auto line = text.substr(0, text.find('\n'));
+    auto length = std::min(line.size() + 1, text.size()); // With its end, if it has one.
+    if (!tells_of_cancellation(line))
+      rest += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return rest;
+}
+
+} // namespace
+
 void OutputFiles::add(Key key, const std::string& path) {
   std::lock_guard lock(mutex_);
   files_[key].path = path;
+}
+
+void OutputFiles::end_is_wanted(Key key) {
+  std::lock_guard lock(mutex_);
+  if (auto file = files_.find(key); file != files_.end())
+    file->second.end_is_wanted = true;
 }
 
 void OutputFiles::read(Key key) {
@@ -50,7 +80,11 @@ void OutputFiles::read(Key key, File& file, bool to_end) {
     if (got <= 0)
       return;
     file.read += got;
-    output_.write(key, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
+    const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
+    if (file.end_is_wanted) // slurmstepd writes a line at a time.
+      output_.write(key, without_cancellation(text));
+    else
+      output_.write(key, text);
   }
 }
 

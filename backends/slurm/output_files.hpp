@@ -20,6 +20,8 @@ public:
   explicit OutputFiles(Output& output) : output_(output) {}
   /// The file need not exist yet.
   void add(Key key, const std::string& path);
+  /// The job was asked to end: what slurmstepd then writes about that is left out.
+  void end_is_wanted(Key key);
   /// Reads what is new; less if the reader of our stderr is slow.
   void read(Key key);
   /// Reads what is new of all files.
@@ -31,6 +33,7 @@ private:
   struct File {
     std::string path;
     std::int64_t read = 0;
+    bool end_is_wanted = false;
   };
   void read(Key key, File& file, bool to_end);
 

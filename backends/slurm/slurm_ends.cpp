@@ -37,6 +37,7 @@ void SlurmJobs::terminate(std::uint64_t serial, milliseconds grace) {
     return fail(job, "terminated before it was submitted");
   auto by = Clock::now() + grace;
   job->end_by = job->end_by ? std::min(*job->end_by, by) : by;
+  services_.files.end_is_wanted(serial);
   end_later();
 }
 
