@@ -1,110 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/code_place.hpp"
 
-#include <elf.h>
-#include <link.h>
-
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <mutex>
-#include <span>
+#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "base/build_note.hpp"
 #include "base/code_symbol.hpp"
-#include "fiber/callable.hpp"
+#include "base/entry_points.hpp"
+#include "base/function_start.hpp"
+#include "base/loaded_object.hpp"
+#include "fiber/byte_stream.hpp"
 #include "fiber/detail/call_name.hpp"
+#include "fiber/detail/entry_point.hpp"
 
 namespace fiber {
 namespace {
 
-/// A loaded executable or shared library.
-struct Object {
-  std::string path; ///< Empty: the executable.
-  std::string build;
-  std::uintptr_t base = 0;
-  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> code; ///< Executable segments.
+using detail::CodeKind;
 
-  bool has_code(std::uintptr_t at) const {
-    return std::any_of(code.begin(), code.end(), [&](auto& range) {
-      return at >= range.first && at < range.second;
-    });
-  }
-};
+/// What pack_code() writes.
+struct Place {
+  std::string path, build;
+  std::uint64_t offset;
 
-std::string text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-int add_object(dl_phdr_info* info, std::size_t, void* list) {
-  auto& objects = *static_cast<std::vector<Object>*>(list);
-  Object object;
-  object.path = info->dlpi_name;
-  object.base = info->dlpi_addr;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    auto& segment = info->dlpi_phdr[i];
-    auto begin = info->dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
-      object.code.emplace_back(begin, begin + segment.p_memsz);
-    if (segment.p_type == PT_NOTE && object.build.empty())
-      object.build = text_of(
-        find_build_id({reinterpret_cast<const std::byte*>(begin), segment.p_memsz}));
-  }
-  objects.push_back(std::move(object));
-  return 0;
-}
-
-/// Returns a counter that grows whenever an object is loaded or unloaded.
-unsigned long long object_changes() {
-  unsigned long long changes = 0;
-  dl_iterate_phdr(
-    [](dl_phdr_info* info, std::size_t, void* sum) {
-      *static_cast<unsigned long long*>(sum) = info->dlpi_adds + info->dlpi_subs;
-      return 1; // Every object reports the same counts.
-    },
-    &changes);
-  return changes;
-}
-
-/// The cached list of this process's objects, refreshed after a load or unload.
-class Objects {
-public:
-  /// Returns the first object for which `match` holds, or null.
-  template <class Match>
-  std::shared_ptr<const Object> find(Match match) {
-    auto all = current();
-    auto found = std::find_if(all->begin(), all->end(), match);
-    if (found == all->end())
+  explicit Place(Reader& reader)
+    : path(reader.text()), build(reader.text()), offset(reader.get<std::uint64_t>()) {}
+  /// Null if this process has not loaded it.
+  std::shared_ptr<const LoadedObject> object() const {
+    if (build.empty()) // Several libraries may have none.
       return nullptr;
-    return {all, &*found};
+    return find_object([this](auto& each) { return each.build == build; });
   }
-
-private:
-  using All = std::vector<Object>;
-
-  std::shared_ptr<const All> current() {
-    std::lock_guard lock(mutex_);
-    if (auto changes = object_changes(); std::exchange(changes_, changes) != changes) {
-      auto all = std::make_shared<All>();
-      dl_iterate_phdr(add_object, all.get());
-      all_ = std::move(all);
-    }
-    return all_;
-  }
-
-  std::mutex mutex_;
-  std::shared_ptr<const All> all_ = std::make_shared<All>();
-  unsigned long long changes_ = 0;
 };
-
-Objects& objects() {
-  static Objects all;
-  return all;
-}
 
 std::string hex(const std::string& bytes) {
   std::string text;
@@ -115,43 +43,92 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
+bool is_callable(const LoadedObject& object, std::uint64_t offset, CodeKind kind) {
+  return kind == CodeKind::function ? begins_function(object, object.base + offset)
+                                    : is_entry_point(object.build, offset, kind);
+}
+
+/// What a function of that kind does, for people.
+std::string text_of(CodeKind kind) {
+  switch (kind) {
+  case CodeKind::open:
+    return "unpacks a callable";
+  case CodeKind::make_object:
+    return "makes an object";
+  case CodeKind::call_object:
+    return "calls an object";
+  case CodeKind::function:
+    break;
+  }
+  return "is a function";
+}
+
+std::string text_of(const LoadedObject& object, std::uint64_t offset) {
+  return "offset " + std::to_string(offset) + " of " + object.name();
+}
+
+[[noreturn]] void refuse_to_pack(const LoadedObject& object, std::uint64_t offset,
+                                 CodeKind kind) {
+  if (kind != CodeKind::function)
+    throw Error(text_of(object, offset) + " is no entry point that " + text_of(kind) +
+                ": it was not taken from detail::entry()");
+  throw Error("the function at " + text_of(object, offset) +
+              " can't be sent: it has neither unwind information nor an exported name, "
+              "by which another process can tell that a function begins there; compile "
+              "it with -fasynchronous-unwind-tables, or call it in a lambda");
+}
+
+[[noreturn]] void refuse_place(const LoadedObject& object, std::uint64_t offset,
+                               CodeKind kind) {
+  if (kind != CodeKind::function)
+    throw Error("a callable's place, " + text_of(object, offset) +
+                ", is no entry point that " + text_of(kind) +
+                ": right is one of those that this build itself sends");
+  throw Error("a callable's place, " + text_of(object, offset) +
+              ", is no function: right is where one begins");
+}
+
 } // namespace
 
-void detail::pack_code(Writer& writer, const void* code) {
+void detail::pack_code(Writer& writer, const void* code, CodeKind kind) {
   if (writer.compares()) {
     writer.text(code_name(code));
     return;
   }
   auto at = reinterpret_cast<std::uintptr_t>(code);
-  auto object = objects().find([&](const Object& o) { return o.has_code(at); });
+  auto object = object_with_code(at);
   if (!object)
     throw Error("a callable is not in the program's code or that of a loaded library");
   if (object->build.empty())
-    throw Error((object->path.empty() ? "the executable" : object->path) +
-                " has no build id; link it with -Wl,--build-id");
+    throw Error(object->name() + " has no build id; link it with -Wl,--build-id");
+  std::uint64_t offset = at - object->base;
+  if (!is_callable(*object, offset, kind))
+    refuse_to_pack(*object, offset, kind);
   writer.text(object->path);
   writer.text(object->build);
-  writer.put(static_cast<std::uint64_t>(at - object->base));
+  writer.put(offset);
 }
 
-const void* detail::unpack_code(Reader& reader) {
-  auto path = reader.text();
-  auto build = reader.text();
-  auto offset = reader.get<std::uint64_t>();
-  auto object = objects().find([&](const Object& o) { return o.build == build; });
-  auto name = path.empty() ? "the executable" : path;
-  if (!object || object->code.empty())
-    throw Error("a callable is in " + name + " (build " + hex(build) +
+const void* detail::unpack_code(Reader& reader, CodeKind kind) {
+  Place place(reader);
+  auto object = place.object();
+  if (!object)
+    throw Error("a callable is in " +
+                (place.path.empty() ? "the executable" : place.path) + " (build " +
+                hex(place.build) +
                 "), which is not loaded in this job; load it before fiber::init");
-  auto at = object->base + offset;
-  if (!object->has_code(at))
-    throw Error("a callable's place in " + name + " is not code");
-  return reinterpret_cast<const void*>(at);
+  if (!is_callable(*object, place.offset, kind))
+    refuse_place(*object, place.offset, kind);
+  return reinterpret_cast<const void*>(object->base + place.offset);
+}
+
+bool is_loaded(Reader place) {
+  return Place(place).object() != nullptr;
 }
 
 std::string detail::code_name(const void* code) {
   auto at = reinterpret_cast<std::uintptr_t>(code);
-  auto object = objects().find([&](const Object& o) { return o.has_code(at); });
+  auto object = object_with_code(at);
   if (!object)
     return "function " + std::to_string(at) + " of no loaded object";
   auto offset = at - object->base;
@@ -162,14 +139,14 @@ std::string detail::code_name(const void* code) {
 }
 
 std::string build_id() {
-  auto executable = objects().find([](const Object& o) { return o.path.empty(); });
-  if (!executable || executable->build.empty())
+  auto program = find_object([](auto& each) { return each.path.empty(); });
+  if (!program || program->build.empty())
     throw Error("the executable has no build id; link it with -Wl,--build-id");
-  return hex(executable->build);
+  return hex(program->build);
 }
 
 std::optional<std::uintptr_t> loaded_at(const std::string& build) {
-  auto object = objects().find([&](const Object& o) { return hex(o.build) == build; });
+  auto object = find_object([&](auto& each) { return hex(each.build) == build; });
   return object ? std::optional(object->base) : std::nullopt;
 }
 

@@ -5,7 +5,13 @@
 #include <optional>
 #include <string>
 
+#include "fiber/byte_stream.hpp"
+
 namespace fiber {
+
+/// Whether this process has loaded the object of the place that comes next, which
+/// detail::pack_code() wrote. Throws Error if there is no place.
+bool is_loaded(Reader place);
 
 /// Returns the GNU build id of this program's executable, in hex. Throws Error if it was
 /// linked without one (-Wl,--build-id).

@@ -119,7 +119,7 @@ void ManagedObjects::restore() {
     return release_waiting();
   auto body = head_of(0, ObjectOp::restore);
   Writer writer(body);
-  detail::pack_code(writer, detail::code_of(restore.open()));
+  detail::pack_code(writer, detail::code_of(restore.open()), detail::CodeKind::open);
   writer.raw(restore.state().bytes().data(), restore.state().size());
   ask_host(to, Payload(std::move(body)), {},
            [self = shared_from_this(), host](std::uint64_t, const ObjectAnswer& answer) {

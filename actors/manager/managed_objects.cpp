@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/protocol/node_protocol.hpp"
+#include "base/code_place.hpp"
 #include "base/failure.hpp"
 #include "fiber/error.hpp"
 
@@ -36,6 +37,13 @@ LostCall for_another_process(const std::exception_ptr& why) {
   } catch (const std::exception& error) {
     return {error.what(), WorkerLost::exit_unknown, error.what(), {}};
   }
+}
+
+/// Throws Error if a call names code of this build that is no entry point for calls.
+void check_entry_point(const Payload& body) {
+  Reader reader(body.bytes().subspan(Head(body).size));
+  if (is_loaded(reader)) // The host may have loaded more.
+    detail::unpack_code(reader, detail::CodeKind::call_object);
 }
 
 } // namespace
@@ -80,7 +88,7 @@ std::shared_ptr<ObjectHandle> ManagedObjects::add(const Payload& body,
 const void* ManagedObjects::maker_of(const Payload& recipe) {
   try {
     Reader reader(recipe.bytes().subspan(Head(recipe).size));
-    return detail::unpack_code(reader);
+    return detail::unpack_code(reader, detail::CodeKind::make_object);
   } catch (const Error&) { // The host will say so.
     return nullptr;
   }
@@ -125,6 +133,8 @@ void ManagedObjects::asked(ObjectAsk ask) {
   } catch (const std::exception& error) {
     return space_->refuse(ask.who, error.what());
   }
+  if (ask.who.process != space_->self())
+    check_entry_point(ask.body); // Who names other code is cut off.
   Turn turn = 0;
   {
     std::unique_lock lock(mutex_);

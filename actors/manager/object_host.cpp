@@ -296,8 +296,7 @@ void ObjectHost::execute(Strand& strand, Request& request) {
       return reply(request.who, {.what = Answer::done});
     }
     case detail::ObjectOp::restore: {
-      auto open =
-        reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
+      auto open = detail::unpack_function<detail::Open>(reader, detail::CodeKind::open);
       Bytes ignored;
       Writer result(ignored);
       Reader none{std::span<const std::byte>()};
@@ -324,7 +323,7 @@ void ObjectHost::execute(Strand& strand, Request& request) {
 void ObjectHost::create(Strand& strand, Reader& reader, const Request& request,
                         bool remade) {
   auto make =
-    reinterpret_cast<detail::MakeObject>(const_cast<void*>(detail::unpack_code(reader)));
+    detail::unpack_function<detail::MakeObject>(reader, detail::CodeKind::make_object);
   auto object = make(reader);
   if (remade)
     object->restarted();
@@ -337,7 +336,7 @@ void ObjectHost::create(Strand& strand, Reader& reader, const Request& request,
 
 void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
   auto run =
-    reinterpret_cast<detail::CallObject>(const_cast<void*>(detail::unpack_code(reader)));
+    detail::unpack_function<detail::CallObject>(reader, detail::CodeKind::call_object);
   if (!strand.object)
     throw Error("the object is not there: its constructor threw");
   Bytes value;

@@ -28,8 +28,8 @@ caf::actor start_object_job(caf::event_based_actor* parent, const ObjectJob& job
                             std::shared_ptr<ProcessNews> news) {
   auto sink = std::make_shared<JobSink>();
   auto call = std::make_shared<Call>();
-  call->callable =
-    AnyCallable::opened_by(&open_object_host); // The arguments hold the rest.
+  call->callable = AnyCallable::opened_by( // The arguments hold the rest.
+    detail::entry<detail::CodeKind::open, &open_object_host>());
   call->single = true;
   call->sink = sink;
   auto task = std::make_shared<TaskBatch>();

@@ -25,7 +25,7 @@ void write(Writer& writer, const OpenCall& op) {
   writer.put(Op::open);
   writer.put(op.call);
   writer.put(op.single);
-  detail::pack_code(writer, reinterpret_cast<const void*>(op.open));
+  detail::pack_code(writer, detail::code_of(op.open), detail::CodeKind::open);
   writer.size(op.state.size());
 }
 
@@ -124,8 +124,7 @@ OpenCall read_open(Reader& reader, const Payload& whole) {
   op.call = reader.get<std::uint64_t>();
   op.single = reader.get<bool>();
   try {
-    op.open =
-      reinterpret_cast<detail::Open>(const_cast<void*>(detail::unpack_code(reader)));
+    op.open = detail::unpack_function<detail::Open>(reader, detail::CodeKind::open);
   } catch (const Error& error) { // Fails the call's tasks only: the node lives on.
     op.problem = error.what();
   }

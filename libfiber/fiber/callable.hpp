@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "fiber/detail/archived_handle.hpp"
+#include "fiber/detail/entry_point.hpp"
 #include "fiber/value.hpp"
 
 // What can run in another process: a plain function, a lambda without captures, a
@@ -46,13 +47,6 @@ public:
 /// Unpacks a callable.
 using Open = std::unique_ptr<Body> (*)(Reader& state);
 
-/// Writes the build id and offset of the function at `code`. Throws Error if it is in no
-/// loaded object that has a build id.
-void pack_code(Writer& writer, const void* code);
-/// The function of that build id and offset in this process. Throws Error if its object
-/// is not loaded here, which names the object's path, and if the place is not code.
-const void* unpack_code(Reader& reader);
-
 template <class F>
 inline constexpr bool is_function =
   std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
@@ -81,7 +75,7 @@ template <class F>
 void pack_callable(Writer& writer, const F& f) {
   check_callable<F>();
   if constexpr (is_function<F>)
-    pack_code(writer, reinterpret_cast<const void*>(f));
+    pack_code(writer, code_of(f), CodeKind::function);
   else if constexpr (!is_stateless<F>)
     pack<F>(writer, f);
 }
@@ -89,7 +83,7 @@ void pack_callable(Writer& writer, const F& f) {
 template <class F>
 F unpack_callable(Reader& reader) {
   if constexpr (is_function<F>)
-    return reinterpret_cast<F>(const_cast<void*>(unpack_code(reader)));
+    return unpack_function<F>(reader, CodeKind::function);
   else if constexpr (is_stateless<F>)
     return F{};
   else
@@ -339,7 +333,8 @@ public:
   template <class Argument, bool spread, class F>
   static AnyCallable of(const F& f) {
     AnyCallable callable;
-    callable.open_ = &detail::CallableBody<F, Argument, spread>::open;
+    callable.open_ = detail::entry<detail::CodeKind::open,
+                                   &detail::CallableBody<F, Argument, spread>::open>();
     detail::KeepScope scope;
     Bytes state;
     Writer writer(state);
@@ -351,7 +346,7 @@ public:
     return callable;
   }
 
-  /// A callable that needs no state.
+  /// A callable that needs no state; `open` comes from detail::entry().
   static AnyCallable opened_by(detail::Open open) {
     AnyCallable callable;
     callable.open_ = open;

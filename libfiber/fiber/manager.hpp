@@ -90,8 +90,8 @@ public:
     (detail::check_value<detail::value_t<Args>>(), ...);
     return Ref<C>(create_object(detail::PackedItem::of([&](Writer& writer) {
       detail::begin_create(writer);
-      detail::pack_code(
-        writer, detail::code_of(&detail::make_object<C, detail::value_t<Args>...>));
+      detail::pack_entry<detail::CodeKind::make_object,
+                         &detail::make_object<C, detail::value_t<Args>...>>(writer);
       using Tuple = std::tuple<detail::value_t<Args>...>;
       pack<Tuple>(writer, Tuple(std::forward<Args>(args)...));
     })));

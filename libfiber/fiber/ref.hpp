@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #include "fiber/detail/living_object.hpp"
@@ -104,9 +105,12 @@ using object_result_t = typename ObjectCallResult<F, C, value_t<Args>...>::type;
 
 template <class C, class F, class... Args>
 void call_object(LivingObject& object, Reader& arguments, Writer& result) {
+  auto* living = dynamic_cast<Living<C>*>(&object);
+  if (living == nullptr) // The call comes from another process, which may lie.
+    throw_other_object(object, typeid(Living<C>));
   auto f = unpack_callable<F>(arguments);
   auto args = unpack<std::tuple<Args...>>(arguments);
-  auto& target = static_cast<Living<C>&>(object).object;
+  auto& target = living->object;
   std::apply(
     [&](auto&... each) {
       using R = object_result_t<F, C, Args...>;
@@ -142,7 +146,7 @@ public:
     (check_value<value_t<Args>>(), ...);
     return PackedItem::of([&](Writer& writer) {
       begin(writer, op);
-      pack_code(writer, code_of(&call_object<C, F, value_t<Args>...>));
+      pack_entry<CodeKind::call_object, &call_object<C, F, value_t<Args>...>>(writer);
       pack_callable(writer, f);
       using Tuple = std::tuple<value_t<Args>...>;
       pack<Tuple>(writer, Tuple(std::forward<Args>(args)...));

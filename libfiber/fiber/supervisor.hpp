@@ -123,8 +123,8 @@ public:
     (detail::check_value<detail::value_t<Args>>(), ...);
     auto recipe = detail::PackedItem::of([&](Writer& writer) {
       detail::begin_spawn(writer);
-      detail::pack_code(
-        writer, detail::code_of(&detail::make_supervised<C, detail::value_t<Args>...>));
+      detail::pack_entry<detail::CodeKind::make_object,
+                         &detail::make_supervised<C, detail::value_t<Args>...>>(writer);
       pack<detail::CheckpointHandle>(writer, new_checkpoint());
       pack<bool>(writer, options.detached);
       using Tuple = std::tuple<detail::value_t<Args>...>;

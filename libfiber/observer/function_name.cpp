@@ -74,7 +74,8 @@ std::string find_name(const AnyCallable& callable) {
   if (!type.empty())
     return type;
   Reader state(callable.state().bytes());
-  auto function = detail::code_name(detail::unpack_code(state));
+  auto function =
+    detail::code_name(detail::unpack_code(state, detail::CodeKind::function));
   return is_code_place(function) ? "" : without_parameters(demangle(function.c_str()));
 }
 

@@ -185,7 +185,7 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bo
   Bytes ignored;
   Writer place(ignored); // Packs on trial: a callable that cannot be packed is reported
                          // to the caller here.
-  pack_code(place, reinterpret_cast<const void*>(callable.open()));
+  pack_code(place, code_of(callable.open()), CodeKind::open);
   auto id = ++calls_;
   auto weak = weak_from_this();
   auto run_one = runtime_->is_inline() ? std::function<bool()>([weak] {

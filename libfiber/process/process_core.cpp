@@ -36,7 +36,7 @@ ProcessCore::ProcessCore(std::shared_ptr<Runtime> runtime, ProcessOptions option
   Bytes ignored;
   Writer place(ignored); // Packs on trial: a callable that cannot be packed is reported
                          // to the caller here.
-  pack_code(place, reinterpret_cast<const void*>(call_.callable.open()));
+  pack_code(place, code_of(call_.callable.open()), CodeKind::open);
 }
 
 std::shared_ptr<Results> ProcessCore::start_async(PackedCall call) {

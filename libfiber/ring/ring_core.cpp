@@ -83,7 +83,7 @@ RingCore::RingCore(const RingOptions& options, AnyCallable call)
   Bytes ignored;
   Writer place(ignored); // Packs on trial: a callable that cannot be packed is reported
                          // to the caller here.
-  pack_code(place, reinterpret_cast<const void*>(call_.open()));
+  pack_code(place, code_of(call_.open()), CodeKind::open);
 }
 
 actors::RingSettings RingCore::settings() const {

@@ -3,13 +3,11 @@
 
 #include "fiber/callable.hpp"
 
-#include <dlfcn.h>
+#include <libelf.h>
 
 #include <string>
 
 #include <gtest/gtest.h>
-
-#include "base/code_place.hpp"
 
 namespace fiber {
 namespace {
@@ -86,51 +84,20 @@ TEST(Callable, resources_are_declared_with_the_function) {
   EXPECT_EQ((run<int, int, false>(meta(twice, {.cpu = 2}), 4)), 8);
 }
 
-TEST(CodePlace, code_of_a_shared_library_is_found_by_its_build) {
-  auto* code = dlsym(RTLD_DEFAULT, "elf_version"); // From libelf, which has a build id.
-  ASSERT_NE(code, nullptr);
-  Bytes bytes;
-  Writer writer(bytes);
-  detail::pack_code(writer, code);
-  Reader reader(bytes);
-  EXPECT_EQ(detail::unpack_code(reader), code);
+TEST(Callable, in_a_callable_travels_too) {
+  auto sum = [](int a, int b, int c) { return a + b + c; };
+  EXPECT_EQ((run<int, int, false>(fiber::bind(fiber::bind(sum, 1), 2), 4)), 7);
+  auto call = [](BoundCallable<int (*)(int, int), int> f, int x) { return f(x); };
+  EXPECT_EQ((run<int, int, false>(fiber::bind(call, fiber::bind(add, 10)), 4)), 14);
+  EXPECT_EQ((run<int, int, false>(meta(fiber::bind(add, 10), {}), 4)), 14);
 }
 
-TEST(CodePlace, data_is_no_code) {
-  Bytes bytes;
-  Writer writer(bytes);
-  static int data = 0;
-  EXPECT_THROW(detail::pack_code(writer, &data), Error);
-}
-
-TEST(CodePlace, a_library_that_is_not_loaded_is_named) {
-  Bytes bytes;
-  Writer writer(bytes);
-  writer.text("/usr/lib/libmissing.so");
-  writer.text("not a build id");
-  writer.put(std::uint64_t{64});
-  Reader reader(bytes);
-  try {
-    detail::unpack_code(reader);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("/usr/lib/libmissing.so"),
-              std::string::npos);
-  }
-}
-
-TEST(CodePlace, an_offset_outside_of_code_is_refused) {
-  Bytes bytes;
-  Writer writer(bytes);
-  detail::pack_code(writer, reinterpret_cast<const void*>(&twice));
-  auto offset = std::uint64_t{1} << 40;
-  std::memcpy(bytes.data() + bytes.size() - sizeof offset, &offset, sizeof offset);
-  Reader reader(bytes);
-  EXPECT_THROW(detail::unpack_code(reader), Error);
-}
-
-TEST(CodePlace, the_executable_has_a_build_id) {
-  EXPECT_GE(fiber::build_id().size(), 16U);
+TEST(Callable, a_pointer_may_lead_to_a_lambda_or_into_a_library) {
+  EXPECT_EQ((run<int, int, false>(
+              +[](int x) { return x - 1; }, 4)),
+            3);
+  EXPECT_EQ((run<unsigned, unsigned, false>(&::elf_version, unsigned{EV_NONE})),
+            unsigned{EV_CURRENT});
 }
 
 } // namespace

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "fiber/callable.hpp"
 #include "fiber/value.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -125,6 +126,11 @@ using Choice =
 using Deep = std::map<std::string, std::optional<std::vector<std::int64_t>>>;
 using Strings = std::vector<std::vector<std::string>>;
 
+int twice(int x) {
+  return 2 * x;
+}
+using Bound = BoundCallable<int (*)(int), int>;
+
 /// Reads a value of a type; makes a good one.
 struct Type {
   void (*read)(std::span<const std::byte> bytes);
@@ -160,6 +166,7 @@ constexpr Type types[] = {
    [] {
      return packed(std::list<std::array<std::string, 2>>{{"a", "b"}});
    }},
+  {read<Bound>, [] { return packed(fiber::bind(&twice, 4)); }},
 };
 
 } // namespace

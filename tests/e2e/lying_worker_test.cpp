@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: a worker that lies, in any field of any message or by sending without end,
-// harms nobody else. The driver lives, its memory stays, and other results are right.
+// The promise: a worker that lies, in any field of any message, by naming code that is no
+// entry point, or by sending without end, harms nobody else. The driver lives, its memory
+// stays, and other results are right.
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <future>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <dlfcn.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <fiber/fiber.hpp>
 
+#include "actors/objects/this_job.hpp"
 #include "actors/protocol/node_protocol.hpp"
+#include "fiber/detail/packed_item.hpp"
 #include "tests/actors/protocol/every_message.hpp"
 #include "tests/e2e/fixture.hpp"
 #include "tests/e2e/memory.hpp"
@@ -169,6 +174,70 @@ TEST_F(LyingWorker, that_sends_without_end_cannot_fill_the_driver) {
   }
   EXPECT_EQ(honest.stats().workers_lost, 0U);
   expect_works(honest, 1);
+}
+
+class Tally {
+public:
+  int add(int n) { return sum_ += n; }
+
+private:
+  int sum_ = 0;
+};
+
+/// Writes the place of the function, so many bytes behind its begin.
+Bytes place_of(const void* code, detail::CodeKind kind, std::uint8_t behind = 0) {
+  Bytes place;
+  Writer writer(place);
+  detail::pack_code(writer, code, kind);
+  auto& low = place[place.size() - sizeof(std::uint64_t)];
+  low = static_cast<std::byte>(std::to_integer<std::uint8_t>(low) + behind);
+  return place;
+}
+
+/// Asks the manager for a call of the code at this place, and waits for the answer.
+void name_code(const Ref<Tally>& tally, const Bytes& place) {
+  auto packed = detail::PackedItem::of([&](Writer& writer) { pack(writer, tally); });
+  auto id = packed.kept.at(0)->held_id();
+  Bytes body;
+  Writer writer(body);
+  writer.put(id.number);
+  writer.put(detail::ObjectOp::call);
+  body.insert(body.end(), place.begin(), place.end());
+  std::promise<void> answered;
+  ThisJob::get()->objects->ask(id, AskKind::call, Payload(std::move(body)), {},
+                               [&](std::uint64_t, const auto&) { answered.set_value(); });
+  answered.get_future().wait();
+}
+
+TEST_F(LyingWorker, that_names_code_that_is_no_entry_point_is_cut_off) {
+  open({.log_level = "off"});
+  Manager manager;
+  auto tally = manager.create<Tally>();
+  EXPECT_EQ(tally.call<&Tally::add>(1), 1);
+  constexpr auto calls = detail::CodeKind::call_object;
+  auto entry = detail::code_of(
+    detail::entry<calls,
+                  &detail::call_object<Tally, detail::Member<&Tally::add>, int>>());
+  auto open_code = detail::code_of(AnyCallable([] {}).open());
+  fiber::Process honest(name_code, tally,
+                        place_of(entry, calls)); // But it forgets 4 bytes.
+  honest.start();
+  ASSERT_TRUE(honest.join(deadline));
+  EXPECT_EQ(honest.exit_code(), 0);
+  for (const auto& [what, place] :
+       {std::pair("the middle of an entry point", place_of(entry, calls, 1)),
+        {"an entry point of another kind", place_of(open_code, detail::CodeKind::open)},
+        {"a function of a library",
+         place_of(::dlsym(RTLD_DEFAULT, "system"), detail::CodeKind::function)},
+        {"nothing", {}}}) {
+    fiber::Process liar(name_code, tally, place);
+    liar.start();
+    ASSERT_TRUE(liar.join(deadline)) << what;
+    EXPECT_NE(liar.exit_code(), 0) << what;
+    EXPECT_EQ(tally.call<&Tally::add>(0), 1) << what; // The manager has lost nothing.
+  }
+  Pool pool(1);
+  expect_works(pool, 1);
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <typeinfo>
 
 #include "fiber/value.hpp"
 
@@ -29,6 +30,9 @@ public:
   /// Returns whether the object's calls run on a thread of its own.
   virtual bool detached() const { return false; }
 };
+/// Throws Error: a request calls `object` as if it were of the type `called`.
+[[noreturn]] void throw_other_object(const LivingObject& object,
+                                     const std::type_info& called);
 using MakeObject = std::unique_ptr<LivingObject> (*)(Reader& arguments);
 
 /// Messages between a manager and its job: an object's number, one of these, and the body
@@ -44,11 +48,5 @@ enum class ObjectOp : std::uint8_t {
   restore, ///< The place of an Open, its state.
   stop     ///< A bool (at once, or in turn): call stopping(), destroy all objects, end.
 };
-
-/// Returns a function's address in the form that pack_code() takes.
-template <class F>
-const void* code_of(F* function) {
-  return reinterpret_cast<const void*>(function);
-}
 
 } // namespace fiber::detail

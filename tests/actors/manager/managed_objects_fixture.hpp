@@ -22,11 +22,19 @@ namespace fiber::actors {
 
 using detail::ObjectOp;
 
+inline void call_nothing(detail::LivingObject&, Reader&, Writer&) {}
+
+inline bool is_call(ObjectOp op) {
+  return op == ObjectOp::call || op == ObjectOp::repeat;
+}
+
 inline Payload packed(std::uint64_t number, ObjectOp op, std::string_view text = "") {
   Bytes bytes;
   Writer writer(bytes);
   writer.put(number);
   writer.put(op);
+  if (is_call(op))
+    detail::pack_entry<detail::CodeKind::call_object, &call_nothing>(writer);
   writer.raw(text.data(), text.size());
   return Payload(std::move(bytes));
 }
@@ -41,7 +49,7 @@ inline std::string text_in(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Returns a request as "call 2 text"; the place of a restore callable is left out.
+/// Returns a request as "call 2 text"; the places of functions are left out.
 inline std::string told(const ObjectAsk& ask) {
   if (ask.what == AskKind::cancel)
     return "cancel";
@@ -58,6 +66,11 @@ inline std::string told(const ObjectAsk& ask) {
   if (op == ObjectOp::restore)
     return text;
   text += " " + std::to_string(number);
+  if (is_call(op)) {
+    reader.text();
+    reader.text();
+    reader.get<std::uint64_t>();
+  }
   return reader.empty() ? text : text + " " + text_in(reader.rest());
 }
 

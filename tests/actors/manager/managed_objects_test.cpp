@@ -332,6 +332,46 @@ TEST_F(ManagedObjectsTest, a_malformed_request_is_refused) {
   EXPECT_EQ(host->seen, "create 2 a");
 }
 
+TEST_F(ManagedObjectsTest, a_job_that_names_no_entry_point_is_cut_off) {
+  auto object = add("a");
+  start_host();
+  auto a = object->held_id();
+  auto named = [&](const void* code, detail::CodeKind kind, std::uint8_t behind = 0) {
+    Bytes body;
+    Writer writer(body);
+    writer.put(a.number);
+    writer.put(ObjectOp::call);
+    detail::pack_code(writer, code, kind);
+    auto& low = body[body.size() - sizeof(std::uint64_t)]; // The lowest byte of 64 bits.
+    low = static_cast<std::byte>(std::to_integer<std::uint8_t>(low) + behind);
+    return Payload(std::move(body));
+  };
+  auto call = detail::code_of(&call_nothing);
+  EXPECT_EQ(result(request(2, a, named(call, detail::CodeKind::call_object))), "waiting");
+  EXPECT_EQ(host->seen, "create 2 a, call 2");
+  // The driver ends a link whose messages it can't read.
+  for (const auto& lie : {named(call, detail::CodeKind::call_object, 1),
+                          named(detail::code_of(&is_call), detail::CodeKind::function)})
+    EXPECT_THROW(request(2, a, lie), Error);
+  EXPECT_THROW(request(2, a, packed(a.number, ObjectOp::call).slice(0, 20)), Error);
+  EXPECT_EQ(host->seen, "create 2 a, call 2");
+}
+
+TEST_F(ManagedObjectsTest, of_a_library_that_only_the_host_has_a_call_is_passed_on) {
+  auto object = add("a");
+  start_host();
+  auto a = object->held_id();
+  Bytes bytes;
+  Writer writer(bytes);
+  writer.put(a.number);
+  writer.put(ObjectOp::call);
+  writer.text("/usr/lib/libmissing.so");
+  writer.text("not a build id");
+  writer.put(std::uint64_t{64});
+  EXPECT_EQ(result(request(2, a, Payload(std::move(bytes)))), "waiting");
+  EXPECT_EQ(host->asks.size(), 2U);
+}
+
 TEST_F(ManagedObjectsTest, after_the_end_calls_are_closed_and_a_late_host_is_stopped) {
   auto object = add("a");
   auto waiting = call(object, "x");

@@ -149,7 +149,10 @@ Payload packed(std::uint64_t number, ObjectOp op, F* function, std::string_view 
   Writer writer(bytes);
   writer.put(number);
   writer.put(op);
-  detail::pack_code(writer, detail::code_of(function));
+  auto makes = op == ObjectOp::create || op == ObjectOp::remake;
+  auto kind = makes ? detail::CodeKind::make_object : detail::CodeKind::call_object;
+  detail::EntryPoint(detail::code_of(function), kind); // As entry() does it for users.
+  detail::pack_code(writer, detail::code_of(function), kind);
   writer.raw(rest.data(), rest.size());
   return Payload(std::move(bytes));
 }
@@ -262,17 +265,6 @@ TEST_F(ObjectHostTest, a_remade_object_is_told_so) {
   run_all();
   EXPECT_EQ(result(remade), "done");
   EXPECT_EQ(journal.take(), "made a, restarted a");
-}
-
-TEST_F(ObjectHostTest, a_restore_callable_runs) {
-  AnyCallable restore([] { journal.add("restored"); });
-  auto state = restore.state().bytes();
-  auto restored =
-    ask(packed(0, ObjectOp::restore, restore.open(),
-               {reinterpret_cast<const char*>(state.data()), state.size()}));
-  run_all();
-  EXPECT_EQ(result(restored), "done");
-  EXPECT_EQ(journal.take(), "restored");
 }
 
 TEST_F(ObjectHostTest, a_busy_object_does_not_starve_the_others) {

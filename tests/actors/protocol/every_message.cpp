@@ -103,7 +103,7 @@ std::vector<std::pair<std::string, Bytes>> every_message_to_a_job() {
   constexpr std::size_t state = 8, arguments = 12;
   const OpenCall open{.call = 7,
                       .single = true,
-                      .open = any_code,
+                      .open = detail::entry<detail::CodeKind::open, &any_code>(),
                       .problem = {},
                       .state = Payload(Bytes(state))};
   const RunTasks run{.slot = 0,

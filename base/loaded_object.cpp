@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/loaded_object.hpp"
+
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/build_note.hpp"
+
+namespace fiber {
+namespace {
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+int add_object(dl_phdr_info* info, std::size_t, void* list) {
+  auto& objects = *static_cast<std::vector<LoadedObject>*>(list);
+  LoadedObject object;
+  object.path = info->dlpi_name;
+  object.base = info->dlpi_addr;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    auto& segment = info->dlpi_phdr[i];
+    auto begin = info->dlpi_addr + segment.p_vaddr;
+    std::span bytes(reinterpret_cast<const std::byte*>(begin), segment.p_memsz);
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
+      object.code.emplace_back(begin, begin + segment.p_memsz);
+    if (segment.p_type == PT_NOTE && object.build.empty())
+      object.build = text_of(find_build_id(bytes));
+    if (segment.p_type == PT_GNU_EH_FRAME)
+      object.frame_index = bytes;
+  }
+  objects.push_back(std::move(object));
+  return 0;
+}
+
+/// Returns a counter that grows whenever an object is loaded or unloaded.
+unsigned long long object_changes() {
+  unsigned long long changes = 0;
+  dl_iterate_phdr(
+    [](dl_phdr_info* info, std::size_t, void* sum) {
+      *static_cast<unsigned long long*>(sum) = info->dlpi_adds + info->dlpi_subs;
+      return 1; // Every object reports the same counts.
+    },
+    &changes);
+  return changes;
+}
+
+/// The cached list of this process's objects, refreshed after a load or unload.
+class Objects {
+public:
+  using All = std::vector<LoadedObject>;
+
+  std::shared_ptr<const All> current() {
+    std::lock_guard lock(mutex_);
+    if (auto changes = object_changes(); std::exchange(changes_, changes) != changes) {
+      auto all = std::make_shared<All>();
+      dl_iterate_phdr(add_object, all.get());
+      all_ = std::move(all);
+    }
+    return all_;
+  }
+
+private:
+  std::mutex mutex_;
+  std::shared_ptr<const All> all_ = std::make_shared<All>();
+  unsigned long long changes_ = 0;
+};
+
+} // namespace
+
+bool LoadedObject::has_code(std::uintptr_t at) const {
+  return std::any_of(code.begin(), code.end(),
+                     [&](auto& range) { return at >= range.first && at < range.second; });
+}
+
+std::shared_ptr<const LoadedObject>
+find_object(const std::function<bool(const LoadedObject&)>& match) {
+  static Objects objects;
+  auto all = objects.current();
+  auto found = std::find_if(all->begin(), all->end(), match);
+  if (found == all->end())
+    return nullptr;
+  return {all, &*found};
+}
+
+std::shared_ptr<const LoadedObject> object_with_code(std::uintptr_t at) {
+  return find_object([at](const LoadedObject& object) { return object.has_code(at); });
+}
+
+} // namespace fiber
