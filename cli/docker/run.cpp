@@ -106,6 +106,8 @@ json driver_body(Client& client, const RunRequest& request, const std::string& i
             {"Env", environment},
             {"Labels", {{driver_label, request.command.front()}}},
             {"HostConfig", host_config(client, request)}};
+  if (auto user = resolve({}).backend_values["docker_user"]; !user.empty())
+    body["User"] = user;
   if (!request.build &&
       !is_entrypoint(find_image(client, image), request.command.front()))
     body["Entrypoint"] = {program_in_image(request.command.front())};

@@ -116,6 +116,13 @@ TEST_F(DockerCommand, a_driver_sees_volumes_variables_and_limits) {
   EXPECT_EQ(outcome.out, "a noteONE=1\nFIBER_LEASE=40s\n") << outcome.err;
 }
 
+TEST_F(DockerCommand, a_driver_has_the_user_of_the_settings) {
+  auto usual = run(driver({"read", "/proc/self/status"}));
+  EXPECT_NE(usual.out.find("Uid:\t65532\t"), std::string::npos) << usual.out << usual.err;
+  auto root = run(driver({"read", "/proc/self/status"}), {{"FIBER_DOCKER_USER", "root"}});
+  EXPECT_NE(root.out.find("Uid:\t0\t"), std::string::npos) << root.out << root.err;
+}
+
 TEST_F(DockerCommand, a_signal_stops_the_driver_and_its_workers) {
   Command command(driver({"wait", "1"}), {{"DOCKER_HOST", host()}});
   ASSERT_TRUE(command.says("waiting 2"));
