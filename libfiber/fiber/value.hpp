@@ -242,7 +242,7 @@ T unarchive(Reader& reader) {
                  [](InputArchive& in, void* to) { in >> *static_cast<T*>(to); });
   };
   if constexpr (std::is_default_constructible_v<T>) {
-    T value{};
+    T value = T(); // Without braces, of which g++ 12 warns at -O3.
     load(value);
     return value;
   } else { // Only boost::serialization::access may call the default constructor.
