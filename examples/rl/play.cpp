@@ -139,11 +139,11 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Plays a policy that ppo saved: in the terminal, or into a file");
+  CLI::App app("Plays a saved policy: in the terminal, or into a file");
   auto add = [&](const char* name, auto& value, const char* what) {
     app.add_option(name, value, what)->capture_default_str();
   };
-  add("policy", settings.policy, "What ppo saved");
+  add("policy", settings.policy, "As ppo, es_train, deep_ga and pbt save it");
   add("--episodes", settings.episodes, "How many");
   add("--seed", settings.seed, "Of the episodes");
   add("--steps", settings.step_limit, "Ends an episode");
