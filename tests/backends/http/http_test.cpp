@@ -175,31 +175,45 @@ TEST(HttpClient, a_stream_fails_after_too_long_a_silence) {
   EXPECT_FALSE(heard.reply->error.empty());
 }
 
+/// A socket with a port of its own, at which nobody listens yet.
+struct BoundSocket {
+  UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::uint16_t port = 0;
+
+  BoundSocket() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(socket.get(), any, size), 0);
+    EXPECT_EQ(::getsockname(socket.get(), any, &size), 0);
+    port = ntohs(address.sin_port);
+  }
+};
+
 TEST(HttpClient, a_refused_connection_is_named) {
   Loop loop;
-  Client client(loop, at("http://127.0.0.1:1"));
+  BoundSocket nobody;
+  Client client(loop, at(url_of(nobody.port)));
   auto reply = client.call({.path = "/"});
   EXPECT_EQ(reply.status, 0);
-  EXPECT_NE(reply.error.find("127.0.0.1 port 1"), std::string::npos) << reply.error;
+  EXPECT_NE(reply.error.find("127.0.0.1 port " + std::to_string(nobody.port)),
+            std::string::npos)
+    << reply.error;
   EXPECT_NE(reply.error.find("Connection refused"), std::string::npos) << reply.error;
 }
 
 TEST(HttpClient, a_server_that_hangs_up_is_reported) {
   Loop loop;
-  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(::listen(listener.get(), 4), 0);
-  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  BoundSocket listener;
+  ASSERT_EQ(::listen(listener.socket.get(), 4), 0);
   std::thread server([&] {
-    UniqueFd client(::accept(listener.get(), nullptr, nullptr));
+    UniqueFd client(::accept(listener.socket.get(), nullptr, nullptr));
     char byte;
     EXPECT_EQ(::read(client.get(), &byte, 1), 1);
   });
-  Client client(loop, at(url_of(ntohs(address.sin_port))));
+  Client client(loop, at(url_of(listener.port)));
   auto reply = client.call({.path = "/"});
   server.join();
   EXPECT_EQ(reply.status, 0);
