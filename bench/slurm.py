@@ -14,6 +14,7 @@ PROGRAM is engine_start. For 1,024 workers: SLURM_CPUS=256 tests/clusters/slurm/
 import argparse
 import collections
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -37,6 +38,12 @@ def ask(*words):
 def wait_for_no_jobs():
     while ask("squeue", "--noheader"):
         time.sleep(0.2)
+
+
+def wait_for_idle_cluster():
+    """Also until the end of the last jobs no longer delays the scheduler, at no certain phase of its clock."""
+    wait_for_no_jobs()
+    time.sleep(2 + random.random())
 
 
 class Bench:
@@ -72,9 +79,9 @@ class Bench:
     def compare_start(self, count, runs):
         plain, fiber = [], []
         for _ in range(runs):
-            wait_for_no_jobs()
+            wait_for_idle_cluster()
             plain.append(self.run_array(count))
-            wait_for_no_jobs()
+            wait_for_idle_cluster()
             fiber.append(self.run_fiber(count))
             print(f"array {plain[-1]:.2f} s, Fiber {fiber[-1]:.2f} s, load {os.getloadavg()[0]:.1f}", flush=True)
         shown = [f"{statistics.median(times):.2f} s ({min(times):.2f} .. {max(times):.2f})" for times in (plain, fiber)]
