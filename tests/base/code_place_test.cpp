@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -16,6 +15,7 @@
 
 #include "fiber/callable.hpp"
 #include "fiber/detail/living_object.hpp"
+#include "tests/base/shifted_place.hpp"
 
 // A function, its cold part, which runs on the function's frame, and code that says
 // nothing of itself. None of it is run.
@@ -65,16 +65,6 @@ Bytes packed(const void* code, CodeKind kind = CodeKind::function) {
 const void* unpacked(const Bytes& place, CodeKind kind = CodeKind::function) {
   Reader reader(place);
   return detail::unpack_code(reader, kind);
-}
-
-/// The place so many bytes behind that one.
-Bytes behind(Bytes place, std::uint64_t bytes) {
-  std::uint64_t offset = 0;
-  auto* at = place.data() + place.size() - sizeof offset;
-  std::memcpy(&offset, at, sizeof offset);
-  offset += bytes;
-  std::memcpy(at, &offset, sizeof offset);
-  return place;
 }
 
 /// Returns the error of `f`, or "accepted".

@@ -2,7 +2,6 @@
 // The promise: a host calls an object by an entry point for objects of its type, restores
 // by one that unpacks a callable, and refuses any other place that a request names.
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "actors/protocol/node_protocol.hpp"
 #include "fiber/ref.hpp"
 #include "tests/actors/objects/object_spaces.hpp"
+#include "tests/base/shifted_place.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -43,16 +43,6 @@ const auto read_other =
   place<CodeKind::call_object, &detail::call_object<Other, detail::Member<&Other::text>>>;
 const auto call_own =
   place<CodeKind::call_object, &detail::call_object<Own, decltype(&value_of)>>;
-
-/// The place so many bytes behind that one.
-Bytes behind(Bytes place, std::uint64_t bytes) {
-  std::uint64_t offset = 0;
-  auto* at = place.data() + place.size() - sizeof offset;
-  std::memcpy(&offset, at, sizeof offset);
-  offset += bytes;
-  std::memcpy(at, &offset, sizeof offset);
-  return place;
-}
 
 Bytes together(Bytes first, const Bytes& second) {
   first.insert(first.end(), second.begin(), second.end());
