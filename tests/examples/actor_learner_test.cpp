@@ -81,11 +81,7 @@ TEST_F(ActorLearner, learns_although_its_actors_are_killed) {
 TEST_F(ActorLearner, goes_on_where_it_was_interrupted) {
   {
     Program program(command(100));
-    for (int reports = 0; reports < 3;) {
-      const auto line = program.line();
-      ASSERT_TRUE(line);
-      reports += is_report(*line) ? 1 : 0;
-    }
+    ASSERT_TRUE(program.read_until(3, is_report)) << program.output();
     program.kill(SIGINT);
     EXPECT_EQ(program.wait(), -SIGINT);
     EXPECT_TRUE(has_checkpoint());

@@ -116,11 +116,9 @@ TEST_F(DeepGaTest, a_run_resumed_after_kill_9_of_the_driver_ends_the_same) {
   run("undisturbed");
   {
     Program program(command("cut", {"--resume"}));
-    for (int seen = 0; seen < 3;) {
-      const auto line = program.line();
-      ASSERT_TRUE(line);
-      seen += workers_in(*line).empty() ? 0 : 1;
-    }
+    ASSERT_TRUE(program.read_until(
+      3, [](const std::string& line) { return !workers_in(line).empty(); }))
+      << program.output();
     program.kill(SIGKILL); // In the middle of the next generation.
     EXPECT_EQ(program.wait(), -SIGKILL);
   }

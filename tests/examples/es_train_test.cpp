@@ -114,11 +114,9 @@ TEST_F(EsTrainTest, a_run_resumed_after_kill_9_of_the_driver_ends_the_same) {
                std::to_string(second) + " iterations");
   for (auto iterations : {first, second}) {
     Program program(command("cut", {"--resume"}));
-    for (std::uint64_t seen = 0; seen < iterations;) {
-      const auto line = program.line();
-      ASSERT_TRUE(line);
-      seen += workers_in(*line).empty() ? 0 : 1;
-    }
+    ASSERT_TRUE(program.read_until(
+      iterations, [](const std::string& line) { return !workers_in(line).empty(); }))
+      << program.output();
     program.kill(SIGKILL); // In the middle of the next iteration.
     EXPECT_EQ(program.wait(), -SIGKILL);
   }

@@ -157,11 +157,12 @@ TEST_F(Interrupt, of_es_train_costs_no_iteration_that_it_has_shown) {
                                          file("").string()};
   {
     Program program(command, true);
-    for (int iterations = 0; iterations < 3;) {
-      const auto line = program.line();
-      ASSERT_TRUE(line);
-      iterations += std::regex_search(*line, std::regex("^ *[0-9]+/12 ")) ? 1 : 0;
-    }
+    ASSERT_TRUE(program.read_until(3,
+                                   [](const std::string& line) {
+                                     return std::regex_search(
+                                       line, std::regex("^ *[0-9]+/12 "));
+                                   }))
+      << program.output();
     interrupt(program);
   }
   EXPECT_TRUE(fs::exists(file("checkpoint")));

@@ -91,11 +91,9 @@ struct PbtTest : testing::Test {
   void cut_after_three_rounds(const std::string& out,
                               std::vector<std::string> more) const {
     Program program(command(out, std::move(more)));
-    for (int seen = 0; seen < 3;) {
-      const auto line = program.line();
-      ASSERT_TRUE(line);
-      seen += members_in(*line).empty() ? 0 : 1;
-    }
+    ASSERT_TRUE(program.read_until(
+      3, [](const std::string& line) { return !members_in(line).empty(); }))
+      << program.output();
     program.kill(SIGKILL);
     program.wait();
   }

@@ -103,28 +103,21 @@ TEST_F(PoetProgramTest, a_run_resumed_after_kill_9_and_ctrl_c_ends_the_same) {
   const auto undisturbed = run("undisturbed");
   {
     Program program(command("cut", {"--resume"}));
-    for (;;) {
-      const auto line = program.line();
-      ASSERT_TRUE(line);
-      if (line->starts_with("iteration 2:"))
-        break;
-    }
+    ASSERT_TRUE(program.read_until(
+      1, [](const std::string& line) { return line.starts_with("iteration 2:"); }))
+      << program.output();
     program.kill(SIGKILL); // In the middle of an iteration.
     EXPECT_EQ(program.wait(), -SIGKILL);
   }
   {
     Program program(command("cut", {"--resume"}), true);
-    std::string output;
-    for (;;) {
-      const auto line = program.line();
-      ASSERT_TRUE(line) << output;
-      output += *line + "\n";
-      if (line->starts_with("iteration 4:"))
-        break;
-    }
-    EXPECT_NE(output.find("resumed after 2 iterations"), std::string::npos) << output;
+    ASSERT_TRUE(program.read_until(
+      1, [](const std::string& line) { return line.starts_with("iteration 4:"); }))
+      << program.output();
     program.kill_group(SIGINT);
-    output += program.rest();
+    program.rest();
+    const auto& output = program.output();
+    EXPECT_NE(output.find("resumed after 2 iterations"), std::string::npos) << output;
     EXPECT_EQ(program.wait(), -SIGINT) << output;
     EXPECT_NE(output.find("--resume goes on from"), std::string::npos) << output;
     EXPECT_FALSE(fs::exists(folder / "cut" / "environments.png"));

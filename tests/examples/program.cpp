@@ -19,7 +19,7 @@ Program::Program(std::vector<std::string> command, bool leads) {
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     throw std::system_error(errno, std::generic_category(), "pipe");
-  output_ = ends[0];
+  pipe_ = ends[0];
   std::vector<char*> arguments;
   for (auto& part : command)
     arguments.push_back(part.data());
@@ -51,11 +51,11 @@ Program::~Program() {
     kill(SIGKILL);
     wait();
   }
-  ::close(output_);
+  ::close(pipe_);
 }
 
 void Program::limit_unread() {
-  if (::fcntl(output_, F_SETPIPE_SZ, 4096) < 0)
+  if (::fcntl(pipe_, F_SETPIPE_SZ, 4096) < 0)
     throw std::system_error(errno, std::generic_category(), "F_SETPIPE_SZ");
 }
 
@@ -64,16 +64,30 @@ std::optional<std::string> Program::line() {
     if (const auto end = pending_.find('\n'); end != std::string::npos) {
       auto line = pending_.substr(0, end);
       pending_.erase(0, end + 1);
+      output_ += line + "\n";
       return line;
     }
     std::array<char, 4096> buffer;
-    const auto got = ::read(output_, buffer.data(), buffer.size());
+    const auto got = ::read(pipe_, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR)
       continue;
-    if (got <= 0)
+    if (got <= 0) {
+      output_ += pending_;
       return pending_.empty() ? std::nullopt : std::optional(std::exchange(pending_, {}));
+    }
     pending_.append(buffer.data(), static_cast<std::size_t>(got));
   }
+}
+
+bool Program::read_until(std::uint64_t times,
+                         const std::function<bool(const std::string&)>& is_it) {
+  while (times > 0) {
+    const auto next = line();
+    if (!next)
+      return false;
+    times -= is_it(*next) ? 1 : 0;
+  }
+  return true;
 }
 
 std::string Program::rest() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,8 +27,16 @@ public:
   /// The next line of its stdout and stderr; nothing when all that held them are gone.
   std::optional<std::string> line();
 
+  /// Reads lines until `is_it` has held for `times` of them. False when its output ends
+  /// before that.
+  bool read_until(std::uint64_t times,
+                  const std::function<bool(const std::string&)>& is_it);
+
   /// All that is left of its output.
   std::string rest();
+
+  /// All that was read of its output.
+  const std::string& output() const { return output_; }
 
   pid_t pid() const { return pid_; }
   void kill(int signal);
@@ -41,6 +51,7 @@ public:
 
 private:
   pid_t pid_ = -1;
-  int output_ = -1;
+  int pipe_ = -1;
+  std::string output_;
   std::string pending_;
 };
