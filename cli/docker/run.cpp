@@ -214,6 +214,21 @@ int report_end(const RunRequest& request, const json& state, const std::string& 
   return code;
 }
 
+void report_start(const RunRequest& request, Client& client, const std::string& id,
+                  const std::string& name, const std::string& image) {
+  const auto* command = client.engine().is_podman() ? "podman" : "docker";
+  if (request.json)
+    std::printf("%s\n",
+                json{{"backend", "docker"}, {"name", name}, {"id", id}, {"image", image}}
+                  .dump()
+                  .c_str());
+  else
+    std::printf("%s runs as container %s of %s; %s logs -f %s shows its output, and "
+                "%s stop %s ends it and its workers\n",
+                name.c_str(), id.substr(0, 12).c_str(), image.c_str(), command,
+                name.c_str(), command, name.c_str());
+}
+
 } // namespace
 
 int run(const RunRequest& request) {
@@ -230,14 +245,7 @@ int run(const RunRequest& request) {
   Client::json_of(client.ask("POST", "/containers/" + id + "/start"), "start " + image);
   if (request.detach) {
     container.release();
-    if (request.json)
-      std::printf(
-        "%s\n", json{{"backend", "docker"}, {"name", name}, {"id", id}, {"image", image}}
-                  .dump()
-                  .c_str());
-    else
-      std::printf("%s runs as container %s of %s\n", name.c_str(),
-                  id.substr(0, 12).c_str(), image.c_str());
+    report_start(request, client, id, name, image);
     return 0;
   }
   Attached attached(client, id, interrupts);

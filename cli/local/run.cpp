@@ -104,8 +104,10 @@ int detach(const RunRequest& request, const std::string& name) {
                           .dump()
                           .c_str());
   else
-    std::printf("%s runs as process %d; its output goes to %s\n", name.c_str(), child,
-                log.c_str());
+    std::printf(
+      "%s runs as process %d; its output goes to %s, and kill %d ends it and its "
+      "workers\n",
+      name.c_str(), child, log.c_str(), child);
   return 0;
 }
 

@@ -205,8 +205,9 @@ int detach(const RunRequest& request, const std::string& program,
                   .dump()
                   .c_str());
   else
-    std::printf("%s is Slurm's job %s; its output goes to %s\n", name.c_str(), id.c_str(),
-                log.c_str());
+    std::printf("%s is Slurm's job %s; its output goes to %s, and scancel %s ends it and "
+                "its workers\n",
+                name.c_str(), id.c_str(), log.c_str(), id.c_str());
   return 0;
 }
 

@@ -143,6 +143,14 @@ TEST_F(DockerCommand, a_detached_driver_has_the_given_name) {
   engine().remove(id);
 }
 
+TEST_F(DockerCommand, says_how_a_detached_driver_is_ended) {
+  auto outcome = run(driver({"wait", "1"}, {"--detach", "--name", "cli-test"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find(" stop cli-test ends it and its workers"), std::string::npos)
+    << outcome.out;
+  engine().remove("cli-test");
+}
+
 TEST_F(DockerCommand, an_image_is_needed) {
   auto outcome = run({"run", "--backend", "docker", "--", CLI_PROGRAM});
   EXPECT_NE(outcome.err.find("--build to make one"), std::string::npos) << outcome.err;
