@@ -28,6 +28,7 @@
 #include <boost/serialization/detail/stack_constructor.hpp>
 #include <boost/serialization/is_bitwise_serializable.hpp>
 #include <boost/serialization/item_version_type.hpp>
+#include <boost/serialization/wrapper.hpp>
 
 #include "fiber/byte_stream.hpp"
 
@@ -131,7 +132,8 @@ public:
       Base::load_override(value);
       unless_loaded.to = nullptr;
     } else {
-      if constexpr (std::is_class_v<T>)
+      using Wrapper = typename boost::serialization::is_wrapper<T>::type;
+      if constexpr (std::is_class_v<T> && !Wrapper::value) // Which only names a value.
         begin(std::addressof(value));
       Base::load_override(value);
     }
@@ -179,9 +181,9 @@ private:
 
   /// Notes that a value of a class is loaded to `value`.
   void begin(const void* value) {
-    check_depth();
     if (building_ != nullptr && value == building_->target)
-      building_->constructed = true;
+      building_->constructed = true; // Also if it is nested too deeply.
+    check_depth();
   }
   void check_depth() {
     auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
