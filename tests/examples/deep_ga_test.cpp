@@ -92,9 +92,8 @@ TEST_F(DeepGaTest, killed_workers_change_nothing) {
   run("undisturbed");
   Program program(command("disturbed"));
   int generations = 0;
-  std::string output;
+  const auto& output = program.output();
   while (const auto line = program.line()) {
-    output += *line + "\n";
     const auto workers = workers_in(*line);
     if (workers.empty())
       continue;

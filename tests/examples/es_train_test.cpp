@@ -84,9 +84,8 @@ TEST_F(EsTrainTest, killed_workers_change_nothing) {
   const auto undisturbed = run("undisturbed", {"--normalise"});
   Program program(command("disturbed", {"--normalise"}));
   int iterations = 0;
-  std::string output;
+  const auto& output = program.output();
   while (const auto line = program.line()) {
-    output += *line + "\n";
     const auto workers = workers_in(*line);
     if (workers.empty())
       continue;
@@ -142,12 +141,11 @@ TEST_F(EsTrainTest, all_disturbances_together_change_nothing) {
     const bool last = workers == std::string("2..5");
     Program program(
       command("disturbed", {"--normalise", "--resume", "--workers", workers}));
-    std::string output;
+    const auto& output = program.output();
     for (int iterations = 0; last || iterations < 3;) {
       const auto line = program.line();
       if (!line)
         break;
-      output += *line + "\n";
       const auto pids = workers_in(*line);
       if (pids.empty())
         continue;

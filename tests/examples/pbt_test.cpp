@@ -71,9 +71,8 @@ struct PbtTest : testing::Test {
   void run_and_kill(const std::string& out, std::vector<std::string> more) const {
     Program program(command(out, std::move(more)));
     int rounds = 0;
-    std::string output;
+    const auto& output = program.output();
     while (const auto line = program.line()) {
-      output += *line + "\n";
       const auto members = members_in(*line);
       if (members.empty())
         continue;
