@@ -80,6 +80,19 @@ void make_folder(const std::string& path) {
     throw std::runtime_error(path + ": " + problem);
 }
 
+std::string make_session_folder() {
+  auto folders = socket_folders();
+  for (auto& folder : folders)
+    try {
+      make_folder(folder);
+      return folder;
+    } catch (const std::runtime_error&) {
+      if (&folder == &folders.back())
+        throw;
+    }
+  return {};
+}
+
 std::string socket_path(const std::string& folder, const std::string& name, pid_t pid) {
   return folder + "/" + name + "." + std::to_string(pid) + std::string(suffix);
 }

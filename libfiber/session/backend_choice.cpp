@@ -49,8 +49,7 @@ std::optional<observer::SessionNote> note_for(const Settings& settings,
 
 std::shared_ptr<observer::NoteFile> leave(const observer::SessionNote& note) {
   try {
-    auto folder = observer::socket_folders().front();
-    observer::make_folder(folder);
+    auto folder = observer::make_session_folder();
     return std::make_shared<observer::NoteFile>(folder, note);
   } catch (const std::exception& error) {
     log().debug("the command fiber can't clean up after this session: {}", error.what());

@@ -38,8 +38,7 @@ void Runtime::open_view(const std::string& backend) {
   if (!settings_.observe)
     return;
   try {
-    auto folder = observer::socket_folders().front();
-    observer::make_folder(folder);
+    auto folder = observer::make_session_folder();
     auto traces =
       std::make_shared<observer::TraceRequests>(settings_.trace, [this](auto& trace) {
         for (auto& holder : holders())

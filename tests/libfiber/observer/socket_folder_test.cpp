@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -65,6 +67,20 @@ TEST_F(SocketFolder, is_no_symbolic_link_and_no_file) {
   EXPECT_EQ(folder_problem(link), "it is a symbolic link");
   EXPECT_NE(problem_of_making(link).find("it is a symbolic link"), std::string::npos);
   EXPECT_EQ(folder_problem(file), "it is no directory");
+}
+
+TEST_F(SocketFolder, for_a_session_is_the_first_that_can_be_used) {
+  auto* before = std::getenv("XDG_RUNTIME_DIR");
+  auto kept = before ? std::optional<std::string>(before) : std::nullopt;
+  ::setenv("XDG_RUNTIME_DIR", root.c_str(), 1);
+  EXPECT_EQ(make_session_folder(), root + "/fiber");
+  // As on a node of a cluster to which the variable came from the login node.
+  ::setenv("XDG_RUNTIME_DIR", (root + "/none").c_str(), 1);
+  EXPECT_EQ(make_session_folder(), "/tmp/fiber-" + std::to_string(::geteuid()));
+  if (kept)
+    ::setenv("XDG_RUNTIME_DIR", kept->c_str(), 1);
+  else
+    ::unsetenv("XDG_RUNTIME_DIR");
 }
 
 TEST_F(SocketFolder, of_another_user_is_refused) {
