@@ -200,6 +200,7 @@ json SessionView::session() const {
           {"pid", ::getpid()},
           {"host", host},
           {"backend", session_.backend},
+          {"id", session_.id},
           {"started", utc(started_)},
           {"age_seconds", seconds(Clock::now() - opened_)},
           {"jobs_lost", session_.roster->jobs_lost()}};

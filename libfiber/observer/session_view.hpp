@@ -34,6 +34,7 @@ public:
   struct Session {
     std::string name;
     std::string backend;
+    std::string id = {}; ///< The engine knows the session's objects by it; may be empty.
     std::shared_ptr<actors::Roster> roster;
     /// Asks for the output of the engine's job `id`. Returns null if the session ends.
     std::function<std::shared_ptr<OutputReply>(const std::string& id)> read_output;

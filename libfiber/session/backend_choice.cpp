@@ -59,8 +59,8 @@ std::shared_ptr<observer::NoteFile> leave(const observer::SessionNote& note) {
 
 } // namespace
 
-std::shared_ptr<backends::Backend>
-make_backend(const Settings& settings, std::shared_ptr<backends::StatusLines> terminal) {
+MadeBackend make_backend(const Settings& settings,
+                         std::shared_ptr<backends::StatusLines> terminal) {
   auto& kind = choose(settings.backend);
   auto note = note_for(settings, kind.name);
   auto backend = kind.make({.values = settings.backend_values,
@@ -72,7 +72,9 @@ make_backend(const Settings& settings, std::shared_ptr<backends::StatusLines> te
                             .session = note ? note->id : ""});
   auto file = note ? leave(*note) : nullptr;
   // The note outlives the backend: only then nothing is left that it leads to.
-  return {backend.release(), [file](backends::Backend* ended) { delete ended; }};
+  return {
+    .backend = {backend.release(), [file](backends::Backend* ended) { delete ended; }},
+    .session_id = note ? note->id : ""};
 }
 
 } // namespace fiber::detail

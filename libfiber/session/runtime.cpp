@@ -173,20 +173,10 @@ Runtime::Runtime(Settings settings)
   open_trace();
   if (!settings_.dashboard_host.empty() || !settings_.report.empty())
     services_->roster->keep_stream();
-  std::shared_ptr<backends::Backend> backend;
   services_->shares = shares_;
   services_->objects = objects_;
   services_->session_tag = session_tag_;
-  if (settings_.backend == "inline") {
-    inline_host_ = std::make_shared<InlineHost>(*system_, services_->arrivals, objects_);
-    backend = std::make_shared<backends::InlineBackend>(
-      [host = inline_host_](const backends::JobSpec& spec,
-                            std::function<void(int, std::string)> ended) {
-        return host->start(spec, std::move(ended));
-      });
-  } else {
-    backend = make_backend(settings_, terminal_);
-  }
+  auto [backend, session_id] = make_session_backend();
   auto address = settings_.advertise_host;
   if (address.empty())
     address = backend->driver_address();
@@ -211,7 +201,7 @@ Runtime::Runtime(Settings settings)
     actors::spawn_job_backend(*system_, std::move(backend), window, services_->roster);
   services_->backend = backend_;
   root_ = actors::spawn_supervisor(*system_, {.name = "session", .children = {}});
-  open_view(backend_name);
+  open_view(backend_name, session_id);
   try {
     open_metrics();
     open_dashboard();
@@ -225,6 +215,18 @@ Runtime::Runtime(Settings settings)
 
 Runtime::~Runtime() {
   close();
+}
+
+MadeBackend Runtime::make_session_backend() {
+  if (settings_.backend != "inline")
+    return make_backend(settings_, terminal_);
+  inline_host_ = std::make_shared<InlineHost>(*system_, services_->arrivals, objects_);
+  return {.backend = std::make_shared<backends::InlineBackend>(
+            [host = inline_host_](const backends::JobSpec& spec,
+                                  std::function<void(int, std::string)> ended) {
+              return host->start(spec, std::move(ended));
+            }),
+          .session_id = {}};
 }
 
 void Runtime::open_trace() {

@@ -46,6 +46,7 @@ class Metrics;
 class StatsSource;
 class NameTable;
 class ProcessTable;
+struct MadeBackend;
 
 /// Base of objects that hold actor references, which must be released before the actor
 /// system ends.
@@ -170,9 +171,10 @@ private:
   void supervise(std::string name, caf::actor actor);
   std::vector<std::shared_ptr<ActorHolder>> holders();
   void report_chaos() const;
+  MadeBackend make_session_backend();
   void open_trace();
   void open_metrics();
-  void open_view(const std::string& backend);
+  void open_view(const std::string& backend, const std::string& session_id);
   void open_dashboard();
   void close_dashboard();
   void listen(const std::string& host, bool later);

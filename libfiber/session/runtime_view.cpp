@@ -16,11 +16,12 @@
 
 namespace fiber::detail {
 
-void Runtime::open_view(const std::string& backend) {
+void Runtime::open_view(const std::string& backend, const std::string& session_id) {
   auto name = settings_.name.empty() ? observer::default_name() : settings_.name;
   view_ = std::make_unique<observer::SessionView>(observer::SessionView::Session{
     .name = name,
     .backend = backend,
+    .id = session_id,
     .roster = services_->roster,
     .read_output = [this](const std::string& id)
       -> std::shared_ptr<observer::SessionView::OutputReply> {

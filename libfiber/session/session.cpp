@@ -15,6 +15,7 @@
 #include "actors/job/node_main.hpp"
 #include "backends/backend.hpp"
 #include "backends/job_entry.hpp"
+#include "libfiber/observer/relay.hpp"
 #include "libfiber/session/cpu_quota.hpp"
 #include "libfiber/session/first_process.hpp"
 #include "libfiber/session/runtime.hpp"
@@ -64,6 +65,7 @@ Session::~Session() {
 }
 
 Session init(int&, char**&, Config overrides) {
+  observer::relay_if_asked();
   if (auto job = backends::enter_job()) {
     detail::Runtime::nest([overrides = std::move(overrides)](const auto& edit) {
       auto settings = resolve(overrides);

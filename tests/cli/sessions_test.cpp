@@ -72,6 +72,16 @@ TEST_F(Sessions, that_are_none_are_no_error) {
   EXPECT_EQ(ps().size(), 0U);
 }
 
+TEST_F(Sessions, are_asked_by_a_relay_beside_them) {
+  auto none = relay(R"({"op":"status"})");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.errors, "no session of Fiber listens here\n");
+  start("train", {"idle"}, {{"FIBER_BACKEND", "inline"}});
+  auto told = relay(R"({"op":"status"})"); // The program's main() would print "ready".
+  EXPECT_EQ(told.code, 0) << told.errors;
+  EXPECT_EQ(told.json()["session"]["name"], "train");
+}
+
 TEST_F(Sessions, have_sockets_for_their_user_only) {
   start("train", {"idle"}, {{"FIBER_BACKEND", "inline"}});
   struct stat status {};

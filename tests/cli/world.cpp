@@ -119,6 +119,14 @@ Driver& World::start(const std::string& name, const std::vector<std::string>& ar
 Result World::fiber(const std::vector<std::string>& arguments) const {
   std::vector<std::string> words{FIBER_COMMAND};
   words.insert(words.end(), arguments.begin(), arguments.end());
+  return execute(words);
+}
+
+Result World::relay(const std::string& request) const {
+  return execute({CLI_DRIVER, "--fiber-relay", request});
+}
+
+Result World::execute(const std::vector<std::string>& words) const {
   auto out = root_ + "/out", errors = root_ + "/errors";
   auto open = [](const std::string& path) {
     return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -62,6 +62,8 @@ protected:
                 Driver::Variables variables = {});
   /// Runs `fiber` with these arguments.
   Result fiber(const std::vector<std::string>& arguments) const;
+  /// Lets the drivers' program relay a request to the session here.
+  Result relay(const std::string& request) const;
   nlohmann::json ps() const { return fiber({"ps", "--json"}).json(); }
   nlohmann::json status(const std::string& name) const {
     return fiber({"status", name, "--json"}).json();
@@ -72,6 +74,8 @@ protected:
   const std::string& root() const { return root_; }
 
 private:
+  Result execute(const std::vector<std::string>& words) const;
+
   std::string root_;
   std::vector<std::unique_ptr<Driver>> drivers_;
 };

@@ -53,6 +53,7 @@ protected:
   std::optional<std::string> output;
   SessionView view{{.name = "train",
                     .backend = "local",
+                    .id = "4f2a13c0",
                     .roster = roster,
                     .read_output =
                       [this](const std::string&) {
@@ -66,6 +67,10 @@ protected:
                         roster->lost(1, "killed", -9, true);
                       }}};
 };
+
+TEST_F(View, a_snapshot_has_the_id_by_which_the_engine_knows_the_session) {
+  EXPECT_EQ(view.snapshot(1s)["session"]["id"], "4f2a13c0");
+}
 
 TEST_F(View, parts_are_shown_until_they_have_gone) {
   auto first = std::make_shared<Shown>("a", true);
