@@ -36,9 +36,8 @@ struct LeftAnswer {
   std::string problem = {};           ///< Why it can't be asked; empty: it was.
 };
 
-/// Asks the engines of sessions what these have left, all at the same time. Each is asked
-/// by a process of its own: their environments differ, and a command or a connection may
-/// hang. It is killed after `patience`.
+/// Asks the engines of sessions what these have left, all at the same time. Waits at most
+/// `patience`.
 std::vector<LeftAnswer> look_up_left(const std::vector<observer::SessionNote>& notes,
                                      std::chrono::milliseconds patience);
 
