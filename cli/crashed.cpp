@@ -14,7 +14,6 @@
 
 #include "cli/engines/left.hpp"
 #include "cli/left_lookup.hpp"
-#include "cli/session_name.hpp"
 #include "cli/sessions.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/observer/socket_folder.hpp"
@@ -85,23 +84,25 @@ std::vector<Crashed> crashed_sessions(std::chrono::milliseconds patience) {
   return crashed;
 }
 
-std::optional<Crashed> find_crashed(const std::string& name) {
+std::string number_of(const Crashed& session) {
+  return std::to_string(session.pid);
+}
+
+std::optional<Crashed> find_crashed(const std::string& name, NameMatch match) {
   auto all = crashed_sessions(long_patience);
-  auto found = called(name, all);
+  auto found = called(name, all, match);
   if (found.empty())
     return {};
-  std::string several;
-  for (auto& session : found)
-    several +=
-      (several.empty() ? "" : ", ") + session.name + ":" + std::to_string(session.pid);
   if (found.size() > 1)
-    throw Error("\"" + name + "\" is not one session: " + several);
+    throw Error("\"" + name + "\" is not one session: " + numbered(found));
   return std::move(found.front());
 }
 
 std::optional<Crashed> crashed_if_none_lives(const std::string& name) {
   auto living = all_sessions();
-  return called(name, living).empty() ? find_crashed(name) : std::nullopt;
+  return called(name, living, NameMatch::whole).empty()
+           ? find_crashed(name, NameMatch::whole)
+           : std::nullopt;
 }
 
 void clean(const Crashed& session) {
@@ -118,6 +119,23 @@ Cleaned clean_after(const Session& session) {
       return {};
     clean_up(*own, "has ended");
     return {.removed = own->left};
+  } catch (const std::exception& error) {
+    return {.problem = error.what()};
+  }
+}
+
+Cleaned clean_after(const RemoteDriver& driver, const std::string& id) {
+  if (id.empty())
+    return {};
+  try {
+    observer::SessionNote note;
+    note.backend = driver.engine;
+    auto left = tools_of(note).look(id);
+    auto things = left.list();
+    if (auto stays = things.empty() ? things : remove_left(left); !stays.empty())
+      throw Error(driver.name +
+                  " has ended, and this can't be removed: " + list_of(stays));
+    return {.removed = things};
   } catch (const std::exception& error) {
     return {.problem = error.what()};
   }

@@ -13,9 +13,9 @@
 
 #include "cli/crashed.hpp"
 #include "cli/engines/process_end.hpp"
+#include "cli/remote.hpp"
 #include "cli/sessions.hpp"
 #include "cli/verbs.hpp"
-#include "cli/whole_name.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli {
@@ -24,7 +24,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::chrono::milliseconds jobs_limit{4000}; ///< For the session's own part.
-constexpr std::chrono::milliseconds driver_end{5000};
+constexpr std::chrono::milliseconds driver_end{5000}, remote_driver_end{40000};
 constexpr std::chrono::milliseconds processes_end{2000}; ///< They end by themselves.
 
 /// Lets the session end its jobs, wherever they are. Returns how many there were, or
@@ -37,48 +37,81 @@ std::optional<std::size_t> end_jobs(Session& session) {
   }
 }
 
-void kill_session(const std::string& name, bool as_json) {
-  if (auto crashed = crashed_if_none_lives(name)) {
-    require_whole_name(name, *crashed);
-    return clean_and_report(*crashed, as_json);
-  }
-  auto session = find_session(name);
-  require_whole_name(name, session);
+/// What was ended with a driver.
+struct Killed {
+  std::optional<std::size_t> jobs; ///< Nothing: the session did not answer.
+  std::size_t processes = 0, processes_killed = 0;
+  Cleaned cleaned = {};
+};
+
+[[noreturn]] void fail_to_end(const Session& session, const char* why) {
+  throw Error(title_of(session) + " was killed and has not ended" + why);
+}
+
+Killed kill_here(Session& session) {
   auto driver = driver_of(session);
   if (!driver)
     throw Error(session.name +
                 ": its driver is no process of this machine, or of another "
                 "container; kill it there");
   auto processes = descendants_of(session.pid);
-  auto jobs = end_jobs(session);
+  Killed killed{.jobs = end_jobs(session), .processes = processes.size()};
   driver->send(SIGKILL);
   if (!driver->await_end(driver_end))
-    throw Error(session.name + " (pid " + std::to_string(session.pid) +
-                ") was killed and has not ended: it waits for a device");
+    fail_to_end(session, ": it waits for a device");
   auto end = Clock::now() + processes_end;
-  std::size_t killed = 0;
   for (auto& process : processes)
     if (!process.await_end(
           std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()))) {
       process.send(SIGKILL);
-      ++killed;
+      ++killed.processes_killed;
     }
   ::unlink(session.path.c_str());
-  auto cleaned = clean_after(session);
-  if (as_json)
-    std::cout << json{{"name", session.name},          {"pid", session.pid},
-                      {"answered", jobs.has_value()},  {"jobs", jobs.value_or(0)},
-                      {"processes", processes.size()}, {"processes_killed", killed},
-                      {"removed", cleaned.removed}}
-                   .dump(2)
-              << "\n";
-  else
-    std::cout << session.name << " (pid " << session.pid << ") was killed, and with it "
-              << (jobs ? std::to_string(*jobs) + (*jobs == 1 ? " job" : " jobs")
-                       : std::to_string(processes.size()) + " processes")
-              << text_of_removed(cleaned.removed) << "\n";
-  if (!cleaned.problem.empty())
-    throw Error(cleaned.problem);
+  killed.cleaned = clean_after(session);
+  return killed;
+}
+
+Killed kill_elsewhere(Session& session) {
+  std::string id;
+  try {
+    id = id_of(ask(session, {{"op", "status"}}));
+  } catch (const Error&) { // It hangs. Its jobs end when they miss their driver.
+  }
+  Killed killed{.jobs = id.empty() ? std::nullopt : end_jobs(session)};
+  kill_driver(*session.remote);
+  if (!await_closed(session, remote_driver_end))
+    fail_to_end(session, "");
+  killed.cleaned = clean_after(*session.remote, id);
+  return killed;
+}
+
+std::string text_of(const Killed& killed) {
+  if (killed.jobs)
+    return ", and with it " + std::to_string(*killed.jobs) +
+           (*killed.jobs == 1 ? " job" : " jobs");
+  return killed.processes > 0
+           ? ", and with it " + std::to_string(killed.processes) + " processes"
+           : "; its jobs end when they miss it";
+}
+
+void kill_session(const std::string& name, bool as_json) {
+  if (auto crashed = crashed_if_none_lives(name))
+    return clean_and_report(*crashed, as_json);
+  auto session = find_session(name, NameMatch::whole);
+  auto killed = session.remote ? kill_elsewhere(session) : kill_here(session);
+  if (as_json) {
+    auto told = json_title(session);
+    told.update({{"answered", killed.jobs.has_value()},
+                 {"jobs", killed.jobs.value_or(0)},
+                 {"processes", killed.processes},
+                 {"processes_killed", killed.processes_killed},
+                 {"removed", killed.cleaned.removed}});
+    std::cout << told.dump(2) << "\n";
+  } else
+    std::cout << title_of(session) << " was killed" << text_of(killed)
+              << text_of_removed(killed.cleaned.removed) << "\n";
+  if (!killed.cleaned.problem.empty())
+    throw Error(killed.cleaned.problem);
 }
 
 } // namespace

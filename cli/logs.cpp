@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "cli/job_log.hpp"
 #include "cli/printable.hpp"
+#include "cli/remote.hpp"
 #include "cli/sessions.hpp"
 #include "cli/verbs.hpp"
 #include "fiber/error.hpp"
@@ -22,7 +24,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::milliseconds follow_interval{300};
+constexpr std::chrono::milliseconds follow_interval{300}, driver_interval{1000};
+constexpr auto driver_job = "driver"; ///< No job has this name.
 
 struct LogOptions {
   std::string name, job;
@@ -46,9 +49,43 @@ void print_output(const std::string& text, const std::string& prefix) {
 
 /// Says why nothing is there, where the output of jobs does not go.
 void say_that_nothing_is_there(const Session& session, const std::string& whose) {
-  std::cerr << "fiber: " << whose << " of " << session.name
-            << " printed nothing; the output of the driver itself is where it was started"
+  std::cerr << "fiber: " << whose << " of " << session.name << " printed nothing; "
+            << (session.remote
+                  ? "`fiber logs " + session.name +
+                      " driver` prints the output of the driver itself"
+                  : "the output of the driver itself is where it was started")
             << std::endl;
+}
+
+/// Returns the driver of this name on an engine, also one that has ended: one that runs,
+/// or else the latest. Throws Error if there is none.
+RemoteDriver find_driver(const std::string& name) {
+  constexpr std::chrono::milliseconds patience{10000};
+  auto told = RemoteLookup(RemoteLookup::Kind::ended_too, patience).read();
+  std::vector<Session> drivers;
+  for (auto& found : told.sessions)
+    drivers.push_back({.name = found.driver.name, .remote = found.driver});
+  auto named = called(name, drivers);
+  if (named.empty())
+    throw Error(
+      title_of(find_session(name)) +
+      " runs on this machine; the output of its driver is where it was started");
+  std::ranges::stable_partition(named, [](auto& each) { return each.remote->ended; });
+  return *named.back().remote;
+}
+
+/// The engine has no way to return only what is new.
+void follow_driver(const LogOptions& options) {
+  auto driver = find_driver(options.name);
+  for (std::size_t shown = 0;;) {
+    bool over = driver.ended || !options.follow || driver_has_ended(driver);
+    auto text = output_of_driver(driver);
+    print_output(text.substr(std::min(shown, text.size())), "");
+    shown = text.size();
+    if (over)
+      return;
+    std::this_thread::sleep_for(driver_interval);
+  }
 }
 
 void follow_one(Session& session, const LogOptions& options) {
@@ -92,6 +129,8 @@ void follow_all(Session& session, const LogOptions& options) {
 }
 
 void show_logs(const LogOptions& options) {
+  if (options.job == driver_job && !options.as_json)
+    return follow_driver(options);
   auto session = find_session(options.name);
   if (options.as_json) {
     json request{{"op", "logs"}};
@@ -120,7 +159,8 @@ void add_logs(CLI::App& app) {
   verb->add_option("NAME", options->name, name_help)->required();
   verb->add_option("JOB", options->job,
                    "A job (pool1.w0-3), or a worker, which means its latest job "
-                   "(pool1.w0). Default: all jobs, with their names before each line");
+                   "(pool1.w0), or `driver`, if `fiber run` has started it on an engine. "
+                   "Default: all jobs, with their names before each line");
   verb->add_flag("-f,--follow", options->follow,
                  "Go on with what is printed, until the job or the session ends");
   auto* as_json = verb->add_flag("--json", options->as_json, "Print JSON");
@@ -128,7 +168,8 @@ void add_logs(CLI::App& app) {
   verb->footer(
     "The end of the output of a job that has ended is kept, 64 KiB of each and "
     "2 MiB of all.\n\nExamples:\n  fiber logs train\n"
-    "  fiber logs train pool1.w0 -f");
+    "  fiber logs train pool1.w0 -f\n"
+    "  fiber logs train driver");
   verb->callback([options] { show_logs(*options); });
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cli/crashed.hpp"
-#include "cli/session_name.hpp"
+#include "cli/remote.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/observer/process_stat.hpp"
 #include "libfiber/observer/session_note.hpp"
@@ -82,12 +82,30 @@ void add_session(std::vector<Session>& sessions, observer::SocketFile file) {
   sessions.push_back(std::move(session));
 }
 
-std::string list_of(const std::vector<Session>& sessions, bool pids) {
-  std::string list;
+/// Finds one of the sessions on engines. Those of this machine, none of which is meant,
+/// are for the error.
+Session find_remote(const std::string& name, NameMatch match,
+                    std::vector<Session> sessions) {
+  constexpr milliseconds patience{10000}; // Nothing else is waited for.
+  auto told = RemoteLookup(RemoteLookup::Kind::running, patience).read();
+  for (auto& [driver, snapshot] : told.sessions)
+    sessions.push_back({.name = driver.name, .remote = driver});
+  std::string names;
   for (auto& session : sessions)
-    list += (list.empty() ? "" : ", ") + session.name +
-            (pids ? ":" + std::to_string(session.pid) : "");
-  return list;
+    names += (names.empty() ? "" : ", ") + session.name;
+  auto found = called(name, sessions, match);
+  if (found.size() == 1)
+    return std::move(found.front());
+  if (found.size() > 1)
+    throw Error("\"" + name + "\" is not one session: " + numbered(found));
+  auto problem = "there is no session \"" + name + "\"";
+  if (auto near = called(name, sessions); !near.empty())
+    throw Error(problem + "; to end " + near.front().name + " give its whole name");
+  problem += names.empty() ? "; no program that uses Fiber runs here under this user"
+                           : "; there are: " + names;
+  for (auto& engine : told.silent)
+    problem += "; " + engine.name + " can't be asked: " + engine.problem;
+  throw Error(problem);
 }
 
 /// One request to one session, and as much of the reply as has come.
@@ -168,7 +186,58 @@ void ask_until_over(std::vector<Question>& questions) {
   }
 }
 
+/// Asks over the socket. Throws Error if there is no reply in time.
+json ask_here(Session& session, const json& request, milliseconds limit) {
+  auto end = Clock::now() + (session.stopped ? stopped_limit : limit);
+  auto try_once = [&] {
+    std::vector<Question> question;
+    question.emplace_back(session, request.dump() + "\n", end);
+    ask_until_over(question);
+    auto reply = question.front().reply();
+    if (!reply) // A late reply must not be taken for that to the next request.
+      session.socket = connect_to(session.path);
+    return reply;
+  };
+  auto reply = try_once();
+  if (!reply && session.socket && Clock::now() < end)
+    reply = try_once();
+  if (!reply && !session.socket)
+    throw Error(session.name + " has ended");
+  if (!reply)
+    throw Error(title_of(session) + " does not answer" +
+                (session.stopped ? ": it is stopped; `kill -CONT " +
+                                     std::to_string(session.pid) + "` lets it go on"
+                                 : ""));
+  return std::move(*reply);
+}
+
 } // namespace
+
+std::string number_of(const Session& session) {
+  if (!session.remote)
+    return std::to_string(session.pid);
+  auto& place = session.remote->place; // "job 12"
+  return place.substr(place.rfind(' ') + 1);
+}
+
+std::string title_of(const Session& session) {
+  return session.name + (session.remote ? " (" + session.remote->place + " on " +
+                                            session.remote->engine + ")"
+                                        : " (pid " + std::to_string(session.pid) + ")");
+}
+
+json json_title(const Session& session) {
+  json title{{"name", session.name}};
+  if (session.remote)
+    title.update({{"place", session.remote->place}, {"backend", session.remote->engine}});
+  else
+    title["pid"] = session.pid;
+  return title;
+}
+
+std::string id_of(const json& snapshot) {
+  return snapshot.value("session", json::object()).value("id", "");
+}
 
 std::vector<Session> all_sessions() {
   std::vector<Session> sessions;
@@ -199,21 +268,17 @@ bool listens_at(const std::string& path) {
   return connect_to(path) || errno == EAGAIN; // EAGAIN: too many wait for it already.
 }
 
-Session find_session(const std::string& name) {
+Session find_session(const std::string& name, NameMatch match) {
   auto sessions = all_sessions();
-  auto found = called(name, sessions);
+  auto found = called(name, sessions, match);
   if (found.size() == 1)
     return std::move(found.front());
   if (found.size() > 1)
-    throw Error("\"" + name + "\" is not one session: " + list_of(found, true));
-  if (auto crashed = find_crashed(name))
+    throw Error("\"" + name + "\" is not one session: " + numbered(found));
+  if (auto crashed = find_crashed(name, match))
     throw Error(crashed->name + " (pid " + std::to_string(crashed->pid) +
                 ") has crashed; `fiber kill " + crashed->name + "` removes what it left");
-  if (sessions.empty())
-    throw Error("there is no session \"" + name +
-                "\"; no program that uses Fiber runs here under this user");
-  throw Error("there is no session \"" + name +
-              "\"; there are: " + list_of(sessions, false));
+  return find_remote(name, match, std::move(sessions));
 }
 
 std::vector<std::optional<json>> ask_all(const std::vector<Session>& sessions,
@@ -232,34 +297,22 @@ std::vector<std::optional<json>> ask_all(const std::vector<Session>& sessions,
 }
 
 json ask(Session& session, const json& request, milliseconds limit) {
-  auto end = Clock::now() + (session.stopped ? stopped_limit : limit);
-  auto try_once = [&] {
-    std::vector<Question> question;
-    question.emplace_back(session, request.dump() + "\n", end);
-    ask_until_over(question);
-    auto reply = question.front().reply();
-    if (!reply) // A late reply must not be taken for that to the next request.
-      session.socket = connect_to(session.path);
-    return reply;
-  };
-  auto reply = try_once();
-  if (!reply && session.socket && Clock::now() < end)
-    reply = try_once();
-  if (!reply && !session.socket)
-    throw Error(session.name + " has ended");
-  if (!reply)
-    throw Error(session.name + " (pid " + std::to_string(session.pid) +
-                ") does not answer" +
-                (session.stopped ? ": it is stopped; `kill -CONT " +
-                                     std::to_string(session.pid) + "` lets it go on"
-                                 : ""));
-  if (auto problem = reply->find("error"); problem != reply->end())
+  auto reply = session.remote ? ask_remote(*session.remote, request, limit + relay_limit)
+                              : ask_here(session, request, limit);
+  if (auto problem = reply.find("problem"); session.remote && problem != reply.end()) {
+    if (driver_has_ended(*session.remote))
+      throw Error(session.name + " has ended");
+    throw Error(title_of(session) + " does not answer: " + problem->get<std::string>());
+  }
+  if (auto problem = reply.find("error"); problem != reply.end())
     throw Error(session.name + ": " +
                 (problem->is_string() ? problem->get<std::string>() : problem->dump()));
-  return std::move(*reply);
+  return reply;
 }
 
 bool await_closed(const Session& session, milliseconds limit) {
+  if (session.remote)
+    return await_end(*session.remote, limit);
   auto end = Clock::now() + limit;
   for (;;) {
     char ignored[4096];

@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/unique_fd.hpp"
+#include "cli/engines/drivers.hpp"
 #include "cli/engines/process_end.hpp"
+#include "cli/session_name.hpp"
 #include "libfiber/observer/socket_folder.hpp"
 
 namespace fiber::cli {
@@ -19,14 +21,27 @@ using Clock = std::chrono::steady_clock;
 /// Time in which a session must answer; it takes a second itself if its pools are busy.
 inline constexpr std::chrono::milliseconds answer_limit{2000};
 
-/// A session that listens, with an open connection to it.
+/// A session that listens, with an open connection to it, or whose driver runs on an
+/// engine.
 struct Session {
   std::string name;
   pid_t pid = 0; ///< Of the driver; as the kernel says, not the file.
-  std::string path;
-  UniqueFd socket;
+  std::string path = {};
+  UniqueFd socket = {};
   bool stopped = false; ///< The driver is stopped (SIGSTOP, ^Z) and can't answer.
+  /// It runs there; then it has no pid, path and socket.
+  std::optional<RemoteDriver> remote = {};
 };
+
+/// Returns what chooses among sessions of one name: the pid, or the id on the engine.
+std::string number_of(const Session& session);
+/// Returns "train (pid 4711)" or "train (container 4f2a13c0 on docker)".
+std::string title_of(const Session& session);
+/// Returns the same as members of an object: "name", and "pid" or "place" and "backend".
+nlohmann::json json_title(const Session& session);
+
+/// Returns the id of a session on its engine, from its snapshot; empty if it has none.
+std::string id_of(const nlohmann::json& snapshot);
 
 /// Returns all sessions of this user on this machine, by name and pid. Removes the
 /// sockets of those that have ended without doing so.
@@ -39,13 +54,13 @@ std::optional<Process> driver_of(const Session& session);
 /// Returns whether a session listens at the socket of this path.
 bool listens_at(const std::string& path);
 
-/// Returns the session of that name, or the only one whose name begins so. Throws Error,
-/// with the names or pids that there are, if there is none or more than one. A pid after
-/// a colon chooses among sessions of one name: "train:4711".
-Session find_session(const std::string& name);
+/// Returns the session that is called so, see called(). Those of this machine are looked
+/// at first, then those on engines. Throws Error, with the names or numbers that there
+/// are, if there is none or more than one.
+Session find_session(const std::string& name, NameMatch match = NameMatch::beginning);
 
-/// Sends each session the same request, all at once. Returns their replies, in the same
-/// order; nothing for one that does not answer in time.
+/// Sends each session of this machine the same request, all at once. Returns their
+/// replies, in the same order; nothing for one that does not answer in time.
 std::vector<std::optional<nlohmann::json>>
 ask_all(const std::vector<Session>& sessions, const nlohmann::json& request,
         std::chrono::milliseconds limit = answer_limit);
@@ -55,7 +70,7 @@ ask_all(const std::vector<Session>& sessions, const nlohmann::json& request,
 nlohmann::json ask(Session& session, const nlohmann::json& request,
                    std::chrono::milliseconds limit = answer_limit);
 
-/// Returns whether the session has not closed its socket.
+/// Returns whether the session has not closed its socket, or its driver has not ended.
 bool is_alive(const Session& session);
 /// Waits until it has. Returns false if `limit` passed first.
 bool await_closed(const Session& session, std::chrono::milliseconds limit);

@@ -49,6 +49,10 @@ void await_trace(Session& session, const std::string& file) {
 
 void trace_session(const TraceOptions& options) {
   auto session = find_session(options.name);
+  if (session.remote)
+    throw Error(title_of(session) + " can't be traced from here, because its driver "
+                                    "writes the file; start it with FIBER_TRACE=FILE, a "
+                                    "file in a volume");
   auto file = std::filesystem::absolute(
                 options.file.empty() ? session.name + ".trace.json" : options.file)
                 .lexically_normal()

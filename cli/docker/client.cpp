@@ -60,6 +60,11 @@ json Client::json_of(const Reply& reply, const std::string& what) {
   return json::parse(reply.body, nullptr, false);
 }
 
+std::string short_id(const std::string& id) {
+  constexpr std::size_t shown_letters = 12;
+  return id.substr(0, shown_letters);
+}
+
 std::string configured_host() {
   auto values = resolve({}).backend_values;
   return values["docker_host"];

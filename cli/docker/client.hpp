@@ -40,6 +40,9 @@ private:
   backends::docker::Engine engine_;
 };
 
+/// Returns a container's id as docker(1) shows it.
+std::string short_id(const std::string& id);
+
 /// Returns the setting docker_host.
 std::string configured_host();
 

@@ -14,8 +14,6 @@
 namespace fiber::cli::docker {
 namespace {
 
-constexpr std::size_t shown_letters = 12; // Of an id, as docker(1) shows it.
-
 std::vector<std::string> containers_of(Client& client, const std::string& session) {
   nlohmann::json filters{
     {"label", {std::string(backends::docker::session_label) + "=" + session}}};
@@ -29,7 +27,7 @@ std::vector<std::string> containers_of(Client& client, const std::string& sessio
 }
 
 std::string text_of(const std::string& id) {
-  return "container " + id.substr(0, shown_letters);
+  return "container " + short_id(id);
 }
 
 /// Podman refuses to remove a container that is just ending.

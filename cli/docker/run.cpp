@@ -27,7 +27,6 @@ using backends::docker::text;
 using nlohmann::json;
 
 constexpr auto socket_in_container = "/var/run/docker.sock";
-constexpr auto driver_label = "fiber.driver";
 
 /// Returns the path of the engine's socket on its machine. A remote engine has the usual
 /// one.
@@ -224,9 +223,9 @@ void report_start(const RunRequest& request, Client& client, const std::string& 
                   .c_str());
   else
     std::printf("%s runs as container %s of %s; %s logs -f %s shows its output, and "
-                "%s stop %s ends it and its workers\n",
-                name.c_str(), id.substr(0, 12).c_str(), image.c_str(), command,
-                name.c_str(), command, name.c_str());
+                "fiber stop %s ends it and its workers\n",
+                name.c_str(), short_id(id).c_str(), image.c_str(), command, name.c_str(),
+                name.c_str());
 }
 
 } // namespace

@@ -36,7 +36,8 @@ EngineTools docker_tools() {
           .diagnose = docker::diagnose,
           .run = docker::run,
           .copy = docker::copy,
-          .push = push};
+          .push = push,
+          .drivers = &docker::drivers};
 }
 
 } // namespace fiber::cli

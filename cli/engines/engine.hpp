@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/engines/drivers.hpp"
 #include "cli/engines/report.hpp"
 
 namespace fiber::cli {
@@ -66,6 +67,8 @@ struct EngineTools {
   /// Pushes an image, given its archive, to the registry in its name. Null: the engine
   /// can't.
   std::function<void(const std::string& name, std::string archive)> push = nullptr;
+  /// Null: drivers run on this machine, where their sessions listen.
+  const DriverTools* drivers = nullptr;
 };
 
 /// Returns the engines in this build. cli/CMakeLists.txt registers them: each is a folder

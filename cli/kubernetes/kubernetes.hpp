@@ -16,4 +16,7 @@ std::size_t copy(const CopyRequest& request);
 /// Checks the access to the cluster, the rights there, and that a job starts.
 void diagnose(const DoctorRequest& request, Report& report);
 
+/// Reaches the drivers that run() has started.
+extern const DriverTools drivers;
+
 } // namespace fiber::cli::kubernetes

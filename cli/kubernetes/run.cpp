@@ -249,9 +249,8 @@ void report_start(const RunRequest& request, Client& client, const std::string& 
                           .c_str());
   else
     std::printf("%s runs as a pod of %s; kubectl -n %s logs -f %s shows its output, and "
-                "kubectl -n %s delete pod %s ends it and its workers\n",
-                name.c_str(), image.c_str(), space.c_str(), name.c_str(), space.c_str(),
-                name.c_str());
+                "fiber stop %s ends it and its workers\n",
+                name.c_str(), image.c_str(), space.c_str(), name.c_str(), name.c_str());
 }
 
 } // namespace

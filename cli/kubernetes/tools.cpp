@@ -26,7 +26,8 @@ EngineTools kubernetes_tools() {
           .detect = detect_kubernetes,
           .diagnose = kubernetes::diagnose,
           .run = kubernetes::run,
-          .copy = kubernetes::copy};
+          .copy = kubernetes::copy,
+          .drivers = &kubernetes::drivers};
 }
 
 } // namespace fiber::cli

@@ -17,6 +17,8 @@ using backends::slurm::shell_word;
 
 namespace {
 
+const std::string comment_begin = "fiber driver ", comment_middle = " > ";
+
 /// The script of the job becomes the program, so that signals reach it.
 std::string script_of(const RunRequest& request, const std::string& program) {
   auto script =
@@ -39,6 +41,18 @@ std::string escaped(const std::string& path) {
 
 } // namespace
 
+std::string DriverComment::text() const {
+  return comment_begin + program + comment_middle + output;
+}
+
+std::optional<DriverComment> DriverComment::parse(const std::string& text) {
+  auto middle = text.rfind(comment_middle);
+  if (!text.starts_with(comment_begin) || middle == text.npos)
+    return {};
+  auto from = comment_begin.size(), behind = middle + comment_middle.size();
+  return DriverComment{text.substr(from, middle - from), text.substr(behind)};
+}
+
 std::vector<std::string> driver_words(const RunRequest& request,
                                       const std::string& program, const std::string& name,
                                       const OutputFiles& files) {
@@ -46,8 +60,9 @@ std::vector<std::string> driver_words(const RunRequest& request,
   auto words = backends::slurm::first_sbatch_words();
   // An array of one task: the reports of arrays are those that the backend reads.
   words.insert(words.end(),
-               {"--array=0-0", "--job-name=" + name, "--output=" + escaped(files.out),
-                "--error=" + escaped(files.err),
+               {"--array=0-0", "--job-name=" + name,
+                "--comment=" + DriverComment{program, files.out}.text(),
+                "--output=" + escaped(files.out), "--error=" + escaped(files.err),
                 "--chdir=" + std::filesystem::current_path().string()});
   auto add = [&](const char* option, const std::string& value) {
     if (!value.empty())

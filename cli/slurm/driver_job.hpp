@@ -16,6 +16,15 @@ struct OutputFiles {
   std::string out, err;
 };
 
+/// The comment of a driver's job: "fiber driver PROGRAM > FILE", with the file that has
+/// its output.
+struct DriverComment {
+  std::string program, output;
+  std::string text() const;
+  /// Returns nothing if it is another job's.
+  static std::optional<DriverComment> parse(const std::string& text);
+};
+
 /// Returns the words of the sbatch command for a driver. `program` is an absolute path.
 std::vector<std::string> driver_words(const RunRequest& request,
                                       const std::string& program, const std::string& name,

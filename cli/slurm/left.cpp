@@ -58,6 +58,12 @@ void remove_session(const SessionPlace& place) {
   fs::remove_all(place.folder, ignored);
 }
 
+void remove_sessions_of(const std::string& driver_job) {
+  for (auto& place : session_places())
+    if (place.driver.job == driver_job)
+      remove_session(place);
+}
+
 /// Its jobs are cancelled only once: scancel refuses a job that is ending.
 Left left_of(const std::string& session) {
   SessionPlace place{.session = session, .folder = session_base() + "/" + session};

@@ -24,5 +24,8 @@ std::vector<SessionPlace> session_places();
 /// Cancels the jobs of a session whose driver has ended, and removes its folder. Throws
 /// Error if Slurm's controller does not answer.
 void remove_session(const SessionPlace& place);
+/// The same for those whose driver was this job: it was killed, and jobs of its workers
+/// may wait in Slurm's queue.
+void remove_sessions_of(const std::string& driver_job);
 
 } // namespace fiber::cli::slurm

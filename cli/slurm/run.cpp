@@ -185,13 +185,6 @@ int report_end(const RunRequest& request, const std::string& id,
   return code;
 }
 
-/// Removes what a driver that was killed has left: jobs that wait in Slurm's queue.
-void remove_sessions_of(const std::string& id) {
-  for (auto& place : session_places())
-    if (place.driver.job == id)
-      remove_session(place);
-}
-
 int detach(const RunRequest& request, const std::string& program,
            const std::string& name) {
   auto log = std::filesystem::absolute(name + ".log").string();
@@ -205,9 +198,9 @@ int detach(const RunRequest& request, const std::string& program,
                   .dump()
                   .c_str());
   else
-    std::printf("%s is Slurm's job %s; its output goes to %s, and scancel %s ends it and "
-                "its workers\n",
-                name.c_str(), id.c_str(), log.c_str(), id.c_str());
+    std::printf("%s is Slurm's job %s; its output goes to %s, and fiber stop %s ends it "
+                "and its workers\n",
+                name.c_str(), id.c_str(), log.c_str(), name.c_str());
   return 0;
 }
 

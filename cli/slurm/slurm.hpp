@@ -13,4 +13,7 @@ int run(const RunRequest& request);
 /// starts.
 void diagnose(const DoctorRequest& request, Report& report);
 
+/// Reaches the drivers that run() has started.
+extern const DriverTools drivers;
+
 } // namespace fiber::cli::slurm

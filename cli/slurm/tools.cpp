@@ -17,7 +17,8 @@ EngineTools slurm_tools() {
           .detect = detect_slurm,
           .diagnose = slurm::diagnose,
           .run = slurm::run,
-          .copy = nullptr};
+          .copy = nullptr,
+          .drivers = &slurm::drivers};
 }
 
 } // namespace fiber::cli

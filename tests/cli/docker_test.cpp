@@ -12,6 +12,7 @@
 
 #include "tests/cli/command.hpp"
 #include "tests/cli/crashed_driver.hpp"
+#include "tests/cli/detached_driver.hpp"
 #include "tests/clusters/cluster.hpp"
 #include "tests/clusters/docker_view.hpp"
 
@@ -143,12 +144,40 @@ TEST_F(DockerCommand, a_detached_driver_has_the_given_name) {
   engine().remove(id);
 }
 
-TEST_F(DockerCommand, says_how_a_detached_driver_is_ended) {
-  auto outcome = run(driver({"wait", "1"}, {"--detach", "--name", "cli-test"}));
+TEST_F(DockerCommand, verbs_reach_a_detached_driver_and_stop_ends_it) {
+  auto outcome = run(driver({"wait", "1"}, {"--detach", "--name", "cli-docker"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find(" stop cli-test ends it and its workers"), std::string::npos)
+  EXPECT_NE(outcome.out.find("fiber stop cli-docker ends it and its workers"),
+            std::string::npos)
     << outcome.out;
-  engine().remove("cli-test");
+  DetachedDriver driver("cli-docker", {{"DOCKER_HOST", host()}});
+  driver.expect_seen("docker", "container ");
+  driver.end_by("stop");
+  EXPECT_EQ(engine().inspect("cli-docker")["State"]["Running"], false);
+  engine().remove("cli-docker");
+  EXPECT_TRUE(none_is_left()); // Its worker neither.
+  driver.expect_unlisted();
+}
+
+TEST_F(DockerCommand, kill_ends_a_detached_driver_and_its_workers) {
+  ASSERT_EQ(run(driver({"wait", "1"}, {"--detach", "--name", "cli-docker"})).code, 0);
+  DetachedDriver driver("cli-docker", {{"DOCKER_HOST", host()}});
+  EXPECT_EQ(containers().size(), 1U); // Of its worker.
+  driver.end_by("kill");
+  driver.expect_unlisted();
+  engine().remove("cli-docker");
+  EXPECT_TRUE(none_is_left());
+}
+
+TEST_F(DockerCommand, a_paused_driver_does_not_hold_up_ps_and_is_killed) {
+  ASSERT_EQ(run(driver({"wait", "1"}, {"--detach", "--name", "cli-docker"})).code, 0);
+  DetachedDriver driver("cli-docker", {{"DOCKER_HOST", host()}});
+  ASSERT_EQ(engine().order("cli-docker", "pause"), 204);
+  EXPECT_EQ(driver.listed()["answers"], false);
+  auto killed = run({"kill", "cli-docker"});
+  EXPECT_EQ(killed.code, 0) << killed.err;
+  engine().remove("cli-docker");
+  EXPECT_TRUE(none_is_left());
 }
 
 TEST_F(DockerCommand, an_image_is_needed) {

@@ -11,6 +11,7 @@
 
 #include "tests/cli/command.hpp"
 #include "tests/cli/crashed_driver.hpp"
+#include "tests/cli/detached_driver.hpp"
 #include "tests/clusters/cluster.hpp"
 
 namespace fiber::cli {
@@ -309,6 +310,29 @@ TEST_F(KubernetesCommand, kill_removes_the_objects_of_a_crashed_driver) {
   EXPECT_EQ(killed.code, 0) << killed.err;
   EXPECT_TRUE(none_is_left());
   EXPECT_EQ(driver.ps().size(), 0U);
+}
+
+TEST_F(KubernetesCommand, verbs_reach_a_detached_driver_and_stop_ends_it) {
+  auto outcome =
+    run({"--image", image, "--detach", "--name", "cli-stop"}, {program, "wait", "1"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  DetachedDriver driver("cli-stop", with());
+  driver.expect_seen("kubernetes", "pod");
+  driver.end_by("stop");
+  driver.expect_unlisted();
+  kubectl("-n " + space_ + " delete --wait=false pod cli-stop");
+  EXPECT_TRUE(none_is_left());
+}
+
+TEST_F(KubernetesCommand, kill_ends_a_detached_driver_and_its_workers) {
+  ASSERT_EQ(
+    run({"--image", image, "--detach", "--name", "cli-kill"}, {program, "wait", "1"})
+      .code,
+    0);
+  DetachedDriver driver("cli-kill", with());
+  driver.end_by("kill");
+  EXPECT_TRUE(none_is_left());
+  driver.expect_unlisted();
 }
 
 TEST_F(KubernetesCommand, a_detached_driver_has_the_given_name) {

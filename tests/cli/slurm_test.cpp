@@ -9,6 +9,7 @@
 
 #include "tests/cli/command.hpp"
 #include "tests/cli/crashed_driver.hpp"
+#include "tests/cli/detached_driver.hpp"
 #include "tests/clusters/cluster.hpp"
 
 namespace fiber::cli {
@@ -46,6 +47,24 @@ protected:
     all.insert(all.end(), {"--", CLI_PROGRAM});
     all.insert(all.end(), program.begin(), program.end());
     return fiber_command(all, with(variables));
+  }
+
+  /// Starts a driver with a worker, whose log goes to the folder.
+  static void detach(const std::string& name, const TestFolder& folder) {
+    auto outcome = shell("cd " + folder.path("") +
+                           " && " FIBER_COMMAND " run --backend slurm --detach --name " +
+                           name + " -- " CLI_PROGRAM " wait 1",
+                         with());
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("fiber stop " + name + " ends it"), std::string::npos)
+      << outcome.out;
+  }
+
+  /// Lets `fiber ps` remove the note of a driver that has ended, which it did not see
+  /// while the folder of the note was hidden.
+  static void forget(const std::string& name) {
+    EXPECT_TRUE(wait_for(
+      [&] { return fiber_command({"ps"}, with()).out.find(name) == std::string::npos; }));
   }
 
   static void expect_trouble(const Variables& variables, const std::string& name,
@@ -148,6 +167,39 @@ TEST_F(SlurmCommand, a_detached_driver_writes_to_a_file) {
   while (!queue().empty() && std::chrono::steady_clock::now() < end)
     ;
   EXPECT_TRUE(folder.read("batch.log").starts_with("sum 168\n"));
+}
+
+TEST_F(SlurmCommand, verbs_reach_a_detached_driver_and_stop_ends_it) {
+  TestFolder folder;
+  detach("cli-slurm", folder);
+  DetachedDriver driver("cli-slurm", with(), true);
+  driver.expect_seen("slurm", "job ");
+  // Its node is this machine.
+  auto here = fiber_command({"ps"}, with()).out;
+  EXPECT_EQ(here.find("cli-slurm"), here.rfind("cli-slurm")) << here;
+  driver.end_by("stop");
+  driver.expect_unlisted();
+  forget("cli-slurm");
+}
+
+TEST_F(SlurmCommand, kill_ends_a_detached_driver_and_its_workers) {
+  TestFolder folder;
+  detach("cli-slurm", folder);
+  DetachedDriver driver("cli-slurm", with(), true);
+  driver.end_by("kill");
+  driver.expect_unlisted();
+  forget("cli-slurm");
+}
+
+TEST_F(SlurmCommand, ps_does_not_wait_for_a_controller_that_hangs) {
+  auto script = clusters::slurm()->at("SLURM_SCRIPTS") + "/controller ";
+  ASSERT_EQ(std::system((script + "freeze").c_str()), 0);
+  auto outcome = fiber_command({"ps"}, with());
+  ASSERT_EQ(std::system((script + "thaw").c_str()), 0);
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.err.find("the drivers on slurm are not listed: no answer in 2.0 s"),
+            std::string::npos)
+    << outcome.err;
 }
 
 TEST_F(SlurmCommand, errors_of_a_submission_are_slurms_words) {
