@@ -165,7 +165,8 @@ TEST_F(View, each_look_is_a_point_in_the_charts_of_a_pool) {
     EXPECT_EQ(number["points"].size(), 2U) << number;
   for (int i = 0; i < 1000; ++i)
     view.snapshot(1s);
-  for (auto& number : view.picture(1s, 0)["pools"][0]["history"])
+  history = view.picture(1s, 0)["pools"][0]["history"];
+  for (auto& number : history)
     EXPECT_LT(number["points"].size(), 200U);
 }
 
