@@ -17,6 +17,11 @@ namespace fiber::e2e {
 namespace {
 
 constexpr int iterations = 500;
+#ifdef __SANITIZE_ADDRESS__ // Each takes so much longer.
+constexpr auto episodes = "4";
+#else
+constexpr auto episodes = "32";
+#endif
 
 class KubernetesEs : public KubernetesTest {
 protected:
@@ -27,9 +32,9 @@ protected:
     command.insert(command.end(), settings.begin(), settings.end());
     command.insert(command.end(),
                    {ES_TRAIN, "--env", "cartpole", "--iterations",
-                    std::to_string(iterations), "--directions", "100", "--episodes", "32",
-                    "--learning-rate", "0.0001", "--seed", "5", "--workers", "2", "--out",
-                    folder() + "/" + out});
+                    std::to_string(iterations), "--directions", "100", "--episodes",
+                    episodes, "--learning-rate", "0.0001", "--seed", "5", "--workers",
+                    "2", "--out", folder() + "/" + out});
     return std::make_unique<Program>(command);
   }
 
