@@ -38,7 +38,7 @@ function count(n) { return n === undefined || n === null ? '?' : Number(n).toLoc
 function number(x) {
   if (x === null || x === undefined) return '?';
   const size = Math.abs(x);
-  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return x.toExponential(2);
+  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return x.toExponential(3);
   return String(Number(x.toPrecision(4)));
 }
 
