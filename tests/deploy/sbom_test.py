@@ -66,7 +66,7 @@ class Bill(unittest.TestCase):
         found = subprocess.run(("ldd", PROGRAM), check=True, stdout=subprocess.PIPE, text=True).stdout
         paths = {line.split()[0]: line.split()[2] for line in found.splitlines() if "=> /" in line}
         for name in wanted:
-            if name.startswith(("libc.", "libm.", "libstdc++.", "libgcc_s.", "ld-linux")):
+            if name.startswith(("libc.", "libm.", "libstdc++.", "libgcc_s.", "ld-linux", "libasan.", "libubsan.", "libtsan.")):
                 continue  # The compiler's own, which it adds itself.
             path = str(Path(paths[name]).resolve())
             told = subprocess.run(("dpkg-query", "--search", path, path.removeprefix("/usr")), check=False,
