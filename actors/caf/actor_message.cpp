@@ -6,13 +6,13 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
-#include <typeindex>
 #include <utility>
 
 #include <caf/all.hpp>
 
 #include "actors/caf/actor_port.hpp"
 #include "base/demangle.hpp"
+#include "fiber/detail/caf/error.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber::actors {
@@ -21,7 +21,7 @@ namespace {
 /// The types that the program has declared. Libraries that are opened later add theirs.
 struct MessageTypes {
   std::shared_mutex mutex;
-  std::map<std::type_index, MessageType> by_type;
+  std::map<detail::TypeKey, MessageType> by_key;
   std::map<std::string, MessageType, std::less<>> by_name;
 };
 MessageTypes& message_types() {
@@ -29,9 +29,7 @@ MessageTypes& message_types() {
   return types;
 }
 
-using caf::type_nr;
-
-constexpr std::uint16_t declared = 0; ///< CAF's number for types of the program.
+constexpr std::uint16_t declared = 0; ///< In place of the number of one of CAF's types.
 
 [[noreturn]] void fail_undeclared(const char* type) {
   auto name = demangle(type);
@@ -175,38 +173,40 @@ private:
 };
 thread_local int NestingScope::depth_ = 0;
 
-/// How to pack and unpack a type that CAF has a number for.
-struct Numbered {
+/// How to pack and unpack one of CAF's types.
+struct CafType {
+  detail::TypeKey key;
   void (*pack)(Writer&, const void*);
   void (*append)(Reader&, caf::message_builder&);
 };
 
 template <class T>
-std::pair<const std::uint16_t, Numbered> numbered() {
-  return {type_nr<T>::value,
-          {[](Writer& writer, const void* value) { pack_value(writer, as<T>(value)); },
-           [](Reader& reader, caf::message_builder& message) {
-             message.append(Unpack<T>::from(reader));
-           }}};
+CafType caf_type() {
+  return {detail::type_key<T>(),
+          [](Writer& writer, const void* value) { pack_value(writer, as<T>(value)); },
+          [](Reader& reader, caf::message_builder& message) {
+            message.append(Unpack<T>::from(reader));
+          }};
 }
 
 template <class... Ts>
-std::map<std::uint16_t, Numbered> table() {
-  return {numbered<Ts>()...};
+std::vector<CafType> caf_types(detail::Types<Ts...>) {
+  return {caf_type<Ts>()...};
 }
 
-/// All types of CAF but streams, groups, node ids and CAF's internal messages.
-const std::map<std::uint16_t, Numbered>& numbered_types() {
-  static const auto types =
-    table<caf::actor, std::vector<caf::actor>, caf::actor_addr,
-          std::vector<caf::actor_addr>, caf::atom_value, std::vector<char>, caf::down_msg,
-          caf::error, caf::exit_msg, std::int16_t, std::int32_t, std::int64_t,
-          std::int8_t, long double, caf::message, std::string,
-          std::map<std::string, std::string>, caf::strong_actor_ptr,
-          std::set<std::string>, std::vector<std::string>, caf::timespan, caf::timestamp,
-          std::uint16_t, std::u16string, std::uint32_t, std::u32string, std::uint64_t,
-          std::uint8_t, caf::unit_t, caf::weak_actor_ptr, bool, double, float>();
+/// The number of a type in a packed message is its place here, from 1.
+const std::vector<CafType>& numbered_types() {
+  static const auto types = caf_types(detail::CafTypes());
   return types;
+}
+const std::map<detail::TypeKey, std::uint16_t>& numbers() {
+  static const auto by_key = [] {
+    std::map<detail::TypeKey, std::uint16_t> all;
+    for (auto& type : numbered_types())
+      all.emplace(type.key, static_cast<std::uint16_t>(all.size() + 1));
+    return all;
+  }();
+  return by_key;
 }
 
 } // namespace
@@ -214,32 +214,30 @@ const std::map<std::uint16_t, Numbered>& numbered_types() {
 void declare_message(const MessageType& type) {
   auto& types = message_types();
   std::lock_guard lock(types.mutex);
-  types.by_type.insert_or_assign(*type.type, type);
+  types.by_key.insert_or_assign(type.key, type);
   types.by_name.insert_or_assign(type.type->name(), type);
 }
 
-void pack_message(Writer& writer, const caf::type_erased_tuple& message) {
+void pack_message(Writer& writer, const detail::MessageContent& message) {
   writer.size(message.size());
   for (std::size_t i = 0; i < message.size(); ++i) {
-    auto [number, type] = message.type(i);
-    writer.put(number);
-    if (number != declared) {
-      auto known = numbered_types().find(number);
-      if (known == numbered_types().end())
-        throw Error(std::string("a ") + caf::to_string(message.type(i)) +
-                    " can't be sent to another process in a message");
-      known->second.pack(writer, message.get(i));
+    auto key = detail::type_key(message, i);
+    auto* value = detail::value_at(message, i);
+    if (auto number = numbers().find(key); number != numbers().end()) {
+      writer.put(number->second);
+      numbered_types()[number->second - 1U].pack(writer, value);
       continue;
     }
     auto& types = message_types();
     std::shared_lock lock(types.mutex);
-    auto known = types.by_type.find(*type);
-    if (known == types.by_type.end())
-      fail_undeclared(type->name());
-    auto pack = known->second.pack;
+    auto known = types.by_key.find(key);
+    if (known == types.by_key.end())
+      fail_undeclared(detail::type_name(message, i).c_str());
+    auto type = known->second;
     lock.unlock();
-    writer.text(type->name());
-    pack(writer, message.get(i));
+    writer.put(declared);
+    writer.text(type.type->name());
+    type.pack(writer, value);
   }
 }
 
@@ -249,11 +247,10 @@ caf::message unpack_message(Reader& reader) {
   for (auto n = reader.size(); n > 0; --n) {
     auto number = reader.get<std::uint16_t>();
     if (number != declared) {
-      auto known = numbered_types().find(number);
-      if (known == numbered_types().end())
+      if (number > numbered_types().size())
         throw Error("a message holds a value of the unknown type " +
                     std::to_string(number));
-      known->second.append(reader, message);
+      numbered_types()[number - 1U].append(reader, message);
       continue;
     }
     auto name = reader.text();
@@ -269,10 +266,10 @@ caf::message unpack_message(Reader& reader) {
   return message.move_to_message();
 }
 
-void pack_error(Writer& writer, const caf::error& error) {
-  writer.put(static_cast<bool>(error));
-  if (!error)
-    return;
+namespace {
+
+/// Packs an error whose category travels.
+void pack_error_itself(Writer& writer, const caf::error& error) {
   writer.put(error.code());
   writer.put(error.category());
   Bytes context;
@@ -286,12 +283,26 @@ void pack_error(Writer& writer, const caf::error& error) {
   writer.raw(context.data(), context.size());
 }
 
+} // namespace
+
+void pack_error(Writer& writer, const caf::error& error) {
+  writer.put(static_cast<bool>(error));
+  if (!error)
+    return;
+  if (!detail::travels(error.category()))
+    return pack_error_itself(
+      writer, caf::make_error(caf::sec::runtime_error, caf::to_string(error)));
+  pack_error_itself(writer, error);
+}
+
 caf::error unpack_error(Reader& reader) {
   if (!reader.get<bool>())
     return {};
   auto code = reader.get<std::uint8_t>();
-  auto category = reader.get<caf::atom_value>();
-  return {code, category, unpack_message(reader)};
+  auto category = reader.get<detail::ErrorCategory>();
+  if (!detail::travels(category))
+    throw Error("an error of an unknown category");
+  return detail::make_error(code, category, unpack_message(reader));
 }
 
 } // namespace fiber::actors

@@ -7,6 +7,7 @@
 #include <caf/message_builder.hpp>
 
 #include "fiber/byte_stream.hpp"
+#include "fiber/detail/caf/message_content.hpp"
 
 // Packs CAF messages for a process of the same build. CAF's own serialization writes node
 // ids, which two containers may share, and requires that each actor system registers its
@@ -14,8 +15,9 @@
 
 namespace fiber::actors {
 
-/// A message type of the program, for which CAF has no number.
+/// A message type of the program.
 struct MessageType {
+  detail::TypeKey key;
   const std::type_info* type;
   void (*pack)(Writer& writer, const void* value);
   void (*append)(Reader& reader, caf::message_builder& message);
@@ -23,7 +25,7 @@ struct MessageType {
 void declare_message(const MessageType& type);
 
 /// Throws Error if the program has not declared the type of a value in it.
-void pack_message(Writer& writer, const caf::type_erased_tuple& message);
+void pack_message(Writer& writer, const detail::MessageContent& message);
 /// Throws Error on malformed input.
 caf::message unpack_message(Reader& reader);
 /// A context that can't be packed is replaced by its text.

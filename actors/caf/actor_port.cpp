@@ -11,6 +11,7 @@
 #include "actors/caf/remote_actor.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::actors {
@@ -72,7 +73,7 @@ caf::actor_system& ProgramActors::system() {
   std::lock_guard lock(mutex_);
   if (!system_) {
     config_ = std::make_unique<caf::actor_system_config>();
-    config_->set("scheduler.policy", caf::atom("sharing"));
+    detail::set_scheduler(*config_, "sharing");
     system_ = std::make_unique<caf::actor_system>(*config_);
   }
   return *system_;
@@ -398,7 +399,7 @@ void ActorPort::take_message(const caf::strong_actor_ptr& actor, const Asker& wh
   actor->enqueue(std::move(asker), mid, std::move(message), nullptr);
 }
 
-void ActorPort::answer(const Asker& who, const caf::type_erased_tuple& message) {
+void ActorPort::answer(const Asker& who, const detail::MessageContent& message) {
   try {
     send_answer(who, detail::PackedItem::of([&](Writer& writer) {
                   const Scope scope(*this);

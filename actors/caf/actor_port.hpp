@@ -16,6 +16,7 @@
 
 #include "actors/objects/kept_answers.hpp"
 #include "actors/objects/object_space.hpp"
+#include "fiber/detail/caf/message_content.hpp"
 #include "fiber/detail/packed_item.hpp"
 
 namespace fiber::actors {
@@ -100,7 +101,7 @@ public:
   /// Sends a message that `proxy` got to the actor at `to`.
   void send(const std::shared_ptr<ObjectHandle>& to, caf::mailbox_element_ptr what,
             const caf::strong_actor_ptr& proxy);
-  void answer(const Asker& who, const caf::type_erased_tuple& message);
+  void answer(const Asker& who, const detail::MessageContent& message);
   /// Calls `f` once, on any thread: with the actor's exit reason, or with nothing if its
   /// process is gone.
   using Ended = std::function<void(const std::optional<caf::error>& reason)>;

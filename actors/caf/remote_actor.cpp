@@ -29,7 +29,13 @@ void RemoteActor::on_destroy() {
   caf::actor_proxy::on_destroy();
 }
 
-void RemoteActor::enqueue(caf::mailbox_element_ptr what, caf::execution_unit*) {
+detail::Enqueued RemoteActor::enqueue(caf::mailbox_element_ptr what,
+                                      caf::execution_unit*) {
+  deliver(std::move(what));
+  return detail::Enqueued(true);
+}
+
+void RemoteActor::deliver(caf::mailbox_element_ptr what) {
   if (what->mid.is_response())
     return answer(*what);
   std::shared_ptr<ObjectHandle> to;

@@ -11,6 +11,7 @@
 #include <caf/actor_proxy.hpp>
 
 #include "actors/objects/object_space.hpp"
+#include "fiber/detail/caf/message_content.hpp"
 
 namespace fiber::actors {
 
@@ -29,7 +30,8 @@ public:
   ~RemoteActor() override;
 
   using caf::actor_proxy::enqueue;
-  void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* host) override;
+  detail::Enqueued enqueue(caf::mailbox_element_ptr what,
+                           caf::execution_unit* host) override;
   void attach(caf::attachable_ptr what) override;
   void on_destroy() override;
   /// Ends the proxy.
@@ -53,6 +55,7 @@ public:
   void expect_answer(caf::message_id mid, const Asker& who);
 
 private:
+  void deliver(caf::mailbox_element_ptr what);
   void answer(const caf::mailbox_element& response);
 
   const std::shared_ptr<ActorPort> port_;

@@ -6,6 +6,8 @@
 
 #include <caf/error.hpp>
 
+#include "fiber/detail/caf/message_type.hpp"
+
 namespace fiber::actors {
 
 /// Why an actor ended, as its supervisor judges it.
@@ -33,3 +35,5 @@ ExitKind exit_kind(const caf::error& reason);
 std::string exit_text(const caf::error& reason);
 
 } // namespace fiber::actors
+
+FIBER_ACTOR_MESSAGE(fiber::actors::ExitKind) // The category of these reasons.

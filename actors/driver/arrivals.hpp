@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
+#include "fiber/detail/caf/message_type.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {
@@ -35,4 +35,4 @@ private:
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LinkArrived)
+FIBER_ACTOR_MESSAGE(fiber::actors::LinkArrived)

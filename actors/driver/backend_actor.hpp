@@ -7,12 +7,12 @@
 #include <string>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
 #include "actors/core/reply.hpp"
 #include "actors/roster/roster.hpp"
 #include "backends/backend.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 namespace fiber::actors {
 
@@ -73,13 +73,13 @@ caf::actor spawn_job_backend(caf::actor_system& system,
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CreateJob)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobCreated)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartFinished)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelJob)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndJob)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::WatchJob)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskOutput)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ReadOutput)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobOutput)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::backends::JobEvent)
+FIBER_ACTOR_MESSAGE(fiber::actors::CreateJob)
+FIBER_ACTOR_MESSAGE(fiber::actors::JobCreated)
+FIBER_ACTOR_MESSAGE(fiber::actors::StartFinished)
+FIBER_ACTOR_MESSAGE(fiber::actors::CancelJob)
+FIBER_ACTOR_MESSAGE(fiber::actors::EndJob)
+FIBER_ACTOR_MESSAGE(fiber::actors::WatchJob)
+FIBER_ACTOR_MESSAGE(fiber::actors::AskOutput)
+FIBER_ACTOR_MESSAGE(fiber::actors::ReadOutput)
+FIBER_ACTOR_MESSAGE(fiber::actors::JobOutput)
+FIBER_ACTOR_MESSAGE(fiber::backends::JobEvent)

@@ -8,16 +8,15 @@
 #include "actors/driver/backend_actor.hpp"
 #include "actors/protocol/job_log.hpp"
 #include "actors/protocol/messages.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 namespace fiber::actors {
-namespace {
 
 struct LingerOver {}; ///< The job is gone, and the time for its link to close is over.
 
-} // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LingerOver)
+FIBER_ACTOR_MESSAGE(fiber::actors::LingerOver)
 
 namespace fiber::actors {
 namespace {

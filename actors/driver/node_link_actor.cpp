@@ -15,15 +15,11 @@
 #include "actors/protocol/job_log.hpp"
 #include "actors/trace/clock_offset.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "wire/silence.hpp"
 #include "wire/stream_link.hpp"
 
 namespace fiber::actors {
-namespace {
-
-constexpr std::chrono::seconds job_end_wait{2};      ///< End of the link to a kill.
-constexpr std::chrono::seconds exit_report_wait{10}; ///< Kill to "exit unknown".
-constexpr std::chrono::seconds term_grace{2};        ///< SIGTERM to SIGKILL.
 
 struct StartTick {}; ///< Time to check the start deadline.
 struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
@@ -31,15 +27,18 @@ struct LingerTick {  ///< The link or the job has ended, and the other one shoul
   int stage = 0;
 };
 
-} // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProbeTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LingerTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::StartTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::ProbeTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::LingerTick)
 
 namespace fiber::actors {
 namespace {
+
+constexpr std::chrono::seconds job_end_wait{2};      ///< End of the link to a kill.
+constexpr std::chrono::seconds exit_report_wait{10}; ///< Kill to "exit unknown".
+constexpr std::chrono::seconds term_grace{2};        ///< SIGTERM to SIGKILL.
 
 struct NodeLinkState {
   static constexpr const char* name = "fiber.node_link";

@@ -13,26 +13,25 @@
 #include "actors/share/share_cache.hpp"
 #include "base/code_place.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/message_type.hpp"
+
+namespace fiber::actors {
+
+// Timers of the node, sent to itself.
+struct DeadlineTick {}; ///< Time to check for overdue tasks.
+struct PeersTick {};    ///< Time to drop peers that are gone and read to their end.
+
+} // namespace fiber::actors
+
+FIBER_ACTOR_MESSAGE(fiber::actors::DeadlineTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::PeersTick)
 
 namespace fiber::actors {
 namespace {
 
 /// Exit codes of a job that ends itself.
 constexpr int exit_protocol = 70, exit_initializer = 71;
-
-// Timers of the node, sent to itself.
-struct DeadlineTick {}; ///< Time to check for overdue tasks.
-struct PeersTick {};    ///< Time to drop peers that are gone and read to their end.
 constexpr std::chrono::milliseconds peers_interval{500};
-
-} // namespace
-} // namespace fiber::actors
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::DeadlineTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::PeersTick)
-
-namespace fiber::actors {
-namespace {
 
 struct NodeState {
   static constexpr const char* name = "fiber.node";

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
 #include "actors/job/peer_links.hpp"
 #include "actors/job/slot_worker.hpp"
 #include "actors/protocol/link_to_actor.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {
@@ -51,6 +51,6 @@ caf::actor spawn_node(caf::actor_system& system, NodeParts parts);
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::SlotReady)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::SlotFailed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::DrainNode)
+FIBER_ACTOR_MESSAGE(fiber::actors::SlotReady)
+FIBER_ACTOR_MESSAGE(fiber::actors::SlotFailed)
+FIBER_ACTOR_MESSAGE(fiber::actors::DrainNode)

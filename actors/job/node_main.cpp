@@ -31,6 +31,7 @@
 #include "base/code_place.hpp"
 #include "base/failure.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 #include "wire/error.hpp"
 #include "wire/leadership.hpp"
 #include "wire/listener.hpp"
@@ -131,8 +132,8 @@ private:
 
 struct SystemConfig : caf::actor_system_config {
   SystemConfig() {
-    set("scheduler.policy", caf::atom("sharing"));
-    set("scheduler.max-threads", 1U);
+    detail::set_scheduler(*this, "sharing");
+    detail::set_scheduler_threads(*this, 1);
   }
 };
 

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
 #include "actors/objects/object_space.hpp"
 #include "actors/objects/peer_introductions.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "wire/listener.hpp"
 #include "wire/local_listener.hpp"
 
@@ -88,5 +88,5 @@ private:
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::FromPeer)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::PeerClosed)
+FIBER_ACTOR_MESSAGE(fiber::actors::FromPeer)
+FIBER_ACTOR_MESSAGE(fiber::actors::PeerClosed)

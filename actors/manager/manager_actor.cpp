@@ -8,11 +8,9 @@
 
 #include "actors/supervision/restart_policy.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 namespace fiber::actors {
-namespace {
-
-constexpr std::chrono::seconds end_grace{5}; ///< For running calls.
 
 // Messages of the manager to itself.
 struct JobEnded {
@@ -25,15 +23,16 @@ struct JobFailed {
   std::exception_ptr why;
 };
 
-} // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobEnded)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartJob)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobFailed)
+FIBER_ACTOR_MESSAGE(fiber::actors::JobEnded)
+FIBER_ACTOR_MESSAGE(fiber::actors::StartJob)
+FIBER_ACTOR_MESSAGE(fiber::actors::JobFailed)
 
 namespace fiber::actors {
 namespace {
+
+constexpr std::chrono::seconds end_grace{5}; ///< For running calls.
 
 struct ManagerState {
   static constexpr const char* name = "fiber.manager";

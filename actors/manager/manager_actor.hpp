@@ -4,12 +4,12 @@
 #include <memory>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
 #include "actors/core/reply.hpp"
 #include "actors/manager/object_job.hpp"
 #include "actors/process/process_actor.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "fiber/supervision.hpp"
 
 // This folder holds managers: objects that live in a job, the host, and are called from
@@ -33,4 +33,4 @@ caf::actor spawn_manager(caf::actor_system& system, ManagerSettings settings);
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndManager)
+FIBER_ACTOR_MESSAGE(fiber::actors::EndManager)

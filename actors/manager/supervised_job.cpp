@@ -10,12 +10,10 @@
 #include "actors/core/exit.hpp"
 #include "actors/process/process_actor.hpp"
 #include "actors/supervision/supervisor_actor.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::actors {
-namespace {
-
-constexpr std::chrono::seconds stop_grace{5}; ///< For running calls and on_stop().
 
 // Messages of the actor to itself.
 struct ObjectsUp {};
@@ -26,15 +24,16 @@ struct JobOver {
   std::exception_ptr why;
 };
 
-} // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ObjectsUp)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ObjectsFailed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::JobOver)
+FIBER_ACTOR_MESSAGE(fiber::actors::ObjectsUp)
+FIBER_ACTOR_MESSAGE(fiber::actors::ObjectsFailed)
+FIBER_ACTOR_MESSAGE(fiber::actors::JobOver)
 
 namespace fiber::actors {
 namespace {
+
+constexpr std::chrono::seconds stop_grace{5}; ///< For running calls and on_stop().
 
 /// Returns whether the job has exited with 0.
 bool ended_well(const std::exception_ptr& why) {

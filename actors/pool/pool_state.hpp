@@ -14,13 +14,13 @@
 #include <vector>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
 #include "actors/core/exit.hpp"
 #include "actors/pool/pool_actor.hpp"
 #include "actors/pool/running_table.hpp"
 #include "actors/pool/task_queue.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 namespace fiber::actors {
 
@@ -210,9 +210,9 @@ struct PoolState {
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StealTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::SpeculateTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CloseTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProvenTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ScaleTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::GraceOver)
+FIBER_ACTOR_MESSAGE(fiber::actors::StealTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::SpeculateTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::CloseTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::ProvenTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::ScaleTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::GraceOver)

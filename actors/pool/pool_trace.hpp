@@ -8,12 +8,11 @@
 #include <string>
 #include <vector>
 
-#include <caf/allowed_unsafe_message_type.hpp>
-
 #include "actors/core/chaos.hpp"
 #include "actors/pool/running_table.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/trace/trace.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 namespace fiber::actors {
 
@@ -85,4 +84,4 @@ struct TraceTasks {
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::TraceTasks)
+FIBER_ACTOR_MESSAGE(fiber::actors::TraceTasks)

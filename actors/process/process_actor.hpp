@@ -8,13 +8,13 @@
 #include <string>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
 #include "actors/core/reply.hpp"
 #include "actors/pool/pool_actor.hpp"
 #include "actors/process/process_trace.hpp"
 #include "actors/protocol/call.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 // This folder holds processes: the driver's actor of a job that runs one task and exits.
 // It may include core, crash, driver, protocol and trace, and of pool pool_actor.hpp.
@@ -79,6 +79,6 @@ caf::actor spawn_process(caf::actor_system& system, ProcessSettings settings);
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndProcess)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelProcess)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskProcessLogs)
+FIBER_ACTOR_MESSAGE(fiber::actors::EndProcess)
+FIBER_ACTOR_MESSAGE(fiber::actors::CancelProcess)
+FIBER_ACTOR_MESSAGE(fiber::actors::AskProcessLogs)

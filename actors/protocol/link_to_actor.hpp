@@ -8,10 +8,10 @@
 #include <string>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
 #include "fiber/bytes.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "wire/link.hpp"
 
 namespace fiber::actors {
@@ -67,6 +67,6 @@ private:
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::FromLink)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LinkSilent)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LinkClosed)
+FIBER_ACTOR_MESSAGE(fiber::actors::FromLink)
+FIBER_ACTOR_MESSAGE(fiber::actors::LinkSilent)
+FIBER_ACTOR_MESSAGE(fiber::actors::LinkClosed)

@@ -9,7 +9,6 @@
 #include <string>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 
 #include "actors/core/reply.hpp"
 #include "actors/crash/crash_report.hpp"
@@ -18,6 +17,7 @@
 #include "actors/protocol/node_protocol.hpp"
 #include "actors/protocol/pool_report.hpp"
 #include "backends/backend.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 // The messages between the driver's actors. They stay within one process;
 // node_protocol.hpp has the messages that cross a link.
@@ -159,25 +159,25 @@ struct EndNode {
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Submit)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndCall)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::CancelCall)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartWorkers)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Resize)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::Autoscale)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ClosePool)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::TerminatePool)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AwaitWorkers)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskStats)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AskReport)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeCreated)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeUp)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeResults)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeHandedBack)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeOverdue)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeDraining)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeShare)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeLost)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::NodeFrame)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::KillNode)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndNode)
+FIBER_ACTOR_MESSAGE(fiber::actors::Submit)
+FIBER_ACTOR_MESSAGE(fiber::actors::EndCall)
+FIBER_ACTOR_MESSAGE(fiber::actors::CancelCall)
+FIBER_ACTOR_MESSAGE(fiber::actors::StartWorkers)
+FIBER_ACTOR_MESSAGE(fiber::actors::Resize)
+FIBER_ACTOR_MESSAGE(fiber::actors::Autoscale)
+FIBER_ACTOR_MESSAGE(fiber::actors::ClosePool)
+FIBER_ACTOR_MESSAGE(fiber::actors::TerminatePool)
+FIBER_ACTOR_MESSAGE(fiber::actors::AwaitWorkers)
+FIBER_ACTOR_MESSAGE(fiber::actors::AskStats)
+FIBER_ACTOR_MESSAGE(fiber::actors::AskReport)
+FIBER_ACTOR_MESSAGE(fiber::actors::NodeCreated)
+FIBER_ACTOR_MESSAGE(fiber::actors::NodeUp)
+FIBER_ACTOR_MESSAGE(fiber::actors::NodeResults)
+FIBER_ACTOR_MESSAGE(fiber::actors::NodeHandedBack)
+FIBER_ACTOR_MESSAGE(fiber::actors::NodeOverdue)
+FIBER_ACTOR_MESSAGE(fiber::actors::NodeDraining)
+FIBER_ACTOR_MESSAGE(fiber::actors::NodeShare)
+FIBER_ACTOR_MESSAGE(fiber::actors::NodeLost)
+FIBER_ACTOR_MESSAGE(fiber::actors::NodeFrame)
+FIBER_ACTOR_MESSAGE(fiber::actors::KillNode)
+FIBER_ACTOR_MESSAGE(fiber::actors::EndNode)

@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <caf/allowed_unsafe_message_type.hpp>
-
 #include "actors/protocol/job_ledger.hpp"
 #include "fiber/bytes.hpp"
 #include "fiber/callable.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "fiber/value.hpp"
 #include "wire/link.hpp"
 
@@ -133,6 +132,6 @@ struct ProcessGone {
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ObjectAsk)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ObjectFreed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ProcessGone)
+FIBER_ACTOR_MESSAGE(fiber::actors::ObjectAsk)
+FIBER_ACTOR_MESSAGE(fiber::actors::ObjectFreed)
+FIBER_ACTOR_MESSAGE(fiber::actors::ProcessGone)

@@ -8,9 +8,9 @@
 #include <caf/all.hpp>
 
 #include "base/log.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 namespace fiber::actors {
-namespace {
 
 /// From open_channel(): the object numbers of the channel's ends.
 struct EndsAre {
@@ -19,19 +19,18 @@ struct EndsAre {
 /// To itself: a request has waited for `patience`.
 struct ShortageTick {};
 
+} // namespace fiber::actors
+
+FIBER_ACTOR_MESSAGE(fiber::actors::EndsAre)
+FIBER_ACTOR_MESSAGE(fiber::actors::ShortageTick)
+
+namespace fiber::actors {
+namespace {
+
 /// How long a request waits before lent room is reclaimed and quick prefetches recalled.
 constexpr std::chrono::milliseconds patience{1};
 /// Producers, and consumers, that an observer is told by name.
 constexpr std::size_t most_named = 8;
-
-} // namespace
-} // namespace fiber::actors
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndsAre)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ShortageTick)
-
-namespace fiber::actors {
-namespace {
 
 struct ChannelState {
   static constexpr const char* name = "fiber.channel";

@@ -12,9 +12,9 @@
 #include "actors/ring/ring_board.hpp"
 #include "actors/supervision/restart_policy.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 namespace fiber::actors {
-namespace {
 
 // Messages of the ring to itself.
 
@@ -35,13 +35,12 @@ struct GiveUpWaiting {
 };
 struct StartAttempt {};
 
-} // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::MemberOutcome)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::MemberEnded)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::GiveUpWaiting)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartAttempt)
+FIBER_ACTOR_MESSAGE(fiber::actors::MemberOutcome)
+FIBER_ACTOR_MESSAGE(fiber::actors::MemberEnded)
+FIBER_ACTOR_MESSAGE(fiber::actors::GiveUpWaiting)
+FIBER_ACTOR_MESSAGE(fiber::actors::StartAttempt)
 
 namespace fiber::actors {
 namespace {

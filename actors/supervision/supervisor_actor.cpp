@@ -13,19 +13,18 @@
 #include "actors/core/exit.hpp"
 #include "actors/supervision/restart_policy.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 
 namespace fiber::actors {
-namespace {
 
 /// The wait before a restart, or a stop limit, is over.
 struct AlarmOver {
   std::uint64_t number;
 };
 
-} // namespace
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AlarmOver)
+FIBER_ACTOR_MESSAGE(fiber::actors::AlarmOver)
 
 namespace fiber::actors {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <caf/actor.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 
 #include "actors/supervision/restart_policy.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "fiber/supervision.hpp"
 
 // This folder holds the supervisor actor, which restarts children as OTP's supervisors
@@ -110,12 +110,12 @@ caf::actor spawn_supervisor(caf::actor_system& system, SupervisorConfig config);
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::ChildInfo)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<fiber::ChildInfo>)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StartChild)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ChildStarted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StopChild)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ForgiveFailures)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::LimitRestarts)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::ListChildren)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::StopSupervisor)
+FIBER_ACTOR_MESSAGE(fiber::ChildInfo)
+FIBER_ACTOR_MESSAGE(std::vector<fiber::ChildInfo>)
+FIBER_ACTOR_MESSAGE(fiber::actors::StartChild)
+FIBER_ACTOR_MESSAGE(fiber::actors::ChildStarted)
+FIBER_ACTOR_MESSAGE(fiber::actors::StopChild)
+FIBER_ACTOR_MESSAGE(fiber::actors::ForgiveFailures)
+FIBER_ACTOR_MESSAGE(fiber::actors::LimitRestarts)
+FIBER_ACTOR_MESSAGE(fiber::actors::ListChildren)
+FIBER_ACTOR_MESSAGE(fiber::actors::StopSupervisor)

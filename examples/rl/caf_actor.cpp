@@ -14,8 +14,13 @@
 
 using namespace std::chrono_literals;
 
-using add_atom = caf::atom_constant<caf::atom("add")>;
-using pid_atom = caf::atom_constant<caf::atom("pid")>;
+CAF_BEGIN_TYPE_ID_BLOCK(bank, caf::first_custom_type_id)
+CAF_ADD_ATOM(bank, bank, pid_atom, "pid")
+CAF_END_TYPE_ID_BLOCK(bank)
+FIBER_MESSAGE(bank::pid_atom) // Needed with CAF 0.18, where atoms are types like others.
+
+using bank::pid_atom, bank::pid_atom_v;
+using caf::add_atom, caf::add_atom_v;
 
 struct Account {
   int sum = 0;
@@ -38,8 +43,8 @@ std::optional<int> ask(const caf::actor& actor, Args... args) {
 }
 
 void show(const std::string& what, const caf::actor& actor) {
-  auto same = ask(actor, pid_atom::value) == static_cast<int>(getpid());
-  std::cout << what << " has " << ask(actor, add_atom::value, 2).value_or(-1) << ", in "
+  auto same = ask(actor, pid_atom_v) == static_cast<int>(getpid());
+  std::cout << what << " has " << ask(actor, add_atom_v, 2).value_or(-1) << ", in "
             << (same ? "this" : "another") << " process\n";
 }
 
@@ -50,9 +55,9 @@ int main(int argc, char** argv) {
   show("the local one", local);
   show("the remote one", remote);
 
-  auto pid = ask(remote, pid_atom::value);
+  auto pid = ask(remote, pid_atom_v);
   kill(*pid, SIGKILL);
-  while (ask(remote, pid_atom::value).value_or(*pid) == *pid)
+  while (ask(remote, pid_atom_v).value_or(*pid) == *pid)
     continue; // A request that was under way is answered with an error.
   show("the remote one, started again,", remote);
 }

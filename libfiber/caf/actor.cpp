@@ -19,10 +19,10 @@ caf::actor_system& actor_system() {
 
 namespace detail {
 
-bool announce_message(const std::type_info& type,
+bool announce_message(TypeKey key, const std::type_info& type,
                       void (*pack)(Writer& writer, const void* value),
                       void (*append)(Reader& reader, caf::message_builder& message)) {
-  actors::declare_message({&type, pack, append});
+  actors::declare_message({key, &type, pack, append});
   return true;
 }
 

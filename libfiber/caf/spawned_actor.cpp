@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/caf/remote_actor.hpp"
+#include "fiber/detail/caf/error.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::detail {
@@ -130,9 +131,10 @@ void SpawnedActor::found(const RawOutcome& answer, bool to_spawn) {
 }
 
 caf::error SpawnedActor::named(caf::error reason, const std::string& text) const {
-  if (reason && reason.context().empty())
-    reason.context() = caf::make_message(name_ + " " + text);
-  return reason;
+  if (!reason || !reason.context().empty())
+    return reason;
+  return make_error(reason.code(), reason.category(),
+                    caf::make_message(name_ + " " + text));
 }
 
 void SpawnedActor::finish(const caf::error& reason) {

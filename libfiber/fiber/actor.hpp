@@ -14,6 +14,8 @@
 #include "fiber/as_completed.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/detail/archived_handle.hpp"
+#include "fiber/detail/caf/message_content.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "fiber/manager.hpp"
 #include "fiber/supervision.hpp"
 #include "fiber/value.hpp"
@@ -38,7 +40,7 @@ caf::actor_system& actor_system();
 namespace detail {
 
 /// Lets messages between processes contain values of that type.
-bool announce_message(const std::type_info& type,
+bool announce_message(TypeKey key, const std::type_info& type,
                       void (*pack)(Writer& writer, const void* value),
                       void (*append)(Reader& reader, caf::message_builder& message));
 
@@ -46,7 +48,7 @@ template <class T>
 bool announce_message() {
   check_value<T>();
   return announce_message(
-    typeid(T),
+    type_key<T>(), typeid(T),
     [](Writer& writer, const void* value) {
       pack<T>(writer, *static_cast<const T*>(value));
     },
@@ -221,12 +223,11 @@ spawn(const SpawnOptions& options = {}, Args&&... args) {
 
 /// Lets messages between processes contain values of a type, see fiber/value.hpp.
 /// Write FIBER_MESSAGE(my::Type) once, before the type's first use, outside of all
-/// namespaces.
+/// namespaces. With CAF 0.18 it needs a type id first (CAF_ADD_TYPE_ID).
 #define FIBER_MESSAGE(...) FIBER_MESSAGE_AT(__COUNTER__, __VA_ARGS__)
 #define FIBER_MESSAGE_AT(n, ...) FIBER_MESSAGE_NAMED(n, __VA_ARGS__)
 #define FIBER_MESSAGE_NAMED(n, ...)                                                      \
-  template <>                                                                            \
-  struct caf::allowed_unsafe_message_type<__VA_ARGS__> : std::true_type {};              \
+  FIBER_ACTOR_MESSAGE_NAMED(n, __VA_ARGS__)                                              \
   namespace {                                                                            \
   [[maybe_unused]] const bool fiber_message_##n =                                        \
     fiber::detail::announce_message<__VA_ARGS__>();                                      \

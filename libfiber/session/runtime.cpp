@@ -15,6 +15,7 @@
 #include "backends/output/log_above.hpp"
 #include "base/code_place.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 #include "libfiber/dashboard/dashboard.hpp"
 #include "libfiber/dashboard/report_file.hpp"
 #include "libfiber/monitor/metrics.hpp"
@@ -84,10 +85,10 @@ std::string random_name() {
 
 struct Runtime::SystemConfig : caf::actor_system_config {
   SystemConfig() {
-    set("scheduler.policy", caf::atom("sharing"));
+    set_scheduler(*this, "sharing");
     // Threads that bring messages are lent to the actors. One CAF thread is enough for
     // the work that exceeds such a loan.
-    set("scheduler.max-threads", 1U);
+    set_scheduler_threads(*this, 1);
   }
 };
 

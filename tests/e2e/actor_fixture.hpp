@@ -38,19 +38,32 @@ struct Order {
 
 } // namespace fiber::e2e
 
+// CAF 0.18 needs type ids, and 0.17 has the same macros.
+CAF_BEGIN_TYPE_ID_BLOCK(fiber_e2e, caf::first_custom_type_id)
+CAF_ADD_TYPE_ID(fiber_e2e, (fiber::e2e::Order))
+CAF_ADD_TYPE_ID(fiber_e2e, (std::vector<double>))
+CAF_ADD_ATOM(fiber_e2e, fiber::e2e, add_atom, "add")
+CAF_ADD_ATOM(fiber_e2e, fiber::e2e, pid_atom, "pid")
+CAF_ADD_ATOM(fiber_e2e, fiber::e2e, quit_atom, "quit")
+CAF_ADD_ATOM(fiber_e2e, fiber::e2e, fail_atom, "fail")
+CAF_ADD_ATOM(fiber_e2e, fiber::e2e, hold_atom, "hold")
+CAF_ADD_ATOM(fiber_e2e, fiber::e2e, note_atom, "note")
+CAF_ADD_ATOM(fiber_e2e, fiber::e2e, die_atom, "die")
+CAF_ADD_ATOM(fiber_e2e, fiber::e2e, list_atom, "list")
+CAF_END_TYPE_ID_BLOCK(fiber_e2e)
+
 FIBER_MESSAGE(fiber::e2e::Order)
 FIBER_MESSAGE(std::vector<double>)
+FIBER_MESSAGE(fiber::e2e::add_atom)
+FIBER_MESSAGE(fiber::e2e::pid_atom)
+FIBER_MESSAGE(fiber::e2e::quit_atom)
+FIBER_MESSAGE(fiber::e2e::fail_atom)
+FIBER_MESSAGE(fiber::e2e::hold_atom)
+FIBER_MESSAGE(fiber::e2e::note_atom)
+FIBER_MESSAGE(fiber::e2e::die_atom)
+FIBER_MESSAGE(fiber::e2e::list_atom)
 
 namespace fiber::e2e {
-
-using add_atom = caf::atom_constant<caf::atom("add")>;
-using pid_atom = caf::atom_constant<caf::atom("pid")>;
-using quit_atom = caf::atom_constant<caf::atom("quit")>;
-using fail_atom = caf::atom_constant<caf::atom("fail")>;
-using hold_atom = caf::atom_constant<caf::atom("hold")>;
-using note_atom = caf::atom_constant<caf::atom("note")>;
-using die_atom = caf::atom_constant<caf::atom("die")>;
-using list_atom = caf::atom_constant<caf::atom("list")>;
 
 struct CounterState {
   int sum = 0;
@@ -61,25 +74,25 @@ using Counter = caf::stateful_actor<CounterState>;
 
 inline caf::behavior counter(Counter* self, int first) {
   self->state.sum = first;
-  return {
-    [=](add_atom, int x) { return self->state.sum += x; },
-    [](pid_atom) { return static_cast<int>(getpid()); },
-    [](die_atom) { std::raise(SIGKILL); },
-    [=](quit_atom, bool well) {
-      self->quit(well ? caf::exit_reason::normal : caf::exit_reason::unhandled_exception);
-    },
-    [](fail_atom) -> caf::result<int> {
-      return caf::make_error(caf::sec::runtime_error, "for a reason");
-    },
-    [=](hold_atom) { self->state.held.push_back(self->make_response_promise()); },
-    [=](note_atom, int x) { self->state.noted.push_back(x); },
-    [=](list_atom) {
-      return std::vector<double>(self->state.noted.begin(), self->state.noted.end());
-    },
-    [](Order& order) {
-      order.what += "!";
-      return order;
-    }};
+  return {[=](add_atom, int x) { return self->state.sum += x; },
+          [](pid_atom) { return static_cast<int>(getpid()); },
+          [](die_atom) { std::raise(SIGKILL); },
+          [=](quit_atom, bool well) {
+            self->quit(well ? caf::exit_reason::normal : caf::exit_reason::unknown);
+          },
+          [](fail_atom) -> caf::result<int> {
+            return caf::make_error(caf::sec::runtime_error, "for a reason");
+          },
+          [=](hold_atom) { self->state.held.push_back(self->make_response_promise()); },
+          [=](note_atom, int x) { self->state.noted.push_back(x); },
+          [=](list_atom) {
+            return std::vector<double>(self->state.noted.begin(),
+                                       self->state.noted.end());
+          },
+          [](Order& order) {
+            order.what += "!";
+            return order;
+          }};
 }
 
 class EveryActor : public EveryMode {
@@ -93,9 +106,8 @@ protected:
     R result{};
     caf::scoped_actor self{actor_system()};
     self->request(actor, patience, args...)
-      .receive(
-        [&](const R& value) { result = value; },
-        [&](const caf::error& error) { ADD_FAILURE() << actor_system().render(error); });
+      .receive([&](const R& value) { result = value; },
+               [&](const caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
     return result;
   }
   template <class Handle, class... Args>
@@ -111,7 +123,7 @@ protected:
   static std::optional<int> sum_with(const caf::actor& actor, int x) {
     std::optional<int> sum;
     caf::scoped_actor self{actor_system()};
-    self->request(actor, patience, add_atom::value, x)
+    self->request(actor, patience, add_atom_v, x)
       .receive([&](int now) { sum = now; }, [](const caf::error&) {});
     return sum;
   }
@@ -122,9 +134,7 @@ protected:
                   caf::after(patience) >> [] { ADD_FAILURE() << "no end"; });
     return reason;
   }
-  void kill_job(const caf::actor& actor) {
-    kill(ask<int>(actor, pid_atom::value), SIGKILL);
-  }
+  void kill_job(const caf::actor& actor) { kill(ask<int>(actor, pid_atom_v), SIGKILL); }
 };
 
 } // namespace fiber::e2e

@@ -15,6 +15,7 @@
 #include <fiber/fiber.hpp>
 #include <gtest/gtest.h>
 
+#include "fiber/detail/caf/message_type.hpp"
 #include "tests/e2e/actor_fixture.hpp"
 
 namespace fiber::e2e {
@@ -25,7 +26,10 @@ struct Unknown {
 
 } // namespace fiber::e2e
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::e2e::Unknown)
+CAF_BEGIN_TYPE_ID_BLOCK(fiber_e2e_unknown, caf::id_block::fiber_e2e::end)
+CAF_ADD_TYPE_ID(fiber_e2e_unknown, (fiber::e2e::Unknown))
+CAF_END_TYPE_ID_BLOCK(fiber_e2e_unknown)
+FIBER_ACTOR_MESSAGE(fiber::e2e::Unknown)
 
 namespace fiber::e2e {
 namespace {
@@ -37,9 +41,9 @@ INSTANTIATE_TEST_SUITE_P(On, EveryActor, testing::ValuesIn(modes()),
 
 TEST_P(EveryActor, is_spawned_in_a_job_by_one_line) {
   auto actor = spawn<counter>({}, 40);
-  EXPECT_EQ(ask<int>(actor, add_atom::value, 1), 41);
-  EXPECT_EQ(ask<int>(actor, add_atom::value, 1), 42);
-  EXPECT_EQ(ask<int>(actor, pid_atom::value) == getpid(), in_process());
+  EXPECT_EQ(ask<int>(actor, add_atom_v, 1), 41);
+  EXPECT_EQ(ask<int>(actor, add_atom_v, 1), 42);
+  EXPECT_EQ(ask<int>(actor, pid_atom_v) == getpid(), in_process());
 }
 
 using Adder = caf::typed_actor<caf::replies_to<add_atom, int, int>::with<int>>;
@@ -49,7 +53,7 @@ Adder::behavior_type adder(Adder::pointer) {
 
 TEST_P(EveryActor, may_be_statically_typed) {
   Adder actor = spawn<adder>();
-  EXPECT_EQ(ask<int>(actor, add_atom::value, 40, 2), 42);
+  EXPECT_EQ(ask<int>(actor, add_atom_v, 40, 2), 42);
 }
 
 class Doubler : public caf::event_based_actor {
@@ -92,7 +96,7 @@ caf::behavior blocks_beside_others(caf::event_based_actor*) {
 
 TEST_P(EveryActor, that_is_detached_has_a_thread_of_its_own) {
   auto actor = spawn<blocks_beside_others>({.detached = true});
-  EXPECT_TRUE(ask<bool>(actor, list_atom::value));
+  EXPECT_TRUE(ask<bool>(actor, list_atom_v));
   if (in_process())
     return;
   // Also that which takes its place.
@@ -100,7 +104,7 @@ TEST_P(EveryActor, that_is_detached_has_a_thread_of_its_own) {
   auto again = std::optional<bool>();
   EXPECT_TRUE(wait_until([&] {
     caf::scoped_actor self{actor_system()};
-    self->request(actor, patience, list_atom::value)
+    self->request(actor, patience, list_atom_v)
       .receive([&](bool there) { again = there; }, [](const caf::error&) {});
     return again.has_value();
   }));
@@ -115,33 +119,32 @@ TEST_P(EveryActor, takes_and_answers_what_is_declared) {
   EXPECT_EQ(back.amounts, order.amounts);
   EXPECT_EQ(back.reply_to, actor);
   for (int i = 0; i < 3; ++i)
-    caf::anon_send(actor, note_atom::value, i);
-  EXPECT_EQ(ask<std::vector<double>>(actor, list_atom::value),
-            (std::vector<double>{0, 1, 2}));
+    caf::anon_send(actor, note_atom_v, i);
+  EXPECT_EQ(ask<std::vector<double>>(actor, list_atom_v), (std::vector<double>{0, 1, 2}));
 }
 
 TEST_P(EveryActor, is_told_how_to_declare_what_is_not) {
   auto actor = spawn<counter>({}, 0);
   auto error = error_of(actor, Unknown{});
   EXPECT_EQ(error, caf::sec::invalid_argument);
-  EXPECT_NE(actor_system().render(error).find("FIBER_MESSAGE(fiber::e2e::Unknown)"),
+  EXPECT_NE(caf::to_string(error).find("FIBER_MESSAGE(fiber::e2e::Unknown)"),
             std::string::npos)
-    << actor_system().render(error);
+    << caf::to_string(error);
 }
 
 TEST_P(EveryActor, answers_with_errors) {
   auto actor = spawn<counter>({}, 0);
-  auto error = error_of(actor, fail_atom::value);
+  auto error = error_of(actor, fail_atom_v);
   EXPECT_EQ(error, caf::sec::runtime_error);
-  EXPECT_NE(actor_system().render(error).find("for a reason"), std::string::npos);
+  EXPECT_NE(caf::to_string(error).find("for a reason"), std::string::npos);
   EXPECT_EQ(error_of(actor, std::string("what?")), caf::sec::unexpected_message);
 }
 
 /// Sends what comes to another one, in any process.
 caf::behavior forwarder(caf::event_based_actor* self, const caf::actor& to) {
-  return {[=](add_atom, int x) { return self->delegate(to, add_atom::value, x); },
-          [=](note_atom, int x) { self->send(to, note_atom::value, x); },
-          [=](pid_atom) { return self->delegate(to, pid_atom::value); },
+  return {[=](add_atom, int x) { return self->delegate(to, add_atom_v, x); },
+          [=](note_atom, int x) { self->send(to, note_atom_v, x); },
+          [=](pid_atom) { return self->delegate(to, pid_atom_v); },
           [=](const Order& order) {
             self->send(order.reply_to, static_cast<int>(order.amounts.size()));
           },
@@ -154,8 +157,8 @@ TEST_P(EveryActor, delegates_to_one_in_another_job) {
   auto last = spawn<counter>({}, 40);
   auto middle = spawn<forwarder>({}, last);
   auto first = spawn<forwarder>({}, middle);
-  EXPECT_EQ(ask<int>(first, add_atom::value, 2), 42);
-  EXPECT_EQ(ask<int>(first, pid_atom::value), ask<int>(last, pid_atom::value));
+  EXPECT_EQ(ask<int>(first, add_atom_v, 2), 42);
+  EXPECT_EQ(ask<int>(first, pid_atom_v), ask<int>(last, pid_atom_v));
 }
 
 TEST_P(EveryActor, gets_the_messages_of_another_one_in_their_order) {
@@ -163,10 +166,10 @@ TEST_P(EveryActor, gets_the_messages_of_another_one_in_their_order) {
   auto last = spawn<counter>({}, 0);
   auto first = spawn<forwarder>({}, last);
   for (int i = 0; i < many; ++i)
-    caf::anon_send(first, note_atom::value, i);
+    caf::anon_send(first, note_atom_v, i);
   std::vector<double> noted;
   EXPECT_TRUE(wait_until([&] {
-    noted = ask<std::vector<double>>(last, list_atom::value);
+    noted = ask<std::vector<double>>(last, list_atom_v);
     return noted.size() == many;
   }));
   EXPECT_TRUE(std::is_sorted(noted.begin(), noted.end()));
@@ -201,9 +204,7 @@ TEST_P(EveryActor, has_many_requests_under_way) {
   auto last = actor_system().spawn(
     [&](caf::event_based_actor* asker, int requests) {
       for (int i = 0; i < requests; ++i)
-        asker->request(actor, patience, add_atom::value, 1).then([&](int now) {
-          sum = now;
-        });
+        asker->request(actor, patience, add_atom_v, 1).then([&](int now) { sum = now; });
     },
     many);
   self->wait_for(last);
@@ -212,11 +213,11 @@ TEST_P(EveryActor, has_many_requests_under_way) {
 
 caf::behavior parent(caf::event_based_actor* self) {
   auto child = spawn<counter>({}, 40);
-  return {[=](add_atom, int x) { return self->delegate(child, add_atom::value, x); }};
+  return {[=](add_atom, int x) { return self->delegate(child, add_atom_v, x); }};
 }
 
 TEST_P(EveryActor, spawns_others) {
-  EXPECT_EQ(ask<int>(spawn<parent>(), add_atom::value, 2), 42);
+  EXPECT_EQ(ask<int>(spawn<parent>(), add_atom_v, 2), 42);
 }
 
 TEST_P(EveryActor, is_an_argument_of_tasks) {
@@ -225,7 +226,7 @@ TEST_P(EveryActor, is_an_argument_of_tasks) {
   auto task = [](const caf::actor& of, int x) {
     int result = 0;
     caf::scoped_actor self{actor_system()};
-    self->request(of, caf::infinite, add_atom::value, x)
+    self->request(of, caf::infinite, add_atom_v, x)
       .receive([&](int sum) { result = sum; }, [](const caf::error&) {});
     return result;
   };

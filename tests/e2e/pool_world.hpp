@@ -16,6 +16,7 @@
 #include "actors/driver/node_link_actor.hpp"
 #include "actors/pool/pool_actor.hpp"
 #include "backends/backend.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 #include "wire/listener.hpp"
 #include "wire/reactor.hpp"
 
@@ -93,8 +94,8 @@ public:
 private:
   struct Settings : caf::actor_system_config {
     Settings() {
-      set("scheduler.policy", caf::atom("sharing"));
-      set("scheduler.max-threads", 1U);
+      detail::set_scheduler(*this, "sharing");
+      detail::set_scheduler_threads(*this, 1);
     }
   };
   void listen(actors::NodeServices& services, const std::string& address);

@@ -7,6 +7,8 @@
 
 #include <caf/all.hpp>
 
+#include "fiber/detail/caf/scheduler.hpp"
+
 namespace {
 
 constexpr int rounds = 1000;
@@ -18,7 +20,7 @@ struct Counter {
 /// Counts the rounds in what it shares with others, if so, and answers with its own
 /// count.
 caf::behavior counts(caf::event_based_actor*, const std::shared_ptr<Counter>& counter) {
-  return {[counter](caf::atom_value) { return ++counter->value; }};
+  return {[counter](int) { return ++counter->value; }};
 }
 
 } // namespace
@@ -26,7 +28,7 @@ caf::behavior counts(caf::event_based_actor*, const std::shared_ptr<Counter>& co
 int main(int argc, char** argv) {
   const bool shared = argc > 1 && std::string_view(argv[1]) == "shared";
   caf::actor_system_config config;
-  config.set("scheduler.max-threads", 2);
+  fiber::detail::set_scheduler_threads(config, 2);
   caf::actor_system system(config);
   const auto counter = std::make_shared<Counter>();
   const auto one = system.spawn(counts, counter);
@@ -34,7 +36,7 @@ int main(int argc, char** argv) {
   caf::scoped_actor self(system);
   for (int i = 0; i < rounds; ++i) {
     for (const auto& actor : {one, other})
-      self->send(actor, caf::atom("round"));
+      self->send(actor, i);
     for (int answers = 0; answers < 2; ++answers)
       self->receive([](int) {});
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,12 +28,12 @@ std::vector<std::string> fiber::fuzz::seeds() {
   std::vector<std::string> all;
   for (const auto& message :
        {inner,
-        caf::make_message(inner, std::vector<std::string>{"a", "b"}, true, 1.5,
+        caf::make_message(inner, std::set<std::string>{"a", "b"}, true, 1.5,
                           caf::make_error(caf::sec::invalid_argument, "why")),
         caf::make_message(caf::make_message(caf::make_message(inner)), 'c', inner)}) {
     Bytes bytes;
     Writer writer(bytes);
-    actors::pack_message(writer, message.content());
+    actors::pack_message(writer, message);
     all.push_back(string_of(bytes));
   }
   return all;

@@ -5,17 +5,26 @@
 #include "actors/caf/actor_message.hpp"
 
 #include <cstdint>
+#include <set>
 #include <string>
-#include <vector>
 
 #include <caf/all.hpp>
 #include <gtest/gtest.h>
 
+#include "fiber/detail/caf/error.hpp"
+
 namespace fiber::actors {
 namespace {
 
-constexpr std::uint16_t message_number = caf::type_nr<caf::message>::value;
-constexpr std::uint16_t error_number = caf::type_nr<caf::error>::value;
+/// Returns the number of the type of a message's only value.
+std::uint16_t number_in(const caf::message& message) {
+  Bytes bytes;
+  Writer writer(bytes);
+  pack_message(writer, message);
+  Reader reader(bytes);
+  reader.size();
+  return reader.get<std::uint16_t>();
+}
 
 std::string complaint(const Bytes& bytes) {
   Reader reader(bytes);
@@ -29,11 +38,11 @@ std::string complaint(const Bytes& bytes) {
 
 TEST(ActorMessage, comes_back_equal) {
   auto inner = caf::make_message(std::int32_t{7}, std::string("text"));
-  auto message = caf::make_message(inner, std::vector<std::string>{"a", "b"}, true,
+  auto message = caf::make_message(inner, std::set<std::string>{"a", "b"}, true,
                                    caf::make_error(caf::sec::invalid_argument, "why"));
   Bytes bytes;
   Writer writer(bytes);
-  pack_message(writer, message.content());
+  pack_message(writer, message);
   Reader reader(bytes);
   auto copy = unpack_message(reader);
   EXPECT_TRUE(reader.empty());
@@ -41,6 +50,8 @@ TEST(ActorMessage, comes_back_equal) {
 }
 
 TEST(ActorMessage, nested_in_a_hundred_thousand_others_is_refused) {
+  const auto message_number = number_in(caf::make_message(caf::message()));
+  const auto error_number = number_in(caf::make_message(caf::error()));
   Bytes messages, errors;
   Writer message_writer(messages), error_writer(errors);
   for (int i = 0; i < 100'000; ++i) {
@@ -50,15 +61,29 @@ TEST(ActorMessage, nested_in_a_hundred_thousand_others_is_refused) {
     error_writer.put(error_number);
     error_writer.put(true); // There is an error,
     error_writer.put(std::uint8_t{1});
-    error_writer.put(caf::atom("system")); // and a message is its context.
+    error_writer.put(detail::system_category); // and a message is its context.
   }
   EXPECT_NE(complaint(messages).find("within 64 others"), std::string::npos);
   EXPECT_NE(complaint(errors).find("within 64 others"), std::string::npos);
   // A refused message does not count any more.
   Bytes flat;
   Writer writer(flat);
-  pack_message(writer, caf::make_message(std::int32_t{1}).content());
+  pack_message(writer, caf::make_message(std::int32_t{1}));
   EXPECT_EQ(complaint(flat), "");
+}
+
+TEST(ActorMessage, an_error_of_a_category_that_cannot_travel_is_refused) {
+  const detail::ErrorCategory other{};
+  Bytes bytes;
+  Writer writer(bytes);
+  writer.size(1);
+  writer.put(number_in(caf::make_message(caf::error())));
+  writer.put(true); // There is an error.
+  writer.put(std::uint8_t{1});
+  writer.put(other);
+  writer.size(0); // Its context is empty.
+  EXPECT_EQ(complaint(bytes),
+            detail::travels(other) ? "" : "an error of an unknown category");
 }
 
 TEST(ActorMessage, of_an_unknown_type_or_length_is_refused) {

@@ -17,6 +17,7 @@
 #include "actors/protocol/link_to_actor.hpp"
 #include "backends/output/crash_line.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 #include "tests/actors/fake_link.hpp"
 
 using namespace fiber;
@@ -41,7 +42,7 @@ class NodeLinkTest : public testing::Test {
 protected:
   NodeLinkTest() {
     log().set_level(spdlog::level::off);
-    config_.set("scheduler.policy", caf::atom("testing"));
+    detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
     services->build = "build";
     services->next_incarnation = [] { return 1; };

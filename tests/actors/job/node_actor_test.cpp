@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 #include "tests/actors/fake_link.hpp"
 #include "tests/wire/wire_fixture.hpp"
 
@@ -27,7 +28,7 @@ class NodeActor : public testing::Test {
 protected:
   NodeActor() {
     log().set_level(spdlog::level::off);
-    config_.set("scheduler.policy", caf::atom("testing"));
+    detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
     node_ = spawn_node(*system_, {1, link, {slot}, [](const CallCode&) {}, [](int) {}});
   }

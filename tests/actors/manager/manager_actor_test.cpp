@@ -16,6 +16,7 @@
 
 #include "actors/protocol/node_protocol.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::actors {
@@ -76,7 +77,7 @@ class ManagerTest : public testing::Test {
 protected:
   ManagerTest() {
     log().set_level(spdlog::level::off);
-    config_.set("scheduler.policy", caf::atom("testing"));
+    detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
     space_ =
       std::make_shared<ObjectSpace>(*system_, 0, [](std::uint64_t) { return nullptr; });

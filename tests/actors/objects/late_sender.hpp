@@ -9,16 +9,22 @@
 #include <caf/all.hpp>
 
 #include "actors/protocol/messages.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "tests/actors/pool/simulation_ledger.hpp"
 
 namespace fiber::actors::simulation {
 
 /// A message of a late sender to itself.
 struct NextLate {};
+struct NodeAlarm; ///< Of a simulated node to itself.
 
 } // namespace fiber::actors::simulation
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::simulation::NextLate)
+CAF_BEGIN_TYPE_ID_BLOCK(simulation, caf::first_custom_type_id)
+CAF_ADD_TYPE_ID(simulation, (fiber::actors::simulation::NextLate))
+CAF_ADD_TYPE_ID(simulation, (fiber::actors::simulation::NodeAlarm))
+CAF_END_TYPE_ID_BLOCK(simulation)
+FIBER_ACTOR_MESSAGE(fiber::actors::simulation::NextLate)
 
 namespace fiber::actors::simulation {
 

@@ -15,6 +15,7 @@
 #include "actors/objects/object_space.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "actors/queue/channel_actor.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 
 namespace fiber::actors {
 
@@ -46,7 +47,7 @@ public:
 class ObjectSpaces : public testing::Test {
 protected:
   ObjectSpaces() {
-    config_.set("scheduler.policy", caf::atom("testing"));
+    detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
     for (std::uint64_t process = 0; process < 4; ++process) {
       // Numbers that tests can name.

@@ -18,6 +18,7 @@
 #include "actors/pool/pool_actor.hpp"
 #include "actors/pool/running_table.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 
 namespace fiber::actors {
 
@@ -50,7 +51,7 @@ class PoolTest : public testing::Test {
 protected:
   PoolTest() {
     log().set_level(spdlog::level::off);
-    config_.set("scheduler.policy", caf::atom("testing"));
+    detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
     settings.name = "pool";
     settings.seed = 1;

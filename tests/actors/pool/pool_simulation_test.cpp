@@ -19,6 +19,7 @@
 
 #include "actors/pool/pool_state.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 #include "tests/actors/pool/simulated_node.hpp"
 
 using namespace fiber;
@@ -210,12 +211,11 @@ private:
       }
       if (jobs.empty() && done())
         return true;
-      auto& schedule = scheduler_.clock().schedule();
-      if (!actions_.empty() &&
-          (schedule.empty() || actions_.begin()->first <= schedule.begin()->first)) {
+      auto timeout = detail::next_timeout(scheduler_.clock());
+      if (!actions_.empty() && (!timeout || actions_.begin()->first <= *timeout)) {
         auto act = std::move(actions_.extract(actions_.begin()).mapped());
         act();
-      } else if (!schedule.empty()) {
+      } else if (timeout) {
         scheduler_.trigger_timeout();
       } else if (jobs.empty()) {
         return done();
@@ -310,7 +310,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 /// Several histories share an actor system, whose start costs as much as some histories.
 void play(std::uint64_t first, std::uint64_t count, bool tells, Seen& seen) {
   caf::actor_system_config config;
-  config.set("scheduler.policy", caf::atom("testing"));
+  detail::set_scheduler(config, "testing");
   caf::actor_system system(config);
   for (auto seed = first; seed < first + count; ++seed) {
     History history(system, seed, tells);

@@ -10,11 +10,11 @@
 
 #include "actors/core/exit.hpp"
 #include "actors/pool/running_table.hpp"
+#include "fiber/detail/caf/message_type.hpp"
 #include "tests/actors/objects/late_sender.hpp"
 #include "tests/actors/pool/simulated_slot.hpp"
 
 namespace fiber::actors::simulation {
-namespace {
 
 using std::chrono::microseconds;
 
@@ -25,10 +25,9 @@ struct NodeAlarm {
   std::size_t slot = 0;
 };
 
-} // namespace
 } // namespace fiber::actors::simulation
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::simulation::NodeAlarm)
+FIBER_ACTOR_MESSAGE(fiber::actors::simulation::NodeAlarm)
 
 namespace fiber::actors::simulation {
 namespace {

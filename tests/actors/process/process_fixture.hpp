@@ -15,6 +15,7 @@
 #include "actors/driver/backend_actor.hpp"
 #include "actors/process/process_actor.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 
 namespace fiber::actors {
 
@@ -45,7 +46,7 @@ class ProcessTest : public testing::Test {
 protected:
   ProcessTest() {
     log().set_level(spdlog::level::off);
-    config_.set("scheduler.policy", caf::atom("testing"));
+    detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
     settings.name = "my trainer";
     settings.news = news;

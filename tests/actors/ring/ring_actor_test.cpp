@@ -16,6 +16,7 @@
 
 #include "actors/process/process_actor.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::actors {
@@ -49,7 +50,7 @@ class RingTest : public testing::Test {
 protected:
   RingTest() {
     log().set_level(spdlog::level::off);
-    config_.set("scheduler.policy", caf::atom("testing"));
+    detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
     settings.name = "Ring-1";
     settings.size = 3;

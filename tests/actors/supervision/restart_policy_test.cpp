@@ -2,6 +2,7 @@
 // The promise: restarts are counted and delayed as the options say, to the millisecond.
 
 #include "actors/supervision/restart_policy.hpp"
+#include "fiber/detail/caf/error.hpp"
 
 #include <limits>
 
@@ -45,14 +46,14 @@ TEST(Exit, the_exit_of_an_actor_that_was_done_or_asked_is_planned) {
 TEST(Exit, an_exit_of_unknown_cause_is_a_loss_with_a_readable_text) {
   EXPECT_EQ(exit_kind(caf::exit_reason::kill), ExitKind::lost);
   EXPECT_EQ(exit_text(caf::exit_reason::kill), "was killed");
-  EXPECT_EQ(exit_kind(caf::exit_reason::unhandled_exception), ExitKind::lost);
   EXPECT_EQ(exit_kind(caf::sec::runtime_error), ExitKind::lost);
   EXPECT_EQ(exit_text(caf::sec::runtime_error), "threw an exception");
   EXPECT_EQ(exit_kind(caf::sec::bad_function_call), ExitKind::lost);
   EXPECT_EQ(exit_text(caf::sec::bad_function_call), "bad_function_call");
   // A code of this category under another one, and an unknown code of this category.
-  EXPECT_EQ(exit_kind({1, caf::atom("other")}), ExitKind::lost);
-  EXPECT_EQ(exit_kind({99, caf::atom("fiberexit")}), ExitKind::lost);
+  EXPECT_EQ(exit_kind(detail::make_error(1, detail::exit_category, {})), ExitKind::lost);
+  EXPECT_EQ(exit_kind(detail::make_error(99, detail::fiber_category, {})),
+            ExitKind::lost);
 }
 
 TEST(StartsAgain, restarts_follow_the_table_of_restart_types) {

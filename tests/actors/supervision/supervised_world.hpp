@@ -15,6 +15,8 @@
 #include "actors/core/exit.hpp"
 #include "actors/supervision/supervisor_actor.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/caf/message_type.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 
 namespace fiber::actors {
 
@@ -29,8 +31,12 @@ struct AnnounceTo {
 
 } // namespace fiber::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::EndWith)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fiber::actors::AnnounceTo)
+CAF_BEGIN_TYPE_ID_BLOCK(supervised_world, caf::first_custom_type_id + 10)
+CAF_ADD_TYPE_ID(supervised_world, (fiber::actors::EndWith))
+CAF_ADD_TYPE_ID(supervised_world, (fiber::actors::AnnounceTo))
+CAF_END_TYPE_ID_BLOCK(supervised_world)
+FIBER_ACTOR_MESSAGE(fiber::actors::EndWith)
+FIBER_ACTOR_MESSAGE(fiber::actors::AnnounceTo)
 
 namespace fiber::actors {
 
@@ -64,7 +70,7 @@ class SupervisedWorld {
 public:
   SupervisedWorld() {
     log().set_level(spdlog::level::off);
-    config_.set("scheduler.policy", caf::atom("testing"));
+    detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
   }
 

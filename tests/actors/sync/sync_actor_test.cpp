@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: a lock ends with its last handle, and waiting requests are answered then.
 #include "actors/sync/sync_actor.hpp"
+#include "fiber/detail/caf/scheduler.hpp"
 
 #include <memory>
 #include <optional>
@@ -14,7 +15,7 @@ namespace {
 class SyncActor : public testing::Test {
 protected:
   SyncActor() {
-    config_.set("scheduler.policy", caf::atom("testing"));
+    detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
     space_ =
       std::make_shared<ObjectSpace>(*system_, 0, [](std::uint64_t) { return nullptr; });
