@@ -29,6 +29,10 @@ install(FILES "${PROJECT_BINARY_DIR}/fiberConfig.cmake" cmake/FindCAF.cmake cmak
 
 # For pkg-config. The libraries that have a file of their own there are named by Requires, the others by Libs.
 set(pc_libs -lboost_serialization -lcaf_core)
+cmake_path(GET CAF_core_LIBRARY PARENT_PATH caf_folder)
+if(NOT caf_folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES) # CAF_ROOT was set.
+  list(PREPEND pc_libs "-L${caf_folder}" "-Wl,-rpath,${caf_folder}")
+endif()
 set(pc_requires spdlog libdw libelf openssl zlib)
 if(FIBER_RING)
   list(APPEND pc_libs -lgloo)

@@ -18,12 +18,13 @@ debian_mirror() {
   echo "$mirror"
 }
 
-# prepare_apt DIR: sets the command `apt`, an apt-get with lists of Debian 12's, which it keeps in DIR.
+# prepare_apt DIR [SUITE]: sets the command `apt`, an apt-get with lists of that suite, which it keeps in DIR. Default:
+# Debian 12's.
 prepare_apt() {
-  local mirror
+  local mirror suite=${2:-bookworm}
   mirror=$(debian_mirror)
   mkdir -p "$1"/{lists,archives}/partial
-  printf '%s [signed-by=%s] %s bookworm main\n' deb "$debian_keyring" "$mirror" deb-src "$debian_keyring" "$mirror" \
+  printf "%s [signed-by=%s] %s $suite main\n" deb "$debian_keyring" "$mirror" deb-src "$debian_keyring" "$mirror" \
     >"$1/sources.list"
   : >"$1/status" # What is installed here must not matter.
   apt=(apt-get -q -o Acquire::Retries=3 -o APT::Sandbox::User=root

@@ -45,7 +45,7 @@ class Bill(unittest.TestCase):
         self.assertEqual(set(self.bill["dependencies"][0]["dependsOn"]), named)
 
     def test_names_what_is_compiled_and_what_is_linked(self):
-        for package in ("libcaf-dev", "nlohmann-json3-dev", "libssl-dev"):
+        for package in ("nlohmann-json3-dev", "libssl-dev"):
             self.assertIn("compiled", self.uses(package))
         self.assertIn("linked", self.uses("libssl3" if "libssl3" in self.packages else "libssl3t64"))
 
@@ -69,6 +69,8 @@ class Bill(unittest.TestCase):
             if name.startswith(("libc.", "libm.", "libstdc++.", "libgcc_s.", "ld-linux", "libasan.", "libubsan.", "libtsan.")):
                 continue  # The compiler's own, which it adds itself.
             path = str(Path(paths[name]).resolve())
+            if not path.startswith(("/usr/", "/lib/")):
+                continue  # Of no package: a CAF that was built here.
             told = subprocess.run(("dpkg-query", "--search", path, path.removeprefix("/usr")), check=False,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
             self.assertIn(told.split(":")[0], self.packages, name)
