@@ -72,8 +72,9 @@ json HelperProcess::read(Clock::time_point limit, milliseconds patience) {
     if (ready < 0 && errno == EINTR)
       continue;
     if (ready <= 0)
-      return {
-        {"problem", "no answer in " + json(patience.count() / 1000.0).dump() + " s"}};
+      return {{"problem", "no answer in " +
+                            json(static_cast<double>(patience.count()) / 1000).dump() +
+                            " s"}};
     char piece[64 * 1024];
     auto n = ::read(out_.get(), piece, sizeof piece);
     if (n <= 0)

@@ -53,8 +53,7 @@ json look(const DriverTools& tools, RemoteLookup::Kind kind, milliseconds limit)
   auto told = listing.read(Clock::now() + limit, limit);
   if (kind != RemoteLookup::Kind::snapshots || told.contains("problem"))
     return told;
-  std::vector<HelperProcess>
-    questions; // Each has its own: one that hangs harms no other.
+  std::vector<HelperProcess> questions; // One that hangs delays no other.
   for (auto& driver : told["drivers"])
     questions.push_back(question(driver_of(driver), {{"op", "status"}}));
   auto end = Clock::now() + relay_limit;
