@@ -69,7 +69,7 @@ struct NodeState {
   void draw_fate() {
     std::vector<Fate> possible;
     if (plan().kills)
-      possible.insert(possible.end(), {Fate::killed, Fate::killed_inside});
+      possible = {Fate::killed, Fate::killed_inside};
     if (plan().after_results)
       possible.push_back(Fate::killed_after);
     if (plan().failing_starts)
