@@ -60,8 +60,7 @@ TEST_P(TracedOn, each_task_has_its_spans_on_the_row_of_its_worker) {
   {
     Pool idle(1);
     Pool pool(PoolOptions{.workers = 3, .workers_per_job = 2});
-    for (auto* each : {&idle, &pool})
-      ASSERT_TRUE(each->wait_until_workers_up(deadline));
+    ASSERT_TRUE(pool.wait_until_workers_up(deadline));
     ranks = pool.map(rank_of, indices(200));
     pool.apply(rank_of, 0);
   }

@@ -16,7 +16,7 @@
 namespace fiber::actors {
 namespace {
 
-/// Returns the number of the type of a message's only value.
+/// Returns the number of the type of a message's first value.
 std::uint16_t number_in(const caf::message& message) {
   Bytes bytes;
   Writer writer(bytes);
@@ -50,7 +50,7 @@ TEST(ActorMessage, comes_back_equal) {
 }
 
 TEST(ActorMessage, nested_in_a_hundred_thousand_others_is_refused) {
-  const auto message_number = number_in(caf::make_message(caf::message()));
+  const auto message_number = number_in(caf::make_message(caf::message(), true));
   const auto error_number = number_in(caf::make_message(caf::error()));
   Bytes messages, errors;
   Writer message_writer(messages), error_writer(errors);
