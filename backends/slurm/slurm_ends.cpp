@@ -151,12 +151,14 @@ std::string SlurmJobs::failure(const SlurmJob& job, const JobRow& row) const {
            (job.reason.empty() ? "" : "; Slurm job waited: " + job.reason);
   auto end = end_of(row, 0, false);
   auto text = "Slurm job " + task_id(job) + ": ";
-  if (end.exit.code == -no_output_file)
+  auto said = last_line(services_.output.last(job.serial));
+  // Slurm 24.11 runs the script without its output file.
+  if (end.exit.code == -no_output_file ||
+      (end.exit.code == script_failed && said.empty()))
     return text + "node " + row.node + " can't write " +
            output_file(job.array->folder, job.index) +
            "; set slurm_directory to a folder on a file system that all nodes share";
-  auto said = last_line(services_.output.last(job.serial));
-  if (end.exit.code == script_failed && !said.empty())
+  if (end.exit.code == script_failed)
     return text + said +
            "; the program and slurm_directory must be on a file system that all nodes "
            "share";
