@@ -23,7 +23,7 @@ using Sixteen = std::array<char, 16>;
 
 constexpr int workers = 4;
 /// In a job's environment: "/run/netns/NAME-", which a number from 1 to 4 ends.
-constexpr const char* places_variable = "FIBER_BENCH_PLACES";
+constexpr const char* places_variable = "BENCH_PLACES";
 
 Sixteen echo(Sixteen bytes) {
   return bytes;

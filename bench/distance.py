@@ -105,7 +105,7 @@ class Network:
 
 
 def values(command, **options):
-    reply = subprocess.run(inside("near", command), stdout=subprocess.PIPE, text=True, check=True, timeout=600, **options)
+    reply = subprocess.run(inside("near", command), stdout=subprocess.PIPE, text=True, check=True, timeout=300, **options)
     return {line["name"]: line["value"] for line in map(json.loads, reply.stdout.splitlines())}
 
 
@@ -123,10 +123,11 @@ class Ray:
         self.environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.path.join(HERE, "peers")}
 
     def start(self, place, *words):
-        log = open(os.path.join(self.scratch, f"log{place}"), "w")
-        return subprocess.Popen(
-            inside(place, [self.program, "start", "--block", "--object-store-memory=100000000", *words]),
-            env=self.environment, stdout=log, stderr=log)
+        command = [self.program, "start", "--block", "--object-store-memory=100000000", *words]
+        if place != "near":  # Nodes of one machine would take each other's sockets.
+            command = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /tmp && exec "$0" "$@"', *command]
+        return subprocess.Popen(inside(place, command), env=self.environment, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
 
     def __enter__(self):
         self.nodes = [self.start("near", "--head", f"--node-ip-address={DRIVER}", "--port=6379", "--num-cpus=0",

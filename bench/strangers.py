@@ -28,7 +28,7 @@ import subprocess
 import time
 
 SOURCES = [f"127.0.1.{n}" for n in range(1, 9)]
-ATTACKS = {"silent": {"held": 10000, "rate": 2000}, "flood": {"rate": 1000}, "half": {"rate": 1000, "hello": True}}
+ATTACKS = {"silent": {"held": 10000, "rate": 1000}, "flood": {"rate": 1000}, "half": {"rate": 1000, "hello": True}}
 
 
 def client_hello():
@@ -129,7 +129,7 @@ class Driver:
         told, results = multiprocessing.Event(), multiprocessing.Queue()
         strangers = multiprocessing.Process(target=attack, args=(port, kind, told, results))
         strangers.start()
-        time.sleep(8)  # The silent ones are all there then.
+        time.sleep(12)  # The silent ones are all there then.
         found = self.measure(seconds)
         told.set()
         found.update(results.get())
