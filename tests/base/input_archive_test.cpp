@@ -162,7 +162,8 @@ class LittleMemory {
 public:
   LittleMemory() {
     getrlimit(RLIMIT_AS, &before_);
-#ifndef __SANITIZE_ADDRESS__ // It reserves terabytes, and has its own limit.
+#if !defined(__SANITIZE_ADDRESS__) &&                                                    \
+  !defined(__SANITIZE_THREAD__) // They reserve terabytes, and have their own limits.
     rlimit limit = before_;
     limit.rlim_cur = 1 << 30;
     setrlimit(RLIMIT_AS, &limit);
