@@ -16,7 +16,8 @@ namespace fiber::e2e {
 
 /// The memory of this process.
 inline std::size_t used_bytes() {
-#ifdef __SANITIZE_ADDRESS__ // Which keeps what was freed, to see who still uses it.
+#if defined(__SANITIZE_ADDRESS__) ||                                                     \
+  defined(__SANITIZE_THREAD__) // Which keep what was freed, or note each access to it.
   return __sanitizer_get_current_allocated_bytes();
 #else
   std::ifstream file("/proc/self/statm");
