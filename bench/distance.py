@@ -31,6 +31,8 @@ DRIVER = "10.9.0.1"
 HERE = os.path.dirname(os.path.abspath(__file__))
 LINES = ((0, 0), (1, 0), (20, 0), (1, 1), (20, 1))  # Milliseconds each way, and percent of packets that are lost.
 
+LIMIT = 180  # Seconds of a program.
+
 TUNSETIFF, IFF_TUN, IFF_NO_PI, CLONE_NEWNET = 0x400454CA, 0x0001, 0x1000, 0x40000000
 
 
@@ -105,7 +107,12 @@ class Network:
 
 
 def values(command, **options):
-    reply = subprocess.run(inside("near", command), stdout=subprocess.PIPE, text=True, check=True, timeout=300, **options)
+    """What that program prints, or nothing if it has not ended in time."""
+    try:
+        reply = subprocess.run(inside("near", command), stdout=subprocess.PIPE, text=True, check=True,
+                               timeout=LIMIT, **options)
+    except subprocess.TimeoutExpired:
+        return {}
     return {line["name"]: line["value"] for line in map(json.loads, reply.stdout.splitlines())}
 
 
@@ -194,8 +201,12 @@ def main():
         carrier.join()
         network.end()
         for name, rows in found.items():
-            cells = [statistics.median(row[key] for row in rows) for key in ("map", "apply", "round")]
-            print(f"| {delay} ms, {loss} % | {name} | {cells[0]:,.0f} | {cells[1]:.3g} | {cells[2]:.3g} |", flush=True)
+            if not all(rows):
+                cells = f"a run took more than {LIMIT} s | |"
+            else:
+                tasks, apply, lap = (statistics.median(row[key] for row in rows) for key in ("map", "apply", "round"))
+                cells = f"{tasks:,.0f} | {apply:.3g} | {lap:.3g} |"
+            print(f"| {delay} ms, {loss} % | {name} | {cells}", flush=True)
 
 
 if __name__ == "__main__":
