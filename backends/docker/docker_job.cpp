@@ -45,16 +45,6 @@ bool name_is_taken(const http::Reply& reply) {
           problem(reply).find("name is already in use") != std::string::npos);
 }
 
-/// Returns the status with which a start failed. Podman 5 answers with 500 where Docker
-/// and earlier Podman say that the image has no such program.
-int status_of_start(const http::Reply& reply) {
-  constexpr int not_found = 404, failure = 500;
-  const auto no_program =
-    reply.status == failure &&
-    problem(reply).find("invoke a command that was not found") != std::string::npos;
-  return no_program ? not_found : reply.status;
-}
-
 /// Decodes a runtime's exit status: signal N is reported as 128 + N, which cannot be
 /// distinguished from exit(128 + N).
 Exit exit_of(int status) {
@@ -266,7 +256,7 @@ void DockerJob::on_started(const http::Reply& reply) {
   failure_ = "start container: " + problem(reply);
   if (auto told = advice(failure_, services_.place.allowed); !told.empty())
     failure_ += " (" + told + ")";
-  failure_status_ = status_of_start(reply);
+  failure_status_ = reply.status;
   remove();
 }
 
