@@ -22,14 +22,17 @@ namespace {
 /// The least prefetch time. It is many times the 50 to 100 us that results and new tasks
 /// travel, and so short that no task waits for long in a slot.
 constexpr std::chrono::microseconds min_prefetch_time{2000};
-/// The prefetch time is at least this much for each worker, since the driver answers one
-/// worker after the other.
-constexpr std::chrono::microseconds prefetch_time_per_worker{100};
+/// The prefetch time is at least this much for each worker. A message to a worker and one
+/// with its results cost driver and worker up to 100 us, so all messages together take a
+/// part of the processors that does not grow with the number of workers.
+constexpr std::chrono::microseconds prefetch_time_per_worker{400};
 constexpr std::size_t max_prefetch_tasks = 1024;
 constexpr std::size_t max_prefetch_bytes = 1024 * 1024;
 /// A slot that has less work than this ahead is not worth a steal.
 constexpr double min_steal_ns = 3e5;
 constexpr std::chrono::milliseconds steal_interval{5};
+/// The time between two looks at all slots for one to steal from, for each of them.
+constexpr std::chrono::microseconds steal_pause_per_slot{1};
 /// The longest time until nodes are told that a call has ended. If the next call begins
 /// before, the notice travels with its tasks, so that no node is woken only for it.
 constexpr std::chrono::milliseconds close_interval{50};
@@ -78,6 +81,14 @@ std::size_t PoolState::prefetch_limit(const Call& call, std::size_t bytes) {
   return (tasks + chunk - 1) / chunk * chunk; // Chunks stay together.
 }
 
+/// Notes whether more tasks follow soon. Slots that are idle wait for these: to take
+/// tasks back from the others would be in vain.
+void PoolState::note_to_come(std::size_t tasks) {
+  no_steal_before = self->clock().now();
+  if (tasks > 0)
+    no_steal_before += steal_interval;
+}
+
 void PoolState::dispatch() {
   place_suspects();
   while (!queue.empty() && !idle.empty()) {
@@ -115,14 +126,14 @@ void PoolState::fill(Node& node, std::size_t slot) {
   auto most = may_have - has;
   if (!settings.nested) {
     // Near the end of a call each slot gets half of an even share. If half a share is not
-    // worth a message, a slot gets more, up to a whole share, or none if it has enough.
+    // worth a message, a slot that will soon be idle gets what is, and others get none.
     auto share = (queue.size() + calls[call.id].to_come) / slots_up;
     auto worth =
       static_cast<std::size_t>(min_send_ns() / std::max(pace(call).mean_ns, 1.0));
-    if (share / 2 < worth && has > worth)
+    if (share / 2 < worth && has > worth / 2)
       return;
     auto least = std::min(most, std::max<std::size_t>(1, call.chunksize));
-    most = std::clamp(std::max(share / 2, std::min(share, worth)), least, most);
+    most = std::clamp(std::max(share / 2, worth), least, most);
   }
   NodeFrame frame;
   while (most > 0 && !queue.empty() && takes_tasks(node)) {
@@ -271,11 +282,22 @@ void PoolState::recall(Node& node, std::size_t slot, std::size_t most) {
   flush(node, frame);
 }
 
+/// Calls steal() after `delay`, unless it is to be called anyway.
+void PoolState::steal_later(std::chrono::nanoseconds delay) {
+  if (!std::exchange(steal_pending, true))
+    self->delayed_send(self, delay, StealTick{});
+}
+
 /// Work stealing: if the queue is empty, recalls, for each idle slot, half the tasks of a
 /// slot that has much work ahead.
 void PoolState::steal() {
   if (!queue.empty() || idle.empty() || ending)
     return;
+  auto now = self->clock().now();
+  if (now < no_steal_before) {
+    steal_later(no_steal_before - now);
+    return;
+  }
   // No slot has tasks to steal. The list of idle slots is tidied only if it has more
   // entries than there are slots.
   if (nothing_ahead && idle.size() <= slots_up) {
@@ -291,7 +313,7 @@ void PoolState::steal() {
     return;
   auto takers = idle.size();
   auto later = false;
-  auto now = self->clock().now();
+  no_steal_before = now + slots_up * steal_pause_per_slot;
   nothing_ahead = true;
   for (auto& [incarnation, node] : nodes) {
     for (std::size_t i = 0; i < node.slots.size(); ++i) {
@@ -311,10 +333,8 @@ void PoolState::steal() {
       }
     }
   }
-  if (later && !steal_pending) {
-    steal_pending = true;
-    self->delayed_send(self, steal_interval, StealTick{});
-  }
+  if (later)
+    steal_later(steal_interval);
   speculate();
 }
 

@@ -103,6 +103,7 @@ void PoolState::submit(const std::shared_ptr<const TaskBatch>& batch) {
   record.call = batch->call;
   record.submitted += batch->size();
   record.to_come = batch->to_come;
+  note_to_come(batch->to_come);
   TaskRange tasks{.batch = batch,
                   .from = 0,
                   .to = static_cast<std::uint32_t>(batch->size()),

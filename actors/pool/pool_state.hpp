@@ -139,7 +139,9 @@ struct PoolState {
   std::size_t prefetch_limit(const Call& call, std::size_t bytes_per_task);
   void note_idle(Node& node, std::size_t slot);
   void recall(Node& node, std::size_t slot, std::size_t most);
+  void note_to_come(std::size_t tasks);
   void steal();
+  void steal_later(std::chrono::nanoseconds delay);
   bool takes_tasks(const Node& node) const;
 
   // speculation.cpp
@@ -193,7 +195,8 @@ struct PoolState {
   int last_status = 0;                     ///< Status of the last loss.
   bool saturated = false;     ///< Every slot is full; one that answers is refilled.
   bool steal_pending = false; ///< A StealTick is pending.
-  bool close_pending = false; ///< A CloseTick is pending.
+  std::chrono::steady_clock::time_point no_steal_before; ///< No slot loses tasks before.
+  bool close_pending = false;                            ///< A CloseTick is pending.
   /// steal() has seen no slot with a second task, and none was given tasks since. Without
   /// this each of the last results of a call costs a look at every slot.
   bool nothing_ahead = false;

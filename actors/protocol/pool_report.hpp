@@ -28,8 +28,8 @@ public:
     sum_ns_ += ns * times;
   }
   /// Adds the tasks of one frame, of which only the sum and the longest duration are
-  /// known: the others count with their mean. A slot holds results back for half a
-  /// millisecond at most, so they were shorter than that.
+  /// known: the others count with their mean. They were not longer than a slot holds
+  /// results back: half a millisecond, and 0.1 ms for each worker if there are many.
   void add(std::uint64_t sum_ns, std::uint64_t longest_ns, std::uint64_t times) {
     if (times == 0)
       return;

@@ -96,9 +96,42 @@ TEST_F(PoolTest, even_shares_count_the_tasks_that_are_still_to_come) {
     settings.workers_per_job = 64;
     submit(64 + 8, 0, to_come);
     auto& node = up(1);
-    answer(1, 1, 1, 0, std::chrono::milliseconds(1));
+    answer(1, 1, 1, 0, std::chrono::milliseconds(3)); // One is worth a message.
     EXPECT_EQ(node.runs.back().lengths.size(), to_come > 0 ? 8u : 1u);
   }
+}
+
+// A thousand workers would need the driver for every few tasks.
+TEST_F(PoolTest,
+       near_the_end_slots_get_what_is_worth_a_message_when_they_are_almost_idle) {
+  settings.workers_per_job = 1000;
+  submit(15000, 0);
+  auto& node = up(1);
+  ASSERT_EQ(node.runs.size(), 1000u); // A task each, as nothing is known of them.
+  answer(1, 1, 1, 0, std::chrono::milliseconds(5));
+  ASSERT_EQ(node.runs.size(), 1001u);
+  const auto worth = node.runs.back().lengths.size();
+  EXPECT_EQ(worth, 9u) << "half of an even share has 7 tasks";
+  const auto first = node.runs.back().first_seq;
+  answer(1, first, worth - worth / 2 - 1, 0, std::chrono::milliseconds(5));
+  EXPECT_EQ(node.runs.size(), 1001u) << "more than half of a message is left";
+  answer(1, first + worth - worth / 2 - 1, 1, 0, std::chrono::milliseconds(5));
+  ASSERT_EQ(node.runs.size(), 1002u);
+  EXPECT_EQ(node.runs.back().lengths.size(), worth);
+}
+
+// Each of them would have to be taken from a slot that has just got it.
+TEST_F(PoolTest, idle_slots_wait_for_the_tasks_that_are_still_to_come) {
+  settings.workers = 2;
+  start_pool();
+  submit_call(1, AnyCallable::of<int, false>(&same), 8, 8, 10000);
+  auto& busy = up(1, nullptr, 0);
+  up(2, nullptr, 1);
+  EXPECT_TRUE(busy.recalls.empty());
+  pass(std::chrono::milliseconds(4));
+  EXPECT_TRUE(busy.recalls.empty());
+  pass(std::chrono::milliseconds(1)); // They are late.
+  EXPECT_EQ(busy.recalls.size(), 1u);
 }
 
 TEST_F(PoolTest, the_pool_refuses_duplicate_results_and_those_of_lost_nodes) {
