@@ -12,10 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 # pylint: disable=wrong-import-position
-from checker import barriers, locks, queues, tasks, values
+from checker import barriers, clients, locks, queues, tasks, values
 from checker.operations import History, read
 
-CHECKS = (tasks.check, queues.check, locks.check, barriers.check, values.check)
+CHECKS = (tasks.check, queues.check, locks.check, barriers.check, values.check, clients.check)
 
 
 def problems(history: History) -> list[str]:
@@ -30,8 +30,11 @@ def figures(history: History) -> dict[str, int]:
     }
     runs = sum(len(runs) for runs in history.runs.values())
     counts["run again"] = max(0, runs - len(history.of("task")))
-    counts["kill"] = len(history.kills)
-    counts["stall"] = sum(len(times) for times in history.stalls.values())
+    counts["kill"] = len(history.faults.kills)
+    counts["stall"] = sum(len(times) for times in history.faults.stalls.values())
+    counts["cut"] = len(history.faults.cuts)
+    counts["restart"] = len(history.faults.restarts)
+    counts["outage"] = history.faults.outages
     counts["without answer"] = sum(operation.unknown for operation in history.operations)
     return counts
 

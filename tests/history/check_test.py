@@ -2,48 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of histories accepts what can have happened, and finds each kind of broken promise."""
 
-import json
 import unittest
 
 import check
 from checker.operations import read
-
-
-class Story:
-    """Writes a history line by line; every line is one nanosecond later."""
-
-    def __init__(self):
-        self.events = []
-        self.calls = {}
-
-    def add(self, who, event, **rest):
-        self.events.append({"t": len(self.events), "who": who, "event": event, **rest})
-
-    def call(self, who, where, verb, value=None):
-        self.calls[who] = self.calls.get(who, -1) + 1
-        self.add(who, "call", op=self.calls[who], object=where, do=verb, value=value)
-
-    def told(self, who, value=None, event="return"):
-        self.add(who, event, op=self.calls[who], value=value)
-
-    def whole(self, who, where, verb, value=None, answer=None):
-        self.call(who, where, verb, value)
-        self.told(who, answer)
-
-    def problems(self):
-        return check.problems(read(json.dumps(event) for event in self.events))
-
-
-class Checks(unittest.TestCase):
-    def setUp(self):
-        self.story = Story()
-
-    def good(self):
-        self.assertEqual(self.story.problems(), [])
-
-    def bad(self, words):
-        found = self.story.problems()
-        self.assertTrue(any(words in problem for problem in found), found)
+from story import Checks
 
 
 class Lines(Checks):
@@ -178,6 +141,7 @@ class Queues(Checks):
     def test_that_blame_a_client_which_died_before_the_item_was_there(self):
         self.story.call("b", "queue q", "get")
         self.story.add("nemesis", "kill", value="b")
+        self.story.add("driver", "end", value="b")
         self.put(1, 2)
         self.get("a", 2)
         self.get("a", 1)
@@ -247,6 +211,13 @@ class Locks(Checks):
         self.acquire("b")
         self.release("a")
         self.bad("held by a")
+
+    def test_of_a_holder_that_is_killed_and_goes_on_for_a_moment(self):
+        self.acquire("a")
+        self.story.add("nemesis", "kill", value="a")
+        self.acquire("b")
+        self.release("a")
+        self.good()
 
     def test_with_more_permits(self):
         for who in ("a", "b"):
@@ -355,6 +326,8 @@ class Values(Checks):
             for at, who in enumerate("dbca"):
                 self.story.told(who, 4 * number + at)
         self.good()
+
+
 
 
 if __name__ == "__main__":

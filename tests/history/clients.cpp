@@ -45,6 +45,7 @@ bool put(const Bounded& queue, const std::string& item) {
 template <class Q>
 void produce_into(const Client& client, const Named<Q>& queue, const Event& stop) {
   Recorder recorder(client);
+  recorder.born();
   std::size_t n = 0;
   repeat(stop, [&] {
     const auto item = client.name + ":" + std::to_string(n++);
@@ -62,6 +63,7 @@ std::optional<std::string> get(Recorder& recorder, const Named<Q>& queue,
 template <class Q>
 void consume_from(const Client& client, const Named<Q>& queue, const Event& stop) {
   Recorder recorder(client);
+  recorder.born();
   repeat(stop, [&] { get(recorder, queue, patience); });
 }
 
@@ -76,6 +78,7 @@ template <class Acquire, class Release>
 void hold(const Client& client, const std::string& name, const Event& stop,
           Acquire acquire, Release release) {
   Recorder recorder(client);
+  recorder.born();
   auto random = random_of(client);
   repeat(stop, [&] {
     if (!recorder.ask(name, "acquire", nullptr, acquire))
@@ -94,6 +97,14 @@ bool compare_and_set(std::int64_t& value, std::int64_t old, std::int64_t other) 
     return false;
   value = other;
   return true;
+}
+
+/// No other process of this machine has its number and its time of birth.
+std::string name_of_worker(const std::string& file) {
+  const auto birth = std::chrono::steady_clock::now().time_since_epoch().count();
+  auto name = "worker-" + std::to_string(getpid()) + "-" + std::to_string(birth);
+  Recorder({file, name}).born();
+  return name;
 }
 
 } // namespace
@@ -133,6 +144,7 @@ void hold_semaphore(Client client, Named<Semaphore> semaphore, Event stop) {
 
 void meet(Client client, Named<Barrier> barrier) {
   Recorder recorder(client);
+  recorder.born();
   try {
     for (std::size_t round = 0;; ++round) {
       recorder.ask(barrier.name, "wait", round, [&] { return barrier.object.wait(); });
@@ -144,6 +156,7 @@ void meet(Client client, Named<Barrier> barrier) {
 
 void change(Client client, std::vector<Named<Number>> values, Event stop) {
   Recorder recorder(client);
+  recorder.born();
   auto random = random_of(client);
   std::int64_t last = 0;
   repeat(stop, [&] {
@@ -166,13 +179,15 @@ void change(Client client, std::vector<Named<Number>> values, Event stop) {
   });
 }
 
+Home::Home(const Client& client) {
+  Recorder(client).born();
+}
+
 Result run_task(const std::string& file, std::size_t task) {
   static std::uint64_t runs = 0; // Of this process, which has one thread for tasks.
-  // No other process of this machine has its number and its time of birth.
-  static const auto birth = std::chrono::steady_clock::now().time_since_epoch().count();
-  const auto word =
-    std::to_string(getpid()) + "-" + std::to_string(birth) + "-" + std::to_string(runs++);
-  Recorder({file, word}).event("run", "task " + std::to_string(task), word);
+  static const auto worker = name_of_worker(file);
+  const auto word = worker + "-" + std::to_string(runs++);
+  Recorder({file, worker}).event("run", "task " + std::to_string(task), word);
   if (task % 16 == 3)
     std::this_thread::sleep_for(3 * pace);
   const auto n = static_cast<std::int64_t>(task);

@@ -49,6 +49,13 @@ void hold_semaphore(Client client, Named<Semaphore> semaphore, Event stop);
 void meet(Client client, Named<Barrier> barrier);
 void change(Client client, std::vector<Named<Number>> values, Event stop);
 
+/// What is in the manager's job beside the values, and tells when that is lost.
+class Home {
+public:
+  explicit Home(const Client& client);
+  void ping() const {}
+};
+
 /// The result of a task, and the run that it is of.
 struct Result {
   std::int64_t value = 0;

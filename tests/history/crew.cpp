@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/history/crew.hpp"
 
-#include <algorithm>
-#include <csignal>
 #include <utility>
 
+#include <fiber/error.hpp>
+
 namespace fiber::history {
-namespace {
-
-void signal(const Process& process, int number) {
-  if (const auto pid = process.pid(); pid > 0 && process.is_alive())
-    ::kill(pid, number);
-}
-
-} // namespace
 
 Crew::Crew(std::string kind, std::size_t size, bool replace, Make make)
-  : kind_(std::move(kind)), replace_(replace), make_(std::move(make)) {
+  : kind_(std::move(kind)), size_(size), replace_(replace), make_(std::move(make)) {
   while (members_.size() < size)
     add();
 }
@@ -29,43 +21,33 @@ void Crew::add() {
 }
 
 void Crew::disturb(Recorder& recorder, std::mt19937& random) {
+  if (members_.empty())
+    return;
   auto& member = members_[random() % members_.size()];
-  if (!member.process.is_alive() || member.process.pid() <= 0 || member.stopped_for > 0)
+  if (!member.process.is_alive())
     return;
-  if (random() % 2 == 0) {
-    recorder.event("kill", kind_, member.name);
-    member.process.kill();
-    return;
-  }
-  recorder.event("stall", kind_, member.name);
-  signal(member.process, SIGSTOP);
-  member.stopped_for = static_cast<int>(1 + random() % 4);
+  recorder.event("kill", kind_, member.name);
+  member.process.kill();
 }
 
-void Crew::look() {
-  for (auto& member : members_)
-    if (member.stopped_for > 0 && --member.stopped_for == 0)
-      signal(member.process, SIGCONT);
-  if (!replace_)
-    return;
-  const auto ended = std::erase_if(
-    members_, [](const Member& member) { return !member.process.is_alive(); });
-  for (std::size_t i = 0; i < ended; ++i)
+void Crew::look(Recorder& recorder) {
+  const auto ended = std::erase_if(members_, [&](const Member& member) {
+    if (member.process.is_alive())
+      return false;
+    recorder.event("end", kind_, member.name);
+    return true;
+  });
+  for (std::size_t i = 0; replace_ && i < ended; ++i)
     add();
 }
 
 void Crew::join() {
   for (auto& member : members_) {
-    if (std::exchange(member.stopped_for, 0) > 0)
-      signal(member.process, SIGCONT);
+    try {
+      member.process.join();
+    } catch (const Error&) { // It could not be started.
+    }
   }
-  for (auto& member : members_)
-    member.process.join();
-}
-
-bool Crew::all_ended() const {
-  return std::ranges::none_of(
-    members_, [](const Member& member) { return member.process.is_alive(); });
 }
 
 } // namespace fiber::history

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,7 +13,7 @@
 
 namespace fiber::history {
 
-/// Processes that do the same, some of which are killed or stopped for a while.
+/// Processes that do the same, some of which are killed.
 class Crew {
 public:
   /// Makes the process of the client with this name.
@@ -24,26 +23,29 @@ public:
   /// of each that has ended.
   Crew(std::string kind, std::size_t size, bool replace, Make make);
 
-  /// Kills one of them, or stops it for a while; the history says so before.
+  /// Kills one of them; the history says so before.
   void disturb(Recorder& recorder, std::mt19937& random);
-  /// Lets those go on that were stopped long enough, and replaces those that have ended.
-  void look();
-  /// Lets all go on and blocks until they have ended.
+  /// Says in the history which have ended, and replaces them.
+  void look(Recorder& recorder);
+  /// From now on nobody is replaced.
+  void disband() { replace_ = false; }
+  /// Blocks until all have ended.
   void join();
-  bool all_ended() const;
+  bool all_ended() const { return members_.empty(); }
+  bool is_complete() const { return members_.size() == size_; }
 
 private:
   struct Member {
     std::string name;
     Process process;
-    int stopped_for = 0; ///< Looks that it stays stopped.
   };
   void add();
 
   const std::string kind_;
-  const bool replace_;
+  const std::size_t size_;
+  bool replace_;
   const Make make_;
-  std::vector<Member> members_;
+  std::vector<Member> members_; ///< Without those whose end look() has seen.
   std::size_t made_ = 0;
 };
 

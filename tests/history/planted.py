@@ -59,9 +59,9 @@ def item_got_twice(events):
 
 
 def items_lost(events):
-    """More than clients that died in get() can have taken along."""
+    """More than clients that died in get(), or that were cut off, can have taken along."""
     events = copied(events)
-    deaths = sum(event["event"] == "kill" for event in events)
+    deaths = sum(event["event"] == "born" for event in events)
     found = items(events)
     if len(found) < deaths + 1:
         return None

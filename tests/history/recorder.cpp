@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/history/recorder.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <ctime>
 
@@ -29,6 +30,18 @@ std::uint64_t Recorder::call(const std::string& object, const std::string& verb,
          {"do", verb},
          {"value", value}});
   return calls_++;
+}
+
+void Recorder::born() const {
+  std::array<char, 64> space{}; // Of process ids: that of a container is its own.
+  if (::readlink("/proc/self/ns/pid", space.data(), space.size() - 1) < 0)
+    std::abort();
+  const auto* node = std::getenv("NODE_NAME"); // Of a pod.
+  write({{"event", "born"},
+         {"value",
+          {{"pid", ::getpid()},
+           {"space", space.data()},
+           {"node", node == nullptr ? "" : node}}}});
 }
 
 void Recorder::returned(std::uint64_t call, const nlohmann::json& value) {

@@ -37,9 +37,11 @@ public:
                      const nlohmann::json& value = nullptr);
   void returned(std::uint64_t call, const nlohmann::json& value = nullptr);
   void failed(std::uint64_t call, const std::string& why);
-  /// Says that something else happened: "kill", "stall" or "run".
+  /// Says that this process is the client, and how it is found from outside.
+  void born() const;
+  /// Says that something else happened: "kill", "end", "stop" or "run".
   void event(const std::string& what, const std::string& object,
-             const nlohmann::json& value);
+             const nlohmann::json& value = nullptr);
 
   /// Records a call and its answer. Returns what `f` returns; throws what it throws.
   template <class F>

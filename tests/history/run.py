@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program under chaos again and again, and checks each history that it writes.
 
-usage: run.py PROGRAM [--seconds S] [--each S] [--seed N] [--folder DIR] [--plant]
+usage: run.py PROGRAM [--cluster docker|podman|kubernetes] [--seconds S] [--each S] [--seed N] [--folder DIR]
+              [--plant]
 
+--cluster brings one of tests/clusters up, runs the clients there, and also cuts their network and stops and restarts
+the engine. The cluster stays up; its script `down` ends it. Without --cluster the backend is that of FIBER_BACKEND.
 --each is the length of one run; runs follow each other, with growing seeds, until --seconds are over. A history that
 breaks a promise stays in --folder. --plant plants faults in the last history and fails unless the check finds each.
-The backend is that of FIBER_BACKEND; with another one than `local`, --folder must be a volume of the jobs.
 """
 
 import argparse
@@ -21,9 +23,13 @@ from pathlib import Path
 import check
 import planted
 from checker.operations import read, read_events
+from clusters import Cluster
+from nemesis import Nemesis
 
 PATIENCE = 120  # Seconds for the end of a run, on a busy machine.
+QUIET = 3  # Seconds without faults before the end, on a cluster.
 NEEDED = ("task", "queue", "lock", "barrier", "value", "kill", "stall")
+NEEDED_ON_CLUSTERS = (("cut",), ("restart", "outage"))  # One of each.
 
 
 def find_planted(path: Path) -> list[str]:
@@ -42,16 +48,40 @@ def find_planted(path: Path) -> list[str]:
     return missed
 
 
+def run_disturbed(command, environment, length: int, nemesis: Nemesis) -> int | None:
+    """Disturbs the program for so many seconds. Returns how it ended; nothing if it hangs."""
+    nemesis.start()
+    with subprocess.Popen(command, env=environment) as program:
+        try:
+            return program.wait(length)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            nemesis.stop()
+        try:
+            return program.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            return None
+
+
 def one_run(options, seed: int, path: Path) -> tuple[Counter, list[str]]:
     path.unlink(missing_ok=True)
-    end = None
-    try:
-        command = options.program, path, str(options.each), str(seed)
-        end = subprocess.run(command, check=False, timeout=options.each + PATIENCE).returncode
-    except subprocess.TimeoutExpired:
-        pass
+    path.touch()
+    path.chmod(0o666)  # Jobs in containers are not root.
+    cluster = options.on
+    command = [options.program, str(path), str(options.each), str(seed)]
+    environment = None
+    if cluster:
+        command = [*cluster.command(), *command, str(cluster.kills)]
+        environment = cluster.environment(path.parent)
+    nemesis = Nemesis(path, cluster, seed)
+    end = run_disturbed(command, environment, options.each - (QUIET if cluster else 0), nemesis)
     history = check.load(path)
     problems = check.problems(history)
+    if nemesis.problem:
+        problems.append(f"the faults stopped early: {nemesis.problem}")
+        cluster.begin_again()
     if end != 0:
         problems.append("the program hangs" if end is None else f"the program ended with {end}")
     return Counter(check.figures(history)), problems
@@ -74,6 +104,8 @@ def run(options, folder: Path) -> int:
     print(f"{runs} histories in {time.monotonic() - begin:.0f} s: "
           + ", ".join(f"{kind} {total[kind]}" for kind in check.figures(read(()))) + f"; {bad} broken")
     lacking = [kind for kind in NEEDED if total[kind] == 0]
+    if options.on:
+        lacking += [" or ".join(kinds) for kinds in NEEDED_ON_CLUSTERS if not any(total[kind] for kind in kinds)]
     if lacking:
         print(f"the histories show nothing of: {', '.join(lacking)}")
     missed = find_planted(path) if options.plant and path.exists() else []
@@ -84,6 +116,7 @@ def run(options, folder: Path) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("program")
+    parser.add_argument("--cluster", choices=("docker", "podman", "kubernetes"))
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--each", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
@@ -92,7 +125,9 @@ def main() -> int:
     options = parser.parse_args()
     if not Path(options.program).is_file():
         parser.error(f"there is no program {options.program}")
+    options.on = Cluster(options.cluster, options.program) if options.cluster else None
     if options.folder:
+        options.folder = options.folder.resolve()
         options.folder.mkdir(parents=True, exist_ok=True)
         return run(options, options.folder)
     with tempfile.TemporaryDirectory() as folder:

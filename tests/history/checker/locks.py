@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lock has one holder at a time, a semaphore as many as it has permits.
 
-A client surely holds from the answer to its acquire to its call of release. If it is killed or stalled in between
-and never releases, it surely holds only until then.
+A client surely holds from the answer to its acquire to its call of release, but not when it may have been killed or
+taken for dead: then the lock goes to the next one, and the old holder may go on for a moment. If it is stalled and
+never releases, it surely holds only until then.
 """
 
 from checker.operations import NEVER, History, Operation
@@ -34,15 +35,23 @@ def sections(operations: list[Operation], history: History) -> list[tuple[float,
             if operation.do != "acquire" or not operation.returned or not operation.answer:
                 continue
             release = next((later.begin for later in calls[at + 1 :] if later.do == "release"), None)
-            until = release if release is not None else lost(who, operation.end, history)
-            held.append((operation.end, until, who))
+            until = release if release is not None else stalled(who, operation.end, history)
+            held.append((operation.end, until_lost(who, operation.end, until, history), who))
     return held
 
 
-def lost(who: str, since: float, history: History) -> float:
+def stalled(who: str, since: float, history: History) -> float:
     """When a client that never released may have lost the lock."""
-    events = [history.kills.get(who, NEVER), *history.stalls.get(who, [])]
+    events = [history.faults.kills.get(who, NEVER), *history.faults.stalls.get(who, [])]
     return min((at for at in events if at >= since), default=since)
+
+
+def until_lost(who: str, since: float, until: float, history: History) -> float:
+    """The same for a client that may have been killed or taken for dead meanwhile."""
+    for begin, end in history.faults.ends(who):
+        if begin < until and since < end:
+            until = max(begin, since)
+    return until
 
 
 def overlaps(name: str, held: list[tuple[float, float, str]], most: int) -> list[str]:

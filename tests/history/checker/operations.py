@@ -7,16 +7,27 @@ A line has "t" (nanoseconds of one clock), "who" and "event". The events are
   return  the answer to the client's "op", with its "value"
   error   the same, where the answer is that the call has failed; "value" says why
   run     a task runs: "object" is its name, "value" a word that no other run has
-  kill    the client "value" is about to be killed
-  stall   the client "value" is about to be stopped for a while
+
+and those that say what was done to clients (checker/faults.py):
+
+  born      the client "who" begins; "value" says how it is found, and on which "node" it is
+  kill      the client "value" is about to be killed
+  stall     the client "value" is about to be stopped for a while
+  cut       the network of some clients is about to be cut: of "clients", of a "node", else of all; "value" has these,
+            its "number", and how long a cut may end them ("deadly", in nanoseconds)
+  mended    the cut of the number "value" is over
+  restart   the engine is about to be restarted, which ends all clients; "value" is a number
+  restarted the restart of the number "value" is over
+  outage    a part of the engine is about to be killed or stopped for a while, which ends no client
+  end       the driver has seen that the client "value" has ended
+  stop      all clients are about to be told to end
 """
 
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
-NEVER = math.inf
+from checker.faults import NEVER, Faults
 
 
 @dataclass
@@ -50,8 +61,8 @@ class Operation:
 class History:
     operations: list[Operation] = field(default_factory=list)
     runs: dict[str, dict[str, float]] = field(default_factory=dict)  # Of each task: the word and time of each run.
-    kills: dict[str, float] = field(default_factory=dict)  # When each client was about to be killed.
-    stalls: dict[str, list[float]] = field(default_factory=dict)
+    faults: Faults = field(default_factory=Faults)
+    last: dict[str, Operation] = field(default_factory=dict)  # The last call of each client.
     problems: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> dict[str, list[Operation]]:
@@ -61,6 +72,16 @@ class History:
             if operation.object.split()[0] == kind:
                 objects.setdefault(operation.object, []).append(operation)
         return objects
+
+    def may_be_unheard(self, operation: Operation) -> bool:
+        """Whether what the client sent at the end of the call may be lost.
+
+        Its network was away, and it made no call since. Between two calls a client asks the driver whether to go on,
+        and the driver first hears what was sent before.
+        """
+        return operation is self.last[operation.who] and any(
+            operation.begin <= cut.over and cut.begin <= operation.end for cut in self.faults.cuts_of(operation.who)
+        )
 
 
 def read(lines) -> History:
@@ -97,15 +118,12 @@ def take(event, history: History, open_calls, answered) -> None:
         operation = Operation(who, event["op"], event["object"], event["do"], event.get("value"), at)
         open_calls[key] = operation
         history.operations.append(operation)
+        history.last[who] = operation
     elif what in ("return", "error"):
         answer((who, event["op"]), event, history, open_calls, answered)
     elif what == "run":
         history.runs.setdefault(event["object"], {})[event["value"]] = at
-    elif what == "kill":
-        history.kills[event["value"]] = at
-    elif what == "stall":
-        history.stalls.setdefault(event["value"], []).append(at)
-    else:
+    elif not history.faults.take(event):
         raise ValueError(f"an event of an unknown kind: {what}")
 
 

@@ -4,7 +4,12 @@
 The search is Wing and Gong's with Lowe's memoization: take any operation that may be the next one, change the value as
 it says, and go on; backtrack where an answer does not fit. A state (the operations that are done, and the value) is
 never tried twice. An operation without an answer may happen at any later moment, or never.
+
+The name is "value NAME of MANAGER", where the manager is the client in whose process the value is. When that may have
+ended, calls may fail.
 """
+
+from dataclasses import replace
 
 from checker.operations import NEVER, History, Operation
 
@@ -28,8 +33,10 @@ def step(operation: Operation, value):
 def check(history: History) -> list[str]:
     problems = []
     for name, operations in history.of("value").items():
-        problems += [f"{name}: {operation}" for operation in operations if operation.failed]
-        wrong = linearize(sorted(operations, key=lambda operation: operation.begin))
+        lost = min((begin for begin, _ in history.faults.ends(name.split(" of ")[-1])), default=NEVER)
+        problems += [f"{name}: {operation}" for operation in operations if operation.failed and operation.end < lost]
+        known = [replace(operation, end=NEVER) if operation.failed else operation for operation in operations]
+        wrong = linearize(sorted(known, key=lambda operation: operation.begin))
         if wrong is not None:
             problems.append(f"{name}: no order of the calls explains {wrong}")
     return problems

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clusters of tests/clusters, as far as histories need them: how the program runs there, and what can go wrong.
+
+A fault is a class with the function begin(nemesis, number). It writes the event, begins the fault, sets nemesis.mend
+if the fault has to be ended, and returns how long it lasts.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "clusters"
+TIMEOUT = 3.0  # Seconds: the heartbeat timeout of the program.
+SHORT, LONG = (0.05, TIMEOUT / 3), (TIMEOUT, 2 * TIMEOUT)  # Of cuts. Those between may end a client or not.
+
+
+def run(*command, **rest) -> None:
+    """A script that must succeed."""
+    end = subprocess.run([str(word) for word in command], check=False, capture_output=True, text=True, **rest)
+    if end.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit code {end.returncode}: {end.stdout}{end.stderr}")
+
+
+def attempt(*command) -> None:
+    """One that may fail, as what it is about may be gone."""
+    subprocess.run([str(word) for word in command], check=False, capture_output=True)
+
+
+def length_of_cut(random) -> float:
+    return random.uniform(*random.choice((SHORT, SHORT, LONG, (SHORT[0], LONG[1]))))
+
+
+def deadly() -> int:
+    """How many nanoseconds of a cut may end a client."""
+    return int(TIMEOUT / 2 * 1e9)
+
+
+class CutClient:
+    """Drops what one client receives, sends or both, in its own network."""
+
+    weight = 4
+
+    @staticmethod
+    def begin(nemesis, number: int) -> float:
+        found = nemesis.victim()
+        if found is None:
+            return 0
+        client, pid = found
+        chains = nemesis.random.choice((["PREROUTING"], ["POSTROUTING"], ["PREROUTING", "POSTROUTING"]))
+        try:
+            network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)  # Stays when the process ends.
+        except OSError:
+            return 0
+
+        def drop(action):
+            for chain in chains:
+                interface = "-i" if chain == "PREROUTING" else "-o"
+                rule = "iptables", "-w", "-t", "mangle", action, chain, interface, "eth0", "-j", "DROP"
+                attempt("nsenter", f"--net=/proc/{os.getpid()}/fd/{network}", *rule)
+
+        def mend():
+            drop("-D")
+            os.close(network)
+            nemesis.write("mended", number)
+
+        value = {"number": number, "deadly": deadly(), "clients": [client.name]}
+        nemesis.write("cut", value, object=" ".join(chains))
+        drop("-A")
+        nemesis.mend = mend
+        return length_of_cut(nemesis.random)
+
+
+class CutAll:
+    """Takes the bridge of an engine down, by which containers reach each other and the driver."""
+
+    weight = 2
+
+    def __init__(self, namespace: str):
+        self.namespace = namespace
+
+    def begin(self, nemesis, number: int) -> float:
+        links = subprocess.run(["ip", "-n", self.namespace, "-o", "link", "show", "type", "bridge"],
+                               check=True, capture_output=True, text=True).stdout
+        bridges = [line.split(":")[1].strip() for line in links.splitlines()]
+
+        def set_links(state):
+            for bridge in bridges:
+                run("ip", "-n", self.namespace, "link", "set", bridge, state)
+
+        def mend():
+            set_links("up")
+            nemesis.write("mended", number)
+
+        nemesis.write("cut", {"number": number, "deadly": deadly()}, object=" ".join(bridges))
+        set_links("down")
+        nemesis.mend = mend
+        return length_of_cut(nemesis.random)
+
+
+class CutNode:
+    """Drops all packets from and to a node of Kubernetes."""
+
+    weight = 2
+
+    def __init__(self, control: str, nodes: list[str]):
+        self.control, self.nodes = control, nodes
+
+    def begin(self, nemesis, number: int) -> float:
+        node = nemesis.random.choice(self.nodes)
+
+        def mend():
+            run(self.control, "mend", node)
+            nemesis.write("mended", number)
+
+        nemesis.write("cut", {"number": number, "deadly": deadly(), "node": node}, object=node)
+        run(self.control, "cut", node)
+        nemesis.mend = mend
+        return length_of_cut(nemesis.random)
+
+
+class RestartEngine:
+    """Kills the engine and starts it anew. Containers of Docker end with it, those of Podman go on."""
+
+    weight = 1
+
+    def __init__(self, scripts: Path, ends_containers: bool):
+        self.scripts, self.ends_containers = scripts, ends_containers
+
+    def begin(self, nemesis, number: int) -> float:
+        if self.ends_containers:
+            nemesis.write("restart", number, object="engine")
+            run(self.scripts / "restart")
+            nemesis.write("restarted", number)
+        else:
+            nemesis.write("outage", "restart", object="engine")
+            run(self.scripts / "restart")
+        return 0
+
+
+class Stop:
+    """Stops a part of the engine for a while, or kills it and starts it after a while. Containers go on."""
+
+    def __init__(self, weight: int, ways: list):
+        self.weight, self.ways = weight, ways  # Each way is two commands.
+
+    def begin(self, nemesis, _number: int) -> float:
+        first, last = nemesis.random.choice(self.ways)
+        nemesis.write("outage", " ".join(first[1:]), object="engine")
+        run(*first)
+        nemesis.mend = lambda: run(*last)
+        return nemesis.random.uniform(0.5, 2 * TIMEOUT)
+
+
+class Cluster:
+    """One that is up and has an image of the program."""
+
+    pause = (1.5, 4.0)  # Seconds between two faults.
+    kills = 0.3  # Clients that the program kills in a second.
+    image = "localhost/fiber-test:history_program"
+
+    def __init__(self, kind: str, program: str):
+        self.kind, self.scripts, self.program = kind, SCRIPTS / kind, program
+        self.begin()
+
+    def begin(self) -> None:
+        self.told = self.up()
+        self.faults = self.faults_of_kubernetes() if self.kind == "kubernetes" else self.faults_of_engine()
+        run(self.scripts / "load", self.image, self.program)
+
+    def begin_again(self) -> None:
+        """After a fault that could not be mended."""
+        run(self.scripts / "down")
+        self.begin()
+
+    def up(self) -> dict[str, str]:
+        """Brings it up unless it is. Ends this program as the script does, if this machine can't run it."""
+        with subprocess.Popen([str(self.scripts / "up")], stdout=subprocess.PIPE, text=True) as script:
+            output = script.communicate()[0]
+        if script.returncode != 0:
+            print(output, end="", flush=True)
+            sys.exit(script.returncode)
+        lines = [line.split("=", 1) for line in output.splitlines() if "=" in line]
+        return {name: value.strip("'") for name, value in lines}
+
+    def command(self) -> list[str]:
+        """What goes before the program."""
+        return [] if self.kind == "kubernetes" else ["nsenter", f"--net={self.told['DOCKER_NETNS']}"]
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """The settings of the program, whose jobs see the folder at the same path."""
+        told = {**os.environ, "FIBER_IMAGE": self.image, "FIBER_HEARTBEAT_TIMEOUT": f"{TIMEOUT}s"}
+        if self.kind == "kubernetes":
+            template = folder / "pod.yaml"
+            template.write_text(POD.format(folder=folder), encoding="utf-8")
+            return {**told, "FIBER_BACKEND": "kubernetes", "KUBECONFIG": self.told["KUBECONFIG"],
+                    "FIBER_KUBERNETES_POD_TEMPLATE": str(template)}
+        return {**told, "FIBER_BACKEND": "docker", "FIBER_DOCKER_HOST": self.told["DOCKER_HOST"],
+                "FIBER_DOCKER_VOLUMES": f"{folder}:{folder}"}
+
+    def faults_of_engine(self) -> list:
+        signal = self.scripts / "signal"
+        return [CutClient(), CutAll(Path(self.told["DOCKER_NETNS"]).name),
+                RestartEngine(self.scripts, self.kind == "docker"),
+                Stop(1, [([signal, "STOP"], [signal, "CONT"])])]
+
+    def faults_of_kubernetes(self) -> list:
+        control, nodes = self.told["K8S_CONTROL"], self.told["K8S_NODES"].split()
+        parts = ["kube-apiserver"] + [f"{node}/{part}" for node in nodes for part in ("kubelet", "containerd")]
+        ways = [([control, begin, part], [control, end, part])
+                for begin, end in (("kill", "start"), ("freeze", "thaw")) for part in parts]
+        return [CutClient(), CutNode(control, nodes), Stop(3, ways)]
+
+
+POD = """\
+spec:
+  containers:
+  - name: fiber
+    volumeMounts:
+    - {{name: histories, mountPath: {folder}}}
+  volumes:
+  - {{name: histories, hostPath: {{path: {folder}, type: Directory}}}}
+"""
