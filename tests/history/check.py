@@ -8,6 +8,7 @@ Shares no code with the library: it knows what was asked and what was told, as c
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -35,8 +36,14 @@ def figures(history: History) -> dict[str, int]:
     counts["cut"] = len(history.faults.cuts)
     counts["restart"] = len(history.faults.restarts)
     counts["outage"] = history.faults.outages
+    counts["lost in a cut"] = lost_in_cuts(history)
     counts["without answer"] = sum(operation.unknown for operation in history.operations)
     return counts
+
+
+def lost_in_cuts(history: History) -> int:
+    """How many broken promises of queues only a cut explains."""
+    return len(queues.check(replace(history, strict=True))) - len(queues.check(history)) if history.faults.cuts else 0
 
 
 def load(path) -> History:

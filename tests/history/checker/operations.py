@@ -64,6 +64,7 @@ class History:
     faults: Faults = field(default_factory=Faults)
     last: dict[str, Operation] = field(default_factory=dict)  # The last call of each client.
     problems: list[str] = field(default_factory=list)
+    strict: bool = False  # Whether no message is taken for lost in a cut.
 
     def of(self, kind: str) -> dict[str, list[Operation]]:
         """The operations on each object of a kind. The name of an object begins with its kind."""
@@ -79,9 +80,10 @@ class History:
         Its network was away, and it made no call since. Between two calls a client asks the driver whether to go on,
         and the driver first hears what was sent before.
         """
-        return operation is self.last[operation.who] and any(
-            operation.begin <= cut.over and cut.begin <= operation.end for cut in self.faults.cuts_of(operation.who)
-        )
+        if self.strict or operation is not self.last[operation.who]:
+            return False
+        cuts = self.faults.cuts_of(operation.who)
+        return any(operation.begin <= cut.over and cut.begin <= operation.end for cut in cuts)
 
 
 def read(lines) -> History:
