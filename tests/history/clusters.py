@@ -27,6 +27,13 @@ def attempt(*command) -> None:
     subprocess.run([str(word) for word in command], check=False, capture_output=True)
 
 
+def links(namespace: str, kind: str) -> list[str]:
+    """The network devices of this kind."""
+    shown = subprocess.run(["ip", "-n", namespace, "-o", "link", "show", "type", kind],
+                           check=True, capture_output=True, text=True).stdout
+    return [line.split(":")[1].split("@")[0].strip() for line in shown.splitlines()]
+
+
 def length_of_cut(random) -> float:
     return random.uniform(*random.choice((SHORT, SHORT, LONG, (SHORT[0], LONG[1]))))
 
@@ -80,9 +87,7 @@ class CutAll:
         self.namespace = namespace
 
     def begin(self, nemesis, number: int) -> float:
-        links = subprocess.run(["ip", "-n", self.namespace, "-o", "link", "show", "type", "bridge"],
-                               check=True, capture_output=True, text=True).stdout
-        bridges = [line.split(":")[1].strip() for line in links.splitlines()]
+        bridges = links(self.namespace, "bridge")
 
         def set_links(state):
             for bridge in bridges:
@@ -124,13 +129,18 @@ class RestartEngine:
 
     weight = 1
 
-    def __init__(self, scripts: Path, ends_containers: bool):
-        self.scripts, self.ends_containers = scripts, ends_containers
+    def __init__(self, scripts: Path, namespace: str, ends_containers: bool):
+        self.scripts, self.namespace, self.ends_containers = scripts, namespace, ends_containers
 
     def begin(self, nemesis, number: int) -> float:
         if self.ends_containers:
             nemesis.write("restart", number, object="engine")
+            before = links(self.namespace, "veth")
             run(self.scripts / "restart")
+            # Docker 20.10 leaves some networks of dead containers, and gives their addresses to new ones. When a bridge
+            # has forgotten who is where, such a network answers with a reset.
+            for link in before:
+                attempt("ip", "-n", self.namespace, "link", "delete", link)
             nemesis.write("restarted", number)
         else:
             nemesis.write("outage", "restart", object="engine")
@@ -200,8 +210,8 @@ class Cluster:
 
     def faults_of_engine(self) -> list:
         signal = self.scripts / "signal"
-        return [CutClient(), CutAll(Path(self.told["DOCKER_NETNS"]).name),
-                RestartEngine(self.scripts, self.kind == "docker"),
+        namespace = Path(self.told["DOCKER_NETNS"]).name
+        return [CutClient(), CutAll(namespace), RestartEngine(self.scripts, namespace, self.kind == "docker"),
                 Stop(1, [([signal, "STOP"], [signal, "CONT"])])]
 
     def faults_of_kubernetes(self) -> list:
