@@ -75,6 +75,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     },
     [this](StealTick) {
       steal_pending = false;
+      no_steal_before = {}; // Also if tasks follow and follow.
       steal();
     },
     [this](SpeculateTick) {

@@ -134,6 +134,21 @@ TEST_F(PoolTest, idle_slots_wait_for_the_tasks_that_are_still_to_come) {
   EXPECT_EQ(busy.recalls.size(), 1u);
 }
 
+TEST_F(PoolTest, idle_slots_do_not_wait_for_good_if_tasks_follow_slowly) {
+  settings.workers = 2;
+  start_pool();
+  submit_call(1, AnyCallable::of<int, false>(&same), 8, 8, 10000);
+  auto& busy = up(1, nullptr, 0);
+  auto& other = up(2, nullptr, 1);
+  pass(std::chrono::milliseconds(4));
+  submit_call(2, AnyCallable::of<int, false>(&same), 1, 1, 10000);
+  ASSERT_EQ(other.runs.size(), 1u);
+  answer(2, 1);
+  EXPECT_TRUE(busy.recalls.empty());
+  pass(std::chrono::milliseconds(1)); // More tasks came 1 ms ago.
+  EXPECT_EQ(busy.recalls.size(), 1u);
+}
+
 TEST_F(PoolTest, the_pool_refuses_duplicate_results_and_those_of_lost_nodes) {
   submit(2);
   up(1);
