@@ -288,6 +288,13 @@ void PoolState::steal_later(std::chrono::nanoseconds delay) {
     self->delayed_send(self, delay, StealTick{});
 }
 
+/// Steals after the delay of steal_later(), even if more tasks keep coming.
+void PoolState::steal_tick() {
+  steal_pending = false;
+  no_steal_before = {};
+  steal();
+}
+
 /// Work stealing: if the queue is empty, recalls, for each idle slot, half the tasks of a
 /// slot that has much work ahead.
 void PoolState::steal() {

@@ -73,11 +73,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     [this](const NodeLost& message) {
       return static_cast<std::uint8_t>(node_lost(message));
     },
-    [this](StealTick) {
-      steal_pending = false;
-      no_steal_before = {}; // Also if tasks follow and follow.
-      steal();
-    },
+    [this](StealTick) { steal_tick(); },
     [this](SpeculateTick) {
       speculate_pending = false;
       speculate();

@@ -142,6 +142,7 @@ struct PoolState {
   void note_to_come(std::size_t tasks);
   void steal();
   void steal_later(std::chrono::nanoseconds delay);
+  void steal_tick();
   bool takes_tasks(const Node& node) const;
 
   // speculation.cpp

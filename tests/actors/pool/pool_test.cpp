@@ -120,35 +120,6 @@ TEST_F(PoolTest,
   EXPECT_EQ(node.runs.back().lengths.size(), worth);
 }
 
-// Each of them would have to be taken from a slot that has just got it.
-TEST_F(PoolTest, idle_slots_wait_for_the_tasks_that_are_still_to_come) {
-  settings.workers = 2;
-  start_pool();
-  submit_call(1, AnyCallable::of<int, false>(&same), 8, 8, 10000);
-  auto& busy = up(1, nullptr, 0);
-  up(2, nullptr, 1);
-  EXPECT_TRUE(busy.recalls.empty());
-  pass(std::chrono::milliseconds(4));
-  EXPECT_TRUE(busy.recalls.empty());
-  pass(std::chrono::milliseconds(1)); // They are late.
-  EXPECT_EQ(busy.recalls.size(), 1u);
-}
-
-TEST_F(PoolTest, idle_slots_do_not_wait_for_good_if_tasks_follow_slowly) {
-  settings.workers = 2;
-  start_pool();
-  submit_call(1, AnyCallable::of<int, false>(&same), 8, 8, 10000);
-  auto& busy = up(1, nullptr, 0);
-  auto& other = up(2, nullptr, 1);
-  pass(std::chrono::milliseconds(4));
-  submit_call(2, AnyCallable::of<int, false>(&same), 1, 1, 10000);
-  ASSERT_EQ(other.runs.size(), 1u);
-  answer(2, 1);
-  EXPECT_TRUE(busy.recalls.empty());
-  pass(std::chrono::milliseconds(1)); // More tasks came 1 ms ago.
-  EXPECT_EQ(busy.recalls.size(), 1u);
-}
-
 TEST_F(PoolTest, the_pool_refuses_duplicate_results_and_those_of_lost_nodes) {
   submit(2);
   up(1);
@@ -357,21 +328,6 @@ TEST_F(PoolTest, without_retries_tasks_that_may_start_in_a_dead_worker_do_not_re
   }
 }
 
-TEST_F(PoolTest, a_recall_of_all_waits_for_the_answer_to_one_of_some) {
-  settings.workers = 2;
-  submit(8, 8);
-  auto& busy = up(1, nullptr, 0);
-  up(2, nullptr, 1);
-  pass(std::chrono::milliseconds(5));
-  ASSERT_EQ(busy.recalls.size(), 1u); // For the idle node.
-  EXPECT_EQ(busy.recalls[0].most, 4u);
-  tell(CancelCall{1});
-  EXPECT_EQ(busy.recalls.size(), 1u);
-  tell(NodeHandedBack{1, {0, 5, 9}});
-  ASSERT_EQ(busy.recalls.size(), 2u);
-  EXPECT_EQ(busy.recalls[1].most, UINT32_MAX);
-}
-
 TEST_F(PoolTest, a_resized_pool_allows_restarts_for_its_new_size) {
   submit(1);
   tell(Resize{10});
@@ -421,16 +377,6 @@ TEST_F(PoolTest, lost_workers_are_logged_once_a_second) {
   EXPECT_NE(once.find("pool.w0 is lost: lost"), std::string::npos) << once;
   EXPECT_EQ(std::count(once.begin(), once.end(), '\n'), 1) << once;
   EXPECT_NE(text.str().find("2 more"), std::string::npos) << text.str();
-}
-
-TEST_F(PoolTest, tasks_sent_after_a_recall_do_not_count_as_handed_back) {
-  submit(3, 3);
-  up(1);
-  tell(NodeHandedBack{1, {0, 2, 3}}); // Knows of two tasks only.
-  EXPECT_EQ(stats().running, 2u);
-  answer(1, 1);
-  answer(1, 3);
-  EXPECT_TRUE(has_value(2));
 }
 
 TEST_F(PoolTest, the_pool_gives_up_at_once_when_a_job_runs_another_build) {
