@@ -45,6 +45,7 @@ class Nemesis(threading.Thread):
         self.over = threading.Event()
         self.problem = ""  # Why it could not go on.
         self.clients: dict[str, Client] = {}
+        self.worker_was_up = False
         self.stalled: dict[int, float] = {}  # Until when each process is stopped.
         self.read = 0
         self.faults = 0
@@ -79,7 +80,7 @@ class Nemesis(threading.Thread):
             self.go_on(pid)
         if self.random.random() < STALLS * PACE:
             self.stall(now)
-        if self.cluster and len(self.clients) >= ENOUGH and now >= self.at:
+        if self.cluster and self.worker_was_up and len(self.clients) >= ENOUGH and now >= self.at:
             self.calm()  # Or it would be a long stall, as this takes its time.
             self.disturb_cluster()
 
@@ -95,6 +96,8 @@ class Nemesis(threading.Thread):
                 self.clients[event["who"]] = Client(event["who"], event["value"])
             elif b'"end"' in line:
                 self.clients.pop(json.loads(line)["value"], None)
+            elif b'"event":"run"' in line:  # Before that, a pool that cannot reach a worker gives up.
+                self.worker_was_up = True
 
     def victim(self) -> tuple[Client, int] | None:
         """A client that lives, and its process."""
