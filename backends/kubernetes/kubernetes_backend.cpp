@@ -68,6 +68,7 @@ private:
   Plan plan_;
   std::string address_;
   Anchor anchor_;
+  Images images_;
   JobServices services_;
   PodWatch watch_;
   // On the loop's thread.
@@ -150,6 +151,7 @@ JobServices KubernetesBackend::job_services() {
           .api = api_,
           .plan = plan_,
           .owner = anchor_.owner(),
+          .images = images_,
           .event =
             [this](const JobEvent& event) {
               if (watcher_)

@@ -97,8 +97,9 @@ void KubernetesJob::create() {
     return;
   http::Request request;
   try {
-    request = json_request("POST", services_.api.path("pods"),
-                           pod_body(services_.plan, spec_, serial_, services_.owner));
+    auto body = pod_body(services_.plan, spec_, serial_, services_.owner);
+    services_.images.pin(body);
+    request = json_request("POST", services_.api.path("pods"), body);
   } catch (const json::exception& error) { // A text is not UTF-8.
     return fail(std::string("create pod: ") + error.what(), 0);
   }
@@ -184,6 +185,7 @@ void KubernetesJob::changed(const json& pod) {
   auto state = read_pod(pod, spec_.resources.memory_mb);
   disrupted_ = disrupted_ || (state.disrupted && !asked_);
   if (state.started && !std::exchange(started_, true)) {
+    services_.images.note(pod);
     services_.event({.kind = JobEvent::Kind::started, .job = spec_.name});
     follow();
   }

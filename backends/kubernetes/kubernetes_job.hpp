@@ -10,6 +10,7 @@
 #include "backends/engine/job_exit.hpp"
 #include "backends/engine/loop.hpp"
 #include "backends/kubernetes/api.hpp"
+#include "backends/kubernetes/images.hpp"
 #include "backends/kubernetes/manifests.hpp"
 #include "backends/output/output.hpp"
 
@@ -22,6 +23,7 @@ struct JobServices {
   Api& api;
   const Plan& plan;
   const nlohmann::json& owner; ///< OwnerReference to the anchor Job.
+  Images& images;
   std::function<void(const JobEvent&)> event;
   std::function<void(std::uint64_t serial)> created; ///< Called once created or failed.
   std::function<void(std::uint64_t serial)> closed;  ///< Called before the last event.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backends/kubernetes/access.hpp"
+#include "backends/kubernetes/images.hpp"
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "base/log.hpp"
@@ -68,6 +69,8 @@ std::string read_own_pod(Api& api, Plan& plan) {
   if (plan.image.empty() || plan.image == own) {
     plan.image = own;
     plan.own_image = true;
+    if (auto digest = image_by_digest(pod, text(containers[0], "name")); !digest.empty())
+      plan.image = digest; // The tag may have moved since.
   }
   plan.template_pod = merged(template_of(pod), plan.template_pod);
   auto address = text(pod, "status", "podIP");

@@ -8,10 +8,10 @@
 
 namespace fiber::backends::kubernetes {
 
-/// Completes the plan by this process's pod: its image, unless one is set; its pull
-/// secrets and security contexts, below those of the template; the pod as owner of our
-/// objects. Does nothing outside of a pod. Returns the pod's address, empty
-/// if unknown. Blocks.
+/// Completes the plan by this process's pod: its image, by digest if that is known,
+/// unless another one is set; its pull secrets and security contexts, below those of the
+/// template; the pod as owner of our objects. Does nothing outside of a pod. Returns the
+/// pod's address, empty if unknown. Blocks.
 std::string read_own_pod(Api& api, Plan& plan);
 
 } // namespace fiber::backends::kubernetes

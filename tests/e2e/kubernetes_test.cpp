@@ -2,6 +2,7 @@
 // A pool on a real Kubernetes does its work, whatever happens to pods, nodes and the API
 // server, and leaves nothing behind.
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -74,6 +75,27 @@ TEST_F(KubernetesPool, runs_tasks_as_root_if_asked) {
   Pool pool(workers_of(1));
   EXPECT_EQ(pool.apply([] { return ::getuid(); }), 0u);
   EXPECT_EQ(pool.apply(reached, std::string("/usr/note")), "written");
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+TEST_F(KubernetesPool, keeps_its_image_when_the_tag_moves) {
+  auto settings = config();
+  settings.image = "localhost:5000/moving:latest"; // Each pod pulls it.
+  control("push " + std::string(test_image) + " " + settings.image);
+  open(settings);
+  Pool pool(workers_of(1));
+  const auto first = pool.apply(host_name);
+  control("push localhost/fiber-k8s/pause:1 " + settings.image);
+  kubectl("delete pod --wait=false " + first);
+  EXPECT_TRUE(await([&] { return pool.apply(host_name) != first; }));
+  auto images = kubectl("get pods -l app.kubernetes.io/component=worker "
+                        "-o jsonpath='{.items[*].spec.containers[0].image}'");
+  EXPECT_NE(images.find("localhost:5000/moving@sha256:"), std::string::npos) << images;
 }
 
 std::size_t slowly(std::size_t i) {

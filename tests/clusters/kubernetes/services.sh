@@ -138,4 +138,28 @@ import_image() {
     die "containerd of $2 does not take $1: $output"
 }
 
+# The registry of images that is on each node under the same name; these share what they hold. Containerd needs no TLS
+# for a name that is the node itself.
+registry=localhost:5000
+
+start_registry() {
+  cat >"$state/registry.yml" <<END
+version: 0.1
+log: {level: warn}
+storage: {filesystem: {rootdirectory: $state/registry}}
+http: {addr: "$registry"}
+END
+  machine_daemon "$cluster-$1" docker-registry serve "$state/registry.yml"
+}
+
+registry_ready() { machine_run "$cluster-$1" curl --silent --fail --noproxy '*' "http://$registry/v2/"; }
+
+# push_image NODE IMAGE NAME
+push_image() {
+  local output
+  ctr_on "$1" images tag --force "$2" "$3" >/dev/null
+  output=$(machine_run "$cluster-$1" ctr --address "$(socket "$1")" --namespace k8s.io images push --plain-http "$3" 2>&1) ||
+    die "the registry of $1 does not take $3: $output"
+}
+
 proxy_ready() { machine_run "$cluster-$1" iptables-save -t nat | grep -q 'default/kubernetes:https'; }
