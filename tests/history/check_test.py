@@ -219,6 +219,13 @@ class Locks(Checks):
         self.release("a")
         self.good()
 
+    def test_of_a_holder_that_is_killed_again_while_it_ends(self):
+        self.acquire("a")
+        self.story.add("nemesis", "kill", value="a")
+        self.acquire("b")
+        self.story.add("nemesis", "kill", value="a")
+        self.good()
+
     def test_with_more_permits(self):
         for who in ("a", "b"):
             self.acquire(who, "lock s of 2")

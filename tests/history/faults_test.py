@@ -110,6 +110,16 @@ class Locks(Checks):
         self.release("a")
         self.bad("held by a")
 
+    def test_of_a_client_that_hears_after_a_cut_that_it_got_it(self):
+        self.story.born("a", "b")
+        self.story.call("a", "lock l", "acquire")
+        self.story.cut("a", deadly=1)
+        self.acquire("b")
+        self.story.mend()
+        self.story.told("a", True)
+        self.release("a")
+        self.good()
+
     def test_taken_from_a_holder_too_soon_after_it_was_cut_off(self):
         self.story.born("a", "b")
         self.acquire("a")

@@ -67,7 +67,7 @@ class Faults:
         elif what == "stop":
             self.stop = at
         elif what == "kill":
-            self.kills[value] = at
+            self.kills.setdefault(value, at)  # It may be killed again while it ends.
         elif what == "stall":
             self.stalls.setdefault(value, []).append(at)
         elif what == "cut":

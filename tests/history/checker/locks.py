@@ -36,7 +36,9 @@ def sections(operations: list[Operation], history: History) -> list[tuple[float,
                 continue
             release = next((later.begin for later in calls[at + 1 :] if later.do == "release"), None)
             until = release if release is not None else stalled(who, operation.end, history)
-            held.append((operation.end, until_lost(who, operation.end, until, history), who))
+            until = until_lost(who, operation.end, until, history)
+            if until > operation.end:
+                held.append((operation.end, until, who))
     return held
 
 
