@@ -32,9 +32,10 @@ TEST(ImageByDigest, is_of_the_repository_that_the_pod_names) {
 }
 
 TEST(ImageByDigest, is_not_known_of_an_image_that_nobody_could_pull) {
-  for (auto id : {std::string(), digest.substr(1), "docker://" + digest.substr(1),
-                  "docker.io/library/import-2026-01-01" + digest,
-                  "docker.io/lab/program:1", "lab.example.org/lab/program" + digest})
+  for (const auto& id : std::vector<std::string>{
+         "", digest.substr(1), "docker://" + digest.substr(1),
+         "docker.io/library/import-2026-01-01" + digest, "docker.io/lab/program:1",
+         "lab.example.org/lab/program" + digest})
     EXPECT_EQ(image_by_digest(pod_with("lab/program:1", id), "fiber"), "") << id;
   EXPECT_EQ(image_by_digest(json::object(), "fiber"), "");
   EXPECT_EQ(image_by_digest({{"spec", {{"containers", 7}}}, {"status", "x"}}, "fiber"),
