@@ -84,13 +84,14 @@ std::string host_name() {
 }
 
 TEST_F(KubernetesPool, keeps_its_image_when_the_tag_moves) {
+  const std::string tag = "localhost:5000/moving:latest"; // Each pod pulls it.
+  control("push " + std::string(test_image) + " " + tag);
   auto settings = config();
-  settings.image = "localhost:5000/moving:latest"; // Each pod pulls it.
-  control("push " + std::string(test_image) + " " + settings.image);
+  settings.image = tag;
   open(settings);
   Pool pool(workers_of(1));
   const auto first = pool.apply(host_name);
-  control("push localhost/fiber-k8s/pause:1 " + settings.image);
+  control("push localhost/fiber-k8s/pause:1 " + tag);
   kubectl("delete pod --wait=false " + first);
   EXPECT_TRUE(await([&] { return pool.apply(host_name) != first; }));
   auto images = kubectl("get pods -l app.kubernetes.io/component=worker "
