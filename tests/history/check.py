@@ -35,7 +35,7 @@ def figures(history: History) -> dict[str, int]:
     counts["stall"] = sum(len(times) for times in history.faults.stalls.values())
     counts["cut"] = len(history.faults.cuts)
     counts["restart"] = len(history.faults.restarts)
-    counts["outage"] = history.faults.outages
+    counts["outage"] = len(history.faults.outages)
     counts["lost in a cut"] = lost_in_cuts(history)
     counts["without answer"] = sum(operation.unknown for operation in history.operations)
     return counts

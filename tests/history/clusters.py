@@ -12,6 +12,7 @@ from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "clusters"
 TIMEOUT = 3.0  # Seconds: the heartbeat timeout of the program.
+NODE_LOST = 8.0  # Seconds of silence, after which the Kubernetes of the tests gives up a node.
 SHORT, LONG = (0.05, TIMEOUT / 3), (TIMEOUT, 2 * TIMEOUT)  # Of cuts. Those between may end a client or not.
 
 
@@ -143,22 +144,29 @@ class RestartEngine:
                 attempt("ip", "-n", self.namespace, "link", "delete", link)
             nemesis.write("restarted", number)
         else:
-            nemesis.write("outage", "restart", object="engine")
+            nemesis.write("outage", {"number": number}, object="restart")
             run(self.scripts / "restart")
         return 0
 
 
 class Stop:
-    """Stops a part of the engine for a while, or kills it and starts it after a while. Containers go on."""
+    """Stops a part of the engine for a while, or kills it and starts it after a while. Containers go on, unless this
+    takes so long that Kubernetes gives up a node, as on a busy machine, where a kubelet is slow to start.
+    """
 
-    def __init__(self, weight: int, ways: list):
-        self.weight, self.ways = weight, ways  # Each way is two commands.
+    def __init__(self, weight: int, ways: list, **value):
+        self.weight, self.ways, self.value = weight, ways, value  # Each way is two commands.
 
-    def begin(self, nemesis, _number: int) -> float:
+    def begin(self, nemesis, number: int) -> float:
         first, last = nemesis.random.choice(self.ways)
-        nemesis.write("outage", " ".join(first[1:]), object="engine")
+
+        def mend():
+            run(*last)
+            nemesis.write("recovered", number)
+
+        nemesis.write("outage", {"number": number, **self.value}, object=" ".join(first[1:]))
         run(*first)
-        nemesis.mend = lambda: run(*last)
+        nemesis.mend = mend
         return nemesis.random.uniform(0.5, 2 * TIMEOUT)
 
 
@@ -219,7 +227,7 @@ class Cluster:
         parts = ["kube-apiserver"] + [f"{node}/{part}" for node in nodes for part in ("kubelet", "containerd")]
         ways = [([control, begin, part], [control, end, part])
                 for begin, end in (("kill", "start"), ("freeze", "thaw")) for part in parts]
-        return [CutClient(), CutNode(control, nodes), Stop(3, ways)]
+        return [CutClient(), CutNode(control, nodes), Stop(3, ways, deadly=int(NODE_LOST * 1e9))]
 
 
 POD = """\

@@ -165,7 +165,7 @@ class Locks(Checks):
     def test_of_a_holder_in_an_outage(self):
         self.story.born("a")
         self.acquire("a")
-        self.story.add("nemesis", "outage", value="kill")
+        self.story.outage()
         self.acquire("b")
         self.release("a")
         self.bad("held by a")
@@ -240,9 +240,16 @@ class Clients(Checks):
         self.story.add("nemesis", "restarted", value=1)
         self.good()
 
+    def test_that_end_in_an_outage_so_long_that_a_node_is_given_up(self):
+        self.story.born("a")
+        self.story.outage(deadly=1)
+        self.end()
+        self.story.add("nemesis", "recovered", value=1)
+        self.good()
+
     def test_that_end_in_an_outage(self):
         self.story.born("a")
-        self.story.add("nemesis", "outage", value="kill")
+        self.story.outage()
         self.end()
         self.bad("a was lost")
 

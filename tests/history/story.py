@@ -42,6 +42,9 @@ class Story:
     def mend(self):
         self.add("nemesis", "mended", value=1)
 
+    def outage(self, **value):
+        self.add("nemesis", "outage", value={"number": 1, **value})
+
     def problems(self):
         return check.problems(read(json.dumps(event) for event in self.events))
 

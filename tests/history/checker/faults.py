@@ -46,6 +46,15 @@ class Restart:
 
 
 @dataclass
+class Outage:
+    """A part of the engine is away, which ends no client unless it lasts so long that the engine gives up a node."""
+
+    begin: float
+    deadly: float
+    end: float = NEVER
+
+
+@dataclass
 class Faults:
     born: dict[str, float] = field(default_factory=dict)
     nodes: dict[str, str] = field(default_factory=dict)  # Of each client that was born.
@@ -55,7 +64,7 @@ class Faults:
     stalls: dict[str, list[float]] = field(default_factory=dict)
     cuts: dict[int, Cut] = field(default_factory=dict)
     restarts: dict[int, Restart] = field(default_factory=dict)
-    outages: int = 0
+    outages: dict[int, Outage] = field(default_factory=dict)
 
     def take(self, event) -> bool:
         """Whether the event is one of those that are kept here."""
@@ -79,7 +88,9 @@ class Faults:
         elif what == "restarted":
             self.restarts[value].end = at
         elif what == "outage":
-            self.outages += 1
+            self.outages[value["number"]] = Outage(at, value.get("deadly", NEVER))
+        elif what == "recovered":
+            self.outages[value].end = at
         else:
             return False
         return True
@@ -96,6 +107,9 @@ class Faults:
         for restart in self.restarts.values():
             if self.born.get(who, NEVER) <= restart.end:
                 found.append((restart.begin, NEVER))
+        for outage in self.outages.values():
+            if outage.end - outage.begin >= outage.deadly:
+                found.append((outage.begin + outage.deadly, NEVER))
         for cut in self.cuts_of(who):
             if cut.may_end:
                 found.append((cut.begin + cut.deadly, cut.over))

@@ -18,7 +18,9 @@ and those that say what was done to clients (checker/faults.py):
   mended    the cut of the number "value" is over
   restart   the engine is about to be restarted, which ends all clients; "value" is a number
   restarted the restart of the number "value" is over
-  outage    a part of the engine is about to be killed or stopped for a while, which ends no client
+  outage    a part of the engine is about to be killed or stopped for a while, which ends no client, unless "value" has a
+            time in nanoseconds ("deadly") and it takes longer; "value" also has its "number"
+  recovered the outage of the number "value" is over
   end       the driver has seen that the client "value" has ended
   stop      all clients are about to be told to end
 """
