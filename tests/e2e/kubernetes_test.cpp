@@ -91,6 +91,7 @@ TEST_F(KubernetesPool, keeps_its_image_when_the_tag_moves) {
   open(settings);
   Pool pool(workers_of(1));
   const auto first = pool.apply(host_name);
+  ASSERT_TRUE(await_running(1)); // The node has told which image it is.
   control("push localhost/fiber-k8s/pause:1 " + tag);
   kubectl("delete pod --wait=false " + first);
   EXPECT_TRUE(await([&] { return pool.apply(host_name) != first; }));
