@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cli/world.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -120,6 +121,15 @@ Result World::fiber(const std::vector<std::string>& arguments) const {
   std::vector<std::string> words{FIBER_COMMAND};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return execute(words);
+}
+
+nlohmann::json World::ps() const {
+  auto list = nlohmann::json::array();
+  for (auto& session : fiber({"ps", "--json"}).json())
+    if (std::any_of(drivers_.begin(), drivers_.end(),
+                    [&](auto& driver) { return session["pid"] == driver->pid(); }))
+      list.push_back(session);
+  return list;
 }
 
 Result World::relay(const std::string& request) const {

@@ -64,7 +64,9 @@ protected:
   Result fiber(const std::vector<std::string>& arguments) const;
   /// Lets the drivers' program relay a request to the session here.
   Result relay(const std::string& request) const;
-  nlohmann::json ps() const { return fiber({"ps", "--json"}).json(); }
+  /// Returns what `fiber ps` says of the drivers here. It also knows other sessions of
+  /// this user, in /tmp.
+  nlohmann::json ps() const;
   nlohmann::json status(const std::string& name) const {
     return fiber({"status", name, "--json"}).json();
   }
