@@ -195,11 +195,17 @@ ObjectRef SupervisorCore::spawn(const SpawnOptions& options, const std::type_inf
                                 const PackedItem& recipe) {
   check_resources(options.resources, "SpawnOptions");
   for (;;) {
+    // Children that are spawned at the same time share a job, too.
+    std::unique_lock searching(searching_, std::defer_lock);
+    if (shares_a_job(options) && !place_.runtime->is_inline())
+      searching.lock();
     auto child = reserve(options, type);
     auto own = !child.group;
     try {
       if (own)
-        return start_group(std::move(child), options, type, recipe);
+        return start_group(std::move(child), options, type, recipe, std::move(searching));
+      if (searching)
+        searching.unlock();
       if (!child.group->await_start()) {
         auto object = child.group->create(recipe);
         return add(std::move(child), type, object);
@@ -254,7 +260,8 @@ bool SupervisorCore::is_taken_locked(const std::string& name) const {
 
 ObjectRef SupervisorCore::start_group(Child child, const SpawnOptions& options,
                                       const std::type_info& type,
-                                      const PackedItem& recipe) {
+                                      const PackedItem& recipe,
+                                      std::unique_lock<std::mutex> searching) {
   auto name = shares_a_job(options)
                 ? "job#" + std::to_string(place_.runtime->next_process())
                 : child.name;
@@ -272,6 +279,8 @@ ObjectRef SupervisorCore::start_group(Child child, const SpawnOptions& options,
     children_.push_back(child);
     place_.runtime->post(actor_, actors::StartChild{spec_of(group), true});
   }
+  if (searching)
+    searching.unlock();
   if (auto why = group->await_start())
     std::rethrow_exception(why);
   publish(child, type, object);

@@ -77,7 +77,8 @@ private:
   void publish(const Child& child, const std::type_info& type,
                const std::shared_ptr<actors::ObjectHandle>& object);
   ObjectRef start_group(Child child, const SpawnOptions& options,
-                        const std::type_info& type, const PackedItem& recipe);
+                        const std::type_info& type, const PackedItem& recipe,
+                        std::unique_lock<std::mutex> searching);
   GroupPtr room_for(const SpawnOptions& options);
   bool is_taken_locked(const std::string& name) const;
   void forget_names(const std::vector<Child>& children);
@@ -93,7 +94,8 @@ private:
   const std::string name_;
   actors::Signal has_started_, has_ended_;
   mutable std::mutex mutex_;
-  std::mutex release_; ///< Guards actor_ against release(). Taken after mutex_.
+  std::mutex searching_; ///< Held until a group was found, or a new one can be.
+  std::mutex release_;   ///< Guards actor_ against release(). Taken after mutex_.
   bool released_ = false;
   caf::actor actor_; ///< Current actor; null on an inline session.
   std::vector<Child> children_;

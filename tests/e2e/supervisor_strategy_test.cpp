@@ -2,6 +2,7 @@
 // The promise: whichever child is killed, those are stopped and started that OTP would
 // stop and start, in its order, each after the one before is there.
 #include <csignal>
+#include <latch>
 #include <set>
 #include <string>
 #include <thread>
@@ -251,6 +252,27 @@ TEST_F(SharedJobs, have_as_many_children_as_fit) {
   ASSERT_EQ(infos.size(), 12U);
   EXPECT_EQ(infos[0].job, infos[4].job);
   EXPECT_NE(infos[0].job, infos[5].job);
+}
+
+TEST_F(SharedJobs, have_children_that_were_spawned_at_the_same_time) {
+  open();
+  for (int round = 0; round < 10; ++round) {
+    Supervisor supervisor;
+    std::vector<Ref<Counter>> children(8);
+    std::vector<std::thread> spawners;
+    std::latch all(8);
+    for (auto& child : children)
+      spawners.emplace_back([&] {
+        all.arrive_and_wait();
+        child = supervisor.spawn<Counter>(small(0.125), "same");
+      });
+    for (auto& spawner : spawners)
+      spawner.join();
+    std::set<int> pids;
+    for (auto& child : children)
+      pids.insert(pid_of(child));
+    EXPECT_EQ(pids.size(), 1U);
+  }
 }
 
 TEST_F(SharedJobs, start_again_with_all_of_theirs_and_count_once) {
