@@ -2,6 +2,7 @@
 // The promise: what a job writes to the memory that it shares with the driver is data.
 // Whatever is there, the driver stays within its rows, and goes on.
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -93,12 +94,15 @@ TEST_F(VecEnvLies, harm_no_more_than_the_rows) {
     } catch (const std::runtime_error& error) {
       text = error.what();
     }
-    EXPECT_EQ(text.find("environments 0, 1 failed: xxx"), 0U) << text;
+    // The driver may look while the lies are being written.
+    const auto both = text.find("environments 0, 1 failed: xxx") == 0;
+    EXPECT_TRUE(both || text.find("environment 0 failed: ") == 0) << text;
     EXPECT_LT(text.size(), 3 * vec::Rows::error_size);
-    const auto& third = envs.recv();
-    ASSERT_EQ(third.size(), 1U);
-    EXPECT_EQ(third.env_ids[0], 2);
-    EXPECT_EQ(third.rewards[0], 3);
+    const auto& rest = envs.recv();
+    ASSERT_EQ(rest.size(), both ? 1U : 2U);
+    const auto third = std::ranges::find(rest.env_ids, 2);
+    ASSERT_NE(third, rest.env_ids.end());
+    EXPECT_EQ(rest.rewards[static_cast<std::size_t>(third - rest.env_ids.begin())], 3);
     envs.reset(std::vector<int>{0, 1});
     const auto& batch = envs.step(honest);
     ASSERT_EQ(batch.size(), 3U);
