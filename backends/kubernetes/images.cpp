@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/kubernetes/images.hpp"
 
+#include <algorithm>
+
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "base/log.hpp"
@@ -12,15 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr auto digest_mark = "@sha256:";
-
-/// Returns an item of a list of named objects, or an empty one.
-const json& named(const json& list, const std::string& name) {
-  static const json nothing;
-  for (auto& each : list)
-    if (text(each, "name") == name)
-      return each;
-  return nothing;
-}
 
 /// Returns the repository of an image's name with the defaults that container runtimes
 /// add: "pi:1" is of "docker.io/library/pi".

@@ -139,10 +139,8 @@ json merged_lists(json base, const json& over, bool whole) {
 } // namespace
 
 std::string template_image(const Plan& plan) {
-  for (auto& each : part(plan.template_pod, "spec", "containers"))
-    if (text(each, "name") == container_name)
-      return text(each, "image");
-  return {};
+  return text(named(part(plan.template_pod, "spec", "containers"), container_name),
+              "image");
 }
 
 std::string base_name(const Plan& plan) {

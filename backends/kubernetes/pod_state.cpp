@@ -27,15 +27,6 @@ std::string in_words(const json& object) {
   return reason + ": " + message;
 }
 
-const json& our_container(const json& status) {
-  static const json nothing;
-  auto& all = part(status, "containerStatuses");
-  for (auto& each : all)
-    if (text(each, "name") == container_name)
-      return each;
-  return nothing;
-}
-
 /// Decodes the exit code. A runtime reports signal N as 128 + N.
 Exit exit_of(const json& terminated, std::size_t memory_mb) {
   constexpr int signals = 128, last_signal = 64;
@@ -90,7 +81,7 @@ PodState read_pod(const json& pod, std::size_t memory_mb) {
   PodState result;
   auto& status = part(pod, "status");
   auto phase = text(status, "phase");
-  auto& state = part(our_container(status), "state");
+  auto& state = part(named(part(status, "containerStatuses"), container_name), "state");
   auto& terminated = part(state, "terminated");
   auto& waiting = part(state, "waiting");
   result.disrupted = is_disrupted(pod, status);

@@ -14,4 +14,12 @@ const nlohmann::json& part(const nlohmann::json& object, const char* key) {
   return found != object.end() ? *found : nothing;
 }
 
+const nlohmann::json& named(const nlohmann::json& list, const std::string& name) {
+  static const nlohmann::json nothing;
+  for (auto& each : list)
+    if (text(each, "name") == name)
+      return each;
+  return nothing;
+}
+
 } // namespace fiber::backends::kubernetes

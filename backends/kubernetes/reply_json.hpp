@@ -15,6 +15,9 @@ nlohmann::json parse_reply(const std::string& text);
 /// Returns a member of an object, or null.
 const nlohmann::json& part(const nlohmann::json& object, const char* key);
 
+/// Returns the item of a list of objects that has this "name", or null.
+const nlohmann::json& named(const nlohmann::json& list, const std::string& name);
+
 template <class... Keys>
 const nlohmann::json& part(const nlohmann::json& object, const char* key, Keys... more) {
   return part(part(object, key), more...);
