@@ -17,6 +17,8 @@ constexpr int reads_in_a_row = 4;
 /// A handler's replies are batched over at most this many messages.
 constexpr std::size_t corked_messages = 32;
 constexpr auto linger_time = 2s;
+/// How often a flush asks the kernel whether it has sent all bytes.
+constexpr auto unsent_interval = 100us;
 /// Messages of send_soon() are batched if they come within `burst` of the last write, up
 /// to these limits; appended parts cost less each.
 constexpr auto burst = 50us;
@@ -123,16 +125,25 @@ bool Connection::push(StreamId stream, Bytes head, Payload body) {
 
 std::size_t Connection::backlog() const {
   const Lock lock(mutex_);
-  return sender_.queued_bytes() + batch_bytes_;
+  return sender_.queued_bytes() + batch_bytes_ +
+         (blocked_ ? transport_->held_bytes() : 0);
 }
 
 bool Connection::flush(std::chrono::milliseconds limit) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  const auto ended = [&] { return closed_ || broken_; };
   Lock lock(mutex_);
   write(lock);
   ++flushing_;
-  flushed_.wait_for(lock, limit, [&] { return all_written() || closed_ || broken_; });
+  auto sent = flushed_.wait_until(lock, until, [&] {
+    return all_written() || ended();
+  }) && transport_->unsent_bytes() == 0;
+  while (!sent && !ended() && std::chrono::steady_clock::now() < until) {
+    flushed_.wait_for(lock, unsent_interval); // The kernel tells nobody.
+    sent = transport_->unsent_bytes() == 0;
+  }
   --flushing_;
-  return all_written() && !broken_ && !closed_;
+  return sent && !ended();
 }
 
 void Connection::close() {

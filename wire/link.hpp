@@ -98,8 +98,9 @@ public:
   }
   /// Returns the bytes accepted by send() and not yet taken by the operating system.
   virtual std::size_t backlog() const = 0;
-  /// Blocks until the backlog is empty, the link is closed or the limit has passed.
-  /// Returns whether the backlog is empty.
+  /// Blocks until the kernel has sent all that was accepted before, the link is closed or
+  /// the limit has passed. Returns whether all was sent: then it reaches the peer even if
+  /// this process is killed.
   virtual bool flush(std::chrono::milliseconds limit) = 0;
   /// Closes at once and drops unsent data. on_closed() follows on the reactor's thread.
   virtual void close() = 0;

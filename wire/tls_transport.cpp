@@ -6,6 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <openssl/err.h>
 #include <openssl/sslerr.h>
 
@@ -245,6 +248,16 @@ IoResult TlsTransport::write(std::span<const iovec> from) {
     if (sending_.empty())
       return result;
   }
+}
+
+std::size_t TlsTransport::held_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return memory_->out.size() + sending_.size() - sent_;
+}
+
+std::size_t TlsTransport::unsent_bytes() const {
+  int count = 0;
+  return ::ioctl(fd(), SIOCOUTQNSD, &count) == 0 ? static_cast<std::size_t>(count) : 0;
 }
 
 /// Encrypts the next bytes of `from` as one record, which may join short parts.

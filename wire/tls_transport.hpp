@@ -37,6 +37,8 @@ public:
   IoResult read(std::span<const iovec> into) override;
   IoResult write(std::span<const iovec> from) override;
   bool must_write() const override { return must_write_; }
+  std::size_t held_bytes() const override;
+  std::size_t unsent_bytes() const override;
   int fd() const override { return socket_.get(); }
 
 private:
@@ -50,7 +52,7 @@ private:
   UniqueFd socket_;
   Identity identity_; ///< Keeps the SSL_CTX alive.
   std::unique_ptr<Memory> memory_;
-  std::mutex mutex_; ///< Guards ssl_ and memory_->out.
+  mutable std::mutex mutex_; ///< Guards ssl_ and memory_->out.
   SslPtr ssl_;
   Bytes sending_; ///< Encrypted bytes; used by the writing thread only.
   std::size_t sent_ = 0;

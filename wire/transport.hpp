@@ -35,6 +35,13 @@ public:
   /// Returns whether reading has produced bytes to write (a TLS key update): call
   /// write().
   virtual bool must_write() const { return false; }
+  /// Returns the bytes that write() has taken and the socket has not. Call it while no
+  /// thread writes.
+  virtual std::size_t held_bytes() const { return 0; }
+  /// Returns the bytes that the socket has taken and the kernel has not sent, because the
+  /// peer has to acknowledge earlier ones first. They are lost if this process is killed
+  /// while it has unread bytes: the kernel resets the connection then.
+  virtual std::size_t unsent_bytes() const { return 0; }
   virtual int fd() const = 0;
 };
 

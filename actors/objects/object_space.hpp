@@ -174,14 +174,15 @@ public:
   /// for an answer. The item is safe even if this process ends at once. False if the
   /// channel is elsewhere, the item is too large or there is no ledger.
   bool put(const detail::HeldId& object, std::span<const std::byte> item);
-  /// In a job: waits until what was sent to the process `to` has left this one.
+  /// In a job: waits until what was sent to the process `to` has left this machine, so
+  /// that it arrives even if this process is killed.
   /// `promised`: later messages of this job to others must not overtake it.
   void flush(std::uint64_t to, bool promised = false);
   /// In a job: waits until what was flushed to processes other than `to` has arrived. To
   /// be called before a message that must not overtake it.
   void settle_others(std::uint64_t to);
   /// Returns, without waiting, whether everything sent to the driver has left this
-  /// process. False in the driver.
+  /// machine. False in the driver.
   bool flush_now();
   /// Whether this thread runs actors or handles messages of links; it must not wait for
   /// either.

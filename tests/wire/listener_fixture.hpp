@@ -64,6 +64,22 @@ struct ListenerTest : testing::Test {
     return dial(peer_reactor, "127.0.0.1", listener->port(), identity, own, 0, 60s,
                 options);
   }
+  /// Returns a link over TLS whose other end reads on when it is told to.
+  std::shared_ptr<Link> link_to_a_reader_that_waits(std::future<void> told) {
+    LinkOptions quiet;
+    quiet.heartbeat_interval = 1h; // No later bytes that could push others out.
+    quiet.silence_limit = 4h;
+    at_listener = std::make_shared<OnMessage>(
+      [this, wait = told.share()](StreamId stream, Bytes message) {
+        wait.wait();
+        at_listener->Recorder::on_message(stream, std::move(message));
+      });
+    listen(60s, quiet);
+    auto link = dial_in(ca.issue(job.incarnation), job, quiet);
+    link->start(at_dialler);
+    EXPECT_TRUE(eventually([&] { return link->stats().bytes_received > 0; })); // Credit.
+    return link;
+  }
   std::string refusal(const Identity& identity, const Hello& own) {
     try {
       dial_in(identity, own);

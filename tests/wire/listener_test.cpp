@@ -39,26 +39,28 @@ TEST_F(ListenerTest, messages_of_any_size_go_both_ways_over_tls) {
 
 TEST_F(ListenerTest,
        a_message_that_filled_the_socket_arrives_over_tls_without_later_traffic) {
-  LinkOptions quiet;
-  quiet.heartbeat_interval = 1h; // No later bytes that could push the rest out.
-  quiet.silence_limit = 4h;
   std::promise<void> go_on;
-  at_listener = std::make_shared<OnMessage>(
-    [this, wait = go_on.get_future().share()](StreamId stream, Bytes message) {
-      wait.wait();
-      at_listener->Recorder::on_message(stream, std::move(message));
-    });
-  listen(60s, quiet);
-  const auto link = dial_in(ca.issue(job.incarnation), job, quiet);
-  link->start(at_dialler);
-  ASSERT_TRUE(eventually([&] { return link->stats().bytes_received > 0; })); // Credit.
+  const auto link = link_to_a_reader_that_waits(go_on.get_future());
   std::size_t sent = 0;
-  do // The rest of a message that fills the socket waits encrypted, not in the backlog.
+  do // The rest of a message that fills the socket waits encrypted.
     ASSERT_TRUE(
       link->send(static_cast<StreamId>(sent++ % 8), {}, Payload(pattern(50'000))));
-  while (link->flush(0ms));
-  EXPECT_EQ(link->backlog(), 0u);
+  while (link->backlog() == 0);
   go_on.set_value();
+  EXPECT_TRUE(eventually([&] { return at_listener->count() == sent; }, 20s));
+}
+
+TEST_F(ListenerTest, a_flush_over_tls_waits_for_what_the_kernel_has_not_sent) {
+  std::promise<void> go_on;
+  const auto link = link_to_a_reader_that_waits(go_on.get_future());
+  std::size_t sent = 0;
+  do // Until the reader's kernel has no room.
+    ASSERT_TRUE(
+      link->send(static_cast<StreamId>(sent++ % 8), {}, Payload(pattern(10'000))));
+  while (link->flush(100ms));
+  EXPECT_EQ(link->backlog(), 0u); // Our kernel has taken all.
+  go_on.set_value();
+  EXPECT_TRUE(link->flush(60s));
   EXPECT_TRUE(eventually([&] { return at_listener->count() == sent; }, 20s));
 }
 
