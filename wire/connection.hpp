@@ -25,10 +25,6 @@
 
 namespace fiber::wire {
 
-/// Returns a link over `transport`, whose other end must be a link too.
-std::shared_ptr<Link> link_over(Reactor& reactor, std::unique_ptr<Transport> transport,
-                                const LinkOptions& options);
-
 /// The implementation of a stream link. It lives as long as the reactor works for it; the
 /// Link that callers hold only closes it.
 ///

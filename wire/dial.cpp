@@ -3,10 +3,10 @@
 #include <thread>
 
 #include "wire/address.hpp"
-#include "wire/connection.hpp"
 #include "wire/error.hpp"
 #include "wire/greeting.hpp"
 #include "wire/listener.hpp"
+#include "wire/stream_link.hpp"
 
 namespace fiber::wire {
 namespace {

@@ -19,11 +19,11 @@
 
 #include "base/log.hpp"
 #include "wire/address.hpp"
-#include "wire/connection.hpp"
 #include "wire/error.hpp"
 #include "wire/greeting.hpp"
 #include "wire/reactor.hpp"
 #include "wire/refusal_log.hpp"
+#include "wire/stream_link.hpp"
 
 namespace fiber::wire {
 namespace {

@@ -10,6 +10,11 @@
 namespace fiber::wire {
 
 class Reactor;
+class Transport;
+
+/// Returns a link over `transport`, whose other end must be a link too.
+std::shared_ptr<Link> link_over(Reactor& reactor, std::unique_ptr<Transport> transport,
+                                const LinkOptions& options);
 
 /// Returns a link over a connected stream socket that no stranger can reach, such as an
 /// inherited socket pair. Without encryption and handshake.

@@ -20,9 +20,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/wire/wire_fixture.hpp"
-#include "wire/connection.hpp"
 #include "wire/frame.hpp"
 #include "wire/reactor.hpp"
+#include "wire/transport.hpp"
 
 namespace fiber::wire {
 namespace {
