@@ -25,17 +25,17 @@ Bytes hello_of(std::uint64_t process, const PeerSecret& secret) {
   return head;
 }
 
-/// In a time that does not tell where they differ.
+/// Compares in constant time.
 bool same(const PeerSecret& a, const PeerSecret& b) {
   return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
 }
 
 } // namespace
 
-/// Greets a peer, and then passes on what it says. On the reactor's thread.
+/// Greets a peer and then passes its messages to the node. Runs on the reactor's thread.
 class PeerLinks::Handler final : public wire::LinkHandler {
 public:
-  /// `dialled`: whom we have.
+  /// `dialled`: the call, if this end has dialled.
   Handler(std::shared_ptr<PeerLinks> of, std::string who,
           std::shared_ptr<wire::Link> link, std::optional<PeerCall> dialled)
     : of_(std::move(of)), who_(std::move(who)), link_(std::move(link)),
@@ -57,9 +57,9 @@ public:
       end_of_patience();
   }
   void on_closed(const wire::LinkEnd& end) override {
-    link_ = nullptr; // Which holds this.
+    link_ = nullptr; // It holds this handler.
     if (process_ == 0 &&
-        end.broken_protocol) // A peer that merely leaves may be a job that ends.
+        end.broken_protocol) // A peer that only leaves may be a job that ends.
       return refuse(end.reason);
     log().debug("the link to {} is closed: {}", who_, end.reason);
     if (process_ != 0)
@@ -89,7 +89,7 @@ private:
     process_ = process;
     number_ = ++of_->links_;
     who_ = "job " + std::to_string(process);
-    // It must be known here before the peer may use it.
+    // The link must be known here before the peer may use it.
     of_->parts_.objects->peers().connected(process, number_, link_, dialled_.has_value());
     if (!dialled_)
       link_->send(task_stream, hello_of(of_->parts_.objects->self(), secret));
@@ -104,7 +104,7 @@ private:
     auto known = of_->expected_.find(process);
     if (known == of_->expected_.end() || !same(secret, known->second))
       return false;
-    of_->expected_.erase(known); // It is good for one link.
+    of_->expected_.erase(known); // A secret is good for one link.
     return true;
   }
 
@@ -122,7 +122,7 @@ private:
   std::string who_;
   std::shared_ptr<wire::Link> link_;
   const std::optional<PeerCall> dialled_;
-  std::uint64_t process_ = 0, number_ = 0; ///< Once it is known who it is.
+  std::uint64_t process_ = 0, number_ = 0; ///< Set when the peer has proved itself.
   bool refused_ = false;
 };
 
@@ -153,7 +153,7 @@ void PeerLinks::start(const std::shared_ptr<wire::Link>& link,
   link->start(std::move(handler));
 }
 
-// -- who listens --
+// -- listening --
 
 void PeerLinks::listen(const PeerCall& call) {
   {
@@ -165,18 +165,18 @@ void PeerLinks::listen(const PeerCall& call) {
     if (waiting_.size() > 1)
       return;
   }
-  if (in_background([](PeerLinks& self) { self.open_door(); }))
+  if (in_background([](PeerLinks& self) { self.open_listener(); }))
     return;
   std::lock_guard lock(mutex_);
-  waiting_.clear(); // They may be called again.
+  waiting_.clear(); // The driver may call again.
 }
 
-void PeerLinks::open_door() {
+void PeerLinks::open_listener() {
   std::unique_ptr<wire::Listener> listener;
   std::unique_ptr<wire::LocalListener> local_listener;
   std::string host;
   std::exception_ptr problem;
-  // It outlives this: the process never ends the two.
+  // This object lives as long as the listeners: the process never destroys either.
   auto accept = [self = this](const std::string& who,
                               const std::shared_ptr<wire::Link>& link) {
     self->greeted(who, link);
@@ -202,7 +202,7 @@ void PeerLinks::open_door() {
   std::lock_guard lock(mutex_);
   auto waiting = std::exchange(waiting_, {});
   if (problem)
-    std::rethrow_exception(problem); // They may be called again.
+    std::rethrow_exception(problem); // The driver may call again.
   listener_ = std::move(listener);
   local_listener_ = std::move(local_listener);
   host_ = std::move(host);
@@ -230,11 +230,11 @@ void PeerLinks::greeted(const std::string& who, const std::shared_ptr<wire::Link
   start(link, std::move(handler));
 }
 
-// -- who dials --
+// -- dialling --
 
 void PeerLinks::dial(const PeerCall& call) {
   if (parts_.objects->peers().linked(call.peer))
-    return; // If the peer's end is cut, so is this one soon.
+    return; // If only the peer knows that the link is cut, the driver calls again.
   in_background([call](PeerLinks& self) {
     auto& parts = self.parts_;
     auto local = call.port == 0;

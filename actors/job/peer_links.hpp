@@ -23,20 +23,21 @@ namespace fiber::actors {
 
 // -- to a node --
 
-/// A message over the link of that number.
+/// A message came over the direct link with that number.
 struct FromPeer {
   std::uint64_t process = 0, link = 0;
   Payload message;
 };
-/// The link is gone.
+/// The direct link with that number has ended.
 struct PeerClosed {
   std::uint64_t process = 0, link = 0;
 };
 
-/// Makes the links of a job to other jobs, as the driver asks it to: by mutual TLS with
-/// the job's certificate if that is how it has reached its driver, else by local sockets.
-/// Each link is proved with the secret that the driver has given the two. What fails
-/// costs one line in the log, and the two go on by way of the driver.
+/// Makes the direct links of a job to other jobs when the driver asks for them: over
+/// mutual TLS with the job's certificate if the job has reached its driver so, otherwise
+/// over local sockets. Both ends prove themselves with the secret that the driver has
+/// given them. A failure costs one line in the log, and the two jobs go on through the
+/// driver.
 ///
 /// Thread safety: any thread may call any member function.
 class PeerLinks : public std::enable_shared_from_this<PeerLinks> {
@@ -54,23 +55,25 @@ public:
   };
 
   explicit PeerLinks(Parts parts) : parts_(std::move(parts)) {}
-  /// Who is told what the links bring. Call before all others.
+  /// Sets the actor that gets FromPeer and PeerClosed. Call it before all others.
   void tell(caf::actor node) { node_ = std::move(node); }
 
-  /// Op::peer_listen. None of these blocks.
+  // None of these blocks.
+
+  /// Obeys Op::peer_listen.
   void listen(const PeerCall& call);
-  /// Op::peer_dial.
+  /// Obeys Op::peer_dial.
   void dial(const PeerCall& call);
-  /// That process is gone, as the driver says: it may not dial any more.
+  /// The driver says that the process is gone: it may no longer dial.
   void forget(std::uint64_t process);
 
 private:
   class Handler;
 
-  /// False if there is no thread for it.
+  /// Runs `f` in a thread of its own. Returns false if there can be no such thread.
   template <class F>
   bool in_background(F f);
-  void open_door();
+  void open_listener();
   void tell_driver_locked(PeerCall call);
   void greeted(const std::string& who, const std::shared_ptr<wire::Link>& link);
   void start(const std::shared_ptr<wire::Link>& link, std::shared_ptr<Handler> handler);
@@ -79,8 +82,8 @@ private:
   caf::actor node_;
   std::atomic<std::uint64_t> links_ = 0;
   std::mutex mutex_;
-  std::map<std::uint64_t, PeerSecret> expected_; ///< Who may dial.
-  std::vector<PeerCall> waiting_;                ///< Until the door is open.
+  std::map<std::uint64_t, PeerSecret> expected_; ///< The jobs that may dial.
+  std::vector<PeerCall> waiting_;                ///< Calls until the listener is there.
   std::unique_ptr<wire::Listener> listener_;
   std::unique_ptr<wire::LocalListener> local_listener_;
   std::string host_; ///< Of the listener.

@@ -10,10 +10,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t much_messages = 16, much_bytes = std::size_t{64} << 10;
-/// So many links a job has at most, as each costs it a descriptor.
+/// The most direct links of a job: each costs it a file descriptor.
 constexpr std::size_t most_peers = 64;
 constexpr std::chrono::seconds first_pause{5};
-constexpr std::size_t most_doublings = 6; ///< Of that pause.
+constexpr std::size_t most_doublings = 6; ///< Of the pause.
 
 PeerSecret fresh_secret() {
   std::random_device random;
@@ -44,7 +44,7 @@ PeerCall read_peer_call(Reader& reader) {
 std::optional<PeerCall> PeerIntroductions::passed_on(const ObjectMessage& message,
                                                      Clock::time_point now) {
   if (!message.held.empty())
-    return std::nullopt; // It would be passed on in any case.
+    return std::nullopt; // The driver relays messages with handles in any case.
   auto& pair = pairs_[key(message.from, message.to)];
   ++pair.messages;
   pair.bytes += message.body.size();
@@ -57,7 +57,7 @@ std::optional<PeerCall> PeerIntroductions::passed_on(const ObjectMessage& messag
     return std::nullopt;
   of_from.insert(message.to);
   of_to.insert(message.from);
-  // Who has more peers is likely to have its door open, and to open it to more.
+  // The job with more peers probably listens already, and will have more of them.
   auto from_listens = of_from.size() > of_to.size();
   auto listener = from_listens ? message.from : message.to;
   auto pause = first_pause * (1 << std::min(pair.told, most_doublings));
@@ -79,7 +79,7 @@ std::optional<PeerCall> PeerIntroductions::listens(std::uint64_t process,
   auto known = pairs_.find(key(process, call.peer));
   if (known == pairs_.end() || known->second.listener != process ||
       known->second.secret != call.secret)
-    return std::nullopt; // One of them is gone, or it comes late.
+    return std::nullopt; // One of the jobs is gone, or the answer is late.
   return PeerCall{.to = call.peer,
                   .peer = process,
                   .secret = call.secret,

@@ -15,41 +15,45 @@
 
 namespace fiber::actors {
 
-/// What a link of two jobs is known by to both, and to nobody else but the driver.
+/// Proves that a connection is the direct link that the driver has arranged. Only the two
+/// jobs and the driver know it.
 using PeerSecret = std::array<std::uint64_t, 2>;
 
-/// What a driver says to `to`: `peer` is going to dial, or can be dialled there.
+/// What the driver tells the job `to`: that the job `peer` will dial, or where to dial
+/// it.
 struct PeerCall {
   std::uint64_t to = 0; ///< Not on the wire.
   std::uint64_t peer = 0;
   PeerSecret secret{};
-  std::string host = {};  ///< For mutual TLS; or
-  std::uint16_t port = 0; ///< 0: `host` is the name of a local socket.
+  std::string host = {}; ///< If port is 0, the name of a local socket.
+  std::uint16_t port = 0;
 };
 void write(Writer& writer, const PeerCall& call);
 PeerCall read_peer_call(Reader& reader); ///< Throws Error on anything malformed.
 
-/// Which jobs are to have a link of their own: those between which much was passed on.
-/// One is told to listen, and when it does the other one is told to dial. If they do not
-/// get together, or their link is cut, what they say is passed on as before; after a
-/// while they are told again.
+/// Decides, in the driver, which jobs get a direct link: those whose messages to each
+/// other, which the driver relays, are many or large. One of them is told to listen, then
+/// the other one to dial. If no link comes about, or it is cut, the driver goes on
+/// relaying and tells them again after a while.
 ///
 /// Thread safety: none.
 class PeerIntroductions {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// That was passed on; who is to listen now, if it is time.
+  /// The driver relays `message`. Returns the call to the job that shall listen, if its
+  /// sender and its receiver shall have a link now.
   std::optional<PeerCall> passed_on(const ObjectMessage& message, Clock::time_point now);
-  /// `process` does; who is to dial.
+  /// The job `process` listens. Returns the call to the job that shall dial.
   std::optional<PeerCall> listens(std::uint64_t process, const PeerCall& call);
+  /// The job is gone: forgets all that concerns it.
   void gone(std::uint64_t process);
 
 private:
   struct Pair {
-    std::size_t messages = 0, bytes = 0; ///< Since they were told last.
-    std::size_t told = 0;                ///< How often.
-    Clock::time_point again{};           ///< Not before.
+    std::size_t messages = 0, bytes = 0; ///< Relayed since they were told last.
+    std::size_t told = 0;                ///< How often they were told.
+    Clock::time_point again{};           ///< They are not told again before.
     std::uint64_t listener = 0;
     PeerSecret secret{};
   };
@@ -57,7 +61,7 @@ private:
   static Key key(std::uint64_t a, std::uint64_t b) { return std::minmax(a, b); }
 
   std::map<Key, Pair> pairs_;
-  std::map<std::uint64_t, std::set<std::uint64_t>> told_; ///< Whom, of whom.
+  std::map<std::uint64_t, std::set<std::uint64_t>> told_; ///< The peers of each job.
 };
 
 } // namespace fiber::actors

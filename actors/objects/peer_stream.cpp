@@ -8,20 +8,21 @@
 namespace fiber::actors {
 namespace {
 
-/// What travels the other way acknowledges too, so that these are rarely reached.
+/// Limits on what is received and not acknowledged. Messages in the other direction
+/// acknowledge too, so that these are rarely reached.
 constexpr std::uint64_t most_untold = 64;
 constexpr std::size_t most_untold_bytes = std::size_t{64} << 10;
 
 } // namespace
 
-// -- what is sent --
+// -- sending --
 
 bool PeerStream::number(ObjectMessage& message, bool direct) {
   message.sequence = sent_ + 1;
   message.acknowledged = received_;
   auto kept = direct && message.held.empty();
   if (kept)
-    kept_.push_back(message); // Or there is no memory for it, and no such number.
+    kept_.push_back(message); // Before the number counts: this may throw.
   ++sent_;
   told_ = received_;
   untold_bytes_ = 0;
@@ -63,13 +64,13 @@ std::vector<detail::HeldId> PeerStream::due() {
   return releases;
 }
 
-// -- what is received --
+// -- receiving --
 
 std::vector<ObjectMessage> PeerStream::arrived(ObjectMessage message) {
   acknowledged(message.acknowledged);
   std::vector<ObjectMessage> ready;
   if (message.sequence <= received_)
-    return ready; // It was sent again.
+    return ready; // A copy that was sent again.
   if (message.sequence > received_ + 1) {
     early_.try_emplace(message.sequence, std::move(message));
     return ready;

@@ -13,62 +13,66 @@
 
 namespace fiber::actors {
 
-/// What two jobs send each other, seen by one of them: each message arrives once and in
-/// its order, though some go directly and others by way of the driver, and though the
-/// direct link may be cut with messages in it.
+/// One end of the message stream between two jobs. Each message arrives once and in
+/// order, although some go over a direct link and others through the driver, and although
+/// the link may be cut with messages in it.
 ///
-/// Messages are numbered. By way of the driver they arrive as long as both jobs live;
-/// what went directly is kept until its arrival is acknowledged, and sent again by way of
-/// the driver if the link is cut before.
+/// Messages have sequence numbers. Those through the driver arrive as long as both jobs
+/// live. Those of the direct link are kept until the peer acknowledges them, and sent
+/// again through the driver if the link is cut before.
 ///
 /// Thread safety: none.
 class PeerStream {
 public:
-  // -- what is sent --
+  // -- sending --
 
-  /// Gives it its number. True: it may go directly, and a copy is kept; else it must go
-  /// by way of the driver.
+  /// Sets the sequence number of `message`. `direct`: there is a direct link. Returns
+  /// whether the message may use it, and keeps a copy then; otherwise it must go through
+  /// the driver.
   bool number(ObjectMessage& message, bool direct);
-  /// The last one that was numbered, to go by way of the driver, was not sent.
+  /// Takes back the last number: that message, for the driver, could not be sent.
   void take_back() { --sent_; }
-  /// The peer has all up to that number.
+  /// The peer has received all messages up to that number.
   void acknowledged(std::uint64_t upto);
-  /// The number of the last one that went directly and may not have arrived; 0 if there
-  /// is none.
+  /// Returns the number of the last message on the direct link that is not acknowledged;
+  /// 0 if there is none.
   std::uint64_t unacknowledged() const;
-  /// How many messages are kept, as they may not have arrived.
+  /// Returns how many messages on the direct link are not acknowledged.
   std::size_t kept() const { return kept_.size(); }
-  /// Whether one up to that number went directly and may not have arrived.
+  /// Returns whether a message on the direct link, up to that number, is not
+  /// acknowledged.
   bool is_open(std::uint64_t upto) const {
     return !kept_.empty() && kept_.front().sequence <= upto;
   }
-  /// The link is cut: what must go by way of the driver now, in its order.
+  /// The direct link is cut. Returns the messages to send again through the driver, in
+  /// order.
   std::vector<ObjectMessage> again();
 
-  /// To be said to the driver of an object of the peer, behind what was sent directly so
-  /// far. False: at once.
+  /// Holds back the release of an object of the peer until all earlier messages on the
+  /// direct link are acknowledged. Returns false if they are: release it at once.
   bool hold_back(const detail::HeldId& release);
-  /// Those whose time has come.
+  /// Returns the held back releases that may be sent now.
   std::vector<detail::HeldId> due();
 
-  // -- what is received --
+  // -- receiving --
 
-  /// Returns what can be delivered now, in its order.
+  /// A message has arrived. Returns the messages that can be delivered now, in order.
   std::vector<ObjectMessage> arrived(ObjectMessage message);
-  /// The peer wants to know when that number has arrived.
+  /// The peer asks for an acknowledgement when the message `wanted` has arrived.
   void sync(std::uint64_t wanted);
-  /// The number to acknowledge, if it is time to do so by a message of its own.
+  /// Returns the number to acknowledge, if that takes a message of its own now.
   std::optional<std::uint64_t> ack_due();
-  /// No more will arrive. Returns the parcels of what came too early, for good.
+  /// No more messages will arrive. Drops those that wait for earlier ones and returns
+  /// their parcels.
   std::vector<std::uint64_t> end();
 
 private:
   std::uint64_t sent_ = 0, acknowledged_ = 0;
   std::deque<ObjectMessage> kept_;
   std::deque<std::pair<std::uint64_t, detail::HeldId>>
-    releases_; ///< Behind which number.
+    releases_; ///< Each with the number that it waits for.
 
-  std::uint64_t received_ = 0, told_ = 0; ///< Up to there.
+  std::uint64_t received_ = 0, told_ = 0; ///< Last number received, and acknowledged.
   std::uint64_t wanted_ = 0;
   std::size_t untold_bytes_ = 0;
   std::map<std::uint64_t, ObjectMessage> early_;

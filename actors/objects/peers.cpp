@@ -12,8 +12,9 @@
 namespace fiber::actors {
 namespace {
 
-/// A dead process's connection is closed at once; one that is cut off, or stopped, says
-/// nothing.
+/// How many calls of end_dying() the link of a process that is gone may stay open. The
+/// kernel closes that of a dead process at once, but not that of a machine that is cut
+/// off.
 constexpr int dying_for = 3;
 constexpr std::chrono::seconds flush_at_a_time{10}, cut_limit{2};
 
@@ -30,20 +31,20 @@ void Peers::send(ObjectMessage message, Haste haste) {
   std::shared_ptr<wire::Link> link;
   {
     std::lock_guard lock(mutex_);
-    if (dead_.contains(message.to)) // The driver says so once more.
+    if (dead_.contains(message.to)) // The driver answers that it is gone.
       return send_by_driver_locked(message, haste);
     auto& peer = peers_[message.to];
     if (!peer.stream.number(message, peer.both))
       try {
         return send_by_driver_locked(message, haste);
-      } catch (...) { // The receiver would wait for ever for that number.
+      } catch (...) { // Otherwise the receiver would wait for that number for ever.
         peer.stream.take_back();
         throw;
       }
     link = peer.link;
   }
-  // Another thread's may overtake it here: the receiver puts them in order. If the peer's
-  // link is cut it is sent again.
+  // A message of another thread may overtake this one; the receiver restores the order.
+  // If the link is cut, the message is sent again through the driver.
   try {
     actors::send(*link, message, haste);
   } catch (const std::exception& error) {
@@ -83,13 +84,13 @@ void Peers::flush(std::uint64_t process, bool promised) {
   }
   using Clock = std::chrono::steady_clock;
   for (auto begin = Clock::now(); !link->flush(flush_at_a_time); begin = Clock::now())
-    if (Clock::now() - begin < flush_at_a_time) { // It is cut.
+    if (Clock::now() - begin < flush_at_a_time) { // The link is cut.
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, cut_limit, [&] {
         auto known = peers_.find(process);
         return known == peers_.end() || known->second.link != link;
       });
-      return; // All of it goes by way of the driver now.
+      return; // All messages go through the driver now.
     }
 }
 
@@ -133,10 +134,10 @@ void Peers::sync_locked(const Open& open) {
   for (auto& [process, number] : open)
     if (auto& peer = peers_[process]; peer.link)
       send_op(*peer.link, Op::peer_sync, number);
-  summon_(); // The one to lead the reactor may have left it for a while.
+  summon_(); // The thread that leads the reactor may have left it for a while.
 }
 
-// -- what comes --
+// -- receiving --
 
 std::vector<ObjectMessage> Peers::arrived(ObjectMessage message) {
   std::lock_guard lock(mutex_);
@@ -155,7 +156,7 @@ std::vector<ObjectMessage> Peers::heard(std::uint64_t process, std::uint64_t lin
   std::lock_guard lock(mutex_);
   auto known = peers_.find(process);
   if (known == peers_.end() || known->second.number != link || !known->second.link)
-    return ready; // It is gone, or the link is: all that counts is sent again.
+    return ready; // The process or the link is gone. A living peer sends again.
   auto& peer = known->second;
   peer.both = true;
   try {
@@ -207,17 +208,17 @@ void Peers::look_after_locked(Peer& peer) {
 void Peers::connected(std::uint64_t process, std::uint64_t number,
                       std::shared_ptr<wire::Link> link, bool both) {
   std::lock_guard lock(mutex_);
-  if (dead_.contains(process)) // So says the driver; it may only be cut off from that.
+  if (dead_.contains(process)) // The driver decides that, even if the process lives.
     return link->close();
   auto& peer = peers_[process];
-  if (peer.link) { // The peer knew before us that it is cut.
+  if (peer.link) { // The peer noticed before this process that the old link is cut.
     peer.link->close();
     cut_locked(peer);
   }
   peer.link = std::move(link);
   peer.number = number;
   peer.both = both;
-  if (both) // It learns so by what comes first.
+  if (both) // The first bytes tell the peer that the link may be used.
     send_op(*peer.link, Op::peer_ack, std::uint64_t{0});
 }
 
@@ -267,7 +268,7 @@ bool Peers::gone(std::uint64_t process) {
   return false;
 }
 
-/// What came too early will not be delivered: the driver need not keep its handles.
+/// Drops messages that wait for earlier ones. The driver need not keep their handles.
 void Peers::forget_locked(PeersByProcess::iterator peer) {
   for (auto parcel : peer->second.stream.end())
     if (driver_)

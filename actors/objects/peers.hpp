@@ -20,73 +20,75 @@
 
 namespace fiber::actors {
 
-/// The other jobs that this one talks to: which of its messages go by way of the driver,
-/// and which over a link of the two (PeerLinks makes those).
+/// The other jobs that this job exchanges messages with. Chooses for each message whether
+/// it goes over a direct link between the two jobs, which PeerLinks has made, or through
+/// the driver.
 ///
-/// Thread safety: any thread may call any member function. But what the driver says and
-/// what the links bring must be told by one thread at a time, and delivered by it.
+/// Thread safety: any thread may call any member function. But only one thread at a time
+/// may call those that take a received message or event, and deliver what they return.
 class Peers {
 public:
   explicit Peers(std::uint64_t self) : self_(self) {}
   void connect(std::shared_ptr<wire::Link> driver);
-  /// `summon` is called by who is going to wait for what links bring. Call before threads
-  /// do.
+  /// Sets a function that is called before a thread waits for messages of direct links.
+  /// Call it before there are such threads.
   void before_waiting(std::function<void()> summon) { summon_ = std::move(summon); }
 
   // -- sending --
 
   void send(ObjectMessage message, Haste haste);
-  /// Tells the driver that an object of a peer is not held any more, when all that was
-  /// sent to the peer before has arrived there. False: that is so now, and nothing was
-  /// told.
+  /// Tells the driver that this process has dropped an object of a peer, once all earlier
+  /// messages to the peer have arrived. Returns false, and tells nothing, if they have
+  /// arrived already.
   bool release_later(const detail::HeldId& object);
-  /// Waits until what went directly to that process is out of this one. `promised`:
-  /// settle_others() waits for its arrival.
+  /// Waits until the kernel has sent all messages of the direct link to `process`.
+  /// `promised`: settle_others() waits until they have arrived.
   void flush(std::uint64_t process, bool promised);
-  /// Waits until what was promised so far has arrived everywhere but there, or goes by
-  /// way of the driver, as its link was cut.
+  /// Waits until the messages that were promised to processes other than `process` have
+  /// arrived, or go through the driver because their link was cut.
   void settle_others(std::uint64_t process);
-  /// Waits until all that went directly so far has arrived. False if it has not within
-  /// the limit.
+  /// Waits until all messages sent over direct links have arrived. Returns false if they
+  /// have not within the limit.
   bool settle(std::chrono::milliseconds limit);
 
-  // -- what comes; the messages must be delivered in this order --
+  // -- receiving; the caller delivers the returned messages, in their order --
 
-  /// By way of the driver.
+  /// A message came through the driver.
   std::vector<ObjectMessage> arrived(ObjectMessage message);
-  /// Over the link of that number. One that brings what can't be read is closed.
+  /// Bytes came over the direct link with that number. Closes the link if they are
+  /// malformed.
   std::vector<ObjectMessage> heard(std::uint64_t process, std::uint64_t link,
                                    const Payload& whole);
 
-  /// A link is there, of which nothing was heard yet. `both`: at the peer's end, too.
+  /// A direct link was made. `both`: the peer knows the link too, so that it may be used.
+  /// Otherwise the first bytes of the peer show that it does.
   void connected(std::uint64_t process, std::uint64_t number,
                  std::shared_ptr<wire::Link> link, bool both);
   bool linked(std::uint64_t process) const;
-  /// The link is gone, and all that it had brought was heard. True if so is the process,
-  /// as gone() was told before.
+  /// The direct link has ended, and all bytes of it were passed to heard(). Returns
+  /// whether the process is gone too, as gone() said before.
   bool closed(std::uint64_t process, std::uint64_t link);
 
   // -- deaths --
 
-  /// The driver says that the process is gone, for good. False: what it had sent directly
-  /// before may still be there to be read, and closed() will tell of the end.
+  /// The driver says that the process is gone for good. Returns false if its direct link
+  /// is still open: messages that it sent before may be unread, and closed() follows.
   bool gone(std::uint64_t process);
-  /// Whether there is such a process. It may be the one that has held what the driver
-  /// says is not held any more.
+  /// Returns whether a process is gone and its direct link still open. If the driver says
+  /// now that an object was dropped, unread messages of that process may refer to it.
   bool dying() const;
-  /// To be called now and then while there is: closes the links of those who have been
-  /// dying for so many calls. Calls are counted and not time, as this process may stand
-  /// still, too.
+  /// Call it regularly while dying(): it closes a link whose process was gone for several
+  /// calls. It counts calls and not time, since this process may have been stopped.
   void end_dying();
 
 private:
   struct Peer {
     PeerStream stream;
     std::shared_ptr<wire::Link> link;
-    std::uint64_t number = 0; ///< Of the link.
-    bool both = false;        ///< There is one, and the peer has it, too: it may be used.
-    std::uint64_t promised = 0; ///< Somebody relies on its arrival.
-    std::optional<int> dying;   ///< How often it was looked at since it was gone.
+    std::uint64_t number = 0;   ///< Of the link.
+    bool both = false;          ///< The peer knows the link too: it may be used.
+    std::uint64_t promised = 0; ///< Sequence number that settle_others() waits for.
+    std::optional<int> dying;   ///< If the process is gone: calls of end_dying() since.
   };
   using PeersByProcess = std::map<std::uint64_t, Peer>;
 
@@ -97,7 +99,8 @@ private:
   void look_after_locked(Peer& peer);
   void forget_locked(PeersByProcess::iterator peer);
 
-  /// What went directly and may not have arrived: by process, the last number.
+  /// The messages on direct links that may not have arrived: the last sequence number of
+  /// each process.
   using Open = std::map<std::uint64_t, std::uint64_t>;
   bool is_open_locked(const Open& open) const;
   /// Asks for acknowledgements.
@@ -110,7 +113,7 @@ private:
   std::shared_ptr<wire::Link> driver_;
   PeersByProcess peers_;
   std::set<std::uint64_t> dead_;
-  std::atomic<bool> promised_ = false; ///< Some peer may have what was promised.
+  std::atomic<bool> promised_ = false; ///< Whether a promised message may be in flight.
 };
 
 } // namespace fiber::actors
