@@ -34,21 +34,39 @@ std::string own_name() {
   return name.data();
 }
 
-/// Returns what jobs inherit of a pod: who may pull its image, and what it may do.
+/// Returns the first container of a pod, or null.
+json first_container(const json& pod) {
+  auto& containers = part(pod, "spec", "containers");
+  return containers.is_array() && !containers.empty() ? containers[0] : json();
+}
+
+/// Returns what jobs inherit of a pod: its pull secrets and its security contexts.
 json template_of(const json& pod) {
   constexpr auto context = "securityContext";
   json spec = json::object();
   for (auto* key : {"imagePullSecrets", context})
     if (auto& value = part(pod, "spec", key); !value.empty())
       spec[key] = value;
-  auto& containers = part(pod, "spec", "containers");
-  if (containers.is_array() && !containers.empty())
-    if (auto& value = part(containers[0], context); value.is_object())
-      spec["containers"] = {{{"name", container_name}, {context, value}}};
+  auto own = first_container(pod);
+  if (auto& value = part(own, context); value.is_object())
+    spec["containers"] = {{{"name", container_name}, {context, value}}};
   return {{"spec", spec}};
 }
 
 } // namespace
+
+void complete_by_own_pod(Plan& plan, const json& pod) {
+  plan.owner = owner_reference(pod, "v1", "Pod");
+  auto own = first_container(pod);
+  auto image = text(own, "image");
+  if (plan.image.empty() || plan.image == image) {
+    auto digest =
+      image_by_digest(pod, text(own, "name")); // The tag may have moved since.
+    plan.image = digest.empty() ? image : digest;
+    plan.own_image = true;
+  }
+  plan.template_pod = merged(template_of(pod), plan.template_pod);
+}
 
 std::string read_own_pod(Api& api, Plan& plan) {
   if (!inside_pod())
@@ -62,17 +80,7 @@ std::string read_own_pod(Api& api, Plan& plan) {
       problem(reply));
     return variable("POD_IP");
   }
-  plan.owner = owner_reference(pod, "v1", "Pod");
-  auto& containers = part(pod, "spec", "containers");
-  auto own = containers.is_array() && !containers.empty() ? text(containers[0], "image")
-                                                          : std::string();
-  if (plan.image.empty() || plan.image == own) {
-    plan.image = own;
-    plan.own_image = true;
-    if (auto digest = image_by_digest(pod, text(containers[0], "name")); !digest.empty())
-      plan.image = digest; // The tag may have moved since.
-  }
-  plan.template_pod = merged(template_of(pod), plan.template_pod);
+  complete_by_own_pod(plan, pod);
   auto address = text(pod, "status", "podIP");
   return address.empty() ? variable("POD_IP") : address;
 }
