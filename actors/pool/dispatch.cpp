@@ -219,7 +219,7 @@ void PoolState::append_run(Node& node, std::size_t slot, TaskRange tasks,
   if (settings.trace)
     settings.trace->send(node.first_rank + slot, tasks);
   run.first_seq = target.assign(std::move(tasks));
-  nothing_ahead = false;
+  nothing_ahead &= target.outstanding() < 2;
   frame.append(run, arguments);
 }
 
@@ -300,15 +300,15 @@ void PoolState::steal_tick() {
 void PoolState::steal() {
   if (!queue.empty() || idle.empty() || ending)
     return;
-  auto now = self->clock().now();
-  if (now < no_steal_before) {
-    steal_later(no_steal_before - now);
-    return;
-  }
   // No slot has tasks to steal. The list of idle slots is tidied only if it has more
   // entries than there are slots.
   if (nothing_ahead && idle.size() <= slots_up) {
     speculate();
+    return;
+  }
+  auto now = self->clock().now();
+  if (now < no_steal_before) {
+    steal_later(no_steal_before - now);
     return;
   }
   std::erase_if(idle, [&](const SlotRef& ref) {

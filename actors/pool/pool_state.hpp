@@ -198,7 +198,7 @@ struct PoolState {
   bool steal_pending = false; ///< A StealTick is pending.
   std::chrono::steady_clock::time_point no_steal_before; ///< No slot loses tasks before.
   bool close_pending = false;                            ///< A CloseTick is pending.
-  /// steal() has seen no slot with a second task, and none was given tasks since. Without
+  /// steal() has seen no slot with a second task, and none was given one since. Without
   /// this each of the last results of a call costs a look at every slot.
   bool nothing_ahead = false;
   bool speculate_pending = false;    ///< A SpeculateTick is pending.
