@@ -102,6 +102,8 @@ public:
   /// the limit has passed. Returns whether all was sent: then it reaches the peer even if
   /// this process is killed.
   virtual bool flush(std::chrono::milliseconds limit) = 0;
+  /// The same without a limit: returns false only if the link is cut or closed.
+  bool flush() { return flush(std::chrono::years(1)); }
   /// Closes at once and drops unsent data. on_closed() follows on the reactor's thread.
   virtual void close() = 0;
   virtual LinkStats stats() const = 0;

@@ -174,16 +174,10 @@ void ObjectSpace::settle_others(std::uint64_t to) {
 void ObjectSpace::flush(std::uint64_t to, bool promised) {
   if (self_ == driver)
     return; // All jobs end with the driver.
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::seconds at_a_time{10};
   if (to != driver)
     peers_.flush(to, promised);
-  auto link = link_to(driver);
-  if (!link)
-    return;
-  for (auto begin = Clock::now(); !link->flush(at_a_time); begin = Clock::now())
-    if (Clock::now() - begin < at_a_time)
-      return; // It is broken or closed.
+  if (auto link = link_to(driver))
+    link->flush();
 }
 
 } // namespace fiber::actors

@@ -16,7 +16,8 @@ namespace {
 /// kernel closes that of a dead process at once, but not that of a machine that is cut
 /// off.
 constexpr int dying_for = 3;
-constexpr std::chrono::seconds flush_at_a_time{10}, cut_limit{2};
+/// How long a flush waits until this process notices that a link is cut.
+constexpr std::chrono::seconds cut_limit{2};
 
 } // namespace
 
@@ -82,16 +83,14 @@ void Peers::flush(std::uint64_t process, bool promised) {
       promised_ = true;
     }
   }
-  using Clock = std::chrono::steady_clock;
-  for (auto begin = Clock::now(); !link->flush(flush_at_a_time); begin = Clock::now())
-    if (Clock::now() - begin < flush_at_a_time) { // The link is cut.
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, cut_limit, [&] {
-        auto known = peers_.find(process);
-        return known == peers_.end() || known->second.link != link;
-      });
-      return; // All messages go through the driver now.
-    }
+  if (link->flush())
+    return;
+  // The link is cut. Waits until connected() or closed() has sent its messages again.
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, cut_limit, [&] {
+    auto known = peers_.find(process);
+    return known == peers_.end() || known->second.link != link;
+  });
 }
 
 void Peers::settle_others(std::uint64_t process) {
