@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/code_symbol.hpp"
 #include "base/entry_points.hpp"
@@ -19,13 +20,14 @@ namespace {
 
 using detail::CodeKind;
 
-/// What pack_code() writes.
+/// What pack_code() writes. Refers to the bytes that it was read from.
 struct Place {
-  std::string path, build;
+  std::string_view path, build;
   std::uint64_t offset;
 
   explicit Place(Reader& reader)
-    : path(reader.text()), build(reader.text()), offset(reader.get<std::uint64_t>()) {}
+    : path(reader.text_view()), build(reader.text_view()),
+      offset(reader.get<std::uint64_t>()) {}
   /// Null if this process has not loaded it.
   std::shared_ptr<const LoadedObject> object() const {
     if (build.empty()) // Several libraries may have none.
@@ -34,7 +36,7 @@ struct Place {
   }
 };
 
-std::string hex(const std::string& bytes) {
+std::string hex(std::string_view bytes) {
   std::string text;
   for (unsigned char c : bytes) {
     text += "0123456789abcdef"[c >> 4];
@@ -114,8 +116,8 @@ const void* detail::unpack_code(Reader& reader, CodeKind kind) {
   auto object = place.object();
   if (!object)
     throw Error("a callable is in " +
-                (place.path.empty() ? "the executable" : place.path) + " (build " +
-                hex(place.build) +
+                std::string(place.path.empty() ? "the executable" : place.path) +
+                " (build " + hex(place.build) +
                 "), which is not loaded in this job; load it before fiber::init");
   if (!is_callable(*object, place.offset, kind))
     refuse_place(*object, place.offset, kind);

@@ -48,27 +48,6 @@ unsigned long long object_changes() {
   return changes;
 }
 
-/// The cached list of this process's objects, refreshed after a load or unload.
-class Objects {
-public:
-  using All = std::vector<LoadedObject>;
-
-  std::shared_ptr<const All> current() {
-    std::lock_guard lock(mutex_);
-    if (auto changes = object_changes(); std::exchange(changes_, changes) != changes) {
-      auto all = std::make_shared<All>();
-      dl_iterate_phdr(add_object, all.get());
-      all_ = std::move(all);
-    }
-    return all_;
-  }
-
-private:
-  std::mutex mutex_;
-  std::shared_ptr<const All> all_ = std::make_shared<All>();
-  unsigned long long changes_ = 0;
-};
-
 } // namespace
 
 bool LoadedObject::has_code(std::uintptr_t at) const {
@@ -76,18 +55,19 @@ bool LoadedObject::has_code(std::uintptr_t at) const {
                      [&](auto& range) { return at >= range.first && at < range.second; });
 }
 
-std::shared_ptr<const LoadedObject>
-find_object(const std::function<bool(const LoadedObject&)>& match) {
-  static Objects objects;
-  auto all = objects.current();
-  auto found = std::find_if(all->begin(), all->end(), match);
-  if (found == all->end())
-    return nullptr;
-  return {all, &*found};
-}
-
-std::shared_ptr<const LoadedObject> object_with_code(std::uintptr_t at) {
-  return find_object([at](const LoadedObject& object) { return object.has_code(at); });
+std::shared_ptr<const std::vector<LoadedObject>> loaded_objects() {
+  using All = std::vector<LoadedObject>;
+  static std::mutex mutex;
+  static std::shared_ptr<const All> all = std::make_shared<All>();
+  static unsigned long long changes_at_last = 0;
+  std::lock_guard lock(mutex);
+  auto changes = object_changes();
+  if (std::exchange(changes_at_last, changes) != changes) { // Objects came or went.
+    auto fresh = std::make_shared<All>();
+    dl_iterate_phdr(add_object, fresh.get());
+    all = std::move(fresh);
+  }
+  return all;
 }
 
 } // namespace fiber

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,10 +24,22 @@ struct LoadedObject {
   std::string name() const { return path.empty() ? "the executable" : path; }
 };
 
+/// Returns all objects of this process, the executable first. Any thread may call it.
+std::shared_ptr<const std::vector<LoadedObject>> loaded_objects();
+
 /// Returns the first object for which `match` holds, or null. Any thread may call it.
-std::shared_ptr<const LoadedObject>
-find_object(const std::function<bool(const LoadedObject&)>& match);
+template <class Match>
+std::shared_ptr<const LoadedObject> find_object(Match match) {
+  auto all = loaded_objects();
+  for (auto& object : *all)
+    if (match(object))
+      return {std::move(all), &object};
+  return nullptr;
+}
+
 /// Returns the object that has this code, or null. Any thread may call it.
-std::shared_ptr<const LoadedObject> object_with_code(std::uintptr_t at);
+inline std::shared_ptr<const LoadedObject> object_with_code(std::uintptr_t at) {
+  return find_object([at](const LoadedObject& object) { return object.has_code(at); });
+}
 
 } // namespace fiber

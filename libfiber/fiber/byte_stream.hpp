@@ -135,7 +135,9 @@ public:
     return static_cast<std::size_t>(n);
   }
   /// Takes what Writer::text() wrote.
-  std::string text() {
+  std::string text() { return std::string(text_view()); }
+  /// The same without a copy; valid as long as the bytes.
+  std::string_view text_view() {
     auto part = raw(size());
     return {reinterpret_cast<const char*>(part.data()), part.size()};
   }
