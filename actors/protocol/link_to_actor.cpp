@@ -20,21 +20,20 @@ constexpr std::size_t message_cost = 512;
 /// Counts a message as long as it exists.
 class Counted {
 public:
-  Counted(std::shared_ptr<WaitingBytes> own, std::shared_ptr<WaitingBytes> all,
-          std::size_t bytes)
-    : own_(std::move(own)), all_(std::move(all)), bytes_(bytes) {
-    own_->count += bytes_;
-    all_->count += bytes_;
+  Counted(std::shared_ptr<LinkWaitingBytes> link, std::size_t bytes)
+    : link_(std::move(link)), bytes_(bytes) {
+    link_->count += bytes_;
+    link_->all->count += bytes_;
   }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
   ~Counted() {
-    own_->count -= bytes_;
-    all_->count -= bytes_;
+    link_->count -= bytes_;
+    link_->all->count -= bytes_;
   }
 
 private:
-  std::shared_ptr<WaitingBytes> own_, all_;
+  std::shared_ptr<LinkWaitingBytes> link_;
   std::size_t bytes_;
 };
 
@@ -42,7 +41,7 @@ private:
 
 LinkToActor::LinkToActor(caf::actor_system& system, caf::actor target,
                          std::shared_ptr<WaitingBytes> all)
-  : system_(system), all_(std::move(all)), own_(std::make_shared<WaitingBytes>()),
+  : system_(system), waiting_(std::make_shared<LinkWaitingBytes>(std::move(all))),
     target_(std::move(target)) {}
 
 void LinkToActor::to(caf::actor target) {
@@ -68,13 +67,13 @@ void LinkToActor::tell(Message message) {
 }
 
 void LinkToActor::on_message(wire::StreamId stream, Bytes message) {
-  auto waits = std::make_shared<Counted>(own_, all_, message.size() + message_cost);
+  auto waits = std::make_shared<Counted>(waiting_, message.size() + message_cost);
   tell(FromLink{stream, Payload(std::move(message)), std::move(waits)});
 }
 
 std::size_t LinkToActor::waiting() const {
-  const std::size_t own = own_->count;
-  const bool too_much = own > fair_share && all_->count > process_limit;
+  const std::size_t own = waiting_->count;
+  const bool too_much = own > fair_share && waiting_->all->count > process_limit;
   return too_much ? std::numeric_limits<std::size_t>::max() : own;
 }
 

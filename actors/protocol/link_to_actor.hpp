@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
@@ -19,6 +20,11 @@ namespace fiber::actors {
 /// Counts bytes of messages that wait for an actor.
 struct WaitingBytes {
   std::atomic<std::size_t> count = 0;
+};
+/// The same for one link; `all` has those of every link of the process.
+struct LinkWaitingBytes : WaitingBytes {
+  explicit LinkWaitingBytes(std::shared_ptr<WaitingBytes> all) : all(std::move(all)) {}
+  const std::shared_ptr<WaitingBytes> all;
 };
 /// Keeps a message counted. Actors pass it on with what they make of the message.
 using StillWaits = std::shared_ptr<const void>;
@@ -59,7 +65,7 @@ private:
   void tell(Message message);
 
   caf::actor_system& system_;
-  std::shared_ptr<WaitingBytes> all_, own_;
+  std::shared_ptr<LinkWaitingBytes> waiting_;
   std::mutex mutex_;
   caf::actor target_; ///< Null once the link is closed.
   bool closed_ = false;
