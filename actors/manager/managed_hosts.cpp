@@ -202,7 +202,7 @@ bool ManagedObjects::stop(const std::exception_ptr& why, bool restarting) {
 void ManagedObjects::end(std::function<void()> asked) {
   std::map<Turn, Lost> lost;
   std::map<Turn, Waiting> waiting;
-  std::map<std::uint64_t, Recipe> recipes;
+  std::unordered_map<std::uint64_t, Recipe> recipes;
   AnyCallable restore;
   {
     std::lock_guard lock(mutex_);

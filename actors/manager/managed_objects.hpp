@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "actors/objects/kept_answers.hpp"
@@ -167,10 +168,11 @@ private:
   std::uint64_t control_ = 0;
   std::uint64_t host_count_ = 0; ///< Hosts so far.
   std::shared_ptr<ObjectHandle> host_;
-  std::map<std::uint64_t, Recipe> recipes_;     ///< By the object's number.
-  std::uint64_t recipe_count_ = 0;              ///< Recipes so far.
-  std::map<std::uint64_t, const void*> makers_; ///< By the number of a living object.
-  std::uint64_t calls_ = 0;                     ///< Calls so far.
+  std::unordered_map<std::uint64_t, Recipe> recipes_; ///< By the object's number.
+  std::uint64_t recipe_count_ = 0;                    ///< Recipes so far.
+  /// By the number of a living object.
+  std::unordered_map<std::uint64_t, const void*> makers_;
+  std::uint64_t calls_ = 0; ///< Calls so far.
   std::size_t to_remake_ = 0;
   AnyCallable restore_;
   Turn last_turn_ = 0;

@@ -429,7 +429,7 @@ void ObjectSpace::disconnect(std::uint64_t process) {
 }
 
 void ObjectSpace::close() {
-  std::map<std::uint64_t, Home> homes;
+  std::unordered_map<std::uint64_t, Home> homes;
   std::map<std::uint64_t, Pending> pending;
   std::map<std::uint64_t, std::map<detail::HeldId, NeighbourHold>> held;
   std::map<std::uint64_t, Parcel> parcels;

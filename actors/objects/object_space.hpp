@@ -19,6 +19,7 @@
 #include <shared_mutex>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -298,7 +299,7 @@ private:
   std::mutex mutex_;
   std::atomic<bool> closed_ = false; ///< Set under both mutexes.
   std::uint64_t next_request_ = 1, next_parcel_ = 1;
-  std::map<std::uint64_t, Home> homes_;
+  std::unordered_map<std::uint64_t, Home> homes_;
   std::map<detail::HeldId, std::weak_ptr<ObjectHandle>> others_;
   std::map<std::uint64_t, Pending> pending_;
   std::map<std::uint64_t, Parcel> parcels_;
