@@ -19,6 +19,9 @@ function(fiber_unity target)
   if(FIBER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # It takes the files of a unit for headers, and would collect garbage several times in a unit of that size.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage --param=ggc-min-heapsize=600000)
+    if(FIBER_PACKAGES) # Inlines as much as in small units, for a fifth more time: 1.1 x the messages per second.
+      target_compile_options(${target} PRIVATE --param=large-unit-insns=1000000)
+    endif()
   endif()
 endfunction()
 
