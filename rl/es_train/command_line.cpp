@@ -167,15 +167,15 @@ int conclude(const EvolutionTraining& training, es_train::Progress& progress) {
   if (training.state().solved) {
     std::snprintf(
       line, sizeof line,
-      "SOLVED after %zu iterations: mean return %.1f over %zu fresh episodes, "
+      "SOLVED after %zu iteration%s: mean return %.1f over %zu fresh episodes, "
       "%.1f over %zu more",
-      static_cast<std::size_t>(last.iteration), last.policy_mean,
-      training.options().evaluations, training.state().confirmed_mean,
+      static_cast<std::size_t>(last.iteration), last.iteration == 1 ? "" : "s",
+      last.policy_mean, training.options().evaluations, training.state().confirmed_mean,
       training.options().evaluations);
   } else {
-    std::snprintf(line, sizeof line, "%s after %zu iterations: mean return %.4g",
+    std::snprintf(line, sizeof line, "%s after %zu iteration%s: mean return %.4g",
                   mark ? "NOT SOLVED" : "done", static_cast<std::size_t>(last.iteration),
-                  last.policy_mean);
+                  last.iteration == 1 ? "" : "s", last.policy_mean);
   }
   progress.say(line);
   return training.state().solved || !mark ? 0 : 1;
