@@ -92,6 +92,9 @@ TEST_F(DockerLost, a_driver_killed_before_the_start_leaves_nothing_beyond_its_le
   BackendTest living(make_docker(options));
   auto job = living.create("living", "wait");
   EXPECT_EQ(living.logs_with(job.id, "waiting\n"), "waiting\n");
+  for (auto& id : engine().containers()) // It prints before the engine calls it running.
+    EXPECT_TRUE(id == left ||
+                eventually([&] { return engine().state(id) == "running"; }));
 
   make_docker(docker_options());
   if (Clock::now() - begin < lease - seconds(2)) {
