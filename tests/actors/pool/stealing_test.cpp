@@ -36,6 +36,21 @@ TEST_F(PoolTest, idle_slots_do_not_wait_for_good_if_tasks_follow_slowly) {
   EXPECT_EQ(busy.recalls.size(), 1u);
 }
 
+TEST_F(PoolTest, idle_slots_take_tasks_that_came_when_no_slot_had_a_second_one) {
+  settings.workers = 2;
+  submit(2);
+  auto& busy = up(1, nullptr, 0);
+  up(2, nullptr, 1);
+  answer(1, 1); // Now there is an idle slot, and nothing to take.
+  pass(std::chrono::milliseconds(5));
+  EXPECT_TRUE(busy.recalls.empty());
+  submit_call(2, AnyCallable::of<int, false>(&same), 8, 8);
+  ASSERT_EQ(busy.runs.size(), 2u);
+  answer(2, 1);
+  pass(std::chrono::milliseconds(5));
+  EXPECT_EQ(busy.recalls.size(), 1u);
+}
+
 TEST_F(PoolTest, a_recall_of_all_waits_for_the_answer_to_one_of_some) {
   settings.workers = 2;
   submit(8, 8);
