@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/manager/ref_core.hpp"
 
-#include <atomic>
 #include <typeinfo>
 #include <utility>
 
 #include "actors/protocol/node_protocol.hpp"
 #include "base/demangle.hpp"
 #include "fiber/containers.hpp"
-#include "libfiber/results/call_results.hpp"
+#include "libfiber/results/one_result.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -97,26 +96,37 @@ RawOutcome RefCore::call(PackedItem item) {
   return outcome_of_call(*place_.objects, id(), asked->request, std::move(asked->answer));
 }
 
+/// A call in flight.
+class RefCore::Call final : public OneResult {
+public:
+  explicit Call(std::shared_ptr<RefCore> ref)
+    : OneResult(ref->place_.wait_point()), ref_(std::move(ref)) {}
+
+  void sent_as(std::uint64_t request) { request_ = request; }
+  void answered(std::uint64_t request, actors::ObjectAnswer answer) {
+    set(outcome_of_call(objects(), ref_->id(), request, std::move(answer)));
+  }
+  void cancel() override {
+    objects().tell(ref_->id(), request_, actors::AskKind::cancel);
+  }
+
+private:
+  actors::ObjectSpace& objects() const { return *ref_->place_.objects; }
+
+  const std::shared_ptr<RefCore> ref_;
+  std::uint64_t request_ = 0;
+};
+
 std::shared_ptr<Results> RefCore::async(PackedItem item) {
-  auto request = std::make_shared<std::atomic<std::uint64_t>>(0);
   auto self = std::static_pointer_cast<RefCore>(shared_from_this());
-  auto cancel = [self, request] {
-    self->place_.objects->tell(self->id(), *request, actors::AskKind::cancel);
-  };
-  auto results = std::make_shared<CallResults>(Keep::all, place_.run_one(),
-                                               std::move(cancel), place_.leadership());
-  results->add_submitted(1);
-  results->all_submitted();
-  *request = post(
+  auto call = std::make_shared<Call>(std::move(self));
+  call->sent_as(post(
     actors::AskKind::call, std::move(item),
-    [self, results](std::uint64_t of, actors::ObjectAnswer answer) {
-      std::vector<actors::Completion> completions;
-      completions.push_back(
-        {0, outcome_of_call(*self->place_.objects, self->id(), of, std::move(answer))});
-      results->deliver(std::move(completions));
+    [call](std::uint64_t request, actors::ObjectAnswer answer) {
+      call->answered(request, std::move(answer));
     },
-    actors::Haste::soon);
-  return results;
+    actors::Haste::soon));
+  return call;
 }
 
 void RefCore::send(PackedItem item) {

@@ -21,6 +21,8 @@ public:
   void send(PackedItem item);
 
 private:
+  class Call;
+
   RefCore(const ObjectPlace& place, std::shared_ptr<actors::ObjectHandle> held)
     : ObjectCore(place, std::move(held)) {}
   [[noreturn]] void fail_closed() const override;
