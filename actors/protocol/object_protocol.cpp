@@ -32,7 +32,9 @@ void write(Writer& writer, const ObjectMessage& message) {
 }
 
 void send(wire::Link& link, const ObjectMessage& message, Haste haste) {
+  constexpr std::size_t usual_size = 96; // Enough if it refers to at most one object.
   Bytes head;
+  head.reserve(usual_size);
   Writer writer(head);
   write(writer, message);
   if (haste == Haste::soon)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -52,6 +53,8 @@ public:
   /// Appends `size` bytes.
   void raw(const void* data, std::size_t size) {
     auto first = static_cast<const std::byte*>(data);
+    if (out_->capacity() == 0 && size > 0) // Growing from 1 byte on would allocate often.
+      out_->reserve(std::max(size, least_capacity));
     out_->insert(out_->end(), first, first + size);
   }
 #pragma GCC diagnostic pop
@@ -83,6 +86,7 @@ public:
   }
 
 private:
+  static constexpr std::size_t least_capacity = 64;
   static constexpr std::size_t least_tail = 64 * 1024;
 
   Bytes* out_;
