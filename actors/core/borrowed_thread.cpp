@@ -25,21 +25,19 @@ BorrowedThread* BorrowedThread::current(caf::actor_system& system) {
 }
 
 void BorrowedThread::run() {
-  while (!jobs_.empty()) {
-    auto* job = jobs_.front();
-    jobs_.pop_front();
-    switch (job->resume(this, messages_a_turn)) {
-    case caf::resumable::resume_later: // Gives the thread back to its owner.
-      system().scheduler().enqueue(job);
-      break;
-    case caf::resumable::done:
-    case caf::resumable::awaiting_message:
-      caf::intrusive_ptr_release(job);
-      break;
-    case caf::resumable::shutdown_execution_unit:
-      break;
-    }
-  }
+  while (!jobs_.empty())
+    for (auto* job : std::exchange(jobs_, {}))
+      switch (job->resume(this, messages_a_turn)) {
+      case caf::resumable::resume_later: // Gives the thread back to its owner.
+        system().scheduler().enqueue(job);
+        break;
+      case caf::resumable::done:
+      case caf::resumable::awaiting_message:
+        caf::intrusive_ptr_release(job);
+        break;
+      case caf::resumable::shutdown_execution_unit:
+        break;
+      }
 }
 
 } // namespace fiber::actors

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <deque>
 #include <utility>
+#include <vector>
 
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
@@ -34,7 +34,7 @@ public:
   static BorrowedThread* current(caf::actor_system& system);
 
 private:
-  std::deque<caf::resumable*> jobs_;
+  std::vector<caf::resumable*> jobs_; ///< In the order in which they became ready.
   BorrowedThread* outer_;
 };
 
