@@ -285,7 +285,10 @@ void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
         self->forget_recipe(handle->held_id().number);
       if (answer.what != Answer::done)
         return self->host_answered(who, request, std::move(answer));
-      self->take_passed_on(who);
+      {
+        std::lock_guard lock(self->mutex_);
+        self->take_passed_on_locked(who);
+      }
       self->space_->answer(who,
                            {.what = Answer::value, .kept = detail::KeptObjects{handle}});
     });
@@ -320,8 +323,8 @@ void ManagedObjects::pass_on(Turn turn, ObjectAsk ask) {
     known->second.request = request;
 }
 
-std::optional<ManagedObjects::PassedOn> ManagedObjects::take_passed_on(const Asker& who) {
-  std::lock_guard lock(mutex_);
+std::optional<ManagedObjects::PassedOn>
+ManagedObjects::take_passed_on_locked(const Asker& who) {
   auto known = passed_on_.extract(who);
   if (known.empty())
     return std::nullopt;
@@ -330,22 +333,22 @@ std::optional<ManagedObjects::PassedOn> ManagedObjects::take_passed_on(const Ask
 
 void ManagedObjects::host_answered(const Asker& who, std::uint64_t request,
                                    ObjectAnswer answer) {
-  auto passed = take_passed_on(who);
-  if (answer.what == Answer::closed || answer.what == Answer::unbegun) {
-    if (passed)
-      host_left_unanswered(who, std::move(*passed), std::move(answer));
-    return;
-  }
+  auto unanswered = answer.what == Answer::closed || answer.what == Answer::unbegun;
   std::shared_ptr<ObjectHandle> from;
-  {
-    std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  auto passed = take_passed_on_locked(who);
+  if (!unanswered && !answer.kept.empty()) {
     from = host_;
     if (passed)
       answers_.keep(who, answer.kept);
   }
-  if (!answer.kept.empty() && from)
+  lock.unlock();
+  if (from)
     space_->tell(from->held_id(), request, AskKind::took);
-  space_->answer(who, std::move(answer));
+  if (!unanswered)
+    space_->answer(who, std::move(answer));
+  else if (passed)
+    host_left_unanswered(who, std::move(*passed), std::move(answer));
 }
 
 std::optional<ObjectAsk> ManagedObjects::ask_given_back(const Asker& who,

@@ -122,7 +122,7 @@ private:
   void pass_on(Turn turn, ObjectAsk ask);
   void host_answered(const Asker& who, std::uint64_t request, ObjectAnswer answer);
   /// Removes the call from passed_on_; nothing if its process is gone.
-  std::optional<PassedOn> take_passed_on(const Asker& who);
+  std::optional<PassedOn> take_passed_on_locked(const Asker& who);
   /// The host is gone, or has given the call back: retries or fails the call.
   void host_left_unanswered(const Asker& who, PassedOn&& passed, ObjectAnswer answer);
   /// Returns the call that the host gave back; nothing if it is malformed.

@@ -21,29 +21,27 @@ std::vector<detail::HeldId> ids_of(const detail::KeptObjects& kept) {
 
 std::uint64_t ObjectSpace::ask(const detail::HeldId& object, AskKind what, Payload body,
                                detail::KeptObjects kept, Done done, Haste haste) {
-  std::uint64_t request = 0;
-  ObjectMessage message{.to = object.home,
-                        .from = self_,
-                        .object = object.number,
-                        .request = 0,
-                        .what = static_cast<std::uint8_t>(what),
-                        .held = ids_of(kept),
-                        .body = body};
-  {
-    std::lock_guard lock(mutex_);
-    request = message.request = next_request_++;
-    if (!closed_)
-      pending_[request] = {object.home, kept, std::exchange(done, nullptr)};
-  }
-  if (done) {
+  std::unique_lock lock(mutex_);
+  auto request = next_request_++;
+  if (closed_) {
+    lock.unlock();
     done(request, {});
     return request;
   }
+  pending_[request] = {object.home, kept, std::move(done)};
+  lock.unlock();
   if (object.home == self_)
     ask_here({self_, request}, object.number, what, std::move(body), std::move(kept),
              haste);
   else
-    send(std::move(message), kept, haste);
+    send({.to = object.home,
+          .from = self_,
+          .object = object.number,
+          .request = request,
+          .what = static_cast<std::uint8_t>(what),
+          .held = ids_of(kept),
+          .body = std::move(body)},
+         kept, haste);
   return request;
 }
 
