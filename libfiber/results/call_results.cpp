@@ -81,13 +81,13 @@ void CallResults::store(std::size_t index, RawOutcome outcome) {
   if (keep_ == Keep::as_they_come) {
     if (done_ == submitted_) // fail_missing() has already completed every task.
       return;
-    arrived_.emplace_back(index, std::move(outcome));
+    entries_.push_back({index, true, std::move(outcome)});
   } else {
     if (has(index))
       return;
     if (entries_.size() <= index - first_)
       entries_.resize(index - first_ + 1);
-    entries_[index - first_] = {true, std::move(outcome)};
+    entries_[index - first_] = {index, true, std::move(outcome)};
   }
   ++done_;
   if (line_)
@@ -131,11 +131,11 @@ std::vector<RawOutcome> CallResults::take_ready() {
 }
 
 std::optional<std::pair<std::size_t, RawOutcome>> CallResults::take_any() {
-  point_.wait([this] { return !arrived_.empty(); }, forever);
+  point_.wait([this] { return !entries_.empty(); }, forever);
   std::lock_guard lock(point_.mutex());
-  auto first = std::move(arrived_.front());
-  arrived_.pop_front();
-  return first;
+  auto first = std::move(entries_.front());
+  entries_.pop_front();
+  return std::pair(first.index, std::move(first.outcome));
 }
 
 } // namespace fiber::detail

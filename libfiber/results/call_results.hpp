@@ -59,8 +59,9 @@ public:
 
 private:
   struct Entry {
+    std::size_t index = 0;
     bool arrived = false;
-    RawOutcome outcome;
+    RawOutcome outcome = {};
   };
   void store(std::size_t index, RawOutcome outcome);
   void notify_end(std::unique_lock<std::mutex>& lock);
@@ -75,9 +76,9 @@ private:
   std::atomic<std::size_t> submitted_{0};
   std::atomic<std::size_t> done_{0};
   WaitPoint point_;
-  std::deque<Entry> entries_; ///< By index, from first_ on; not used for as_they_come.
-  std::size_t first_ = 0;     ///< Results with lower indices were taken.
-  std::deque<std::pair<std::size_t, RawOutcome>> arrived_; ///< Only for as_they_come.
+  /// For as_they_come those that have arrived, otherwise all from index first_ on.
+  std::deque<Entry> entries_;
+  std::size_t first_ = 0; ///< Results with lower indices were taken.
   std::vector<std::function<void()>> on_end_;
   std::shared_ptr<Progress::Line> line_; ///< Null without a progress display.
   bool all_submitted_ = false;
