@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include <caf/all.hpp>
@@ -30,6 +29,7 @@
 #include "actors/share/share_cache.hpp"
 #include "base/code_place.hpp"
 #include "base/failure.hpp"
+#include "base/freed_memory.hpp"
 #include "base/log.hpp"
 #include "fiber/detail/caf/scheduler.hpp"
 #include "wire/error.hpp"
@@ -47,16 +47,6 @@ constexpr std::chrono::seconds final_flush_limit{2};
 constexpr std::chrono::milliseconds stream_flush_limit{500};
 constexpr std::chrono::seconds dial_limit{30};
 constexpr int exit_lease = 72, exit_orphan = 73;
-
-/// Makes malloc keep large freed blocks. Tasks allocate blocks of the same sizes again
-/// and again; by default large ones come from the kernel each time, which clears their
-/// pages: most of the cost of a task with a megabyte of arguments.
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 32 << 20); // The largest value that glibc accepts.
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
-#endif
-}
 
 enum class Children { stay, end };
 

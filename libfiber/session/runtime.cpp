@@ -14,6 +14,7 @@
 #include "backends/inline/inline_backend.hpp"
 #include "backends/output/log_above.hpp"
 #include "base/code_place.hpp"
+#include "base/freed_memory.hpp"
 #include "base/log.hpp"
 #include "fiber/detail/caf/scheduler.hpp"
 #include "libfiber/dashboard/dashboard.hpp"
@@ -167,6 +168,7 @@ Runtime::Runtime(Settings settings)
     session_tag_(random_tag()),
     actor_port_(actors::ActorPort::open(objects_, session_tag_, program_actors())),
     processes_(std::make_unique<ProcessTable>()) {
+  keep_freed_memory();
   names_ = std::make_shared<NameTable>(objects_);
   names_handle_ = objects_->add(names_); // Must be the first object: jobs know its id.
   log().set_level(spdlog::level::from_str(settings_.log_level));
