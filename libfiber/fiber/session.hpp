@@ -35,7 +35,8 @@ private:
 /// Begins the session. Call it first in main: jobs run the same program, and in a job
 /// this call runs the job and never returns. Start no thread before it, else each local
 /// job costs a program start instead of a fork. `overrides` go before all other settings:
-/// see Config.
+/// see Config. Also lets malloc keep up to 256 MiB of freed memory for the next messages,
+/// unless the program or its environment has set malloc's thresholds.
 ///
 /// Throws ConfigError for a setting that can't be used, BackendError if the backend's
 /// engine can't be reached or refuses, Error while another Session lives.
