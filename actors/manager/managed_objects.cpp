@@ -285,9 +285,10 @@ void ManagedObjects::create(Turn turn, const Asker& who, const Payload& body,
         self->forget_recipe(handle->held_id().number);
       if (answer.what != Answer::done)
         return self->host_answered(who, request, std::move(answer));
+      std::optional<PassedOn> last; // Dropped without the lock.
       {
         std::lock_guard lock(self->mutex_);
-        self->take_passed_on_locked(who);
+        last = self->take_passed_on_locked(who);
       }
       self->space_->answer(who,
                            {.what = Answer::value, .kept = detail::KeptObjects{handle}});
@@ -334,9 +335,10 @@ ManagedObjects::take_passed_on_locked(const Asker& who) {
 void ManagedObjects::host_answered(const Asker& who, std::uint64_t request,
                                    ObjectAnswer answer) {
   auto unanswered = answer.what == Answer::closed || answer.what == Answer::unbegun;
+  std::optional<PassedOn> passed;
   std::shared_ptr<ObjectHandle> from;
   std::unique_lock lock(mutex_);
-  auto passed = take_passed_on_locked(who);
+  passed = take_passed_on_locked(who);
   if (!unanswered && !answer.kept.empty()) {
     from = host_;
     if (passed)

@@ -35,8 +35,8 @@ private:
 /// Begins the session. Call it first in main: jobs run the same program, and in a job
 /// this call runs the job and never returns. Start no thread before it, else each local
 /// job costs a program start instead of a fork. `overrides` go before all other settings:
-/// see Config. Also lets malloc keep up to 256 MiB of freed memory for the next messages,
-/// unless the program or its environment has set malloc's thresholds.
+/// see Config. Also lets malloc keep freed blocks for the next messages, up to 256 MiB at
+/// the end of its heap, unless the program or its environment has set a threshold of it.
 ///
 /// Throws ConfigError for a setting that can't be used, BackendError if the backend's
 /// engine can't be reached or refuses, Error while another Session lives.

@@ -96,7 +96,7 @@ RawOutcome RefCore::call(PackedItem item) {
   return outcome_of_call(*place_.objects, id(), asked->request, std::move(asked->answer));
 }
 
-/// A call in flight.
+/// A call that its caller does not wait for at once, and its result.
 class RefCore::Call final : public OneResult {
 public:
   explicit Call(std::shared_ptr<RefCore> ref)

@@ -36,7 +36,7 @@ std::shared_ptr<Results> continue_with(const std::shared_ptr<Results>& before,
       auto continued = f(outcome);
       after->set(std::move(continued.outcome), std::move(continued.kept));
     };
-    if (!runtime || !runtime->run_later(call))
+    if (!runtime || !runtime->run_later(std::move(call)))
       after->set({{}, std::make_exception_ptr(Closed("the session has ended"))});
   });
   return after;

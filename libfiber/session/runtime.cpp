@@ -44,6 +44,8 @@ struct Nested {
 std::atomic<Nested*> nested = nullptr;
 
 constexpr std::chrono::seconds stop_limit{20}; ///< For each pool and process.
+/// A map's results often come to more than the 64 MiB that a job keeps.
+constexpr std::size_t most_freed_memory = 256 << 20;
 
 /// Blocks until the actor has terminated.
 void await_down(const caf::actor& actor) {
@@ -148,6 +150,7 @@ void Runtime::close_nested() {
 std::shared_ptr<Runtime> Runtime::open(Settings settings) {
   if (current())
     throw Error("fiber::init was called while a Session lives; end that one first");
+  keep_freed_memory(most_freed_memory);
   auto runtime = std::make_shared<Runtime>(std::move(settings));
   std::lock_guard lock(current_mutex);
   current_runtime = runtime;
@@ -168,7 +171,6 @@ Runtime::Runtime(Settings settings)
     session_tag_(random_tag()),
     actor_port_(actors::ActorPort::open(objects_, session_tag_, program_actors())),
     processes_(std::make_unique<ProcessTable>()) {
-  keep_freed_memory();
   names_ = std::make_shared<NameTable>(objects_);
   names_handle_ = objects_->add(names_); // Must be the first object: jobs know its id.
   log().set_level(spdlog::level::from_str(settings_.log_level));
