@@ -56,8 +56,8 @@ def add_contents(app, name, source):
 
 
 def link_pages(app, document):
-    """Comments of headers name pages by their path: docs/errors.md. In the reference these become links."""
-    if not app.env.docname.startswith("docs/reference/"):
+    """Comments of headers name pages by their path: docs/reference/errors.md. There these become links."""
+    if not app.env.docname.startswith("docs/api/"):
         return
     for text in list(document.findall(nodes.Text)):
         parts = re.split(r"(docs/[\w/-]+\.md)", text.astext())

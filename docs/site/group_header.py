@@ -11,15 +11,18 @@ import re
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 
 # A member template, or a member of one, that is defined outside of its class.
 OUTSIDE = re.compile(r"(?ms)^template <[^\n]*>\n[^;{}/]*?\b[A-Z]\w*(?:<[^;{}()]*>)?::~?\w+\([^;{]*\{.*?^\}$")
 
 
 def group_of(header: str) -> str:
-    """The group of fiber/rl/vec_env.hpp is fiber_rl_vec_env."""
-    parts = Path(header).with_suffix("").parts
-    return "_".join(parts[parts.index("fiber"):])
+    """The group of rl/fiber/rl/vec_env.hpp, wherever the tree is, is fiber_rl_vec_env."""
+    path = Path(header).with_suffix("")
+    if path.is_absolute():
+        path = path.relative_to(ROOT)
+    return "_".join(path.parts[path.parts.index("fiber"):])
 
 
 def grouped(text: str, group: str) -> str:

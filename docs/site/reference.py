@@ -5,7 +5,7 @@ from pathlib import Path
 
 from group_header import group_of
 
-ROOTS = ("libfiber/fiber", "rl/fiber")
+ROOTS = ("base/fiber", "libfiber/fiber", "rl/fiber")
 
 # File name: title, what the page is about, headers below ROOTS in the order of reading.
 PAGES = {

@@ -108,7 +108,7 @@ class Stage:
             self.source(name)
         self.images()
         for name, text in reference.pages().items():
-            self.write(f"docs/reference/{name}.rst", text.encode())
+            self.write(f"docs/api/{name}.rst", text.encode())
         for path in self.folder.rglob("*"):
             if path.is_file() and path not in self.written:
                 path.unlink()

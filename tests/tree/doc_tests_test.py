@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("docs/security.md", "docs/reliability.md", "docs/internals/security-notes.md",
+PAGES = ("docs/concepts/security.md", "docs/concepts/reliability.md", "docs/internals/security-notes.md",
          "docs/internals/reliability-notes.md")
 TEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)")
 FUZZER = re.compile(r"\bfiber_fuzzer\((\w+)")

@@ -5,6 +5,7 @@
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs/site"))
@@ -40,14 +41,14 @@ class Site(unittest.TestCase):
 
     def test_a_link_that_leads_nowhere_is_named_with_its_line(self):
         site = stage.Stage(self.folder)
-        site.target_of("docs/errors.md", 7, "ring.md#when-a-member-dies")
-        site.target_of("docs/errors.md", 8, "rings.md")
-        self.assertEqual(site.wrong, ["docs/errors.md:8: the link rings.md leads nowhere"])
+        site.target_of("docs/reference/errors.md", 7, "ring.md#when-a-member-dies")
+        site.target_of("docs/reference/errors.md", 8, "rings.md")
+        self.assertEqual(site.wrong, ["docs/reference/errors.md:8: the link rings.md leads nowhere"])
 
     def test_a_link_to_a_file_of_the_tree_leads_to_a_page_that_shows_it(self):
         site = stage.Stage(self.folder)
-        self.assertEqual(site.target_of("docs/errors.md", 1, "../examples/pi.cpp"), "../examples/pi.cpp.source.md")
-        self.assertEqual(site.target_of("docs/errors.md", 1, "rl"), "rl/README.md")
+        self.assertEqual(site.target_of("docs/reference/errors.md", 1, "../../examples/pi.cpp"), "../../examples/pi.cpp.source.md")
+        self.assertEqual(site.target_of("docs/reference/errors.md", 1, "../rl"), "../rl/README.md")
 
     def test_links_in_code_are_no_links(self):
         self.assertEqual([link for _, _, link in stage.links_of("[a](b.md) `[c](d.md)`\n```\n[e](f.md)\n```\n")],
@@ -56,9 +57,15 @@ class Site(unittest.TestCase):
     def test_a_header_without_a_page_is_found(self):
         header = self.folder / "libfiber/fiber/new.hpp"
         header.parent.mkdir(parents=True)
-        (self.folder / "rl/fiber").mkdir(parents=True)
+        for folder in ("base/fiber", "rl/fiber"):
+            (self.folder / folder).mkdir(parents=True)
         header.touch()
         self.assertIn("docs/site/reference.py: fiber/new.hpp is on no page", reference.problems(self.folder))
+
+    def test_the_group_of_a_header_does_not_depend_on_the_folder_of_the_clone(self):
+        self.assertEqual(group_header.group_of("rl/fiber/rl/vec_env.hpp"), "fiber_rl_vec_env")
+        with unittest.mock.patch.object(group_header, "ROOT", Path("/home/me/fiber")):
+            self.assertEqual(group_header.group_of("/home/me/fiber/base/fiber/value.hpp"), "fiber_value")
 
     def test_a_header_is_one_group_without_friends_and_without_definitions_outside_of_classes(self):
         seen = group_header.grouped(HEADER, group_header.group_of("libfiber/fiber/box.hpp"))
