@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // backends/ turns a JobSpec into a job of an engine (this machine, Docker, Kubernetes)
-// and reports how it goes. It knows nothing of pools and tasks, and may include base/ and
-// fiber/bytes.hpp.
+// and reports how it goes. It knows nothing of pools and tasks.
 #pragma once
 
 #include <chrono>
@@ -147,7 +146,7 @@ public:
   virtual bool address_comes_later() const { return false; }
   /// Returns how many jobs may always start at once, unless a setting says otherwise,
   /// because the engine has a queue for them.
-  virtual std::size_t least_start_window() const { return 0; }
+  virtual std::size_t min_start_window() const { return 0; }
   /// Creates the anchor: a job without work that dials back and lives as long as this
   /// process. A backend whose engine removes the rest of a session once its anchor has
   /// ended creates it at once; others ignore the call. Throws EngineError.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // base/ is the lowest layer: bytes, packed values, callables, errors and the log. It
-// includes nothing above it, only its part of the public headers in libfiber/fiber/,
-// which base/CMakeLists.txt lists.
+// includes nothing above it.
 #pragma once
 
 #include <vector>

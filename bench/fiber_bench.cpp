@@ -24,7 +24,8 @@
 
 #include "allreduce.hpp"
 
-// One row of the tables in docs/performance.md: fiber_bench ROW. See bench/README.md.
+// One row of the tables in docs/reference/performance.md: fiber_bench ROW. See
+// bench/README.md.
 
 namespace {
 

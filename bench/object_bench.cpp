@@ -24,9 +24,9 @@
 #include "bench/peers/measurement.hpp"
 #include "bench/trial.hpp"
 
-// One row of what jobs tell each other, in docs/performance.md: object_bench ROW. See
-// bench/README.md. How much a row does follows from a trial, so that it takes about half
-// a second however fast it is.
+// One row of what jobs tell each other, in docs/reference/performance.md: object_bench
+// ROW. See bench/README.md. How much a row does follows from a trial, so that it takes
+// about half a second however fast it is.
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 usage: page.py BUILD [--seconds N]
 
-BUILD is a folder of a build with tests. It needs chromium, chromium-driver and python3-selenium. docs/dashboard.md has
+BUILD is a folder of a build with tests. It needs chromium, chromium-driver and python3-selenium. docs/reference/dashboard.md has
 the results.
 """
 import argparse

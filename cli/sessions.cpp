@@ -26,7 +26,7 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr milliseconds stopped_limit{50}; ///< For a process that is stopped anyway.
-constexpr std::size_t most_reply = std::size_t{64} << 20;
+constexpr std::size_t max_reply = std::size_t{64} << 20;
 
 /// Returns nothing, with errno set, if it is refused.
 UniqueFd connect_to(const std::string& path) {
@@ -151,7 +151,7 @@ private:
         return check();
       in_.append(piece, static_cast<std::size_t>(n));
       complete_ = in_.ends_with('\n');
-      over_ = n == 0 || complete_ || in_.size() > most_reply;
+      over_ = n == 0 || complete_ || in_.size() > max_reply;
     }
   }
   void check() {

@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_log = 256 * 1024; ///< Bytes of output that are kept.
-constexpr std::size_t least_jobs = 4;        ///< Lines, with the title.
+constexpr std::size_t max_log = 256 * 1024; ///< Bytes of output that are kept.
+constexpr std::size_t min_jobs = 4;         ///< Lines, with the title.
 
 Lines at_most(Lines lines, std::size_t most) {
   if (lines.size() > most) {
@@ -55,7 +55,7 @@ void TopView::set(json snapshot) {
 
 void TopView::add_log(const std::string& text) {
   log_ += printable(text, true);
-  log_.erase(0, log_.size() - std::min(log_.size(), most_log));
+  log_.erase(0, log_.size() - std::min(log_.size(), max_log));
 }
 
 void TopView::move(std::ptrdiff_t by) {
@@ -142,7 +142,7 @@ std::vector<Row> TopView::session_rows(Screen::Size size) {
   add_section(below, with_title("LAST FAILURES", failure_lines(snapshot_, share(8))));
   auto used = rows.size() + below.size() + 1;
   auto room = size.rows > used ? size.rows - used : 0;
-  add_jobs(rows, std::max(room, least_jobs));
+  add_jobs(rows, std::max(room, min_jobs));
   rows.insert(rows.end(), below.begin(), below.end());
   return rows;
 }

@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/fiber")
-install(DIRECTORY libfiber/fiber TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY base/fiber actors/fiber libfiber/fiber TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTERN "*.hpp")
 install(TARGETS fiber EXPORT fiberTargets COMPONENT dev)
 if(FIBER_RL)
   install(DIRECTORY rl/fiber TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTERN "*.hpp")

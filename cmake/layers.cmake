@@ -1,12 +1,13 @@
 # A layer is a library that sees its own folder and those of the layers below it, and nothing else: a wrong
 # include does not compile.
 
-# fiber_view(NAME folder...): an include folder, build/views/NAME, with a link to each of these folders or headers,
-# so that "wire/frame.hpp" is found and "actors/pool/pool_actor.hpp" is not.
+# fiber_view(NAME folder...): an include folder, build/views/NAME, with a link to each of these folders, so that
+# "wire/frame.hpp" is found and "actors/pool/pool_actor.hpp" is not. Public headers are included as "fiber/...", whatever
+# layer they belong to.
 function(fiber_view name)
   set(view "${PROJECT_BINARY_DIR}/views/${name}")
   foreach(path IN LISTS ARGN)
-    string(REGEX REPLACE "^libfiber/fiber" "fiber" link "${path}") # Public headers are included as "fiber/...".
+    string(REGEX REPLACE "^[a-z]+/fiber$" "fiber" link "${path}")
     cmake_path(GET link PARENT_PATH folder)
     file(MAKE_DIRECTORY "${view}/${folder}")
     file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${path}" "${view}/${link}" SYMBOLIC)
@@ -46,3 +47,10 @@ function(fiber_layer name)
       "-ffile-prefix-map=${PROJECT_BINARY_DIR}/views/${view}/=${PROJECT_SOURCE_DIR}/")
   endforeach()
 endfunction()
+
+# The include folders of the public headers, for whoever sees no layer: users, tests, the command.
+set(fiber_public_views "")
+foreach(layer base actors libfiber)
+  fiber_view(public/${layer} ${layer}/fiber)
+  list(APPEND fiber_public_views "${PROJECT_BINARY_DIR}/views/public/${layer}")
+endforeach()

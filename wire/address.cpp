@@ -19,7 +19,7 @@ namespace {
 /// TCP_RTO_MAX_MS of <linux/tcp.h>. Kernels before Linux 6.15 refuse it.
 constexpr int tcp_rto_max_ms = 44;
 /// The smallest value that the kernel accepts.
-constexpr int most_between_repeats_ms = 1000;
+constexpr int max_between_repeats_ms = 1000;
 
 std::string errno_text(int error) {
   return std::generic_category().message(error);
@@ -120,8 +120,8 @@ void set_tcp_options(int fd) {
   // TCP doubles its retransmission timeout, so that an outage would seem twice as long
   // and look like a dead peer.
   ::setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &yes, sizeof yes);
-  ::setsockopt(fd, IPPROTO_TCP, tcp_rto_max_ms, &most_between_repeats_ms,
-               sizeof most_between_repeats_ms);
+  ::setsockopt(fd, IPPROTO_TCP, tcp_rto_max_ms, &max_between_repeats_ms,
+               sizeof max_between_repeats_ms);
 }
 
 bool wait_for(int fd, bool to_write, std::chrono::steady_clock::time_point until) {

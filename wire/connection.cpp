@@ -100,12 +100,12 @@ bool Connection::append(StreamId stream, std::span<const std::byte> head,
   return true;
 }
 
-void Connection::write_soon(Lock& lock, std::size_t messages, std::size_t most_bytes) {
+void Connection::write_soon(Lock& lock, std::size_t messages, std::size_t max_bytes) {
   if (dispatching_.load(std::memory_order_relaxed) == std::this_thread::get_id())
     return;
   auto alone = held_back_ == 0 && std::chrono::steady_clock::now() - written_ > burst;
   if (alone || held_back_ + messages >= max_held_back ||
-      sender_.queued_bytes() >= most_bytes)
+      sender_.queued_bytes() >= max_bytes)
     return write(lock);
   if (held_back_ == 0) // Wakes no thread: the next leader runs this.
     boost::asio::post(*context_, [self = shared_from_this()] {

@@ -78,7 +78,7 @@ private:
   // REQUIRES: mutex_ is held.
   bool push(StreamId stream, Bytes head, Payload body);
   /// Writes now or together with later messages. `messages` were queued.
-  void write_soon(Lock& lock, std::size_t messages, std::size_t most_bytes);
+  void write_soon(Lock& lock, std::size_t messages, std::size_t max_bytes);
   void write(Lock& lock);
   void write_queued(Lock& lock);
   void write_failed(const std::string& error);

@@ -11,8 +11,9 @@
 
 namespace fiber::wire {
 
-// A link carries a sequence of frames (docs/wire.md). A frame is a header of 12 bytes, in
-// the first of several pieces the length of the whole message, then `length` bytes.
+// A link carries a sequence of frames (docs/internals/wire.md). A frame is a header of 12
+// bytes, in the first of several pieces the length of the whole message, then `length`
+// bytes.
 
 enum class FrameType : std::uint8_t {
   message = 1,   ///< One piece of a message.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // wire/ moves messages between two processes: frames, credit for each stream, heartbeats,
-// TLS, and the reactor that does the work. It does not know the messages' contents. It
-// may include base/ and fiber/bytes.hpp.
+// TLS, and the reactor that does the work. It does not know the messages' contents.
 #pragma once
 
 #include <chrono>

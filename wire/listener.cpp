@@ -41,7 +41,7 @@ constexpr std::size_t pending_limit = 256, pending_of_one_limit = 224;
 constexpr auto silent_limit = 100ms;
 /// Limit on peers that are held, and on their part of all descriptors of this process.
 /// Beyond it, the last one of the address that has most of them is dropped.
-constexpr std::size_t most_held = 1024, held_part = 4;
+constexpr std::size_t max_held = 1024, held_part = 4;
 /// Then handshakes go on, before more peers are accepted.
 constexpr int accepts_in_a_row = 64;
 /// Pause after a failed accept, which would fail again at once.
@@ -50,7 +50,7 @@ constexpr auto accept_pause = 100ms;
 std::size_t held_limit() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  return std::min<std::size_t>(most_held, files.rlim_cur / held_part);
+  return std::min<std::size_t>(max_held, files.rlim_cur / held_part);
 }
 
 /// The caller's function, and whether it may still be called.

@@ -10,7 +10,7 @@ namespace {
 /// Control bytes per batch, well below its scratch memory.
 constexpr std::size_t control_chunk = 16 * 1024;
 /// Limit on a message of appended parts, and its initial capacity.
-constexpr std::size_t most_appended = 64 * 1024, least_reserved = 1024;
+constexpr std::size_t max_appended = 64 * 1024, min_reserved = 1024;
 
 } // namespace
 
@@ -27,7 +27,7 @@ bool Sender::append(StreamId id, std::span<const std::byte> head,
   if (!queue.empty()) {
     auto& last = queue.back();
     if (last.appendable == head.size() && last.sent == 0 &&
-        last.head.size() + part.size() <= most_appended &&
+        last.head.size() + part.size() <= max_appended &&
         std::ranges::equal(std::span(last.head).first(last.appendable), head)) {
       last.head.insert(last.head.end(), part.begin(), part.end());
       queued_bytes_ += part.size();
@@ -36,7 +36,7 @@ bool Sender::append(StreamId id, std::span<const std::byte> head,
   }
   Outgoing message;
   message.appendable = head.size();
-  message.head.reserve(std::max(least_reserved, head.size() + part.size()));
+  message.head.reserve(std::max(min_reserved, head.size() + part.size()));
   message.head.assign(head.begin(), head.end());
   message.head.insert(message.head.end(), part.begin(), part.end());
   push(id, std::move(message));

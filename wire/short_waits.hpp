@@ -25,7 +25,7 @@ public:
   /// timer every few hundred microseconds, so a wait is long once many such sleeps and
   /// nothing else have followed renew().
   bool should_spin() {
-    since_renewed_ = std::min(since_renewed_ + 1, most_sleeps + 1);
+    since_renewed_ = std::min(since_renewed_ + 1, max_sleeps + 1);
     if (is_long_wait())
       return false;
     if (suspended_waits_ == 0)
@@ -54,12 +54,12 @@ public:
   }
 
 private:
-  static constexpr int most_score = 8, min_suspension = 16, max_suspension = 1024;
-  static constexpr int most_sleeps = 8;
+  static constexpr int max_score = 8, min_suspension = 16, max_suspension = 1024;
+  static constexpr int max_sleeps = 8;
 
-  bool is_long_wait() const { return since_renewed_ > most_sleeps; }
+  bool is_long_wait() const { return since_renewed_ > max_sleeps; }
   void count(bool was_short) {
-    score_ = was_short ? std::min(score_ + 1, most_score) : std::max(score_ - 1, 0);
+    score_ = was_short ? std::min(score_ + 1, max_score) : std::max(score_ - 1, 0);
   }
 
   int score_ = 0;

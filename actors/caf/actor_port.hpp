@@ -2,7 +2,6 @@
 #pragma once
 
 // caf/ lets the program's own CAF actors exchange messages with those of other processes.
-// Of actors/ it may include protocol/ and objects/.
 
 #include <cstdint>
 #include <functional>

@@ -10,7 +10,7 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::size_t most_waiting = 4096;
+constexpr std::size_t max_waiting = 4096;
 
 } // namespace
 
@@ -42,7 +42,7 @@ void RemoteActor::deliver(caf::mailbox_element_ptr what) {
   {
     std::unique_lock lock(place_mutex_);
     auto waits = !ended_ && !place_;
-    if (waits && waiting_.size() < most_waiting) {
+    if (waits && waiting_.size() < max_waiting) {
       waiting_.push_back(std::move(what));
       return;
     }

@@ -2,8 +2,7 @@
 #pragma once
 
 // core/ holds what every other room of actors/ may use: replies to waiting threads, exit
-// reasons, the context of a task, injected faults and the borrowed thread. Of actors/ it
-// may include nothing else.
+// reasons, the context of a task, injected faults and the borrowed thread.
 
 #include <atomic>
 #include <chrono>

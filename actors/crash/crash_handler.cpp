@@ -126,7 +126,7 @@ struct Stack {
   std::uintptr_t crashed_at = 0;
   const void* end = nullptr;  ///< Frame of the function that runs the task.
   bool below_handler = false; ///< Whether the walk has left the handler's own frames.
-  std::array<std::uintptr_t, most_crash_frames> calls;
+  std::array<std::uintptr_t, max_crash_frames> calls;
   std::size_t size = 0;
 };
 
@@ -160,7 +160,7 @@ _Unwind_Reason_Code add_call(_Unwind_Context* context, void* to) {
 
 /// "objects=BUILD:NAME,.. frames=OBJECT+OFFSET,.."
 void add_frames(Line& line, std::span<const std::uintptr_t> calls) {
-  std::array<const link_map*, most_crash_objects> objects{};
+  std::array<const link_map*, max_crash_objects> objects{};
   std::size_t count = 0;
   line.add(" objects=");
   for (auto call : calls) {

@@ -2,7 +2,7 @@
 #pragma once
 
 // crash/ reports where a job crashed: the handler in the job, and in the driver the
-// parser and the names of functions. Of actors/ it may include nothing else.
+// parser and the names of functions.
 
 #include <cstddef>
 #include <cstdint>

@@ -58,7 +58,7 @@ bool read_objects(std::string_view words, std::vector<Object>& objects) {
     auto build = take_word(word, ':');
     auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
     if (!std::all_of(build.begin(), build.end(), hex) ||
-        objects.size() == most_crash_objects)
+        objects.size() == max_crash_objects)
       return false;
     auto& object = objects.emplace_back(Object{std::string(build), {}});
     if (!read_escaped(word, object.name))
@@ -81,7 +81,7 @@ bool read_frames(std::string_view words, const std::vector<Object>& objects,
       frame.build = objects[object].build;
       frame.object = objects[object].name;
     }
-    if (!read_number(word, frame.offset, 16) || frames.size() == most_crash_frames)
+    if (!read_number(word, frame.offset, 16) || frames.size() == max_crash_frames)
       return false;
     frames.push_back(std::move(frame));
   }
@@ -151,7 +151,7 @@ LastOutput read_last_output(std::string_view output) {
       last.crash = CrashReport::parse(line.substr(0, end));
   }
   last.lines =
-    last_lines(backends::without_crash_lines(output), most_last_lines, most_last_bytes);
+    last_lines(backends::without_crash_lines(output), max_last_lines, max_last_bytes);
   return last;
 }
 
@@ -162,17 +162,17 @@ void drop_other_crash(LastOutput& last, std::optional<int> exit_code) {
     last.crash.reset();
 }
 
-std::string last_lines(std::string_view text, std::size_t most_lines,
-                       std::size_t most_bytes) {
+std::string last_lines(std::string_view text, std::size_t max_lines,
+                       std::size_t max_bytes) {
   auto end = text.find_last_not_of(" \n\r\t");
   if (end == text.npos)
     return {};
   text = text.substr(0, end + 1);
   auto begin = text.size();
-  for (auto end = text.size(); most_lines > 0; --most_lines) {
+  for (auto end = text.size(); max_lines > 0; --max_lines) {
     auto newline = end == 0 ? text.npos : text.rfind('\n', end - 1);
     auto first = newline == text.npos ? 0 : newline + 1;
-    if (text.size() - first > most_bytes)
+    if (text.size() - first > max_bytes)
       break;
     begin = first;
     if (newline == text.npos)
@@ -180,7 +180,7 @@ std::string last_lines(std::string_view text, std::size_t most_lines,
     end = newline;
   }
   if (begin == text.size())
-    begin -= std::min(begin, most_bytes);
+    begin -= std::min(begin, max_bytes);
   text.remove_prefix(begin);
   return std::string(text);
 }

@@ -35,15 +35,15 @@ struct CrashReport {
   std::string detail() const;
 };
 
-constexpr std::size_t most_crash_frames = 64, most_crash_objects = 8;
+constexpr std::size_t max_crash_frames = 64, max_crash_objects = 8;
 
 /// The end of a job's output.
 struct LastOutput {
   std::optional<CrashReport> crash;
-  std::string lines; ///< Bounded by most_last_lines and most_last_bytes.
+  std::string lines; ///< Bounded by max_last_lines and max_last_bytes.
 };
 
-constexpr std::size_t most_last_lines = 20, most_last_bytes = 4096;
+constexpr std::size_t max_last_lines = 20, max_last_bytes = 4096;
 
 /// Returns the last whole report in `output` and the last lines without crash lines.
 LastOutput read_last_output(std::string_view output);
@@ -54,7 +54,7 @@ void drop_other_crash(LastOutput& last, std::optional<int> exit_code);
 
 /// Returns the last lines of `text` within both limits. A line that is too long loses its
 /// beginning.
-std::string last_lines(std::string_view text, std::size_t most_lines,
-                       std::size_t most_bytes);
+std::string last_lines(std::string_view text, std::size_t max_lines,
+                       std::size_t max_bytes);
 
 } // namespace fiber::actors

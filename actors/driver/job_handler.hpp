@@ -22,7 +22,7 @@ public:
   /// To be called for what may have an answer.
   void answering() { ++unread_; }
   std::size_t waiting() const override {
-    if (unread_ > most_unread) {
+    if (unread_ > max_unread) {
       if (auto link = link_.lock(); link && link->backlog() > 0)
         return std::numeric_limits<std::size_t>::max();
       unread_ = 0;
@@ -31,7 +31,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t most_unread = 20'000;
+  static constexpr std::size_t max_unread = 20'000;
   std::weak_ptr<wire::Link> link_;
   mutable std::atomic<std::size_t> unread_ = 0; ///< Since the link had nothing to send.
 };

@@ -299,8 +299,8 @@ struct NodeLinkState {
   void logged(const LogRecord& record) {
     log_for_job(job_name, record);
     logs += record.text + "\n";
-    if (logs.size() > 2 * most_last_bytes)
-      logs = last_lines(logs, most_last_lines, most_last_bytes) + "\n";
+    if (logs.size() > 2 * max_last_bytes)
+      logs = last_lines(logs, max_last_lines, max_last_bytes) + "\n";
   }
 
   void use_results(TaskResults results, const StillWaits& waits) {
@@ -442,7 +442,7 @@ struct NodeLinkState {
     finish_start();
     auto text = job_name + ": " + (lost.reason.empty() ? "ended" : lost.reason);
     auto& lines = lost.last.lines;
-    lines = last_lines(logs + lines, most_last_lines, most_last_bytes);
+    lines = last_lines(logs + lines, max_last_lines, max_last_bytes);
     lost.planned = draining || disrupted;
     services->roster->lost(node.incarnation, lost.reason, lost.exit_code,
                            lost.planned || stopping);

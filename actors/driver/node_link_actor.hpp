@@ -21,8 +21,7 @@
 #include "actors/share/share_store.hpp"
 
 // This folder holds the driver's side of jobs: the actor that creates them, and one actor
-// for each node that translates between its link and its pool. It may include core, job,
-// objects, pool, protocol, roster, share and trace.
+// for each node that translates between its link and its pool.
 
 namespace fiber::wire {
 class Reactor;

@@ -19,7 +19,7 @@ namespace fiber::actors {
 namespace {
 
 /// The limit on an engine's anchors that overlap.
-constexpr std::size_t most_links = 8;
+constexpr std::size_t max_links = 8;
 
 /// Ends the process when the driver is gone. The first reason counts.
 class DriverWatch final : public wire::LinkHandler {
@@ -55,8 +55,8 @@ void AnchorLinks::add(std::shared_ptr<wire::Link> link) {
   link->start(handler);
   std::lock_guard lock(mutex_);
   std::erase_if(links_, [](auto& known) { return known.handler->closed.load(); });
-  if (links_.size() == most_links) {
-    log().warn("refused an anchor: {} of them are connected", most_links);
+  if (links_.size() == max_links) {
+    log().warn("refused an anchor: {} of them are connected", max_links);
     return link->close();
   }
   links_.push_back({std::move(link), std::move(handler)});

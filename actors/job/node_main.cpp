@@ -46,7 +46,7 @@ constexpr std::chrono::seconds final_flush_limit{2};
 /// Time to flush open streams before the job exits.
 constexpr std::chrono::milliseconds stream_flush_limit{500};
 constexpr std::chrono::seconds dial_limit{30};
-constexpr std::size_t most_freed_memory = 64 << 20;
+constexpr std::size_t max_freed_memory = 64 << 20;
 constexpr int exit_lease = 72, exit_orphan = 73;
 
 enum class Children { stay, end };
@@ -300,7 +300,7 @@ void run_slots(NodeRun& run, const caf::actor& node) {
 } // namespace
 
 void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
-  keep_freed_memory(most_freed_memory);
+  keep_freed_memory(max_freed_memory);
   std::shared_ptr<JobLog> job_log;
   try {
     auto boot = NodeBoot::unpack(entry.boot);

@@ -7,8 +7,7 @@
 
 // This folder holds what runs inside a job: the node, which takes tasks from the driver,
 // its slots, which run them, and the links to other jobs. A session's anchor is a job
-// too. It may include caf, core, crash, objects, protocol and share, and of pool only
-// running_table.hpp.
+// too.
 
 namespace fiber::actors {
 

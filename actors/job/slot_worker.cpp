@@ -138,7 +138,7 @@ void SlotWorker::run_task(const Task& task) {
       drop(task.closed_calls, task.code->call); // Only now: a value of both stays here.
       opened.run(arguments, result);
     }
-    check_size(value.size() + tail.size(), settings_.most_result_bytes);
+    check_size(value.size() + tail.size(), settings_.max_result_bytes);
   } catch (...) {
     status = TaskResult::Status::failure;
     value.clear();

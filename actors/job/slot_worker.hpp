@@ -55,7 +55,7 @@ public:
     std::function<void(std::uint64_t call, const TaskContext& task)> before_task =
       nullptr;
     bool timed = false; ///< Results include when their tasks ran, see time_results().
-    std::size_t most_result_bytes = most_value_bytes; ///< Limit for one task.
+    std::size_t max_result_bytes = max_value_bytes; ///< Limit for one task.
     /// Called with the result of a task before it is sent; may be empty.
     std::function<void(TaskResult::Status status, const Bytes& result)> after_task =
       nullptr;

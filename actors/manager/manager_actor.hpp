@@ -13,8 +13,7 @@
 #include "fiber/supervision.hpp"
 
 // This folder holds managers: objects that live in a job, the host, and are called from
-// other processes; and the actors that restart that job. It may include core, objects,
-// process, protocol and supervision, and of crash crash_handler.hpp.
+// other processes; and the actors that restart that job.
 
 namespace fiber::actors {
 

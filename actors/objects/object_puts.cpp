@@ -41,7 +41,7 @@ std::uint32_t ObjectSpace::taken(const Asker& who) {
 bool ObjectSpace::put(const detail::HeldId& object, std::span<const std::byte> item) {
   auto own = object.home == driver ? ledger(self_) : nullptr;
   auto link = link_to(driver);
-  if (!own || !link || item.size() > most_recorded_bytes)
+  if (!own || !link || item.size() > max_recorded_bytes)
     return false;
   settle_others(driver);
   Bytes head;

@@ -17,12 +17,12 @@ namespace fiber::actors {
 namespace {
 
 /// Objects that a neighbour may hold. Each that it invents costs us some 300 bytes.
-constexpr std::size_t most_held = 100'000;
+constexpr std::size_t max_held = 100'000;
 
 template <class Held>
 typename Held::mapped_type& place_in(Held& all, const detail::HeldId& id) {
-  if (all.size() >= most_held && !all.contains(id))
-    throw Error("it holds more than " + std::to_string(most_held) + " objects");
+  if (all.size() >= max_held && !all.contains(id))
+    throw Error("it holds more than " + std::to_string(max_held) + " objects");
   return all[id];
 }
 

@@ -3,8 +3,7 @@
 
 // objects/ lets the processes of a session hold objects of each other and send requests
 // to them: queues, locks, managed objects, actors. It counts holders and passes requests
-// and answers on; what an object does is up to its home. Of actors/ it may include core/
-// and protocol/.
+// and answers on; what an object does is up to its home.
 
 #include <atomic>
 #include <cstddef>
@@ -39,7 +38,7 @@ class ObjectSpace;
 
 /// The largest item in bytes that put() records in the ledger; a larger one is sent as a
 /// request.
-inline constexpr std::size_t most_recorded_bytes = 4096;
+inline constexpr std::size_t max_recorded_bytes = 4096;
 
 /// The answer to a request. The receiver of a `value` acknowledges it to the object, by
 /// ObjectSpace::tell() of AskKind::took, once it holds what `kept` lists.

@@ -11,9 +11,9 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t much_messages = 16, much_bytes = std::size_t{64} << 10;
 /// The most direct links of a job: each costs it a file descriptor.
-constexpr std::size_t most_peers = 64;
+constexpr std::size_t max_peers = 64;
 constexpr std::chrono::seconds first_pause{5};
-constexpr std::size_t most_doublings = 6; ///< Of the pause.
+constexpr std::size_t max_doublings = 6; ///< Of the pause.
 
 PeerSecret fresh_secret() {
   std::random_device random;
@@ -53,14 +53,14 @@ std::optional<PeerCall> PeerIntroductions::passed_on(const ObjectMessage& messag
   auto& of_from = told_[message.from];
   auto& of_to = told_[message.to];
   if (!of_from.contains(message.to) &&
-      (of_from.size() >= most_peers || of_to.size() >= most_peers))
+      (of_from.size() >= max_peers || of_to.size() >= max_peers))
     return std::nullopt;
   of_from.insert(message.to);
   of_to.insert(message.from);
   // The job with more peers probably listens already, and will have more of them.
   auto from_listens = of_from.size() > of_to.size();
   auto listener = from_listens ? message.from : message.to;
-  auto pause = first_pause * (1 << std::min(pair.told, most_doublings));
+  auto pause = first_pause * (1 << std::min(pair.told, max_doublings));
   pair = {.messages = 0,
           .bytes = 0,
           .told = pair.told + 1,

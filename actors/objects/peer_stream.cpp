@@ -10,8 +10,8 @@ namespace {
 
 /// Limits on what is received and not acknowledged. Messages in the other direction
 /// acknowledge too, so that these are rarely reached.
-constexpr std::uint64_t most_untold = 64;
-constexpr std::size_t most_untold_bytes = std::size_t{64} << 10;
+constexpr std::uint64_t max_untold = 64;
+constexpr std::size_t max_untold_bytes = std::size_t{64} << 10;
 
 } // namespace
 
@@ -92,7 +92,7 @@ void PeerStream::sync(std::uint64_t wanted) {
 
 std::optional<std::uint64_t> PeerStream::ack_due() {
   auto asked = wanted_ > 0 && wanted_ <= received_;
-  if (!asked && received_ - told_ < most_untold && untold_bytes_ < most_untold_bytes)
+  if (!asked && received_ - told_ < max_untold && untold_bytes_ < max_untold_bytes)
     return std::nullopt;
   if (asked)
     wanted_ = 0;

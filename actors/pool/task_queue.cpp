@@ -23,13 +23,13 @@ void TaskQueue::suspect(TaskRange task) {
   suspects_.push_back(std::move(task));
 }
 
-TaskRange TaskQueue::take(std::size_t most, std::size_t most_bytes) {
+TaskRange TaskQueue::take(std::size_t most, std::size_t max_bytes) {
   auto& front = waiting_.front();
   auto& batch = *front.batch;
   auto n = std::min(most, front.size());
   // The ends only grow, so a binary search finds the last one within the limit.
   auto begin = batch.ends.begin() + front.from;
-  auto limit = batch.begin_of(front.from) + most_bytes;
+  auto limit = batch.begin_of(front.from) + max_bytes;
   auto fitting =
     std::upper_bound(begin, begin + static_cast<std::ptrdiff_t>(n), limit) - begin;
   n = std::max<std::size_t>(1, static_cast<std::size_t>(fitting));

@@ -67,9 +67,9 @@ public:
   /// Adds one suspect.
   void suspect(TaskRange task);
 
-  /// Takes the next tasks: at most `most`, with about `most_bytes` of arguments, but at
+  /// Takes the next tasks: at most `most`, with about `max_bytes` of arguments, but at
   /// least one.
-  TaskRange take(std::size_t most, std::size_t most_bytes);
+  TaskRange take(std::size_t most, std::size_t max_bytes);
   TaskRange take_suspect();
   /// Returns the range that take() would take from.
   const TaskRange& next() const { return waiting_.front(); }

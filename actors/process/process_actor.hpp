@@ -17,7 +17,6 @@
 #include "fiber/detail/caf/message_type.hpp"
 
 // This folder holds processes: the driver's actor of a job that runs one task and exits.
-// It may include core, crash, driver, protocol and trace, and of pool pool_actor.hpp.
 
 namespace fiber::actors {
 

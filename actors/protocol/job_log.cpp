@@ -10,7 +10,7 @@ namespace fiber::actors {
 namespace {
 
 /// Limit in bytes of what waits to be sent, as a stopped driver reads nothing.
-constexpr std::size_t most_backlog = 1 << 20;
+constexpr std::size_t max_backlog = 1 << 20;
 
 } // namespace
 
@@ -25,7 +25,7 @@ void JobLog::sink_it_(const spdlog::details::log_msg& record) {
 }
 
 bool JobLog::send(const spdlog::details::log_msg& record) {
-  if (over_ || link_->backlog() > most_backlog)
+  if (over_ || link_->backlog() > max_backlog)
     return false;
   LogRecord told;
   told.level = static_cast<std::uint8_t>(record.level);

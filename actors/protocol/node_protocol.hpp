@@ -2,7 +2,7 @@
 #pragma once
 
 // protocol/ holds what processes and actors say to each other: messages and how they are
-// packed, a job's log records and its ledger. Of actors/ it may include core/ and crash/.
+// packed, a job's log records and its ledger.
 
 #include <cstdint>
 #include <span>
@@ -187,10 +187,10 @@ inline constexpr std::size_t own_message_bytes = 32 * 1024;
 
 /// The longest value that a message can carry. The rest of the message limit is left for
 /// the fields before it; a link cuts off a peer that announces a longer message.
-inline constexpr std::size_t most_value_bytes =
+inline constexpr std::size_t max_value_bytes =
   wire::LinkOptions{}.message_limit - (std::size_t{1} << 20);
 /// Throws Error, with the size and the limit, if a value of so many bytes can't be sent.
-void check_size(std::size_t bytes, std::size_t most = most_value_bytes);
+void check_size(std::size_t bytes, std::size_t most = max_value_bytes);
 
 // These three write all but `state`, `arguments` and `bytes`, which must follow.
 void write(Writer& writer, const OpenCall& op);

@@ -7,12 +7,12 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::size_t most_prefetch_bytes = std::size_t{256} << 10;
-constexpr std::size_t most_streak = 4096;
-constexpr std::size_t most_lent = 4096;
+constexpr std::size_t max_prefetched_bytes = std::size_t{256} << 10;
+constexpr std::size_t max_streak = 4096;
+constexpr std::size_t max_lent = 4096;
 /// The most items of a producer that may wait without lent room. Our programs stay below
 /// it: they report room that is taken back as unused first.
-constexpr std::size_t most_unlent = 2 * most_lent;
+constexpr std::size_t max_unlent = 2 * max_lent;
 
 } // namespace
 
@@ -48,7 +48,7 @@ void Channel::hand_out(const WaitingGet& get, Replies& replies) {
   auto bytes = reply.item.bytes.size();
   auto may_prefetch = [&](const Item& item) {
     return item.kept.empty() && (get.type.empty() || item.type == get.type) &&
-           (bytes += item.bytes.size()) <= most_prefetch_bytes;
+           (bytes += item.bytes.size()) <= max_prefetched_bytes;
   };
   handed.sole = gets_.empty() && gets_in_a_row_ > limits_.streak;
   // A sole consumer gets its limit; with several, the others that wait keep their shares.
@@ -129,7 +129,7 @@ void Channel::recall(Replies& replies) {
   for (auto& who : prefetched_at_)
     if ((any_cancelled || !quick_.contains(who)) && recalled_.insert(who).second) {
       if (outstanding_[who].sole)
-        limits_.streak = std::min(2 * limits_.streak + 1, most_streak);
+        limits_.streak = std::min(2 * limits_.streak + 1, max_streak);
       replies.push_back({who, Answer::recalled});
     }
 }
@@ -162,7 +162,7 @@ void Channel::lend(std::uint64_t process, Replies& replies) {
   auto& lent = lent_[process];
   if (++lent.puts <= limits_.streak || lent.reclaimed)
     return;
-  auto share = std::min((limits_.items - used) / (2 * lent_.size()), most_lent);
+  auto share = std::min((limits_.items - used) / (2 * lent_.size()), max_lent);
   if (share <= 2 * lent.items)
     return;
   auto more = share - lent.items;
@@ -272,7 +272,7 @@ Channel::Replies Channel::put_all(std::uint64_t process, std::vector<Item> items
     if (counts && !unlent)
       unlent = static_cast<std::size_t>(
         std::ranges::count(puts_, Asker{process, 0}, &WaitingPut::who));
-    if ((closed_ && !has_lent) || (counts && ++*unlent > most_unlent)) {
+    if ((closed_ && !has_lent) || (counts && ++*unlent > max_unlent)) {
       replies.push_back({{process, 0}, Answer::closed});
       break;
     }

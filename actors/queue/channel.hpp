@@ -3,7 +3,6 @@
 
 // queue/ is the home of queues and pipes: the channel that both are built on, a state
 // machine without messages or threads, and the actor that serves it to other processes.
-// Of actors/ it may include protocol/ and objects/.
 
 #include <cstddef>
 #include <cstdint>

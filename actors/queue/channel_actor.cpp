@@ -30,7 +30,7 @@ namespace {
 /// How long a request waits before lent room is reclaimed and quick prefetches recalled.
 constexpr std::chrono::milliseconds patience{1};
 /// Producers, and consumers, that an observer is told by name.
-constexpr std::size_t most_named = 8;
+constexpr std::size_t max_named = 8;
 
 struct ChannelState {
   static constexpr const char* name = "fiber.channel";
@@ -209,7 +209,7 @@ struct ChannelState {
     writer.put(channel.puts_so_far());
     for (auto* processes : {&channel.producers(), &channel.consumers()}) {
       writer.size(processes->size());
-      auto named = std::min(processes->size(), most_named);
+      auto named = std::min(processes->size(), max_named);
       writer.size(named);
       for (auto at = processes->begin(); named > 0; ++at, --named)
         writer.put(*at);

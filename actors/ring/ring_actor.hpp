@@ -18,8 +18,7 @@
 #include "actors/ring/ring_progress.hpp"
 
 // This folder holds rings: groups of jobs, the members, which run one function together
-// and are restarted together when one of them is lost. It may include core, objects,
-// process, protocol and supervision.
+// and are restarted together when one of them is lost.
 
 namespace fiber::actors {
 

@@ -8,13 +8,13 @@
 namespace fiber::actors {
 namespace {
 
-constexpr std::size_t most_nodes = 1000; ///< Whose losses are counted.
-constexpr std::size_t most_ended = 1000; ///< Jobs whose output is kept.
-constexpr std::size_t most_why = 4096;   ///< Bytes of the text of a failure or a wait.
+constexpr std::size_t max_nodes = 1000; ///< Whose losses are counted.
+constexpr std::size_t max_ended = 1000; ///< Jobs whose output is kept.
+constexpr std::size_t max_why = 4096;   ///< Bytes of the text of a failure or a wait.
 
 std::string shortened(std::string text) {
-  if (text.size() > most_why) {
-    text.resize(most_why);
+  if (text.size() > max_why) {
+    text.resize(max_why);
     text += "...";
   }
   return text;
@@ -73,7 +73,7 @@ void Roster::lost(std::uint64_t incarnation, const std::string& why,
     add_locked(JobEvent::What::ended, job.job);
     return;
   }
-  if (losses_.size() >= most_nodes) {
+  if (losses_.size() >= max_nodes) {
     std::set<std::string> living;
     for (auto& [number, other] : jobs_)
       living.insert(other.node);
@@ -100,14 +100,14 @@ void Roster::task_failed(const std::string& pool, std::size_t index,
 
 void Roster::add_locked(FailureNote failure) {
   failures_.push_back(std::move(failure));
-  if (failures_.size() > most_failures)
+  if (failures_.size() > max_failures)
     failures_.pop_front();
   ++failures_seen_;
 }
 
 void Roster::add_locked(JobEvent::What what, const std::string& job, std::string why) {
   events_.push_back({std::chrono::system_clock::now(), what, job, std::move(why)});
-  if (events_.size() > most_events)
+  if (events_.size() > max_events)
     events_.pop_front();
   ++events_seen_;
 }
@@ -115,11 +115,11 @@ void Roster::add_locked(JobEvent::What what, const std::string& job, std::string
 void Roster::keep_output(const std::string& job, std::string text) {
   if (text.empty())
     return;
-  text.erase(0, text.size() - std::min(text.size(), most_job_output));
+  text.erase(0, text.size() - std::min(text.size(), max_job_output));
   std::lock_guard lock(mutex_);
   output_bytes_ += text.size();
   outputs_.push_back({job, std::move(text)});
-  while (output_bytes_ > most_output || outputs_.size() > most_ended) {
+  while (output_bytes_ > max_output || outputs_.size() > max_ended) {
     output_bytes_ -= outputs_.front().text.size();
     outputs_.pop_front();
   }

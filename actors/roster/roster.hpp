@@ -62,10 +62,10 @@ struct JobEvent {
 /// Thread safety: any thread may call any member function.
 class Roster {
 public:
-  static constexpr std::size_t most_failures = 100; ///< The latest are kept.
-  static constexpr std::size_t most_events = 200;   ///< The latest are kept.
+  static constexpr std::size_t max_failures = 100; ///< The latest are kept.
+  static constexpr std::size_t max_events = 200;   ///< The latest are kept.
   /// Limits on the output that is kept: of each job, of all of them together.
-  static constexpr std::size_t most_job_output = 64 * 1024, most_output = 2 * 1024 * 1024;
+  static constexpr std::size_t max_job_output = 64 * 1024, max_output = 2 * 1024 * 1024;
 
   /// A job was asked for. Sets since and restarts itself.
   void expect(std::uint64_t incarnation, JobEntry entry);

@@ -10,7 +10,7 @@ void TaskStream::add(StreamSpan span) {
   std::lock_guard lock(mutex_);
   auto passed = std::chrono::duration<double>(span.to - filled_).count();
   filled_ = std::max(filled_, span.to);
-  budget_ = std::min(most_at_once, budget_ + std::max(passed, 0.0) * most_per_second);
+  budget_ = std::min(max_at_once, budget_ + std::max(passed, 0.0) * max_per_second);
   if (span.outcome == StreamSpan::Outcome::value && budget_ < 1) {
     left_out_ += span.tasks;
     return;
@@ -18,7 +18,7 @@ void TaskStream::add(StreamSpan span) {
   budget_ = std::max(0.0, budget_ - 1);
   ++next_;
   spans_.push_back(std::move(span));
-  if (spans_.size() > most_kept) {
+  if (spans_.size() > max_kept) {
     dropped_ += spans_.front().tasks;
     spans_.pop_front();
   }

@@ -32,14 +32,14 @@ struct StreamSpan {
 };
 
 /// The last tasks of a session, for its observers. Memory and cost are bounded: the last
-/// `most_kept` spans are kept, and of those that went well not more than
-/// `most_per_second` in the mean. What is left out is counted.
+/// `max_kept` spans are kept, and of those that went well not more than
+/// `max_per_second` in the mean. What is left out is counted.
 ///
 /// Thread safety: any thread may call any member function.
 class TaskStream {
 public:
-  static constexpr std::size_t most_kept = 8192;
-  static constexpr double most_per_second = 400, most_at_once = 2000;
+  static constexpr std::size_t max_kept = 8192;
+  static constexpr double max_per_second = 400, max_at_once = 2000;
 
   void add(StreamSpan span);
 
@@ -59,7 +59,7 @@ private:
   std::deque<StreamSpan> spans_;
   std::uint64_t next_ = 0;
   std::uint64_t left_out_ = 0, dropped_ = 0;
-  double budget_ = most_at_once;
+  double budget_ = max_at_once;
   StreamSpan::Time filled_ = {};
 };
 

@@ -16,13 +16,13 @@ namespace fiber::actors {
 namespace {
 
 /// From this size on, a value costs less as memory that jobs map than as messages.
-constexpr std::size_t least_mapped = 64 * 1024;
+constexpr std::size_t min_mapped = 64 * 1024;
 
 /// Copies a packed value into memory that jobs of this machine can map. Null if it is too
 /// small for that, or if there is no memory or descriptor: then it is sent to them.
 std::unique_ptr<SharedMemory> mapped(const Bytes& packed) {
   const auto all = packed.size() + sizeof(SharedMemory::Place::tag);
-  if (packed.size() < least_mapped || !may_make_file(all))
+  if (packed.size() < min_mapped || !may_make_file(all))
     return nullptr;
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);

@@ -2,7 +2,7 @@
 #pragma once
 
 // share/ holds shared values: the driver's store, a job's cache of copies, and memory
-// that processes of one machine map. Of actors/ it may include protocol/.
+// that processes of one machine map.
 
 #include <cstdint>
 #include <functional>
@@ -24,7 +24,7 @@ namespace fiber::actors {
 class ShareStore : public std::enable_shared_from_this<ShareStore> {
 public:
   /// `most` is the size in bytes of the largest value that may be sent.
-  explicit ShareStore(std::size_t most = most_value_bytes) : most_(most) {}
+  explicit ShareStore(std::size_t most = max_value_bytes) : most_(most) {}
 
   /// Throws Error if the value is too large to be sent.
   std::shared_ptr<detail::SharedObject> add(Bytes packed,

@@ -16,7 +16,7 @@
 #include "fiber/supervision.hpp"
 
 // This folder holds the supervisor actor, which restarts children as OTP's supervisors
-// do, and its restart policy. It may include core.
+// do, and its restart policy.
 
 namespace fiber::actors {
 

@@ -3,7 +3,6 @@
 
 // sync/ is the home of locks, semaphores, events, conditions and barriers that processes
 // share: state machines without messages or threads, and the actor that serves them.
-// Of actors/ it may include protocol/ and objects/.
 
 #include <compare>
 #include <cstdint>

@@ -24,9 +24,9 @@ namespace {
 
 /// Limits of what waits to be written: 6 MB of spans, as much again while those are
 /// written, and a megabyte of lines.
-constexpr std::size_t most_spans = 65536, most_line_bytes = 1 << 20;
+constexpr std::size_t max_spans = 65536, max_line_bytes = 1 << 20;
 /// So many spans wake the writing thread before `write_every` is over.
-constexpr std::size_t many_spans = most_spans / 4;
+constexpr std::size_t many_spans = max_spans / 4;
 constexpr std::chrono::milliseconds write_every{200};
 /// How long add() waits for room. It is short, since the caller may be the thread that
 /// sends the heartbeats.
@@ -213,7 +213,7 @@ void Trace::add(const TraceSpan& span) {
 /// written.
 bool Trace::has_room(std::unique_lock<std::mutex>& lock) {
   auto enough = [&] {
-    return spans_.size() < most_spans && lines_.size() < most_line_bytes;
+    return spans_.size() < max_spans && lines_.size() < max_line_bytes;
   };
   if (!stalled_ && !closing_ && !broken_ && !enough()) {
     changed_.notify_one();
@@ -298,7 +298,7 @@ void Trace::run() {
   for (auto last = false; !last;) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, write_every, [&] {
-      return closing_ || spans_.size() >= many_spans || lines_.size() >= most_line_bytes;
+      return closing_ || spans_.size() >= many_spans || lines_.size() >= max_line_bytes;
     });
     last = closing_;
     spans.clear();

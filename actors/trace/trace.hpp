@@ -2,7 +2,7 @@
 #pragma once
 
 // trace/ writes the trace file that FIBER_TRACE asks for and estimates the clocks of
-// jobs. Of actors/ it may include nothing else.
+// jobs.
 
 #include <chrono>
 #include <condition_variable>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// container/ is the start of a job in a container, and control groups. It may include
-// backends/, engine/ and base/.
+// container/ is the start of a job in a container, and control groups.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr auto nobody = "65532:65532"; // Owns no file in usual images.
-constexpr int most_processes = 4096;   // Threads included.
+constexpr int max_processes = 4096;    // Threads included.
 constexpr auto bridge = "bridge";      // Podman too knows its default network by it.
 constexpr auto temporary_folder = "/tmp";
 
@@ -126,7 +126,7 @@ void confine(json& host, const Placement& place) {
   if (!is_allowed(new_privileges))
     host["SecurityOpt"] = {"no-new-privileges"};
   if (!is_allowed(processes))
-    host["PidsLimit"] = most_processes;
+    host["PidsLimit"] = max_processes;
   if (is_allowed(writable_root))
     return;
   host["ReadonlyRootfs"] = true;

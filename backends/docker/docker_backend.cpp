@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(60000);
 constexpr milliseconds listen_again(1000); // Pause before the next event stream.
-constexpr std::size_t most_starting = 16;  // More gain nothing.
+constexpr std::size_t max_starting = 16;   // More gain nothing.
 
 Placement place_for(Engine& engine, const DockerOptions& options) {
   auto place = find_place(engine, options);
@@ -173,7 +173,7 @@ void DockerBackend::on_line(const std::string& line) {
 }
 
 void DockerBackend::pump() {
-  while (listening_ && !queue_.empty() && starting_.size() < most_starting) {
+  while (listening_ && !queue_.empty() && starting_.size() < max_starting) {
     auto job = std::move(queue_.front());
     queue_.pop_front();
     starting_.insert(job->serial());

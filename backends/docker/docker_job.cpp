@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr int most_tries = 6;            // For a request, before the container runs.
+constexpr int max_tries = 6;             // For a request, before the container runs.
 constexpr milliseconds first_pause{200}; // Doubled with each retry.
 constexpr milliseconds longest_pause{5000};
 constexpr milliseconds look_limit{10000}; // A restarting engine may never reply.
@@ -116,7 +116,7 @@ void DockerJob::on_created(const http::Reply& reply) {
                                                   container_name(services_.place, spec_) +
                                                   "/json"),
                 &DockerJob::on_found);
-  if (is_transient(reply) && tries_ < most_tries)
+  if (is_transient(reply) && tries_ < max_tries)
     return retry(&DockerJob::create);
   constexpr int no_image = 404;
   if (reply.status == no_image)
@@ -130,7 +130,7 @@ void DockerJob::on_found(const http::Reply& reply) {
     id_ = text(told, {"Id"});
     return prepare();
   }
-  if (is_transient(reply) && tries_ < most_tries)
+  if (is_transient(reply) && tries_ < max_tries)
     return retry(&DockerJob::create);
   fail("create container: the name " + container_name(services_.place, spec_) +
          " is taken by a container that is not ours",
@@ -178,7 +178,7 @@ void DockerJob::attach() {
       if (!self)
         return;
       if (self->state_ == State::preparing && !self->attached_) {
-        if (is_transient(reply) && self->recreated_++ < most_tries)
+        if (is_transient(reply) && self->recreated_++ < max_tries)
           return self->recreate();
         self->failure_ = "start container: " + problem(reply);
         self->failure_status_ = reply.status;
@@ -196,7 +196,7 @@ void DockerJob::recreate() {
   services_.engine.client().send(
     services_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
     [self = shared_from_this()](const http::Reply& reply) {
-      if (is_transient(reply) && self->tries_ < most_tries)
+      if (is_transient(reply) && self->tries_ < max_tries)
         return self->retry(&DockerJob::recreate);
       self->tries_ = 0;
       self->id_.clear();
@@ -250,7 +250,7 @@ void DockerJob::on_started(const http::Reply& reply) {
     started();
     return early_ ? exited(*early_) : void();
   }
-  if (is_transient(reply) && tries_ < most_tries)
+  if (is_transient(reply) && tries_ < max_tries)
     // If the first request succeeded, the engine says so.
     return retry(&DockerJob::start);
   failure_ = "start container: " + problem(reply);
@@ -459,7 +459,7 @@ void DockerJob::remove() {
   services_.engine.client().send(
     services_.engine.request("DELETE", "/containers/" + id_ + "?force=1&v=1"),
     [self = shared_from_this()](const http::Reply& reply) {
-      if (is_transient(reply) && self->tries_ < most_tries)
+      if (is_transient(reply) && self->tries_ < max_tries)
         return self->retry(&DockerJob::remove);
       self->fail(self->failure_, self->failure_status_);
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // engine/ holds what several backends share: the event loop, child processes, the table
-// of jobs, message channels. It may include backends/backend.hpp and base/.
+// of jobs, message channels.
 #pragma once
 
 #include <functional>

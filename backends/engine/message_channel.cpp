@@ -14,11 +14,11 @@ namespace fiber::backends::local {
 
 namespace {
 
-constexpr std::size_t most_fds = 4;
+constexpr std::size_t max_fds = 4;
 
 union ControlBuffer {
   cmsghdr aligned;
-  char bytes[CMSG_SPACE(sizeof(int) * most_fds)];
+  char bytes[CMSG_SPACE(sizeof(int) * max_fds)];
 };
 
 UniqueFd above_stdio(UniqueFd fd) {

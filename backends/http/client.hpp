@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// http/ is the HTTP client of backends whose engine has an HTTP API. It may include
-// backends/backend.hpp and engine/.
+// http/ is the HTTP client of backends whose engine has an HTTP API.
 #pragma once
 
 #include <chrono>

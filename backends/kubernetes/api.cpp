@@ -148,8 +148,8 @@ milliseconds pause_before(int number, const http::Reply& reply) {
   auto asked = reply.headers.find("retry-after");
   if (asked == reply.headers.end())
     return jittered;
-  constexpr long most_seconds = 60;
-  auto seconds = std::clamp(std::atol(asked->second.c_str()), 0L, most_seconds);
+  constexpr long max_seconds = 60;
+  auto seconds = std::clamp(std::atol(asked->second.c_str()), 0L, max_seconds);
   return std::chrono::seconds(seconds) + jittered;
 }
 

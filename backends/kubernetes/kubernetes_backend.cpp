@@ -27,7 +27,7 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr milliseconds end_patience(60000); // Then the server removes the rest.
-constexpr std::size_t most_creating = 16;
+constexpr std::size_t max_creating = 16;
 constexpr double creates_a_second = 50, creates_at_once = 50;
 
 class KubernetesBackend final : public Backend {
@@ -227,7 +227,7 @@ bool KubernetesBackend::may_create() {
 }
 
 void KubernetesBackend::pump() {
-  while (!queue_.empty() && creating_.size() < most_creating) {
+  while (!queue_.empty() && creating_.size() < max_creating) {
     if (queue_.front()->over()) {
       queue_.pop_front();
       continue;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubernetes/ runs jobs as pods. It may include backends/, container/, engine/, http/,
-// output/ and base/.
+// kubernetes/ runs jobs as pods.
 #pragma once
 
 #include <map>

@@ -289,10 +289,10 @@ bool KubernetesJob::take_rest(std::string_view tail) {
 void KubernetesJob::on_log_end(const http::Reply& reply) {
   if (over_)
     return;
-  constexpr int most_tries = 5, forbidden = 403;
+  constexpr int max_tries = 5, forbidden = 403;
   if (reply.status == forbidden)
     log().warn("kubernetes: log of pod {}: {}", name_, problem(reply));
-  if (reply.ok() || reply.status == forbidden || (exit_ && log_tries_ >= most_tries)) {
+  if (reply.ok() || reply.status == forbidden || (exit_ && log_tries_ >= max_tries)) {
     log_over_ = true;
     if (exit_)
       finish();
@@ -338,14 +338,14 @@ void KubernetesJob::remove(milliseconds grace) {
 /// Handles the reply. Retries less if the job has ended by itself: its pod is removed
 /// with the session.
 void KubernetesJob::on_removed(const http::Reply& reply, milliseconds grace) {
-  constexpr int not_found = 404, most_tries = 10;
+  constexpr int not_found = 404, max_tries = 10;
   if (reply.ok())
     return removed(json::parse(reply.body, nullptr, false));
   if (reply.status == not_found)
     return;
   if (reply.status == http_conflict && !uid_.empty()) // Another pod has its name.
     return log().debug("kubernetes: delete pod {}: {}", name_, problem(reply));
-  if (!is_transient(reply) || (over_ && tries_ >= most_tries))
+  if (!is_transient(reply) || (over_ && tries_ >= max_tries))
     return log().warn("kubernetes: delete pod {}: {}", name_, problem(reply));
   services_.loop.after(pause_before(tries_++, reply),
                        [self = shared_from_this(), grace] { self->remove(grace); });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// local/ runs jobs as processes on this machine, forked by a zygote. It may include
-// backends/, container/, engine/, output/ and base/.
+// local/ runs jobs as processes on this machine, forked by a zygote.
 #pragma once
 
 #include <memory>

@@ -20,7 +20,7 @@ namespace {
 
 // Limit on unanswered requests, and so on descriptors in flight.
 constexpr std::size_t window = 32;
-constexpr int most_attempts = 3; // To start a job, or a zygote that gets killed.
+constexpr int max_attempts = 3; // To start a job, or a zygote that gets killed.
 constexpr milliseconds output_patience(250); // A child of the job may hold its pipe.
 constexpr Output::Key zygote_keys = Output::Key{1} << 63; // Distinct from serials.
 
@@ -256,7 +256,7 @@ void LocalJobs::on_zygote_lost(std::uint64_t number, bool was_ready, const Exit&
     }
   // Retries only if the zygote was killed: one that ended by itself would do so again.
   bool killed = exit.code == -SIGKILL || exit.code == -SIGTERM;
-  if (!plain_ && !was_ready && (!killed || ++zygote_failures_ >= most_attempts)) {
+  if (!plain_ && !was_ready && (!killed || ++zygote_failures_ >= max_attempts)) {
     zygote_failures_ = 0;
     return fail_queued(before_init(exit, output));
   }
@@ -277,8 +277,8 @@ void LocalJobs::adopt(const JobPtr& job) {
 void LocalJobs::retry(const JobPtr& job, const Exit& zygote_exit) {
   if (ending_ || job->terminate)
     return fail(job, "terminated before it started");
-  if (job->attempts >= most_attempts)
-    return fail(job, "the zygote died " + std::to_string(most_attempts) +
+  if (job->attempts >= max_attempts)
+    return fail(job, "the zygote died " + std::to_string(max_attempts) +
                        " times while it was starting this job, last " +
                        zygote_exit.detail);
   job->state = LocalJob::State::queued;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // output/ collects what jobs write and shares stderr between their output, the log and
-// status lines. It may include engine/ and base/.
+// status lines.
 #pragma once
 
 #include <atomic>

@@ -13,8 +13,8 @@
 namespace fiber::backends {
 namespace {
 
-constexpr std::size_t usual_columns = 80, least_columns = 20;
-constexpr std::size_t most_printed = 1 << 20; ///< Limit on unsent bytes.
+constexpr std::size_t usual_columns = 80, min_columns = 20;
+constexpr std::size_t max_printed = 1 << 20; ///< Limit on unsent bytes.
 constexpr std::chrono::milliseconds patience{500}, look_again{50};
 /// ECMA-48 control functions: erase the line; move up by one.
 constexpr std::string_view erase_line = "\r\x1b[2K", line_up = "\x1b[1A";
@@ -46,7 +46,7 @@ std::size_t StatusLines::columns() const {
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
     return usual_columns;
-  return std::max<std::size_t>(size.ws_col, least_columns);
+  return std::max<std::size_t>(size.ws_col, min_columns);
 }
 
 void StatusLines::show(std::vector<std::string> lines) {
@@ -57,7 +57,7 @@ void StatusLines::show(std::vector<std::string> lines) {
 
 void StatusLines::print(const std::string& line) {
   std::lock_guard lock(mutex_);
-  if (unsent_.size() + printed_.size() > most_printed)
+  if (unsent_.size() + printed_.size() > max_printed)
     ++dropped_;
   else
     printed_ += line + "\n";

@@ -29,7 +29,7 @@ public:
 
   std::string name() const override { return "slurm"; }
   std::string driver_address() const override { return cluster_.address; }
-  std::size_t least_start_window() const override { return 1024; }
+  std::size_t min_start_window() const override { return 1024; }
   void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // slurm/ runs jobs as tasks of Slurm's job arrays, by the commands that every site has.
-// It may include backends/, container/, engine/, output/ and base/.
 #pragma once
 
 #include <chrono>

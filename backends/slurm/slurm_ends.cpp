@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds gather{10}; // Requests to end jobs become one command.
 constexpr milliseconds ask_again{2000};
-constexpr int most_kills = 5; // Then Slurm is to cancel the job itself.
+constexpr int max_kills = 5; // Then Slurm is to cancel the job itself.
 
 /// Returns the last line of a job's output.
 std::string last_line(const std::string& text) {
@@ -78,7 +78,7 @@ void SlurmJobs::end_those_asked() {
       started(job);
     next = std::min(next, now + ask_again);
     job->signalled = now;
-    if (!job->runs || job->kills >= most_kills)
+    if (!job->runs || job->kills >= max_kills)
       waiting.push_back(job);
     else if (force)
       forced.push_back(job), ++job->kills;

@@ -21,11 +21,11 @@ std::vector<std::string> words_of(const std::string& text) {
 
 /// Splits at a separator and reads each part as a number; nothing if one is none.
 std::optional<std::vector<long>> numbers(const std::string& text, char separator) {
-  constexpr std::size_t most_digits = 9;
+  constexpr std::size_t max_digits = 9;
   std::vector<long> result;
   std::istringstream parts(text + separator);
   for (std::string part; std::getline(parts, part, separator);) {
-    if (part.empty() || part.size() > most_digits ||
+    if (part.empty() || part.size() > max_digits ||
         !std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); }))
       return {};
     result.push_back(std::stol(part));

@@ -11,7 +11,7 @@
 namespace fiber::cli::docker {
 namespace {
 
-constexpr int most_links = 40;
+constexpr int max_links = 40;
 constexpr std::size_t block = 512;
 
 /// The first entry of a tar archive that is a file or a link.
@@ -54,7 +54,7 @@ Entry first_entry(std::string_view tar) {
 
 std::optional<std::string> read_file(Client& client, const std::string& container,
                                      std::filesystem::path path) {
-  for (int links = 0; links < most_links; ++links) {
+  for (int links = 0; links < max_links; ++links) {
     auto reply = client.ask("GET", "/containers/" + container + "/archive?path=" +
                                      backends::http::escape(path.string()));
     if (reply.status == 404)

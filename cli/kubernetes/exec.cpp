@@ -31,7 +31,7 @@ using nlohmann::json;
 constexpr auto protocol = "v4.channel.k8s.io";
 constexpr char to_stdin = 0, from_stdout = 1, from_stderr = 2, status_channel = 3;
 constexpr std::size_t piece_size = std::size_t{32} << 10;
-constexpr std::size_t most_errors = 4096;
+constexpr std::size_t max_errors = 4096;
 
 /// Returns the exit code in the status of a program, or nothing if it was not run.
 std::optional<int> exit_code_of(const json& status) {
@@ -105,8 +105,8 @@ private:
   void take(char channel, std::string_view text) {
     if (channel == from_stdout)
       result_.output += text;
-    if (channel == from_stderr && result_.errors.size() < most_errors)
-      result_.errors += text.substr(0, most_errors - result_.errors.size());
+    if (channel == from_stderr && result_.errors.size() < max_errors)
+      result_.errors += text.substr(0, max_errors - result_.errors.size());
     if (channel == status_channel)
       finish(backends::kubernetes::parse_reply(std::string(text)));
   }

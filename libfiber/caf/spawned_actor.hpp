@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // caf/ connects the program's own CAF actors with a session and spawns supervised ones.
-// It may include actors/ and, of libfiber/, session.
 #pragma once
 
 #include <functional>

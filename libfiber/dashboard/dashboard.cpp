@@ -55,7 +55,7 @@ constexpr int share = 40; ///< At most this part of one core goes into pictures.
 constexpr auto longest_interval = 5000ms;
 /// Bytes that the kernel keeps for a peer. With more, one that reads nothing would be
 /// noticed only after minutes of small pictures.
-constexpr int most_unread = 256 * 1024;
+constexpr int max_unread = 256 * 1024;
 
 std::chrono::nanoseconds own_cpu() {
   timespec time{};
@@ -134,7 +134,7 @@ public:
 private:
   void read() {
     parser_.emplace();
-    parser_->header_limit(Dashboard::most_request);
+    parser_->header_limit(Dashboard::max_request);
     lowest(stream_).expires_after(Dashboard::peer_limit);
     parse();
   }
@@ -208,7 +208,7 @@ private:
   Hub& hub_;
   const std::string peer_;
   Stream stream_;
-  beast::flat_buffer buffer_{2 * Dashboard::most_request};
+  beast::flat_buffer buffer_{2 * Dashboard::max_request};
   std::optional<http::request_parser<http::empty_body>> parser_;
   Text out_;
   bool writing_ = false, waiting_ = false;
@@ -287,9 +287,9 @@ private:
     UniqueFd peer(::accept4(acceptor_.native_handle(), reinterpret_cast<sockaddr*>(&from),
                             &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (peer) // Without it the kernel's own limit holds.
-      ::setsockopt(peer.get(), SOL_SOCKET, SO_SNDBUF, &most_unread, sizeof most_unread);
+      ::setsockopt(peer.get(), SOL_SOCKET, SO_SNDBUF, &max_unread, sizeof max_unread);
     auto lasting = !peer && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
-    if (peer && hub_.connections < most_connections)
+    if (peer && hub_.connections < max_connections)
       serve(std::move(peer), from.ss_family == AF_INET6);
     if (!lasting)
       return accept();

@@ -31,9 +31,9 @@ struct DashboardOptions {
 /// dropped.
 class Dashboard {
 public:
-  static constexpr int most_connections = 64; ///< Further ones are closed at once.
+  static constexpr int max_connections = 64; ///< Further ones are closed at once.
   static constexpr std::chrono::seconds peer_limit{10}; ///< To ask, or to read on.
-  static constexpr std::size_t most_request = 8192;     ///< Bytes.
+  static constexpr std::size_t max_request = 8192;      ///< Bytes.
   /// Between two pictures; longer if they are dear.
   static constexpr std::chrono::milliseconds interval{250};
 

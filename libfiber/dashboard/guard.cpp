@@ -72,19 +72,19 @@ bool Guard::serves(std::string_view host) const {
 Guard::Account& Guard::account(const std::string& address, Time now) {
   auto refill = [&](Account& one) {
     auto passed = std::chrono::duration<double>(now - one.at) / guess_every;
-    one.left = std::min(most_guesses, one.left + passed);
+    one.left = std::min(max_guesses, one.left + passed);
     one.at = now;
   };
   auto found = guessers_.find(address);
-  if (found == guessers_.end() && guessers_.size() >= most_guessers) {
+  if (found == guessers_.end() && guessers_.size() >= max_guessers) {
     for (auto& [other, each] : guessers_)
       refill(each);
-    std::erase_if(guessers_, [](auto& each) { return each.second.left >= most_guesses; });
+    std::erase_if(guessers_, [](auto& each) { return each.second.left >= max_guesses; });
   }
   if (found == guessers_.end())
     found = guessers_
-              .try_emplace(guessers_.size() < most_guessers ? address : std::string(),
-                           Account{most_guesses, now})
+              .try_emplace(guessers_.size() < max_guessers ? address : std::string(),
+                           Account{max_guesses, now})
               .first;
   refill(found->second);
   return found->second;

@@ -14,9 +14,9 @@ namespace fiber::dashboard {
 class Guard {
 public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr double most_guesses = 5; ///< Wrong ones at once, from one address.
+  static constexpr double max_guesses = 5; ///< Wrong ones at once, from one address.
   static constexpr std::chrono::seconds guess_every{10};
-  static constexpr std::size_t most_guessers = 1000; ///< Further ones share an account.
+  static constexpr std::size_t max_guessers = 1000; ///< Further ones share an account.
 
   enum class Verdict { admitted, no_token, wrong_token, too_many };
 
@@ -35,7 +35,7 @@ public:
 
 private:
   struct Account {
-    double left = most_guesses;
+    double left = max_guesses;
     Time at;
   };
   Account& account(const std::string& address, Time now);

@@ -10,8 +10,8 @@ namespace fiber {
 
 /// The settings of a session. Each is taken from the first place that has it: this
 /// struct; the environment, as FIBER_ and the key in capitals; the section [default] of
-/// .fiberconfig in the working directory; its default. docs/configuration.md lists the
-/// valid values.
+/// .fiberconfig in the working directory; its default. docs/reference/configuration.md
+/// lists the valid values.
 struct Config {
   /// Where jobs run: "auto" (kubernetes within a pod, else local), "local", "inline",
   /// "docker", "kubernetes". Default: auto.
@@ -41,8 +41,8 @@ struct Config {
   /// for half to one and a half heartbeat_timeouts, with these probabilities. Spares the
   /// last run that a task is allowed, and the inline backend. Default: none.
   std::optional<std::string> chaos = {};
-  /// The file for a trace of every task, worker and retry: see docs/looking-inside.md.
-  /// Default: none.
+  /// The file for a trace of every task, worker and retry: see
+  /// docs/how-to/look-inside-a-program.md. Default: none.
   std::optional<std::string> trace = {};
   /// "HOST:PORT" at which Prometheus reads the metrics of the driver's pools. Default:
   /// none.
@@ -50,10 +50,12 @@ struct Config {
   /// The name of the session for the command `fiber`: letters, digits, '.', '_' and '-',
   /// at most 40. Default: the program's name, '-' and its pid.
   std::optional<std::string> name = {};
-  /// Whether the command `fiber` can look at the session: see docs/cli.md. Default: true.
+  /// Whether the command `fiber` can look at the session: see docs/reference/cli.md.
+  /// Default: true.
   std::optional<bool> observe = {};
   /// "HOST:PORT" at which the driver serves its live page; port 0 is any free one. Not of
-  /// this machine alone only with a token and TLS: see docs/dashboard.md. Default: none.
+  /// this machine alone only with a token and TLS: see docs/reference/dashboard.md.
+  /// Default: none.
   std::optional<std::string> dashboard = {};
   /// What those who open the page must know: 16 to 200 letters, digits, '-', '_', '.' and
   /// '~'. Default: none, and whoever can connect may look.
@@ -63,7 +65,7 @@ struct Config {
   std::optional<std::string> dashboard_certificate = {};
   std::optional<std::string> dashboard_key = {};
   /// The file to which the page is written, now and then and at the end, with what it
-  /// shows in it: see docs/dashboard.md. Default: none.
+  /// shows in it: see docs/reference/dashboard.md. Default: none.
   std::optional<std::string> report = {};
   /// "HOST" or "HOST:PORT" by which jobs reach the driver. Default: what the backend
   /// finds.
@@ -104,7 +106,7 @@ struct Config {
   /// The name of a GPU as a resource of the cluster. Default: nvidia.com/gpu.
   std::optional<std::string> gpu_key = {};
   /// Whether the members of a Ring may talk to each other unencrypted where that leaves
-  /// the machine: see docs/ring.md. Default: false.
+  /// the machine: see docs/reference/ring.md. Default: false.
   std::optional<bool> ring_plaintext = {};
   /// Settings of a backend that have no member here, by key, each as in .fiberconfig.
   std::map<std::string, std::string> more = {};

@@ -59,15 +59,15 @@ struct MapOptions {
   bool progress = false;
   /// A file that keeps the results, made if it does not exist; empty: none. The same call
   /// with the same journal, when this program is started again, runs only the tasks that
-  /// are missing: see docs/journal.md. The call throws ConfigError if the file is that of
-  /// another call, or in use; Error if it can't be read or written, and then what was
-  /// written stays.
+  /// are missing: see docs/reference/journal.md. The call throws ConfigError if the file
+  /// is that of another call, or in use; Error if it can't be read or written, and then
+  /// what was written stays.
   std::string journal = {};
   /// A task that runs for longer than this many times the median of its callable's tasks
   /// is a straggler: it gets a second copy if a worker of another job is idle. The first
   /// to end counts, and the other is told to stop, as by cancel(). 1 to 1e6; 0: off. See
-  /// docs/stragglers.md. The call throws ConfigError in a pool with max_retries = 0,
-  /// which means at most once.
+  /// docs/reference/stragglers.md. The call throws ConfigError in a pool with max_retries
+  /// = 0, which means at most once.
   double speculate = 0;
 };
 

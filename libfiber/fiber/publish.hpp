@@ -6,8 +6,8 @@
 namespace fiber {
 
 /// Adds `value` to the series `name` of the session, which its live page and its report
-/// draw over time (docs/dashboard.md). Cheap whether somebody looks or not: it never
-/// waits for those who do.
+/// draw over time (docs/reference/dashboard.md). Cheap whether somebody looks or not: it
+/// never waits for those who do.
 ///
 /// Memory is bounded: a series keeps at most 512 points. A longer one is thinned, and the
 /// page says how many values each of its points is the mean of. A session has at most 64

@@ -113,7 +113,7 @@ private:
 /// with (a, b, member). On an inline session a ring has one member, since such a session
 /// runs on one thread.
 ///
-/// What members tell each other is not encrypted: see docs/ring.md.
+/// What members tell each other is not encrypted: see docs/reference/ring.md.
 ///
 /// Thread safety: any thread may call any member function.
 template <class R>

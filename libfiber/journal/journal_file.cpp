@@ -39,7 +39,7 @@ struct Start {
 };
 static_assert(sizeof(Start) == 128);
 /// Limit on the description's size.
-constexpr std::uint32_t most_description = 1024 * 1024;
+constexpr std::uint32_t max_description = 1024 * 1024;
 
 constexpr auto other_file = "another path, or this one once that file is removed";
 
@@ -226,7 +226,7 @@ void JournalFile::check_head(const Head& own, std::uint64_t size) {
     refuse(path_ + " has format " + std::to_string(start.version) +
              ", this program knows format " + std::to_string(version),
            other_file);
-  Bytes rest(std::min(start.size, most_description) + 4);
+  Bytes rest(std::min(start.size, max_description) + 4);
   std::span<const std::byte> description(rest.data(), rest.size() - 4);
   if (read(sizeof start, rest) < rest.size() ||
       Reader(std::span(rest).last(4)).get<std::uint32_t>() !=
@@ -306,7 +306,7 @@ std::optional<Payload> JournalFile::find(std::uint64_t index, const Digest& argu
 void JournalFile::append(std::span<const Addition> additions) {
   // Small results are copied into one block with the record heads; large ones are
   // written from where they are.
-  constexpr std::size_t small = 4096, block_size = 1024 * 1024, most_parts = 512;
+  constexpr std::size_t small = 4096, block_size = 1024 * 1024, max_parts = 512;
   Bytes block;
   std::vector<std::span<const std::byte>> parts;
   while (!additions.empty()) {
@@ -320,7 +320,7 @@ void JournalFile::append(std::span<const Addition> additions) {
         parts.push_back(std::span<const std::byte>(block).subspan(begun));
       begun = block.size();
     };
-    while (!additions.empty() && block.size() < block_size && parts.size() < most_parts) {
+    while (!additions.empty() && block.size() < block_size && parts.size() < max_parts) {
       auto& [index, arguments, result] = additions.front();
       Writer writer(block);
       writer.put(RecordHead::of(salt_, index, arguments, result.bytes()));

@@ -15,7 +15,7 @@
 namespace fiber::detail {
 
 /// The file of a journal: a head that identifies the call, then a record for each result
-/// in order of arrival. docs/journal.md gives the layout.
+/// in order of arrival. docs/reference/journal.md gives the layout.
 ///
 /// Each record has a checksum. Damaged records are skipped, and their tasks run again.
 /// Not thread-safe.

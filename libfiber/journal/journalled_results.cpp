@@ -10,7 +10,7 @@ namespace fiber::detail {
 namespace {
 
 /// Tasks are submitted only while fewer bytes of results than this wait to be written.
-constexpr std::size_t most_waiting = 64 * 1024 * 1024;
+constexpr std::size_t max_waiting = 64 * 1024 * 1024;
 /// A power loss costs at most the results written in this time.
 constexpr std::chrono::seconds sync_interval{1};
 
@@ -63,7 +63,7 @@ void JournalledResults::expect(std::size_t first, const std::vector<Digest>& arg
 
 void JournalledResults::wait_room() {
   std::unique_lock lock(mutex_);
-  room_.wait(lock, [this] { return waiting_bytes_ <= most_waiting; });
+  room_.wait(lock, [this] { return waiting_bytes_ <= max_waiting; });
 }
 
 void JournalledResults::fed() {

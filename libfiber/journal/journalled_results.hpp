@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // journal/ writes results of a call to a file and restores them when the same call is
-// made again. It may include actors/, wire/, base/ and, of libfiber/, results, session
-// and storage.
+// made again.
 #pragma once
 
 #include <condition_variable>

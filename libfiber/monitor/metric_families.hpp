@@ -14,7 +14,7 @@
 
 namespace fiber::detail {
 
-/// The metrics of one scrape. docs/looking-inside.md lists them.
+/// The metrics of one scrape. docs/how-to/look-inside-a-program.md lists them.
 class MetricFamilies {
 public:
   using Labels = std::vector<prometheus::ClientMetric::Label>;

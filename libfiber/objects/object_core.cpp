@@ -14,7 +14,7 @@
 namespace fiber::detail {
 namespace {
 
-constexpr std::size_t most_in_flight = std::size_t{1} << 20;
+constexpr std::size_t max_in_flight = std::size_t{1} << 20;
 
 /// Returns the item's cost in the same measure as the channel's home uses.
 std::size_t cost_of(const PackedItem& item) {
@@ -181,7 +181,7 @@ bool ObjectCore::enter_window(const PackedItem& item, Clock::time_point limit) {
   actors::check_size(item.bytes.size());
   auto size = cost_of(item);
   auto may_go = [&] {
-    return closed_ || in_flight_ == 0 || in_flight_ + size <= most_in_flight;
+    return closed_ || in_flight_ == 0 || in_flight_ + size <= max_in_flight;
   };
   for (;;) {
     {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // objects/ holds the requests that all remote objects share: queues, locks, Refs,
 // checkpoints. An object lives in one process, its home; handles elsewhere send requests
-// there. It may include actors/ and, of libfiber/, results and session.
+// there.
 #pragma once
 
 #include <atomic>

@@ -16,7 +16,7 @@
 namespace fiber::observer {
 namespace {
 
-constexpr std::size_t most_known = 1000;
+constexpr std::size_t max_known = 1000;
 constexpr std::size_t code_bytes = 64; ///< More than a packed function needs.
 
 /// Returns the first template argument after `head`, or nothing.
@@ -104,7 +104,7 @@ std::string function_name(const AnyCallable& callable) {
   std::lock_guard lock(mutex);
   if (auto name = known.find(key); name != known.end())
     return name->second;
-  if (known.size() >= most_known)
+  if (known.size() >= max_known)
     known.clear();
   std::string name;
   try {

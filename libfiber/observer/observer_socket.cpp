@@ -38,9 +38,9 @@ namespace asio = boost::asio;
 using Error = boost::system::error_code;
 using Stream = asio::local::stream_protocol::socket;
 
-constexpr std::size_t most_request = 64 * 1024; ///< Bytes of a request.
-constexpr int most_peers = 32;                  ///< Further ones are dropped at once.
-constexpr auto idle_limit = 30s;                ///< Of a peer without a request.
+constexpr std::size_t max_request = 64 * 1024; ///< Bytes of a request.
+constexpr int max_peers = 32;                  ///< Further ones are dropped at once.
+constexpr auto idle_limit = 30s;               ///< Of a peer without a request.
 constexpr auto write_limit = 5s;  ///< Of a peer that does not read its reply.
 constexpr auto accept_pause = 1s; ///< After a failed accept, which would fail again.
 
@@ -55,7 +55,7 @@ UniqueFd listen_at(const std::string& path) {
   if (!socket || ::fchmod(socket.get(), 0600) != 0 ||
       ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
     throw std::runtime_error(path + ": " + std::generic_category().message(errno));
-  if (::listen(socket.get(), most_peers) != 0) {
+  if (::listen(socket.get(), max_peers) != 0) {
     auto error = errno;
     ::unlink(path.c_str());
     throw std::runtime_error(path + ": " + std::generic_category().message(error));
@@ -86,7 +86,7 @@ public:
   void read() {
     limit(idle_limit);
     asio::async_read_until(
-      stream_, asio::dynamic_buffer(in_, most_request), '\n',
+      stream_, asio::dynamic_buffer(in_, max_request), '\n',
       [self = shared_from_this()](const Error& error, std::size_t n) {
         if (!error)
           self->answer(n);
@@ -187,7 +187,7 @@ private:
       return;
     UniqueFd peer(
       ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (peer && may_look(peer.get()) && *peers_ < most_peers)
+    if (peer && may_look(peer.get()) && *peers_ < max_peers)
       serve_locked(std::move(peer));
     else if (!peer && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
       return pause();

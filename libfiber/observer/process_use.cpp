@@ -10,7 +10,7 @@ constexpr std::chrono::seconds fresh{2};
 /// Up to which a process is read later than `fresh`: a thousand that came at once would
 /// all be due in the same picture.
 constexpr std::chrono::milliseconds spread{1000};
-constexpr std::size_t most_processes = 4096;
+constexpr std::size_t max_processes = 4096;
 
 } // namespace
 
@@ -23,7 +23,7 @@ std::optional<ProcessUse::Use> ProcessUse::of(pid_t pid) {
   if (auto known = known_.find(pid);
       known != known_.end() && now - known->second.at < due)
     return known->second.use;
-  if (known_.size() >= most_processes)
+  if (known_.size() >= max_processes)
     known_.clear();
   std::optional<Use> use;
   if (auto stat = stat_of(pid))

@@ -20,7 +20,7 @@ bool SeriesStore::add(std::string_view name, double value) {
   std::lock_guard lock(mutex_);
   auto found = all_.find(name);
   if (found == all_.end()) {
-    if (all_.size() >= most_series) {
+    if (all_.size() >= max_series) {
       ++refused_;
       return false;
     }

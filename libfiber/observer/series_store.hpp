@@ -22,10 +22,10 @@ namespace fiber::observer {
 class SeriesStore {
 public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t most_series = 64, most_points = 512, most_name = 100;
+  static constexpr std::size_t max_series = 64, max_points = 512, max_name = 100;
 
   /// `points`: how many a series has at most; an even number.
-  explicit SeriesStore(std::size_t points = most_points) : points_(points) {}
+  explicit SeriesStore(std::size_t points = max_points) : points_(points) {}
 
   /// Adds a value at the present time. Returns false if there are too many series.
   bool add(std::string_view name, double value);

@@ -12,12 +12,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_history = 120;       ///< Points of each number of a pool.
-constexpr std::size_t most_past_histories = 20; ///< Of pools that have ended.
-constexpr std::size_t most_histories = 300;     ///< Of all pools.
-constexpr std::size_t most_outputs = 200;       ///< Names of ended jobs.
-constexpr std::size_t most_report_outputs = 40; ///< Of ended jobs, in a report.
-constexpr std::size_t most_report_text = 8192;  ///< Bytes of each.
+constexpr std::size_t max_history = 120;       ///< Points of each number of a pool.
+constexpr std::size_t max_past_histories = 20; ///< Of pools that have ended.
+constexpr std::size_t max_histories = 300;     ///< Of all pools.
+constexpr std::size_t max_outputs = 200;       ///< Names of ended jobs.
+constexpr std::size_t max_report_outputs = 40; ///< Of ended jobs, in a report.
+constexpr std::size_t max_report_text = 8192;  ///< Bytes of each.
 
 double seconds_of(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
@@ -92,14 +92,14 @@ json SessionView::stream(std::uint64_t from) const {
 /// Remembers how the pools look now.
 void SessionView::remember(const json& pools) {
   std::lock_guard lock(mutex_);
-  if (pools_.size() > most_histories) // Rather none of ended pools than all of them.
+  if (pools_.size() > max_histories) // Rather none of ended pools than all of them.
     std::erase_if(pools_, [&](auto& seen) {
       return std::ranges::none_of(
         pools, [&](auto& pool) { return pool.at("name") == seen.first; });
     });
   for (auto& pool : pools) {
     auto& seen =
-      pools_.try_emplace(pool.at("name").get<std::string>(), most_history).first->second;
+      pools_.try_emplace(pool.at("name").get<std::string>(), max_history).first->second;
     for (auto* number : {"workers_up", "workers_wanted", "tasks_per_second"})
       seen.add(number, pool.at(number).get<double>());
   }
@@ -111,7 +111,7 @@ void SessionView::add_history(json& pools) {
   auto ended = static_cast<std::size_t>(
     std::ranges::count_if(pools, [](auto& pool) { return pool.contains("ended"); }));
   for (auto& pool : pools) {
-    if (pool.contains("ended") && ended-- > most_past_histories)
+    if (pool.contains("ended") && ended-- > max_past_histories)
       continue;
     std::uint64_t refused = 0;
     if (auto seen = pools_.find(pool.at("name").get<std::string>()); seen != pools_.end())
@@ -152,7 +152,7 @@ json SessionView::picture(std::chrono::milliseconds patience, std::uint64_t stre
   all["events"] = events();
   all["stream"] = stream(stream_from);
   auto ended = session_.roster->ended();
-  auto more = ended.size() - std::min(ended.size(), most_outputs);
+  auto more = ended.size() - std::min(ended.size(), max_outputs);
   ended.erase(ended.begin(), ended.begin() + static_cast<std::ptrdiff_t>(more));
   all["ended_jobs"] = std::move(ended); // Whose output is kept.
   all["at"] = unix_seconds(std::chrono::system_clock::now());
@@ -163,10 +163,10 @@ json SessionView::report(std::chrono::milliseconds patience) {
   auto all = picture(patience, 0);
   auto ended = session_.roster->ended();
   auto outputs = json::object();
-  auto last = ended.size() - std::min(ended.size(), most_report_outputs);
+  auto last = ended.size() - std::min(ended.size(), max_report_outputs);
   for (auto i = last; i < ended.size(); ++i)
     if (auto text = session_.roster->output(ended[i])) {
-      text->erase(0, text->size() - std::min(text->size(), most_report_text));
+      text->erase(0, text->size() - std::min(text->size(), max_report_text));
       outputs[ended[i]] = std::move(*text);
     }
   all["outputs"] = std::move(outputs);

@@ -16,7 +16,7 @@
 namespace fiber::observer {
 namespace {
 
-constexpr std::size_t most_name = 40;
+constexpr std::size_t max_name = 40;
 constexpr std::string_view suffix = ".sock";
 constexpr mode_t private_mode = 0700;
 
@@ -32,7 +32,7 @@ std::string message(int error) {
 } // namespace
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= most_name && text.front() != '.' &&
+  return !text.empty() && text.size() <= max_name && text.front() != '.' &&
          text.front() != '-' && std::ranges::all_of(text, is_name_char);
 }
 
@@ -41,7 +41,7 @@ std::string default_name() {
   auto program =
     std::filesystem::read_symlink("/proc/self/exe", none).filename().string();
   auto pid = std::to_string(::getpid());
-  program.resize(std::min(program.size(), most_name - pid.size() - 1));
+  program.resize(std::min(program.size(), max_name - pid.size() - 1));
   std::ranges::replace_if(
     program, [](char c) { return !is_name_char(c); }, '_');
   if (program.empty() || program.front() == '.' || program.front() == '-')

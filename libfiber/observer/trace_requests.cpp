@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr double least_seconds = 0.001, most_seconds = 86400;
+constexpr double min_seconds = 0.001, max_seconds = 86400;
 constexpr milliseconds look_again{100}; ///< For pools that were made meanwhile.
 
 } // namespace
@@ -34,10 +34,10 @@ json TraceRequests::answer(const json& request) {
   try {
     std::lock_guard lock(mutex_);
     if (request.contains("file"))
-      start(request.at("file"), milliseconds(static_cast<std::int64_t>(
-                                  std::clamp(request.at("seconds").get<double>(),
-                                             least_seconds, most_seconds) *
-                                  1e3)));
+      start(request.at("file"),
+            milliseconds(static_cast<std::int64_t>(
+              std::clamp(request.at("seconds").get<double>(), min_seconds, max_seconds) *
+              1e3)));
     if (request.value("stop", false)) {
       stopping_ = true;
       changed_.notify_all();

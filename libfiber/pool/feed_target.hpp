@@ -18,7 +18,7 @@ class CallFeed::Target {
 public:
   Target(std::shared_ptr<PoolCore> core, std::shared_ptr<const actors::Call> call,
          std::shared_ptr<CallResults> of, std::shared_ptr<JournalledResults> with = {},
-         std::size_t most = actors::most_value_bytes)
+         std::size_t most = actors::max_value_bytes)
     : results(std::move(of)), journal(std::move(with)),
       window_tasks(core->window_tasks()), max_argument_bytes(most),
       core_(std::move(core)), call_(std::move(call)) {

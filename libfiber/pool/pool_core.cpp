@@ -16,14 +16,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t most_workers = 100000;
+constexpr std::size_t max_workers = 100000;
 /// Limits on the unfinished tasks of a call with a window: enough to give each worker
 /// several tasks at a time.
-constexpr std::size_t least_window = 16 * 1024;
+constexpr std::size_t min_window = 16 * 1024;
 constexpr std::size_t window_a_worker = 128;
 /// More than any call has, and far from overflow in arithmetic.
-constexpr std::size_t most_chunk = std::size_t{1} << 40;
-constexpr double most_speculate = 1e6;
+constexpr std::size_t max_chunk = std::size_t{1} << 40;
+constexpr double max_speculate = 1e6;
 
 void check(bool good, const char* key, const char* valid, const std::string& problem) {
   if (!good)
@@ -49,7 +49,7 @@ std::shared_ptr<PoolCore> PoolCore::make(PoolOptions options) {
 PoolCore::PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options)
   : runtime_(std::move(runtime)), options_(std::move(options)),
     workers_(options_.workers > 0 ? options_.workers : cpu_count()) {
-  check(workers_ <= most_workers, "workers", "0 to 100000",
+  check(workers_ <= max_workers, "workers", "0 to 100000",
         std::to_string(workers_) + " workers are too many");
   check(options_.workers_per_job >= 1 && options_.workers_per_job <= 4096,
         "workers_per_job", "1 to 4096",
@@ -167,7 +167,7 @@ void PoolCore::check_resources(const AnyCallable& callable) {
 void PoolCore::check_speculation(double factor) const {
   if (factor == 0)
     return;
-  if (!(factor >= 1 && factor <= most_speculate))
+  if (!(factor >= 1 && factor <= max_speculate))
     throw ConfigError("speculate", "MapOptions", "0 (off), or from 1 to 1000000",
                       std::to_string(factor) + " can't be used");
   if (options_.max_retries == 0)
@@ -216,7 +216,7 @@ CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bo
   auto call = std::make_shared<actors::Call>();
   call->id = id;
   call->callable = std::move(callable);
-  call->chunksize = std::min(options.chunksize, most_chunk);
+  call->chunksize = std::min(options.chunksize, max_chunk);
   call->speculate = options.speculate;
   call->single = single;
   call->sink = results;
@@ -238,7 +238,7 @@ bool PoolCore::await(const actors::Reply<T>& reply, Results::Clock::time_point l
 }
 
 std::size_t PoolCore::window_tasks() const {
-  return std::max(least_window, window_a_worker * most_workers_);
+  return std::max(min_window, window_a_worker * max_workers_);
 }
 
 void PoolCore::start_workers() {
@@ -258,19 +258,19 @@ bool PoolCore::wait_workers(Results::Clock::time_point limit) {
 }
 
 void PoolCore::resize(std::size_t workers) {
-  check(workers >= 1 && workers <= most_workers, "workers", "1 to 100000",
+  check(workers >= 1 && workers <= max_workers, "workers", "1 to 100000",
         std::to_string(workers) + " can't be used");
   {
     std::lock_guard lock(mutex_);
     check_open();
   }
-  most_workers_ = std::max(most_workers_.load(), workers);
+  max_workers_ = std::max(max_workers_.load(), workers);
   tell(actors::Resize{workers});
 }
 
 void PoolCore::autoscale(std::size_t min, std::size_t max,
                          std::chrono::milliseconds idle) {
-  check(max >= 1 && max <= most_workers && min <= max, "autoscale",
+  check(max >= 1 && max <= max_workers && min <= max, "autoscale",
         "0 <= min <= max, max from 1 to 100000",
         std::to_string(min) + " to " + std::to_string(max) + " can't be used");
   check(idle >= 1ms, "autoscale", "idle of 1 ms or more",
@@ -279,7 +279,7 @@ void PoolCore::autoscale(std::size_t min, std::size_t max,
     std::lock_guard lock(mutex_);
     check_open();
   }
-  most_workers_ = std::max(most_workers_.load(), max);
+  max_workers_ = std::max(max_workers_.load(), max);
   tell(actors::Autoscale{min, max, idle});
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool/ implements Pool on top of the pool's actor. It may include actors/ and, of
-// libfiber/, journal, monitor, results, session and storage.
+// pool/ implements Pool on top of the pool's actor.
 #pragma once
 
 #include <atomic>
@@ -82,8 +81,8 @@ private:
   PoolOptions options_;
   std::uint32_t number_ = 0; ///< Unique in the session.
   std::string name_;
-  const std::size_t workers_;                       ///< Initial number of workers.
-  std::atomic<std::size_t> most_workers_{workers_}; ///< Largest number so far.
+  const std::size_t workers_;                      ///< Initial number of workers.
+  std::atomic<std::size_t> max_workers_{workers_}; ///< Largest number so far.
   std::shared_ptr<actors::NodeTemplate> job_ = std::make_shared<actors::NodeTemplate>();
   std::mutex mutex_; ///< Guards resources and the three fields below.
   bool started_ = false, closed_ = false;

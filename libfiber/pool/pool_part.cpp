@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 /// A rate is taken over a time between these.
-constexpr auto least_interval = 500ms, most_interval = 10000ms;
+constexpr auto min_interval = 500ms, max_interval = 10000ms;
 
 double seconds(std::chrono::microseconds time) {
   return std::chrono::duration<double>(time).count();
@@ -84,11 +84,11 @@ observer::Part::Answer PoolPart::look() {
 double PoolPart::rate(std::size_t ended) {
   std::lock_guard lock(mutex_);
   auto now = observer::Clock::now();
-  if (now - seen_at_ > most_interval) {
+  if (now - seen_at_ > max_interval) {
     seen_at_ = made_;
     seen_ = 0;
   }
-  if (auto passed = now - seen_at_; passed >= least_interval || rate_ == 0) {
+  if (auto passed = now - seen_at_; passed >= min_interval || rate_ == 0) {
     auto tasks = static_cast<double>(ended - std::min(ended, seen_));
     rate_ = tasks / std::max(std::chrono::duration<double>(passed).count(), 1e-3);
     seen_at_ = now;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// process/ implements Process, async() and this_task on top of the process actor. It
-// may include actors/ and, of libfiber/, results and session.
+// process/ implements Process, async() and this_task on top of the process actor.
 #pragma once
 
 #include <chrono>

@@ -40,7 +40,7 @@ private:
 } // namespace
 
 void publish(std::string_view name, double value) {
-  constexpr auto most = observer::SeriesStore::most_name;
+  constexpr auto most = observer::SeriesStore::max_name;
   if (name.empty() || name.size() > most)
     throw ConfigError("name", "publish()", "1 to " + std::to_string(most) + " bytes",
                       "a name of " + std::to_string(name.size()) +

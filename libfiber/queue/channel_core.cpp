@@ -311,7 +311,7 @@ void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
 // -- lent room: items that may be put without an answer --
 
 bool ChannelCore::take_lent_room(const PackedItem& item) {
-  if (!ledger_ || !item.kept.empty() || item.bytes.size() > actors::most_recorded_bytes)
+  if (!ledger_ || !item.kept.empty() || item.bytes.size() > actors::max_recorded_bytes)
     return false;
   place_.check_open();
   place_.check_may_wait();

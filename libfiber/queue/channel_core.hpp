@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // queue/ implements Queue, SimpleQueue and pipes as ends of channels
-// (actors/queue/channel.hpp). It may include actors/ and, of libfiber/, objects and
-// session.
+// (actors/queue/channel.hpp).
 #pragma once
 
 #include <cstddef>

@@ -33,14 +33,14 @@ constexpr std::chrono::hours longest_wait{24};
 constexpr std::chrono::seconds report_interval{1};
 
 /// Limits on the messages that send() leaves in flight.
-constexpr std::size_t most_messages = 64, most_bytes = std::size_t{64} << 20;
+constexpr std::size_t max_messages = 64, max_bytes = std::size_t{64} << 20;
 
 constexpr std::uint64_t message_slot = std::uint64_t{0xf0} << 56,
                         scatter_slot = std::uint64_t{0xf1} << 56,
                         doubling_slot = std::uint64_t{0xf2} << 56;
 
 /// Up to here an allreduce costs mostly rounds, beyond it mostly bytes.
-constexpr std::size_t most_doubling_bytes = 256 * 1024;
+constexpr std::size_t max_doubling_bytes = 256 * 1024;
 
 /// Returns the local address by which this job reaches its driver. The other members are
 /// on that network too.
@@ -243,7 +243,7 @@ void RingLink::allreduce(void* values, std::size_t n, RingType type, RingOp op) 
   collective("allreduce", [&] {
     if (memory_)
       detail::allreduce(memory_->rounds(), bytes, n, type, op);
-    else if (n * size_of(type) <= most_doubling_bytes)
+    else if (n * size_of(type) <= max_doubling_bytes)
       reduce_by_doubling(bytes, n, type, op);
     else
       allreduce_by_gloo(bytes, n, type, op);
@@ -392,7 +392,7 @@ void RingLink::send(const void* values, std::size_t bytes, std::size_t to) {
   if (bytes == 0)
     return;
   run("send", [&] {
-    for (; sent_.size() >= most_messages || sent_bytes_ > most_bytes; sent_.pop_front()) {
+    for (; sent_.size() >= max_messages || sent_bytes_ > max_bytes; sent_.pop_front()) {
       sent_.front().buffer->waitSend(context_->getTimeout());
       sent_bytes_ -= sent_.front().bytes.size();
     }

@@ -22,7 +22,7 @@ namespace {
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 /// With more members a box would be too small for one value of each.
-constexpr std::size_t most_members = 512;
+constexpr std::size_t max_members = 512;
 
 /// The tag and the seats, in whole pages.
 std::size_t table_bytes(std::size_t members) {
@@ -47,7 +47,7 @@ bool same_file(const UniqueFd& own, std::int32_t pid, std::int32_t fd) {
 
 std::unique_ptr<RingMemory> RingMemory::make(std::size_t members) {
   const auto bytes = all_bytes(members);
-  if (members > most_members || !may_make_file(bytes))
+  if (members > max_members || !may_make_file(bytes))
     return nullptr;
   try {
     auto fd = make_memory_file("fiber-ring");

@@ -12,7 +12,7 @@ namespace {
 
 /// Up to so many bytes in all boxes each member adds up all values itself, which takes
 /// one round. Beyond that each adds up a part, which takes two rounds and less work.
-constexpr std::size_t most_whole_bytes = 256 * 1024;
+constexpr std::size_t max_whole_bytes = 256 * 1024;
 
 /// Combines n values at each of the places, one place after the other, into `out`, which
 /// must not be among them. Works in pieces that stay in the first cache.
@@ -73,7 +73,7 @@ void allreduce(RingRounds& rounds, std::byte* values, std::size_t n, RingType ty
   const auto width = size_of(type), members = rounds.members();
   const auto reduce = ring_reduce(type, op);
   std::vector<const std::byte*> places(members);
-  if (n * width * members <= most_whole_bytes) {
+  if (n * width * members <= max_whole_bytes) {
     std::memcpy(rounds.own_box(), values, n * width);
     rounds.exchange();
     find_in_boxes(rounds, 0, places);

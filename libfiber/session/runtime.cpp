@@ -45,7 +45,7 @@ std::atomic<Nested*> nested = nullptr;
 
 constexpr std::chrono::seconds stop_limit{20}; ///< For each pool and process.
 /// A map's results often come to more than the 64 MiB that a job keeps.
-constexpr std::size_t most_freed_memory = 256 << 20;
+constexpr std::size_t max_freed_memory = 256 << 20;
 
 /// Blocks until the actor has terminated.
 void await_down(const caf::actor& actor) {
@@ -73,7 +73,7 @@ std::size_t start_window(const Settings& settings, const backends::Backend& back
   const auto window = settings.workers_start_window;
   return settings.places.contains("workers_start_window")
            ? window
-           : std::max(window, backend.least_start_window());
+           : std::max(window, backend.min_start_window());
 }
 
 std::string random_name() {
@@ -150,7 +150,7 @@ void Runtime::close_nested() {
 std::shared_ptr<Runtime> Runtime::open(Settings settings) {
   if (current())
     throw Error("fiber::init was called while a Session lives; end that one first");
-  keep_freed_memory(most_freed_memory);
+  keep_freed_memory(max_freed_memory);
   auto runtime = std::make_shared<Runtime>(std::move(settings));
   std::lock_guard lock(current_mutex);
   current_runtime = runtime;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // session/ opens and closes a session and owns its machinery: settings, actor system,
-// reactor, listener, backend. It may include actors/, backends/, wire/, base/ and
-// monitor/; the other rooms of libfiber/ build on it.
+// reactor, listener, backend.
 #pragma once
 
 #include <atomic>

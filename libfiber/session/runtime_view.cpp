@@ -34,7 +34,7 @@ void Runtime::open_view(const std::string& backend, const std::string& session_i
         post(backend_, actors::EndJob{id, std::chrono::milliseconds(0)});
       }});
   names_->on_published([view = view_.get()](const std::string& series, double value) {
-    view->series().add(series.substr(0, observer::SeriesStore::most_name), value);
+    view->series().add(series.substr(0, observer::SeriesStore::max_name), value);
   });
   if (!settings_.observe)
     return;

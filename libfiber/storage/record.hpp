@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// storage/ reads and writes journal records and checksums. It may include fiber/ headers
-// and base/, and nothing else of libfiber/.
+// storage/ reads and writes journal records and checksums.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// supervision/ implements Supervisor, Checkpoint and find(). It may include actors/
-// and, of libfiber/, manager, objects, session and storage.
+// supervision/ implements Supervisor, Checkpoint and find().
 #pragma once
 
 #include <exception>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sync/ implements locks, semaphores, events, conditions and barriers. It may include
-// actors/ and, of libfiber/, objects and session.
+// sync/ implements locks, semaphores, events, conditions and barriers.
 #pragma once
 
 #include <cstdint>

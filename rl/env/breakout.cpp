@@ -15,7 +15,7 @@ namespace court {
 constexpr double serve_speed = 0.8, second_speed = 1.0, third_speed = 1.2,
                  top_speed = 1.4;
 constexpr int hits_to_second = 4, hits_to_third = 12, fast_rows = 2;
-constexpr double least_slope = 0.2, least_serve_slope = 0.4;
+constexpr double min_slope = 0.2, min_serve_slope = 0.4;
 
 // Grey levels.
 constexpr std::array<std::uint8_t, Breakout::rows> brick_greys = {110, 122, 134,
@@ -132,7 +132,7 @@ void Breakout::serve() {
   state_.ball_in_play = true;
   state_.ball_x = random_.uniform(court_left, court_right - ball_size);
   state_.ball_y = serve_y;
-  state_.slope = random_.uniform(least_serve_slope, 1) * (random_.below(2) == 0 ? -1 : 1);
+  state_.slope = random_.uniform(min_serve_slope, 1) * (random_.below(2) == 0 ? -1 : 1);
   state_.direction = 1;
   state_.speed = serve_speed;
   state_.paddle_hits = 0;
@@ -169,7 +169,7 @@ void Breakout::bounce_off_paddle() {
   const double distance =
     (state_.ball_x + ball_size / 2) - (state_.paddle_x + state_.paddle_width / 2);
   const double greatest = (ball_size + state_.paddle_width) / 2;
-  const double slope = std::max(std::abs(distance) / greatest, least_slope);
+  const double slope = std::max(std::abs(distance) / greatest, min_slope);
   state_.slope = distance < 0 ? -slope : slope;
   state_.direction = -1;
   ++state_.paddle_hits;

@@ -19,7 +19,7 @@ namespace fiber::rl {
 namespace {
 namespace environment_check {
 
-constexpr int most_steps = 10;
+constexpr int max_steps = 10;
 /// Numbers behind the observation that nobody may write.
 constexpr std::size_t margin = 4096;
 /// A NaN that no computation results in.
@@ -99,7 +99,7 @@ public:
   void play() {
     check_spaces(spaces_);
     begin();
-    for (bool over = false; !over && step_ < most_steps;)
+    for (bool over = false; !over && step_ < max_steps;)
       over = act();
     begin(); // An episode may also begin before the last one has ended.
   }

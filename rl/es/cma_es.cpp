@@ -24,11 +24,10 @@ using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 constexpr std::uint64_t candidate_key = 0x636d61;
 
 // Limits of the stop criteria, as in the tutorial (B.3).
-constexpr double least_spread = 1e-12;  // Of values; of steps, as a part of the first.
-constexpr double most_condition = 1e14; // Of the covariance matrix.
-constexpr double most_growth = 1e4;     // Of the longest axis of the distribution.
-constexpr double least_eigenvalue =
-  1e-8; // Stands in for one that rounding made negative.
+constexpr double min_spread = 1e-12;    // Of values; of steps, as a part of the first.
+constexpr double max_condition = 1e14;  // Of the covariance matrix.
+constexpr double max_growth = 1e4;      // Of the longest axis of the distribution.
+constexpr double min_eigenvalue = 1e-8; // Stands in for one that rounding made negative.
 
 bool finite(std::span<const double> values) {
   return std::ranges::all_of(values, [](double each) { return std::isfinite(each); });
@@ -152,7 +151,7 @@ struct CmaEs::Impl {
     axes = solver.eigenvectors();
     lengths = solver.eigenvalues();
     for (auto& value : lengths)
-      value = std::sqrt(value < 0 ? cma::least_eigenvalue : value);
+      value = std::sqrt(value < 0 ? cma::min_eigenvalue : value);
   }
 
   /// C^(-1/2) times the vector.
@@ -292,15 +291,15 @@ std::optional<std::string> CmaEs::stop_reason() const {
     return {};
   const auto& lengths = impl_->lengths;
   const double longest = lengths.maxCoeff(), shortest = lengths.minCoeff();
-  if (!std::isfinite(sigma()) || sigma() * longest > state.first_sigma * cma::most_growth)
+  if (!std::isfinite(sigma()) || sigma() * longest > state.first_sigma * cma::max_growth)
     return "the search diverges: the first step size was too small";
-  if (cma::square(longest / shortest) > cma::most_condition)
+  if (cma::square(longest / shortest) > cma::max_condition)
     return "the covariance matrix is badly conditioned";
   const auto [least, most] = std::ranges::minmax(state.history);
   if (state.history.size() == cma::history_length(impl_->parameters) &&
-      std::max(most, state.worst_value) - least < cma::least_spread)
+      std::max(most, state.worst_value) - least < cma::min_spread)
     return "the values have converged";
-  const double tiny = cma::least_spread * state.first_sigma;
+  const double tiny = cma::min_spread * state.first_sigma;
   if (sigma() * longest < tiny &&
       sigma() * cma::vector(state.path_c).cwiseAbs().maxCoeff() < tiny)
     return "the steps are tiny";

@@ -110,7 +110,7 @@ double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t
   std::vector<float> observation(environment.spaces().observation_size());
   environment.reset(seed);
   double total = 0;
-  for (std::size_t steps = 0; steps < most_rollout_steps; ++steps) {
+  for (std::size_t steps = 0; steps < max_rollout_steps; ++steps) {
     environment.observe(observation);
     es_evaluation::check_observation(observation, seed, steps);
     if (seen != nullptr)
@@ -124,7 +124,7 @@ double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t
       return total;
   }
   throw std::runtime_error("the episode with seed " + std::to_string(seed) +
-                           " has not ended after " + std::to_string(most_rollout_steps) +
+                           " has not ended after " + std::to_string(max_rollout_steps) +
                            " steps: set `truncated` at a step limit");
 }
 

@@ -82,14 +82,14 @@ void add_search(CLI::App& app, poet::PoetOptions& options) {
     ->check(CLI::PositiveNumber);
   add(app, "--sigma-decay", options.sigma_decay, group, "Its factor in each iteration")
     ->check(CLI::PositiveNumber);
-  add(app, "--least-sigma", options.least_sigma, group, "Where the decay ends")
+  add(app, "--least-sigma", options.min_sigma, group, "Where the decay ends")
     ->check(CLI::PositiveNumber);
   add(app, "--learning-rate", options.learning_rate, group, "Step of Adam, at first")
     ->check(CLI::PositiveNumber);
   add(app, "--learning-rate-decay", options.learning_rate_decay, group,
       "Its factor in each iteration")
     ->check(CLI::PositiveNumber);
-  add(app, "--least-learning-rate", options.least_learning_rate, group,
+  add(app, "--least-learning-rate", options.min_learning_rate, group,
       "Where the decay ends")
     ->check(CLI::PositiveNumber);
 }
@@ -108,9 +108,9 @@ void add_environments(CLI::App& app, poet::PoetOptions& options) {
     ->check(CLI::PositiveNumber);
   add(app, "--reproduce-at", options.reproduce_at, group,
       "Score at which an environment may have children");
-  add(app, "--least-return", options.least_return, group,
+  add(app, "--least-return", options.min_return, group,
       "Children in which agents get less are too hard");
-  add(app, "--most-return", options.most_return, group,
+  add(app, "--most-return", options.max_return, group,
       "Children in which agents get more are too easy");
   add(app, "--children", options.children, group, "Children made in a round")
     ->check(CLI::PositiveNumber);

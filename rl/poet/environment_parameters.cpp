@@ -32,7 +32,7 @@ constexpr std::array<IntervalGene, 6> interval_genes = {
    {"stump-float", &P::stump_float, {0, 0.4}, 0.2, 0, 3, &P::stump_height},
    {"stair-width", &P::stair_width, {4, 5}, 1, 1, 9, &P::stair_height}}};
 
-constexpr double roughness_step = 0.6, most_roughness = 10, most_steps = 9;
+constexpr double roughness_step = 0.6, max_roughness = 10, max_steps = 9;
 
 /// To a tenth: repeated steps of 0.2 stay comparable.
 double rounded(double value) {
@@ -60,12 +60,12 @@ Interval moved(const Interval& from, const IntervalGene& gene, Random& random) {
 
 double moved_roughness(double from, Random& random) {
   const double change = random.uniform(from > 0 ? -roughness_step : 0.0, roughness_step);
-  return std::clamp(rounded(from + change), 0.0, most_roughness);
+  return std::clamp(rounded(from + change), 0.0, max_roughness);
 }
 
 double moved_steps(double from, Random& random) {
-  if (from <= 1 || from >= most_steps)
-    return from <= 1 ? 2 : most_steps - 1;
+  if (from <= 1 || from >= max_steps)
+    return from <= 1 ? 2 : max_steps - 1;
   return random.uniform() < 0.5 ? from - 1 : from + 1;
 }
 

@@ -37,10 +37,9 @@ void PoetOptions::check() const {
   demand(directions > 0, "directions must be 1 or more");
   demand(evaluations > 0, "evaluations must be 1 or more");
   demand(max_steps > 0, "max-steps must be 1 or more");
-  demand(sigma > 0 && least_sigma > 0 && least_sigma <= sigma,
+  demand(sigma > 0 && min_sigma > 0 && min_sigma <= sigma,
          "sigma must be above 0, and its least value not above it");
-  demand(learning_rate > 0 && least_learning_rate > 0 &&
-           least_learning_rate <= learning_rate,
+  demand(learning_rate > 0 && min_learning_rate > 0 && min_learning_rate <= learning_rate,
          "the learning rate must be above 0, and its least value not above it");
   demand(sigma_decay > 0 && sigma_decay <= 1 && learning_rate_decay > 0 &&
            learning_rate_decay <= 1,
@@ -49,7 +48,7 @@ void PoetOptions::check() const {
          "the share of directions that count must be above 0, and 1 at most");
   demand(transfer_every > 0, "transfer-every must be 1 or more");
   demand(mutate_every > 0, "mutate-every must be 1 or more");
-  demand(least_return <= most_return,
+  demand(min_return <= max_return,
          "the minimal criterion's least return must not be above its most");
   demand(children > 0, "children must be 1 or more");
   demand(admitted > 0, "admitted must be 1 or more");
@@ -69,16 +68,16 @@ std::map<std::string, std::string> PoetOptions::settings() const {
     {"directions", in_full(directions)},
     {"evaluations", in_full(evaluations)},
     {"max steps", in_full(max_steps)},
-    {"sigma", in_full(sigma) + " " + in_full(sigma_decay) + " " + in_full(least_sigma)},
+    {"sigma", in_full(sigma) + " " + in_full(sigma_decay) + " " + in_full(min_sigma)},
     {"learning rate", in_full(learning_rate) + " " + in_full(learning_rate_decay) + " " +
-                        in_full(least_learning_rate)},
+                        in_full(min_learning_rate)},
     {"counted share", in_full(counted_share)},
     {"table size", in_full(table_size)},
     {"transfer every", in_full(transfer_every)},
     {"proposals", proposals ? "yes" : "no"},
     {"mutate every", in_full(mutate_every)},
     {"reproduce at", in_full(reproduce_at)},
-    {"minimal criterion", in_full(least_return) + " " + in_full(most_return)},
+    {"minimal criterion", in_full(min_return) + " " + in_full(max_return)},
     {"children", in_full(children)},
     {"admitted", in_full(admitted)},
     {"max environments", in_full(max_environments)},

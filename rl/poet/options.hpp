@@ -21,8 +21,8 @@ struct PoetOptions {
   std::size_t directions = 256; ///< Each is tried both ways, in one episode each.
   std::size_t evaluations = 5;  ///< Episodes whose mean is an agent's score.
   int max_steps = 2000;         ///< Of an episode.
-  double sigma = 0.1, sigma_decay = 0.999, least_sigma = 0.01;
-  double learning_rate = 0.01, learning_rate_decay = 0.9999, least_learning_rate = 0.001;
+  double sigma = 0.1, sigma_decay = 0.999, min_sigma = 0.01;
+  double learning_rate = 0.01, learning_rate_decay = 0.9999, min_learning_rate = 0.001;
   double counted_share = 0.2; ///< Of the directions, for normalising observations.
   std::size_t table_size = std::size_t{1} << 22; ///< Numbers in the noise table.
 
@@ -33,8 +33,8 @@ struct PoetOptions {
   // New environments.
   std::uint64_t mutate_every = 150;  ///< Iterations.
   double reproduce_at = 200;         ///< The score that makes a pair a parent.
-  double least_return = 50;          ///< The minimal criterion: not too hard,
-  double most_return = 300;          ///< and not too easy.
+  double min_return = 50;            ///< The minimal criterion: not too hard,
+  double max_return = 300;           ///< and not too easy.
   std::size_t children = 8;          ///< Made in a round.
   std::size_t admitted = 1;          ///< At most, in a round.
   std::size_t max_environments = 40; ///< Then the oldest is retired.

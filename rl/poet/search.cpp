@@ -16,9 +16,9 @@ EvolutionOptions search_options(const PoetOptions& options, std::uint64_t steps_
   EvolutionOptions search;
   search.directions = options.directions;
   search.sigma =
-    static_cast<float>(decayed(options.sigma, options.sigma_decay, options.least_sigma));
+    static_cast<float>(decayed(options.sigma, options.sigma_decay, options.min_sigma));
   search.learning_rate = decayed(options.learning_rate, options.learning_rate_decay,
-                                 options.least_learning_rate);
+                                 options.min_learning_rate);
   return search;
 }
 

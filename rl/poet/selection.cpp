@@ -11,7 +11,7 @@
 namespace fiber::rl::poet {
 
 bool meets_criterion(const PoetOptions& options, double score) {
-  return score >= options.least_return && score <= options.most_return;
+  return score >= options.min_return && score <= options.max_return;
 }
 
 std::vector<std::size_t> parents(const PoetOptions& options,

@@ -16,7 +16,7 @@ namespace gif {
 using report::append;
 using report::Bytes;
 
-constexpr std::size_t most_colors = 256;
+constexpr std::size_t max_colors = 256;
 constexpr int color_bits = 8;
 
 void append_number(Bytes& bytes, int value) {
@@ -33,7 +33,7 @@ public:
         const auto color = color_at(image, at);
         if (indices_.contains(color))
           continue;
-        if (indices_.size() == most_colors) {
+        if (indices_.size() == max_colors) {
           exact_ = false;
           make_cube();
           return;
@@ -41,7 +41,7 @@ public:
         indices_.emplace(color, static_cast<std::uint8_t>(indices_.size()));
         colors_.insert(colors_.end(), image.rgb.data() + at, image.rgb.data() + at + 3);
       }
-    colors_.resize(3 * most_colors);
+    colors_.resize(3 * max_colors);
   }
 
   // Three bytes for each of 256 colours.
@@ -72,7 +72,7 @@ private:
           for (int value : {255 * red / (levels[0] - 1), 255 * green / (levels[1] - 1),
                             255 * blue / (levels[2] - 1)})
             colors_.push_back(static_cast<std::uint8_t>(value));
-    colors_.resize(3 * most_colors);
+    colors_.resize(3 * max_colors);
   }
 
   static std::uint8_t nearest(const std::uint8_t* rgb) {
@@ -118,10 +118,9 @@ private:
 // GIF's variant of LZW (Welch 1984): codes of growing width, a code that clears the
 // table, and one that ends the data.
 void append_compressed(Bytes& file, const Bytes& indices) {
-  constexpr unsigned clear = most_colors, end = clear + 1, first = clear + 2,
-                     limit = 4096;
+  constexpr unsigned clear = max_colors, end = clear + 1, first = clear + 2, limit = 4096;
   // next[code][index]: the code of the string `code` and one more index; 0: none.
-  std::vector<std::array<std::uint16_t, most_colors>> next(limit);
+  std::vector<std::array<std::uint16_t, max_colors>> next(limit);
   CodeWriter codes;
   unsigned free = first;
   int bits = color_bits + 1;

@@ -24,7 +24,7 @@ struct BackendTraits {
   bool pages = true;      ///< Jobs get shared memory.
   bool same_host = true;  ///< Jobs are processes visible from here.
   bool exact_ends = true; ///< The exit of a terminated job is reported.
-  std::size_t most_boot_bytes = 1 << 20;
+  std::size_t max_boot_bytes = 1 << 20;
   int flood_bytes = 5000000; ///< Output larger than what is kept.
   double cpu = 1; ///< Of each job: a cluster refuses more jobs than it has cores for.
 };

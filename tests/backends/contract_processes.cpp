@@ -16,7 +16,7 @@ using std::chrono::minutes;
 using Kind = JobEvent::Kind;
 
 TEST_P(Processes, boot_bytes_of_any_size_arrive_unchanged) {
-  Bytes large(GetParam().most_boot_bytes);
+  Bytes large(GetParam().max_boot_bytes);
   for (std::size_t i = 0; i < large.size(); ++i)
     large[i] = static_cast<std::byte>(i * 31 + i / 4096);
   auto command = boot("digest\n");

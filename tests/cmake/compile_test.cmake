@@ -1,5 +1,6 @@
 # Compiles SOURCE as a user of Fiber would. With EXPECT, passes only if that fails with a matching message.
-execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra "-I${INCLUDE_DIR}" "${SOURCE}"
+list(TRANSFORM INCLUDE_DIRS PREPEND -I)
+execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra ${INCLUDE_DIRS} "${SOURCE}"
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(EXPECT STREQUAL "")
   if(NOT result EQUAL 0)

@@ -1,4 +1,4 @@
-# Release builds have the protections that docs/security.md lists, and a debug build has none of the flags:
+# Release builds have the protections that docs/concepts/security.md lists, and a debug build has none of the flags:
 #   cmake -DCOMPILER=c++ -DBUILD=folder -P hardening_test.cmake
 
 function(build config)

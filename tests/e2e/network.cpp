@@ -28,7 +28,7 @@ namespace {
 constexpr const char* far_side_variable = "E2E_FAR_SIDE";
 
 /// More than TCP has under way here; a router has a limit as well.
-constexpr std::size_t most_under_way = 20000;
+constexpr std::size_t max_under_way = 20000;
 
 [[noreturn]] void fail(const std::string& what) {
   throw NoNamespace(what + ": " + std::strerror(errno));
@@ -181,7 +181,7 @@ void Cable::take(const UniqueFd& from, const UniqueFd& to) {
     std::lock_guard lock(mutex_);
     if (keeps_back(packet, to.get() == driver_end_.get())) {
       ++counts_.cut;
-    } else if (loss_(random_) || under_way_.size() >= most_under_way) {
+    } else if (loss_(random_) || under_way_.size() >= max_under_way) {
       ++counts_.lost;
     } else {
       ++(delay_.count() > 0 ? counts_.delayed : counts_.carried);

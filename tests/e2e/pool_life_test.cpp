@@ -238,8 +238,8 @@ TEST_F(PoolLife, a_stream_that_is_dropped_cancels_its_rest) {
 TEST_F(PoolLife, millions_of_lazy_items_take_bounded_memory) {
   open();
   Pool pool(2);
-  std::size_t most_queued = 0, most_bytes = 0;
-  int given = 0, got = 0, most_ahead = 0;
+  std::size_t max_queued = 0, max_bytes = 0;
+  int given = 0, got = 0, max_ahead = 0;
   long long sum = 0;
 #ifdef __SANITIZE_THREAD__ // Ten would take too long.
   constexpr int n = 1000000;
@@ -255,17 +255,17 @@ TEST_F(PoolLife, millions_of_lazy_items_take_bounded_memory) {
   const auto bytes_before = used_bytes();
   for (auto value : pool.imap(square, items)) {
     sum += value;
-    most_ahead = std::max(most_ahead, given - ++got);
+    max_ahead = std::max(max_ahead, given - ++got);
     if (got % 65536 != 0)
       continue;
-    most_queued = std::max(most_queued, pool.stats().queued);
-    most_bytes = std::max(most_bytes, used_bytes());
+    max_queued = std::max(max_queued, pool.stats().queued);
+    max_bytes = std::max(max_bytes, used_bytes());
   }
   EXPECT_EQ(sum, 285LL * n / 10);
-  EXPECT_LT(most_ahead, 100000);
-  EXPECT_LT(most_queued, 100000U);
-  EXPECT_LT(most_bytes, bytes_before + room); // All of them: 160 MB and more.
-  EXPECT_GT(most_bytes, 0U);                  // Something was measured.
+  EXPECT_LT(max_ahead, 100000);
+  EXPECT_LT(max_queued, 100000U);
+  EXPECT_LT(max_bytes, bytes_before + room); // All of them: 160 MB and more.
+  EXPECT_GT(max_bytes, 0U);                  // Something was measured.
 }
 
 rlim_t soft_limit() {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the includes between rooms with the table in docs/architecture.md.
+"""Compares the includes between rooms with the table in docs/internals/architecture.md.
 
-A room is a folder of the library with C++ files in it; the public headers of libfiber/fiber/ are one, those of rl/fiber/ another. The table under the
-heading "Rooms" has a row for each: its name, what it is for, and the rooms whose headers it may include. Rooms stand
-above those that include them, so the includes form no circle.
+A room is a folder of the library with C++ files in it; the public headers of a layer, LAYER/fiber/, are one. The table
+under the heading "Rooms" has a row for each: its name, what it is for, and the rooms whose headers it may include. Rooms stand
+above those that include them, so the includes form no circle. Every room may include the vocabulary, base/fiber/.
 
 usage: check_rooms.py [ROOT]    prints what is wrong; exit code 1 if something is
 """
@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 
 LAYERS = ("base", "wire", "backends", "actors", "libfiber", "rl", "cli")
-PUBLIC = ("libfiber/fiber", "rl/fiber")
-PAGE = "docs/architecture.md"
+PUBLIC = ("base/fiber", "actors/fiber", "libfiber/fiber", "rl/fiber")
+VOCABULARY = "base/fiber"
+PAGE = "docs/internals/architecture.md"
 
 
 def rooms_in_table(page: str) -> dict[str, list[str]]:
@@ -48,8 +49,9 @@ def includes_in_code(root: Path) -> dict[str, dict[str, str]]:
             if not match:
                 continue
             name = match.group(1)
-            target = next((path for path in (name, f"libfiber/{name}", f"rl/{name}") if path in known), None)
-            if target and room_of(Path(target)) != room:
+            places = (name, *(f"{Path(room).parent}/{name}" for room in PUBLIC))
+            target = next((path for path in places if path in known), None)
+            if target and room_of(Path(target)) not in (room, VOCABULARY):
                 found[room].setdefault(room_of(Path(target)), f"{file}:{number}")
     return found
 

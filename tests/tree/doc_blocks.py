@@ -114,7 +114,7 @@ def compile_unit(unit: str, kept: str | None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(kept or f"{folder}/doc_blocks.cpp")
         path.write_text(unit, encoding="utf-8")
-        command = [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-w", "-Ilibfiber", "-Irl",
+        command = [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-w", "-Ibase", "-Iactors", "-Ilibfiber", "-Irl",
                    "-isystem", "/usr/include/eigen3", str(path.absolute())]
         return subprocess.run(command, cwd=ROOT, check=False).returncode
 

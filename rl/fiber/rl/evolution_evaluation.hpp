@@ -88,7 +88,7 @@ struct DirectionResult {
 enum class Judgement : std::uint8_t { evaluation, confirmation };
 
 /// An episode of evolution strategies must end before it has more steps than this.
-inline constexpr std::size_t most_rollout_steps = 100'000;
+inline constexpr std::size_t max_rollout_steps = 100'000;
 
 /// Plays one episode from this seed and returns the sum of its rewards. Adds its
 /// observations to `seen`, if that is given.

@@ -18,11 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto report = CrashReport::parse(text)) {
     static_cast<void>(report->detail());
     ++fiber::fuzz::taken;
-    if (report->frames.size() > most_crash_frames)
+    if (report->frames.size() > max_crash_frames)
       std::abort();
   }
   const auto last = read_last_output(text);
-  if (last.lines.size() > most_last_bytes)
+  if (last.lines.size() > max_last_bytes)
     std::abort();
   fiber::fuzz::taken += last.crash.has_value();
   return 0;

@@ -87,10 +87,10 @@ TEST(CrashReport, a_malformed_report_is_refused) {
 
 TEST(CrashReport, a_report_is_bounded) {
   std::string frames = "0+1", objects = "ab:";
-  for (std::size_t i = 0; i < most_crash_frames; ++i)
+  for (std::size_t i = 0; i < max_crash_frames; ++i)
     frames += ",0+1";
   EXPECT_FALSE(CrashReport::parse(replaced(whole, "0+1f", frames)));
-  for (std::size_t i = 0; i < most_crash_objects; ++i)
+  for (std::size_t i = 0; i < max_crash_objects; ++i)
     objects += ",ab:";
   EXPECT_FALSE(CrashReport::parse(replaced(whole, "ab01:", objects)));
 }
@@ -111,7 +111,7 @@ TEST(CrashReport, garbage_does_no_harm) {
         text.insert(random() % text.size(), text.substr(random() % text.size(), 9));
       }
     if (auto report = CrashReport::parse(text)) {
-      EXPECT_LE(report->frames.size(), most_crash_frames);
+      EXPECT_LE(report->frames.size(), max_crash_frames);
       report->detail();
     }
     read_last_output(crash_line(text) + text);

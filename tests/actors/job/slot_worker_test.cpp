@@ -40,7 +40,7 @@ public:
 /// A slot whose results may have `most` bytes, and its driver.
 class Bench {
 public:
-  explicit Bench(std::size_t most = most_value_bytes,
+  explicit Bench(std::size_t most = max_value_bytes,
                  std::chrono::nanoseconds task_timeout = {}, bool timed = false)
     : slot({.slot = 0,
             .rank = 0,
@@ -49,7 +49,7 @@ public:
             .request_flush = [this](auto) { ++flushes_requested; },
             .task_timeout = task_timeout,
             .timed = timed,
-            .most_result_bytes = most}) {
+            .max_result_bytes = most}) {
     links_.second->start(driver);
   }
 
@@ -143,7 +143,7 @@ TEST(SlotWorker, results_are_gathered_for_longer_with_a_longer_hold_time) {
 }
 
 TEST(SlotWorker, a_frame_tells_the_time_of_its_longest_task) {
-  auto frames = run(&sleeps_us, {0, 0, 0, 20'000}, most_value_bytes);
+  auto frames = run(&sleeps_us, {0, 0, 0, 20'000}, max_value_bytes);
   std::uint64_t longest = 0;
   for (auto& frame : frames) {
     EXPECT_LE(frame.longest_ns, frame.busy_ns);
@@ -154,7 +154,7 @@ TEST(SlotWorker, a_frame_tells_the_time_of_its_longest_task) {
 }
 
 TEST(SlotWorker, timed_results_tell_when_their_tasks_ran) {
-  Bench bench(most_value_bytes, {}, true);
+  Bench bench(max_value_bytes, {}, true);
   auto now = [] {
     return std::chrono::nanoseconds(SlotWorker::Clock::now().time_since_epoch()).count();
   };
@@ -261,7 +261,7 @@ int outlasts_the_limit(int) {
 }
 
 TEST(SlotWorker, an_overdue_task_has_no_result) {
-  Bench bench(most_value_bytes, std::chrono::minutes(10));
+  Bench bench(max_value_bytes, std::chrono::minutes(10));
   bench.push(&outlasts_the_limit, {1});
   EXPECT_TRUE(bench.slot.check_deadline(SlotWorker::Clock::now()).again);
   bench.slot.finish();

@@ -115,7 +115,7 @@ public:
     }
   }
 
-  std::size_t cuts = 0, lost = 0, most_kept = 0;
+  std::size_t cuts = 0, lost = 0, max_kept = 0;
 
 private:
   std::size_t draw(std::size_t n) {
@@ -130,7 +130,7 @@ private:
       side.direct.emplace_back(std::move(message));
     else
       ++lost;
-    most_kept = std::max(most_kept, side.stream.kept());
+    max_kept = std::max(max_kept, side.stream.kept());
   }
 
   void release(Side& side) {

@@ -81,7 +81,7 @@ private:
     auto& plan = ledger_->plan;
     plan.max_retries = static_cast<int>(below(5)) - 1;
     plan.retry_exceptions = one_in(3);
-    plan.most_tasks = one_in(4) ? 1 + below(6) : 0;
+    plan.max_tasks = one_in(4) ? 1 + below(6) : 0;
     for (auto* may : {&plan.kills, &plan.after_results, &plan.drains, &plan.leases,
                       &plan.silences, &plan.poison, &plan.throwing, &plan.duplicates,
                       &plan.slow, &plan.hangs, &plan.failing_starts, &plan.limits})
@@ -178,7 +178,7 @@ private:
     settings.name = "pool";
     settings.workers = 1 + below(6);
     settings.workers_per_job = 1 + below(3);
-    settings.max_tasks_per_worker = ledger_->plan.most_tasks;
+    settings.max_tasks_per_worker = ledger_->plan.max_tasks;
     settings.max_retries = ledger_->plan.max_retries;
     settings.retry_exceptions = ledger_->plan.retry_exceptions;
     settings.seed = 1 + below(1000);

@@ -217,7 +217,7 @@ struct NodeState {
                    static_cast<unsigned long long>(item.index),
                    static_cast<unsigned long long>(item.seq), tasks.attempt);
       slot.queue.push_back(std::move(item));
-      if (++given > plan().most_tasks * slots.size() + returned && plan().most_tasks > 0)
+      if (++given > plan().max_tasks * slots.size() + returned && plan().max_tasks > 0)
         ledger->complain("a worker gets more than max_tasks_per_worker");
     }
     if (calls.at(tasks.call)->single)

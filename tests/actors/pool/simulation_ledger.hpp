@@ -33,7 +33,7 @@ inline std::uint64_t simulated_task(const Argument& argument) {
 struct Plan {
   int max_retries = 3;
   bool retry_exceptions = false;
-  std::size_t most_tasks = 0; ///< max_tasks_per_worker
+  std::size_t max_tasks = 0; ///< max_tasks_per_worker
   bool kills = false, after_results = false, drains = false, leases = false,
        silences = false;
   bool poison = false, throwing = false, duplicates = false, slow = false, hangs = false;

@@ -74,10 +74,10 @@ TEST(Roster, a_process_that_has_done_its_work_is_no_failure) {
 
 TEST(Roster, the_latest_failures_are_kept) {
   Roster roster;
-  for (std::size_t i = 0; i < 3 * Roster::most_failures; ++i)
+  for (std::size_t i = 0; i < 3 * Roster::max_failures; ++i)
     roster.task_failed("pool1", i, std::string(100000, 'x'));
   auto failures = roster.failures();
-  ASSERT_EQ(failures.size(), Roster::most_failures);
+  ASSERT_EQ(failures.size(), Roster::max_failures);
   EXPECT_EQ(failures.front().who, "pool1 task 200");
   EXPECT_EQ(failures.back().who, "pool1 task 299");
   EXPECT_LT(failures.back().why.size(), 5000U);
@@ -87,14 +87,13 @@ TEST(Roster, the_end_of_the_latest_output_is_kept) {
   Roster roster;
   roster.keep_output("a", "");
   EXPECT_EQ(roster.output("a"), std::nullopt);
-  roster.keep_output("a", std::string(Roster::most_job_output, 'x') + "end");
-  EXPECT_EQ(roster.output("a")->size(), Roster::most_job_output);
+  roster.keep_output("a", std::string(Roster::max_job_output, 'x') + "end");
+  EXPECT_EQ(roster.output("a")->size(), Roster::max_job_output);
   EXPECT_TRUE(roster.output("a")->ends_with("end"));
   for (int i = 0; i < 100; ++i)
-    roster.keep_output("b" + std::to_string(i),
-                       std::string(Roster::most_job_output, 'y'));
+    roster.keep_output("b" + std::to_string(i), std::string(Roster::max_job_output, 'y'));
   EXPECT_EQ(roster.output("a"), std::nullopt);
-  EXPECT_EQ(roster.ended().size(), Roster::most_output / Roster::most_job_output);
+  EXPECT_EQ(roster.ended().size(), Roster::max_output / Roster::max_job_output);
   EXPECT_TRUE(roster.output("b99"));
 }
 

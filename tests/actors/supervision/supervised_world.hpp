@@ -52,7 +52,7 @@ struct Chronicle {
     failing_starts;               ///< How many of the next starts of this child throw.
   std::set<std::string> stubborn; ///< These ignore that they are asked to end.
   std::map<std::string, std::string> forgotten; ///< Why these have ended for good.
-  int most_alive = 0; ///< Most live incarnations of one name at a time.
+  int max_alive = 0; ///< Most live incarnations of one name at a time.
 };
 
 /// The answer to one request.
@@ -252,7 +252,7 @@ private:
     auto actor = system.spawn(behaviour, name);
     book->events.push_back("+" + name);
     ++book->starts[name];
-    book->most_alive = std::max(book->most_alive, ++book->alive[name]);
+    book->max_alive = std::max(book->max_alive, ++book->alive[name]);
     actor->attach_functor([=](const caf::error&) {
       book->events.push_back("~" + name);
       --book->alive[name];

@@ -28,7 +28,7 @@ public:
         world_.run();
       else
         world_.scheduler().run(below(12));
-      ASSERT_LE(world_.chronicle->most_alive, 1) << world_.events();
+      ASSERT_LE(world_.chronicle->max_alive, 1) << world_.events();
       ASSERT_NO_FATAL_FAILURE(check_the_dead());
     }
     finish();
@@ -154,7 +154,7 @@ private:
       world_.advance(milliseconds(100));
     EXPECT_TRUE(world_.end_of(root_));
     EXPECT_EQ(world_.living(), "");
-    EXPECT_LE(world_.chronicle->most_alive, 1);
+    EXPECT_LE(world_.chronicle->max_alive, 1);
     for (const auto& answer : answers_)
       EXPECT_EQ(answer->count, 1);
   }

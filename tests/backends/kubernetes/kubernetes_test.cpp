@@ -36,7 +36,7 @@ BackendTraits traits() {
     .pages = false,
     .same_host = false,
     .exact_ends = false,
-    .most_boot_bytes = 32 * 1024,
+    .max_boot_bytes = 32 * 1024,
     .flood_bytes = 1200000,
     .cpu = 0.02};
 }

@@ -28,8 +28,8 @@ TEST(SeriesBounds, a_long_series_is_thinned_to_means_and_says_so) {
   EXPECT_EQ(series.at("values"), values);
   EXPECT_EQ(series.at("last"), values - 1);
   auto& points = series.at("points");
-  EXPECT_LE(points.size(), SeriesStore::most_points);
-  EXPECT_GE(points.size(), SeriesStore::most_points / 4);
+  EXPECT_LE(points.size(), SeriesStore::max_points);
+  EXPECT_GE(points.size(), SeriesStore::max_points / 4);
   auto each = series.at("values_in_a_point").get<double>();
   EXPECT_EQ(each, 32);
   EXPECT_EQ(points.at(0).at(1), (each - 1) / 2);
@@ -39,12 +39,12 @@ TEST(SeriesBounds, a_long_series_is_thinned_to_means_and_says_so) {
 
 TEST(SeriesBounds, further_series_are_left_out_and_counted) {
   SeriesStore store;
-  for (std::size_t i = 0; i < SeriesStore::most_series; ++i)
+  for (std::size_t i = 0; i < SeriesStore::max_series; ++i)
     EXPECT_TRUE(store.add("s" + std::to_string(i), 1));
   EXPECT_FALSE(store.add("one more", 1));
   EXPECT_TRUE(store.add("s0", 2));
   std::uint64_t refused = 0;
-  EXPECT_EQ(store.list({}, refused).size(), SeriesStore::most_series);
+  EXPECT_EQ(store.list({}, refused).size(), SeriesStore::max_series);
   EXPECT_EQ(refused, 1u);
 }
 
@@ -70,7 +70,7 @@ StreamSpan span_at(StreamSpan::Time at, StreamSpan::Outcome outcome) {
 TEST(StreamBounds, a_flood_is_left_out_but_its_failures_are_not) {
   TaskStream stream;
   auto now = StreamSpan::Time(std::chrono::hours(1));
-  constexpr std::uint64_t flood = 5000, kept = TaskStream::most_at_once;
+  constexpr std::uint64_t flood = 5000, kept = TaskStream::max_at_once;
   for (std::uint64_t i = 0; i < flood; ++i)
     stream.add(span_at(now, StreamSpan::Outcome::value));
   stream.add(span_at(now, StreamSpan::Outcome::failed));
@@ -84,10 +84,10 @@ TEST(StreamBounds, a_flood_is_left_out_but_its_failures_are_not) {
 
 TEST(StreamBounds, the_last_spans_are_kept_and_the_others_counted) {
   TaskStream stream;
-  for (std::size_t i = 0; i < TaskStream::most_kept + 10; ++i)
+  for (std::size_t i = 0; i < TaskStream::max_kept + 10; ++i)
     stream.add(span_at({}, StreamSpan::Outcome::lost));
   auto piece = stream.since(0);
-  EXPECT_EQ(piece.spans.size(), TaskStream::most_kept);
+  EXPECT_EQ(piece.spans.size(), TaskStream::max_kept);
   EXPECT_EQ(piece.first, 10u);
   EXPECT_EQ(piece.dropped, 30u);
   EXPECT_TRUE(stream.since(piece.next).spans.empty());

@@ -189,7 +189,7 @@ TEST_F(Page, asks_for_the_token_and_keeps_it_in_a_cookie) {
 
 TEST_F(Page, limits_the_rate_of_guesses) {
   open(token);
-  for (int i = 0; i < static_cast<int>(Guard::most_guesses); ++i)
+  for (int i = 0; i < static_cast<int>(Guard::max_guesses); ++i)
     EXPECT_TRUE(has(get(port, "/?token=wrong"), "401 Unauthorized")) << i;
   EXPECT_TRUE(has(get(port, "/?token=wrong"), "429 Too Many Requests"));
   EXPECT_TRUE(has(get(port, std::string("/?token=") + token), "429 Too Many Requests"));
@@ -253,7 +253,7 @@ TEST_F(Page, drops_viewers_that_read_nothing) {
   }
   open();
   std::vector<std::unique_ptr<Peer>> stalled; // They take all places.
-  for (int i = 0; i < Dashboard::most_connections; ++i) {
+  for (int i = 0; i < Dashboard::max_connections; ++i) {
     stalled.push_back(std::make_unique<Peer>(port, 4096));
     stalled.back()->send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   }
@@ -264,7 +264,7 @@ TEST_F(Page, drops_viewers_that_read_nothing) {
 TEST_F(Page, serves_a_limited_number_of_connections) {
   open();
   std::vector<std::unique_ptr<Peer>> peers;
-  for (int i = 0; i < Dashboard::most_connections; ++i) {
+  for (int i = 0; i < Dashboard::max_connections; ++i) {
     peers.push_back(std::make_unique<Peer>(port));
     EXPECT_TRUE(has(peers.back()->get("/"), "200 OK"));
   }

@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   namespace http = boost::beast::http;
   using fiber::dashboard::Dashboard;
   http::request_parser<http::empty_body> parser;
-  parser.header_limit(Dashboard::most_request);
+  parser.header_limit(Dashboard::max_request);
   boost::system::error_code error;
   const std::string whole(fiber::fuzz::text_of(data, size));
   std::size_t at = 0;

@@ -350,7 +350,7 @@ TEST_F(JournalFileTest, a_write_error_names_its_reason) {
 
 TEST(Comparing, padding_is_not_compared) {
 #if !__has_builtin(__builtin_clear_padding)
-  GTEST_SKIP() << "this compiler can't tell what is padding: docs/journal.md";
+  GTEST_SKIP() << "this compiler can't tell what is padding: docs/reference/journal.md";
 #endif
   struct Padded {
     char c;

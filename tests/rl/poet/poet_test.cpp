@@ -133,7 +133,7 @@ TEST_F(PoetTest, environments_are_admitted_and_the_oldest_retired) {
 
 TEST_F(PoetTest, a_criterion_that_nobody_meets_admits_nobody) {
   auto options = small();
-  options.least_return = 280;
+  options.min_return = 280;
   EXPECT_EQ(run(options).pairs.size(), 1u);
   options = small();
   options.reproduce_at = 1000;
@@ -219,7 +219,7 @@ TEST_F(PoetTest, sigma_and_learning_rate_decay_to_their_least_values) {
 
 TEST_F(PoetTest, wrong_options_and_states_are_refused) {
   auto options = small();
-  options.least_return = 400;
+  options.min_return = 400;
   EXPECT_THROW(Poet(options, noise), std::invalid_argument);
   options = small();
   options.admitted = 5;
@@ -258,7 +258,7 @@ TEST(PoetWalkerTest, the_first_agent_learns_and_an_environment_is_admitted) {
   options.transfer_every = 100;
   options.mutate_every = 12;
   options.reproduce_at = -1000;
-  options.least_return = -100;
+  options.min_return = -100;
   options.children = 2;
   const auto noise = make_noise_table(options.table_size, options.seed);
   InlineEvaluator walker(noise);

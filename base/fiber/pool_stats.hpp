@@ -7,8 +7,8 @@
 
 namespace fiber {
 
-/// What a pool is doing, and what it has done since it was made. docs/looking-inside.md
-/// says more about each number.
+/// What a pool is doing, and what it has done since it was made.
+/// docs/how-to/look-inside-a-program.md says more about each number.
 struct PoolStats {
   /// Workers that are up and take tasks.
   std::size_t workers = 0;

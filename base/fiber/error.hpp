@@ -14,8 +14,8 @@
 namespace fiber {
 
 /// The base of everything that Fiber throws. There is one class for each reaction that a
-/// caller may have: docs/errors.md lists them. Copies of an error may be used by
-/// different threads.
+/// caller may have: docs/reference/errors.md lists them. Copies of an error may be used
+/// by different threads.
 class Error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;

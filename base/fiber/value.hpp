@@ -385,7 +385,7 @@ struct Parts<std::tuple<Ts...>> {
 
 /// The fewest bytes that a T may take: 0 if that can't be told.
 template <class T>
-consteval std::size_t least_size() {
+consteval std::size_t min_size() {
   if constexpr (SelfPacking<T>)
     return 0;
   else if constexpr (Flat<T> || FlatArray<T>)
@@ -404,7 +404,7 @@ consteval std::size_t least_size() {
 /// Calls `add` for each element that `reader` announces.
 template <class Item, class Prepare, class Add>
 void unpack_each(Reader& reader, Prepare prepare, Add add) {
-  constexpr auto least = least_size<Item>();
+  constexpr auto least = min_size<Item>();
   auto n = reader.size(least);
   prepare(n);
   for (std::size_t i = 0; i < n; ++i) {

@@ -54,7 +54,7 @@ public:
   void raw(const void* data, std::size_t size) {
     auto first = static_cast<const std::byte*>(data);
     if (out_->capacity() == 0 && size > 0) // Growing from 1 byte on would allocate often.
-      out_->reserve(std::max(size, least_capacity));
+      out_->reserve(std::max(size, min_capacity));
     out_->insert(out_->end(), first, first + size);
   }
 #pragma GCC diagnostic pop
@@ -77,7 +77,7 @@ public:
   template <class T>
   void end_with(std::vector<T> items) {
     auto bytes = std::as_bytes(std::span(items));
-    if (tail_ == nullptr || bytes.size() < least_tail) {
+    if (tail_ == nullptr || bytes.size() < min_tail) {
       raw(bytes.data(), bytes.size());
       return;
     }
@@ -86,8 +86,8 @@ public:
   }
 
 private:
-  static constexpr std::size_t least_capacity = 64;
-  static constexpr std::size_t least_tail = 64 * 1024;
+  static constexpr std::size_t min_capacity = 64;
+  static constexpr std::size_t min_tail = 64 * 1024;
 
   Bytes* out_;
   Payload* tail_;
