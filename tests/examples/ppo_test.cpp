@@ -18,7 +18,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/e2e/processes.hpp"
+#include "tests/e2e/support/processes.hpp"
 #include "tests/examples/program.hpp"
 
 namespace {

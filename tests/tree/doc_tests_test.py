@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that the pages name as their proof exist: `Suite.name`, and `fuzz.NAME`.
+"""What the pages say of the tests is there: `Suite.name` and `fuzz.NAME`, which they name as their proof, their files
+`tests/...` and their programs `build/dev/tests/...`.
 
 `..` stands for the suite named before it, or for a part of a name.
 """
@@ -14,6 +15,8 @@ PAGES = ("docs/concepts/security.md", "docs/concepts/reliability.md", "docs/inte
          "docs/internals/reliability-notes.md")
 TEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)")
 FUZZER = re.compile(r"\bfiber_fuzzer\((\w+)")
+PATH = re.compile(r"(?<![\w/.-])((?:build/dev/)?tests/[\w./*-]*)")
+PROGRAM = re.compile(r"\b(?:fiber_test|add_executable)\((\w+)")
 NAME = re.compile(r"`(fuzz\.\w+|(?:[A-Z]\w+)?\.[\w.]+)`")
 
 
@@ -40,6 +43,39 @@ def named(text: str):
 
 def fits(suite: str, parts: list[str], names: set[str]) -> bool:
     return any(name.startswith(f"{suite}.") and all(part in name for part in parts) for name in names)
+
+
+def exists(path: str) -> bool:
+    """Whether a file of the tests, or a program that CMake makes of them, is where the page says."""
+    if "..." in path:
+        return True  # Any.
+    path = path.rstrip(".")
+    if not path.startswith("build/dev/"):
+        return any(ROOT.glob(path.rstrip("/")))
+    folder, _, program = path.removeprefix("build/dev/").rpartition("/")
+    lists = ROOT / folder / "CMakeLists.txt"
+    return lists.is_file() and program in PROGRAM.findall(lists.read_text(encoding="utf-8"))
+
+
+class Paths(unittest.TestCase):
+    def test_of_all_pages_exist(self):
+        count = 0
+        missing = []
+        for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+            for path in PATH.findall(page.read_text(encoding="utf-8")):
+                count += 1
+                if not exists(path):
+                    missing.append(f"{page.relative_to(ROOT)}: {path}")
+        self.assertGreater(count, 30)
+        self.assertEqual(missing, [])
+
+    def test_that_moved_are_found(self):
+        self.assertTrue(exists("tests/tree/doc_tests_test.py"))
+        self.assertTrue(exists("tests/e2e/clusters/docker*"))
+        self.assertTrue(exists("build/dev/tests/e2e/faults/chaos_soak_test"))
+        self.assertFalse(exists("tests/tree/no_test.py"))
+        self.assertFalse(exists("tests/e2e/docker*"))
+        self.assertFalse(exists("build/dev/tests/e2e/chaos_soak_test"))
 
 
 class Names(unittest.TestCase):

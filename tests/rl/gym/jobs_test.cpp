@@ -9,7 +9,7 @@
 #include "fiber/error.hpp"
 #include "fiber/rl/gym.hpp"
 #include "fiber/rl/vec_env.hpp"
-#include "tests/e2e/fixture.hpp"
+#include "tests/e2e/support/fixture.hpp"
 
 extern "C" int Py_IsInitialized();
 

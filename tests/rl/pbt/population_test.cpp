@@ -10,7 +10,7 @@
 
 #include "fiber/rl/population.hpp"
 #include "fiber/rl/random.hpp"
-#include "tests/e2e/fixture.hpp"
+#include "tests/e2e/support/fixture.hpp"
 
 namespace fiber::rl {
 namespace {

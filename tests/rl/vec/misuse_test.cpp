@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "fiber/error.hpp"
-#include "tests/e2e/fixture.hpp"
+#include "tests/e2e/support/fixture.hpp"
 #include "tests/rl/vec/puppet.hpp"
 
 namespace fiber::rl::tests {

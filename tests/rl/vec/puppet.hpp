@@ -15,7 +15,7 @@
 #include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/random.hpp"
 #include "fiber/rl/vec_env.hpp"
-#include "tests/e2e/notes.hpp"
+#include "tests/e2e/support/notes.hpp"
 
 namespace fiber::rl::tests {
 
