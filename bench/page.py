@@ -4,8 +4,8 @@
 
 usage: page.py BUILD [--seconds N]
 
-BUILD is a folder of a build with tests. It needs chromium, chromium-driver and python3-selenium. docs/reference/dashboard.md has
-the results.
+BUILD is a folder of a build with tests. It needs chromium, chromium-driver and python3-selenium. docs/internals/performance-notes.md
+has the results.
 """
 import argparse
 import os

@@ -63,17 +63,23 @@ def markdown(tables, results, about):
              f"Median (least .. most) of {about['runs']} runs, alternating with the peers.", ""]
     if about["versions"]:
         lines += [f"Peers: {', '.join(about['versions'])}.", ""]
+    goals = ["## Goals", ""]
     for title, rows in tables.items():
-        lines += [f"### {title}", "", "| | Fiber | peers | goal |", "|---|---|---|---|"]
+        lines += [f"### {title}", "", "| | Fiber | peers |", "|---|---|---|"]
+        judged = []
         for row in rows:
             peers = "<br>".join(f"{label}: {cell(results.values.get((row.name, label)), row.unit)}"
                                 for label, _ in row.peers) or "-"
+            ours = cell(results.values.get((row.name, "Fiber")), row.unit)
+            lines.append(f"| {row.title} | {ours} | {peers} |")
             verdicts = [verdict(goal, row, results) for goal in row.goals]
             missed += sum(miss for _, miss in verdicts)
-            goals = "<br>".join(text for text, _ in verdicts) or "-"
-            ours = cell(results.values.get((row.name, "Fiber")), row.unit)
-            lines.append(f"| {row.title} | {ours} | {peers} | {goals} |")
+            if verdicts:
+                judged.append(f"| {row.title} | {ours} | {'<br>'.join(text for text, _ in verdicts)} |")
         lines.append("")
+        if judged:
+            goals += [f"### {title}", "", "| | Fiber | goal |", "|---|---|---|", *judged, ""]
+    lines += goals if len(goals) > 2 else []
     if about["missing"]:
         lines += ["Missing:", ""]
         lines += [f"- {label}: {reason}" for label, reason in about["missing"].items()] + [""]

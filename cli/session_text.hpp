@@ -8,7 +8,7 @@
 
 namespace fiber::cli {
 
-// The parts of a session's snapshot (docs/reference/cli.md) as lines of text, which hold
+// The parts of a session's snapshot (docs/internals/snapshot.md) as lines of text, which hold
 // no control characters. What an older session does not tell is shown as 0 or left out.
 
 using Lines = std::vector<std::string>;

@@ -36,7 +36,7 @@ void add_status(CLI::App& app) {
   auto options = std::make_shared<Options>();
   verb->add_option("NAME", options->name, name_help)->required();
   verb->add_flag("--json", options->as_json,
-                 "Print the snapshot as JSON: docs/reference/cli.md");
+                 "Print the snapshot as JSON: docs/internals/snapshot.md");
   verb->footer("Examples:\n  fiber status train\n"
                "  fiber status train --json | jq '.pools[].done'");
   verb->callback([options] { show_status(options->name, options->as_json); });

@@ -112,7 +112,8 @@ bool Leadership::apply(Waiter& waiter) {
     summoned_ = false;
     return true;
   }
-  // A recent waiter makes the own thread yield, so it goes before waiters that do not.
+  // A recent waiter makes the own thread yield. It stands before other waiters, so that
+  // the lead goes to it.
   const bool recent = Clock::now() - waiter.left_at_ < patience;
   applicants_.insert(recent ? applicants_.begin() : applicants_.end(), &waiter);
   if (recent && leader_ == Leader::own_thread && !yield_asked_.exchange(true))

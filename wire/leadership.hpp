@@ -24,12 +24,12 @@ class Waiter;
 /// time (Leader/Followers; Schmidt et al., POSA 2, chapter 5), so that a message wakes
 /// only the thread that waits for it.
 ///
-/// A waiter whose wait is over hands the lead to the next waiter, if there is one. It
-/// does not wake the own thread, since it may be back soon. The own thread takes the lead
-/// after 2 ms without a leader, or when work is posted. It gives the lead back only to a
-/// waiter that was away for less than 2 ms: for others the two hand-offs cost more than a
-/// wake-up by the own thread. A leading waiter that expects a short wait spins before it
-/// parks.
+/// A waiter whose wait is over hands the lead to the next waiter, if there is one. Else
+/// no thread leads for now, because this waiter may soon wait again. The own thread takes
+/// the lead after 2 ms without a leader, or when work is posted. It yields the lead only
+/// to a waiter that returns within 2 ms: for other waiters the two hand-offs cost more
+/// than a wake-up by the own thread. A leading waiter that expects a short wait spins
+/// before it parks.
 class Leadership {
 public:
   explicit Leadership(std::shared_ptr<boost::asio::io_context> context);

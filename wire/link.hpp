@@ -44,7 +44,7 @@ struct LinkStats {
 /// Why a link has ended.
 struct LinkEnd {
   std::string reason; ///< For people.
-  /// The peer sent what no program of ours sends. Otherwise it left, or was lost.
+  /// The peer sent bytes that break the protocol. False: it closed the link, or was lost.
   bool broken_protocol = false;
 };
 

@@ -11,8 +11,8 @@
 
 namespace fiber::actors {
 
-/// The handler of a job's link. A job that asks and does not read the answers has to wait
-/// too: it could fill our queue.
+/// The handler of a job's link. Stops reading from a job that sends requests and does not
+/// read the replies, because unsent replies would fill the driver's memory.
 class JobHandler final : public LinkToActor {
 public:
   JobHandler(caf::actor_system& system, caf::actor target,

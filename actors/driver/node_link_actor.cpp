@@ -23,7 +23,7 @@ namespace fiber::actors {
 
 struct StartTick {}; ///< Time to check the start deadline.
 struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
-struct LingerTick {  ///< The link or the job has ended, and the other one should have.
+struct LingerTick {  ///< Of link and job one has ended; the other is due to end.
   int stage = 0;
 };
 

@@ -112,7 +112,7 @@ private:
     Payload arguments;
     bool last = false;          ///< No other task was waiting.
     bool stopped_early = false; ///< It was told to stop before it began.
-    /// Calls that are over. Their callables are dropped once this task has its own.
+    /// Ended calls. Their callables are dropped once this task has its own callable.
     std::vector<std::uint64_t> closed_calls = {};
   };
 

@@ -74,8 +74,8 @@ public:
   /// The driver says that the process is gone for good. Returns false if its direct link
   /// is still open: messages that it sent before may be unread, and closed() follows.
   bool gone(std::uint64_t process);
-  /// Returns whether a process is gone and its direct link still open. If the driver says
-  /// now that an object was dropped, unread messages of that process may refer to it.
+  /// Returns whether a process is gone and its direct link still open. Then a release
+  /// from the driver must wait: unread messages of that link may refer to the object.
   bool dying() const;
   /// Call it regularly while dying(): it closes a link whose process was gone for several
   /// calls. It counts calls and not time, since this process may have been stopped.

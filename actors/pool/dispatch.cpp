@@ -81,8 +81,8 @@ std::size_t PoolState::prefetch_limit(const Call& call, std::size_t bytes) {
   return (tasks + chunk - 1) / chunk * chunk; // Chunks stay together.
 }
 
-/// Notes whether more tasks follow soon. Slots that are idle wait for these: to take
-/// tasks back from the others would be in vain.
+/// Notes whether more tasks follow soon. Idle slots wait for these tasks instead of
+/// stealing tasks from other slots.
 void PoolState::note_to_come(std::size_t tasks) {
   no_steal_before = self->clock().now();
   if (tasks > 0)
@@ -125,8 +125,9 @@ void PoolState::fill(Node& node, std::size_t slot) {
     return;
   auto most = may_have - has;
   if (!settings.nested) {
-    // Near the end of a call each slot gets half of an even share. If half a share is not
-    // worth a message, a slot that will soon be idle gets what is, and others get none.
+    // Near the end of a call each slot gets half of an even share. If half a share is too
+    // little for a message, a slot that will soon be idle gets enough for a message, and
+    // all other slots get no tasks.
     auto share = (queue.size() + calls[call.id].to_come) / slots_up;
     auto worth =
       static_cast<std::size_t>(min_send_ns() / std::max(pace(call).mean_ns, 1.0));

@@ -190,7 +190,8 @@ void PoolState::fail_all(const std::exception_ptr& error) {
       for (auto& range : left)
         all.push_back(std::move(range.tasks));
     }
-  for (auto& tasks : all) // Only now, so that no copy is left to stop.
+  // After all slots are empty, so that fail() finds no other copy that it would stop.
+  for (auto& tasks : all)
     fail(tasks, error);
   deliver_completions();
 }

@@ -18,8 +18,9 @@
 namespace fiber::actors {
 
 /// Puts tasks that a worker had back into the queue, unless they have ended or were
-/// cancelled. If another copy of the task still runs, neither requeues it nor keeps its
-/// charge: an innocent task that loses both workers at once must not be charged twice.
+/// cancelled. A task whose other copy still runs is neither requeued nor charged: the
+/// loss of that copy will charge the task, and two losses at the same time must not
+/// charge it twice.
 void PoolState::requeue(TaskRange tasks, bool ran) {
   if (tasks.ended || other_copy_decides(tasks))
     return;

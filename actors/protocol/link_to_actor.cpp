@@ -9,12 +9,13 @@
 namespace fiber::actors {
 namespace {
 
-/// All links of a process together may have so many bytes waiting...
+/// If the unread messages of all links of a process exceed this many bytes, links stop
+/// reading...
 constexpr std::size_t process_limit = std::size_t{256} << 20;
-/// ...but a link that has less than this is never the one that has to wait.
+/// ...except links whose own unread messages are below this many bytes.
 constexpr std::size_t fair_share = std::size_t{64} << 10;
-/// What a message costs besides its bytes: an element of a mailbox, and what is made of
-/// it.
+/// The memory of a message besides its bytes: an element of a mailbox, and the objects
+/// that are made from the message.
 constexpr std::size_t message_cost = 512;
 
 /// Counts a message as long as it exists.

@@ -15,12 +15,12 @@
 
 // The messages between processes about objects: queues, pipes, locks, managed objects.
 //
-// A message with handles always goes through the driver, on the stream that tasks,
-// results, retains and releases use too. So the driver reads that a process passes a
-// handle on before it reads that the process drops its own. Other messages go the same
+// A message with handles always goes through the driver, on the stream of tasks, results,
+// retains and releases. So if a process sends a handle away and then releases its own
+// handle, the driver reads both in this order. Messages without handles take the same
 // way, unless the two processes are jobs with a direct link: see Peers. At each hop the
-// sender keeps the objects that the handles refer to until the receiver says that it
-// holds them (Op::received). Such a set of objects in flight is called a parcel.
+// sender retains the objects of a message's handles until the receiver has acknowledged
+// the message (Op::received). The objects of one message in flight are called a parcel.
 
 namespace fiber::actors {
 

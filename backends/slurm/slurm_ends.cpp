@@ -54,10 +54,10 @@ void SlurmJobs::end_later() {
     });
 }
 
-/// Asks Slurm to end each job that is to end: one that waits by scancel, one that runs by
-/// SIGTERM and, when its grace is over, by SIGKILL. (To signal one waiting task of an
-/// array ends the whole array.) Asks again until the job has ended, because a signal to
-/// a process that does not exist yet is lost.
+/// Asks Slurm to end each job whose end was requested. A waiting job is cancelled (to
+/// signal one waiting task of an array would end the whole array). A running job gets
+/// SIGTERM, and SIGKILL when its grace is over. Asks again until the job has ended,
+/// because a signal to a process that does not exist yet is lost.
 void SlurmJobs::end_those_asked() {
   std::vector<SlurmJobPtr> waiting, asked, forced;
   auto now = Clock::now();

@@ -75,7 +75,7 @@ def policies(rows):
 
 def peers_table(rows):
     """One line for each framework and number of workers."""
-    lines = ["| workers | | seconds an iteration | greedy list schedule | ratio | driver, of one core | the framework's "
+    lines = ["| workers | | seconds per iteration | greedy list schedule | ratio | driver, of one core | the framework's "
              "own processes | until all workers work | memory of all processes |",
              "|---|---|---|---|---|---|---|---|---|"]
     for row in rows:

@@ -189,14 +189,16 @@ private:
     lowest(stream_).socket().shutdown(tcp::socket::shutdown_send, ignored);
   }
 
-  /// Keeps the viewer until it goes, and says that it can have a picture.
+  /// Keeps the viewer until it closes the connection, and tells the hub that the viewer
+  /// is ready for a picture.
   void wait_for_end() {
     lowest(stream_).expires_never();
     if (!waiting_) {
       waiting_ = true;
       stream_.async_read_some(asio::buffer(ignored_), [self = this->shared_from_this()](
                                                         const Error&, std::size_t) {
-        // It has gone; or it sends more, which is not how events are asked for.
+        // The viewer has closed the connection, or has sent bytes after its request for
+        // events, which the protocol of events does not allow.
         self->hub_.viewers.erase(self.get());
         Error ignored;
         lowest(self->stream_).socket().close(ignored);

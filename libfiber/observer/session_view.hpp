@@ -24,7 +24,7 @@
 namespace fiber::observer {
 
 /// What a session shows to those who look at it, and what they can ask it to do.
-/// docs/reference/cli.md has the form of the snapshot.
+/// docs/internals/snapshot.md has the form of the snapshot.
 ///
 /// Thread safety: any thread may call any member function.
 class SessionView {

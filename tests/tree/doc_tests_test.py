@@ -11,8 +11,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("docs/concepts/security.md", "docs/concepts/reliability.md", "docs/internals/security-notes.md",
-         "docs/internals/reliability-notes.md")
+PAGES = ("docs/internals/threat-model.md", "docs/internals/security-notes.md", "docs/internals/reliability-notes.md")
 TEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)")
 FUZZER = re.compile(r"\bfiber_fuzzer\((\w+)")
 PATH = re.compile(r"(?<![\w/.-])((?:build/dev/)?tests/[\w./*-]*)")
