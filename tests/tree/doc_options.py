@@ -153,7 +153,7 @@ class Programs:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.sources = {path.stem for path in (ROOT / "examples").rglob("*.cpp")}
+        self.names = {path.stem for path in (ROOT / "examples").rglob("*.cpp")} | set(SAME_OPTIONS)
 
     def plain(self) -> list[str]:
         return [path.stem for path in (ROOT / "examples").glob("*.cpp")]
@@ -211,13 +211,13 @@ def cmake_problems(words: list[str]) -> list[str]:
     return [f"cmake: there is no preset {name}" for name in given if name not in presets and name.islower()]
 
 
-def tree_problems(word: str, programs: Programs) -> list[str]:
+def tree_problems(word: str) -> list[str]:
     """Whether a file of the tree or of a build exists that a command names."""
-    built = re.match(r"build/\w+/(examples|bench)/(?:\w+/)?(\w+)$", word)
-    if built:
-        names = programs.sources if built.group(1) == "examples" else \
-            " ".join(path.read_text("utf-8") for path in (ROOT / "bench").rglob("CMakeLists.txt"))
-        return [] if built.group(2) in names else [f"{word}: no target of this name"]
+    built = re.fullmatch(r"build/[a-z0-9]+/((?:examples|bench|tests)(?:/[\w.]+)*)/([\w-]+)", word)
+    if built and "..." not in word:
+        lists = [ROOT / built.group(1) / "CMakeLists.txt", *(ROOT / built.group(1)).parent.glob("CMakeLists.txt")]
+        known = " ".join(path.read_text(encoding="utf-8") for path in lists if path.is_file())
+        return [] if re.search(rf"\b{built.group(2)}\b", known) else [f"{word}: no target of this name"]
     plain = re.fullmatch(r"(?:\./)?([\w./-]+)", word)
     if plain and plain.group(1).startswith(TREE) and "..." not in word and not (ROOT / plain.group(1)).exists():
         return [f"{word}: there is no such file"]
@@ -236,20 +236,17 @@ class Checker:
         for words in words_of(command):
             first, rest = words[0], words[1:]
             name = Path(first).name
+            wrong += [problem for word in words for problem in tree_problems(word)]
+            ours = first in ("fiber", "./dev", "cmake") or first.startswith((*TREE, "build/"))
+            self.count += ours or name in self.programs.names
             if first == "fiber":
-                found = self.fiber.problems(rest, self.programs)
+                wrong += self.fiber.problems(rest, self.programs)
             elif first == "./dev":
-                found = self.dev.problems(rest, self.programs)
+                wrong += self.dev.problems(rest, self.programs)
             elif first == "cmake":
-                found = cmake_problems(rest)
-            elif name in self.programs.sources or name in SAME_OPTIONS:
-                found = tree_problems(first, self.programs) + self.programs.problems(name, rest)
-            else:
-                found = tree_problems(first, self.programs)
-                if not first.startswith((*TREE, "build/")):
-                    continue
-            wrong += found
-            self.count += 1
+                wrong += cmake_problems(rest)
+            elif name in self.programs.names:
+                wrong += self.programs.problems(name, rest)
         return wrong
 
 

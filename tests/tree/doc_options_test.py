@@ -94,6 +94,7 @@ class Options(unittest.TestCase):
                                  ("./dev install-deps bild", "./dev install-deps: there is no bild"),
                                  ("./dev train pppo", "./dev train pppo: ./dev --help names no such program"),
                                  ("./dev bench --rnus 3", "./dev bench: ./dev --help names no --rnus"),
+                                 ("gdb build/dev/tests/tree/pie", "build/dev/tests/tree/pie: no target of this name"),
                                  ("build/release/examples/pie", "build/release/examples/pie: no target of this name")):
             self.assertEqual(self.checker.problems(command), [problem])
 
