@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # That of root may lead into root's home.
 PLACE = "docs/detail/tests/a (new) clone/fiber"
 
 
@@ -36,7 +37,7 @@ class Clones(unittest.TestCase):
         cls.as_user = []
         if os.geteuid() == 0:
             subprocess.run(["chown", "-R", str(NOBODY), cls.folder], check=True)
-            cls.as_user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+            cls.as_user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env", f"PATH={PATH}"]
         for command in (["init", "-q"], ["add", "-A"]):
             cls.run_in(cls.clone, "git", *command)
 
