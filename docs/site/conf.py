@@ -5,12 +5,16 @@ import fnmatch
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 from docutils import nodes
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+
+from stage import title_of
 
 project = "Fiber for C++"
 author = "the authors of Fiber for C++"
@@ -56,7 +60,7 @@ def add_contents(app, name, source):
 
 
 def link_pages(app, document):
-    """Comments of headers name pages by their path: docs/reference/errors.md. There these become links."""
+    """Comments of headers name pages by their path: docs/reference/errors.md. There these become links with titles."""
     if not app.env.docname.startswith("docs/api/"):
         return
     for text in list(document.findall(nodes.Text)):
@@ -68,7 +72,8 @@ def link_pages(app, document):
             name = part[: -len(".md")]
             if part.endswith(".md") and name in app.env.found_docs:
                 target = app.builder.get_relative_uri(app.env.docname, name)
-                new.append(nodes.reference("", part, refuri=target, internal=True))
+                title = title_of((ROOT / part).read_text(encoding="utf-8")).replace("`", "") or part
+                new.append(nodes.reference("", title, refuri=target, internal=True))
             elif part:
                 new.append(nodes.Text(part))
         text.parent.replace(text, new)

@@ -21,7 +21,7 @@ def group_of(header: str) -> str:
     """The group of rl/fiber/rl/vec_env.hpp, wherever the tree is, is fiber_rl_vec_env."""
     path = Path(header).with_suffix("")
     if path.is_absolute():
-        path = path.relative_to(ROOT)
+        path = path.resolve().relative_to(ROOT)
     return "_".join(path.parts[path.parts.index("fiber"):])
 
 

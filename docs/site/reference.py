@@ -62,7 +62,7 @@ def public_headers(root: Path) -> list[str]:
         path.relative_to((root / folder).parent).as_posix()
         for folder in ROOTS
         for path in (root / folder).rglob("*.hpp")
-        if "detail" not in path.parts
+        if "detail" not in path.relative_to(root).parts
     )
 
 

@@ -15,9 +15,11 @@ import reference
 
 ROOT = Path(__file__).resolve().parents[2]
 LEXERS = {".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".cmake": "cmake", ".json": "json", ".yaml": "yaml"}
-CODE = re.compile(r"(?ms)^(`{3,})[^\n]*\n.*?^\1$|`[^`\n]+`")
+CODE = re.compile(r"(?ms)^(`{3,})[^\n]*\n.*?^\1$|`(?:[^`\n]|\n(?! *\n))+`")
 LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
 FAR = re.compile(r"[a-z]+:")
+FILE_NAME = re.compile(r"`?([\w./-]+)`?")
+HEADING = re.compile(r"(?m)^#+ +(.+?) *$")
 
 
 def tracked() -> list[str]:
@@ -38,6 +40,17 @@ def links_of(text: str) -> list[tuple[int, int, str]]:
     return [(*match.span(), match.group()) for match in LINK.finditer(text)
             if not FAR.match(match.group()) and not match.group().startswith("#")
             and not any(begin <= match.start() < end for begin, end in code)]
+
+
+def slug_of(heading: str) -> str:
+    """The anchor of a heading, as GitHub and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def title_of(text: str, anchor: str = "") -> str:
+    """The title of a page, or the heading of one of its sections; empty if it has none."""
+    headings = HEADING.findall(CODE.sub(lambda code: code.group() if code.group(1) is None else "", text))
+    return next((heading for heading in headings if not anchor or slug_of(heading) == anchor), "")
 
 
 class Stage:
@@ -68,6 +81,20 @@ class Stage:
         self.shown.add(name)
         return f"{path.rstrip('/')}.source.md"
 
+    def label_of(self, page: str, label: str, link: str) -> str:
+        """What a link to a page shows: instead of the name of a file, the title that the page or its section has."""
+        path, _, anchor = link.partition("#")
+        named = FILE_NAME.fullmatch(label)
+        at = ((ROOT / page).parent / path).resolve()
+        target = at / "README.md" if at.is_dir() else at
+        if not named or not target.is_relative_to(ROOT) or target.relative_to(ROOT).as_posix() not in self.pages:
+            return label
+        names = (ROOT / named.group(1), (ROOT / page).parent / named.group(1))
+        if not named.group(1).endswith(".md") and not ("/" in label and any(name.exists() for name in names)):
+            return label
+        text = target.read_text(encoding="utf-8")
+        return title_of(text, anchor) or title_of(text) or label
+
     def write(self, name: str, content: bytes) -> None:
         """Leaves a file alone that is so already: Sphinx reads again what is newer."""
         target = self.folder / name
@@ -80,7 +107,9 @@ class Stage:
         text = (ROOT / name).read_text(encoding="utf-8")
         parts, end = [], 0
         for begin, stop, link in links_of(text):
-            parts += [text[end:begin], self.target_of(name, text.count("\n", 0, begin) + 1, link)]
+            label = text.rfind("[", end, begin) + 1
+            parts += [text[end:label], self.label_of(name, text[label:begin - 2], link), "](",
+                      self.target_of(name, text.count("\n", 0, begin) + 1, link)]
             end = stop
         self.write(name, ("".join(parts) + text[end:]).encode())
 

@@ -9,7 +9,9 @@
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "actors/core/chaos.hpp"
 #include "backends/registry.hpp"
@@ -30,22 +32,31 @@ std::optional<double> number(const std::string& text, std::string& unit) {
   return value;
 }
 
+/// Returns how many milliseconds a unit of time has.
+std::optional<double> milliseconds_of(const std::string& unit) {
+  constexpr std::pair<std::string_view, double> units[] = {
+    {"", 1e3}, {"ms", 1}, {"s", 1e3}, {"min", 60e3}, {"h", 3600e3}, {"d", 24 * 3600e3}};
+  auto found =
+    std::ranges::find(units, unit, &std::pair<std::string_view, double>::first);
+  return found == std::end(units) ? std::nullopt : std::optional(found->second);
+}
+
 Key duration(std::string name, milliseconds Settings::*field) {
   auto standard = (Settings{}.*field).count();
-  return {std::move(name), "a time such as 10s, 500ms or 1.5 (seconds), more than 0",
+  return {std::move(name),
+          "a time such as 10s or 1.5 (seconds), more than 0; units: ms, s, min, h, d",
           standard % 1000 == 0 ? std::to_string(standard / 1000) + "s"
                                : std::to_string(standard) + "ms",
           [field](const std::string& text, Settings& settings) {
             std::string unit;
             auto value = number(text, unit);
-            auto factor = unit.empty() || unit == "s" ? 1000.0
-                          : unit == "ms"              ? 1.0
-                          : unit == "min"             ? 60000.0
-                                                      : 0.0;
-            if (!value || !(*value * factor >= 1 && *value * factor <= 1e12)) // Or NaN.
+            auto factor = milliseconds_of(unit);
+            if (!value || !factor)
               return false;
-            settings.*field =
-              milliseconds(static_cast<milliseconds::rep>(*value * factor));
+            auto count = *value * *factor;
+            if (!(count >= 1 && count <= 1e12)) // Or NaN.
+              return false;
+            settings.*field = milliseconds(static_cast<milliseconds::rep>(count));
             return true;
           }};
 }

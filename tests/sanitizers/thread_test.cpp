@@ -21,7 +21,7 @@ struct Outcome {
 
 /// The reports come with the output, not into a file.
 Outcome run(std::vector<std::string> command) {
-  ::setenv("TSAN_OPTIONS", "suppressions=" SUPPRESSIONS, 1);
+  ::setenv("TSAN_OPTIONS", "suppressions='" SUPPRESSIONS "'", 1);
   Program program(std::move(command));
   auto output = program.rest();
   return {std::move(output), program.wait()};

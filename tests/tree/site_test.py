@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links of the documentation lead somewhere, the reference has each public header, and the checks see where not."""
 
+import re
 import sys
 import tempfile
 import unittest
@@ -50,9 +51,33 @@ class Site(unittest.TestCase):
         self.assertEqual(site.target_of("docs/reference/errors.md", 1, "../../examples/pi.cpp"), "../../examples/pi.cpp.source.md")
         self.assertEqual(site.target_of("docs/reference/errors.md", 1, "../rl"), "../rl/README.md")
 
+    def test_a_link_to_a_page_shows_the_title_and_not_the_name_of_a_file(self):
+        site = stage.Stage(self.folder)
+        site.page("docs/reference/errors.md")
+        self.assertEqual(site.label_of("README.md", "docs/reference/cli.md", "docs/reference/cli.md"), "The command `fiber`")
+        self.assertEqual(site.label_of("docs/reference/errors.md", "`cli.md`", "cli.md"), "The command `fiber`")
+        self.assertEqual(site.label_of("README.md", "configuration.md", "docs/reference/configuration.md#chaos"), "Chaos")
+        for label, link in (("the command", "docs/reference/cli.md"), ("examples/pi.cpp", "examples/pi.cpp"),
+                            ("and/or", "docs/reference/cli.md")):
+            self.assertEqual(site.label_of("README.md", label, link), label)
+        self.assertNotEqual(site.label_of("README.md", "docs/", "docs/README.md"), "docs/")
+
+    def test_no_link_to_a_page_of_the_site_shows_the_name_of_a_file(self):
+        stage.Stage(self.folder).fill()
+        left = [(path.name, label) for path in self.folder.rglob("*.md") if not path.name.endswith(".source.md")
+                for label in re.findall(r"\[`?([\w./-]+\.md)`?\]\([\w./-]+\.md", path.read_text(encoding="utf-8"))]
+        self.assertEqual(left, [])
+
+    def test_titles_and_headings_of_sections_are_found_but_not_comments_in_code(self):
+        text = "<!-- x -->\n```sh\n# no title\n```\n# The `a` b\n\n## With (c), d\n"
+        self.assertEqual(stage.title_of(text), "The `a` b")
+        self.assertEqual(stage.title_of(text, "with-c-d"), "With (c), d")
+        self.assertEqual(stage.title_of(text, "other"), "")
+
     def test_links_in_code_are_no_links(self):
         self.assertEqual([link for _, _, link in stage.links_of("[a](b.md) `[c](d.md)`\n```\n[e](f.md)\n```\n")],
                          ["b.md"])
+        self.assertEqual([link for _, _, link in stage.links_of("`on\ntwo lines` [a](b.md) `c`\n")], ["b.md"])
 
     def test_a_header_without_a_page_is_found(self):
         header = self.folder / "libfiber/fiber/new.hpp"

@@ -73,8 +73,12 @@ TEST_F(SettingsTest, code_wins_over_environment_over_file_over_default) {
 }
 
 TEST_F(SettingsTest, times_have_units) {
-  for (auto [text, ms] :
-       {std::pair{"90s", 90000}, {"90000ms", 90000}, {"1.5min", 90000}, {"90", 90000}}) {
+  for (auto [text, ms] : {std::pair{"90s", 90000},
+                          {"90000ms", 90000},
+                          {"1.5min", 90000},
+                          {"90", 90000},
+                          {"12h", 43200000},
+                          {"1.5d", 129600000}}) {
     setenv("FIBER_LEASE", text, 1);
     EXPECT_EQ(resolve().lease.count(), ms) << text;
   }
@@ -131,9 +135,10 @@ TEST_F(SettingsTest, a_lease_must_outlast_two_heartbeat_timeouts) {
 }
 
 TEST_F(SettingsTest, numbers_that_make_no_sense_are_refused) {
-  for (auto* text : {"-1s", "0", "nan", "inf", "1e99s", "12 parsecs", ""}) {
+  for (auto* text : {"-1s", "0", "nan", "inf", "1e99s", "12 parsecs", "12H", "1w", ""}) {
     file("[default]\nstart_deadline = " + std::string(text) + "\n");
     EXPECT_EQ(refused().key(), "start_deadline") << text;
+    EXPECT_NE(refused().valid().find("units: ms, s, min, h, d"), std::string::npos);
   }
 }
 
