@@ -36,7 +36,7 @@ TURNS = (
     parts("thread", "base,wire,backends,sanitizers", "actors", "libfiber", *E2E),
     ("fuzz",),
     parts("caf", "actors", "libfiber", *E2E),
-    parts("sanitize", "base,wire,backends", "actors", "libfiber", "cli", "rl", "examples"),
+    parts("sanitize", "base,wire,backends", "actors", "libfiber,golden", "cli", "rl", "examples"),
     ("debian12-package", "debian13-package", "debian12-demo"),
     parts("debian13", "base,wire,backends", "actors", "libfiber", *E2E),
     ("release",),

@@ -107,12 +107,12 @@ class Dev:
 
     def __init__(self, usage: str):
         self.verbs: dict[str, str] = {}
+        verb = ""
         for line in usage.splitlines():
-            verb = re.match(r"  (\w[\w-]*) ", line)
-            if verb:
-                self.verbs[verb.group(1)] = line
-            elif line.startswith("    ") and self.verbs:
-                self.verbs[next(reversed(self.verbs))] += "\n" + line
+            begin = re.match(r"  (\w[\w-]*) ", line)  # A verb may have several forms.
+            verb = begin.group(1) if begin else verb
+            if verb and line.startswith("  "):
+                self.verbs[verb] = self.verbs.get(verb, "") + "\n" + line
 
     def problems(self, words: list[str], programs: "Programs") -> list[str]:
         if not words or words == ["--help"]:
