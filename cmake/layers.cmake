@@ -14,9 +14,14 @@ function(fiber_view name)
   endforeach()
 endfunction()
 
-# fiber_unity(TARGET): with FIBER_UNITY the sources of the target are compiled as one unit.
+# fiber_unity(TARGET [MAX]): with FIBER_UNITY the sources of the target are compiled as one unit, or as units of at most
+# MAX files.
 function(fiber_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${FIBER_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  set(max 0)
+  if(ARGC GREATER 1)
+    set(max ${ARGV1})
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${FIBER_UNITY} UNITY_BUILD_BATCH_SIZE ${max})
   if(FIBER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # It takes the files of a unit for headers, and would collect garbage several times in a unit of that size.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage --param=ggc-min-heapsize=600000)

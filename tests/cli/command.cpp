@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds patience{100};
+constexpr std::chrono::seconds command_patience{100};
 constexpr uid_t nobody = 65534;
 
 fs::path new_folder() {
@@ -109,7 +109,7 @@ std::string Command::output(const char* name) const {
 }
 
 bool Command::says(const std::string& text) {
-  auto end = std::chrono::steady_clock::now() + patience;
+  auto end = std::chrono::steady_clock::now() + command_patience;
   while (std::chrono::steady_clock::now() < end) {
     if ((output("out") + output("err")).find(text) != std::string::npos)
       return true;

@@ -14,17 +14,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::seconds patience{100};
-constexpr std::chrono::milliseconds look_again{50};
+constexpr std::chrono::seconds driver_patience{100};
+constexpr std::chrono::milliseconds look_every{50};
 
 } // namespace
 
 bool wait_for(const std::function<bool()>& condition) {
-  auto end = std::chrono::steady_clock::now() + patience;
+  auto end = std::chrono::steady_clock::now() + driver_patience;
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= end)
       return false;
-    std::this_thread::sleep_for(look_again);
+    std::this_thread::sleep_for(look_every);
   }
   return true;
 }

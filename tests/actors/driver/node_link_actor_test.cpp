@@ -242,7 +242,7 @@ TEST_F(NodeLinkTest, the_roster_says_why_a_job_waits_until_it_starts) {
 }
 
 /// Returns a crash line with this signal.
-std::string crash_line(const std::string& signal) {
+std::string written_crash(const std::string& signal) {
   return std::string(backends::crash_mark) + "signal=" + signal +
          " address=10 sp=0 slot=1 seq=5 uncaught= objects= frames=-+1234 end\n";
 }
@@ -253,7 +253,7 @@ TEST_F(NodeLinkTest, a_loss_holds_the_crash_report_and_the_last_output) {
   record.level = static_cast<std::uint8_t>(spdlog::level::warn);
   record.text = "low on fuel";
   link->say(record);
-  job_wrote("first\n" + crash_line("7") + "last\n");
+  job_wrote("first\n" + written_crash("7") + "last\n");
   link_closes();
   job_ends(-7);
   ASSERT_EQ(heard->lost.size(), 1u);
@@ -265,7 +265,7 @@ TEST_F(NodeLinkTest, a_loss_holds_the_crash_report_and_the_last_output) {
 
 TEST_F(NodeLinkTest, a_crash_report_that_hung_until_its_alarm_counts) {
   start();
-  job_wrote(crash_line("11"));
+  job_wrote(written_crash("11"));
   job_ends(-14);
   link_closes();
   ASSERT_EQ(heard->lost.size(), 1u);
@@ -275,7 +275,7 @@ TEST_F(NodeLinkTest, a_crash_report_that_hung_until_its_alarm_counts) {
 
 TEST_F(NodeLinkTest, a_report_of_a_crash_that_did_not_end_the_job_is_ignored) {
   start();
-  job_wrote(crash_line("7"));
+  job_wrote(written_crash("7"));
   link_closes();
   job_ends(-9);
   ASSERT_EQ(heard->lost.size(), 1u);
@@ -334,7 +334,7 @@ TEST_F(NodeLinkTest, a_process_is_told_of_its_job_and_all_its_output) {
   ready();
   ASSERT_EQ(heard->up.size(), 1u);
   EXPECT_EQ(heard->up[0].pid, 77);
-  job_wrote("first\n" + crash_line("7") + "last");
+  job_wrote("first\n" + written_crash("7") + "last");
   link_closes();
   job_ends(-7);
   ASSERT_EQ(heard->lost.size(), 1u);

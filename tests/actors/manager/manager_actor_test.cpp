@@ -68,7 +68,7 @@ private:
   ObjectSpace& space_;
 };
 
-std::exception_ptr killed() {
+std::exception_ptr job_killed() {
   return std::make_exception_ptr(WorkerLost(0, 1, {-SIGKILL}, "killed by SIGKILL"));
 }
 
@@ -123,7 +123,7 @@ protected:
     run();
   }
   /// The current job ends; `why` is the outcome of its task. No time passes.
-  void lose(const std::exception_ptr& why = killed()) {
+  void lose(const std::exception_ptr& why = job_killed()) {
     if (host)
       for (auto& who : std::exchange(host->running, {}))
         space_->answer(who, {});

@@ -57,9 +57,9 @@ struct Side {
 };
 
 /// Two jobs, their link, and the way by the driver; all of it at random.
-class History {
+class StreamHistory {
 public:
-  explicit History(unsigned seed) : random_(seed) {
+  explicit StreamHistory(unsigned seed) : random_(seed) {
     sides_[0].self = 1;
     sides_[1].self = 2;
   }
@@ -235,7 +235,7 @@ TEST(PeerStream, loses_doubles_and_reorders_nothing_in_ten_thousand_histories) {
   std::size_t cuts = 0, lost = 0;
   for (unsigned seed = 0; seed < 10000; ++seed) {
     SCOPED_TRACE(seed);
-    History history(seed);
+    StreamHistory history(seed);
     for (int i = 0; i < 300; ++i)
       history.step();
     history.end();

@@ -15,7 +15,7 @@
 namespace fiber::actors {
 namespace {
 
-std::span<const std::byte> bytes_of(const std::string& text) {
+std::span<const std::byte> bytes_in(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 std::string text_of(const Bytes& bytes) {
@@ -65,7 +65,7 @@ TEST_F(Ledger, a_ledger_has_a_fixed_number_of_lines) {
 
 TEST_F(Ledger, puts_are_kept_until_they_are_received) {
   for (auto* text : {"one", "two", "", "three"})
-    ASSERT_TRUE(job_.put(5, bytes_of(text)));
+    ASSERT_TRUE(job_.put(5, bytes_in(text)));
   driver_.received(3);
   auto last = driver_.end();
   ASSERT_EQ(last.puts.size(), 3U);
@@ -79,7 +79,7 @@ TEST_F(Ledger, puts_are_kept_until_they_are_received) {
 TEST_F(Ledger, room_is_reused_when_all_puts_were_sent) {
   const std::string item(1000, 'x');
   std::size_t most = 0;
-  while (job_.put(5, bytes_of(item)))
+  while (job_.put(5, bytes_in(item)))
     ++most;
   EXPECT_GT(most, 400U);
   for (int round = 0; round < 5; ++round) {
@@ -87,14 +87,14 @@ TEST_F(Ledger, room_is_reused_when_all_puts_were_sent) {
     for (std::size_t i = 0; i < most; ++i)
       driver_.received(item.size());
     for (std::size_t i = 0; i < most; ++i)
-      ASSERT_TRUE(job_.put(5, bytes_of(item)));
-    EXPECT_FALSE(job_.put(5, bytes_of(item)));
+      ASSERT_TRUE(job_.put(5, bytes_in(item)));
+    EXPECT_FALSE(job_.put(5, bytes_in(item)));
   }
   EXPECT_EQ(driver_.end().puts.size(), most);
 }
 
 TEST_F(Ledger, malformed_puts_are_ignored) {
-  job_.put(5, bytes_of("good"));
+  job_.put(5, bytes_in("good"));
   std::string nonsense(JobLedger::bytes, '\x7f');
   std::memcpy(page_->data() + 64, nonsense.data(), nonsense.size());
   EXPECT_TRUE(driver_.end().puts.empty());
@@ -106,7 +106,7 @@ TEST_F(Ledger, the_driver_knows_the_last_step_of_a_killed_process) {
   if (child == 0)
     for (std::uint32_t i = 1;; ++i) {
       auto number = std::to_string(i);
-      job_.put(5, bytes_of(number));
+      job_.put(5, bytes_in(number));
       job_.take(*line, i & 0xfff);
       if (i == 1000)
         kill(getpid(), SIGKILL);

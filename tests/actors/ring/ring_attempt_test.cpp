@@ -15,13 +15,14 @@ using Fate = RingAttempt::Fate;
 detail::RawOutcome value(std::uint8_t byte) {
   return {Payload(Bytes{std::byte{byte}}), nullptr};
 }
-detail::RawOutcome threw(std::string type, std::string what, std::size_t rank = 0) {
+detail::RawOutcome member_threw(std::string type, std::string what,
+                                std::size_t rank = 0) {
   return {{},
           std::make_exception_ptr(
             RemoteError({std::move(type), std::move(what), {}, {}}, rank, 1, "job"))};
 }
-detail::RawOutcome broke(const std::string& why = "closed by peer") {
-  return threw("fiber::actors::RingBroken", why);
+detail::RawOutcome member_broke(const std::string& why = "closed by peer") {
+  return member_threw("fiber::actors::RingBroken", why);
 }
 detail::RawOutcome lost(int exit) {
   return {{}, std::make_exception_ptr(WorkerLost(0, 1, {exit}, "killed"))};
@@ -57,7 +58,7 @@ TEST(RingAttempt, an_attempt_is_lost_with_a_member) {
 
 TEST(RingAttempt, an_attempt_has_failed_when_the_function_throws) {
   RingAttempt attempt(3);
-  attempt.ended(2, threw("std::out_of_range", "no 17th", 2));
+  attempt.ended(2, member_threw("std::out_of_range", "no 17th", 2));
   EXPECT_EQ(attempt.fate(), Fate::failed);
   EXPECT_EQ(attempt.rank(), 2U);
   attempt.ended(1, lost(-9)); // It is ended because of that.
@@ -69,12 +70,13 @@ TEST(RingAttempt, an_attempt_waits_for_the_cause_when_members_lose_contact) {
     for (auto failed : {false, true}) {
       RingAttempt attempt(3);
       auto cause = [&] {
-        attempt.ended(2, failed ? threw("std::bad_alloc", "std::bad_alloc") : lost(-11));
+        attempt.ended(2, failed ? member_threw("std::bad_alloc", "std::bad_alloc")
+                                : lost(-11));
       };
       if (cause_first)
         cause();
-      attempt.ended(0, broke());
-      attempt.ended(1, broke());
+      attempt.ended(0, member_broke());
+      attempt.ended(1, member_broke());
       EXPECT_EQ(attempt.wants_cause(), !cause_first);
       if (!cause_first)
         cause();
@@ -89,8 +91,8 @@ TEST(RingAttempt, an_attempt_is_lost_if_no_cause_is_reported) {
   RingAttempt attempt(2);
   attempt.give_up_waiting();
   EXPECT_EQ(attempt.fate(), Fate::open);
-  attempt.ended(1, broke("no route"));
-  attempt.ended(0, broke("another"));
+  attempt.ended(1, member_broke("no route"));
+  attempt.ended(0, member_broke("another"));
   attempt.give_up_waiting();
   ASSERT_EQ(attempt.fate(), Fate::lost);
   EXPECT_EQ(attempt.rank(), 1U);

@@ -15,9 +15,9 @@ using namespace fiber::actors;
 namespace {
 
 /// One history, drawn from a seed.
-class History {
+class SupervisorRun {
 public:
-  explicit History(unsigned seed) : random_(seed) {}
+  explicit SupervisorRun(unsigned seed) : random_(seed) {}
 
   void play() {
     root_ = world_.supervisor(config("root", 2));
@@ -175,7 +175,7 @@ TEST(SupervisorHistory, a_supervision_tree_keeps_its_promises_in_every_random_hi
   std::size_t kills = 0;
   for (auto seed = first; seed <= last; ++seed) {
     SCOPED_TRACE("FIBER_TEST_SEED=" + std::to_string(seed));
-    History history(seed);
+    SupervisorRun history(seed);
     history.play();
     kills += history.kills();
     if (HasFailure())

@@ -11,9 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-const std::string digest = "docker.io/lab/program@sha256:" + std::string(64, 'a');
+const std::string pinned_image = "docker.io/lab/program@sha256:" + std::string(64, 'a');
 
-json own_pod(const std::string& image_id = digest) {
+json own_pod(const std::string& image_id = pinned_image) {
   return {
     {"metadata", {{"name", "driver"}, {"uid", "12-34"}}},
     {"spec",
@@ -37,7 +37,7 @@ TEST(OwnPod, gives_jobs_the_image_that_the_driver_runs) {
   for (const auto* set : {"", "lab/program:1"}) {
     auto plan = plan_for(set);
     complete_by_own_pod(plan, own_pod());
-    EXPECT_EQ(plan.image, digest);
+    EXPECT_EQ(plan.image, pinned_image);
     EXPECT_TRUE(plan.own_image);
   }
 }

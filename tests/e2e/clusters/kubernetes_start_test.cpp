@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Resources little{.cpu = 0.05};
+constexpr Resources few_resources{.cpu = 0.05};
 
 class KubernetesStart : public KubernetesTest {
 protected:
@@ -27,7 +27,7 @@ protected:
 
   /// What the first call to a pool throws; nothing else may come of it.
   template <class E>
-  std::string refusal(const Config& settings, Resources resources = little) {
+  std::string refusal(const Config& settings, Resources resources = few_resources) {
     testing::internal::CaptureStderr(); // Where the log is.
     auto said = words<E>(settings, resources);
     log_ = testing::internal::GetCapturedStderr();

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::size_t wait_5(std::size_t i) {
+std::size_t wait_5_ms(std::size_t i) {
   note("runs", std::to_string(i));
   if (i == 5 && this_task::attempt() == 1)
     note_and_wait("victims");
@@ -23,7 +23,7 @@ std::size_t wait_5(std::size_t i) {
 TEST(DeclaredDead, and_back_its_results_are_refused_as_late) {
   Scratch scratch;
   PoolWorld world(1s);
-  auto ledger = world.submit(wait_5, 40);
+  auto ledger = world.submit(wait_5_ms, 40);
   auto victim = static_cast<pid_t>(noted("victims"));
   kill(victim, SIGSTOP);
   ASSERT_TRUE(wait_until([&] { return ledger->results().size() == 40; }));

@@ -20,7 +20,7 @@ int square(int x) {
 int add(int a, int b) {
   return a + b;
 }
-void nothing(int) {}
+void take(int) {}
 std::string repeat(const std::string& text, int n) {
   std::string all;
   for (int i = 0; i < n; ++i)
@@ -50,7 +50,7 @@ TEST_P(Map, gives_results_in_the_order_of_the_items) {
   EXPECT_EQ(pool.map([](double x) { return x / 2; }, std::list<int>{1, 2}),
             (std::vector<double>{0.5, 1}));
   EXPECT_TRUE(pool.map(square, std::vector<int>{}).empty());
-  pool.map(nothing, numbers(10));
+  pool.map(take, numbers(10));
 }
 
 TEST_P(Map, takes_any_chunksize) {
@@ -135,7 +135,7 @@ TEST_P(Map, apply_calls_with_any_arguments) {
   EXPECT_EQ(copy.get(), 7);
   EXPECT_EQ(future.get(), 7);
   EXPECT_TRUE(future.ready());
-  pool.apply_async(nothing, 1).get();
+  pool.apply_async(take, 1).get();
 }
 
 TEST_P(Map, binds_arguments_once_a_call) {

@@ -21,7 +21,7 @@
 namespace fiber::e2e {
 namespace {
 
-int square(int x) {
+int squared(int x) {
   return x * x;
 }
 int process(int) {
@@ -117,7 +117,7 @@ TEST_F(PoolLife, workers_start_with_the_first_task) {
   open();
   Pool pool(2);
   EXPECT_EQ(pool.stats().workers, 0U);
-  EXPECT_EQ(pool.apply(square, 3), 9);
+  EXPECT_EQ(pool.apply(squared, 3), 9);
   EXPECT_TRUE(pool.wait_until_workers_up(std::chrono::minutes(1)));
   EXPECT_EQ(pool.stats().workers, 2U);
 }
@@ -194,7 +194,7 @@ TEST_F(PoolLife, close_lets_tasks_finish_and_join_waits) {
   auto results = pool.map_async(process, std::views::iota(0, 50));
   EXPECT_THROW(pool.join(), Error);
   pool.close();
-  EXPECT_THROW(pool.apply(square, 1), Closed);
+  EXPECT_THROW(pool.apply(squared, 1), Closed);
   pool.join();
   EXPECT_TRUE(results.ready());
   EXPECT_EQ(results.get().size(), 50U);
@@ -204,12 +204,12 @@ TEST_F(PoolLife, terminate_cancels_what_runs_and_what_waits) {
   open();
   Pool pool(1);
   auto running = pool.apply_async(long_nap);
-  auto waiting = pool.apply_async(square, 2);
+  auto waiting = pool.apply_async(squared, 2);
   pool.terminate();
   pool.join();
   EXPECT_THROW(running.get(), Cancelled);
   EXPECT_THROW(waiting.get(), Cancelled);
-  EXPECT_THROW(pool.apply(square, 1), Closed);
+  EXPECT_THROW(pool.apply(squared, 1), Closed);
 }
 
 TEST_F(PoolLife, a_queued_task_can_be_cancelled) {
@@ -231,7 +231,7 @@ TEST_F(PoolLife, a_stream_that_is_dropped_cancels_its_rest) {
     auto range = pool.imap(process, std::views::iota(0));
     EXPECT_GT(*range.begin(), 0);
   }
-  EXPECT_EQ(pool.apply(square, 3), 9);
+  EXPECT_EQ(pool.apply(squared, 3), 9);
 }
 
 // The range gives its items far sooner than the pool has their results.
@@ -253,7 +253,7 @@ TEST_F(PoolLife, millions_of_lazy_items_take_bounded_memory) {
                  return i % 10;
                });
   const auto bytes_before = used_bytes();
-  for (auto value : pool.imap(square, items)) {
+  for (auto value : pool.imap(squared, items)) {
     sum += value;
     max_ahead = std::max(max_ahead, given - ++got);
     if (got % 65536 != 0)
@@ -312,10 +312,10 @@ TEST_F(PoolLife, what_outlives_the_session_is_closed) {
   open();
   auto pool = std::make_unique<Pool>(1);
   auto future = pool->apply_async(long_nap);
-  auto done = pool->apply_async(square, 3);
+  auto done = pool->apply_async(squared, 3);
   auto value = share(std::string("kept"));
   close();
-  EXPECT_THROW(pool->apply(square, 1), Closed);
+  EXPECT_THROW(pool->apply(squared, 1), Closed);
   EXPECT_THROW(future.get(), Error);
   EXPECT_THROW(done.get(), Error); // It stood behind one that never ends.
   EXPECT_EQ(*value, "kept");
@@ -325,9 +325,9 @@ TEST_F(PoolLife, what_outlives_the_session_is_closed) {
 TEST_F(PoolLife, a_function_that_needs_more_than_the_pool_has_is_refused) {
   open();
   Pool pool(PoolOptions{.workers = 1, .resources = {.cpu = 1, .memory_mb = 100}});
-  EXPECT_THROW(pool.apply(meta(square, {.cpu = 4}), 2), ConfigError);
-  EXPECT_THROW(pool.apply(bind(meta(square, {.gpu = 1}), 2)), ConfigError);
-  EXPECT_EQ(pool.apply(meta(square, {.cpu = 1, .memory_mb = 50}), 2), 4);
+  EXPECT_THROW(pool.apply(meta(squared, {.cpu = 4}), 2), ConfigError);
+  EXPECT_THROW(pool.apply(bind(meta(squared, {.gpu = 1}), 2)), ConfigError);
+  EXPECT_EQ(pool.apply(meta(squared, {.cpu = 1, .memory_mb = 50}), 2), 4);
 }
 
 TEST_F(PoolLife, one_session_at_a_time) {
@@ -346,7 +346,7 @@ TEST_F(PoolLife, inline_runs_nested_calls_on_one_thread) {
   static Pool* pool = nullptr; // In this process, unlike in a job, a task can reach it.
   Pool here(2);
   pool = &here;
-  auto nested = [](int x) { return pool->apply(square, x) + 1; };
+  auto nested = [](int x) { return pool->apply(squared, x) + 1; };
   EXPECT_EQ(here.map(nested, std::vector<int>{1, 2, 3}), (std::vector<int>{2, 5, 10}));
   auto thread =
     here.apply([] { return std::hash<std::thread::id>()(std::this_thread::get_id()); });
@@ -375,9 +375,9 @@ TEST_F(PoolLife, inline_survives_an_initializer_that_throws) {
   Pool pool(PoolOptions{.workers = 2, .workers_per_job = 2, .initializer = [] {
                           throw std::runtime_error("no such file");
                         }});
-  EXPECT_THROW(pool.apply(square, 2), BackendError);
+  EXPECT_THROW(pool.apply(squared, 2), BackendError);
   Pool other(2);
-  EXPECT_EQ(other.apply(square, 2), 4);
+  EXPECT_EQ(other.apply(squared, 2), 4);
 }
 
 TEST_F(PoolLife, inline_waits_with_the_end_for_a_task_that_runs) {

@@ -20,15 +20,15 @@
 namespace fiber::detail {
 namespace {
 
-int twice(int x) {
+int doubled(int x) {
   return 2 * x;
 }
 
-Digest digest(std::size_t index) {
+Digest digest_of(std::size_t index) {
   return digest_of(std::as_bytes(std::span(&index, 1)));
 }
 
-actors::Completion value(std::size_t index, std::size_t size = 8) {
+actors::Completion completion(std::size_t index, std::size_t size = 8) {
   return {index, {Payload(Bytes(size, std::byte{7})), nullptr}};
 }
 template <class E>
@@ -52,7 +52,7 @@ protected:
 
   std::string path() const { return folder_ + "/journal"; }
   JournalFile file(const std::string& of) const {
-    return {of, CallName::of<int, int, false>(&twice)};
+    return {of, CallName::of<int, int, false>(&doubled)};
   }
   /// Returns the results of a call that has submitted `tasks` tasks.
   std::shared_ptr<JournalledResults> begin(std::size_t tasks) {
@@ -60,7 +60,7 @@ protected:
       file(path()), thread_, Keep::all, nullptr, [this] { ++cancels_; }, nullptr);
     std::vector<Digest> digests;
     for (std::size_t i = 0; i < tasks; ++i)
-      digests.push_back(digest(i));
+      digests.push_back(digest_of(i));
     results->expect(0, digests);
     results->add_submitted(tasks);
     return results;
@@ -70,7 +70,7 @@ protected:
     auto copy = folder_ + "/copy";
     std::filesystem::copy_file(path(), copy,
                                std::filesystem::copy_options::overwrite_existing);
-    return file(copy).find(index, digest(index)).has_value();
+    return file(copy).find(index, digest_of(index)).has_value();
   }
 
   const spdlog::level::level_enum level_ = log().level();
@@ -83,7 +83,7 @@ TEST_F(JournalledResultsTest, results_are_written_before_they_are_seen) {
   constexpr std::size_t n = 200;
   auto results = begin(n);
   for (std::size_t i = 0; i < n; i += 2) {
-    results->deliver({value(i), value(i + 1)});
+    results->deliver({completion(i), completion(i + 1)});
     results->wait_index(i, Results::forever);
     EXPECT_TRUE(is_written(i)) << i;
   }
@@ -95,29 +95,29 @@ TEST_F(JournalledResultsTest, the_file_is_closed_before_the_last_result_is_seen)
     std::filesystem::remove(path());
     auto results = begin(2);
     results->fed();
-    results->deliver({value(0)});
+    results->deliver({completion(0)});
     results->deliver({failure<Error>(1)});
     EXPECT_TRUE(results->wait_done(2, Results::forever));
     auto again = file(path());
-    EXPECT_TRUE(again.find(0, digest(0)));
-    EXPECT_FALSE(again.find(1, digest(1)));
+    EXPECT_TRUE(again.find(0, digest_of(0)));
+    EXPECT_FALSE(again.find(1, digest_of(1)));
   }
 }
 
 TEST_F(JournalledResultsTest,
        the_file_is_closed_when_submission_ends_after_the_last_result) {
   auto results = begin(1);
-  results->deliver({value(0)});
+  results->deliver({completion(0)});
   results->wait_done(1, Results::forever);
   results->fed();
-  EXPECT_TRUE(file(path()).find(0, digest(0)));
+  EXPECT_TRUE(file(path()).find(0, digest_of(0)));
 }
 
 TEST_F(JournalledResultsTest, a_cancelled_call_closes_its_file_at_once) {
   auto results = begin(1);
   results->cancel();
   EXPECT_EQ(cancels_, 1);
-  EXPECT_FALSE(file(path()).find(0, digest(0)));
+  EXPECT_FALSE(file(path()).find(0, digest_of(0)));
   results->deliver({failure<Cancelled>(0)});
   results->wait_done(1, Results::forever);
   EXPECT_THROW(std::rethrow_exception(results->at(0).error), Cancelled);
@@ -125,22 +125,22 @@ TEST_F(JournalledResultsTest, a_cancelled_call_closes_its_file_at_once) {
 
 TEST_F(JournalledResultsTest, results_outlive_the_session_that_writes_them) {
   auto results = begin(3);
-  results->deliver({value(0)});
+  results->deliver({completion(0)});
   thread_->end();
-  results->deliver({value(1)});
+  results->deliver({completion(1)});
   EXPECT_EQ(results->done(), 2U);
   results->fail_missing(std::make_exception_ptr(Closed("gone")));
   EXPECT_EQ(results->done(), 3U);
   EXPECT_THROW(std::rethrow_exception(results->at(2).error), Closed);
   auto again = file(path());
-  EXPECT_TRUE(again.find(0, digest(0)) && again.find(1, digest(1)));
+  EXPECT_TRUE(again.find(0, digest_of(0)) && again.find(1, digest_of(1)));
 }
 
 TEST_F(JournalledResultsTest, results_that_came_before_the_end_of_the_pool_count) {
   constexpr std::size_t n = 500;
   auto results = begin(n);
   for (std::size_t i = 0; i + 1 < n; ++i)
-    results->deliver({value(i)});
+    results->deliver({completion(i)});
   results->fail_missing(std::make_exception_ptr(Closed("gone")));
   EXPECT_TRUE(results->wait_done(n, Results::forever));
   for (std::size_t i = 0; i + 1 < n; ++i)
@@ -173,8 +173,8 @@ TEST_F(JournalledResultsTest, results_that_came_are_delivered_though_the_disk_is
   auto results = begin(4);
   {
     FullDisk disk(path());
-    results->deliver({value(0)});
-    results->deliver({value(1, 1000)});
+    results->deliver({completion(0)});
+    results->deliver({completion(1, 1000)});
     results->wait_index(1, Results::forever);
     results->deliver({failure<Cancelled>(2), failure<Error>(3)});
     results->wait_done(4, Results::forever);
@@ -198,10 +198,10 @@ TEST_F(JournalledResultsTest, results_that_came_are_delivered_though_the_disk_is
   EXPECT_NE(why([&] { std::rethrow_exception(results->at(2).error); }).find(text),
             std::string::npos);
   EXPECT_EQ(why([&] { std::rethrow_exception(results->at(3).error); }), "a failure");
-  EXPECT_NE(why([&] { results->find(4, digest(4)); }).find(text), std::string::npos);
+  EXPECT_NE(why([&] { results->find(4, digest_of(4)); }).find(text), std::string::npos);
   auto again = file(path());
-  EXPECT_TRUE(again.find(0, digest(0)));
-  EXPECT_FALSE(again.find(1, digest(1)));
+  EXPECT_TRUE(again.find(0, digest_of(0)));
+  EXPECT_FALSE(again.find(1, digest_of(1)));
 }
 
 } // namespace

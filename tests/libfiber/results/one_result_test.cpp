@@ -26,7 +26,7 @@ RawOutcome value(int number) {
   return {Payload(std::move(bytes)), nullptr};
 }
 
-int number(const RawOutcome& outcome) {
+int number_in(const RawOutcome& outcome) {
   Reader reader(outcome.value.bytes());
   return unpack<int>(reader);
 }
@@ -35,7 +35,7 @@ TEST(OneResult, a_waiting_thread_wakes_for_it) {
   Call call;
   std::thread other([&] { call.set(value(7)); });
   EXPECT_TRUE(call.wait_done(1, Results::forever));
-  EXPECT_EQ(number(call.at(0)), 7);
+  EXPECT_EQ(number_in(call.at(0)), 7);
   other.join();
 }
 
@@ -50,7 +50,7 @@ TEST(OneResult, its_end_is_announced_once_to_each) {
   int before = 0, after = 0;
   call.on_end([&] {
     ++before;
-    EXPECT_EQ(number(call.at(0)), 7);
+    EXPECT_EQ(number_in(call.at(0)), 7);
   });
   EXPECT_EQ(before, 0);
   call.set(value(7));

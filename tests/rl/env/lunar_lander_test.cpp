@@ -24,7 +24,7 @@ static_assert(Environment<LunarLander>);
 
 constexpr std::size_t episodes = 1000;
 
-struct Linear {
+struct LunarLinear {
   template <class Seen>
   int operator()(const Seen& seen) const {
     int best = 0;
@@ -36,7 +36,7 @@ struct Linear {
 };
 
 /// Gymnasium's: leans against the way it has to go, hovers above a cone.
-struct Heuristic {
+struct LunarHeuristic {
   template <class Seen>
   int operator()(const Seen& seen) const {
     const auto [x, y, speed_x, speed_y, angle, spin, left, right] = seen;
@@ -92,7 +92,7 @@ TEST(LunarLanderTest, follows_gymnasium_from_the_start_until_it_has_landed) {
 }
 
 TEST(LunarLanderTest, a_linear_policy_gets_gymnasiums_returns_and_lengths) {
-  const auto ours = recording::play<Linear>(LunarLander(), episodes);
+  const auto ours = recording::play<LunarLinear>(LunarLander(), episodes);
   const auto golden = recording::episodes("lunar_lander_linear");
   ASSERT_EQ(golden.returns.size(), 1000U);
   EXPECT_LT(recording::difference(ours.returns, golden.returns), 1);
@@ -100,7 +100,7 @@ TEST(LunarLanderTest, a_linear_policy_gets_gymnasiums_returns_and_lengths) {
 }
 
 TEST(LunarLanderTest, gymnasiums_controller_lands_as_often_as_in_gymnasium) {
-  const auto ours = recording::play<Heuristic>(LunarLander(), episodes);
+  const auto ours = recording::play<LunarHeuristic>(LunarLander(), episodes);
   const auto golden = recording::episodes("lunar_lander_heuristic");
   ASSERT_EQ(golden.returns.size(), 1000U);
   EXPECT_GT(recording::mean(ours.returns), 200);
