@@ -28,10 +28,10 @@ def parts(step: str, *folders: str) -> tuple[str, ...]:
 # What each turn goes through, one part a round. From nothing, on two processors, a part stays within LIMIT.
 TURNS = (
     parts("clang", "base,wire,backends", "actors", "libfiber,cli", "rl", "examples,bench", "tests/e2e,tests/history",
-          "tests/base,tests/wire,tests/backends", "tests/actors", "tests/libfiber,tests/cli,tests/rl,tests/examples"),
+          "tests/base,tests/wire,tests/backends", "tests/actors", "tests/libfiber,tests/golden,tests/cli,tests/rl,tests/examples"),
     parts("sanitize", *E2E),
     parts("tidy", "base,wire", "backends", "actors", "libfiber", "examples", "tests/base,tests/wire", "tests/backends",
-          "tests/actors", "tests/e2e", "tests/libfiber,tests/history", "tests/cli,tests/rl,tests/examples"),
+          "tests/actors", "tests/e2e", "tests/libfiber,tests/golden,tests/history", "tests/cli,tests/rl,tests/examples"),
     ("docs",),
     parts("thread", "base,wire,backends,sanitizers", "actors", "libfiber", *E2E),
     ("fuzz",),
