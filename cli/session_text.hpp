@@ -8,8 +8,9 @@
 
 namespace fiber::cli {
 
-// The parts of a session's snapshot (docs/internals/snapshot.md) as lines of text, which hold
-// no control characters. What an older session does not tell is shown as 0 or left out.
+// The parts of a session's snapshot (docs/internals/snapshot.md) as lines of text, which
+// hold no control characters. What an older session does not tell is shown as 0 or left
+// out.
 
 using Lines = std::vector<std::string>;
 
