@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the lines of all files of the given ending under a folder, one task a file.
+// Counts the lines of all files of the given ending under a folder, one task per file.
+// Tasks get paths, so the files must be where the workers run: on this machine, on a file
+// system that all nodes share, or in a volume (docs/how-to/ship-files.md).
 #include <algorithm>
 #include <fiber/fiber.hpp>
 #include <filesystem>

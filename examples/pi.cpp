@@ -19,5 +19,5 @@ int main(int argc, char** argv) {
   fiber::Pool pool(4);                    // Four worker processes.
   auto counts = pool.map(hits, std::views::iota(1u, 101u));
   auto sum = std::reduce(counts.begin(), counts.end(), 0.0);
-  std::cout << "pi is about " << 4e-8 * sum << '\n';
+  std::cout << "pi is about " << 4 * sum / 100'000'000 << '\n';
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that share a dict, a list and a counter, which live in a manager.
+// A Process never runs twice. A task of a pool may: if its worker dies after it has added
+// its number, the retry adds the number again. To count exactly, return numbers instead.
 #include <fiber/fiber.hpp>
 #include <iostream>
 #include <string>

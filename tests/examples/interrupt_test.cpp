@@ -85,8 +85,11 @@ protected:
   void expect_end(const Example& example, Send send) {
     std::vector<std::string> command{command_line(example.program)};
     for (auto& argument : example.arguments)
-      command.push_back(argument == "OUT" ? folder_.string() : argument);
+      command.push_back(
+        argument.starts_with("OUT") ? folder_.string() + argument.substr(3) : argument);
     for (int i = 0; i < tries; ++i) {
+      fs::remove_all(folder_); // A try that was done has saved all of its results.
+      fs::create_directories(folder_);
       Program program(command, true);
       if (reaches(program, example.jobs))
         send(program);
@@ -119,6 +122,8 @@ std::vector<Example> examples() {
                            {"parzen_estimation", 4},
                            {"line_count", 4, {EXAMPLES_SOURCES, ".cpp"}},
                            {"queue", 5},
+                           {"early_stop", 4},
+                           {"journal", 4, {"OUT/results"}},
                            {"ring", 4},
                            {"shared_data", 3},
                            {"rl/caf_actor", 1},
@@ -127,6 +132,7 @@ std::vector<Example> examples() {
                            {"rl/supervision", 3},
                            {"rl/actor_learner", 5, {"--rollouts", "3", "--out", "OUT"}},
                            {"rl/autoscale", 2, {"--max", "4", "--out", "OUT"}},
+                           {"es/minimise", 2},
                            {"es/cma_es", 2, {"--workers", "2", "--out", "OUT"}},
                            {"es/deep_ga", 2, {"--workers", "2", "--out", "OUT"}},
                            {"es/pbt", 2, {"--problem", "cartpole", "--out", "OUT"}},
