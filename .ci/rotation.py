@@ -83,7 +83,7 @@ def verdict(status: int, log: str) -> tuple[str, bool]:
 def run(step: str, number: int, limit: int) -> int:
     path = ROOT / "build" / "rotation.log"
     path.parent.mkdir(exist_ok=True)
-    print(f"rotation: {step}, for {limit // 60} minutes at most", flush=True)
+    print(f"rotation: {step}, for {limit} s at most", flush=True)
     environment = {**os.environ, "FIBER_FUZZ_SECONDS": "30", "FIBER_FUZZ_SEED": str(number % 2**31 or 1)}
     start = time.monotonic()
     with path.open("w", encoding="utf-8") as out:
