@@ -25,7 +25,7 @@ def parts(step: str, *folders: str) -> tuple[str, ...]:
     return tuple(f"{step}:{folder}" for folder in folders)
 
 
-# What each turn goes through, one part a round. From nothing, on two processors, a part stays within LIMIT.
+# What each turn goes through, one part per round. Parts are cut so that one fits into LIMIT from nothing, on two processors.
 TURNS = (
     parts("clang", "base,wire,backends", "actors", "libfiber,cli", "rl", "examples,bench", "tests/e2e,tests/history",
           "tests/base,tests/wire,tests/backends", "tests/actors", "tests/libfiber,tests/cli,tests/rl,tests/examples"),
