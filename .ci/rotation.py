@@ -25,7 +25,7 @@ def parts(step: str, *folders: str) -> tuple[str, ...]:
     return tuple(f"{step}:{folder}" for folder in folders)
 
 
-# What each turn goes through, one part a round. From nothing, on two processors, a part stays within LIMIT.
+# What each turn goes through, one part per round. Parts are cut so that one fits into LIMIT from nothing, on two processors.
 TURNS = (
     parts("clang", "base,wire,backends", "actors", "libfiber,cli", "rl", "examples,bench", "tests/e2e,tests/history",
           "tests/base,tests/wire,tests/backends", "tests/actors", "tests/libfiber,tests/golden,tests/cli,tests/rl,tests/examples"),
@@ -83,7 +83,7 @@ def verdict(status: int, log: str) -> tuple[str, bool]:
 def run(step: str, number: int, limit: int) -> int:
     path = ROOT / "build" / "rotation.log"
     path.parent.mkdir(exist_ok=True)
-    print(f"rotation: {step}, for {limit // 60} minutes at most", flush=True)
+    print(f"rotation: {step}, for {limit} s at most", flush=True)
     environment = {**os.environ, "FIBER_FUZZ_SECONDS": "30", "FIBER_FUZZ_SEED": str(number % 2**31 or 1)}
     start = time.monotonic()
     with path.open("w", encoding="utf-8") as out:

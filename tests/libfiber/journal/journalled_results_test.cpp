@@ -24,7 +24,7 @@ int doubled(int x) {
   return 2 * x;
 }
 
-Digest digest_of(std::size_t index) {
+Digest digest_at(std::size_t index) {
   return digest_of(std::as_bytes(std::span(&index, 1)));
 }
 
@@ -60,7 +60,7 @@ protected:
       file(path()), thread_, Keep::all, nullptr, [this] { ++cancels_; }, nullptr);
     std::vector<Digest> digests;
     for (std::size_t i = 0; i < tasks; ++i)
-      digests.push_back(digest_of(i));
+      digests.push_back(digest_at(i));
     results->expect(0, digests);
     results->add_submitted(tasks);
     return results;
@@ -70,7 +70,7 @@ protected:
     auto copy = folder_ + "/copy";
     std::filesystem::copy_file(path(), copy,
                                std::filesystem::copy_options::overwrite_existing);
-    return file(copy).find(index, digest_of(index)).has_value();
+    return file(copy).find(index, digest_at(index)).has_value();
   }
 
   const spdlog::level::level_enum level_ = log().level();
@@ -99,8 +99,8 @@ TEST_F(JournalledResultsTest, the_file_is_closed_before_the_last_result_is_seen)
     results->deliver({failure<Error>(1)});
     EXPECT_TRUE(results->wait_done(2, Results::forever));
     auto again = file(path());
-    EXPECT_TRUE(again.find(0, digest_of(0)));
-    EXPECT_FALSE(again.find(1, digest_of(1)));
+    EXPECT_TRUE(again.find(0, digest_at(0)));
+    EXPECT_FALSE(again.find(1, digest_at(1)));
   }
 }
 
@@ -110,14 +110,14 @@ TEST_F(JournalledResultsTest,
   results->deliver({completion(0)});
   results->wait_done(1, Results::forever);
   results->fed();
-  EXPECT_TRUE(file(path()).find(0, digest_of(0)));
+  EXPECT_TRUE(file(path()).find(0, digest_at(0)));
 }
 
 TEST_F(JournalledResultsTest, a_cancelled_call_closes_its_file_at_once) {
   auto results = begin(1);
   results->cancel();
   EXPECT_EQ(cancels_, 1);
-  EXPECT_FALSE(file(path()).find(0, digest_of(0)));
+  EXPECT_FALSE(file(path()).find(0, digest_at(0)));
   results->deliver({failure<Cancelled>(0)});
   results->wait_done(1, Results::forever);
   EXPECT_THROW(std::rethrow_exception(results->at(0).error), Cancelled);
@@ -133,7 +133,7 @@ TEST_F(JournalledResultsTest, results_outlive_the_session_that_writes_them) {
   EXPECT_EQ(results->done(), 3U);
   EXPECT_THROW(std::rethrow_exception(results->at(2).error), Closed);
   auto again = file(path());
-  EXPECT_TRUE(again.find(0, digest_of(0)) && again.find(1, digest_of(1)));
+  EXPECT_TRUE(again.find(0, digest_at(0)) && again.find(1, digest_at(1)));
 }
 
 TEST_F(JournalledResultsTest, results_that_came_before_the_end_of_the_pool_count) {
@@ -198,10 +198,10 @@ TEST_F(JournalledResultsTest, results_that_came_are_delivered_though_the_disk_is
   EXPECT_NE(why([&] { std::rethrow_exception(results->at(2).error); }).find(text),
             std::string::npos);
   EXPECT_EQ(why([&] { std::rethrow_exception(results->at(3).error); }), "a failure");
-  EXPECT_NE(why([&] { results->find(4, digest_of(4)); }).find(text), std::string::npos);
+  EXPECT_NE(why([&] { results->find(4, digest_at(4)); }).find(text), std::string::npos);
   auto again = file(path());
-  EXPECT_TRUE(again.find(0, digest_of(0)));
-  EXPECT_FALSE(again.find(1, digest_of(1)));
+  EXPECT_TRUE(again.find(0, digest_at(0)));
+  EXPECT_FALSE(again.find(1, digest_at(1)));
 }
 
 } // namespace
