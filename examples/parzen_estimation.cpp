@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates a density by Parzen windows (Parzen 1962): the share of samples that fall
-// into a square around a point, by the square's area. One task a width; the samples are
-// sent to each worker once.
+// into a square around a point, by the square's area. There is a task for each width; all
+// workers of a machine share one copy of the samples.
 #include <algorithm>
 #include <array>
 #include <cmath>

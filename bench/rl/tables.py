@@ -17,7 +17,7 @@ VEC_ENV = "fiber_vec_env.py"
 PPO = "fiber_ppo.py"
 
 # What those run, in the build folder.
-BUILT = {VEC_ENV: "bench/vec_env_bench", PPO: "examples/rl/ppo"}
+BUILT = {VEC_ENV: "bench/vec_env_bench", PPO: "programs/ppo"}
 
 # Peers in the virtual environment of install.py: by label, which of its packages they need.
 NEEDS = {

@@ -38,7 +38,7 @@ struct EvolutionTrainingOptions {
   std::map<std::string, std::string> settings() const;
 };
 
-/// Settings for an environment of this library. examples/es/README.md says which have
+/// Settings for an environment of this library. docs/rl/evolution-strategies.md says which have
 /// been tried, with what results. Other names get general settings.
 EvolutionTrainingOptions evolution_options(const std::string& environment);
 
