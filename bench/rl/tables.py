@@ -57,7 +57,8 @@ def _sleepers(envs, factor, name="", goals=(Goal(">=", round(1 / 1.10, 3), "lock
     peers = (("lock-step farm", program),)
     if envs in (8, 32, 256):
         peers += (("SubprocVecEnv", ("peers/subproc_peer.py", "--envs", str(envs), *times)),)
-    return Row(name, f"{envs}, time x {factor}", "steps/s", peers, goals, program=program)
+    title = f"{envs} environments, steps of {0.46 * factor:.2g} ms"
+    return Row(name, title, "steps/s", peers, goals, program=program)
 
 
 def _training(env, limit, rows):
