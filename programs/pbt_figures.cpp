@@ -35,17 +35,23 @@ std::string table(const std::string& header,
   return std::move(out).str();
 }
 
-/// A panel of all members in pale lines, the best one's ancestors in blue.
-void member_panel(std::ostream& out, const std::string& title, int column,
-                  bool logarithmic, std::size_t members, const fs::path& folder) {
+/// A panel of all members in pale lines, the best one's ancestors in blue. With a key if
+/// `keyed`, at the top of the page: for all panels.
+void member_panel(std::ostream& out, const std::string& label, int column,
+                  bool logarithmic, std::size_t members, const fs::path& folder,
+                  bool keyed = false) {
   const auto csv = rl::gnuplot_string((folder / "pbt.csv").string());
   const auto line = rl::gnuplot_string((folder / "lineage.csv").string());
-  out << "set title " << rl::gnuplot_string(title) << " noenhanced\n"
+  out << "set ylabel " << rl::gnuplot_string(label) << " noenhanced\n"
+      << (keyed ? "set key at screen 0.5, 0.925 center top horizontal reverse Left "
+                  "samplen 2 noenhanced\n"
+                : "unset key\n")
       << (logarithmic ? "set logscale y\n" : "unset logscale y\n");
   out << "plot for [m=0:" << members - 1 << "] " << csv << " every " << members
       << "::m using 1:" << column << " skip 1 with lines linewidth 1.2 linecolor '"
-      << pale << "' notitle, " << line << " using 1:" << column
-      << " skip 1 with lines linewidth 3 linecolor '" << one << "' notitle";
+      << pale << "' title (m == 0 ? 'members' : ''), " << line << " using 1:" << column
+      << " skip 1 with lines linewidth 3 linecolor '" << one
+      << "' title 'the best member and its ancestors'";
 }
 
 /// A panel of the mean scores of all members, from OUT/means.csv, which it writes.
@@ -59,11 +65,9 @@ void mean_panel(std::ostream& out, const std::vector<rl::PopulationRound>& histo
                      mean_of(random_history[round].scores)});
   rl::write_atomically(folder / "means.csv", table("round,pbt,random", means));
   const auto csv = rl::gnuplot_string((folder / "means.csv").string());
-  out << "set title 'mean score of all members'\nunset logscale y\nplot " << csv
-      << " using 1:3 skip 1 with lines linewidth 3 linecolor '" << other
-      << "' title 'random search', " << csv
-      << " using 1:2 skip 1 with lines linewidth 3 linecolor '" << one
-      << "' title 'PBT'\n";
+  out << "set ylabel 'mean score of all members'\nunset logscale y\nunset key\nplot "
+      << csv << " using 1:3 skip 1 with lines linewidth 3 linecolor '" << other << "', "
+      << csv << " using 1:2 skip 1 with lines linewidth 3 linecolor '#777777'\n";
 }
 
 } // namespace
@@ -165,19 +169,20 @@ bool draw_history(const fs::path& out, const std::string& title, std::size_t bes
   frame(script);
   const auto columns = (2 + ranges.size() + 1) / 2;
   const bool has_means = ranges.size() % 2 == 1;
-  script << "set multiplot layout 2," << columns << " title " << rl::gnuplot_string(title)
-         << ".\"\\nblue: the best member and its ancestors\" font ',18' noenhanced\nset "
-            "xlabel 'round'\nset xrange [1:*]\n"
-            "set format y '%g'\nset key bottom right noenhanced\n";
-  member_panel(script, "score: PBT grey and blue, random search orange", 4, false,
-               members, out);
+  script << "set multiplot layout 2," << columns
+         << " margins screen 0.08, 0.98, 0.1, 0.85 spacing screen 0.1, 0.13 title "
+         << rl::gnuplot_string(title)
+         << " font ',18' noenhanced\nset xlabel 'round'\nset xrange [1:*]\n"
+            "set format y '%g'\n";
+  member_panel(script, "score", 4, false, members, out, true);
   script << ", for [m=0:" << members - 1 << "] " << random << " every " << members
          << "::m using 1:4 skip 1 with lines linewidth 1.2 linecolor '" << other
-         << "' notitle\n";
-  member_panel(script, "who copied whom: a line a member, an arrow a copy", 2, false,
-               members, out);
-  script << ", " << csv << " using ($2 == $3 ? 1/0 : $1):3:(1):($2-$3) skip 1 with "
-         << "vectors head size 0.25,20 filled linewidth 1 linecolor '#777777' notitle\n";
+         << "' title (m == 0 ? 'random search' : ''), NaN with vectors head size "
+            "screen 0.008,25 filled linecolor '#444444' title 'copies'\n";
+  member_panel(script, "member", 2, false, members, out);
+  script
+    << ", " << csv << " using ($2 == $3 ? 1/0 : $1):3:(0):($2-$3) skip 1 with "
+    << "vectors head size screen 0.008,25 filled linewidth 1.6 linecolor '#444444'\n";
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     member_panel(script, ranges[i].name, static_cast<int>(5 + i), ranges[i].logarithmic,
                  members, out);

@@ -37,7 +37,7 @@ class Training:
     def __init__(self, build: Path, folder: str, environment: dict):
         self.output = Path(folder) / "output"
         self.process = subprocess.Popen(
-            [build / "programs/es_train", "--env", "cartpole", "--workers", "4", "--directions", "4096", "--episodes", "16",
+            [build / "programs/es_train", "--env", "cartpole", "--workers", "4", "--directions", "16384", "--episodes", "16",
              "--out", f"{folder}/out"],
             cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=self.output.open("wb"), stderr=subprocess.STDOUT)
 

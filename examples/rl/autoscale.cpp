@@ -41,8 +41,8 @@ int main(int argc, char** argv) {
         show(scores.size() - scores.done(), pool.stats().workers, begin);
       while (!scores.wait_for(100ms));
     }
-  while (pool.stats().workers > 1) {
+  do {
     std::this_thread::sleep_for(100ms);
     show(0, pool.stats().workers, begin);
-  }
+  } while (pool.stats().workers > 1);
 }
