@@ -33,7 +33,7 @@ set style fill solid 0.25 noborder
 set xrange [0:*]
 set yrange [0:*]
 unset key
-set ylabel 'tasks left of a population'
+set ylabel 'tasks'
 plot $data using 1:2 with fillsteps linecolor '#e08a3c', $data using 1:2 with steps linewidth 1.6 linecolor '#e08a3c'
 set ylabel 'workers'
 set xlabel 'seconds'

@@ -16,13 +16,14 @@
 struct Model {
   int steps = 0; ///< That are done.
   double slope = 0, offset = 0;
-  int attempt = 1; ///< Of the ring.
+  int attempt = 1, first = 0; ///< Of the ring; and the step that it began with.
 };
 
 Model train(int steps, bool kill, fiber::RingMember& member) {
   constexpr std::size_t batch = 64;
   auto model = member.checkpoint().load<Model>().value_or(Model());
   model.attempt = member.attempt();
+  model.first = model.steps;
   member.barrier(); // All have loaded the same model before one of them saves.
   while (model.steps < steps) {
     std::array<double, 2> gradient = {}; // Of half the squared errors.
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
   fiber::Ring ring({.size = members, .checkpoint = checkpoint},
                    fiber::bind(train, steps, kill));
   for (auto& model : ring.run())
-    std::cout << "attempt " << model.attempt << ", step " << model.steps
-              << ": y = " << model.slope << " x + " << model.offset << '\n';
+    std::cout << "attempt " << model.attempt << ", steps " << model.first << " to "
+              << model.steps << ": y = " << model.slope << " x + " << model.offset
+              << '\n';
 }

@@ -194,7 +194,7 @@ TEST_F(Interrupt, of_ring_sgd_leaves_a_checkpoint_to_go_on_from) {
   Program program(command("1")); // It has done more steps than that.
   const auto output = program.rest();
   EXPECT_EQ(program.wait(), 0) << output;
-  EXPECT_TRUE(std::regex_search(output, std::regex("step [1-9][0-9]+: "))) << output;
+  EXPECT_TRUE(std::regex_search(output, std::regex("steps [1-9][0-9]+ to "))) << output;
 }
 
 } // namespace
