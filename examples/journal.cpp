@@ -21,6 +21,6 @@ int main(int argc, char** argv) {
   fiber::Pool pool(4);
   auto squares = pool.map(square, std::views::iota(1, 201), {.journal = journal});
   std::cout << "the squares of 1 to 200 add up to "
-            << std::reduce(squares.begin(), squares.end()) << "; " << pool.stats().done
-            << " of them were computed now\n";
+            << std::reduce(squares.begin(), squares.end()) << ", of which "
+            << pool.stats().done << " were computed now\n";
 }

@@ -117,6 +117,9 @@ TEST_P(Interrupt, of_a_terminal_ends_an_example_and_its_jobs) {
 std::vector<Example> examples() {
   std::vector<Example> all{
     {"hello", 2},
+    {"first_good", 4},
+    {"journal", 4, {"OUT/journal"}},
+    {"rl/minimise", 4},
     {"pi", 4},
     {"parzen_estimation", 4},
     {"line_count", 4, {EXAMPLES_SOURCES, ".cpp"}},
