@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -119,6 +120,7 @@ int main(int argc, char** argv) {
     supervisor.on_restart(rollout, run);
   }
 
+  std::cout << std::fixed << std::setprecision(1);
   auto model = learn(learner, 0);
   if (model.updates > 0)
     std::cout << "resuming after update " << model.updates << " of " << file << '\n';
