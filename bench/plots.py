@@ -34,40 +34,79 @@ def run_gnuplot(script, path):
         print(f"gnuplot could not draw {path}")
 
 
-def plot(title, rows, results, path):
-    """Bars, a group a row; on a logarithmic axis, since peers lie far apart."""
-    labels = labels_of(rows, results)
-    lines = []
-    for row in rows:
-        cells = []
-        for label in labels:
-            values = results.values.get((row.name, label))
-            cells += [f"{statistics.median(values):.9g} {min(values):.9g} {max(values):.9g}"
-                      if values else "NaN NaN NaN"]
-        lines.append(f'"{row.title}" ' + " ".join(cells))
-    data = "\n".join(lines)
-    series = ", ".join(
-        f"$data using {3 * i + 2}:{3 * i + 3}:{3 * i + 4}:xtic(1) title '{label}' "
-        f"linecolor '{colour_of(label, labels)}'" for i, label in enumerate(labels))
-    run_gnuplot(f"""set terminal pngcairo size 1200,640 font 'DejaVu Sans,13' background '#ffffff'
-set output '{path}'
-set title '{title}' font ',17' noenhanced
-set ylabel '{rows[0].unit}'
-set style data histograms
-set style histogram errorbars gap 1.5 linewidth 1.2
-set style fill solid 0.9 border -1
-set boxwidth 0.9
-set logscale y
-set format y '%.0s%c'
-set border 3 linecolor '#555555'
-set tics nomirror out noenhanced
-set grid ytics linetype 1 linecolor '#e6e6e6'
-set key outside bottom center horizontal noenhanced
-$data << EOD
-{data}
+GREY = "#7d858c"
+# Of a plot whose dots lie on horizontal lines, one a category, over a logarithmic axis.
+DOTS = """set logscale x
+set format x '%.0s%c'
+set border 1 linecolor '#555555'
+set xtics nomirror out
+set ytics nomirror scale 0 noenhanced
+set grid xtics linetype 1 linecolor '#e6e6e6'
+set grid ytics linetype 1 linecolor '#e6e6e6'"""
+
+
+def span_of(values):
+    """Median, least and most, for gnuplot."""
+    return f"{statistics.median(values):.9g} {min(values):.9g} {max(values):.9g}"
+
+
+def axis_of(values, room):
+    """A range of a logarithmic axis with all values inside, and `room` times its length behind the last."""
+    low, high = min(values) / 1.25, max(values) * 1.25
+    return f"[{low:.6g}:{high * (high / low) ** room:.6g}]"
+
+
+def ranking(data, dots, unit):
+    """Data block and plot of categories from best to worst, each a dot with its value. Dots: (label, values, text)."""
+    lines = "\n".join(f'{len(dots) - i} {span_of(values)} "{label}" "{text}" '
+                      f"{int((FIBER if label == 'Fiber' else GREY)[1:], 16)}"
+                      for i, (label, values, text) in enumerate(dots))
+    return f"""${data} << EOD
+{lines}
 EOD
-plot {series}
-""", path)
+set xlabel '{unit}, logarithmic axis' noenhanced
+set xrange {axis_of([value for _, values, _ in dots for value in values], 0.3)}
+plot ${data} using 2:1:3:4:7:ytic(5) with xerrorbars pointtype 7 pointsize 0.9 linewidth 1.5 linecolor rgb variable notitle, \\
+  ${data} using 4:1:6 with labels left offset 0.9,0 noenhanced notitle
+"""
+
+
+def plot(title, rows, results, path):
+    """Dots: a line for each row and a colour for each program, or for a single row a line for each program."""
+    labels = labels_of(rows, results)
+    unit = rows[0].unit
+    if len(rows) == 1:
+        measured = [(label, results.values[(rows[0].name, label)]) for label in labels]
+        measured.sort(key=lambda each: statistics.median(each[1]), reverse=unit.endswith("/s"))
+        dots = [(label, values, digits(statistics.median(values))) for label, values in measured]
+        body, lines, margin = f"set yrange [0.4:{len(dots) + 0.6}]\n" + ranking("rows", dots, unit), len(dots), 60
+    else:
+        blocks, series, every = [], [], []
+        for k, label in enumerate(labels):
+            points = []
+            for i, row in enumerate(rows):
+                values = results.values.get((row.name, label))
+                if values:
+                    points.append(f"{len(rows) - i + 0.5 * ((len(labels) - 1) / 2 - k) / len(labels):.4g} {span_of(values)}")
+                    every += values
+            blocks.append(f"$data{k} << EOD\n" + "\n".join(points) + "\nEOD")
+            series.append(f"$data{k} using 2:1:3:4 with xerrorbars pointtype 7 pointsize 0.9 linewidth 1.5 "
+                          f"linecolor '{colour_of(label, labels)}' title '{label}'")
+        tics = ", ".join(f"'{row.title}' {len(rows) - i}" for i, row in enumerate(rows))
+        body = "\n".join(blocks) + f"""
+set ytics ({tics})
+set yrange [0.4:{len(rows) + 0.6}]
+set xlabel '{unit}, logarithmic axis' noenhanced
+set xrange {axis_of(every, 0)}
+set key outside top center horizontal reverse Left noenhanced
+plot {", ".join(series)}
+"""
+        lines, margin = 1.3 * len(rows), 110
+    run_gnuplot(f"""set terminal svg size 860,{round(70 + margin + 30 * lines)} font 'sans-serif,13' background '#ffffff'
+set output '{path}'
+set title '{title}' font ',15' noenhanced
+{DOTS}
+{body}""", path)
 
 
 def overhead(tables, results, path):
@@ -162,56 +201,36 @@ def digits(value):
     return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:g}"
 
 
-def overhead_bars(tables, results, path):
-    """For the README: overhead at 1 ms, sorted, with the value at each bar."""
+def overhead_dots(tables, results, path):
+    """Overhead at 1 ms, sorted, with the value at each dot."""
     rows = {row.name: row for table in tables.values() for row in table}
     panels = []
-    tallest = 0
     for name, title, unit in (
             ("overhead_batch_1ms", "5,000 sleeps of 1 ms, one map: time above the ideal 1 s", "ms"),
-            ("overhead_lockstep_1ms", "rounds of 5 sleeps of 1 ms: time above 1 ms, a round", "us")):
+            ("overhead_lockstep_1ms", "rounds of 5 sleeps of 1 ms: time of a round above 1 ms", "us")):
         if name not in rows:
             return
-        bars = [(above_ideal(rows[name], label, results), label)
-                for label in labels_of([rows[name]], results)]
-        bars = sorted((above, label) for above, label in bars if above > 0)
-        if not bars:
+        dots = [(above, label) for label in labels_of([rows[name]], results)
+                if (above := above_ideal(rows[name], label, results)) > 0]
+        if not dots:
             return
-        panels.append((name, title, unit, bars))
-        tallest = max(tallest, len(bars))
+        panels.append((name, title, unit, sorted(dots)))
+    tallest = max(len(dots) for _, _, _, dots in panels)
     script = []
-    for side, (name, title, unit, bars) in enumerate(panels):
-        # The fastest on top. The axis begins below it, so that its bar too has a length.
-        rows_of_data = "\n".join(f'{len(bars) - i} {above:.6g} "{label}" "{digits(above)} {unit}" '
-                                 f"{int(FIBER[1:], 16) if label == 'Fiber' else int('b9bec4', 16)}"
-                                 for i, (above, label) in enumerate(bars))
-        low = 10 ** math.floor(math.log10(bars[0][0] / 2))
-        high = bars[-1][0] * (bars[-1][0] / low) ** 0.3  # Room for the value.
+    for side, (name, title, unit, dots) in enumerate(panels):
         left = 0.13 + side * 0.5
-        script.append(f"""${name} << EOD
-{rows_of_data}
-EOD
-set lmargin at screen {left}
+        script.append(f"""set lmargin at screen {left}
 set rmargin at screen {left + 0.36}
 set title '{title}' font ',13' offset 0,-0.6 noenhanced
-set xlabel '{unit}, logarithmic axis'
-set xrange [{low}:{high:.6g}]
-plot ${name} using ({low}):1:({low}):2:($1-0.38):($1+0.38):5:ytic(3) \\
-  with boxxyerror fillstyle solid noborder linecolor rgb variable notitle, \\
-  ${name} using 2:1:4 with labels left offset 0.6,0 noenhanced notitle""")
+""" + ranking(name, [(label, [above], f"{digits(above)} {unit}") for above, label in dots], unit))
     height = 105 + 30 * tallest
     run_gnuplot(f"""set terminal svg size 1040,{height} font 'sans-serif,12' background '#ffffff'
 set output '{path}'
 set multiplot
 set tmargin at screen {1 - 42 / height:.4f}
 set bmargin at screen {62 / height:.4f}
-set logscale x
-set format x '%.0s%c'
+{DOTS}
 set yrange [0.4:{tallest + 0.6}]
-set border 1 linecolor '#555555'
-set xtics nomirror out
-set ytics nomirror scale 0 noenhanced
-set grid xtics linetype 1 linecolor '#e6e6e6'
 {chr(10).join(script)}
 unset multiplot
 """, path)
@@ -229,7 +248,7 @@ def draw(tables, results, out):
                      and any((row.name, label) in results.values for label, _ in row.peers)]
             if not shown:
                 continue
-            path = out / f"{shown[0].name.rsplit('_', 1)[0]}.png"
+            path = out / f"{shown[0].name.rsplit('_', 1)[0]}.svg"
             plot(title, shown, results, path)
     overhead(tables, results, out / "overhead.png")
-    overhead_bars(tables, results, out / "overhead_1ms.svg")
+    overhead_dots(tables, results, out / "overhead_1ms.svg")

@@ -111,10 +111,7 @@ def _ring(size, title):
 
 
 def _actor_learner(rollouts):
-    name = f"actor_learner_{rollouts}"
-    return (Row(name, f"{rollouts} rollout actors", "steps/s", program=ACTOR_LEARNER),
-            Row(f"{name}_idle", "the same: time that the learner does not learn", "%",
-                also=name, program=ACTOR_LEARNER))
+    return Row(f"actor_learner_{rollouts}", f"{rollouts} rollout actors", "steps/s", program=ACTOR_LEARNER)
 
 
 _EXECUTOR = (("concurrent.futures", ("peers/executor_peer.py", "{row}")),)
@@ -280,7 +277,7 @@ TABLES = {
             "s", (), (Goal("<=", 1.0),), also="supervised_1k", program=SUPERVISOR),
     ),
     "An actor-learner: 2,048 steps of CartPole an update": (
-        *_actor_learner(2), *_actor_learner(4), *_actor_learner(8), *_actor_learner(64),
+        _actor_learner(2), _actor_learner(4), _actor_learner(8), _actor_learner(64),
     ),
     "Rings: allreduce of floats by 4 members": (
         _ring("4k", "4 kB"), _ring("1m", "1 MB"), _ring("64m", "64 MB"),

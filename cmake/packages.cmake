@@ -44,7 +44,7 @@ foreach(target IN ITEMS fiber fiber_rl fiber_es_train fiber_poet fiber_rl_gym fi
   endif()
 endforeach()
 
-# -- the examples: programs, and their sources ---------------------------------------------------------------
+# -- the examples and the programs, and their sources ---------------------------------------------------------------
 
 set(examples hello pi es_train poet pbt deep_ga cma_es ppo)
 foreach(example IN LISTS examples)
@@ -53,7 +53,7 @@ foreach(example IN LISTS examples)
     install(TARGETS ${example} RUNTIME DESTINATION "${CMAKE_INSTALL_LIBDIR}/fiber/examples" COMPONENT examples)
   endif()
 endforeach()
-install(DIRECTORY examples DESTINATION "${doc}/fiber-examples" COMPONENT examples)
+install(DIRECTORY examples programs DESTINATION "${doc}/fiber-examples" COMPONENT examples)
 
 # -- all three -------------------------------------------------------------------------------------------------
 

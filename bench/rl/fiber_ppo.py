@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the example ppo and prints, for run.py, what sb3_ppo.py prints of its peer.
+"""Runs the program ppo and prints, for run.py, what sb3_ppo.py prints of its peer.
 
 usage: fiber_ppo.py ENV --seed SEED --steps STEPS, with $BENCH_BUILD, the build folder. The return is
 that of the end. Time and steps are those after which 100 fresh episodes, without noise, had the mean
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PROGRAM = Path(os.environ.get("BENCH_BUILD", ".")) / "examples/rl/ppo"
+PROGRAM = Path(os.environ.get("BENCH_BUILD", ".")) / "programs/ppo"
 RETURN = re.compile(r"mean return (-?[0-9.]+) over \d+ fresh episodes")
 UNTIL = {"cartpole": 475}
 EVERY = {"cartpole": 5000}  # Steps.

@@ -55,7 +55,7 @@ def jobs_of(driver):
 
 def train(options, out, kills):
     """(seconds, mean return, the policy's bytes, number of kills)"""
-    command = [options.build / "examples/rl/ppo", "--env", options.env, "--seed", str(options.seed),
+    command = [options.build / "programs/ppo", "--env", options.env, "--seed", str(options.seed),
                "--jobs", str(options.jobs), "--out", out]
     if options.steps:
         command += ["--steps", str(options.steps)]

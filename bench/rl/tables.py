@@ -17,7 +17,7 @@ VEC_ENV = "fiber_vec_env.py"
 PPO = "fiber_ppo.py"
 
 # What those run, in the build folder.
-BUILT = {VEC_ENV: "bench/vec_env_bench", PPO: "examples/rl/ppo"}
+BUILT = {VEC_ENV: "bench/vec_env_bench", PPO: "programs/ppo"}
 
 # Peers in the virtual environment of install.py: by label, which of its packages they need.
 NEEDS = {
@@ -57,7 +57,8 @@ def _sleepers(envs, factor, name="", goals=(Goal(">=", round(1 / 1.10, 3), "lock
     peers = (("lock-step farm", program),)
     if envs in (8, 32, 256):
         peers += (("SubprocVecEnv", ("peers/subproc_peer.py", "--envs", str(envs), *times)),)
-    return Row(name, f"{envs}, time x {factor}", "steps/s", peers, goals, program=program)
+    title = f"{envs} environments, steps of {0.46 * factor:.2g} ms"
+    return Row(name, title, "steps/s", peers, goals, program=program)
 
 
 def _training(env, limit, rows):

@@ -29,9 +29,9 @@ def tracked() -> list[str]:
 
 
 def pages_of(files: list[str]) -> list[str]:
-    """What the site consists of: docs/, the pages of the root, of examples/ and of bench/."""
+    """What the site consists of: docs/, the pages of the root and of bench/."""
     return [name for name in files if name.endswith(".md") and not name.startswith("docs/site/")
-            and (name.startswith(("docs/", "bench/", "examples/")) or "/" not in name)]
+            and (name.startswith(("docs/", "bench/")) or "/" not in name)]
 
 
 def links_of(text: str) -> list[tuple[int, int, str]]:
@@ -127,7 +127,7 @@ class Stage:
 
     def images(self) -> None:
         for name in self.files:
-            if name.endswith((".png", ".svg")) and name.startswith(("docs/", "bench/", "examples/")):
+            if name.endswith((".png", ".svg")) and name.startswith(("docs/", "bench/")):
                 self.write(name, (ROOT / name).read_bytes())
 
     def fill(self) -> list[str]:

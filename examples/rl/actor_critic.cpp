@@ -3,268 +3,155 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
-#include <stdexcept>
+#include <numeric>
 #include <utility>
 
-#include <Eigen/Core>
+#include <Eigen/Dense>
 
 #include <fiber/rl/advantages.hpp>
 
 namespace actor_critic {
 namespace {
 
-constexpr auto hidden = static_cast<Eigen::Index>(Parameters::hidden);
-constexpr Eigen::Index inputs = 4;
+using Columns = Eigen::Map<const Eigen::Matrix4Xf>; ///< An observation each.
 
-using Matrix = Eigen::MatrixXf; ///< A column for each sample.
-using Vector = Eigen::VectorXf;
-
-/// A network's parameters as matrices, wherever they lie.
-template <class Scalar>
-struct Network {
-  using Plain = std::remove_const_t<Scalar>;
-  template <class Type>
-  using Map = Eigen::Map<std::conditional_t<std::is_const_v<Scalar>, const Type, Type>>;
-
-  explicit Network(Scalar* at)
-    : in(at, hidden, inputs), in_bias(at + hidden * inputs, hidden),
-      out(at + hidden * (inputs + 1), hidden), out_bias(at[hidden * (inputs + 2)]) {}
-
-  Map<Matrix> in;
-  Map<Vector> in_bias, out;
-  Scalar& out_bias;
-};
-using Reading = Network<const float>;
-using Writing = Network<float>;
-
-Matrix hidden_of(const Reading& network, const Matrix& seen) {
-  return ((network.in * seen).colwise() + network.in_bias).array().tanh();
-}
-Vector output_of(const Reading& network, const Matrix& hidden_layer) {
-  return ((network.out.transpose() * hidden_layer).array() + network.out_bias)
-    .transpose();
+Columns columns(const std::vector<float>& numbers) {
+  return {numbers.data(), 4, static_cast<Eigen::Index>(numbers.size() / 4)};
 }
 
-/// The gradient of the parameters for one of the outputs.
-std::vector<float> gradient_of(const Reading& network, const Matrix& seen,
-                               const Matrix& hidden_layer, const Vector& slope) {
-  std::vector<float> gradient(Parameters::of_one);
-  Writing to(gradient.data());
-  Matrix back =
-    (network.out * slope.transpose()).array() * (1 - hidden_layer.array().square());
-  to.in = back * seen.transpose();
-  to.in_bias = back.rowwise().sum();
-  to.out = hidden_layer * slope;
-  to.out_bias = slope.sum();
-  return gradient;
+float log_odds(const Policy& policy, const std::vector<float>& seen) {
+  return columns(policy).col(0).dot(columns(seen).col(0));
 }
 
-float logit(const std::vector<float>& policy, const Observation& seen) {
-  Reading network(policy.data());
-  Eigen::Map<const Eigen::Vector4f> input(seen.data());
-  return network.out.dot(
-           Vector((network.in * input + network.in_bias).array().tanh().matrix())) +
-         network.out_bias;
-}
-
-float sigmoid(float x) {
-  return 1 / (1 + std::exp(-x));
-}
-
-/// The logarithm of the probability of a push to the right, or to the left.
-float log_probability(float logit, bool right) {
-  const float x = right ? logit : -logit;
+float log_probability(float log_odds, bool right) {
+  const auto x = right ? log_odds : -log_odds;
   return std::min(x, 0.0F) - std::log1p(std::exp(-std::abs(x)));
 }
 
-Observation look(const fiber::rl::CartPole& pole) {
-  Observation seen{};
-  pole.observe(seen);
-  return seen;
+/// 1, the four numbers of an observation, and their products: a column for each step.
+Eigen::MatrixXf features(const Columns& seen) {
+  Eigen::MatrixXf all(15, seen.cols());
+  all.row(0).setOnes();
+  for (int i = 0, row = 1; i < 4; ++i) {
+    all.row(row++) = seen.row(i);
+    for (int j = 0; j <= i; ++j)
+      all.row(row++) = seen.row(i).cwiseProduct(seen.row(j));
+  }
+  return all;
 }
 
-/// What a stream of random numbers is for.
-enum Stream : std::uint64_t { initial_weights, playing, evaluation };
-
-/// Kingma and Ba 2015, arXiv 1412.6980, algorithm 1, with a bound for the gradient.
-void adam(std::span<float> parameters, std::vector<float> gradient,
-          std::span<float> first, std::span<float> second, double rate,
-          std::uint64_t step) {
-  constexpr float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F, most = 0.5F;
-  auto norm =
-    Eigen::Map<Vector>(gradient.data(), static_cast<Eigen::Index>(gradient.size()))
-      .norm();
-  auto scale = norm > most ? most / norm : 1.0F;
-  auto t = static_cast<float>(step);
-  auto corrected = static_cast<float>(rate) * std::sqrt(1 - std::pow(beta2, t)) /
-                   (1 - std::pow(beta1, t));
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    auto g = scale * gradient[i];
-    first[i] = beta1 * first[i] + (1 - beta1) * g;
-    second[i] = beta2 * second[i] + (1 - beta2) * g * g;
-    parameters[i] -= corrected * first[i] / (std::sqrt(second[i]) + epsilon);
-  }
-}
-
-/// All steps of a batch, side by side: step t of trajectory n is column t * envs + n.
-struct Batch {
-  Matrix seen, next;
-  Vector right;
-  std::size_t length = 0, envs = 0;
-  std::vector<double> rewards;
-  std::vector<float> behaviour;
-  std::vector<std::uint8_t> terminated, truncated;
-
-  Batch(const std::vector<Trajectory>& trajectories, double reward_scale)
-    : length(trajectories.empty() ? 0 : trajectories.front().steps.size()),
-      envs(trajectories.size()) {
-    const auto n = static_cast<Eigen::Index>(length * envs);
-    seen.resize(inputs, n);
-    next.resize(inputs, n);
-    right.resize(n);
-    for (std::size_t t = 0; t < length; ++t)
-      for (auto& each : trajectories) {
-        if (each.steps.size() != length)
-          throw std::invalid_argument("trajectories of different lengths");
-        auto& step = each.steps[t];
-        const auto column = static_cast<Eigen::Index>(rewards.size());
-        seen.col(column) = Eigen::Map<const Eigen::Vector4f>(step.seen.data());
-        next.col(column) = Eigen::Map<const Eigen::Vector4f>(step.next.data());
-        right(column) = step.right;
-        rewards.push_back(reward_scale * static_cast<double>(step.reward));
-        behaviour.push_back(step.log_probability);
-        terminated.push_back(step.terminated);
-        truncated.push_back(step.truncated);
-      }
-  }
+/// What a trajectory says of a model.
+struct Judged {
+  Eigen::ArrayXf odds;             ///< Of the policy that learns.
+  Eigen::MatrixXf features;        ///< Of the states.
+  Eigen::VectorXf values, targets; ///< Of the critic: what is and what should be.
+  Eigen::VectorXf advantages;      ///< Of the actions.
 };
 
-/// Targets of the critic, and advantages.
-std::pair<Vector, Vector> judged(const Batch& batch, const Vector& values,
-                                 const Vector& next_values, const Vector& logits,
-                                 const LearnerOptions& options) {
-  const auto n = static_cast<std::size_t>(values.size());
-  std::vector<float> target(n);
+Judged judge(const Model& model, const Trajectory& played) {
+  const auto n = played.rewards.size();
+  const auto size = static_cast<Eigen::Index>(n);
+  const Eigen::Map<const Eigen::VectorXf> critic(model.critic.data(), 15);
+  Judged result{.odds = columns(played.seen).transpose() * columns(model.policy),
+                .features = features(columns(played.seen)),
+                .values = {},
+                .targets = Eigen::VectorXf(size),
+                .advantages = Eigen::VectorXf(size)};
+  result.values = result.features.transpose() * critic;
+  const Eigen::VectorXf after = features(columns(played.next)).transpose() * critic;
+  std::vector<float> now(n);
   for (std::size_t i = 0; i < n; ++i)
-    target[i] = log_probability(logits(static_cast<Eigen::Index>(i)),
-                                batch.right(static_cast<Eigen::Index>(i)) > 0);
-  std::pair<Vector, Vector> result{Vector(values.size()), Vector(values.size())};
-  const std::span<const float> after(next_values.data(), n);
-  fiber::rl::v_trace({.steps = batch.length,
-                      .envs = batch.envs,
-                      .rewards = batch.rewards,
-                      .values = {values.data(), n},
-                      .last_values = after.last(batch.envs),
-                      .final_values = after,
-                      .terminated = batch.terminated,
-                      .truncated = batch.truncated},
-                     batch.behaviour, target,
-                     {.gamma = options.discount, .lambda = options.lambda},
-                     {result.first.data(), n}, {result.second.data(), n});
+    now[i] =
+      log_probability(result.odds[static_cast<Eigen::Index>(i)], played.right[i] > 0);
+  fiber::rl::v_trace({.steps = n,
+                      .envs = 1,
+                      .rewards = played.rewards,
+                      .values = {result.values.data(), n},
+                      .last_values = {after.data() + n - 1, 1},
+                      .final_values = {after.data(), n},
+                      .terminated = played.terminated,
+                      .truncated = played.truncated},
+                     played.log_probabilities, now, {.gamma = 0.99, .lambda = 0.95},
+                     {result.targets.data(), n}, {result.advantages.data(), n});
   return result;
 }
 
 } // namespace
 
-Parameters Parameters::initial(std::uint64_t seed) {
-  auto network = [&](std::uint64_t which, double out_scale) {
-    fiber::rl::Random random(seed, {initial_weights, which});
-    std::vector<float> parameters(of_one);
-    Writing to(parameters.data());
-    for (auto& weight : to.in.reshaped())
-      weight = static_cast<float>(random.normal() / std::sqrt(inputs));
-    for (auto& weight : to.out)
-      weight = static_cast<float>(out_scale * random.normal() / std::sqrt(hidden));
-    return parameters;
-  };
-  return {network(0, 0.01), network(1, 1)};
-}
-
-Player::Player(std::uint64_t seed, std::uint64_t index)
-  : random_(seed, {playing, index}) {
+Player::Player(std::uint64_t seed, std::uint64_t index) : random_(seed, {index}) {
   pole_.reset(random_.next());
 }
 
-Trajectory Player::play(const std::vector<float>& policy, std::size_t steps) {
-  Trajectory trajectory;
-  trajectory.steps.reserve(steps);
-  for (std::size_t i = 0; i < steps; ++i) {
-    Trajectory::Step step;
-    step.seen = look(pole_);
-    const auto x = logit(policy, step.seen);
-    const bool right = random_.uniform() < static_cast<double>(sigmoid(x));
-    step.right = right ? 1 : 0;
-    step.log_probability = log_probability(x, right);
-    auto got = pole_.step(step.right);
-    step.reward = static_cast<float>(got.reward);
-    step.terminated = got.terminated ? 1 : 0;
-    step.truncated = got.truncated ? 1 : 0;
-    step.next = look(pole_);
+Trajectory Player::play(const Policy& policy, std::size_t steps) {
+  Trajectory played;
+  std::vector<float> seen(4);
+  while (played.rewards.size() < steps) {
+    pole_.observe(seen);
+    played.seen.insert(played.seen.end(), seen.begin(), seen.end());
+    const auto odds = log_odds(policy, seen);
+    const bool right =
+      random_.uniform() < static_cast<double>(std::exp(log_probability(odds, true)));
+    const auto step = pole_.step(right ? 1 : 0);
+    pole_.observe(seen);
+    played.next.insert(played.next.end(), seen.begin(), seen.end());
+    played.right.push_back(right ? 1 : 0);
+    played.log_probabilities.push_back(log_probability(odds, right));
+    played.rewards.push_back(step.reward);
+    played.terminated.push_back(step.terminated ? 1 : 0);
+    played.truncated.push_back(step.truncated ? 1 : 0);
     return_ += step.reward;
-    trajectory.steps.push_back(step);
-    if (got.terminated || got.truncated) {
-      trajectory.returns.push_back(return_);
-      return_ = 0;
+    if (step.terminated || step.truncated) {
+      played.returns.push_back(std::exchange(return_, 0));
       pole_.reset(random_.next());
     }
   }
-  return trajectory;
+  return played;
 }
 
-double evaluate(const Parameters& parameters, std::uint64_t seed, std::uint64_t episode) {
-  fiber::rl::CartPole pole;
-  pole.reset(fiber::rl::Random(seed, {evaluation, episode}).next());
-  for (double total = 0;;) {
-    auto got = pole.step(logit(parameters.policy, look(pole)) > 0 ? 1 : 0);
-    total += got.reward;
-    if (got.terminated || got.truncated)
-      return total;
+void Model::update(const std::vector<Trajectory>& batch) {
+  constexpr float ridge = 0.1F; // So that both systems of equations have a solution.
+  Eigen::MatrixXf fisher = ridge * Eigen::MatrixXf::Identity(4, 4);
+  Eigen::MatrixXf squares = ridge * Eigen::MatrixXf::Identity(15, 15);
+  Eigen::VectorXf slope = Eigen::VectorXf::Zero(4), errors = Eigen::VectorXf::Zero(15);
+  float variance = 1e-6F, steps = 0;
+  std::vector<double> returns;
+  for (const auto& played : batch) {
+    const auto judged = judge(*this, played);
+    const auto seen = columns(played.seen);
+    const Eigen::Map<const Eigen::ArrayXf> right(played.right.data(), seen.cols());
+    const Eigen::ArrayXf chance = 1 / (1 + (-judged.odds).exp());
+    slope += seen * ((right - chance) * judged.advantages.array()).matrix();
+    fisher += seen * (chance * (1 - chance)).matrix().asDiagonal() * seen.transpose();
+    errors += judged.features * (judged.targets - judged.values);
+    squares += judged.features * judged.features.transpose();
+    variance += judged.advantages.squaredNorm();
+    steps += static_cast<float>(seen.cols());
+    returns.insert(returns.end(), played.returns.begin(), played.returns.end());
   }
-}
-
-Learner::Learner(std::uint64_t seed)
-  : parameters(Parameters::initial(seed)), moments(4 * Parameters::of_one) {}
-
-void Learner::update(const std::vector<Trajectory>& trajectories,
-                     const LearnerOptions& options, double left) {
-  // The rewards are scaled so that a value is 1 if the pole stays up.
-  const Batch batch(trajectories, 1 - options.discount);
-  auto n = batch.seen.cols();
-  Reading critic(parameters.critic.data()), policy(parameters.policy.data());
-  auto critic_hidden = hidden_of(critic, batch.seen);
-  auto values = output_of(critic, critic_hidden);
-  auto next_values = output_of(critic, hidden_of(critic, batch.next));
-  auto policy_hidden = hidden_of(policy, batch.seen);
-  auto logits = output_of(policy, policy_hidden);
-  auto [targets, advantages] = judged(batch, values, next_values, logits, options);
-  auto mean = advantages.mean();
-  auto deviation = std::sqrt((advantages.array() - mean).square().mean()) + 1e-8F;
-  advantages = (advantages.array() - mean) / deviation;
-
-  Vector chance = logits.unaryExpr([](float x) { return sigmoid(x); });
-  // d/dlogit of -log pi(a) A - entropy: the entropy of p is -p log p - (1-p) log(1-p),
-  // whose slope is -p (1-p) logit.
-  auto weight = static_cast<float>(options.entropy);
-  Vector slope = (chance - batch.right).array() * advantages.array() +
-                 weight * chance.array() * (1 - chance.array()) * logits.array();
-  auto samples = static_cast<float>(n);
-  auto policy_gradient = gradient_of(policy, batch.seen, policy_hidden, slope / samples);
-
+  // Along the natural gradient, and half the way to the least squares.
+  Eigen::Map<Eigen::VectorXf>(policy.data(), 4) +=
+    0.05F / std::sqrt(variance / steps) * fisher.ldlt().solve(slope);
+  Eigen::Map<Eigen::VectorXf>(critic.data(), 15) += 0.5F * squares.ldlt().solve(errors);
   ++updates;
-  std::span<float> all(moments);
-  auto part = [&](std::size_t which) {
-    return all.subspan(which * Parameters::of_one, Parameters::of_one);
-  };
-  adam(parameters.policy, std::move(policy_gradient), part(0), part(1),
-       options.rate * left, updates);
-  for (std::uint64_t i = 0; i < options.critic_steps; ++i) {
-    critic_hidden = hidden_of(critic, batch.seen);
-    Vector errors = output_of(critic, critic_hidden) - targets;
-    adam(parameters.critic,
-         gradient_of(critic, batch.seen, critic_hidden, errors / samples), part(2),
-         part(3), options.critic_rate, (updates - 1) * options.critic_steps + i + 1);
+  if (!returns.empty())
+    mean_return =
+      std::reduce(returns.begin(), returns.end()) / static_cast<double>(returns.size());
+}
+
+double evaluate(const Policy& policy, std::uint64_t seed, int episodes) {
+  fiber::rl::Random random(seed, {1000});
+  double total = 0;
+  std::vector<float> seen(4);
+  for (int i = 0; i < episodes; ++i) {
+    fiber::rl::CartPole pole;
+    pole.reset(random.next());
+    for (fiber::rl::Step step; !step.terminated && !step.truncated;) {
+      pole.observe(seen);
+      step = pole.step(log_odds(policy, seen) > 0 ? 1 : 0);
+      total += step.reward;
+    }
   }
+  return total / episodes;
 }
 
 } // namespace actor_critic

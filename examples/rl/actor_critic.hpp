@@ -1,111 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include <boost/serialization/binary_object.hpp>
 #include <boost/serialization/vector.hpp>
-
 #include <fiber/rl/cartpole.hpp>
 #include <fiber/rl/random.hpp>
 
-// An actor-critic for CartPole whose actors may play by older parameters than those that
-// learn (IMPALA; Espeholt et al. 2018, arXiv 1802.01561). Without Fiber's jobs: usable,
-// and tested, in one thread.
+// An actor-critic for CartPole whose players may act by an older policy than the one that
+// learns (IMPALA; Espeholt et al. 2018, arXiv 1802.01561). It knows no jobs.
 
 namespace actor_critic {
 
-using Observation = std::array<float, fiber::rl::CartPole::observation_size>;
+/// Four weights: their product with an observation is the log odds of a push to the
+/// right.
+using Policy = std::vector<float>;
 
-/// Two networks with a hidden layer of 64 tanh each: a policy, which gives the log odds
-/// of a push to the right, and a critic, which gives the value of a state.
-struct Parameters {
-  static constexpr std::size_t hidden = 64;
-  static constexpr std::size_t of_one = hidden * (4 + 1) + hidden + 1;
-
-  std::vector<float> policy, critic; ///< of_one numbers each.
-
-  /// Small random weights, so that at first every action is about as likely.
-  static Parameters initial(std::uint64_t seed);
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned) {
-    archive& policy& critic;
-  }
-};
-
-/// What an actor has lived through by one set of parameters.
+/// What a player lived through, step by step.
 struct Trajectory {
-  struct Step {
-    Observation seen = {};
-    float reward = 0;
-    float log_probability = 0;   ///< Of the action, where it was chosen.
-    std::uint8_t right = 0;      ///< The action.
-    std::uint8_t terminated = 0; ///< The task ended the episode here.
-    std::uint8_t truncated = 0;  ///< The limit of steps did.
-    Observation next = {};       ///< After the step, before a new episode.
-  };
-  std::vector<Step> steps;
-  std::vector<float> returns; ///< Of the episodes that ended.
+  std::vector<float> seen, next; ///< Observations before and after: 4 numbers for a step.
+  std::vector<float> right, log_probabilities; ///< Of the actions, when they were chosen.
+  std::vector<double> rewards, returns;        ///< Returns: of the episodes that ended.
+  std::vector<std::uint8_t> terminated, truncated;
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& returns;
-    auto n = steps.size();
-    archive& n;
-    steps.resize(n);
-    archive& boost::serialization::make_binary_object(steps.data(), n * sizeof(Step));
+    archive& seen& next& right& log_probabilities& rewards& returns& terminated&
+      truncated;
   }
 };
 
-/// A CartPole and who plays it, episode after episode.
+/// Plays one CartPole, episode after episode.
 class Player {
 public:
-  /// The seed and the index decide its episodes.
   Player(std::uint64_t seed, std::uint64_t index);
-
-  /// Draws its actions. `policy` are the parameters of that network.
-  Trajectory play(const std::vector<float>& policy, std::size_t steps);
+  Trajectory play(const Policy& policy, std::size_t steps);
 
 private:
   fiber::rl::Random random_;
   fiber::rl::CartPole pole_;
-  float return_ = 0;
+  double return_ = 0; ///< Of the episode that it plays.
 };
 
-/// The return of one episode with the likelier action at each step.
-double evaluate(const Parameters& parameters, std::uint64_t seed, std::uint64_t episode);
-
-struct LearnerOptions {
-  double discount = 0.99, lambda = 0.95; ///< Of V-trace.
-  double rate = 0.01;                    ///< Of Adam for the policy, at first.
-  double critic_rate = 0.01;             ///< The same for the critic.
-  std::uint64_t critic_steps = 10;       ///< Of the critic, for each of the policy.
-  double entropy = 0.01;                 ///< Weight of the policy's entropy.
-};
-
-/// What learns: parameters and the moments of Adam.
-struct Learner {
-  explicit Learner(std::uint64_t seed);
-  Learner() = default;
-
-  /// One step of both networks, by trajectories of one length, of any actors. V-trace
-  /// corrects for the age of the parameters that these played by. `left`: the share of
-  /// the training that is to come, by which the rate goes down.
-  void update(const std::vector<Trajectory>& batch, const LearnerOptions& options,
-              double left);
-
-  Parameters parameters;
+/// A policy, and a critic: 15 weights, whose product with the features of a state is the
+/// state's value.
+struct Model {
+  Policy policy = Policy(4);
+  std::vector<float> critic = std::vector<float>(15);
   std::uint64_t updates = 0;
-  std::vector<float> moments; ///< First, then second, of policy and critic.
+  double mean_return = 0; ///< Of the episodes that ended in the last batch.
+
+  /// Improves both. V-trace corrects for the age of the policies that played.
+  void update(const std::vector<Trajectory>& batch);
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& parameters& updates& moments;
+    archive& policy& critic& updates& mean_return;
   }
 };
+
+/// The mean return of episodes with the likelier action at each step.
+double evaluate(const Policy& policy, std::uint64_t seed, int episodes);
 
 } // namespace actor_critic

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tour of supervision in five minutes: three actors in processes of their own, one
-// killed, and the tree before and after, for each strategy; then a learner that goes on
-// from its checkpoint, and a supervisor that gives up.
-#include <chrono>
+// A tour of supervision in five minutes: for each strategy three actors in processes of
+// their own, of which one is killed; then a learner that continues from its checkpoint,
+// and a supervisor that gives up.
 #include <csignal>
 #include <cstddef>
 #include <fiber/fiber.hpp>
 #include <iostream>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,7 +14,7 @@
 
 namespace {
 
-/// Counts steps; what it had saved it has again after a restart.
+/// Counts steps, and saves every tenth. After a restart it continues from the last save.
 class Learner {
 public:
   void on_restart(fiber::Checkpoint& saved) { steps_ = saved.load<int>().value_or(0); }
@@ -31,74 +29,50 @@ private:
   int steps_ = 0;
 };
 
-/// Which processes the children have lived in.
-class Tree {
-public:
-  explicit Tree(fiber::SupervisorOptions options) : supervisor_(options) {}
-
-  fiber::Ref<Learner> spawn(const std::string& name) {
-    children_.push_back(supervisor_.spawn<Learner>({.name = name}));
-    return children_.back();
-  }
-
-  /// A line for each child: how often it was started again, and whether since last time.
-  void print(const std::string& title) {
-    std::cout << "  " << title << ":";
-    auto infos = supervisor_.children();
-    pids_.resize(children_.size());
-    for (std::size_t i = 0; i < infos.size(); ++i) {
-      auto pid = children_[i].call<&Learner::pid>();
-      std::cout << "  " << infos[i].name << (infos[i].alive ? " up" : " down");
-      if (pids_[i] != 0)
-        std::cout << (pids_[i] == pid ? ", the same" : ", a new one");
-      pids_[i] = pid;
+/// The process that an actor lives in now.
+int pid_of(const fiber::Ref<Learner>& actor) {
+  for (;;)
+    try {
+      return actor.call<&Learner::pid>();
+    } catch (const fiber::WorkerLost&) { // It was killed meanwhile: ask its successor.
     }
-    std::cout << "\n";
-  }
+}
 
-  /// Kills a child's process, and waits until all are there again.
-  void kill(std::size_t which) {
-    auto restarts = supervisor_.children().at(which).restarts;
-    ::kill(pids_.at(which), SIGKILL);
-    auto again = [&] {
-      auto infos = supervisor_.children();
-      for (auto& info : infos)
-        if (!info.alive)
-          return false;
-      return infos.at(which).restarts > restarts;
-    };
-    while (!again())
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::cout << "  kill -9 " << supervisor_.children()[which].name << "\n";
+/// Kills an actor, and returns when it lives in another process.
+void kill_and_wait(const fiber::Ref<Learner>& actor) {
+  const auto pid = pid_of(actor);
+  ::kill(pid, SIGKILL);
+  while (pid_of(actor) == pid) { // Its end has not been noticed yet.
   }
-
-private:
-  fiber::Supervisor supervisor_;
-  std::vector<fiber::Ref<Learner>> children_;
-  std::vector<int> pids_;
-};
+}
 
 void show(const std::string& name, fiber::Strategy strategy) {
-  std::cout << name << "\n";
-  Tree tree({.strategy = strategy});
-  for (auto* child : {"replay", "learner", "actor"})
-    tree.spawn(child);
-  tree.print("before");
-  tree.kill(1);
-  tree.print("after");
+  std::cout << name << ": kill -9 learner\n";
+  fiber::Supervisor supervisor({.strategy = strategy});
+  const std::vector<std::string> names{"replay", "learner", "actor"};
+  std::vector<fiber::Ref<Learner>> actors;
+  std::vector<int> before;
+  for (auto& each : names) {
+    actors.push_back(supervisor.spawn<Learner>({.name = each}));
+    before.push_back(pid_of(actors.back()));
+  }
+  kill_and_wait(actors[1]);
+  for (std::size_t i = 0; i < actors.size(); ++i)
+    std::cout << "  " << names[i] << " lives in "
+              << (pid_of(actors[i]) == before[i] ? "the same process\n"
+                                                 : "a new process\n");
 }
 
 void show_checkpoint() {
-  std::cout << "a learner saves every 10 steps\n";
-  Tree tree({});
-  auto learner = tree.spawn("learner");
-  tree.print("before");
+  fiber::Supervisor supervisor;
+  auto learner = supervisor.spawn<Learner>({.name = "learner"});
   int steps = 0;
   for (int i = 0; i < 25; ++i)
     steps = learner.call<&Learner::step>();
-  std::cout << "  after " << steps << " steps:\n";
-  tree.kill(0);
-  std::cout << "  the next one is step " << learner.call<&Learner::step>() << "\n";
+  std::cout << "a learner that saves every 10 steps: kill -9 after step " << steps
+            << '\n';
+  kill_and_wait(learner);
+  std::cout << "  its next step is step " << learner.call<&Learner::step>() << '\n';
 }
 
 void show_giving_up() {

@@ -3,7 +3,7 @@
 
 namespace fiber::rl {
 
-// examples/es/README.md says where the numbers are from, and which were tried.
+// docs/rl/evolution-strategies.md says where the numbers are from, and which were tried.
 EvolutionTrainingOptions evolution_options(const std::string& environment) {
   EvolutionTrainingOptions options;
   options.environment = environment;

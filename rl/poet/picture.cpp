@@ -2,6 +2,7 @@
 #include "rl/poet/picture.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <iomanip>
@@ -150,6 +151,10 @@ void write_strip(std::ostream& out, const PoetState& state, std::size_t index,
       << "]\nset yrange [" << range.low << ':' << range.high << "]\n"
       << "set object rectangle from graph 0, 0 to graph 1, 1 behind fillcolor '#f3f7fb' "
          "fillstyle solid noborder\n";
+  if (index == 0) {
+    write_walker(out, trace.path.front());
+    write_scale(out, end);
+  }
   if (end > goal)
     out << "set arrow from first " << goal << ", graph 0 to first " << goal
         << ", graph 1 nohead linecolor '#9ec29b' linewidth 2 dashtype 2 back\n";
@@ -165,6 +170,31 @@ void write_strip(std::ostream& out, const PoetState& state, std::size_t index,
       << " with points pointtype " << (trace.fell ? 2 : 7) << " pointsize "
       << (trace.fell ? 1.6 : 1.2) << " linewidth 2.5 linecolor '"
       << (trace.fell ? "#c0392b" : "#3d8b3a") << "' notitle\n";
+}
+
+/// The walker at the begin of a path, to scale: its hull and its legs, which hang down.
+void write_walker(std::ostream& out, const Spot& at) {
+  constexpr double scale = 30, leg = 2 * 34 / scale; // As in bipedal_walker_world.cpp.
+  constexpr std::array<std::array<double, 2>, 5> hull{
+    {{-30, 9}, {6, 9}, {34, 1}, {34, -8}, {-30, -8}}};
+  out << "set object polygon";
+  for (std::size_t i = 0; i <= hull.size(); ++i)
+    out << (i == 0 ? " from " : " to ") << at.x + hull[i % hull.size()][0] / scale << ", "
+        << at.y + hull[i % hull.size()][1] / scale;
+  out << " front fillcolor '#7d67b0' fillstyle solid noborder\n";
+  for (const double side : {-0.12, 0.12})
+    out << "set arrow from " << at.x + side << ", " << at.y - 8 / scale << " to "
+        << at.x + side << ", " << at.y - 8 / scale - leg
+        << " nohead front linecolor '#7d67b0' linewidth 3\n";
+}
+
+/// A bar of five metres at the upper right of a strip.
+void write_scale(std::ostream& out, double end) {
+  out
+    << "set arrow from " << end - 6 << ", graph 0.84 to " << end - 1
+    << ", graph 0.84 heads size screen 0.004,90 front linecolor '#444444' linewidth 1.5\n"
+    << "set label '5 m' at " << end - 3.5
+    << ", graph 0.66 center front font ',10' textcolor '#444444'\n";
 }
 
 std::string script(const std::filesystem::path& png, const PoetState& state,
@@ -183,11 +213,11 @@ std::string script(const std::filesystem::path& png, const PoetState& state,
   // The head, on a plot of its own that shows nothing else.
   out << "unset label\nunset object\nunset arrow\nset xrange [0:1]\nset yrange [0:1]\n";
   write_label(out, title, margin, 20, height, "font ',16' textcolor '#222222'");
-  write_label(
-    out,
-    "blue: the way of the walker's hull in one episode; *: the agent came after a "
-    "step of the search there (proposal)",
-    margin, 44, height, "font ',10' textcolor '#6b6b6b'");
+  write_label(out,
+              "blue: the way of the hull in one episode, from where the walker is; *: "
+              "the agent came after a "
+              "step of the search there (proposal)",
+              margin, 44, height, "font ',10' textcolor '#6b6b6b'");
   out << "plot 2 notitle\nunset multiplot\n";
   return std::move(out).str();
 }

@@ -129,8 +129,17 @@ void learn(const Settings& settings, ppo::Trainer& training, const fs::path& che
   save();
 }
 
-void draw(const Settings& settings, const TrainingLog& log) {
+/// `mean`: of the fresh episodes at the end, if they have been played.
+void draw(const Settings& settings, const ppo::Trainer& training, const TrainingLog& log,
+          std::optional<double> mean) {
   PlotStyle style;
+  style.y_label = "mean return of the last 100 training episodes";
+  if (mean)
+    style.point = {.x = static_cast<double>(training.last_row().steps),
+                   .y = *mean,
+                   .title = "the policy at the end: mean of " +
+                            std::to_string(settings.evaluation_episodes) +
+                            " fresh episodes"};
   style.title = "PPO on " + settings.training.environment + ", seed " +
                 std::to_string(settings.training.seed);
   std::vector<std::string> columns = {"return"};
@@ -186,21 +195,24 @@ int run(const Settings& settings) {
   auto policy = training.policy();
   auto path = settings.save.empty() ? settings.out / "policy" : settings.save;
   save_policy(path, policy);
+  std::optional<double> mean;
+  if (!interrupted || training.done())
+    mean = fresh_mean_return(settings, training, 0);
   if (std::isnan(training.last_row().return_mean))
     line.say(
       "no episode has ended: does the environment set `truncated` at a step limit?");
   else
-    draw(settings, log);
+    draw(settings, training, log, mean);
   line.say("policy saved to " + path.string() + ", curve to " + log.csv().string());
   if (auto summary = training.summary(); !summary.empty())
     line.say(summary);
-  if (interrupted && !training.done()) {
+  if (!mean) {
     line.say("interrupted; --resume goes on from " + checkpoint.string());
     return 130;
   }
   char result[100];
-  std::snprintf(result, sizeof result, "mean return %.2f over %zu fresh episodes",
-                fresh_mean_return(settings, training, 0), settings.evaluation_episodes);
+  std::snprintf(result, sizeof result, "mean return %.2f over %zu fresh episodes", *mean,
+                settings.evaluation_episodes);
   line.say(result);
   return 0;
 }

@@ -38,8 +38,9 @@ void write_frame(std::ostream& out, const PlotStyle& style) {
     out << "set arrow 1 from graph 0, first " << *style.solved_at << " to graph 1, first "
         << *style.solved_at
         << " nohead linetype 1 dashtype '-' linecolor '#888888' linewidth 1.5\n"
-        << "set label 1 'solved at " << *style.solved_at << "' at graph 0.985, first "
-        << *style.solved_at << " right offset 0,-0.8 textcolor '#666666'\n";
+        << "set rmargin 14\nset label 1 'solved at " << *style.solved_at
+        << "' at graph 1.01, first " << *style.solved_at
+        << " left textcolor '#666666'\n"; // Beside the plot: no curve crosses it.
 }
 
 std::string script(const fs::path& csv, const PlotStyle& style,
@@ -47,6 +48,8 @@ std::string script(const fs::path& csv, const PlotStyle& style,
   constexpr std::array others = {"#e08a3c", "#6aa36f", "#a06cb0", "#8a8a8a"};
   std::ostringstream out;
   write_frame(out, style);
+  if (style.point)
+    out << "$point << EOD\n" << style.point->x << ',' << style.point->y << "\nEOD\n";
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const bool front = i + 1 == columns.size();
     out << (i == 0 ? "plot " : ", \\\n     ") << quoted(csv.string())
@@ -55,6 +58,10 @@ std::string script(const fs::path& csv, const PlotStyle& style,
         << (front ? "#2a6ebb" : others[i % others.size()]) << "' title "
         << quoted(columns[i].title);
   }
+  if (style.point)
+    out << ", \\\n     $point using 1:2 with points pointtype 7 pointsize 2 linecolor "
+           "'#c0392b' title "
+        << quoted(style.point->title);
   out << '\n';
   return out.str();
 }

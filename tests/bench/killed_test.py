@@ -26,7 +26,7 @@ echo "mean return 7.50 over 100 fresh episodes"
 class Killed(unittest.TestCase):
     def run_with(self, policy, *options):
         with tempfile.TemporaryDirectory() as folder:
-            program = Path(folder) / "build/examples/rl/ppo"
+            program = Path(folder) / "build/programs/ppo"
             program.parent.mkdir(parents=True)
             program.write_text(TRAINING.format(policy=policy))
             program.chmod(0o755)

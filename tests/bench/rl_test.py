@@ -61,7 +61,7 @@ class RlRun(unittest.TestCase):
     def test_names_programs_that_are_not_built(self):
         done, result = self.run_rows("ppo_cartpole")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(result["missing"]["Fiber (fiber_ppo.py)"], "examples/rl/ppo.* is not built")
+        self.assertRegex(result["missing"]["Fiber (fiber_ppo.py)"], "programs/ppo.* is not built")
 
     def test_a_program_that_fails_is_a_failure(self):
         self.program("#!/bin/sh\necho broken >&2; exit 3\n")

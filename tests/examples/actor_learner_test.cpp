@@ -34,14 +34,18 @@ protected:
   }
 
   std::vector<std::string> command(int updates) const {
-    return {ACTOR_LEARNER,           "--rollouts", "3", "--updates",
-            std::to_string(updates), "--seed",     "1", "--out",
-            folder_.string()};
+    return {ACTOR_LEARNER,
+            "--rollouts",
+            "3",
+            "--updates",
+            std::to_string(updates),
+            "--checkpoint",
+            (folder_ / "checkpoint").string()};
   }
   bool has_checkpoint() const { return fs::exists(folder_ / "checkpoint"); }
   std::vector<pid_t> jobs() const { return fiber::e2e::jobs(mark_); }
   static bool is_report(const std::string& line) {
-    return std::regex_search(line, std::regex("^ +[0-9]+ +[0-9]+ .* %$"));
+    return std::regex_search(line, std::regex("^update [0-9]+: .* steps/s$"));
   }
   static double score_in(const std::string& output) {
     std::smatch score;
@@ -56,7 +60,7 @@ private:
 };
 
 TEST_F(ActorLearner, learns_although_its_actors_are_killed) {
-  Program program(command(120));
+  Program program(command(200));
   std::mt19937 random{std::random_device()()};
   const auto& output = program.output();
   int reports = 0;
@@ -79,18 +83,18 @@ TEST_F(ActorLearner, learns_although_its_actors_are_killed) {
 
 TEST_F(ActorLearner, goes_on_where_it_was_interrupted) {
   {
-    Program program(command(100));
+    Program program(command(200));
     ASSERT_TRUE(program.read_until(3, is_report)) << program.output();
     program.kill(SIGINT);
     EXPECT_EQ(program.wait(), -SIGINT);
     EXPECT_TRUE(has_checkpoint());
   }
-  Program program(command(100));
+  Program program(command(200));
   const auto output = program.rest();
   EXPECT_EQ(program.wait(), 0) << output;
   std::smatch from;
   ASSERT_TRUE(
-    std::regex_search(output, from, std::regex("going on from update ([0-9]+)")))
+    std::regex_search(output, from, std::regex("resuming after update ([0-9]+)")))
     << output;
   EXPECT_GE(std::stoi(from[1]), 30);
   EXPECT_GE(score_in(output), 475) << output;

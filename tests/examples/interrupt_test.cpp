@@ -117,28 +117,29 @@ TEST_P(Interrupt, of_a_terminal_ends_an_example_and_its_jobs) {
 }
 
 std::vector<Example> examples() {
-  std::vector<Example> all{{"hello", 2},
-                           {"pi", 4},
-                           {"parzen_estimation", 4},
-                           {"line_count", 4, {EXAMPLES_SOURCES, ".cpp"}},
-                           {"queue", 5},
-                           {"early_stop", 4},
-                           {"journal", 4, {"OUT/results"}},
-                           {"ring", 4},
-                           {"shared_data", 3},
-                           {"rl/caf_actor", 1},
-                           {"rl/remote_env_manager", 10},
-                           {"rl/ring_sgd", 4},
-                           {"rl/supervision", 3},
-                           {"rl/actor_learner", 5, {"--rollouts", "3", "--out", "OUT"}},
-                           {"rl/autoscale", 2, {"--max", "4", "--out", "OUT"}},
-                           {"es/minimise", 2},
-                           {"es/cma_es", 2, {"--workers", "2", "--out", "OUT"}},
-                           {"es/deep_ga", 2, {"--workers", "2", "--out", "OUT"}},
-                           {"es/pbt", 2, {"--problem", "cartpole", "--out", "OUT"}},
-                           {"es/es_train", 2, {"--workers", "2", "--out", "OUT"}}};
+  std::vector<Example> all{
+    {"hello", 2},
+    {"early_stop", 4},
+    {"journal", 4, {"OUT/results"}},
+    {"rl/minimise", 2},
+    {"pi", 4},
+    {"parzen_estimation", 4},
+    {"line_count", 4, {EXAMPLES_SOURCES, ".cpp"}},
+    {"queue", 5},
+    {"ring", 4},
+    {"shared_data", 3},
+    {"rl/caf_actor", 1},
+    {"rl/remote_env_manager", 10},
+    {"rl/ring_sgd", 4},
+    {"rl/supervision", 3},
+    {"rl/actor_learner", 5, {"--rollouts", "3", "--checkpoint", "OUT/file"}},
+    {"rl/autoscale", 2},
+    {"../programs/cma_es", 2, {"--workers", "2", "--out", "OUT"}},
+    {"../programs/deep_ga", 2, {"--workers", "2", "--out", "OUT"}},
+    {"../programs/pbt", 2, {"--problem", "cartpole", "--out", "OUT"}},
+    {"../programs/es_train", 2, {"--workers", "2", "--out", "OUT"}}};
 #ifdef POET
-  all.push_back({"es/poet", 2, {"--workers", "2", "--out", "OUT"}});
+  all.push_back({"../programs/poet", 2, {"--workers", "2", "--out", "OUT"}});
 #endif
 #ifdef RING_DDP
   all.push_back({"rl/ring_ddp", 4});
@@ -149,7 +150,7 @@ std::vector<Example> examples() {
 INSTANTIATE_TEST_SUITE_P(Examples, Interrupt, testing::ValuesIn(examples()), name_of);
 
 TEST_F(Interrupt, of_es_train_costs_no_iteration_that_it_has_shown) {
-  const std::vector<std::string> command{command_line("es/es_train"),
+  const std::vector<std::string> command{command_line("../programs/es_train"),
                                          "--iterations",
                                          "12",
                                          "--directions",
@@ -185,8 +186,8 @@ TEST_F(Interrupt, of_es_train_costs_no_iteration_that_it_has_shown) {
 
 TEST_F(Interrupt, of_ring_sgd_leaves_a_checkpoint_to_go_on_from) {
   const auto checkpoint = file("checkpoint").string();
-  const auto command = [&](const std::string& epochs) {
-    return std::vector<std::string>{command_line("rl/ring_sgd"), "--epochs", epochs,
+  const auto command = [&](const std::string& steps) {
+    return std::vector<std::string>{command_line("rl/ring_sgd"), "--steps", steps,
                                     "--checkpoint", checkpoint};
   };
   {
@@ -195,10 +196,10 @@ TEST_F(Interrupt, of_ring_sgd_leaves_a_checkpoint_to_go_on_from) {
     interrupt(program);
   }
   EXPECT_TRUE(fs::exists(checkpoint));
-  Program program(command("1")); // It has done more than that.
+  Program program(command("1")); // It has done more steps than that.
   const auto output = program.rest();
   EXPECT_EQ(program.wait(), 0) << output;
-  EXPECT_NE(output.find("went on from the checkpoint"), std::string::npos) << output;
+  EXPECT_TRUE(std::regex_search(output, std::regex("steps [1-9][0-9]+ to "))) << output;
 }
 
 } // namespace

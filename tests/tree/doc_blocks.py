@@ -120,14 +120,13 @@ def compile_unit(unit: str, kept: str | None) -> int:
 
 
 def pages() -> list[str]:
-    return subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "README.md", "docs/*.md",
-                           "examples/*.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    return subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "README.md", "docs/*.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compiles the C++ of the documentation.")
     parser.add_argument("-o", metavar="FILE", help="where to keep the translation unit")
-    parser.add_argument("pages", metavar="PAGE", nargs="*", help="default: README.md, docs/ and examples/")
+    parser.add_argument("pages", metavar="PAGE", nargs="*", help="default: README.md and docs/")
     options = parser.parse_args()
     blocks = [block for page in options.pages or pages()
               for block in blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))]

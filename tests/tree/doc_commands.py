@@ -129,7 +129,7 @@ def run(block: Commands, programs: Path) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Runs the shell commands of the documentation.")
     parser.add_argument("--programs", type=Path, help="the folder with the programs that the commands name")
-    parser.add_argument("pages", metavar="PAGE", nargs="*", help="default: README.md, docs/ and examples/")
+    parser.add_argument("pages", metavar="PAGE", nargs="*", help="default: README.md and docs/")
     options = parser.parse_args()
     wrong, ran, left_out = [], 0, 0
     for page in options.pages or pages():

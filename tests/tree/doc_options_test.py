@@ -83,7 +83,7 @@ class Options(unittest.TestCase):
                         "fiber run [option...] -- PROGRAM", "fiber run --backend", "fiber run --backend ...", "./dev --help",
                         "./dev test --clusters=all --filter '^(docker|x)'", "./dev check format layers", "./dev build release pi",
                         "./dev build dev --tests", "./dev run pi", "./dev install-deps build torch", "./dev bench --runs 3",
-                        "./dev demo --workers 2", "build/release/examples/es/poet", "cmake --preset dev", "./train_es --env mine"):
+                        "./dev demo --workers 2", "build/release/programs/poet", "cmake --preset dev", "./train_es --env mine"):
             problems = self.checker.problems(command)
             self.assertEqual([problem for problem in problems if "--env" not in problem], [], command)
 

@@ -4,9 +4,9 @@
 namespace fiber::rl {
 
 /// The program es_train: evolution strategies (Salimans et al. 2017, arXiv 1703.03864) on
-/// a pool of workers. Its options are those of examples/es. It calls fiber::init() and
-/// returns main()'s exit code. A program that trains on an environment of its own looks
-/// like this:
+/// a pool of workers. Its options are those of programs/es_train. It calls fiber::init()
+/// and returns main()'s exit code. A program that trains on an environment of its own
+/// looks like this:
 ///
 ///   int main(int argc, char** argv) {
 ///     fiber::rl::register_environment<Mine>("mine");

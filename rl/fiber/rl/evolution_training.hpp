@@ -38,8 +38,8 @@ struct EvolutionTrainingOptions {
   std::map<std::string, std::string> settings() const;
 };
 
-/// Settings for an environment of this library. examples/es/README.md says which have
-/// been tried, with what results. Other names get general settings.
+/// Settings for an environment of this library. docs/rl/evolution-strategies.md says
+/// which have been tried, with what results. Other names get general settings.
 EvolutionTrainingOptions evolution_options(const std::string& environment);
 
 /// One line of the learning curve.

@@ -8,12 +8,19 @@
 
 namespace fiber::rl {
 
+/// A single measurement in a plot, such as the evaluation at the end of a training.
+struct PlottedPoint {
+  double x = 0, y = 0;
+  std::string title;
+};
+
 struct PlotStyle {
   std::string title;
   std::string x_label = "steps";
   std::string y_label = "return of an episode";
   std::optional<double> solved_at = {}; ///< Draws a dashed line there.
   bool logarithmic_y = false;
+  std::optional<PlottedPoint> point = {};
 };
 
 /// A column of a CSV file as a line of a plot.

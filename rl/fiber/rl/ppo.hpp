@@ -4,7 +4,7 @@
 namespace fiber::rl {
 
 /// The program ppo: proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347)
-/// with LibTorch. Its options are those of examples/rl/ppo. It calls fiber::init() and
+/// with LibTorch. Its options are those of programs/ppo. It calls fiber::init() and
 /// returns main()'s exit code. A program that trains on an environment of its own looks
 /// like this:
 ///

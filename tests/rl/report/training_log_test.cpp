@@ -136,7 +136,9 @@ TEST_F(TrainingLogTest, draws_its_columns_if_gnuplot_is_here) {
   add_rows(log, 10, 50);
   log.add(60, std::vector{none, 0.0});
   log.add(70, std::vector{20.0, 0.0});
-  const bool drawn = log.plot({"return"}, {.title = "it's a run", .solved_at = 15});
+  const bool drawn = log.plot(
+    {"return"},
+    {.title = "it's a run", .solved_at = 15, .point = {{70, 18, "it's the end"}}});
   if (std::system("command -v gnuplot > /dev/null") != 0)
     GTEST_SKIP() << "gnuplot is not installed";
   ASSERT_TRUE(drawn);
@@ -144,6 +146,9 @@ TEST_F(TrainingLogTest, draws_its_columns_if_gnuplot_is_here) {
   std::string start(8, ' ');
   png.read(start.data(), 8);
   EXPECT_EQ(start, "\x89PNG\r\n\x1a\n");
+  std::ifstream script(folder_ / "curve.gnuplot");
+  const std::string text(std::istreambuf_iterator<char>(script), {});
+  EXPECT_NE(text.find("\n70,18\n"), std::string::npos) << text;
 }
 
 } // namespace

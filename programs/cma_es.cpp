@@ -144,7 +144,7 @@ void run(const Settings& settings) {
                        std::to_string(settings.dimension) + " variables, seed " +
                        std::to_string(settings.seed),
               .x_label = "evaluations",
-              .y_label = "value, step size",
+              .y_label = "best value so far, and step size",
               .logarithmic_y = true});
   line.say("curve saved to " + log.csv().string() +
            (drawn ? " and " + (settings.out / "curve.png").string()

@@ -36,11 +36,11 @@ std::string table(const std::string& header,
 }
 
 /// A panel of all members in pale lines, the best one's ancestors in blue.
-void member_panel(std::ostream& out, const std::string& title, int column,
+void member_panel(std::ostream& out, const std::string& label, int column,
                   bool logarithmic, std::size_t members, const fs::path& folder) {
   const auto csv = rl::gnuplot_string((folder / "pbt.csv").string());
   const auto line = rl::gnuplot_string((folder / "lineage.csv").string());
-  out << "set title " << rl::gnuplot_string(title) << " noenhanced\n"
+  out << "set ylabel " << rl::gnuplot_string(label) << " noenhanced\n"
       << (logarithmic ? "set logscale y\n" : "unset logscale y\n");
   out << "plot for [m=0:" << members - 1 << "] " << csv << " every " << members
       << "::m using 1:" << column << " skip 1 with lines linewidth 1.2 linecolor '"
@@ -59,11 +59,15 @@ void mean_panel(std::ostream& out, const std::vector<rl::PopulationRound>& histo
                      mean_of(random_history[round].scores)});
   rl::write_atomically(folder / "means.csv", table("round,pbt,random", means));
   const auto csv = rl::gnuplot_string((folder / "means.csv").string());
-  out << "set title 'mean score of all members'\nunset logscale y\nplot " << csv
-      << " using 1:3 skip 1 with lines linewidth 3 linecolor '" << other
-      << "' title 'random search', " << csv
-      << " using 1:2 skip 1 with lines linewidth 3 linecolor '" << one
-      << "' title 'PBT'\n";
+  out << "set ylabel 'mean score of all members'\nunset logscale y\nplot " << csv
+      << " using 1:3 skip 1 with lines linewidth 3 linecolor '" << other << "', " << csv
+      << " using 1:2 skip 1 with lines linewidth 3 linecolor '#777777'\n";
+}
+
+/// What a colour means in all panels: an entry of the line below the title.
+void write_key(std::ostream& out, double x, const char* colour, const char* text) {
+  out << "set label '\u2014 " << text << "' at screen " << x << ", 0.915 textcolor '"
+      << colour << "'\n";
 }
 
 } // namespace
@@ -73,7 +77,10 @@ bool save_toy(const fs::path& out, const std::vector<ToyRun>& runs) {
   frame(script);
   script << "set multiplot layout 2," << runs.size()
          << " title 'Population-based training on the toy of Jaderberg et al. 2017' "
-            "font ',18'\nset key top right noenhanced\n";
+            "font ',18' margins screen 0.06, 0.98, 0.12, 0.83 spacing screen 0.07, 0.17\n"
+            "unset key\n";
+  write_key(script, 0.4, one, "member 1");
+  write_key(script, 0.52, other, "member 2");
   std::vector<std::string> files;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto csv = out / ("toy_" + std::to_string(i + 1) + ".csv");
@@ -85,21 +92,19 @@ bool save_toy(const fs::path& out, const std::vector<ToyRun>& runs) {
   auto lines = [&](const std::string& file, const char* first, const char* second,
                    const char* style) {
     script << "plot " << file << " using " << first << " skip 1 with " << style
-           << " linecolor '" << one << "' title 'member 1', " << file << " using "
-           << second << " skip 1 with " << style << " linecolor '" << other
-           << "' title 'member 2'\n";
+           << " linecolor '" << one << "', " << file << " using " << second
+           << " skip 1 with " << style << " linecolor '" << other
+           << "' dashtype 2\nunset label\n"; // Dashes show a line below.
   };
   for (std::size_t i = 0; i < runs.size(); ++i) {
     script << "set title " << rl::gnuplot_string(runs[i].title)
            << " noenhanced\nset xlabel 'theta 0'\nset ylabel 'theta 1'\n"
-              "set xrange [-0.03:0.95]\nset yrange [-0.03:0.95]\nset xtics 0.3\nset key "
-           << (i == 0 ? "bottom right\n" : "off\n");
+              "set xrange [-0.03:0.95]\nset yrange [-0.03:0.95]\nset xtics 0.3\n";
     lines(files[i], "2:3", "5:6", "points pointtype 7 pointsize 0.5");
   }
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    script
-      << "set title ' '\nset xlabel 'step'\nset ylabel 'score (optimum 1.2)'\n"
-         "set xrange [0:*]\nset yrange [-0.5:1.3]\nset xtics autofreq\nset key off\n";
+    script << "set title ' '\nset xlabel 'step'\nset ylabel 'score (optimum 1.2)'\n"
+              "set xrange [0:*]\nset yrange [-0.5:1.3]\nset xtics autofreq\n";
     lines(files[i], "1:4", "1:7", "lines linewidth 2.5");
   }
   script << "unset multiplot\n";
@@ -165,19 +170,23 @@ bool draw_history(const fs::path& out, const std::string& title, std::size_t bes
   frame(script);
   const auto columns = (2 + ranges.size() + 1) / 2;
   const bool has_means = ranges.size() % 2 == 1;
-  script << "set multiplot layout 2," << columns << " title " << rl::gnuplot_string(title)
-         << ".\"\\nblue: the best member and its ancestors\" font ',18' noenhanced\nset "
-            "xlabel 'round'\nset xrange [1:*]\n"
-            "set format y '%g'\nset key bottom right noenhanced\n";
-  member_panel(script, "score: PBT grey and blue, random search orange", 4, false,
-               members, out);
+  script << "set multiplot layout 2," << columns
+         << " margins screen 0.11, 0.98, 0.1, 0.87 spacing screen 0.12, 0.14 title "
+         << rl::gnuplot_string(title)
+         << " font ',18' noenhanced\nset xlabel 'round'\nset xrange [1:*]\n"
+            "set format y '%g'\nunset key\n";
+  write_key(script, 0.11, "#8a8a8a", "members");
+  write_key(script, 0.25, one, "the best member and its ancestors");
+  write_key(script, 0.62, other, "random search");
+  write_key(script, 0.81, "#222222", "copies (arrows)");
+  member_panel(script, "score", 4, false, members, out);
   script << ", for [m=0:" << members - 1 << "] " << random << " every " << members
          << "::m using 1:4 skip 1 with lines linewidth 1.2 linecolor '" << other
-         << "' notitle\n";
-  member_panel(script, "who copied whom: a line a member, an arrow a copy", 2, false,
-               members, out);
-  script << ", " << csv << " using ($2 == $3 ? 1/0 : $1):3:(1):($2-$3) skip 1 with "
-         << "vectors head size 0.25,20 filled linewidth 1 linecolor '#777777' notitle\n";
+         << "' notitle\nunset label\n";
+  member_panel(script, "member", 2, false, members, out);
+  script
+    << ", " << csv << " using ($2 == $3 ? 1/0 : $1):3:(0):($2-$3) skip 1 with "
+    << "vectors head size screen 0.008,25 filled linewidth 1.6 linecolor '#444444'\n";
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     member_panel(script, ranges[i].name, static_cast<int>(5 + i), ranges[i].logarithmic,
                  members, out);
