@@ -7,8 +7,8 @@ A command stands in a block of commands or in a line of text, on pages whose com
 `fiber` and the programs also read the values of the options, as they do with --help. A page that shows a wrong command
 on purpose says so: <!-- wrong on purpose: fiber run -a x -->
 
-usage: doc_options.py --fiber FIBER --programs FOLDER [PAGE...]    FIBER is the command `fiber`, FOLDER has the examples
-                                                                  of a build; exit code 1 if a command is wrong
+usage: doc_options.py --fiber FIBER --build FOLDER [PAGE...]    FIBER is the command `fiber`, FOLDER a build with examples
+                                                                and programs; exit code 1 if a command is wrong
 """
 
 import argparse
@@ -29,7 +29,7 @@ CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 PART = re.compile(r" *(?:&&|\|\||[;|&])(?: +|$)")
 NAMED = re.compile(r"(?<![\w-])-(?:-[a-z][\w-]*|[a-zA-Z](?![\w-]))")
 WRONG = re.compile(r"<!-- wrong on purpose: (.*?) -->", re.DOTALL)
-TREE = ("bench/", "tests/", "deploy/", "docs/", "examples/")
+TREE = ("bench/", "tests/", "deploy/", "docs/", "examples/", "programs/")
 # A page shows how to build these; their main() is that of the program.
 SAME_OPTIONS = {"train_es": "es_train", "train_ppo": "ppo"}
 
@@ -149,17 +149,19 @@ class Dev:
 
 
 class Programs:
-    """The examples in a folder of a build."""
+    """The examples and the programs of a build."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.names = {path.stem for path in (ROOT / "examples").rglob("*.cpp")} | set(SAME_OPTIONS)
+        sources = [*(ROOT / "examples").rglob("*.cpp"), *(ROOT / "programs").glob("*.cpp")]
+        self.names = {path.stem for path in sources} | set(SAME_OPTIONS)
 
     def plain(self) -> list[str]:
         return [path.stem for path in (ROOT / "examples").glob("*.cpp")]
 
     def problems(self, name: str, words: list[str]) -> list[str]:
-        program = next((path for path in self.folder.glob(f"**/{SAME_OPTIONS.get(name, name)}") if path.is_file()), None)
+        program = next((path for part in ("examples", "programs")
+                        for path in (self.folder / part).glob(f"**/{SAME_OPTIONS.get(name, name)}") if path.is_file()), None)
         if not options_in(words) or not program:
             return []  # Not in this build: LibTorch is missing, for instance.
         known = names_in_help(str(program))
@@ -213,7 +215,7 @@ def cmake_problems(words: list[str]) -> list[str]:
 
 def tree_problems(word: str) -> list[str]:
     """Whether a file of the tree or of a build exists that a command names."""
-    built = re.fullmatch(r"build/[a-z0-9]+/((?:examples|bench|tests)(?:/[\w.]+)*)/([\w-]+)", word)
+    built = re.fullmatch(r"build/[a-z0-9]+/((?:examples|programs|bench|tests)(?:/[\w.]+)*)/([\w-]+)", word)
     if built and "..." not in word:
         lists = [ROOT / built.group(1) / "CMakeLists.txt", *(ROOT / built.group(1)).parent.glob("CMakeLists.txt")]
         known = " ".join(path.read_text(encoding="utf-8") for path in lists if path.is_file())
@@ -225,9 +227,9 @@ def tree_problems(word: str) -> list[str]:
 
 
 class Checker:
-    def __init__(self, fiber: str, programs: Path):
+    def __init__(self, fiber: str, build: Path):
         self.fiber = Fiber(fiber)
-        self.programs = Programs(programs)
+        self.programs = Programs(build)
         self.dev = Dev(output("bash", "./dev", "--help").stdout)
         self.count = 0
 
@@ -253,10 +255,10 @@ class Checker:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Lets the command lines read every command of the documentation.")
     parser.add_argument("--fiber", required=True, help="the command `fiber`")
-    parser.add_argument("--programs", required=True, type=Path, help="the folder with the examples of a build")
+    parser.add_argument("--build", required=True, type=Path, help="a build, with examples/ and programs/")
     parser.add_argument("pages", metavar="PAGE", nargs="*", help="default: all pages")
     options = parser.parse_args()
-    checker = Checker(str(Path(options.fiber).absolute()), options.programs.absolute())
+    checker = Checker(str(Path(options.fiber).absolute()), options.build.absolute())
     wrong = [f"{page}:{line}: {problem}" for page in options.pages or all_pages()
              for line, command in commands_of((ROOT / page).read_text(encoding="utf-8"))
              for problem in checker.problems(command)]

@@ -50,7 +50,8 @@ class Options(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        for name, text in (("fiber", FIBER), ("es_train", PROGRAM)):
+        (Path(cls.folder.name) / "programs").mkdir()
+        for name, text in (("fiber", FIBER), ("programs/es_train", PROGRAM)):
             path = Path(cls.folder.name) / name
             path.write_text(text, encoding="utf-8")
             path.chmod(0o755)
