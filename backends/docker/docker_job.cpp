@@ -385,7 +385,7 @@ std::string DockerJob::own_end_detail() const {
 }
 
 std::string DockerJob::killed_detail() const {
-  auto limit = std::to_string(spec_.resources.memory_mb) + " MB";
+  auto limit = std::to_string(spec_.resources.memory_mb) + " MiB";
   bool limited = spec_.resources.memory_mb > 0;
   // Podman does not report it, but the container's first process does.
   if (out_of_memory_ ||
