@@ -15,11 +15,11 @@ using nlohmann::json;
 
 TEST(Printable, control_characters_are_written_out) {
   EXPECT_EQ(printable("a\x1b[31mb\x07\x7f"), "a\\x1b[31mb\\x07\\x7f");
-  EXPECT_EQ(printable("a\nb\tc\r"), "a\\x0ab\\x09c\\x0d");
-  EXPECT_EQ(printable("a\nb\tc\r", true), "a\nb\tc\\x0d");
+  EXPECT_EQ(printable("a\nb\tc\r"), "a\\nb\\x09c\\r");
+  EXPECT_EQ(printable("a\nb\tc\r", true), "a\nb\tc\\r");
   EXPECT_EQ(printable("\xc2\x9b"
                       "31m"),
-            "\\x9b31m"); // The other form of ESC [.
+            "\\xc2\\x9b31m"); // The other form of ESC [.
   EXPECT_EQ(printable("\xc3\xbc"), "\xc3\xbc");
 }
 
@@ -127,7 +127,7 @@ TEST(TopView, fits_into_its_screen_and_keeps_the_selection_in_sight) {
     if (row.style == Row::Style::selected)
       selected = row.text;
   EXPECT_EQ(selected.substr(0, 14), "pool1.w300-301") << all(rows);
-  EXPECT_NE(all(rows).find("line 1\\x0aline 2"), std::string::npos) << all(rows);
+  EXPECT_NE(all(rows).find("line 1\\nline 2"), std::string::npos) << all(rows);
 }
 
 TEST(TopView, the_selection_stays_with_its_job) {
@@ -151,7 +151,7 @@ TEST(TopView, the_selected_job_says_on_a_line_of_its_own_why_it_waits) {
   now["jobs"][1]["waits_for"] = "Unschedulable\n0/2 nodes";
   TopView view;
   view.set(now);
-  const std::string words = "WHY THE SELECTED JOB WAITS\nUnschedulable\\x0a0/2 nodes\n";
+  const std::string words = "WHY THE SELECTED JOB WAITS\nUnschedulable\\n0/2 nodes\n";
   EXPECT_EQ(all(view.rows({30, 80})).find(words), std::string::npos);
   view.press(Screen::down);
   EXPECT_NE(all(view.rows({30, 80})).find(words), std::string::npos)
