@@ -98,7 +98,7 @@ private:
     for (auto next = Clock::now(); !stop.stop_requested(); next += 100ms) {
       std::this_thread::sleep_until(next);
       const auto stats = pool_.stats();
-      recent_.push_back(stats.queued + stats.running);
+      recent_.push_back(stats.queued + stats.prefetched + stats.running);
       if (recent_.size() > half_a_second)
         recent_.pop_front();
       const auto wanted = std::clamp(std::ranges::max(recent_), min_, max_);
