@@ -33,7 +33,7 @@ void PoolState::requeue(TaskRange tasks, bool ran) {
     ++tasks.attempt;
     totals.retries += tasks.size();
     if (settings.chaos_counts)
-      settings.chaos_counts->reruns += tasks.size();
+      settings.chaos_counts->retries += tasks.size();
   }
   if (tasks.charges > 0)
     queue.suspect(std::move(tasks));
