@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/exit_code_text.hpp"
 #include "base/failure.hpp"
 #include "base/stack_text.hpp"
 
@@ -21,19 +22,13 @@ std::string remote_text(const Failure& failure, std::size_t index, int attempt,
   return where + thrown_text(failure);
 }
 
-std::string exit_text(int exit) {
-  if (exit == WorkerLost::exit_unknown)
-    return "exit unknown";
-  return exit < 0 ? "signal " + std::to_string(-exit)
-                  : "exit code " + std::to_string(exit);
-}
-
-std::string lost_text(std::size_t index, int attempts, const std::vector<int>& exits,
+std::string lost_text(std::size_t index, int attempts,
+                      const std::vector<std::optional<int>>& exits,
                       const std::string& reason) {
   auto text = "task " + std::to_string(index) + " lost its worker in each of " +
               std::to_string(attempts) + (attempts == 1 ? " run" : " runs") + " (";
   for (std::size_t i = 0; i < exits.size(); ++i)
-    text += (i > 0 ? ", " : "") + exit_text(exits[i]);
+    text += (i > 0 ? ", " : "") + exit_code_text(exits[i]);
   return text + ")" + (reason.empty() ? "" : "; last: " + reason);
 }
 
@@ -55,18 +50,20 @@ void RemoteError::rethrow_original() const {
   throw *this;
 }
 
-WorkerLost::WorkerLost(std::size_t index, int attempts, std::vector<int> exits,
-                       std::string reason, LastWords last)
+WorkerLost::WorkerLost(std::size_t index, int attempts,
+                       std::vector<std::optional<int>> exits, std::string reason,
+                       LastWords last)
   : Error(lost_text(index, attempts, exits, reason)), index_(index), attempts_(attempts),
     exits_(std::move(exits)), reason_(std::move(reason)), last_(std::move(last)) {}
 
-WorkerLost::WorkerLost(const std::string& text, int exit, std::string reason,
-                       LastWords last)
+WorkerLost::WorkerLost(const std::string& text, std::optional<int> exit,
+                       std::string reason, LastWords last)
   : Error(text), index_(0), attempts_(1), exits_{exit}, reason_(std::move(reason)),
     last_(std::move(last)) {}
 
-WorkerLost::WorkerLost(const std::string& text, std::size_t index, std::vector<int> exits,
-                       std::string reason, LastWords last)
+WorkerLost::WorkerLost(const std::string& text, std::size_t index,
+                       std::vector<std::optional<int>> exits, std::string reason,
+                       LastWords last)
   : Error(text), index_(index), attempts_(static_cast<int>(exits.size())),
     exits_(std::move(exits)), reason_(std::move(reason)), last_(std::move(last)) {}
 

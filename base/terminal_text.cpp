@@ -46,11 +46,17 @@ std::size_t character_size(std::string_view text) {
 }
 
 /// Returns how many bytes at the beginning pass as they are; 0 if the first must not.
-std::size_t passing(std::string_view text) {
+std::size_t passing_size(std::string_view text, Passing passing) {
   auto first = at(text, 0);
-  if (first == '\t' || (first >= ' ' && first < delete_character))
+  if (first == '\t')
+    return passing == Passing::nothing ? 0 : 1;
+  if (first == '\n')
+    return passing == Passing::lines ? 1 : 0;
+  if (first >= ' ' && first < delete_character)
     return 1;
-  return first == escape ? colour_size(text) : character_size(text);
+  if (first == escape)
+    return passing == Passing::colours ? colour_size(text) : 0;
+  return character_size(text);
 }
 
 void append_escaped(std::string& to, unsigned char byte) {
@@ -67,7 +73,7 @@ void append_escaped(std::string& to, unsigned char byte) {
 
 bool has_orders(std::string_view text) {
   while (!text.empty()) {
-    auto size = passing(text);
+    auto size = passing_size(text, Passing::colours);
     if (size == 0 || at(text, 0) == escape)
       return true;
     text.remove_prefix(size);
@@ -75,12 +81,12 @@ bool has_orders(std::string_view text) {
   return false;
 }
 
-std::string for_terminal(std::string_view text) {
+std::string for_terminal(std::string_view text, Passing passing) {
   std::string plain;
   plain.reserve(text.size());
   bool coloured = false;
   while (!text.empty()) {
-    auto size = passing(text);
+    auto size = passing_size(text, passing);
     if (size == 0)
       append_escaped(plain, at(text, 0));
     else

@@ -6,6 +6,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "base/terminal_text.hpp"
+
 namespace fiber::cli {
 namespace {
 
@@ -16,22 +18,7 @@ bool starts_character(char c) {
 } // namespace
 
 std::string printable(std::string_view text, bool lines) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    auto c = static_cast<unsigned char>(text[i]);
-    auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
-    if (lines && (c == '\n' || c == '\t')) {
-      out += text[i];
-    } else if (c < 0x20 || c == 0x7f) {
-      out += fmt::format("\\x{:02x}", c);
-    } else if (c == 0xc2 && next >= 0x80 && next < 0xa0) { // A control character of C1.
-      out += fmt::format("\\x{:02x}", next);
-      ++i;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
+  return for_terminal(text, lines ? Passing::lines : Passing::nothing);
 }
 
 std::size_t width_of(std::string_view text) {
@@ -53,15 +40,16 @@ std::string fit(std::string_view text, std::size_t columns) {
 }
 
 std::string short_count(double number) {
-  constexpr double thousand = 1e3, million = 1e6, milliard = 1e9, few = 100;
-  if (number >= milliard)
-    return fmt::format("{:.2f}G", number / milliard);
+  constexpr double thousand = 1e3, million = 1e6, billion = 1e9;
+  constexpr double whole_from = 100; // Larger numbers are shown without a fraction.
+  if (number >= billion)
+    return fmt::format("{:.2f}G", number / billion);
   if (number >= million)
     return fmt::format("{:.2f}M", number / million);
   if (number >= 10 * thousand)
     return fmt::format("{:.1f}k", number / thousand);
-  return number == std::floor(number) || number >= few ? fmt::format("{:.0f}", number)
-                                                       : fmt::format("{:.1f}", number);
+  auto whole = number == std::floor(number) || number >= whole_from;
+  return whole ? fmt::format("{:.0f}", number) : fmt::format("{:.1f}", number);
 }
 
 std::string short_time(double seconds) {

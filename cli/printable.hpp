@@ -7,8 +7,8 @@
 
 namespace fiber::cli {
 
-/// Returns UTF-8 text with its control characters written out, so that it can't command a
-/// terminal: ESC becomes "\x1b". Newlines and tabs stay if `lines`.
+/// Returns the text for_terminal() in one line, or, if `lines`, with its newlines and
+/// tabs.
 std::string printable(std::string_view text, bool lines = false);
 
 /// Returns how many characters the text has.

@@ -164,7 +164,7 @@ void add_ps(CLI::App& app) {
   verb->add_flag("--json", options->as_json, "Print JSON instead of a table");
   verb->footer(
     "WORKERS are those of pools: up/wanted. JOBS are all processes, containers "
-    "and pods.\nLOST are jobs that ended unasked; DONE and FAILED are tasks of "
+    "and pods.\nLOST are jobs that ended unplanned; DONE and FAILED are tasks of "
     "pools.\n\nExamples:\n  fiber ps\n  fiber ps --json | jq '.[].name'");
   verb->callback([options] { list_sessions(options->only_here, options->as_json); });
 }

@@ -82,6 +82,36 @@ void add_children(Lines& lines, const json& supervisor, std::size_t depth) {
   }
 }
 
+/// The table of the pools, in which the column PREFETCHED may be left out.
+Lines pool_rows(const json& pools, bool with_prefetched) {
+  std::vector<std::string> titles{"POOL",     ">WORKERS", ">QUEUED", ">PREFETCHED",
+                                  ">RUNNING", ">DONE",    ">FAILED", ">RETRIES",
+                                  ">LOST",    ">P50",     ">P99",    ">TASKS/S"};
+  constexpr std::ptrdiff_t prefetched = 3;
+  if (!with_prefetched)
+    titles.erase(titles.begin() + prefetched);
+  Table table(std::move(titles));
+  for (auto& pool : pools) {
+    std::vector<std::string> cells{text(pool, "name"),
+                                   count(pool, "workers_up") + "/" +
+                                     count(pool, "workers_wanted"),
+                                   count(pool, "queued"),
+                                   count(pool, "prefetched"),
+                                   count(pool, "running"),
+                                   count(pool, "done"),
+                                   count(pool, "failed"),
+                                   count(pool, "retries"),
+                                   count(pool, "workers_lost"),
+                                   short_time(number(pool, "p50_seconds")),
+                                   short_time(number(pool, "p99_seconds")),
+                                   count(pool, "tasks_per_second")};
+    if (!with_prefetched)
+      cells.erase(cells.begin() + prefetched);
+    table.add(std::move(cells));
+  }
+  return table.lines();
+}
+
 void add_section(Lines& lines, const std::string& title, const Lines& section) {
   if (section.empty())
     return;
@@ -121,16 +151,9 @@ Lines pool_lines(const json& snapshot, std::size_t columns) {
   auto pools = list(snapshot, "pools");
   if (pools.empty())
     return {};
-  Table table({"POOL", ">WORKERS", ">QUEUED", ">RUNNING", ">DONE", ">FAILED", ">AGAIN",
-               ">LOST", ">P50", ">P99", ">TASKS/S"});
-  for (auto& pool : pools)
-    table.add({text(pool, "name"),
-               count(pool, "workers_up") + "/" + count(pool, "workers_wanted"),
-               count(pool, "queued"), count(pool, "running"), count(pool, "done"),
-               count(pool, "failed"), count(pool, "retries"), count(pool, "workers_lost"),
-               short_time(number(pool, "p50_seconds")),
-               short_time(number(pool, "p99_seconds")), count(pool, "tasks_per_second")});
-  auto rows = table.lines();
+  auto rows = pool_rows(pools, true);
+  if (std::ranges::any_of(rows, [&](auto& row) { return width_of(row) > columns; }))
+    rows = pool_rows(pools, false);
   Lines lines{rows.front()};
   for (std::size_t i = 0; i < pools.size(); ++i) {
     lines.push_back(rows[i + 1]);
@@ -159,7 +182,7 @@ std::vector<json> sorted_jobs(const json& snapshot, JobOrder order) {
   std::vector<json> jobs(all.begin(), all.end());
   // Short names first, so that w2 comes before w10.
   std::ranges::stable_sort(jobs, {}, [](auto& job) {
-    auto name = text(job, "node");
+    auto name = text(job, "name");
     return std::pair(name.size(), name);
   });
   if (order != JobOrder::name)

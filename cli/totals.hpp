@@ -10,7 +10,7 @@ namespace fiber::cli {
 /// The sums over all pools of a snapshot.
 struct Totals {
   std::uint64_t workers_up = 0, workers_wanted = 0;
-  std::uint64_t queued = 0, running = 0, done = 0, failed = 0;
+  std::uint64_t done = 0, failed = 0;
 };
 
 inline Totals totals_of(const nlohmann::json& snapshot) {
@@ -22,8 +22,6 @@ inline Totals totals_of(const nlohmann::json& snapshot) {
     auto number = [&](const char* key) { return pool.value(key, std::uint64_t{0}); };
     totals.workers_up += number("workers_up");
     totals.workers_wanted += number("workers_wanted");
-    totals.queued += number("queued");
-    totals.running += number("running");
     totals.done += number("done");
     totals.failed += number("failed");
   }

@@ -182,7 +182,7 @@ int train(const Settings& settings) {
   save_result(settings, search, log, line);
   const auto stats = pool.stats();
   line.say(std::to_string(stats.workers_lost) + " workers lost, " +
-           std::to_string(stats.retries) + " tasks run again, " +
+           std::to_string(stats.retries) + " retries, " +
            std::to_string(stats.bytes_sent) + " bytes sent");
   return conclude(search, line);
 }

@@ -34,9 +34,9 @@ struct Chaos {
   Draw draw(std::uint64_t call, std::uint64_t index, int attempt) const;
 };
 
-/// The injected faults of a session, and the tasks that were rerun because of them.
+/// The injected faults of a session, and the retries of tasks because of them.
 struct ChaosCounts {
-  std::atomic<std::size_t> kills{0}, stalls{0}, reruns{0};
+  std::atomic<std::size_t> kills{0}, stalls{0}, retries{0};
 };
 
 /// Kills this process by SIGKILL.

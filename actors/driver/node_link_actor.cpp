@@ -208,7 +208,7 @@ struct NodeLinkState {
       throw Error("it is ready for the second time");
     if (ready.slots != order.slots)
       throw Error("it is ready with " + std::to_string(ready.slots) +
-                  " slots instead of " + std::to_string(order.slots));
+                  " workers instead of " + std::to_string(order.slots));
     startup.up = true;
     services->roster->up(node.incarnation, ready.pid, node.link);
     finish_start();

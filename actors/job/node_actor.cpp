@@ -155,7 +155,7 @@ struct NodeState {
       return peers().dial(read_peer_call(reader));
     default:
       throw Error("operation " + std::to_string(static_cast<int>(op)) +
-                  " is not for a node");
+                  " is not for a job");
     }
   }
 
@@ -192,7 +192,7 @@ struct NodeState {
 
   SlotWorker& slot(std::uint32_t i) {
     if (i >= parts.slots.size())
-      throw Error("slot " + std::to_string(i) + " of " +
+      throw Error("it has no worker " + std::to_string(i) + ", only " +
                   std::to_string(parts.slots.size()));
     return *parts.slots[i];
   }

@@ -129,7 +129,7 @@ struct SystemConfig : caf::actor_system_config {
 };
 
 [[noreturn]] void refuse(const std::exception& error, int code) {
-  log().error("this job can't become a node: {}", error.what());
+  log().error("this job can't join its session: {}", error.what());
   exit_job(code);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ std::exception_ptr as_lost_call(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
   } catch (const WorkerLost& lost) {
-    auto exit = lost.exits().empty() ? WorkerLost::exit_unknown : lost.exits().front();
+    auto exit = lost.exits().empty() ? std::nullopt : lost.exits().front();
     return std::make_exception_ptr(WorkerLost(
       "the job of the object was lost, and the call may have run: " + lost.reason(), exit,
       lost.reason(), lost.last_words()));

@@ -2,6 +2,7 @@
 #include "actors/manager/managed_objects.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,7 @@ LostCall for_another_process(const std::exception_ptr& why) {
   } catch (const WorkerLost& lost) {
     return {lost.what(), lost.exits().front(), lost.reason(), lost.last_log()};
   } catch (const std::exception& error) {
-    return {error.what(), WorkerLost::exit_unknown, error.what(), {}};
+    return {error.what(), std::nullopt, error.what(), {}};
   }
 }
 

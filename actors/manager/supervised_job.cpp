@@ -128,8 +128,7 @@ struct SupervisedJobState {
 
   static std::exception_ptr stop_error() {
     std::string reason = "its supervisor has stopped it";
-    return std::make_exception_ptr(
-      WorkerLost(reason, WorkerLost::exit_unknown, reason, {}));
+    return std::make_exception_ptr(WorkerLost(reason, std::nullopt, reason, {}));
   }
 
   caf::event_based_actor* self;

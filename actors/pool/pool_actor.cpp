@@ -275,8 +275,11 @@ PoolStats PoolState::stats() const {
   auto now = totals;
   now.workers = workers_up();
   now.queued = queue.size() + queue.suspects();
-  for (auto& [incarnation, node] : nodes)
-    now.running += node.outstanding();
+  for (auto& [incarnation, node] : nodes) {
+    auto running = node.running();
+    now.running += running;
+    now.prefetched += node.outstanding() - running;
+  }
   using std::chrono::microseconds;
   now.p50 = microseconds(durations.percentile_ns(0.5) / 1000);
   now.p99 = microseconds(durations.percentile_ns(0.99) / 1000);

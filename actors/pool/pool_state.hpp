@@ -28,7 +28,7 @@ namespace fiber::actors {
 
 /// Time to take back tasks that wait behind a slow one.
 struct StealTick {};
-/// Time to look for slow tasks.
+/// Time to look for stragglers.
 struct SpeculateTick {};
 /// Time to tell nodes which calls are over.
 struct CloseTick {};
@@ -52,7 +52,7 @@ struct GraceOver {
 ///   dispatch.cpp     which slot gets which tasks, and when
 ///   results.cpp      how results arrive, and how tasks and calls end
 ///   retry.cpp        which tasks of a lost or failed worker are retried
-///   speculation.cpp  second copies of slow tasks
+///   speculation.cpp  copies of stragglers
 struct PoolState {
   static constexpr const char* name = "fiber.pool";
 
@@ -71,7 +71,7 @@ struct PoolState {
   struct Pace {
     double mean_ns = -1; ///< Negative if unknown.
     double weight = 0;   ///< Number of tasks in mean_ns, up to a limit.
-    /// Null unless a call of this callable copies slow tasks.
+    /// Null unless a call of this callable copies stragglers.
     std::unique_ptr<DurationCounts> durations = {};
 
     void remember(const TaskResults& results);
@@ -202,7 +202,7 @@ struct PoolState {
   /// this each of the last results of a call costs a look at every slot.
   bool nothing_ahead = false;
   bool speculate_pending = false;    ///< A SpeculateTick is pending.
-  std::size_t speculative_calls = 0; ///< Calls whose slow tasks are copied.
+  std::size_t speculative_calls = 0; ///< Calls whose stragglers are copied.
   std::optional<Autoscale> scale;
   bool scale_pending = false; ///< A ScaleTick is pending.
   std::optional<std::chrono::steady_clock::time_point>

@@ -155,7 +155,7 @@ void PoolTrace::drop(const Node& node, std::size_t slot,
 }
 
 void PoolTrace::copy(std::size_t worker, std::size_t first, const TaskRange& task) {
-  trace_->add_instant(pool_, static_cast<std::uint32_t>(worker), "second copy",
+  trace_->add_instant(pool_, static_cast<std::uint32_t>(worker), "copy",
                       {{"call", task.call()},
                        {"index", task.batch->first + task.from},
                        {"attempt", task.attempt},

@@ -42,7 +42,7 @@ public:
   void drop(const Node& node, std::size_t slot, const std::deque<RunningRange>& tasks,
             TraceSpan::Outcome outcome);
 
-  /// A worker gets a second copy of a task that worker `first` runs.
+  /// A worker gets a copy of a task that worker `first` runs.
   void copy(std::size_t worker, std::size_t first, const TaskRange& task);
 
   /// Gives the workers of a node their rows. They were up before.

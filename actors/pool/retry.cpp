@@ -34,7 +34,7 @@ void PoolState::requeue(TaskRange tasks, bool ran) {
     ++tasks.attempt;
     totals.retries += tasks.size();
     if (settings.chaos_counts)
-      settings.chaos_counts->reruns += tasks.size();
+      settings.chaos_counts->retries += tasks.size();
   }
   if (tasks.charges > 0)
     queue.suspect(std::move(tasks));
@@ -107,8 +107,8 @@ void PoolState::recover_tasks(Node& node, const NodeLost& lost, bool blame,
 /// Charges the task with the loss: retries it, or fails it with WorkerLost after too
 /// many. `crashed`: the crash report is about this task.
 void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
-  auto exits = task.exits ? *task.exits : std::vector<int>{};
-  exits.push_back(lost.exit_code.value_or(WorkerLost::exit_unknown));
+  auto exits = task.exits ? *task.exits : std::vector<std::optional<int>>{};
+  exits.push_back(lost.exit_code);
   ++task.charges;
   auto allowed = settings.max_retries < 0 ||
                  task.charges <= static_cast<std::uint32_t>(settings.max_retries);
@@ -123,7 +123,7 @@ void PoolState::charge(TaskRange task, const NodeLost& lost, bool crashed) {
                                lost.reason, std::move(last)))});
     return;
   }
-  task.exits = std::make_shared<const std::vector<int>>(std::move(exits));
+  task.exits = std::make_shared<const std::vector<std::optional<int>>>(std::move(exits));
   requeue(std::move(task), true);
 }
 

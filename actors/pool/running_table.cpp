@@ -138,6 +138,11 @@ std::size_t Node::outstanding() const {
   return sum;
 }
 
+std::size_t Node::running() const {
+  return static_cast<std::size_t>(
+    std::ranges::count_if(slots, [](auto& slot) { return slot.outstanding() > 0; }));
+}
+
 std::uint64_t Node::started(std::size_t slot) const {
   return page ? SlotProgress::started(page->data(), slot) : 0;
 }

@@ -47,8 +47,8 @@ public:
   bool overtake(std::uint64_t seq);
   /// Returns whether an abandoned task with this number or a lower one is still here.
   bool has_abandoned(std::uint64_t seq) const;
-  /// Gives the oldest task that has neither ended nor a second copy a range of its own;
-  /// null if there is none.
+  /// Gives the oldest task that has neither ended nor a copy a separate range; null if
+  /// there is none.
   RunningRange* single_out_uncopied();
   bool is_oldest(const RunningRange& range) const { return &range == &running_.front(); }
   /// Removes all tasks; each range comes with its first number.
@@ -99,6 +99,8 @@ struct Node {
 
   bool idle() const;
   std::size_t outstanding() const;
+  /// Returns how many slots have a task, of which each runs the oldest.
+  std::size_t running() const;
   /// Returns the number of the last task that a slot has announced as started; 0 if
   /// unknown.
   std::uint64_t started(std::size_t slot) const;

@@ -9,22 +9,22 @@
 #include "actors/pool/pool_state.hpp"
 #include "actors/pool/pool_trace.hpp"
 
-// Second copies of stragglers, tasks that run for much longer than others did
-// (MapOptions::speculate). Both copies are one task: the first result counts, and the
-// other copy is told to stop. A copy that is handed back or lost while the other one runs
-// costs no retry.
+// Copies of stragglers, tasks that run for much longer than others did
+// (MapOptions::speculate). Both runs are of one task: the first result counts, and the
+// worker of the other run is told to stop. A run that is handed back or lost while the
+// other run continues costs no retry.
 
 namespace fiber::actors {
 namespace {
 
 using std::chrono::nanoseconds;
 
-/// Tasks that must have ended before one can be called slow.
+/// Tasks that must have ended before one can be called a straggler.
 constexpr std::uint64_t min_samples = 3;
 /// Shorter delays are ordinary latency: results are held back for a while, and messages
 /// queue.
 constexpr std::chrono::milliseconds min_slow{5};
-/// Shortest and longest interval between two looks for slow tasks.
+/// Shortest and longest interval between two looks for stragglers.
 constexpr std::chrono::milliseconds min_wait{1}, max_wait{20};
 
 } // namespace

@@ -37,7 +37,8 @@ struct TaskRange {
   bool ended = false;        ///< The caller has the result; a worker may still run it.
   bool overtaken = false;    ///< The result came from another copy.
   std::uint32_t charges = 0; ///< Lost workers that these tasks were charged with.
-  std::shared_ptr<const std::vector<int>> exits; ///< Exit codes of those workers.
+  /// Exit codes of those workers.
+  std::shared_ptr<const std::vector<std::optional<int>>> exits;
   std::shared_ptr<Twin> twin = {}; ///< Not null for a single task with two copies.
   // For the trace, if there is one.
   std::chrono::steady_clock::time_point queued_at = {}; ///< When it was queued.

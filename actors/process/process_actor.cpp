@@ -226,7 +226,7 @@ struct ProcessState {
   void conclude(NodeLost& lost) {
     ProcessEnd end{exit_code(lost), never_ran(lost) ? start_error(lost) : nullptr,
                    std::move(lost.output)};
-    auto crashed = end.exit_code < 0 || lost.declared_dead || lost.lease;
+    auto crashed = end.exit_code.value_or(0) < 0 || lost.declared_dead || lost.lease;
     if (end.problem)
       log().warn("{} could not be started: {}", settings.name, lost.reason);
     else if (crashed && !end_signal)
@@ -245,15 +245,14 @@ struct ProcessState {
     return !up && !end_signal && (given_up || lost.exit_code.value_or(0) >= 0);
   }
 
-  int exit_code(const NodeLost& lost) const {
+  std::optional<int> exit_code(const NodeLost& lost) const {
     auto known = lost.exit_code;
     constexpr int signals = 128; // Some engines report signal N as the code 128 + N.
     if (returned_code && *returned_code > signals && known == signals - *returned_code)
       known = returned_code;
-    return known           ? *known
-           : returned_code ? *returned_code
-           : end_signal    ? -*end_signal
-                           : ProcessEnd::exit_unknown;
+    if (!known && !returned_code && end_signal)
+      return -*end_signal;
+    return known ? known : returned_code;
   }
 
   std::exception_ptr start_error(const NodeLost& lost) const {
@@ -272,16 +271,13 @@ struct ProcessState {
     if (lost.last.crash)
       last.stack = std::make_shared<CrashStack>(lost.last.crash->frames);
     return std::make_exception_ptr(
-      WorkerLost(0, 1, {lost.exit_code.value_or(WorkerLost::exit_unknown)}, lost.reason,
-                 std::move(last)));
+      WorkerLost(0, 1, {lost.exit_code}, lost.reason, std::move(last)));
   }
 
   /// The actor of the job has ended without a report.
   void job_actor_down() {
     node = nullptr;
-    auto error =
-      std::make_exception_ptr(WorkerLost(0, 1, {WorkerLost::exit_unknown}, "unknown"));
-    finish({}, error);
+    finish({}, std::make_exception_ptr(WorkerLost(0, 1, {std::nullopt}, "unknown")));
     self->quit();
   }
 

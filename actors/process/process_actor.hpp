@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <caf/actor.hpp>
@@ -22,12 +23,9 @@ namespace fiber::actors {
 
 /// How a process has ended.
 struct ProcessEnd {
-  /// The exit code if it is unknown; as in Python's multiprocessing.
-  static constexpr int exit_unknown = 255;
-
-  int exit_code = exit_unknown; ///< 0..255, -N for signal N.
-  std::exception_ptr problem;   ///< Why it never ran; null if it ran or was ended before.
-  std::string output;           ///< The end of its output.
+  std::optional<int> exit_code = {}; ///< 0..255, -N for signal N, nothing if unknown.
+  std::exception_ptr problem; ///< Why it never ran; null if it ran or was ended before.
+  std::string output;         ///< The end of its output.
 };
 
 /// Facts about a process, each set once by its actor.

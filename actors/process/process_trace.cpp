@@ -28,8 +28,10 @@ void ProcessTrace::up(const backends::JobId& job, int pid) {
   since_ = now;
 }
 
-void ProcessTrace::ended(int exit_code, const std::string& reason) {
-  nlohmann::json details{{"job", job_}, {"pid", pid_}, {"exit_code", exit_code}};
+void ProcessTrace::ended(std::optional<int> exit_code, const std::string& reason) {
+  nlohmann::json details{{"job", job_}, {"pid", pid_}};
+  if (exit_code)
+    details["exit_code"] = *exit_code;
   if (!reason.empty())
     details["reason"] = reason;
   trace_->add_slice(processes, row_, pid_ > 0 ? name_ : "never up", since_,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "actors/trace/trace.hpp"
@@ -17,7 +18,7 @@ public:
   ProcessTrace(std::shared_ptr<Trace> trace, std::uint64_t number, std::string name);
 
   void up(const backends::JobId& job, int pid);
-  void ended(int exit_code, const std::string& reason);
+  void ended(std::optional<int> exit_code, const std::string& reason);
 
 private:
   std::shared_ptr<Trace> trace_;

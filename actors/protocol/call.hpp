@@ -28,8 +28,8 @@ struct Call {
   std::uint64_t id = 0; ///< Unique within the pool.
   AnyCallable callable;
   std::size_t chunksize = 0; ///< Tasks sent to a worker at a time; 0: the pool chooses.
-  /// A task that runs for longer than this many times the median gets a second copy on an
-  /// idle worker; 0: no task does.
+  /// A task that runs for longer than this many times the median is copied to an idle
+  /// worker; 0: no task is.
   double speculate = 0;
   bool single = false; ///< The call has one task, so workers need not keep the callable.
   std::shared_ptr<ResultSink> sink;

@@ -70,7 +70,8 @@ ObjectMessage read_object_message(Reader& reader, const Payload& whole) {
 
 void write(Writer& writer, const LostCall& lost) {
   writer.text(lost.text);
-  writer.put(std::int32_t{lost.exit});
+  writer.put(lost.exit.has_value());
+  writer.put(std::int32_t{lost.exit.value_or(0)});
   writer.text(lost.reason);
   writer.text(lost.log);
 }
@@ -78,7 +79,9 @@ void write(Writer& writer, const LostCall& lost) {
 LostCall read_lost_call(Reader& reader) {
   LostCall lost;
   lost.text = reader.text();
-  lost.exit = reader.get<std::int32_t>();
+  auto known = reader.get<bool>();
+  if (auto exit = reader.get<std::int32_t>(); known)
+    lost.exit = exit;
   lost.reason = reader.text();
   lost.log = reader.text();
   return lost;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -103,8 +104,8 @@ ObjectMessage read_object_message(Reader& reader, const Payload& whole);
 
 /// Why a call has no answer: its job was lost.
 struct LostCall {
-  std::string text; ///< The whole sentence.
-  int exit = 0;     ///< WorkerLost::exits().
+  std::string text;             ///< The whole sentence.
+  std::optional<int> exit = {}; ///< WorkerLost::exits().
   std::string reason, log;
 };
 void write(Writer& writer, const LostCall& lost);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/ring/ring_attempt.hpp"
 
+#include <optional>
 #include <typeinfo>
 #include <utility>
 
 #include "base/demangle.hpp"
+#include "base/exit_code_text.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -15,13 +17,6 @@ std::string text_of(const RemoteError& error) {
   auto at = text.find(error.type());
   auto from = at + error.type().size() + 2; // ": "
   return at == text.npos || from >= text.size() ? text : text.substr(from);
-}
-
-std::string exit_text(int exit) {
-  if (exit == WorkerLost::exit_unknown)
-    return "exit unknown";
-  return exit < 0 ? "signal " + std::to_string(-exit)
-                  : "exit code " + std::to_string(exit);
 }
 
 } // namespace
@@ -52,8 +47,8 @@ void RingAttempt::ended(std::size_t rank, detail::RawOutcome outcome) {
 void RingAttempt::give_up_waiting() {
   if (wants_cause())
     decide(Fate::lost, broken_->rank,
-           std::make_exception_ptr(WorkerLost("a ring broke", WorkerLost::exit_unknown,
-                                              broken_->text, LastWords{})));
+           std::make_exception_ptr(
+             WorkerLost("a ring broke", std::nullopt, broken_->text, LastWords{})));
 }
 
 void RingAttempt::decide(Fate fate, std::size_t rank, std::exception_ptr error) {
@@ -65,7 +60,7 @@ void RingAttempt::decide(Fate fate, std::size_t rank, std::exception_ptr error) 
 std::exception_ptr ring_lost(const std::string& ring,
                              const std::vector<RingLoss>& losses) {
   std::string list, reason;
-  std::vector<int> exits;
+  std::vector<std::optional<int>> exits;
   LastWords last;
   for (auto& loss : losses) {
     try {
@@ -75,10 +70,10 @@ std::exception_ptr ring_lost(const std::string& ring,
       reason = error.reason();
       last = error.last_words();
     } catch (...) {
-      exits.push_back(WorkerLost::exit_unknown);
+      exits.emplace_back(); // Unknown.
     }
     list += (list.empty() ? "rank " : ", rank ") + std::to_string(loss.rank) + ": " +
-            exit_text(exits.back());
+            exit_code_text(exits.back());
   }
   auto n = losses.size();
   auto text =

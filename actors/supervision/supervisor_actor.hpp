@@ -99,10 +99,10 @@ struct StopSupervisor {};
 /// which the supervisor above treats as the loss of a child. Children die with their
 /// supervisor, however it ends.
 ///
-/// A child ends for good, and its name is free again, when it is stopped by StopChild,
-/// when it is temporary and down, or when it is transient and ended as planned. (OTP
-/// would keep the specification of the latter.) An end that comes while the supervisor is
-/// stopping that child is not counted.
+/// A child ends for good, and its name is free again, when StopChild stops the child,
+/// when a temporary child ends, or when a transient child ends as planned. (OTP keeps the
+/// specification of such a transient child; this supervisor forgets it.) The end of a
+/// child that the supervisor is stopping does not count against the intensity.
 ///
 /// A child that is stopped in order to be restarted, by this supervisor or one above,
 /// gets restart_exit() as the reason: it may keep open requests for its next incarnation.

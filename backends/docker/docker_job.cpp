@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <csignal>
-#include <random>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "backends/container/container_entry.hpp"
 #include "backends/engine/job_exit.hpp"
+#include "backends/engine/retry_pause.hpp"
 #include "base/log.hpp"
 
 namespace fiber::backends::docker {
@@ -19,23 +19,12 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr int max_tries = 6;             // For a request, before the container runs.
-constexpr milliseconds first_pause{200}; // Doubled with each retry.
-constexpr milliseconds longest_pause{5000};
+constexpr int max_tries = 6;              // For a request, before the container runs.
 constexpr milliseconds look_limit{10000}; // A restarting engine may never reply.
 constexpr milliseconds ask_again{500};
 constexpr milliseconds output_limit{2000};   // For the rest of the output, after the end.
 constexpr milliseconds oom_news_limit{1000}; // The event comes by another stream.
 constexpr milliseconds end_news_limit{5000}; // That stream may have to be reopened.
-
-/// Returns an exponential backoff with jitter, which spreads out the retries of many
-/// jobs.
-milliseconds pause_before(int again) {
-  thread_local std::minstd_rand random(std::random_device{}());
-  auto pause = std::min(first_pause * (1 << std::min(again, 10)), longest_pause);
-  return milliseconds(
-    std::uniform_int_distribution<long>(pause.count() / 2, pause.count())(random));
-}
 
 /// Returns whether the container's name exists. Podman answers with status 500.
 bool name_is_taken(const http::Reply& reply) {
@@ -66,7 +55,7 @@ void DockerJob::send(http::Request request, Next next) {
 }
 
 void DockerJob::retry(void (DockerJob::*order)()) {
-  services_.loop.after(pause_before(tries_++), [self = shared_from_this(), order] {
+  services_.loop.after(retry_pause(tries_++), [self = shared_from_this(), order] {
     if (self->state_ != State::over)
       (self.get()->*order)();
   });
@@ -396,7 +385,7 @@ std::string DockerJob::own_end_detail() const {
 }
 
 std::string DockerJob::killed_detail() const {
-  auto limit = std::to_string(spec_.resources.memory_mb) + " MB";
+  auto limit = std::to_string(spec_.resources.memory_mb) + " MiB";
   bool limited = spec_.resources.memory_mb > 0;
   // Podman does not report it, but the container's first process does.
   if (out_of_memory_ ||
@@ -444,7 +433,7 @@ void DockerJob::kill(const char* signal) {
     services_.engine.request("POST", "/containers/" + id_ + "/kill?signal=" + signal),
     [self = shared_from_this(), signal](const http::Reply& reply) {
       if (is_transient(reply) && self->state_ == State::running && !self->exit_)
-        self->services_.loop.after(pause_before(self->tries_++), [self, signal] {
+        self->services_.loop.after(retry_pause(self->tries_++), [self, signal] {
           if (self->state_ == State::running && !self->exit_)
             self->kill(signal);
         });

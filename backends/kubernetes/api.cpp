@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <future>
-#include <random>
 #include <thread>
 #include <utility>
 
+#include "backends/engine/retry_pause.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "backends/kubernetes/security.hpp"
 #include "base/log.hpp"
@@ -19,7 +19,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int unauthorized = 401;
-constexpr milliseconds first_pause{200}, longest_pause{10000};
 
 } // namespace
 
@@ -141,16 +140,13 @@ bool is_transient(const http::Reply& reply) {
 }
 
 milliseconds pause_before(int number, const http::Reply& reply) {
-  thread_local std::minstd_rand random(std::random_device{}());
-  auto pause = std::min(first_pause * (1 << std::min(number, 10)), longest_pause);
-  auto jittered = milliseconds(
-    std::uniform_int_distribution<long>(pause.count() / 2, pause.count())(random));
+  auto pause = retry_pause(number);
   auto asked = reply.headers.find("retry-after");
   if (asked == reply.headers.end())
-    return jittered;
+    return pause;
   constexpr long max_seconds = 60;
   auto seconds = std::clamp(std::atol(asked->second.c_str()), 0L, max_seconds);
-  return std::chrono::seconds(seconds) + jittered;
+  return std::chrono::seconds(seconds) + pause;
 }
 
 } // namespace fiber::backends::kubernetes

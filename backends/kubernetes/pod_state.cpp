@@ -43,7 +43,7 @@ Exit exit_of(const json& terminated, std::size_t memory_mb) {
     number = signals - number;
   auto exit = Exit::known(number);
   if (reason == "OOMKilled")
-    exit.detail = memory_mb > 0 ? "OOMKilled, limit " + std::to_string(memory_mb) + " MB"
+    exit.detail = memory_mb > 0 ? "OOMKilled, limit " + std::to_string(memory_mb) + " MiB"
                                 : "OOMKilled";
   else if (reason == "ContainerCannotRun" || reason == "StartError")
     exit.detail = in_words(terminated);

@@ -123,11 +123,11 @@ JobEnd end_of(const JobRow& row, std::size_t memory_mb, bool by_us) {
     return {.exit = exit};
   }
   if (row.state == "OUT_OF_MEMORY")
-    return {
-      .exit = {-SIGKILL, "OOMKilled" +
-                           (memory_mb > 0 ? ", limit " + std::to_string(memory_mb) + " MB"
-                                          : std::string()) +
-                           where}};
+    return {.exit = {-SIGKILL,
+                     "OOMKilled" +
+                       (memory_mb > 0 ? ", limit " + std::to_string(memory_mb) + " MiB"
+                                      : std::string()) +
+                       where}};
   // Slurm reports for these what it did, not how the process ended.
   if (row.state == "CANCELLED")
     return {.exit = {exit.code, (by_us ? "cancelled" : "cancelled by scancel") + where},

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <typeinfo>
@@ -86,25 +87,25 @@ struct LastWords {
 class WorkerLost : public Error {
 public:
   /// For Fiber's use: a task.
-  WorkerLost(std::size_t index, int attempts, std::vector<int> exits, std::string reason,
-             LastWords last = {});
+  WorkerLost(std::size_t index, int attempts, std::vector<std::optional<int>> exits,
+             std::string reason, LastWords last = {});
   /// The call of an object, which may have run.
-  WorkerLost(const std::string& text, int exit, std::string reason, LastWords last);
+  WorkerLost(const std::string& text, std::optional<int> exit, std::string reason,
+             LastWords last);
   /// A ring; `index` is the rank that was lost last.
-  WorkerLost(const std::string& text, std::size_t index, std::vector<int> exits,
-             std::string reason, LastWords last);
+  WorkerLost(const std::string& text, std::size_t index,
+             std::vector<std::optional<int>> exits, std::string reason, LastWords last);
   /// One sentence; if the stack is known, its first frames follow, one a line.
   const char* what() const noexcept override;
   /// Which task of its call, from 0; the rank in a ring.
   std::size_t index() const { return index_; }
   /// How many times it ran.
   int attempts() const { return attempts_; }
-  /// In exits(): nobody knows how the worker ended.
-  static constexpr int exit_unknown = 256;
-  /// How each worker ended: an exit code, -N for signal N, or exit_unknown.
-  const std::vector<int>& exits() const { return exits_; }
+  /// How each worker ended: an exit code, -N for signal N, or nothing if the exit code is
+  /// unknown.
+  const std::vector<std::optional<int>>& exits() const { return exits_; }
   /// The last end in words: "killed by SIGSEGV (null pointer)", "OOMKilled, limit 512
-  /// MB".
+  /// MiB".
   const std::string& reason() const { return reason_; }
   /// The calls that the task was in when its last worker crashed, the innermost first,
   /// one a line: "simulate(int) at sim.cpp:12". Empty if that is not known, as after
@@ -119,7 +120,7 @@ public:
 private:
   std::size_t index_;
   int attempts_;
-  std::vector<int> exits_;
+  std::vector<std::optional<int>> exits_;
   std::string reason_;
   LastWords last_;
 };

@@ -14,18 +14,20 @@ struct PoolStats {
   std::size_t workers = 0;
   /// Tasks that wait in the driver.
   std::size_t queued = 0;
-  /// Tasks that workers have, started or not. Second copies count, and so do cancelled
-  /// tasks that still run.
+  /// Tasks that workers run: at most one per worker. Copies of stragglers count, and so
+  /// do cancelled tasks that still run.
   std::size_t running = 0;
+  /// Tasks that workers have received and not started.
+  std::size_t prefetched = 0;
   /// Tasks that ended with a value.
   std::size_t done = 0;
   /// Tasks that ended with an error.
   std::size_t failed = 0;
-  /// Runs of tasks after their first, because of a lost worker or an exception.
+  /// Runs of tasks after their first run, because of a lost worker or an exception.
   std::size_t retries = 0;
-  /// Second copies of slow tasks: MapOptions::speculate.
+  /// Copies of stragglers: MapOptions::speculate.
   std::size_t speculated = 0;
-  /// Jobs that ended unasked, or never became ready; each has workers_per_job workers.
+  /// Jobs that ended unplanned, or never became ready; each has workers_per_job workers.
   std::size_t workers_lost = 0;
   /// Results that were ignored, because the driver had declared their worker dead, or
   /// another copy of the task had ended first.

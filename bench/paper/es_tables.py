@@ -58,7 +58,7 @@ def table(rows):
 
 def losses(rows):
     return [f"- {name(row)}: {row['es_killed']:.0f} workers killed, {row['es_lost']:.0f} lost, "
-            f"{row['es_retries']:.0f} tasks run again. The schedule in the table is one whose workers die as "
+            f"{row['es_retries']:.0f} retries. The schedule in the table is one whose workers die as "
             f"often; without deaths it is {seconds(row['greedy'])}." for row in rows if row["kind"] == "killed"]
 
 

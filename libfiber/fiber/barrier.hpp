@@ -11,8 +11,8 @@
 namespace fiber {
 
 /// A place where `n` parties wait until all of them have come, again and again, as
-/// Python's multiprocessing.Barrier. Made by Manager::barrier(n), with n at least 1.
-/// Lives and ends as a Lock does, and then throws Closed (fiber/lock.hpp).
+/// Python's multiprocessing.Barrier. Lives and ends as a Lock does, and then throws
+/// Closed (fiber/lock.hpp).
 ///
 /// The barrier breaks if a waiting party gives up: by its time limit, by the death of its
 /// process, or by abort(). All parties that wait, and those that come before reset(),
@@ -21,6 +21,10 @@ namespace fiber {
 /// Thread safety: any thread of any process may call any member function.
 class Barrier final : public detail::SyncValue<Barrier, detail::SyncKind::barrier> {
 public:
+  /// A new barrier of `n` parties, whose home is this process. Throws ConfigError if `n`
+  /// is 0, Closed without a session.
+  explicit Barrier(std::size_t n) : SyncValue(n) {}
+
   /// Blocks until all parties have come. Returns how many came before this one, 0 to n -
   /// 1, so that one of them can do what is to be done once.
   std::size_t wait() {

@@ -11,8 +11,8 @@
 namespace fiber {
 
 /// A lock, and a place to wait for a notification, as Python's multiprocessing.Condition.
-/// Made by Manager::condition(). Its lock is its own, and recursive as an RLock. Lives
-/// and ends as a Lock does, and then throws Closed (fiber/lock.hpp).
+/// The lock belongs to the condition, and is recursive as an RLock. Lives and ends as a
+/// Lock does, and then throws Closed (fiber/lock.hpp).
 ///
 ///     std::lock_guard guard(changed);
 ///     changed.wait([&] { return total.get() > 10; });
@@ -25,6 +25,10 @@ namespace fiber {
 class Condition final
   : public detail::LockableValue<Condition, detail::SyncKind::condition> {
 public:
+  /// A new condition whose lock no thread holds, and whose home is this process. Throws
+  /// Closed without a session.
+  Condition() : LockableValue(0) {}
+
   /// Releases the lock, however often this thread has locked it, and blocks until it is
   /// notified. Returns when this thread has the lock again, locked as often.
   void wait() { handle_.wait(detail::Results::forever); }

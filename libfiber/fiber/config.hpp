@@ -13,8 +13,9 @@ namespace fiber {
 /// .fiberconfig in the working directory; its default. docs/reference/configuration.md
 /// lists the valid values.
 struct Config {
-  /// Where jobs run: "auto" (kubernetes within a pod, else local), "local", "inline",
-  /// "docker", "kubernetes". Default: auto.
+  /// Where jobs run: "auto", "local", "inline", "docker", "kubernetes" or "slurm". Auto
+  /// means kubernetes in a pod that has a service account, slurm in an allocation of
+  /// Slurm, else local. Default: auto.
   std::optional<std::string> backend = {};
   /// How many jobs may be starting at once. Default: 64.
   std::optional<std::size_t> workers_start_window = {};
@@ -53,12 +54,12 @@ struct Config {
   /// Whether the command `fiber` can look at the session: see docs/reference/cli.md.
   /// Default: true.
   std::optional<bool> observe = {};
-  /// "HOST:PORT" at which the driver serves its live page; port 0 is any free one. Not of
-  /// this machine alone only with a token and TLS: see docs/reference/dashboard.md.
-  /// Default: none.
+  /// "HOST:PORT" at which the driver serves its live page; port 0 is any free one. An
+  /// address that other machines can reach needs dashboard_token, dashboard_certificate
+  /// and dashboard_key: see docs/reference/dashboard.md. Default: none.
   std::optional<std::string> dashboard = {};
-  /// What those who open the page must know: 16 to 200 letters, digits, '-', '_', '.' and
-  /// '~'. Default: none, and whoever can connect may look.
+  /// The secret that opens the page: 16 to 200 letters, digits, '-', '_', '.' and '~'.
+  /// Default: none; then every user who can connect sees the page.
   std::optional<std::string> dashboard_token = {};
   /// The files, in PEM, of the certificate chain and of the private key with which the
   /// page is served by TLS. Default: none, and no TLS.

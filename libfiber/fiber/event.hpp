@@ -9,12 +9,14 @@
 namespace fiber {
 
 /// A flag that one process sets and others wait for, as Python's multiprocessing.Event.
-/// Made by Manager::event(), not set at first. Lives and ends as a Lock does, and then
-/// throws Closed (fiber/lock.hpp).
+/// Lives and ends as a Lock does, and then throws Closed (fiber/lock.hpp).
 ///
 /// Thread safety: any thread of any process may call any member function.
 class Event final : public detail::SyncValue<Event, detail::SyncKind::event> {
 public:
+  /// A new event, not set, whose home is this process. Throws Closed without a session.
+  Event() : SyncValue(0) {}
+
   /// Sets the flag: wakes every waiting thread, and wait() returns at once from now on.
   void set() { handle_.call(detail::SyncOp::set); }
   /// Clears the flag, so that wait() blocks again.

@@ -213,8 +213,9 @@ public:
   ///
   /// `f` is called once, on a thread that all continuations of the session share, so it
   /// should be quick. It may use pools, and may capture anything that lives long enough.
-  /// Its result must be a value (fiber/value.hpp). A failure of this task, or what `f`
-  /// throws, becomes the failure of the new Future, whose cancel() cancels this one.
+  /// Its result must be a value (fiber/value.hpp). If this task fails, `f` is not called,
+  /// and the new Future fails with the same error. If `f` throws, the new Future fails
+  /// with that exception. cancel() of the new Future cancels this task.
   template <class F>
   Future<detail::then_result_t<R, F>> then(F f) const {
     state();

@@ -3,14 +3,17 @@
 
 #include "fiber/detail/lockable.hpp"
 
-// Locks between processes, made by Manager::lock() and Manager::rlock(). A lock lives in
-// the process that made the Manager, its home, and not in the manager's job. A handle to
-// it goes anywhere: bound, as an argument or a result, in containers, through queues. The
-// lock ends with its last handle, or with its home; then all member functions but
-// unlock() throw Closed.
+// Locks between processes. A lock lives in the process that made it, its home; no job is
+// started for it. A handle to a lock goes anywhere: bound, as an argument or a result, in
+// containers, through queues. The lock ends with its last handle, or with its home; then
+// all member functions but unlock() throw Closed.
+//
+//     fiber::Lock lock;
+//     pool.map(fiber::bind(append_line, lock), lines); // Each task locks the same lock.
 //
 // A waiting thread costs no thread of the home. If the process that holds a lock dies,
-// the next one gets the lock; what the lock guards may be half changed then.
+// the lock is released, and the next waiting thread gets it. What the lock guards may be
+// half changed then.
 //
 // Thread safety: any thread of any process may call any member function.
 
@@ -20,6 +23,12 @@ namespace fiber {
 /// waits for itself. Any thread of any process may unlock it; unlock() throws Error if
 /// nobody holds it.
 class Lock final : public detail::LockableValue<Lock, detail::SyncKind::lock> {
+public:
+  /// A new lock that no thread holds, whose home is this process. Throws Closed without a
+  /// session.
+  Lock() : LockableValue(0) {}
+
+private:
   using LockableValue::LockableValue;
 };
 
@@ -30,6 +39,12 @@ class Lock final : public detail::LockableValue<Lock, detail::SyncKind::lock> {
 /// On an inline session a task runs on a thread that waits for it, so the task holds the
 /// locks that this thread holds.
 class RLock final : public detail::LockableValue<RLock, detail::SyncKind::rlock> {
+public:
+  /// A new lock that no thread holds, whose home is this process. Throws Closed without a
+  /// session.
+  RLock() : LockableValue(0) {}
+
+private:
   using LockableValue::LockableValue;
 };
 

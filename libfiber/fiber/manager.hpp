@@ -31,9 +31,9 @@ struct ManagerOptions {
   /// How many calls run at the same time, each on another object; at least 1. Calls that
   /// wait for a queue, a lock or anything else of Fiber's do not count.
   std::size_t threads = 1;
-  /// With `temporary` the loss of the job is the end of the manager. Otherwise a new job
-  /// takes its place, at most 5 times within 10 s: there the objects are made again, each
-  /// from the arguments of its create(), and the handles go on.
+  /// What happens when the job is lost. With `temporary` the manager has ended. Otherwise
+  /// Fiber starts a new job, at most 5 times within 10 s, and makes each object again in
+  /// that job, from the arguments of its create(). Handles remain valid.
   Restart restart = Restart::temporary;
   /// Runs in each new job after the first, when the objects have been made and before
   /// other calls: see Manager::set_restore().
@@ -58,9 +58,13 @@ struct Maker {
 } // namespace detail
 
 /// A job that holds objects, as Python's multiprocessing.Manager. Any process with a
-/// handle can use them. What lives in the job: what create(), dict(), list(), value(),
-/// array(), name_space() and queue() return. What lives in the process that made the
-/// Manager: locks and their kin, from lock() to barrier().
+/// handle can use them. What create(), dict(), list(), value(), array(), name_space() and
+/// queue() return lives in the job.
+///
+/// Locks, semaphores, events, conditions and barriers need no Manager: make them as
+/// `fiber::Lock lock;`. The functions lock() to barrier() are there for programs that
+/// come from Python. What they return lives in the process that made the Manager, and
+/// remains usable when the Manager has ended.
 ///
 /// The end of a Manager ends its job, and the objects with it: calls of the handles then
 /// throw Closed.
@@ -176,7 +180,7 @@ private:
   template <class S>
   S make(std::size_t n = 0) {
     check_open();
-    return detail::open_sync<S>(n, true);
+    return detail::sync_of_manager<S>(n);
   }
   void check_open() const;
   detail::ObjectRef create_object(detail::PackedItem recipe);

@@ -25,11 +25,11 @@ namespace fiber {
 
 /// The options of a Pool. The defaults suit this machine.
 struct PoolOptions {
-  /// Worker slots to keep filled; 0: cpu_count().
+  /// Workers to keep up; 0: cpu_count().
   std::size_t workers = 0;
   /// What each job may use.
   Resources resources = {};
-  /// Worker slots in one job, each a thread of it.
+  /// Workers in one job, each a thread of it.
   std::size_t workers_per_job = 1;
   /// Tasks after which a worker is replaced; 0: never.
   std::size_t max_tasks_per_worker = 0;
@@ -44,8 +44,8 @@ struct PoolOptions {
   /// this_task::stop_token() tells it. Default: no limit.
   std::optional<std::chrono::milliseconds> task_timeout = {};
   /// A task that goes on for longer than this after its task_timeout, or after it was
-  /// cancelled, has its worker ended and replaced. Other tasks of that worker run again,
-  /// which does not count against their max_retries.
+  /// cancelled, has its worker ended and replaced. Other tasks of that worker are
+  /// retried, which does not count against their max_retries.
   std::chrono::milliseconds cancel_grace{2000};
 };
 
@@ -64,10 +64,10 @@ struct MapOptions {
   /// what was written stays.
   std::string journal = {};
   /// A task that runs for longer than this many times the median of its callable's tasks
-  /// is a straggler: it gets a second copy if a worker of another job is idle. The first
-  /// to end counts, and the other is told to stop, as by cancel(). 1 to 1e6; 0: off. See
-  /// docs/reference/stragglers.md. The call throws ConfigError in a pool with max_retries
-  /// = 0, which means at most once.
+  /// is a straggler: if a worker of another job is idle, that worker runs a copy of the
+  /// task. The first of the two to end counts, and the other is told to stop, as by
+  /// cancel(). 1 to 1e6; 0: off. See docs/reference/stragglers.md. The call throws
+  /// ConfigError in a pool with max_retries = 0, which means at most once.
   double speculate = 0;
 };
 
@@ -254,14 +254,14 @@ public:
   bool wait_until_workers_up(std::chrono::duration<Rep, Period> limit) {
     return wait_workers(detail::limit_of(limit));
   }
-  /// Changes the number of worker slots, 1 to 100,000, and returns at once. Workers that
-  /// go finish what they run and hand the rest back, which is not counted as a retry.
-  /// Throws ConfigError for other numbers.
+  /// Changes the number of workers, 1 to 100,000, and returns at once. Workers that are
+  /// ended for it finish what they run and hand the rest back, which is not counted as a
+  /// retry. Throws ConfigError for other numbers.
   void resize(std::size_t workers);
-  /// Keeps as many worker slots as there is work for, from `min` to `max`, until resize()
-  /// is called: one for each task that waits or runs, fewer for tasks that are known to
-  /// be short. Workers that had nothing to do for `idle` go, as with resize(). Returns at
-  /// once. Throws ConfigError unless min <= max, max is 1 to 100,000, and `idle` is at
+  /// Keeps as many workers as there is work for, from `min` to `max`, until resize() is
+  /// called: one for each task that waits or runs, fewer for tasks that are known to be
+  /// short. Workers that had nothing to do for `idle` are ended, as by resize(). Returns
+  /// at once. Throws ConfigError unless min <= max, max is 1 to 100,000, and `idle` is at
   /// least 1 ms.
   void autoscale(std::size_t min, std::size_t max,
                  std::chrono::milliseconds idle = std::chrono::seconds(10));

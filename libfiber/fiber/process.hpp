@@ -140,8 +140,9 @@ public:
   void kill();
   /// Whether the process was started and has not ended.
   bool is_alive() const;
-  /// How the process ended: 0 to 255, -N for signal N, and 255 if that is unknown.
-  /// Nothing before its end. Throws as join() if it could not be started.
+  /// How the process ended: 0 to 255, or -N for signal N. Nothing while the process runs;
+  /// and nothing after its end if the code is unknown: then is_alive() is false. Throws
+  /// as join() if the process could not be started.
   std::optional<int> exit_code() const;
   /// ProcessOptions::name, or the name that was made up.
   std::string name() const;

@@ -24,8 +24,8 @@ struct Sum {};
 struct Min {};
 /// By the greatest value.
 struct Max {};
-/// By the sum, which must fit, divided by the number of members; integers are divided as
-/// in C++.
+/// By the mean: the sum divided by the number of members. The sum must not overflow the
+/// type. For integers the mean is rounded towards zero.
 struct Mean {};
 
 namespace detail {

@@ -7,8 +7,7 @@
 #include "fiber/detail/sync_handle.hpp"
 #include "fiber/future.hpp"
 
-// Semaphores between processes, made by Manager::semaphore(n) and
-// Manager::bounded_semaphore(n). They live and end as a Lock does, and then throw Closed
+// Semaphores between processes. They live and end as a Lock does, and then throw Closed
 // (fiber/lock.hpp). If a process dies, the permits that it had acquired and not released
 // come back. A process that releases more than it has acquired releases for others.
 //
@@ -43,17 +42,29 @@ protected:
 
 } // namespace detail
 
-/// A semaphore as Python's multiprocessing.Semaphore, with 0 or more permits at first.
-/// release() may raise their number.
+/// A semaphore as Python's multiprocessing.Semaphore. release() may raise the number of
+/// permits.
 class Semaphore final
   : public detail::SemaphoreValue<Semaphore, detail::SyncKind::semaphore> {
+public:
+  /// A new semaphore with `n` permits, 0 or more, whose home is this process. Throws
+  /// Closed without a session.
+  explicit Semaphore(std::size_t n) : SemaphoreValue(n) {}
+
+private:
   using SemaphoreValue::SemaphoreValue;
 };
 
-/// A semaphore as Python's multiprocessing.BoundedSemaphore, with never more than its `n`
-/// permits: release() beyond that throws Error.
+/// A semaphore as Python's multiprocessing.BoundedSemaphore, which never has more than
+/// its first number of permits: release() beyond that throws Error.
 class BoundedSemaphore final
   : public detail::SemaphoreValue<BoundedSemaphore, detail::SyncKind::bounded_semaphore> {
+public:
+  /// A new semaphore with `n` permits, whose home is this process. Throws Closed without
+  /// a session.
+  explicit BoundedSemaphore(std::size_t n) : SemaphoreValue(n) {}
+
+private:
   using SemaphoreValue::SemaphoreValue;
 };
 

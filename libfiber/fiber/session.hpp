@@ -34,9 +34,12 @@ private:
 
 /// Begins the session. Call it first in main: jobs run the same program, and in a job
 /// this call runs the job and never returns. Start no thread before it, else each local
-/// job costs a program start instead of a fork. `overrides` go before all other settings:
-/// see Config. Also lets malloc keep freed blocks for the next messages, up to 256 MiB at
-/// the end of its heap, unless the program or its environment has set a threshold of it.
+/// job costs a program start instead of a fork. `overrides` take precedence over all
+/// other settings: see Config.
+///
+/// init() also sets malloc's trim threshold to 256 MiB, so that malloc reuses freed
+/// memory for later messages instead of returning it to the system. A threshold that the
+/// program or its environment has set stays.
 ///
 /// Throws ConfigError for a setting that can't be used, BackendError if the backend's
 /// engine can't be reached or refuses, Error while another Session lives.

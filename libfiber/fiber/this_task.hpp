@@ -15,8 +15,8 @@ std::size_t index();
 /// Which run of this task this is, from 1: more than 1 after a lost worker or a retried
 /// exception.
 int attempt();
-/// The worker slot of the pool that runs the task, from 0 to workers - 1. A replacement
-/// takes over the number.
+/// The number of the worker that runs the task within its pool, from 0 to workers - 1. A
+/// worker that replaces another one takes over the number.
 std::size_t worker_rank();
 /// Tells whether this task should stop: it was cancelled, its `task_timeout` is over, or
 /// a copy of it has ended (`speculate`). If it goes on for longer than the pool's

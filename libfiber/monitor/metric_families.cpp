@@ -68,22 +68,25 @@ void MetricFamilies::pool(const std::string& name, const actors::PoolReport& rep
         number(stats.workers));
   gauge("fiber_pool_queued_tasks", "Tasks that wait in the driver.", pool,
         number(stats.queued));
-  gauge("fiber_pool_running_tasks", "Tasks handed to workers, started or not.", pool,
+  gauge("fiber_pool_running_tasks", "Tasks that workers run.", pool,
         number(stats.running));
+  gauge("fiber_pool_prefetched_tasks",
+        "Tasks that workers have received and not started.", pool,
+        number(stats.prefetched));
   constexpr auto tasks = "Tasks that have ended: done with a value, failed otherwise.";
   counter("fiber_pool_tasks_total", tasks, with("outcome", "done"), number(stats.done));
   counter("fiber_pool_tasks_total", tasks, with("outcome", "failed"),
           number(stats.failed));
   counter("fiber_pool_retries_total",
-          "Tasks that ran and were to run again, after a loss or an exception.", pool,
+          "Retries of tasks, after a lost worker or an exception.", pool,
           number(stats.retries));
-  counter("fiber_pool_speculated_total", "Second copies of slow tasks.", pool,
+  counter("fiber_pool_speculated_total", "Copies of stragglers.", pool,
           number(stats.speculated));
-  counter("fiber_pool_workers_lost_total", "Jobs of workers that ended unasked.", pool,
+  counter("fiber_pool_workers_lost_total", "Jobs of workers that ended unplanned.", pool,
           number(stats.workers_lost));
   counter("fiber_pool_late_results_total",
-          "Results refused, since their worker had been declared dead or another copy "
-          "of the task had ended it.",
+          "Results refused, because their worker had been declared dead, or another "
+          "copy of the task had ended first.",
           pool, number(stats.late));
   constexpr auto bytes = "Bytes of tasks and shared values sent to workers, and of "
                          "results received from them.";
@@ -107,9 +110,9 @@ void MetricFamilies::pool(const std::string& name, const actors::PoolReport& rep
 void MetricFamilies::session(const json& snapshot) {
   auto& about = snapshot.at("session");
   jobs(snapshot.at("jobs"));
-  counter("fiber_jobs_lost_total", "Jobs that ended unasked.", {},
+  counter("fiber_jobs_lost_total", "Jobs that ended unplanned.", {},
           number(about, "jobs_lost"));
-  counter("fiber_failures_total", "Jobs that ended unasked, and tasks that failed.", {},
+  counter("fiber_failures_total", "Jobs that ended unplanned, and tasks that failed.", {},
           number(snapshot, "failures_seen"));
   gauge("fiber_silent_parts",
         "Queues and other parts that were too busy to answer this scrape.", {},
@@ -128,27 +131,28 @@ void MetricFamilies::jobs(const json& jobs) {
   std::map<std::pair<std::string, std::string>, std::size_t> kinds;
   for (auto& job : jobs) {
     ++kinds[{text(job, "kind"), text(job, "state")}];
-    node(job);
+    this->job(job);
   }
   for (auto& [kind, n] : kinds)
     gauge("fiber_jobs", "Jobs that have not ended.",
           {{"kind", kind.first}, {"state", kind.second}}, number(n));
 }
 
-void MetricFamilies::node(const json& job) {
-  Labels node{{"node", text(job, "node")}};
-  gauge("fiber_node_up", "0 while the node's job starts, then 1.", node,
+void MetricFamilies::job(const json& job) {
+  // Not `job`: Prometheus sets that label, and renames one of the same name.
+  Labels name{{"job_name", text(job, "name")}};
+  gauge("fiber_job_up", "0 while the job starts, then 1.", name,
         text(job, "state") == "starting" ? 0 : 1);
-  counter("fiber_node_restarts_total", "Jobs that have replaced the node's first one.",
-          node, number(job, "restarts"));
+  counter("fiber_job_restarts_total", "Jobs of this name that were lost and replaced.",
+          name, number(job, "restarts"));
   if (job.contains("silent_seconds"))
-    gauge("fiber_node_silent_seconds", "Time since the driver heard of the job.", node,
+    gauge("fiber_job_silent_seconds", "Time since the driver heard from the job.", name,
           number(job, "silent_seconds"));
   if (job.contains("cpu_seconds"))
-    counter("fiber_node_processor_seconds_total", "Processor time of the job.", node,
+    counter("fiber_job_processor_seconds_total", "Processor time of the job.", name,
             number(job, "cpu_seconds"));
   if (job.contains("memory_bytes"))
-    gauge("fiber_node_memory_bytes", "Resident memory of the job.", node,
+    gauge("fiber_job_memory_bytes", "Resident memory of the job.", name,
           number(job, "memory_bytes"));
 }
 

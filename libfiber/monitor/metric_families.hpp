@@ -32,7 +32,7 @@ private:
   prometheus::ClientMetric& add(const char* name, const char* help,
                                 prometheus::MetricType type, Labels labels);
   void jobs(const nlohmann::json& jobs);
-  void node(const nlohmann::json& job);
+  void job(const nlohmann::json& job);
   void queue(const nlohmann::json& queue);
   void supervisor(const nlohmann::json& supervisor);
   void ring(const nlohmann::json& ring);

@@ -28,8 +28,9 @@ std::string short_number(double number) {
     return fmt::format("{:.2f}M", number / million);
   if (number >= thousand)
     return fmt::format("{:.2f}k", number / thousand);
-  constexpr double few = 10;
-  return number < few ? fmt::format("{:.2f}", number) : fmt::format("{:.0f}", number);
+  constexpr double whole_from = 10; // Larger numbers are shown without a fraction.
+  return number < whole_from ? fmt::format("{:.2f}", number)
+                             : fmt::format("{:.0f}", number);
 }
 
 /// Formats 3725 as "1:02:05".
@@ -61,7 +62,8 @@ std::string live_text(const ProgressView& view, std::size_t columns) {
   if (view.pool) {
     text += "  " + count_of(view.pool->workers, "worker");
     if (view.pool->retries > 0)
-      text += fmt::format("  {} run again", view.pool->retries);
+      text += fmt::format("  {} retr{}", view.pool->retries,
+                          view.pool->retries == 1 ? "y" : "ies");
   }
   if (view.failed > 0)
     text += fmt::format("  {} failed", view.failed);

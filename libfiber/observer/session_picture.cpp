@@ -136,7 +136,7 @@ void SessionView::keep_past(json& all) {
 json SessionView::picture(std::chrono::milliseconds patience, std::uint64_t stream_from) {
   auto all = snapshot(patience);
   for (auto& pool : all["pools"]) // The jobs say how many tasks each has.
-    pool.erase("nodes");
+    pool.erase("jobs");
   // A pool that did not answer must not be taken for one that has ended.
   if (all.at("silent_parts") == 0)
     keep_past(all);

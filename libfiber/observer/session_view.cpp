@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr int schema = 1;
+constexpr int schema = 2;
 constexpr auto patience = 1000ms;    ///< With all parts together.
 constexpr auto output_patience = 5s; ///< With an engine that is asked for output.
 constexpr auto kill_patience = 2s;   ///< Until all jobs have ended.
@@ -97,8 +97,8 @@ std::size_t end_of(const std::string& text, const std::string& after, std::size_
 void add_tasks(json& jobs, const json& pools) {
   std::map<std::uint64_t, std::uint64_t> tasks; // By incarnation.
   for (auto& pool : pools)
-    for (auto& node : pool.at("nodes"))
-      tasks[node.at("incarnation")] = node.at("tasks");
+    for (auto& job : pool.at("jobs"))
+      tasks[job.at("incarnation")] = job.at("tasks");
   for (auto& job : jobs)
     if (auto known = tasks.find(job.at("incarnation")); known != tasks.end())
       job["tasks"] = known->second;
@@ -125,9 +125,9 @@ void count_members(json& rings, const json& jobs) {
   for (auto& ring : rings) {
     auto& name = ring.at("name").get_ref<const std::string&>();
     ring["members_up"] = std::ranges::count_if(jobs, [&](auto& job) {
-      auto& node = job.at("node").template get_ref<const std::string&>(); // "NAME.RANK"
+      auto& member = job.at("name").template get_ref<const std::string&>(); // "NAME.RANK"
       return job.at("kind") == "ring" && job.at("state") == "up" &&
-             node.substr(0, node.rfind('.')) == name;
+             member.substr(0, member.rfind('.')) == name;
     });
   }
 }
@@ -212,7 +212,7 @@ json SessionView::jobs() {
   for (auto& [incarnation, job] : session_.roster->jobs()) {
     // One by one: there may be a thousand jobs, and a list of pairs takes twice as long.
     auto& entry = list.emplace_back(json::object());
-    entry["node"] = job.node;
+    entry["name"] = job.node;
     entry["job"] = job.job;
     entry["kind"] = job.kind;
     entry["state"] = state_text(job.state);
@@ -270,9 +270,9 @@ json SessionView::answer(const json& request) {
   }
 }
 
-/// Answers with the output of "job", a job or a node. "have" bytes of it, which end with
-/// "after", are what the asker has already. Without "job": with the jobs that have
-/// output.
+/// Answers with the output of "job": a job, or the name that a job has in common with
+/// those it has replaced. "have" bytes of the output, which end with "after", are what
+/// the asker has already. Without "job": with the jobs that have output.
 json SessionView::logs(const json& request) {
   auto name = text_of(request, "job");
   auto jobs = session_.roster->jobs();

@@ -173,8 +173,8 @@ void PoolCore::check_speculation(double factor) const {
   if (options_.max_retries == 0)
     throw ConfigError("speculate", "MapOptions",
                       "0 (off), or a pool with another max_retries than 0",
-                      "a second copy of a task is against the pool's max_retries = 0, "
-                      "which means at most once");
+                      "a copy is a second run of the task, and max_retries = 0 of the "
+                      "pool means at most one run");
 }
 
 CallFeed PoolCore::begin(AnyCallable callable, MapOptions options, Keep keep, bool single,

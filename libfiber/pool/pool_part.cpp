@@ -30,7 +30,7 @@ json calls_of(const actors::PoolReport& report) {
   return list;
 }
 
-json nodes_of(const actors::PoolReport& report) {
+json jobs_of(const actors::PoolReport& report) {
   auto list = json::array();
   for (auto& node : report.nodes) {
     auto& entry = list.emplace_back(json::object()); // Cheaper than a list of pairs.
@@ -47,6 +47,7 @@ json entry(const std::string& name, const actors::PoolReport& report) {
           {"workers_wanted", report.wanted},
           {"queued", stats.queued},
           {"running", stats.running},
+          {"prefetched", stats.prefetched},
           {"done", stats.done},
           {"failed", stats.failed},
           {"retries", stats.retries},
@@ -58,7 +59,7 @@ json entry(const std::string& name, const actors::PoolReport& report) {
           {"p50_seconds", seconds(stats.p50)},
           {"p99_seconds", seconds(stats.p99)},
           {"calls", calls_of(report)},
-          {"nodes", nodes_of(report)}};
+          {"jobs", jobs_of(report)}};
 }
 
 } // namespace

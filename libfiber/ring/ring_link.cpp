@@ -186,7 +186,7 @@ void RingLink::fail(const char* what, const std::string& why) {
                      "broke; let this out of the function, so that the ring can be "
                      "formed again: " +
                      why,
-                   rank_, {WorkerLost::exit_unknown}, why, {});
+                   rank_, {std::nullopt}, why, {});
 }
 
 void RingLink::check_other(const char* what, std::size_t rank) const {

@@ -392,8 +392,8 @@ void Runtime::report_chaos() const {
   auto chaos = actors::Chaos::parse(settings_.chaos).value_or(actors::Chaos{});
   auto& counts = *services_->chaos_counts;
   if (chaos.on())
-    log().warn("chaos: {} kills, {} stalls, {} runs again; seed {}", counts.kills.load(),
-               counts.stalls.load(), counts.reruns.load(), chaos.seed);
+    log().warn("chaos: {} kills, {} stalls, {} retries; seed {}", counts.kills.load(),
+               counts.stalls.load(), counts.retries.load(), chaos.seed);
 }
 
 bool Runtime::run_later(std::function<void()> f) {

@@ -2,6 +2,7 @@
 #include "libfiber/supervision/supervisor_core.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -33,7 +34,7 @@ void check(const SupervisorOptions& options) {
 /// Returns the error that callers of a child get once it is not restarted any more.
 std::exception_ptr gone_for_good(const std::string& text,
                                  const std::exception_ptr& last) {
-  auto exit = WorkerLost::exit_unknown;
+  std::optional<int> exit;
   LastWords words;
   try {
     if (last)

@@ -238,7 +238,7 @@ int train(const Settings& settings) {
   save_result(settings, training, progress);
   const auto stats = pool.stats();
   progress.say(std::to_string(stats.workers_lost) + " workers lost, " +
-               std::to_string(stats.retries) + " tasks run again");
+               std::to_string(stats.retries) + " retries");
   return code;
 }
 

@@ -45,7 +45,8 @@ public:
     if (!terminal_)
       return;
     const auto stats = pool_.stats();
-    line_.show(text() + "  (" + grouped(stats.queued + stats.running) + " tasks to do)");
+    const auto left = stats.queued + stats.prefetched + stats.running;
+    line_.show(text() + "  (" + grouped(left) + " tasks to do)");
   }
 
   double seconds() const {
@@ -189,7 +190,7 @@ void run(const PoetOptions& options, const RunSettings& settings,
   progress.say(grouped(poet.state().episodes) + " episodes, " +
                grouped(poet.state().steps) + " steps; " +
                std::to_string(stats.workers_lost) + " workers lost, " +
-               std::to_string(stats.retries) + " tasks run again");
+               std::to_string(stats.retries) + " retries");
 }
 
 } // namespace fiber::rl::poet

@@ -22,6 +22,12 @@ TEST(TerminalText, colours_pass_and_end_with_the_text) {
   EXPECT_TRUE(has_orders("\x1b[8mhidden"));
 }
 
+TEST(TerminalText, lines_or_nothing_but_characters_pass_if_that_is_asked_for) {
+  std::string_view text = "a\tb\n\x1b[31m\xc3\xa4\r";
+  EXPECT_EQ(for_terminal(text, Passing::lines), "a\tb\n\\x1b[31m\xc3\xa4\\r");
+  EXPECT_EQ(for_terminal(text, Passing::nothing), "a\\x09b\\n\\x1b[31m\xc3\xa4\\r");
+}
+
 TEST(TerminalText, orders_become_visible) {
   EXPECT_EQ(for_terminal("\x1b]52;c;ZXZpbA==\a"), "\\x1b]52;c;ZXZpbA==\\x07");
   EXPECT_EQ(for_terminal("\x1b]0;title\x1b\\"), "\\x1b]0;title\\x1b\\");

@@ -15,11 +15,11 @@ using nlohmann::json;
 
 TEST(Printable, control_characters_are_written_out) {
   EXPECT_EQ(printable("a\x1b[31mb\x07\x7f"), "a\\x1b[31mb\\x07\\x7f");
-  EXPECT_EQ(printable("a\nb\tc\r"), "a\\x0ab\\x09c\\x0d");
-  EXPECT_EQ(printable("a\nb\tc\r", true), "a\nb\tc\\x0d");
+  EXPECT_EQ(printable("a\nb\tc\r"), "a\\nb\\x09c\\r");
+  EXPECT_EQ(printable("a\nb\tc\r", true), "a\nb\tc\\r");
   EXPECT_EQ(printable("\xc2\x9b"
                       "31m"),
-            "\\x9b31m"); // The other form of ESC [.
+            "\\xc2\\x9b31m"); // The other form of ESC [.
   EXPECT_EQ(printable("\xc3\xbc"), "\xc3\xbc");
 }
 
@@ -58,7 +58,7 @@ TEST(Table, columns_are_aligned) {
 json snapshot(int workers) {
   auto jobs = json::array();
   for (int i = 0; i < workers; ++i)
-    jobs.push_back({{"node", "pool1.w" + std::to_string(i)},
+    jobs.push_back({{"name", "pool1.w" + std::to_string(i)},
                     {"job", "pool1.w" + std::to_string(i) + "-" + std::to_string(i + 1)},
                     {"kind", "pool"},
                     {"state", "up"},
@@ -92,12 +92,33 @@ TEST(SessionText, a_call_has_a_bar_its_share_and_the_time_that_is_left) {
   EXPECT_EQ(pool_lines(snapshot(1), 40)[2], "  call 1 f\\x1b  50/100 50 %  ETA 0:05");
 }
 
+TEST(SessionText, prefetched_tasks_are_shown_where_there_is_room) {
+  auto now = snapshot(1);
+  now["pools"][0].update(
+    {{"prefetched", 4}, {"running", 2}, {"retries", 3}, {"workers_lost", 1}});
+  constexpr std::size_t wide = 100, narrow = 80;
+  EXPECT_EQ(
+    pool_lines(now, wide)[0],
+    "POOL   WORKERS  QUEUED  PREFETCHED  RUNNING  DONE  FAILED  RETRIES  LOST  P50"
+    "  P99  TASKS/S");
+  EXPECT_EQ(
+    pool_lines(now, wide)[1],
+    "pool1      0/0       0           4        2     0       0        3     1    0"
+    "    0       10");
+  EXPECT_EQ(pool_lines(now, narrow)[0],
+            "POOL   WORKERS  QUEUED  RUNNING  DONE  FAILED  RETRIES  LOST  P50  P99"
+            "  TASKS/S");
+  EXPECT_EQ(pool_lines(now, narrow)[1],
+            "pool1      0/0       0        2     0       0        3     1    0    0"
+            "       10");
+}
+
 TEST(SessionText, jobs_are_in_the_order_of_their_numbers) {
   auto jobs = sorted_jobs(snapshot(12), JobOrder::name);
-  EXPECT_EQ(jobs[2]["node"], "pool1.w2");
-  EXPECT_EQ(jobs[11]["node"], "pool1.w11");
-  EXPECT_EQ(sorted_jobs(snapshot(12), JobOrder::tasks)[0]["node"], "pool1.w11");
-  EXPECT_EQ(sorted_jobs(snapshot(12), JobOrder::restarts)[0]["node"], "pool1.w2");
+  EXPECT_EQ(jobs[2]["name"], "pool1.w2");
+  EXPECT_EQ(jobs[11]["name"], "pool1.w11");
+  EXPECT_EQ(sorted_jobs(snapshot(12), JobOrder::tasks)[0]["name"], "pool1.w11");
+  EXPECT_EQ(sorted_jobs(snapshot(12), JobOrder::restarts)[0]["name"], "pool1.w2");
 }
 
 TEST(SessionText, a_job_that_waits_has_the_engines_words) {
@@ -127,7 +148,7 @@ TEST(TopView, fits_into_its_screen_and_keeps_the_selection_in_sight) {
     if (row.style == Row::Style::selected)
       selected = row.text;
   EXPECT_EQ(selected.substr(0, 14), "pool1.w300-301") << all(rows);
-  EXPECT_NE(all(rows).find("line 1\\x0aline 2"), std::string::npos) << all(rows);
+  EXPECT_NE(all(rows).find("line 1\\nline 2"), std::string::npos) << all(rows);
 }
 
 TEST(TopView, the_selection_stays_with_its_job) {
@@ -151,7 +172,7 @@ TEST(TopView, the_selected_job_says_on_a_line_of_its_own_why_it_waits) {
   now["jobs"][1]["waits_for"] = "Unschedulable\n0/2 nodes";
   TopView view;
   view.set(now);
-  const std::string words = "WHY THE SELECTED JOB WAITS\nUnschedulable\\x0a0/2 nodes\n";
+  const std::string words = "WHY THE SELECTED JOB WAITS\nUnschedulable\\n0/2 nodes\n";
   EXPECT_EQ(all(view.rows({30, 80})).find(words), std::string::npos);
   view.press(Screen::down);
   EXPECT_NE(all(view.rows({30, 80})).find(words), std::string::npos)

@@ -20,7 +20,7 @@ using nlohmann::json;
 /// Returns the job that a node has now; null if it has none that is up.
 json job_of(const json& snapshot, const std::string& node) {
   for (auto& job : snapshot["jobs"])
-    if (job["node"] == node && job["state"] == "up")
+    if (job["name"] == node && job["state"] == "up")
       return job;
   return nullptr;
 }
@@ -35,7 +35,7 @@ TEST_F(Verbs, status_shows_pools_calls_jobs_supervisors_and_queues) {
   auto& driver = start("train", {"work", "2"});
   ASSERT_TRUE(wait_until([&] { return status("train")["pools"][0]["done"] > 5; }));
   auto all = status("train");
-  EXPECT_EQ(all["schema"], 1);
+  EXPECT_EQ(all["schema"], 2);
   EXPECT_EQ(all["session"]["pid"], driver.pid());
   EXPECT_EQ(all["session"]["arguments"], json({CLI_DRIVER, "work", "2"}));
   auto& pool = all["pools"][0];

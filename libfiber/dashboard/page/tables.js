@@ -10,7 +10,7 @@ function facts(item) {
 
 function poolFacts(pool) {
   return {
-    workers: count(pool.workers_up) + ' of ' + count(pool.workers_wanted), queued: count(pool.queued), running: count(pool.running),
+    workers: count(pool.workers_up) + ' of ' + count(pool.workers_wanted), queued: count(pool.queued), prefetched: count(pool.prefetched), running: count(pool.running),
     done: count(pool.done), failed: count(pool.failed), retries: count(pool.retries), 'workers lost': count(pool.workers_lost),
     'tasks/s': number(pool.tasks_per_second), p50: pool.done ? span(pool.p50_seconds) : '-', p99: pool.done ? span(pool.p99_seconds) : '-',
     sent: bytes(pool.bytes_sent), received: bytes(pool.bytes_received) };

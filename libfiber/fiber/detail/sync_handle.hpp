@@ -17,9 +17,6 @@ namespace fiber::detail {
 
 class SyncCore;
 
-template <class S>
-S open_sync(std::uint64_t n = 0, bool of_manager = false);
-
 /// A handle to one of these, valid in any process of the session.
 class SyncHandle {
 public:
@@ -28,7 +25,7 @@ public:
   /// A new one whose home is this process. `of_manager`: in the session that a Manager
   /// made here belongs to, which in a job is the job's own. Throws ConfigError if it
   /// can't have that `n`, Closed without a session.
-  static SyncHandle open(SyncKind kind, std::uint64_t n = 0, bool of_manager = false);
+  static SyncHandle open(SyncKind kind, std::uint64_t n, bool of_manager = false);
 
   /// These throw Closed at the end of its home or of the session, Error if the request is
   /// refused. False: the limit passed first.
@@ -68,18 +65,21 @@ public:
 
 protected:
   template <class S>
-  friend S open_sync(std::uint64_t n, bool of_manager);
+  friend S sync_of_manager(std::uint64_t n);
   static constexpr SyncKind sync_kind = kind;
 
+  /// A new one whose home is this process. Throws as SyncHandle::open().
+  explicit SyncValue(std::uint64_t n) : handle_(SyncHandle::open(kind, n)) {}
   explicit SyncValue(SyncHandle handle) : handle_(std::move(handle)) {}
 
   SyncHandle handle_;
 };
 
-/// A new `S` whose home is this process: open_sync<Lock>(). As SyncHandle::open().
+/// A new `S` in the session that a Manager made here belongs to. Throws as
+/// SyncHandle::open().
 template <class S>
-S open_sync(std::uint64_t n, bool of_manager) {
-  return S(SyncHandle::open(S::sync_kind, n, of_manager));
+S sync_of_manager(std::uint64_t n) {
+  return S(SyncHandle::open(S::sync_kind, n, true));
 }
 
 } // namespace fiber::detail

@@ -15,6 +15,7 @@
 
 #include "actors/manager/managed_objects.hpp"
 #include "actors/protocol/node_protocol.hpp"
+#include "base/exit_code_text.hpp"
 #include "fiber/error.hpp"
 #include "tests/actors/objects/object_spaces.hpp"
 
@@ -216,12 +217,12 @@ inline std::string result(const std::shared_ptr<std::optional<ObjectAnswer>>& ou
   if (!answer.error) { // From another process.
     Reader reader(answer.body.bytes());
     auto lost = read_lost_call(reader);
-    return "lost, exit " + std::to_string(lost.exit) + ": " + lost.text;
+    return "lost, " + exit_code_text(lost.exit) + ": " + lost.text;
   }
   try {
     std::rethrow_exception(answer.error);
   } catch (const WorkerLost& lost) {
-    return "lost, exit " + std::to_string(lost.exits().front()) + ": " + lost.what();
+    return "lost, " + exit_code_text(lost.exits().front()) + ": " + lost.what();
   } catch (const std::exception& error) {
     return error.what();
   }

@@ -14,7 +14,7 @@ namespace fiber::actors {
 namespace {
 
 const std::string lost_call =
-  "lost, exit -9: the job of the object was lost, and the call may have run: "
+  "lost, signal 9: the job of the object was lost, and the call may have run: "
   "killed by SIGKILL";
 
 TEST_F(ManagedObjectsTest, a_call_made_before_there_is_a_host_waits_for_it) {
@@ -164,7 +164,7 @@ TEST_F(ManagedObjectsTest, after_give_up_calls_get_the_reason_unchanged) {
   objects->give_up(std::make_exception_ptr(Closed("no room")));
   run();
   EXPECT_EQ(result(here), "no room");
-  EXPECT_EQ(result(there), "lost, exit 256: no room");
+  EXPECT_EQ(result(there), "lost, exit unknown: no room");
   EXPECT_EQ(result(call(object, "z")), "no room");
 }
 

@@ -231,7 +231,7 @@ TEST_F(ManagerTest, a_temporary_manager_does_not_restart_and_tells_its_callers_w
     auto error = error_of<WorkerLost>(each);
     ASSERT_TRUE(error);
     EXPECT_EQ(error->reason(), "killed by SIGKILL");
-    EXPECT_EQ(error->exits(), std::vector{-SIGKILL});
+    EXPECT_EQ(error->exits(), std::vector<std::optional<int>>{-SIGKILL});
   }
   pass(1min);
   EXPECT_EQ(jobs.size(), 1U);

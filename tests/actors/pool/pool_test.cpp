@@ -193,7 +193,7 @@ TEST_F(PoolTest, a_task_fails_after_its_retries_and_tells_all_exit_codes) {
     std::rethrow_exception(results->outcomes[0][0].error);
   } catch (const WorkerLost& lost) {
     EXPECT_EQ(lost.attempts(), 2);
-    EXPECT_EQ(lost.exits(), (std::vector<int>{-11, 3}));
+    EXPECT_EQ(lost.exits(), (std::vector<std::optional<int>>{-11, 3}));
   }
 }
 

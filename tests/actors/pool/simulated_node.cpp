@@ -430,7 +430,7 @@ struct NodeState {
     auto note = [&](const Item& item) {
       auto& story = ledger->story(item.call, item.index);
       if (blames)
-        story.exits.push_back(exit_code.value_or(256));
+        story.exits.push_back(exit_code);
       if (blames && !poisoned)
         ++story.strange_losses;
     };

@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "actors/protocol/call.hpp"
+#include "base/exit_code_text.hpp"
 #include "fiber/error.hpp"
 #include "fiber/value.hpp"
 
@@ -52,7 +54,7 @@ struct Story {
   int delivered = 0;
   int last_attempt = 0;   ///< Attempt in the last frame that held it.
   int strange_losses = 0; ///< Workers that had it and were lost without a task's fault.
-  std::vector<int> exits; ///< Exit codes of all lost workers that had it.
+  std::vector<std::optional<int>> exits; ///< Of all lost workers that had it.
   std::exception_ptr error;
   bool value_wrong = false;
   bool overdue = false; ///< A node has reported it.
@@ -201,7 +203,7 @@ private:
       auto found = std::find(exits.begin(), exits.end(), exit);
       if (found == exits.end())
         return complain(who + " is charged with a worker that it did not lose: " +
-                        std::to_string(exit));
+                        exit_code_text(exit));
       exits.erase(found);
     }
     // The fault of another task can cost a task one worker, never a second one.

@@ -123,7 +123,7 @@ TEST_F(SpeculatingPool, a_task_is_charged_once_for_both_copies) {
   try {
     std::rethrow_exception(failure(1));
   } catch (const WorkerLost& lost) {
-    EXPECT_EQ(lost.exits(), (std::vector<int>{-9, -6}));
+    EXPECT_EQ(lost.exits(), (std::vector<std::optional<int>>{-9, -6}));
     EXPECT_EQ(lost.attempts(), 3);
   }
 }

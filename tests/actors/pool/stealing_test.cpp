@@ -66,11 +66,23 @@ TEST_F(PoolTest, a_recall_of_all_waits_for_the_answer_to_one_of_some) {
   EXPECT_EQ(busy.recalls[1].most, UINT32_MAX);
 }
 
+TEST_F(PoolTest, a_worker_runs_one_of_its_tasks_and_has_prefetched_the_others) {
+  settings.workers = settings.workers_per_job = 2;
+  submit(9, 4);
+  EXPECT_EQ(stats().running, 0u);
+  up(1);
+  EXPECT_EQ(stats().workers, 2u);
+  EXPECT_EQ(stats().running, 2u);
+  EXPECT_EQ(stats().prefetched + stats().queued, 7u);
+  EXPECT_GE(stats().prefetched, 6u);
+}
+
 TEST_F(PoolTest, tasks_sent_after_a_recall_do_not_count_as_handed_back) {
   submit(3, 3);
   up(1);
   tell(NodeHandedBack{1, {0, 2, 3}}); // Knows of two tasks only.
-  EXPECT_EQ(stats().running, 2u);
+  EXPECT_EQ(stats().running, 1u);
+  EXPECT_EQ(stats().prefetched, 1u);
   answer(1, 1);
   answer(1, 3);
   EXPECT_TRUE(has_value(2));

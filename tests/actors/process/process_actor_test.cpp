@@ -111,7 +111,7 @@ TEST_F(ProcessTest, an_unknown_exit_is_not_a_success) {
   start();
   up();
   lose(exits(std::nullopt));
-  EXPECT_EQ(end().exit_code, ProcessEnd::exit_unknown);
+  EXPECT_EQ(end().exit_code, std::nullopt);
 }
 
 TEST_F(ProcessTest, a_process_that_never_ran_reports_why) {
@@ -227,7 +227,7 @@ TEST_F(ProcessTest, no_caller_waits_on_if_the_actor_of_a_job_is_killed) {
   up();
   caf::anon_send_exit(node, caf::exit_reason::kill);
   run();
-  EXPECT_EQ(end().exit_code, ProcessEnd::exit_unknown);
+  EXPECT_EQ(end().exit_code, std::nullopt);
 }
 
 TEST_F(FutureProcessTest, the_result_is_delivered_before_the_process_has_ended) {

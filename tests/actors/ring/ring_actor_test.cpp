@@ -309,7 +309,7 @@ TEST_F(RingTest, a_ring_that_has_used_its_restarts_names_the_lost_ranks) {
   EXPECT_STREQ(lost->what(), "Ring-1 lost a member in each of 2 attempts (rank 2: signal "
                              "11, rank 0: signal 9); last: killed");
   EXPECT_EQ(lost->index(), 0U);
-  EXPECT_EQ(lost->exits(), (std::vector{-SIGSEGV, -SIGKILL}));
+  EXPECT_EQ(lost->exits(), (std::vector<std::optional<int>>{-SIGSEGV, -SIGKILL}));
   EXPECT_FALSE(is_alive());
   pass(1min);
   EXPECT_EQ(members.size(), 6U);

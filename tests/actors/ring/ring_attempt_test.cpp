@@ -122,7 +122,7 @@ TEST(RingLost, the_error_names_the_lost_ranks_and_their_exits) {
                              "9, rank 0: exit code 3); last: killed");
   EXPECT_EQ(error.index(), 0U);
   EXPECT_EQ(error.attempts(), 2);
-  EXPECT_EQ(error.exits(), (std::vector<int>{-9, 3}));
+  EXPECT_EQ(error.exits(), (std::vector<std::optional<int>>{-9, 3}));
   EXPECT_EQ(thrown<WorkerLost>(ring_lost("Ring-2", {{0, lost(-9).error}})).attempts(), 1);
 }
 

@@ -96,7 +96,7 @@ TEST_F(DockerContainers, a_container_that_exceeds_its_memory_says_so) {
   auto job = test.backend->create(std::move(spec));
   auto last = test.events.last(job.id);
   EXPECT_EQ(last.exit_code, -SIGKILL);
-  EXPECT_EQ(last.detail, "OOMKilled, limit 128 MB");
+  EXPECT_EQ(last.detail, "OOMKilled, limit 128 MiB");
 }
 
 TEST_F(DockerContainers, a_container_survives_a_child_that_exceeds_the_memory) {

@@ -63,7 +63,7 @@ TEST_F(Podman, podman_does_not_report_whether_a_kill_was_for_memory) {
   EXPECT_EQ(engine().order(only_container(), "kill"), 204);
   auto last = test.events.last(job.id);
   EXPECT_EQ(last.exit_code, -SIGKILL);
-  EXPECT_EQ(last.detail, "killed by SIGKILL, memory limit 64 MB, cause not reported");
+  EXPECT_EQ(last.detail, "killed by SIGKILL, memory limit 64 MiB, cause not reported");
 }
 
 } // namespace

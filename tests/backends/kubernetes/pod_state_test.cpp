@@ -102,7 +102,7 @@ TEST(PodState, an_end_is_reported_as_the_runtime_saw_it) {
          Case{{{"exitCode", 1}, {"signal", 11}}, -11, "killed by SIGSEGV"},
          Case{{{"exitCode", 1}, {"signal", -11}}, 1, "exit code 1"},
          Case{
-           {{"exitCode", 137}, {"reason", "OOMKilled"}}, -9, "OOMKilled, limit 512 MB"},
+           {{"exitCode", 137}, {"reason", "OOMKilled"}}, -9, "OOMKilled, limit 512 MiB"},
          Case{{{"exitCode", 128}, {"reason", "StartError"}, {"message", "no such file"}},
               128,
               "StartError: no such file"},

@@ -108,7 +108,7 @@ TEST(JobRows, what_the_cluster_ended_is_disrupted) {
 
 TEST(JobRows, a_job_without_memory_names_its_limit) {
   JobRow row{.array = "1", .index = 0, .state = "OUT_OF_MEMORY", .wait_status = 125};
-  EXPECT_EQ(end_of(row, 512, false).exit.detail, "OOMKilled, limit 512 MB");
+  EXPECT_EQ(end_of(row, 512, false).exit.detail, "OOMKilled, limit 512 MiB");
   EXPECT_EQ(end_of(row, 0, false).exit.code, -SIGKILL);
 }
 

@@ -94,7 +94,7 @@ TEST_F(Slurm, a_job_that_exceeds_its_memory_says_so) {
   auto job = test.backend->create(std::move(spec));
   auto last = test.events.last(job.id);
   EXPECT_EQ(last.exit_code, -SIGKILL);
-  EXPECT_TRUE(last.detail.starts_with("OOMKilled, limit 128 MB, node ")) << last.detail;
+  EXPECT_TRUE(last.detail.starts_with("OOMKilled, limit 128 MiB, node ")) << last.detail;
   EXPECT_FALSE(last.disrupted);
 }
 

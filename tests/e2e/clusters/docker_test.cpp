@@ -205,11 +205,11 @@ TEST_F(DockerPool, a_task_that_needs_too_much_memory_is_told_so_and_the_others_e
       outcomes[i].value();
       ADD_FAILURE() << "had enough memory";
     } catch (const WorkerLost& error) {
-      const std::string reason = "OOMKilled, limit " + std::to_string(enough_mb) + " MB";
+      const std::string reason = "OOMKilled, limit " + std::to_string(enough_mb) + " MiB";
       EXPECT_EQ(error.reason(), reason);
       EXPECT_NE(std::string(error.what()).find(reason), std::string::npos)
         << error.what();
-      EXPECT_EQ(error.exits(), (std::vector<int>{-SIGKILL, -SIGKILL}));
+      EXPECT_EQ(error.exits(), (std::vector<std::optional<int>>{-SIGKILL, -SIGKILL}));
     }
   }
   expect_works(pool, 2);

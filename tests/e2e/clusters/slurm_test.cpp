@@ -230,9 +230,9 @@ TEST_F(SlurmPool, a_task_that_needs_too_much_memory_is_told_so_and_the_others_en
   try {
     outcomes[3].value();
   } catch (const WorkerLost& error) {
-    EXPECT_TRUE(error.reason().starts_with("OOMKilled, limit 200 MB, node "))
+    EXPECT_TRUE(error.reason().starts_with("OOMKilled, limit 200 MiB, node "))
       << error.reason();
-    EXPECT_EQ(error.exits(), (std::vector<int>{-SIGKILL, -SIGKILL}));
+    EXPECT_EQ(error.exits(), (std::vector<std::optional<int>>{-SIGKILL, -SIGKILL}));
   }
   expect_works(pool, 2);
 }

@@ -93,7 +93,7 @@ void expect_not_in(const std::string& part, const std::string& text) {
 
 TEST_P(CrashReport, names_the_functions_that_led_to_a_null_pointer) {
   auto error = lost([](int i) { return calls_the_writer(i); });
-  EXPECT_EQ(error.exits(), std::vector<int>{-SIGSEGV});
+  EXPECT_EQ(error.exits(), std::vector<std::optional<int>>{-SIGSEGV});
   EXPECT_EQ(error.reason(), "killed by SIGSEGV (null pointer)");
   expect_in("fiber::e2e::write_nowhere(int)", line(error.stack(), 0));
   expect_in("crash_report_test.cpp:", line(error.stack(), 0));
@@ -186,7 +186,7 @@ TEST_P(CrashReport, leaves_a_handler_of_the_users_alone) {
     std::signal(SIGABRT, [](int) { _exit(55); });
     return gives_up(i);
   });
-  EXPECT_EQ(error.exits(), std::vector<int>{55});
+  EXPECT_EQ(error.exits(), std::vector<std::optional<int>>{55});
   EXPECT_EQ(error.stack(), "");
 }
 
@@ -200,7 +200,7 @@ TEST_P(CrashReport, is_not_of_a_process_that_the_task_has_forked) {
     std::abort();
     return i;
   });
-  EXPECT_EQ(error.exits(), std::vector<int>{-SIGABRT});
+  EXPECT_EQ(error.exits(), std::vector<std::optional<int>>{-SIGABRT});
   EXPECT_EQ(error.stack(), "");
 }
 

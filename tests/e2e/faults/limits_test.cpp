@@ -79,7 +79,7 @@ TEST_F(Limits, of_memory_kill_a_worker_and_no_other_task) {
     outcomes[5].value();
     FAIL() << "it had enough";
   } catch (const WorkerLost& lost) {
-    EXPECT_EQ(lost.exits(), std::vector<int>(2, -SIGKILL)) << lost.what();
+    EXPECT_EQ(lost.exits(), std::vector<std::optional<int>>(2, -SIGKILL)) << lost.what();
   }
   expect_works(pool, 2);
 }

@@ -84,7 +84,8 @@ protected:
         ADD_FAILURE() << i << " has a value";
       } catch (const WorkerLost& lost) {
         EXPECT_EQ(lost.index(), i);
-        EXPECT_EQ(lost.exits(), std::vector<int>(may_run, GetParam().exit)) << i;
+        EXPECT_EQ(lost.exits(), std::vector<std::optional<int>>(may_run, GetParam().exit))
+          << i;
         EXPECT_GE(lost.attempts(), static_cast<int>(may_run));
         EXPECT_FALSE(lost.reason().empty());
       }

@@ -47,7 +47,7 @@ protected:
       } catch (const WorkerLost& lost) {
         EXPECT_EQ(lost.index(), i);
         EXPECT_EQ(lost.attempts(), 1);
-        EXPECT_EQ(lost.exits(), std::vector<int>{-SIGKILL});
+        EXPECT_EQ(lost.exits(), std::vector<std::optional<int>>{-SIGKILL});
       }
     }
     auto stats = pool.stats();

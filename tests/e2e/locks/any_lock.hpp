@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <type_traits>
 
 #include <fiber/fiber.hpp>
 
@@ -37,7 +38,10 @@ void release(L& lock) {
 /// One that one process has at a time.
 template <class L>
 L open_one() {
-  return detail::open_sync<L>(1);
+  if constexpr (std::is_default_constructible_v<L>)
+    return L();
+  else
+    return L(1);
 }
 
 /// Adds to a number in a file, in steps that must not mix with another one's.

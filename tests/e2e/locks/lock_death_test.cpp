@@ -22,7 +22,6 @@ namespace fiber::e2e {
 namespace {
 
 using namespace std::chrono_literals;
-using detail::open_sync;
 using fiber::Process; // Not that of processes.hpp.
 
 /// With processes that can be killed.
@@ -131,15 +130,38 @@ TEST_P(LockOfJobs, comes_back_from_a_waiter_that_is_killed_before_it_knows) {
 }
 
 TEST_P(LockOfJobs, is_released_by_a_process_that_ends) {
-  auto lock = open_sync<Lock>();
+  Lock lock;
   Process process([](Lock lock) { lock.lock(); }, lock);
   process.start();
   process.join();
   EXPECT_TRUE(lock.try_lock_for(deadline));
 }
 
+std::size_t die_once_with(const std::string& path, Lock lock, std::size_t i) {
+  std::unique_lock guard(lock);
+  if (i == 7 && this_task::attempt() == 1)
+    kill(getpid(), SIGKILL);
+  long count = 0;
+  std::ifstream(path) >> count;
+  std::ofstream(path) << count + 1;
+  return f(i);
+}
+
+TEST_P(LockOfJobs, is_released_by_a_task_whose_worker_dies_with_it) {
+  Lock lock;
+  Pool pool(3);
+  auto path = (folder() / "count").string();
+  EXPECT_EQ(pool.map(fiber::bind(die_once_with, path, lock), indices(30)),
+            undisturbed(30));
+  EXPECT_GE(pool.stats().workers_lost, 1U);
+  long count = 0;
+  std::ifstream(path) >> count;
+  EXPECT_GE(count, 30); // More if a result was lost with the worker.
+  EXPECT_TRUE(lock.try_lock_for(deadline));
+}
+
 TEST_P(LockOfJobs, has_back_all_permits_of_a_process_that_is_killed) {
-  auto semaphore = open_sync<Semaphore>(3);
+  Semaphore semaphore(3);
   auto holder = start(
     "holds",
     [](Semaphore semaphore) {
@@ -156,7 +178,7 @@ TEST_P(LockOfJobs, has_back_all_permits_of_a_process_that_is_killed) {
 }
 
 TEST_P(LockOfJobs, notifies_another_one_than_who_was_killed) {
-  auto changed = open_sync<Condition>();
+  Condition changed;
   auto wait_in_it = [](Condition changed, bool live) {
     std::lock_guard guard(changed);
     note_pid(live ? "lives" : "dies");
@@ -177,7 +199,7 @@ TEST_P(LockOfJobs, notifies_another_one_than_who_was_killed) {
 }
 
 TEST_P(LockOfJobs, breaks_a_barrier_when_a_party_is_killed_that_waits) {
-  auto barrier = open_sync<Barrier>(3);
+  Barrier barrier(3);
   auto arrive = [](Barrier barrier) {
     note_pid("waits");
     return what_of([&] { barrier.wait(); });
@@ -200,7 +222,7 @@ TEST_P(LockOfJobs, wakes_everybody_when_its_home_is_killed) {
   auto home = start(
     "home",
     [](SimpleQueue<Lock> out) {
-      auto mine = open_sync<Lock>();
+      Lock mine;
       mine.lock();
       out.put(mine);
       note_and_wait("home");
@@ -231,7 +253,7 @@ TEST_P(LockOfJobs, wakes_everybody_when_its_home_is_killed) {
 
 /// Of several threads of several processes none is left out.
 TEST_P(LockOfJobs, serves_all_threads_of_all_processes) {
-  auto lock = open_sync<RLock>();
+  RLock lock;
   auto path = (folder() / "count").string();
   auto work = [](std::string path, RLock lock) {
     std::vector<std::thread> threads;

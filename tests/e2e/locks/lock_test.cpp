@@ -23,7 +23,6 @@ namespace fiber::e2e {
 namespace {
 
 using namespace std::chrono_literals;
-using detail::open_sync;
 
 class EveryLock : public EveryMode {
 protected:
@@ -82,9 +81,9 @@ TEST_P(EveryLock, waits_no_longer_than_it_is_told) {
 }
 
 TEST_P(EveryLock, works_with_the_guards_of_the_standard_library) {
-  auto lock = open_sync<Lock>();
-  auto rlock = open_sync<RLock>();
-  auto condition = open_sync<Condition>();
+  Lock lock;
+  RLock rlock;
+  Condition condition;
   {
     std::lock_guard guard(lock);
     EXPECT_FALSE(lock.try_lock());
@@ -102,13 +101,13 @@ TEST_P(EveryLock, works_with_the_guards_of_the_standard_library) {
 }
 
 TEST_P(EveryLock, is_unlocked_by_those_alone_who_may) {
-  auto lock = open_sync<Lock>();
+  Lock lock;
   EXPECT_THROW(lock.unlock(), Error);
   lock.lock();
   async([](Lock lock) { lock.unlock(); }, lock).get(); // As Python's.
   EXPECT_THROW(lock.unlock(), Error);
 
-  auto rlock = open_sync<RLock>();
+  RLock rlock;
   EXPECT_THROW(rlock.unlock(), Error);
   std::lock_guard twice(rlock);
   std::lock_guard again(rlock);
@@ -126,7 +125,7 @@ TEST_P(EveryLock, is_unlocked_by_those_alone_who_may) {
 }
 
 TEST_P(EveryLock, travels_in_containers_in_results_and_through_queues) {
-  std::vector<Lock> locks{open_sync<Lock>(), open_sync<Lock>()};
+  std::vector<Lock> locks{Lock(), Lock()};
   Pool pool(1);
   auto same = pool.apply(
     [](std::vector<Lock> locks) {
@@ -139,18 +138,54 @@ TEST_P(EveryLock, travels_in_containers_in_results_and_through_queues) {
   EXPECT_TRUE(locks[0].try_lock());
   EXPECT_FALSE(locks[1].try_lock());
   SimpleQueue<Event> events;
-  auto event = open_sync<Event>();
+  Event event;
   events.put(event);
   pool.apply([](SimpleQueue<Event> events) { events.get().set(); }, events);
   EXPECT_TRUE(event.is_set());
-  auto barrier = open_sync<Barrier>(7);
+  Barrier barrier(7);
   EXPECT_EQ(pool.apply([](Barrier barrier) { return barrier.parties(); }, barrier), 7U);
+}
+
+TEST_P(EveryLock, is_made_without_a_job) {
+  Lock lock;
+  RLock rlock;
+  Semaphore semaphore(1);
+  BoundedSemaphore bounded(1);
+  Event event;
+  Condition condition;
+  Barrier barrier(1);
+  std::scoped_lock all(lock, rlock, condition);
+  semaphore.acquire();
+  bounded.acquire();
+  event.set();
+  EXPECT_EQ(barrier.wait(), 0U);
+  EXPECT_EQ(jobs(mark()), std::vector<pid_t>());
+  EXPECT_TRUE(active_children().empty());
+}
+
+TEST_P(EveryLock, outlives_the_manager_that_made_it) {
+  auto lock = Manager().lock();
+  EXPECT_TRUE(lock.try_lock());
+}
+
+TEST_P(EveryLock, is_shared_by_the_tasks_of_a_pool) {
+  Lock lock;
+  auto path = (folder() / "count").string();
+  Pool pool(3);
+  pool.map(fiber::bind([](const std::string& path, Lock lock,
+                          int times) { count_up(path, lock, times); },
+                       path, lock),
+           std::vector<int>(20, 2));
+  long count = 0;
+  std::ifstream(path) >> count;
+  EXPECT_EQ(count, 40);
+  EXPECT_TRUE(lock.try_lock());
 }
 
 TEST_P(EveryLock, lives_in_the_job_that_made_it) {
   Pool pool(1);
   auto lock = pool.apply([] {
-    auto made = open_sync<Lock>();
+    Lock made;
     made.lock();
     return made;
   });
@@ -160,12 +195,12 @@ TEST_P(EveryLock, lives_in_the_job_that_made_it) {
 }
 
 TEST_P(EveryLock, outlives_its_session_as_a_handle) {
-  auto lock = open_sync<Lock>();
-  auto rlock = open_sync<RLock>();
-  auto semaphore = open_sync<Semaphore>(1);
-  auto event = open_sync<Event>();
-  auto condition = open_sync<Condition>();
-  auto barrier = open_sync<Barrier>(2);
+  Lock lock;
+  RLock rlock;
+  Semaphore semaphore(1);
+  Event event;
+  Condition condition;
+  Barrier barrier(2);
   lock.lock();
   close();
   lock.unlock(); // A guard's destructor must be able to.
@@ -181,12 +216,12 @@ TEST_P(EveryLock, outlives_its_session_as_a_handle) {
   EXPECT_THROW(condition.notify_one(), Closed);
   EXPECT_THROW(barrier.wait(), Closed);
   EXPECT_EQ(barrier.parties(), 2U);
-  EXPECT_THROW(open_sync<Lock>(), Closed);
+  EXPECT_THROW(Lock(), Closed);
 }
 
 TEST_P(EveryLock, wakes_those_who_wait_when_the_session_ends) {
-  auto lock = open_sync<Lock>();
-  auto changed = open_sync<Condition>();
+  Lock lock;
+  Condition changed;
   lock.lock();
   std::thread locks([&] { EXPECT_THROW(lock.lock(), Closed); });
   std::thread waits([&] {
@@ -204,7 +239,7 @@ TEST_P(EveryLock, wakes_those_who_wait_when_the_session_ends) {
 }
 
 TEST_P(EveryLock, of_another_session_is_refused) {
-  auto lock = open_sync<Lock>();
+  Lock lock;
   close();
   open({.backend = "inline"});
   Pool pool(1);
@@ -214,7 +249,7 @@ TEST_P(EveryLock, of_another_session_is_refused) {
 TEST_P(EveryLock, leaves_nothing_behind) {
   auto before = allocated_bytes();
   for (int i = 0; i < 10000; ++i) {
-    auto lock = open_sync<Lock>();
+    Lock lock;
     if (i % 10 == 0)
       lock.lock();
   }
@@ -222,14 +257,14 @@ TEST_P(EveryLock, leaves_nothing_behind) {
   Pool pool(1);
   std::vector<Lock> locks;
   for (int i = 0; i < 100; ++i)
-    locks.push_back(open_sync<Lock>());
+    locks.push_back(Lock());
   pool.map([](Lock lock) { std::lock_guard guard(lock); }, locks);
 }
 
 class EverySemaphore : public EveryMode {};
 
 TEST_P(EverySemaphore, gives_so_many_permits) {
-  auto semaphore = open_sync<Semaphore>(2);
+  Semaphore semaphore(2);
   EXPECT_TRUE(semaphore.try_acquire());
   semaphore.acquire();
   EXPECT_FALSE(semaphore.try_acquire());
@@ -241,7 +276,7 @@ TEST_P(EverySemaphore, gives_so_many_permits) {
 }
 
 TEST_P(EverySemaphore, is_bounded_if_it_is_to_be) {
-  auto semaphore = open_sync<BoundedSemaphore>(2);
+  BoundedSemaphore semaphore(2);
   EXPECT_THROW(semaphore.release(), Error);
   semaphore.acquire();
   EXPECT_THROW(semaphore.release(2), Error);
@@ -251,7 +286,7 @@ TEST_P(EverySemaphore, is_bounded_if_it_is_to_be) {
 class EveryEvent : public EveryMode {};
 
 TEST_P(EveryEvent, wakes_those_who_wait) {
-  auto event = open_sync<Event>();
+  Event event;
   EXPECT_FALSE(event.is_set());
   EXPECT_FALSE(event.wait(0ms));
   EXPECT_FALSE(event.wait(20ms));
@@ -266,7 +301,7 @@ TEST_P(EveryEvent, wakes_those_who_wait) {
 class EveryCondition : public EveryMode {};
 
 TEST_P(EveryCondition, waits_for_what_another_one_changes) {
-  auto changed = open_sync<Condition>();
+  Condition changed;
   SimpleQueue<int> state;
   auto task = async(
     [](Condition changed, SimpleQueue<int> state) {
@@ -290,7 +325,7 @@ TEST_P(EveryCondition, waits_for_what_another_one_changes) {
 }
 
 TEST_P(EveryCondition, has_the_lock_when_it_returns) {
-  auto changed = open_sync<Condition>();
+  Condition changed;
   changed.lock();
   changed.lock();
   EXPECT_FALSE(changed.wait(0ms));
@@ -305,7 +340,7 @@ TEST_P(EveryCondition, has_the_lock_when_it_returns) {
 }
 
 TEST_P(EveryCondition, is_for_those_alone_who_have_the_lock) {
-  auto changed = open_sync<Condition>();
+  Condition changed;
   EXPECT_THROW(changed.wait(), Error);
   EXPECT_THROW(changed.wait(1s), Error);
   EXPECT_THROW(changed.notify_one(), Error);
@@ -315,7 +350,7 @@ TEST_P(EveryCondition, is_for_those_alone_who_have_the_lock) {
 class EveryBarrier : public EveryMode {};
 
 TEST_P(EveryBarrier, lets_all_go_when_all_have_come) {
-  auto barrier = open_sync<Barrier>(3);
+  Barrier barrier(3);
   auto rounds = in_process() ? 1 : 3; // There who has come last goes on first.
   auto arrive = [](Barrier barrier, int rounds) {
     std::vector<std::size_t> indices;
@@ -331,7 +366,7 @@ TEST_P(EveryBarrier, lets_all_go_when_all_have_come) {
 }
 
 TEST_P(EveryBarrier, breaks_when_somebody_gives_up) {
-  auto barrier = open_sync<Barrier>(2);
+  Barrier barrier(2);
   EXPECT_EQ(barrier.wait(20ms), std::nullopt);
   EXPECT_TRUE(barrier.broken());
   EXPECT_EQ(what_of([&] { barrier.wait(); }),
@@ -341,29 +376,43 @@ TEST_P(EveryBarrier, breaks_when_somebody_gives_up) {
   barrier.abort();
   EXPECT_EQ(what_of([&] { barrier.wait(1s); }),
             "the barrier is broken: abort() was called");
-  EXPECT_THROW(open_sync<Barrier>(0), ConfigError);
-  EXPECT_EQ(open_sync<Barrier>(1).wait(), 0U);
+  EXPECT_THROW(Barrier(0), ConfigError);
+  EXPECT_EQ(Barrier(1).wait(), 0U);
+}
+
+class LockWithoutSession : public SessionTest {};
+
+TEST_F(LockWithoutSession, cannot_be_made_as_a_queue_cannot) {
+  auto why = what_of([] { Queue<int>(1); });
+  EXPECT_NE(why.find("there is no session; call fiber::init first"), std::string::npos);
+  EXPECT_EQ(what_of([] { Lock(); }), why);
+  EXPECT_EQ(what_of([] { RLock(); }), why);
+  EXPECT_EQ(what_of([] { Semaphore(1); }), why);
+  EXPECT_EQ(what_of([] { BoundedSemaphore(1); }), why);
+  EXPECT_EQ(what_of([] { Event(); }), why);
+  EXPECT_EQ(what_of([] { Condition(); }), why);
+  EXPECT_EQ(what_of([] { Barrier(1); }), why);
 }
 
 class InlineLock : public SessionTest {};
 
 TEST_F(InlineLock, does_not_wait_for_what_could_never_come) {
   open({.backend = "inline"});
-  auto lock = open_sync<Lock>();
+  Lock lock;
   lock.lock();
   EXPECT_THROW(lock.lock(), Error);
   EXPECT_THROW(async([](Lock lock) { lock.lock(); }, lock).get(), RemoteError);
   lock.unlock(); // Neither of them has it.
   EXPECT_TRUE(lock.try_lock());
-  EXPECT_THROW(open_sync<Event>().wait(), Error);
-  auto barrier = open_sync<Barrier>(2);
+  EXPECT_THROW(Event().wait(), Error);
+  Barrier barrier(2);
   EXPECT_THROW(barrier.wait(), Error);
   EXPECT_TRUE(barrier.broken());
 }
 
 TEST_F(InlineLock, leaves_a_condition_locked_that_nobody_could_notify) {
   open({.backend = "inline"});
-  auto changed = open_sync<Condition>();
+  Condition changed;
   changed.lock();
   EXPECT_THROW(changed.wait(), Error);
   changed.unlock();

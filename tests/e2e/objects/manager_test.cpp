@@ -253,7 +253,7 @@ TEST_P(ManagerFault, tells_all_callers_that_its_job_was_lost) {
       try {
         of.call<&Worker::count>();
       } catch (const WorkerLost& lost) {
-        return std::to_string(lost.exits().front()) + lost.what();
+        return std::to_string(lost.exits().front().value_or(0)) + lost.what();
       }
       return "nothing";
     },
@@ -265,7 +265,7 @@ TEST_P(ManagerFault, tells_all_callers_that_its_job_was_lost) {
     runs.get();
     FAIL() << "nothing was thrown";
   } catch (const WorkerLost& lost) {
-    EXPECT_EQ(lost.exits(), std::vector<int>{-SIGKILL});
+    EXPECT_EQ(lost.exits(), std::vector<std::optional<int>>{-SIGKILL});
     EXPECT_NE(std::string(lost.what()).find("may have run"), std::string::npos)
       << lost.what();
   }

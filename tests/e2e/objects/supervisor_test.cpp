@@ -204,7 +204,7 @@ TEST_P(SupervisorFault, tells_calls_that_were_under_way) {
     runs.get();
     FAIL() << "nothing was thrown";
   } catch (const WorkerLost& lost) {
-    EXPECT_EQ(lost.exits(), std::vector<int>{-SIGKILL});
+    EXPECT_EQ(lost.exits(), std::vector<std::optional<int>>{-SIGKILL});
     EXPECT_NE(std::string(lost.what()).find("may have run"), std::string::npos)
       << lost.what();
   }

@@ -111,6 +111,7 @@ TEST_F(Measured, values_are_those_of_stats) {
   EXPECT_EQ(value("fiber_pool_workers{pool=\"pool2\"}"), 0);
   EXPECT_EQ(value("fiber_pool_queued_tasks{pool=\"pool1\"}"), 0);
   EXPECT_EQ(value("fiber_pool_running_tasks{pool=\"pool1\"}"), 0);
+  EXPECT_EQ(value("fiber_pool_prefetched_tasks{pool=\"pool1\"}"), 0);
   EXPECT_EQ(value("fiber_pool_tasks_total{pool=\"pool1\",outcome=\"done\"}"), 309);
   EXPECT_EQ(value("fiber_pool_tasks_total{pool=\"pool1\",outcome=\"failed\"}"), 1);
   EXPECT_EQ(value("fiber_pool_retries_total{pool=\"pool1\"}"), 0);
@@ -142,9 +143,10 @@ TEST_F(Measured, a_busy_pool_answers) {
   await_note("begun");
   ASSERT_TRUE(wait_until([&] { return notes("begun").size() == 2; }));
   auto found = values(scrape(address));
-  auto running = found["fiber_pool_running_tasks{pool=\"pool1\"}"];
-  EXPECT_GE(running, 2);
-  EXPECT_EQ(running + found["fiber_pool_queued_tasks{pool=\"pool1\"}"], 5);
+  EXPECT_EQ(found["fiber_pool_running_tasks{pool=\"pool1\"}"], 2);
+  EXPECT_EQ(found["fiber_pool_prefetched_tasks{pool=\"pool1\"}"] +
+              found["fiber_pool_queued_tasks{pool=\"pool1\"}"],
+            3);
   EXPECT_EQ(found["fiber_pool_tasks_total{pool=\"pool1\",outcome=\"done\"}"], 0);
   note("go", "");
   EXPECT_EQ(results.get(), undisturbed(5));
@@ -188,7 +190,7 @@ TEST_F(Measured, queues_supervisors_managers_and_jobs_are_there_too) {
     found = values(scrape(address));
     return is("fiber_jobs{kind=\"objects\",state=\"up\"}", 2) &&
            is("fiber_silent_parts", 0) && children() != found.end() &&
-           is("fiber_node_up{node=\"pool1.w0\"}", 1);
+           is("fiber_job_up{job_name=\"pool1.w0\"}", 1);
   };
   ASSERT_TRUE(wait_until(up));
   std::string queue1 = "{queue=\"queue#1\",kind=\"queue\"}";
@@ -211,13 +213,13 @@ TEST_F(Measured, queues_supervisors_managers_and_jobs_are_there_too) {
          {"fiber_manager_objects{manager=\"shelf\"}", 2},
          {"fiber_manager_calls_total{manager=\"shelf\"}", 1},
          {"fiber_manager_restarts_total{manager=\"shelf\"}", 0},
-         {"fiber_node_restarts_total{node=\"pool1.w0\"}", 0},
+         {"fiber_job_restarts_total{job_name=\"pool1.w0\"}", 0},
          {"fiber_jobs_lost_total", 0},
          {"fiber_failures_total", 0}})
     EXPECT_TRUE(is(metric, value)) << metric << " is not " << value;
-  EXPECT_GE(found["fiber_node_memory_bytes{node=\"pool1.w0\"}"], 1 << 20);
-  EXPECT_TRUE(found.contains("fiber_node_processor_seconds_total{node=\"pool1.w0\"}"));
-  EXPECT_TRUE(found.contains("fiber_node_silent_seconds{node=\"pool1.w0\"}"));
+  EXPECT_GE(found["fiber_job_memory_bytes{job_name=\"pool1.w0\"}"], 1 << 20);
+  EXPECT_TRUE(found.contains("fiber_job_processor_seconds_total{job_name=\"pool1.w0\"}"));
+  EXPECT_TRUE(found.contains("fiber_job_silent_seconds{job_name=\"pool1.w0\"}"));
 }
 
 /// Members go on until `over` is set.
@@ -229,8 +231,7 @@ void turn(Event over, RingMember& member) {
 
 TEST_F(Measured, a_ring_is_there_while_it_runs) {
   open_measured();
-  Manager manager;
-  auto over = manager.event();
+  Event over;
   std::thread run([&] { Ring(2, bind(turn, over)).run(); });
   auto line = [&](const std::string& name) {
     auto found = values(scrape(address));

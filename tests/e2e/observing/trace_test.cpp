@@ -149,7 +149,7 @@ TEST_F(Traced, a_slow_task_has_a_run_for_each_of_its_copies) {
   EXPECT_NE(first.tid, copy.tid);
   EXPECT_LT(first.began, copy.began);
   EXPECT_TRUE(first.is_followed && copy.follows);
-  auto begun = file.instants("second copy");
+  auto begun = file.instants("copy");
   std::erase_if(begun, [](auto& at) { return at.at("args").at("index") != 7; });
   ASSERT_EQ(begun.size(), 1u);
   EXPECT_EQ(begun[0].at("tid"), copy.tid);

@@ -53,8 +53,7 @@ TEST_P(UnderChaos, results_are_the_same_and_the_faults_are_told) {
   auto log = testing::internal::GetCapturedStderr();
   std::smatch told;
   ASSERT_TRUE(std::regex_search(
-    log, told,
-    std::regex(R"(chaos: (\d+) kills, (\d+) stalls, (\d+) runs again; seed 11)")))
+    log, told, std::regex(R"(chaos: (\d+) kills, (\d+) stalls, (\d+) retries; seed 11)")))
     << log;
   for (auto i : {1u, 2u, 3u})
     EXPECT_GT(std::stoi(told[i].str()), 0) << told[0];

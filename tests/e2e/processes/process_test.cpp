@@ -381,7 +381,7 @@ TEST_P(RealProcess, that_is_lost_fails_its_future) {
     future.get();
     FAIL() << "no error";
   } catch (const WorkerLost& lost) {
-    EXPECT_EQ(lost.exits(), std::vector<int>{-SIGKILL});
+    EXPECT_EQ(lost.exits(), std::vector<std::optional<int>>{-SIGKILL});
     EXPECT_EQ(lost.attempts(), 1);
   }
   EXPECT_EQ(notes("running").size(), 1u); // Once.

@@ -187,7 +187,8 @@ TEST_P(RingLoses, members_more_often_than_it_may) {
   } catch (const WorkerLost& error) {
     EXPECT_EQ(error.index(), 3U);
     EXPECT_EQ(error.attempts(), 3);
-    EXPECT_EQ(error.exits(), (std::vector<int>{-SIGKILL, -SIGKILL, -SIGKILL}));
+    EXPECT_EQ(error.exits(),
+              (std::vector<std::optional<int>>{-SIGKILL, -SIGKILL, -SIGKILL}));
     EXPECT_EQ(
       std::string(error.what())
         .find("Ring-1 lost a member in each of 3 attempts (rank 3: signal 9, rank 3"),
@@ -213,7 +214,7 @@ TEST_P(RingLoses, the_member_that_crashed_and_says_where) {
     FAIL() << "no error";
   } catch (const WorkerLost& error) {
     EXPECT_EQ(error.index(), 1U);
-    EXPECT_EQ(error.exits(), std::vector<int>{-SIGSEGV});
+    EXPECT_EQ(error.exits(), std::vector<std::optional<int>>{-SIGSEGV});
     EXPECT_FALSE(error.stack().empty());
   }
 }

@@ -130,11 +130,11 @@ private:
   }
 
   json entry() const {
-    auto nodes = json::array();
+    auto jobs = json::array();
     for (std::size_t i = 0; i < free_since_.size(); ++i) {
-      auto& node = nodes.emplace_back(json::object()); // As a pool does it.
-      node["incarnation"] = i + 1;
-      node["tasks"] = 1;
+      auto& job = jobs.emplace_back(json::object()); // As a pool does it.
+      job["incarnation"] = i + 1;
+      job["tasks"] = 1;
     }
     auto workers = free_since_.size();
     std::uint64_t done = done_;
@@ -143,6 +143,7 @@ private:
             {"workers_wanted", workers},
             {"queued", tasks_ - std::min(tasks_, done)},
             {"running", workers},
+            {"prefetched", 0},
             {"done", done},
             {"failed", 0},
             {"retries", 0},
@@ -158,7 +159,7 @@ private:
                {"done", std::min(tasks_, done)},
                {"total", tasks_},
                {"total_known", true}}}},
-            {"nodes", nodes}};
+            {"jobs", jobs}};
   }
 
   actors::Roster& roster_;

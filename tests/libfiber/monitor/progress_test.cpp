@@ -45,7 +45,7 @@ TEST(Progress, a_line_shows_retries_and_failures) {
   view.pool->retries = 2;
   view.failed = 3;
   EXPECT_EQ(live_text(view, 10),
-            "pool0/1 500/1000 50 %  42/s  ETA 0:12  1 worker  2 run again  3 failed");
+            "pool0/1 500/1000 50 %  42/s  ETA 0:12  1 worker  2 retries  3 failed");
 }
 
 TEST(Progress, an_unknown_total_shows_no_share_and_no_remaining_time) {

@@ -37,7 +37,7 @@ private:
       entry.update({{"workers_up", 2},
                     {"workers_wanted", 3},
                     {"tasks_per_second", 10},
-                    {"nodes", {{{"incarnation", 2}, {"tasks", 7}}}}});
+                    {"jobs", {{{"incarnation", 2}, {"tasks", 7}}}}});
     return entry;
   }
 
@@ -82,7 +82,7 @@ TEST_F(View, parts_are_shown_until_they_have_gone) {
   EXPECT_EQ(first.use_count(), 1);
 }
 
-TEST_F(View, jobs_have_the_tasks_of_their_nodes_which_pictures_leave_out) {
+TEST_F(View, jobs_have_their_tasks_which_pictures_do_not_repeat_at_their_pool) {
   for (std::uint64_t incarnation : {1, 2}) {
     actors::JobEntry job;
     job.node = job.job = "pool1.w" + std::to_string(incarnation);
@@ -93,8 +93,8 @@ TEST_F(View, jobs_have_the_tasks_of_their_nodes_which_pictures_leave_out) {
     EXPECT_FALSE(all.at("jobs").at(0).contains("tasks"));
     EXPECT_EQ(all.at("jobs").at(1).at("tasks"), 7);
   }
-  EXPECT_EQ(view.snapshot(1s).at("pools").at(0).at("nodes").size(), 1u);
-  EXPECT_FALSE(view.picture(1s, 0).at("pools").at(0).contains("nodes"));
+  EXPECT_EQ(view.snapshot(1s).at("pools").at(0).at("jobs").size(), 1u);
+  EXPECT_FALSE(view.picture(1s, 0).at("pools").at(0).contains("jobs"));
 }
 
 TEST_F(View, a_job_that_waits_has_the_engines_words) {

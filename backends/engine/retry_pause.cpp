@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/engine/retry_pause.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace fiber::backends {
+
+std::chrono::milliseconds retry_pause(int number) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds first_pause{200}, max_pause{10000};
+  constexpr int max_doublings = 10;
+  thread_local std::minstd_rand random(std::random_device{}());
+  auto pause = std::min(first_pause * (1 << std::min(number, max_doublings)), max_pause);
+  return milliseconds(
+    std::uniform_int_distribution<long>(pause.count() / 2, pause.count())(random));
+}
+
+} // namespace fiber::backends
