@@ -78,7 +78,7 @@ struct NodeLinkState {
       },
       [this](const LinkClosed& closed) {
         node.link_gone = true;
-        services->objects->disconnect(node.incarnation);
+        services->objects->disconnect(node.incarnation, job_name);
         if (!node.job_gone)
           self->delayed_send(self, job_end_wait, LingerTick{0});
         log().debug("{}: link closed: {}", node.name, closed.reason);
@@ -419,7 +419,7 @@ struct NodeLinkState {
       return;
     lost.reason = why;
     lost.declared_dead = true;
-    services->objects->disconnect(node.incarnation);
+    services->objects->disconnect(node.incarnation, job_name);
     auto fenced = spawn_fenced_job(self, node, services->shares, pool);
     if (node.job)
       self->send(services->backend, WatchJob{node.job->id, fenced});

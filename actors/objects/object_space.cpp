@@ -62,8 +62,9 @@ public:
   void gone(std::uint64_t process) override {
     auto gate = enter();
     if (!space_.closed_)
-      send_on_this_thread(space_.system_, actor_,
-                          ProcessGone{process, space_.ledger(process)});
+      send_on_this_thread(
+        space_.system_, actor_,
+        ProcessGone{process, space_.ledger(process), space_.gone_job(process)});
   }
   void close() override { caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown); }
 
@@ -228,7 +229,7 @@ void ObjectSpace::bounce(const ObjectMessage& message) {
   if (message.from == self_)
     fail_requests_to(message.to);
   else if (auto link = link_to(message.from))
-    send_op(*link, Op::process_gone, message.to);
+    send_op(*link, Op::process_gone, GoneProcess{message.to});
 }
 
 void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload& whole) {
@@ -272,9 +273,10 @@ void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload
     return;
   }
   case Op::process_gone: {
-    auto process = reader.get<std::uint64_t>();
-    if (peers_.gone(process))
-      disconnect(process);
+    auto gone = read_gone_process(reader);
+    note_gone_job(gone.process, gone.job);
+    if (peers_.gone(gone.process))
+      disconnect(gone.process);
     return;
   }
   case Op::peer_listens: {
@@ -380,7 +382,21 @@ void ObjectSpace::arrived(ObjectMessage message) {
            std::move(kept));
 }
 
-void ObjectSpace::disconnect(std::uint64_t process) {
+std::string ObjectSpace::gone_job(std::uint64_t process) {
+  std::lock_guard lock(mutex_);
+  auto known = gone_jobs_.find(process);
+  return known == gone_jobs_.end() ? std::string() : known->second;
+}
+
+void ObjectSpace::note_gone_job(std::uint64_t process, const std::string& job) {
+  if (job.empty())
+    return;
+  std::lock_guard lock(mutex_);
+  gone_jobs_[process] = job;
+}
+
+void ObjectSpace::disconnect(std::uint64_t process, const std::string& job) {
+  note_gone_job(process, job);
   apply_recorded_puts(process);
   // All destroyed after the unlock: the handles' destructors lock again.
   std::map<detail::HeldId, NeighbourHold> held;
@@ -418,12 +434,13 @@ void ObjectSpace::disconnect(std::uint64_t process) {
     introductions_.gone(process);
   }
   for (auto& link : others)
-    send_op(*link, Op::process_gone, process);
+    send_op(*link, Op::process_gone, GoneProcess{process, job});
   for (auto& home : homes)
     home->gone(process);
   {
     std::lock_guard lock(mutex_);
     ledgers_.erase(process);
+    gone_jobs_.erase(process);
   }
   fail_requests_to(process);
 }

@@ -17,6 +17,7 @@
 #include <set>
 #include <shared_mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -154,6 +155,9 @@ public:
   std::uint32_t taken(const Asker& who);
   /// Returns the ledger of a job; null if it has none.
   std::shared_ptr<JobLedger> ledger(std::uint64_t process);
+  /// Returns the name of a job while ObjectHome::gone() is called for it; empty if this
+  /// process does not know it.
+  std::string gone_job(std::uint64_t process);
 
   // -- for all objects --
 
@@ -207,8 +211,8 @@ public:
   /// Sets the ledger of a neighbour, or of this job.
   void set_ledger(std::uint64_t process, std::shared_ptr<JobLedger> ledger);
   /// Drops the process: its later messages are ignored, its requests are forgotten, and
-  /// it holds nothing any more.
-  void disconnect(std::uint64_t process);
+  /// it holds nothing any more. `job` is its name, if known.
+  void disconnect(std::uint64_t process, const std::string& job = {});
   /// Handles an operation on objects; `reader` is behind its Op. Throws Error on
   /// malformed input.
   void heard(std::uint64_t from, Op op, Reader& reader, const Payload& whole);
@@ -282,6 +286,7 @@ private:
   void finish(std::uint64_t from, std::uint64_t request, ObjectAnswer answer);
   void relay(std::uint64_t from, ObjectMessage message);
   void fail_requests_to(std::uint64_t process);
+  void note_gone_job(std::uint64_t process, const std::string& job);
   std::shared_ptr<wire::Link> link_to(std::uint64_t process);
   void arrived(ObjectMessage message);
   /// Handles the items that a job puts into a channel of the driver.
@@ -306,6 +311,7 @@ private:
   std::map<std::uint64_t, std::map<detail::HeldId, NeighbourHold>>
     held_for_; ///< By neighbour.
   std::map<std::uint64_t, std::shared_ptr<JobLedger>> ledgers_;
+  std::map<std::uint64_t, std::string> gone_jobs_; ///< Names, until disconnect() is done.
   std::mutex put_order_; ///< Items are sent in the order in which they are recorded.
   std::map<std::uint64_t, std::set<std::uint64_t>>
     contacts_; ///< By neighbour: the processes that it has exchanged messages with.

@@ -61,7 +61,7 @@ enum class Op : std::uint8_t {
   object,         ///< ObjectMessage
   object_retain,  ///< HeldId: this process holds it
   object_release, ///< HeldId: this process has dropped it
-  process_gone,   ///< incarnation: that process and its objects can't be reached any more
+  process_gone,   ///< GoneProcess
   // for direct links between jobs: driver to node
   peer_listen, ///< PeerCall without an address: wait for that job to dial
   peer_dial,   ///< PeerCall: dial that job

@@ -87,4 +87,28 @@ LostCall read_lost_call(Reader& reader) {
   return lost;
 }
 
+void write(Writer& writer, const LostItems& lost) {
+  writer.put(lost.items);
+  pack(writer, lost.redeliveries);
+  pack(writer, lost.jobs);
+}
+
+LostItems read_lost_items(Reader& reader) {
+  LostItems lost;
+  lost.items = reader.get<std::uint64_t>();
+  lost.redeliveries = unpack<std::optional<std::int32_t>>(reader);
+  lost.jobs = unpack<std::vector<std::pair<std::string, std::uint64_t>>>(reader);
+  return lost;
+}
+
+void write(Writer& writer, const GoneProcess& gone) {
+  writer.put(gone.process);
+  writer.text(gone.job);
+}
+
+GoneProcess read_gone_process(Reader& reader) {
+  auto process = reader.get<std::uint64_t>();
+  return {process, reader.text()};
+}
+
 } // namespace fiber::actors

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/protocol/job_ledger.hpp"
@@ -41,7 +42,8 @@ enum class AskKind : std::uint8_t {
              ///< others may be prefetched with it (Prefetch)
   poll,      ///< answered when there is an item to get
   join,      ///< answered when every item was reported as done
-  task_done, ///< an item is done
+  task_done, ///< an item is done; body: the request and the index that brought it, or
+             ///< nothing: the oldest that the process has taken
   size,      ///< how many items can be got
   close,     ///< close this end
   // Of any other object.
@@ -70,7 +72,7 @@ enum class Answer : std::uint8_t {
   other_type, ///< body: the name of the type of the first item
   refused,    ///< body: the reason as text
   failed,     ///< body: the Failure of a call that threw
-  lost,       ///< body: a LostCall
+  lost,       ///< body: a LostCall; of a join: LostItems
   values,     ///< body: the number of items, then each with its size
   unbegun,    ///< body: the call; its host ends and has not run it
   // Not answers to a request: sent as the AskKind of similar name.
@@ -111,6 +113,26 @@ struct LostCall {
 void write(Writer& writer, const LostCall& lost);
 LostCall read_lost_call(Reader& reader);
 
+/// Items of a queue that were lost with their consumers.
+struct LostItems {
+  std::uint64_t items = 0;
+  /// How often each was redelivered; nothing if the queue does not redeliver.
+  std::optional<std::int32_t> redeliveries = {};
+  /// The last consumers and how many of the items each had, the latest last. Not all if
+  /// there were many.
+  std::vector<std::pair<std::string, std::uint64_t>> jobs = {};
+};
+void write(Writer& writer, const LostItems& lost);
+LostItems read_lost_items(Reader& reader);
+
+/// Op::process_gone: this process and its objects can't be reached any more.
+struct GoneProcess {
+  std::uint64_t process = 0;
+  std::string job = {}; ///< Its name; empty if the sender does not know.
+};
+void write(Writer& writer, const GoneProcess& gone);
+GoneProcess read_gone_process(Reader& reader);
+
 // -- to the actor of an object --
 
 struct ObjectAsk {
@@ -129,6 +151,7 @@ struct ObjectFreed {
 struct ProcessGone {
   std::uint64_t process = 0;
   std::shared_ptr<const JobLedger> ledger; ///< Null if it had none.
+  std::string job;                         ///< Its name; empty if not known.
 };
 
 } // namespace fiber::actors

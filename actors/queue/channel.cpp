@@ -70,6 +70,8 @@ void Channel::hand_out(const WaitingGet& get, Replies& replies) {
   }
   handed.left = handed.items.size();
   handed.taken.resize(handed.left);
+  handed.request = get.who.request;
+  handed.consumer = &taken_.of(get.who.process);
   outstanding_[get.who] = std::move(handed);
   replies.push_back(std::move(reply));
 }
@@ -78,7 +80,13 @@ void Channel::take(HandedOut& handed, std::size_t index) {
   if (index >= handed.items.size() || handed.taken[index])
     return;
   handed.taken[index] = true;
-  handed.items[index].item = {};
+  auto& item = handed.items[index];
+  if (limits_.redeliver) {
+    handed.consumer->add({handed.request, index}, std::move(item));
+  } else {
+    item.item = {};
+    handed.consumer->add();
+  }
   --handed.left;
   prefetched_ -= index > 0 ? 1 : 0;
   while (handed.first < handed.items.size() && handed.taken[handed.first])
@@ -113,6 +121,14 @@ void Channel::apply_recorded() {
   if (!recorded_)
     return;
   for (auto at = outstanding_.begin(); at != outstanding_.end(); at = forget_if_taken(at))
+    take_first(at->second, recorded_(at->first));
+}
+
+void Channel::apply_recorded(std::uint64_t process) {
+  if (!recorded_)
+    return;
+  for (auto at = outstanding_.lower_bound({process, 0});
+       at != outstanding_.end() && at->first.process == process; at = forget_if_taken(at))
     take_first(at->second, recorded_(at->first));
 }
 
@@ -234,15 +250,23 @@ void Channel::serve_waiting(Replies& replies) {
         replies.push_back({put.who, Answer::cancelled});
       return put.cancelled;
     });
-  if (closed_ && empty()) {
-    for (auto& get : std::exchange(gets_, {}))
-      replies.push_back({get.who, Answer::closed});
-    for (auto& who : std::exchange(polls_, {}))
-      replies.push_back({who, Answer::closed});
-  }
-  if (unfinished_ == 0 || dropped_)
-    for (auto& who : std::exchange(joins_, {}))
-      replies.push_back({who, unfinished_ == 0 ? Answer::done : Answer::closed});
+  if (closed_ && empty())
+    end_gets(replies);
+  if (!joins_.empty())
+    answer_joins(replies);
+}
+
+/// Answers those who wait for an item of a closed and empty channel. They wait on while
+/// another consumer may still lose its items to them.
+void Channel::end_gets(Replies& replies) {
+  auto ends = [&](const Asker& who) {
+    if (taken_.others_have(who.process))
+      return false;
+    replies.push_back({who, Answer::closed});
+    return true;
+  };
+  std::erase_if(gets_, [&](auto& get) { return ends(get.who); });
+  std::erase_if(polls_, ends);
 }
 
 Channel::Replies Channel::put(Asker who, Item item, bool may_lend) {
@@ -309,22 +333,6 @@ Channel::Replies Channel::poll(Asker who) {
   return replies;
 }
 
-Channel::Replies Channel::join(Asker who) {
-  Replies replies;
-  joins_.push_back(who);
-  serve_waiting(replies);
-  return replies;
-}
-
-std::optional<Channel::Replies> Channel::task_done() {
-  if (unfinished_ == 0)
-    return std::nullopt;
-  Replies replies;
-  --unfinished_;
-  serve_waiting(replies);
-  return replies;
-}
-
 std::size_t Channel::size() {
   apply_recorded();
   return items_.size() + prefetched_ + (limits_.puts_wait ? 0 : puts_.size());
@@ -380,66 +388,6 @@ Channel::Replies Channel::give_back(Asker who, std::size_t first) {
   if (auto at = outstanding_.find(who); at != outstanding_.end()) {
     put_back(at->second, std::max<std::size_t>(first, 1));
     forget_if_taken(at);
-  }
-  Replies replies;
-  serve_waiting(replies);
-  return replies;
-}
-
-// -- ends --
-
-Channel::Replies Channel::close() {
-  Replies replies;
-  closed_ = true;
-  if (limits_.puts_wait) {
-    unfinished_ -= puts_.size();
-    for (auto& put : std::exchange(puts_, {}))
-      replies.push_back({put.who, Answer::closed});
-  }
-  reclaim(replies);
-  serve_waiting(replies);
-  return replies;
-}
-
-Channel::Replies Channel::drop() {
-  Replies replies;
-  closed_ = dropped_ = true;
-  for (auto& put : std::exchange(puts_, {}))
-    replies.push_back({put.who, Answer::closed});
-  items_.clear();
-  outstanding_.clear();
-  prefetched_at_.clear();
-  quick_.clear();
-  slow_.clear();
-  lent_.clear();
-  bytes_ = prefetched_ = lent_total_ = 0;
-  serve_waiting(replies);
-  return replies;
-}
-
-Channel::Replies Channel::gone(std::uint64_t process, const Taken& taken) {
-  auto is_its = [&](auto& who) { return who.process == process; };
-  producers_.erase(process);
-  last_putter_.reset();
-  consumers_.erase(process);
-  std::erase_if(gets_, [&](auto& get) { return is_its(get.who); });
-  std::erase_if(polls_, is_its);
-  std::erase_if(joins_, is_its);
-  if (limits_.puts_wait) // Otherwise put() has returned: the item counts as put.
-    unfinished_ -= std::erase_if(puts_, [&](auto& put) { return is_its(put.who); });
-  for (auto at = outstanding_.lower_bound({process, 0});
-       at != outstanding_.end() && is_its(at->first);) {
-    if (taken)
-      take_first(at->second, taken(at->first));
-    put_back(at->second, 0);
-    at = outstanding_.erase(at);
-  }
-  std::erase_if(recalled_, is_its);
-  for (auto* asked : {&prefetched_at_, &quick_, &slow_})
-    std::erase_if(*asked, is_its);
-  if (auto lent = lent_.find(process); lent != lent_.end()) {
-    lent_total_ -= lent->second.items;
-    lent_.erase(lent);
   }
   Replies replies;
   serve_waiting(replies);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// queue/ is the home of queues and pipes: the channel that both are built on, a state
-// machine without messages or threads, and the actor that serves it to other processes.
-
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,19 +13,10 @@
 #include <vector>
 
 #include "actors/protocol/object_protocol.hpp"
+#include "actors/queue/item.hpp"
+#include "actors/queue/taken_items.hpp"
 
 namespace fiber::actors {
-
-/// An item of a channel.
-struct Item {
-  std::string type;              ///< Empty in a channel whose items all have one type.
-  Payload bytes;                 ///< As the `put` brought it.
-  detail::KeptObjects kept = {}; ///< The objects that handles in `bytes` refer to.
-
-  /// What the item counts against Limits::bytes, with an allowance for bookkeeping.
-  std::size_t cost() const { return item_overhead + type.size() + bytes.size(); }
-  static constexpr std::size_t item_overhead = 256;
-};
 
 /// Prefetch: how many more items may come with the one that is asked for.
 struct Prefetch {
@@ -51,6 +39,12 @@ struct Prefetch {
 /// items as it says it takes at once (a quick prefetch); they are recalled only if it
 /// takes longer.
 ///
+/// Taken and not finished: an item that a consumer has taken is unfinished until
+/// task_done(). If the consumer is gone before that, the item is lost, and join() says
+/// so. With redelivery the channel keeps the item, and puts it back at its old place, in
+/// front of all that nobody has taken; an item that was redelivered as often as the limit
+/// allows is lost.
+///
 /// Lent room: a producer that puts often may put a number of items without asking. When
 /// another one waits for room, the lent room is reclaimed, and the producer reports what
 /// it has not used.
@@ -65,6 +59,10 @@ public:
     /// A consumer gets prefetched items after more gets in a row than this; each recall
     /// doubles it. A producer is lent room after more puts than this.
     std::size_t streak = 4;
+    /// Whether an item goes to the next consumer if its consumer is gone before
+    /// task_done().
+    bool redeliver = false;
+    int max_redeliveries = 3; ///< Of each item; -1: no limit.
   };
   struct Reply {
     Asker to;
@@ -73,6 +71,7 @@ public:
     std::vector<Item> prefetched = {}; ///< Prefetched items that follow it.
     /// For Answer::room: items if room was lent, else the bytes of items that found room.
     std::size_t room = 0;
+    std::shared_ptr<LostItems> lost = nullptr; ///< For Answer::lost.
   };
   using Replies = std::vector<Reply>;
   /// Returns how many items of an answer its consumer has recorded as taken; 0 if
@@ -93,10 +92,22 @@ public:
   Replies get(Asker who, std::string type, Prefetch prefetch = {});
   /// Answered when there is an item to get.
   Replies poll(Asker who);
-  /// Answered when task_done() was called for every item.
+  /// Answered `done` when task_done() was called for every item that is not lost.
+  /// Answered `lost` if items were lost since the process was last told of such.
   Replies join(Asker who);
-  /// Nothing if it was called more often than there were items.
-  std::optional<Replies> task_done();
+  struct TaskDone {
+    enum class What : std::uint8_t {
+      done,
+      late,     ///< Without effect: the item was given to another consumer, or is lost.
+      too_often ///< Without effect: there is no such item.
+    };
+    What what = What::done;
+    Replies replies = {};
+  };
+  /// The process has finished an item: the one with this key, else the oldest one that it
+  /// has taken. Without redelivery only the number of items counts, so a process may also
+  /// finish what another one has taken.
+  TaskDone task_done(std::uint64_t process, const std::optional<TakenKey>& key = {});
   /// Returns how many items can be got.
   std::size_t size();
   /// Returns how many producers wait for room.
@@ -122,8 +133,10 @@ public:
   /// Drops all items: there is no consumer any more.
   Replies drop();
   /// Forgets the process. Items that it was handed and had not taken return to the
-  /// channel; `taken` tells what it had recorded at its end.
-  Replies gone(std::uint64_t process, const Taken& taken = nullptr);
+  /// channel; `taken` tells what it had recorded at its end. Items that it had taken and
+  /// not finished are redelivered or lost. `job` is its name, if known.
+  Replies gone(std::uint64_t process, const Taken& taken = nullptr,
+               const std::string& job = {});
 
   /// Whether a put waits while room is lent or occupied by prefetched items.
   bool is_short() const { return !puts_.empty() && (prefetched_ > 0 || lent_total_ > 0); }
@@ -138,10 +151,7 @@ public:
   Replies relieve_shortage(std::vector<Asker>& to_tell);
 
 private:
-  struct Stored {
-    std::uint64_t place = 0; ///< Position in the order of arrival.
-    Item item;
-  };
+  using Stored = StoredItem;
   struct WaitingPut {
     Asker who;
     Stored stored;
@@ -160,6 +170,8 @@ private:
     std::size_t first = 0; ///< Index of the first item that is not taken.
     std::size_t left = 0;  ///< How many items are not taken.
     bool sole = false;     ///< Whether the consumer was the only one.
+    std::uint64_t request = 0;
+    TakenItems::Consumer* consumer = nullptr; ///< Never null.
   };
   using Outstanding = std::map<Asker, HandedOut>;
   /// The room that is lent to a producer.
@@ -186,6 +198,17 @@ private:
   void take_first(HandedOut& handed, std::size_t count);
   /// Takes over what consumers have recorded as taken.
   void apply_recorded();
+  /// The same for one consumer.
+  void apply_recorded(std::uint64_t process);
+  /// Returns the request's answer if its item at this index is not taken, else null.
+  HandedOut* untaken(std::uint64_t process, const TakenKey& key);
+  TaskDone::What finish(std::uint64_t process, const std::optional<TakenKey>& key);
+  /// Redelivers what the process had taken and not finished, or counts it as lost.
+  void release_taken(std::uint64_t process, const std::string& job);
+  /// Returns how many items nobody has taken, those of waiting puts included.
+  std::uint64_t count_untaken() const;
+  void answer_joins(Replies& replies);
+  void end_gets(Replies& replies);
   /// Returns the untaken items from `first` on to their places.
   void put_back(HandedOut& handed, std::size_t first);
   Outstanding::iterator forget_if_taken(Outstanding::iterator at);
@@ -214,7 +237,12 @@ private:
   std::optional<std::uint64_t> last_putter_;
   std::uint64_t last_getter_ = 0; ///< The process of the last get().
   std::size_t gets_in_a_row_ = 0; ///< Its gets in a row.
-  std::uint64_t unfinished_ = 0;  ///< Items without a task_done().
+  std::uint64_t unfinished_ = 0;  ///< Items without a task_done() that are not lost.
+  TakenItems taken_;
+  LostRecord lost_;
+  std::uint64_t late_ = 0; ///< Calls of task_done() for lost items.
+  /// Processes that were gone before they had finished all; the oldest are forgotten.
+  std::set<std::uint64_t> losers_;
   bool closed_ = false, dropped_ = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include <caf/all.hpp>
@@ -68,7 +69,7 @@ struct ChannelState {
           return gone.ledger ? gone.ledger->taken(who.request) : 0;
         };
         for (auto& channel : channels)
-          reply(channel, channel.gone(gone.process, taken));
+          reply(channel, channel.gone(gone.process, taken, gone.job));
         watch_quick_prefetches();
       },
       [this](ObjectFreed freed) {
@@ -137,7 +138,7 @@ struct ChannelState {
     case AskKind::join:
       return reply(in_of(end), in_of(end).join(ask.who));
     case AskKind::task_done:
-      return task_done(in_of(end), ask.who);
+      return task_done(in_of(end), ask);
     case AskKind::size:
       return answer_size(in_of(end), ask.who);
     case AskKind::close:
@@ -191,13 +192,25 @@ struct ChannelState {
     reply(channel, channel.get(ask.who, std::move(type), prefetch));
   }
 
-  void task_done(Channel& channel, const Asker& who) {
-    auto replies = channel.task_done();
-    if (!replies)
-      return space->refuse(who,
+  void task_done(Channel& channel, const ObjectAsk& ask) {
+    using What = Channel::TaskDone::What;
+    std::optional<TakenKey> key;
+    if (Reader reader(ask.body.bytes()); !reader.empty()) {
+      key.emplace(reader.get<std::uint64_t>());
+      key->index = reader.get<std::uint32_t>();
+    }
+    auto done = channel.task_done(ask.who.process, key);
+    if (done.what == What::too_often)
+      return space->refuse(ask.who,
                            "task_done() was called more often than there were items");
-    reply(channel, std::move(*replies));
-    space->answer(who, {Answer::done});
+    if (done.what == What::late &&
+        std::exchange(last_late, ask.who.process) != ask.who.process)
+      log().warn(
+        "process {} called task_done() for an item of a queue that counts as lost "
+        "or was given to another consumer: the call has no effect",
+        ask.who.process);
+    reply(channel, std::move(done.replies));
+    space->answer(ask.who, {Answer::done});
   }
 
   void answer_size(Channel& channel, const Asker& who) {
@@ -287,6 +300,12 @@ struct ChannelState {
       }
       ObjectAnswer answer{each.what, std::move(each.item.bytes),
                           std::move(each.item.kept)};
+      if (each.lost) {
+        Bytes lost;
+        Writer writer(lost);
+        write(writer, *each.lost);
+        answer.body = Payload(std::move(lost));
+      }
       if (each.what == Answer::other_type) {
         Bytes type;
         Writer(type).text(each.item.type);
@@ -340,7 +359,8 @@ struct ChannelState {
   std::shared_ptr<ObjectSpace> space;
   std::vector<Channel> channels;
   std::vector<End> ends;
-  bool tick_scheduled = false; ///< Whether a ShortageTick is scheduled.
+  std::optional<std::uint64_t> last_late; ///< Whose late task_done() was logged last.
+  bool tick_scheduled = false;            ///< Whether a ShortageTick is scheduled.
 };
 
 } // namespace

@@ -51,8 +51,10 @@ void begin_create(Writer& writer);
 /// Makes in a manager's job what is no object.
 struct Maker {
   template <class T>
-  Queue<T> queue(std::size_t capacity) const {
-    return Queue<T>(capacity);
+  Queue<T> queue(std::size_t capacity, bool redeliver, int max_redeliveries) const {
+    return Queue<T>({.capacity = capacity,
+                     .redeliver = redeliver,
+                     .max_redeliveries = max_redeliveries});
   }
 };
 } // namespace detail
@@ -147,10 +149,14 @@ public:
   /// ConfigError if `capacity` is 0.
   template <class T>
   Queue<T> queue(std::size_t capacity) {
-    if (capacity == 0)
-      throw ConfigError("capacity", "Manager::queue", "1 or more",
-                        "room for 0 items is no queue");
-    return create<detail::Maker>().template call<&detail::Maker::queue<T>>(capacity);
+    return queue<T>({.capacity = capacity});
+  }
+  /// The same with options. Throws ConfigError if an option can't be used.
+  template <class T>
+  Queue<T> queue(const QueueOptions& options) {
+    detail::check(options, "Manager::queue");
+    return create<detail::Maker>().template call<&detail::Maker::queue<T>>(
+      options.capacity, options.redeliver, options.max_redeliveries);
   }
 
   /// A lock that nobody holds: fiber/lock.hpp.

@@ -4,9 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "fiber/detail/channel.hpp"
+#include "fiber/error.hpp"
 #include "fiber/future.hpp"
 
 // First-in-first-out queues between processes. A queue lives in the process that made it,
@@ -19,9 +22,10 @@
 // throw Closed when the home or the session has ended; put() throws what packing throws.
 //
 // When a process dies: an item is its consumer's once get() has returned; if the consumer
-// dies before that, the next one gets the item. An item is the queue's once put() has
-// returned, even if the producer dies then. What a job puts reaches other processes
-// before anything else that it says, and within 2 ms.
+// dies before that, the next one gets the item. What happens to an item that its consumer
+// has got and not finished: see Queue. An item is the queue's once put() has returned,
+// even if the producer dies then. What a job puts reaches other processes before anything
+// else that it says, and within 2 ms.
 
 namespace fiber {
 
@@ -31,7 +35,7 @@ template <class T>
 class SimpleQueue {
 public:
   /// A new queue whose home is this process. Throws Closed without a session.
-  SimpleQueue() : end_(detail::ChannelEnd::queue(std::nullopt)) {}
+  SimpleQueue() : end_(detail::ChannelEnd::queue()) {}
 
   /// Adds an item. Returns when it is on its way.
   void put(const T& value) const {
@@ -64,14 +68,67 @@ private:
   detail::ChannelEnd end_;
 };
 
+/// The options of a Queue.
+struct QueueOptions {
+  /// How many items may wait in the queue, 1 or more.
+  std::size_t capacity = 0;
+  /// Whether an item goes to the next consumer, first in line, if its consumer ends
+  /// between get() and task_done(). Each consumer must then call task_done() for each
+  /// item: until then the queue's home keeps the item in memory.
+  bool redeliver = false;
+  /// How often each item is redelivered before it is given up; -1: no limit. Without
+  /// `redeliver` it has no effect.
+  int max_redeliveries = 3;
+};
+
+/// Thrown by Queue::join(): not all items will be finished, because consumers have ended
+/// between get() and task_done(). Without QueueOptions::redeliver their items are lost;
+/// with it, these items were redelivered max_redeliveries times, and each consumer has
+/// ended.
+class ItemsLost : public Error {
+public:
+  /// For Fiber's use.
+  ItemsLost(const std::string& text, std::size_t items, std::vector<std::string> jobs)
+    : Error(text), items_(items), jobs_(std::move(jobs)) {}
+  /// How many items were lost since join() last threw this in this process.
+  std::size_t items() const { return items_; }
+  /// The jobs of the last consumers of these items, the latest last, at most 8.
+  const std::vector<std::string>& jobs() const { return jobs_; }
+
+private:
+  std::size_t items_;
+  std::vector<std::string> jobs_;
+};
+
 /// A queue with a capacity, as Python's multiprocessing.JoinableQueue: back-pressure for
 /// producers, and join() for those who wait until all is done.
+///
+/// An item is unfinished from put() to task_done(). If the process that took the item
+/// ends before task_done(), whether it is killed or returns, QueueOptions decide:
+///
+/// - without `redeliver` the item is lost: join() does not wait for the item, and throws
+///   ItemsLost;
+/// - with `redeliver` the item returns to its old place: the next get() takes it, before
+///   all items that were put later. Several items of one consumer keep their order. After
+///   max_redeliveries the item is lost.
+///
+/// So with `redeliver` an item may be worked on more than once, but it is finished at
+/// least once, or join() reports it. This includes a consumer that still runs, but is cut
+/// off for so long that it counts as lost (Config::heartbeat_timeout): the next consumer
+/// gets its items, its own task_done() has no effect, and it ends when its lease is over.
+/// A cut of a direct link between two jobs has no effect, since their messages then go
+/// through the driver. Items that the driver has taken are never redelivered, because all
+/// jobs end with the driver.
 template <class T>
 class Queue {
 public:
   /// A new queue for at most `capacity` items, whose home is this process. Throws
   /// ConfigError if `capacity` is 0, Closed without a session.
-  explicit Queue(std::size_t capacity) : end_(detail::ChannelEnd::queue(capacity)) {}
+  explicit Queue(std::size_t capacity) : Queue(QueueOptions{.capacity = capacity}) {}
+  /// The same with options: Queue<int>({.capacity = 100, .redeliver = true}). Throws
+  /// ConfigError if an option can't be used.
+  explicit Queue(const QueueOptions& options)
+    : end_(detail::ChannelEnd::queue(options)) {}
 
   /// Adds an item. Blocks until there is room and the item is in the queue. Throws Closed
   /// after close().
@@ -85,7 +142,8 @@ public:
     return end_.put(detail::pack_item("", value), detail::limit_of(d));
   }
   /// Blocks until there is an item, and takes it. Throws Closed when the queue is closed
-  /// and empty.
+  /// and empty, with `redeliver` only when no other process has unfinished items, because
+  /// they may come back.
   T get() const {
     return end_.get("", detail::Results::forever)->template unpack_as<T>();
   }
@@ -101,12 +159,20 @@ public:
   /// queue can still be taken.
   void close() const { end_.close(); }
 
-  /// Says that the work for one item is done. Throws Error if it has been called for
-  /// every item already.
+  /// Acknowledges that the work for one item is done; returns when the queue's home
+  /// knows. With `redeliver` that is the oldest unfinished item that this thread has
+  /// taken; if there is none, the oldest that this process has taken. Throws Error if
+  /// there is none either. Without `redeliver` only the number of items counts, so that a
+  /// process may also acknowledge what another process has taken and passed on to it.
+  /// Throws Error if task_done() has been called for every item already. A call for an
+  /// item that counts as lost, or that was redelivered, has no effect.
   void task_done() const { end_.task_done(); }
-  /// Blocks until task_done() has been called once for each item that was put.
+  /// Blocks until task_done() has been called once for each item that was put. Does not
+  /// wait for lost items: throws ItemsLost as soon as there is one, once in each process
+  /// that calls join(). The next call in that process waits for the items that are left,
+  /// or throws for those that were lost since then.
   void join() const { end_.join(detail::Results::forever); }
-  /// The same for at most `d`; returns whether it is so.
+  /// The same for at most `d`; returns whether all items are done.
   template <class Rep, class Period>
   bool join(std::chrono::duration<Rep, Period> d) const {
     return end_.join(detail::limit_of(d));

@@ -2,27 +2,39 @@
 #include "fiber/detail/channel.hpp"
 
 #include <exception>
+#include <string>
 
 #include "fiber/error.hpp"
 #include "fiber/pipe.hpp"
+#include "fiber/queue.hpp"
 #include "libfiber/queue/channel_core.hpp"
 
 namespace fiber {
 namespace detail {
+
+void check(const QueueOptions& options, const char* place) {
+  if (options.capacity == 0)
+    throw ConfigError("capacity", place, "1 or more", "room for 0 items is no queue");
+  if (options.max_redeliveries < -1)
+    throw ConfigError("max_redeliveries", place, "0 or more, or -1 for no limit",
+                      std::to_string(options.max_redeliveries) + " is less than -1");
+}
 
 TakenItem::~TakenItem() {
   if (from_)
     from_->took(request_, index_);
 }
 
-ChannelEnd ChannelEnd::queue(std::optional<std::size_t> capacity) {
-  actors::Channel::Limits limits;
-  if (capacity) {
-    if (*capacity == 0)
-      throw ConfigError("capacity", "Queue", "1 or more", "room for 0 items is no queue");
-    limits.items = *capacity;
-    limits.puts_wait = true;
-  }
+ChannelEnd ChannelEnd::queue() {
+  return ChannelEnd(ChannelCore::open({}, actors::ChannelEnds::one).front());
+}
+
+ChannelEnd ChannelEnd::queue(const QueueOptions& options) {
+  check(options, "Queue");
+  actors::Channel::Limits limits{.items = options.capacity,
+                                 .puts_wait = true,
+                                 .redeliver = options.redeliver,
+                                 .max_redeliveries = options.max_redeliveries};
   return ChannelEnd(ChannelCore::open(limits, actors::ChannelEnds::one).front());
 }
 

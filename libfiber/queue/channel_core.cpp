@@ -10,6 +10,7 @@
 #include "actors/objects/this_job.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "base/demangle.hpp"
+#include "fiber/queue.hpp"
 #include "libfiber/queue/channel_part.hpp"
 #include "libfiber/session/runtime.hpp"
 
@@ -26,15 +27,20 @@ constexpr std::chrono::nanoseconds fastest_item{200};
 /// The driver's number as a home. A job's ledger records steps for the driver only.
 constexpr std::uint64_t driver = 0;
 
+std::string counted(std::uint64_t n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
 } // namespace
 // -- handles --
 
 std::uint8_t ChannelCore::Rights::to_byte() const {
-  return static_cast<std::uint8_t>((puts ? 1 : 0) + (gets ? 2 : 0) + (puts_wait ? 4 : 0));
+  return static_cast<std::uint8_t>((puts ? 1 : 0) + (gets ? 2 : 0) + (puts_wait ? 4 : 0) +
+                                   (redelivers ? 8 : 0));
 }
 
 ChannelCore::Rights ChannelCore::Rights::from_byte(std::uint8_t byte) {
-  return {(byte & 1) != 0, (byte & 2) != 0, (byte & 4) != 0};
+  return {(byte & 1) != 0, (byte & 2) != 0, (byte & 4) != 0, (byte & 8) != 0};
 }
 
 std::shared_ptr<ChannelCore>
@@ -83,7 +89,8 @@ ChannelCore::open(actors::Channel::Limits limits, actors::ChannelEnds ends) {
     auto first = cores.empty();
     Rights rights{.puts = !one_way || !first,
                   .gets = !one_way || first,
-                  .puts_wait = limits.puts_wait};
+                  .puts_wait = limits.puts_wait,
+                  .redelivers = limits.redeliver};
     cores.push_back(of(place, handle, rights));
     if (rights.gets && place.runtime)
       place.runtime->view().add(
@@ -111,7 +118,34 @@ void ChannelCore::fail(const actors::ObjectAnswer& answer) const {
   Reader reader(answer.body.bytes());
   if (answer.what == Answer::refused)
     throw Error(reader.text());
+  if (answer.what == Answer::lost)
+    fail_lost(reader);
   fail_closed();
+}
+
+void ChannelCore::fail_lost(Reader& reader) {
+  auto lost = actors::read_lost_items(reader);
+  std::vector<std::string> jobs;
+  std::string who;
+  std::uint64_t unnamed = lost.items;
+  for (auto& [job, items] : lost.jobs) {
+    who += (who.empty() ? "" : ", ") + job + " (" + counted(items, "item", "items") + ")";
+    jobs.push_back(job);
+    unnamed -= std::min(unnamed, items);
+  }
+  if (unnamed > 0)
+    who += " and others";
+  auto text = counted(lost.items, "item was", "items were") +
+              (lost.redeliveries
+                 ? " given up after " +
+                     counted(static_cast<std::uint64_t>(*lost.redeliveries), "redelivery",
+                             "redeliveries") +
+                     ": each consumer ended before task_done(), most recently " + who
+                 : " taken and not finished, since the " +
+                     std::string(lost.jobs.size() == 1 ? "consumer" : "consumers") +
+                     " ended before task_done(): " + who +
+                     "; with QueueOptions::redeliver the next consumer gets such items");
+  throw ItemsLost(text, static_cast<std::size_t>(lost.items), std::move(jobs));
 }
 
 void ChannelCore::fail_closed() const {
@@ -288,6 +322,8 @@ void ChannelCore::stop_counting(Counts::iterator of) {
 
 void ChannelCore::took(std::uint64_t request, std::uint32_t index) {
   std::unique_lock lock(mutex_);
+  if (rights_.redelivers)
+    unfinished_.push_back({std::this_thread::get_id(), request, index});
   auto at = counts_.find(request);
   if (at == counts_.end() || at->second.taken != index) {
     if (at != counts_.end())
@@ -374,8 +410,29 @@ bool ChannelCore::join(Clock::time_point limit) {
   return asked.has_value();
 }
 
+std::optional<ChannelCore::Unfinished> ChannelCore::pop_unfinished() {
+  std::lock_guard lock(mutex_);
+  if (unfinished_.empty())
+    return std::nullopt;
+  auto at =
+    std::ranges::find(unfinished_, std::this_thread::get_id(), &Unfinished::thread);
+  if (at == unfinished_.end())
+    at = unfinished_.begin();
+  auto item = *at;
+  unfinished_.erase(at);
+  return item;
+}
+
 void ChannelCore::task_done() {
-  auto asked = ask(actors::AskKind::task_done, {}, Results::forever);
+  place_.check_open();
+  place_.check_may_wait();
+  PackedItem body;
+  if (auto item = pop_unfinished()) {
+    Writer writer(body.bytes);
+    writer.put(item->request);
+    writer.put(item->index);
+  }
+  auto asked = ask(actors::AskKind::task_done, std::move(body), Results::forever);
   if (asked->answer.what != actors::Answer::done)
     fail(asked->answer);
 }

@@ -46,7 +46,8 @@ private:
   /// What this end may do.
   struct Rights {
     bool puts = true, gets = true;
-    bool puts_wait = false; ///< put() waits for room.
+    bool puts_wait = false;  ///< put() waits for room.
+    bool redelivers = false; ///< task_done() tells which item is finished.
     std::uint8_t to_byte() const;
     static Rights from_byte(std::uint8_t byte);
   };
@@ -88,6 +89,7 @@ private:
             actors::Haste haste = actors::Haste::now) const;
   [[noreturn]] static void fail_type(const std::string& is, std::string_view asked);
   [[noreturn]] void fail(const actors::ObjectAnswer& answer) const;
+  [[noreturn]] static void fail_lost(Reader& reader);
   [[noreturn]] void fail_closed() const override;
 
   /// How fast this end takes items: the time per item between two answers.
@@ -101,6 +103,17 @@ private:
     std::uint32_t prefetch_limit() const;
     void measure();
   };
+
+  /// An item of a queue that redelivers: a thread has taken it, and task_done() was not
+  /// called for it.
+  struct Unfinished {
+    std::thread::id thread;
+    std::uint64_t request = 0;
+    std::uint32_t index = 0;
+  };
+  /// Removes and returns the oldest item of this thread; if the thread has none, the
+  /// oldest of this process.
+  std::optional<Unfinished> pop_unfinished();
 
   /// A prefetched item.
   struct Prefetched {
@@ -117,6 +130,7 @@ private:
   std::string prefetched_type_; ///< Their common type.
   Pace pace_;
   Counts counts_;
+  std::deque<Unfinished> unfinished_;       ///< In the order in which they were taken.
   std::vector<std::size_t> reported_lines_; ///< Lines whose final count is in flight.
   std::size_t lent_room_ = 0;               ///< Items that may be put without an answer.
 };

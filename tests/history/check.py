@@ -37,6 +37,8 @@ def figures(history: History) -> dict[str, int]:
     counts["restart"] = len(history.faults.restarts)
     counts["outage"] = len(history.faults.outages)
     counts["lost in a cut"] = lost_in_cuts(history)
+    counts["redelivered"] = queues.redelivered(history)
+    counts["lost with a client"] = queues.told_lost(history)
     counts["without answer"] = sum(operation.unknown for operation in history.operations)
     return counts
 

@@ -172,6 +172,125 @@ class Queues(Checks):
         self.bad("an error (Closed)")
 
 
+class Consumers(Checks):
+    """Clients that say which items they have finished."""
+
+    def take(self, who, number, queue="bounded"):
+        self.story.whole(who, f"queue {queue}", "get", answer=f"p:{number}")
+
+    def finish(self, who, number, queue="bounded"):
+        self.story.whole(who, f"queue {queue}", "done", f"p:{number}")
+
+    def put(self, number, queue="bounded"):
+        self.story.whole("p", f"queue {queue}", "put", f"p:{number}")
+
+    def join(self, lost=0, queue="bounded", done=True):
+        if lost > 0:
+            self.story.whole("driver", f"queue {queue}", "join", answer={"done": False, "lost": lost})
+        self.story.whole("driver", f"queue {queue}", "join", answer={"done": done, "lost": 0})
+
+    def kill(self, who):
+        self.story.born(who)
+        self.story.add("nemesis", "kill", value=who)
+
+    def test_that_finish_all(self):
+        self.put(1)
+        self.take("a", 1)
+        self.finish("a", 1)
+        self.join()
+        self.good()
+
+    def test_whose_lost_item_is_told(self):
+        self.put(1)
+        self.take("a", 1)
+        self.kill("a")
+        self.join(lost=1)
+        self.good()
+
+    def test_whose_lost_item_is_not_told(self):
+        self.put(1)
+        self.take("a", 1)
+        self.kill("a")
+        self.join()
+        self.bad("join() told of 0 lost items; 1 were lost, and perhaps 0 more")
+
+    def test_that_died_in_done(self):
+        self.put(1)
+        self.take("a", 1)
+        self.story.call("a", "queue bounded", "done", "p:1")
+        self.kill("a")
+        for lost in (0, 1):
+            self.join(lost)
+            self.good()
+            del self.story.events[-2 * (1 + lost):]
+        self.join(lost=2)
+        self.bad("join() told of 2 lost items")
+
+    def test_that_wait_for_the_dead(self):
+        self.put(1)
+        self.take("a", 1)
+        self.kill("a")
+        self.join(lost=1, done=False)
+        self.bad("join() waits")
+
+    def test_whose_item_is_redelivered(self):
+        for number in (1, 2):
+            self.put(number, "redelivering")
+        self.take("a", 1, "redelivering")
+        self.kill("a")
+        self.take("b", 2, "redelivering")
+        self.finish("b", 2, "redelivering")
+        self.take("b", 1, "redelivering")
+        self.finish("b", 1, "redelivering")
+        self.join(queue="redelivering")
+        self.good()
+
+    def test_whose_item_is_not_redelivered(self):
+        self.put(1, "redelivering")
+        self.take("a", 1, "redelivering")
+        self.kill("a")
+        self.bad("1 items were put and never finished: p:1")
+
+    def test_whose_item_goes_down_with_a_get(self):
+        self.put(1, "redelivering")
+        self.story.call("a", "queue redelivering", "get")
+        self.kill("a")
+        self.bad("1 items were put and never finished: p:1")
+
+    def test_whose_finished_item_is_redelivered(self):
+        self.put(1, "redelivering")
+        self.take("a", 1, "redelivering")
+        self.finish("a", 1, "redelivering")
+        self.kill("a")
+        self.take("b", 1, "redelivering")
+        self.finish("b", 1, "redelivering")
+        self.bad("p:1 was got twice, by a and b")
+
+    def test_of_whom_one_lives_and_another_one_gets_its_item(self):
+        self.put(1, "redelivering")
+        self.take("a", 1, "redelivering")
+        self.take("b", 1, "redelivering")
+        self.finish("b", 1, "redelivering")
+        self.finish("a", 1, "redelivering")
+        self.bad("p:1 was got twice, by a and b")
+
+    def test_whose_items_a_queue_loses_that_redelivers(self):
+        self.join(lost=1, queue="redelivering")
+        self.bad("join() told of 1 lost items; 0 were lost")
+
+    def test_that_are_cut_off_with_an_item(self):
+        """The queue has not heard that the item was taken."""
+        self.story.born("a", "b")
+        self.put(1)
+        self.story.cut("a")
+        self.take("a", 1)
+        self.story.call("a", "queue bounded", "done", "p:1")
+        self.take("b", 1)
+        self.finish("b", 1)
+        self.join()
+        self.good()
+
+
 class Locks(Checks):
     def acquire(self, who, where="lock l", answer=True):
         self.story.whole(who, where, "acquire", answer=answer)

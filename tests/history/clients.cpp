@@ -60,19 +60,11 @@ std::optional<std::string> get(Recorder& recorder, const Named<Q>& queue,
                       [&] { return queue.object.get(limit); });
 }
 
-template <class Q>
-void consume_from(const Client& client, const Named<Q>& queue, const Event& stop) {
-  Recorder recorder(client);
-  recorder.born();
-  repeat(stop, [&] { get(recorder, queue, patience); });
+void finish(Recorder& recorder, const Named<Bounded>& queue, const std::string& item) {
+  recorder.ask(queue.name, "done", item, [&] { queue.object.task_done(); });
 }
 
-template <class Q>
-void take_all(Recorder& recorder, const Named<Q>& queue) {
-  constexpr auto quiet = 500ms; // Nobody puts any more: what is there comes at once.
-  while (get(recorder, queue, quiet)) {
-  }
-}
+constexpr auto quiet = 500ms; // Nobody puts any more: what is there comes at once.
 
 template <class Acquire, class Release>
 void hold(const Client& client, const std::string& name, const Event& stop,
@@ -116,16 +108,37 @@ void produce_bounded(Client client, Named<Bounded> queue, Event stop) {
   produce_into(client, queue, stop);
 }
 void consume(Client client, Named<Open> queue, Event stop) {
-  consume_from(client, queue, stop);
+  Recorder recorder(client);
+  recorder.born();
+  repeat(stop, [&] { get(recorder, queue, patience); });
 }
 void consume_bounded(Client client, Named<Bounded> queue, Event stop) {
-  consume_from(client, queue, stop);
+  Recorder recorder(client);
+  recorder.born();
+  auto random = random_of(client);
+  repeat(stop, [&] {
+    const auto item = get(recorder, queue, patience);
+    if (!item)
+      return;
+    std::this_thread::sleep_for(random() % 20 * pace); // It may die with the item.
+    finish(recorder, queue, *item);
+  });
 }
 void drain(Recorder& recorder, const Named<Open>& queue) {
-  take_all(recorder, queue);
+  while (get(recorder, queue, quiet)) {
+  }
 }
 void drain(Recorder& recorder, const Named<Bounded>& queue) {
-  take_all(recorder, queue);
+  while (const auto item = get(recorder, queue, quiet))
+    finish(recorder, queue, *item);
+  for (int i = 0; i < 2; ++i) // The first is told what is lost.
+    recorder.ask(queue.name, "join", nullptr, [&] {
+      try {
+        return nlohmann::json{{"done", queue.object.join(quiet)}, {"lost", 0}};
+      } catch (const ItemsLost& lost) {
+        return nlohmann::json{{"done", false}, {"lost", lost.items()}};
+      }
+    });
 }
 
 void hold_lock(Client client, Named<Lock> lock, Event stop) {

@@ -39,7 +39,7 @@ void produce(Client client, Named<Open> queue, Event stop);
 void produce_bounded(Client client, Named<Bounded> queue, Event stop);
 void consume(Client client, Named<Open> queue, Event stop);
 void consume_bounded(Client client, Named<Bounded> queue, Event stop);
-/// Takes what is left when nobody else uses the queue.
+/// Takes what is left when nobody else uses the queue, and joins it.
 void drain(Recorder& recorder, const Named<Open>& queue);
 void drain(Recorder& recorder, const Named<Bounded>& queue);
 

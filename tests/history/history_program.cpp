@@ -65,6 +65,10 @@ public:
         [this](auto c) { return process(produce_bounded, c, bounded_); });
     add("bounded-get", 2,
         [this](auto c) { return process(consume_bounded, c, bounded_); });
+    add("redelivering-put", 2,
+        [this](auto c) { return process(produce_bounded, c, redelivering_); });
+    add("redelivering-get", 3,
+        [this](auto c) { return process(consume_bounded, c, redelivering_); });
     add("lock", 3, [this](auto c) { return process(hold_lock, c, lock_); });
     add("semaphore", 3,
         [this](auto c) { return process(hold_semaphore, c, semaphore_); });
@@ -102,6 +106,7 @@ public:
     changers_->join();
     drain(recorder_, open_);
     drain(recorder_, bounded_);
+    drain(recorder_, redelivering_);
   }
 
   const Event& stop() const { return stop_; }
@@ -188,6 +193,9 @@ private:
   Event stop_;
   Named<Open> open_{"queue open", {}};
   Named<Bounded> bounded_{"queue bounded", Bounded(8)};
+  Named<Bounded> redelivering_{
+    "queue redelivering",
+    Bounded({.capacity = 8, .redeliver = true, .max_redeliveries = -1})};
   Named<Lock> lock_{"lock one", manager_.lock()};
   Named<Semaphore> semaphore_{"lock some of 2", manager_.semaphore(2)};
   std::vector<std::unique_ptr<Crew>> crews_;

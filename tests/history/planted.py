@@ -4,6 +4,8 @@
 Each function changes a copy of the lines, as objects, and returns it, or None if the fault has no place in the history.
 """
 
+REDELIVERING = "queue redelivering"
+
 
 def copied(events):
     return [dict(event) for event in events]
@@ -83,6 +85,58 @@ def items_of_a_producer_swapped(events):
     return None
 
 
+def events_of_item(events, queue: str, do: str, item: str):
+    """The calls about an item, and their answers."""
+    for call, told in calls_of(events, "queue", do):
+        if call["object"] == queue and item in (call.get("value"), told.get("value")):
+            yield call, told
+
+
+def finished_item_got_again(events):
+    """From a queue that redelivers."""
+    events = copied(events)
+    finished = next((pair for pair in calls_of(events, "queue", "done") if pair[0]["object"] == REDELIVERING), None)
+    if finished is None:
+        return None
+    call, told = finished
+    for later, answer in items(events):
+        if later["object"] == REDELIVERING and later["who"] != call["who"] and later["t"] > told["t"]:
+            answer["value"] = call["value"]
+            return events
+    return None
+
+
+def redelivered_item_not_finished(events):
+    """A queue that redelivers forgets an item whose only consumer was killed."""
+    events = copied(events)
+    finished = next((pair for pair in calls_of(events, "queue", "done") if pair[0]["object"] == REDELIVERING), None)
+    if finished is None:
+        return None
+    item = finished[0]["value"]
+    gone = [event for pair in events_of_item(events, REDELIVERING, "done", item) for event in pair]
+    gone += [told for _, told in events_of_item(events, REDELIVERING, "get", item)]
+    return [event for event in events if not any(event is other for other in gone)]
+
+
+def wrong_loss_told(events):
+    """join() tells of more items than clients can have died with."""
+    events = copied(events)
+    for call, told in calls_of(events, "queue", "join"):
+        if call["object"] == "queue bounded":
+            told["value"] = {"done": False, "lost": told["value"]["lost"] + 1000}
+            return events
+    return None
+
+
+def join_hangs(events):
+    events = copied(events)
+    joins = [told for call, told in calls_of(events, "queue", "join") if call["object"] == REDELIVERING]
+    if not joins:
+        return None
+    joins[-1]["value"] = {"done": False, "lost": 0}
+    return events
+
+
 def lock_held_by_two(events):
     """Another client is told that it has the lock, right after one that has it."""
     events = copied(events)
@@ -134,4 +188,5 @@ def value_is_stale(events):
 
 FAULTS = (
     task_answered_twice, task_with_the_result_of_another, task_without_an_answer, item_got_twice, items_lost,
-    items_of_a_producer_swapped, lock_held_by_two, barrier_passed_alone, value_is_stale)
+    items_of_a_producer_swapped, finished_item_got_again, redelivered_item_not_finished, wrong_loss_told, join_hangs,
+    lock_held_by_two, barrier_passed_alone, value_is_stale)

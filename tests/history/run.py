@@ -29,6 +29,7 @@ from nemesis import Nemesis
 PATIENCE = 120  # Seconds for the end of a run, on a busy machine.
 QUIET = 3  # Seconds without faults before the end, on a cluster.
 NEEDED = ("task", "queue", "lock", "barrier", "value", "kill", "stall")
+NEEDED_ON_LOCAL = ("redelivered", "lost with a client")  # Clients on clusters are killed less often.
 NEEDED_ON_CLUSTERS = (("cut",), ("restart", "outage"))  # One of each.
 MOST_RUNS = 3  # Until all of these were seen: on a busy machine a run may end before its second fault.
 
@@ -91,7 +92,9 @@ def one_run(options, seed: int, path: Path) -> tuple[Counter, list[str]]:
 def lacking(total: Counter, on_cluster: bool) -> list[str]:
     """What no history has shown yet."""
     kinds = [kind for kind in NEEDED if total[kind] == 0]
-    if on_cluster:
+    if not on_cluster:
+        kinds += [kind for kind in NEEDED_ON_LOCAL if total[kind] == 0]
+    else:
         kinds += [" or ".join(either) for either in NEEDED_ON_CLUSTERS if not any(total[kind] for kind in either)]
     return kinds
 

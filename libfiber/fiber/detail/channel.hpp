@@ -16,9 +16,16 @@
 
 // The common part of queues and pipes. Programs use fiber/queue.hpp and fiber/pipe.hpp.
 
+namespace fiber {
+struct QueueOptions;
+}
+
 namespace fiber::detail {
 
 class ChannelCore;
+
+/// Throws ConfigError if an option can't be used. `place` is the function that has them.
+void check(const QueueOptions& options, const char* place);
 
 /// A value for a channel. `type` is what a receiver must ask for; empty in a channel of
 /// one type.
@@ -65,9 +72,10 @@ class ChannelEnd {
 public:
   using TimePoint = Results::Clock::time_point;
 
-  /// A new queue. With a capacity put() returns when the item is in the queue, else when
-  /// it is on its way.
-  static ChannelEnd queue(std::optional<std::size_t> capacity);
+  /// A new queue without a capacity: put() returns when the item is on its way.
+  static ChannelEnd queue();
+  /// A new queue with a capacity: put() returns when the item is in the queue.
+  static ChannelEnd queue(const QueueOptions& options);
   /// A new pipe. The first end receives; both do if duplex.
   static std::pair<ChannelEnd, ChannelEnd> pipe(bool duplex);
 
@@ -78,6 +86,7 @@ public:
   std::optional<TakenItem> get(std::string_view type, TimePoint limit) const;
   /// Returns whether get() would return at once.
   bool poll(TimePoint limit) const;
+  /// Also throws ItemsLost.
   bool join(TimePoint limit) const;
   void task_done() const;
   std::size_t size() const;

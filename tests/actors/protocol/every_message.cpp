@@ -114,20 +114,22 @@ std::vector<std::pair<std::string, Bytes>> every_message_to_a_job() {
                      .hold_us = 100,
                      .lengths = {4, 8},
                      .arguments = {}};
-  return {{"open", with(message_of(open), state)},
-          {"run", with(message_of(run), arguments)},
-          {"close", message_of(Op::close, nobody)},
-          {"recall", message_of(Recall{1, 2})},
-          {"stop", message_of(Op::stop, nobody)},
-          {"stop_task", message_of(StopTask{1, 2})},
-          {"freed", message_of(Op::freed, nobody)},
-          {"received", message_of(Op::received, nobody)},
-          {"object", object_message(1)},
-          {"object of two jobs", object_message(2)},
-          {"lost_call",
-           message_of(Op::process_gone, LostCall{"a sentence", -9, "why", "a log"})},
-          {"peer_listen", message_of(Op::peer_listen, peer())},
-          {"peer_dial", message_of(Op::peer_dial, peer())}};
+  return {
+    {"open", with(message_of(open), state)},
+    {"run", with(message_of(run), arguments)},
+    {"close", message_of(Op::close, nobody)},
+    {"recall", message_of(Recall{1, 2})},
+    {"stop", message_of(Op::stop, nobody)},
+    {"stop_task", message_of(StopTask{1, 2})},
+    {"freed", message_of(Op::freed, nobody)},
+    {"received", message_of(Op::received, nobody)},
+    {"object", object_message(1)},
+    {"object of two jobs", object_message(2)},
+    {"process_gone", message_of(Op::process_gone, GoneProcess{nobody, "a job"})},
+    {"lost_call", message_of(Op::retire, LostCall{"a sentence", -9, "why", "a log"})},
+    {"lost_items", message_of(Op::probe, LostItems{3, 2, {{"a job", 3}}})},
+    {"peer_listen", message_of(Op::peer_listen, peer())},
+    {"peer_dial", message_of(Op::peer_dial, peer())}};
 }
 
 } // namespace fiber::actors

@@ -51,8 +51,12 @@ void read(Op op, Reader& reader, const Payload& whole) {
   case Op::peer_dial:
   case Op::peer_listens:
     return static_cast<void>(read_peer_call(reader));
-  case Op::process_gone: // Its place is taken by a kind of body.
+  case Op::process_gone:
+    return static_cast<void>(read_gone_process(reader));
+  case Op::retire: // Its place, and the next one's, are taken by a kind of body.
     return static_cast<void>(read_lost_call(reader));
+  case Op::probe:
+    return static_cast<void>(read_lost_items(reader));
   default:
     reader.get<std::uint64_t>();
   }

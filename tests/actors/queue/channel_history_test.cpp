@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: no item of a channel is lost, doubled or out of order, whichever process
-// dies, with lent room and prefetch; and every request is answered once.
+// dies, with lent room, prefetch and redelivery; every request is answered once; and
+// join() tells of each item that a dead consumer has not finished.
 #include "actors/queue/channel.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -32,7 +34,9 @@ public:
     : random_(seed), limits_{.items = draw(2) == 0 ? std::size_t{2 + draw(20)} : SIZE_MAX,
                              .bytes = draw(3) == 0 ? std::size_t{40} : 100000,
                              .puts_wait = draw(2) == 0,
-                             .streak = draw(3)},
+                             .streak = draw(3),
+                             .redeliver = draw(2) == 0,
+                             .max_redeliveries = static_cast<int>(draw(4)) - 1},
       channel_(limits_, [this](const Asker& who) { return recorded(who); }) {}
 
   void run() {
@@ -54,7 +58,10 @@ public:
       ASSERT_FALSE(waiting_gets_.contains({last, request})) << "it hangs";
       take({{last, request}, 0});
     }
+    while (!unfinished_[last].empty())
+      finish(last);
     check();
+    check_joins();
   }
 
 private:
@@ -73,7 +80,7 @@ private:
     if (draw(3) == 0)
       obey_recalls();
     auto process = consumers_.at(draw(3));
-    switch (draw(8)) {
+    switch (draw(10)) {
     case 0:
     case 1:
     case 2: {
@@ -103,6 +110,11 @@ private:
         hear(channel_.cancel(*waiting_gets_.begin()));
       if (limits_.puts_wait && !waiting_puts_.empty() && draw(2) == 0)
         hear(channel_.cancel(waiting_puts_.begin()->first));
+      return;
+    case 7:
+    case 8:
+      if (!unfinished_[process].empty())
+        finish(process);
       return;
     default:
       if (draw(3) == 0) {
@@ -151,7 +163,42 @@ private:
     std::erase_if(taken_, is_its);
     std::erase_if(prefetched_, is_its);
     std::erase_if(recalled_, [&](auto& who) { return who.process == process; });
+    for (auto& [key, text] : std::exchange(unfinished_[process], {}))
+      if (limits_.redeliver && (limits_.max_redeliveries < 0 ||
+                                redeliveries_[text]++ < limits_.max_redeliveries))
+        std::erase(got_, text); // It comes again.
+      else
+        ++lost_;
     hear(channel_.gone(process, [this](const Asker& who) { return recorded(who); }));
+  }
+
+  /// Finishes any of the items that the process has taken.
+  void finish(std::uint64_t process) {
+    auto& items = unfinished_[process];
+    auto at = items.begin() + draw(static_cast<unsigned>(items.size()));
+    auto key = at->first;
+    items.erase(at);
+    auto done = channel_.task_done(
+      process, limits_.redeliver ? std::optional<TakenKey>(key) : std::nullopt);
+    EXPECT_EQ(done.what, Channel::TaskDone::What::done);
+    hear(done.replies);
+  }
+
+  void check_joins() {
+    constexpr Asker first{1001, 1}, second{1001, 2};
+    auto replies = channel_.join(first);
+    ASSERT_EQ(replies.size(), 1U) << "it hangs";
+    if (lost_ > 0) {
+      ASSERT_EQ(replies.front().what, Answer::lost);
+      EXPECT_EQ(replies.front().lost->items, lost_);
+      replies = channel_.join(second);
+      ASSERT_EQ(replies.size(), 1U) << "it hangs";
+    }
+    EXPECT_EQ(replies.front().what, Answer::done);
+    constexpr std::uint64_t other = 1002;
+    EXPECT_EQ(channel_.task_done(other).what, limits_.redeliver || lost_ == 0
+                                                ? Channel::TaskDone::What::too_often
+                                                : Channel::TaskDone::What::late);
   }
 
   std::uint32_t recorded(const Asker& who) const {
@@ -162,6 +209,8 @@ private:
   void take(Position as) {
     if (auto taken = taken_.find(as); taken != taken_.end()) {
       got_.push_back(taken->second);
+      unfinished_[as.first.process].push_back(
+        {{as.first.request, as.second}, taken->second});
       taken_.erase(taken);
       if (recorded(as.first) != as.second) {
         early_.insert(as);
@@ -281,6 +330,10 @@ private:
   std::vector<Asker> recalled_; ///< Answers whose consumers have not given back yet.
   std::set<std::pair<std::uint64_t, std::uint64_t>> accepted_;
   std::vector<std::string> got_;
+  /// Taken and not finished, by consumer.
+  std::map<std::uint64_t, std::vector<std::pair<TakenKey, std::string>>> unfinished_;
+  std::map<std::string, int> redeliveries_;
+  std::uint64_t lost_ = 0;
 };
 
 TEST(ChannelHistory, ten_thousand_random_histories_lose_and_double_nothing) {

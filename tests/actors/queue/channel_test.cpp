@@ -215,9 +215,9 @@ TEST(Channel, a_join_ends_when_all_items_are_done) {
   channel.put(put1, item("a"));
   channel.put(put2, item("b"));
   EXPECT_EQ(told(channel.join(get1)), "");
-  EXPECT_EQ(told(*channel.task_done()), "");
-  EXPECT_EQ(told(*channel.task_done()), "2.1:done");
-  EXPECT_FALSE(channel.task_done());
+  EXPECT_EQ(told(channel.task_done(2).replies), "");
+  EXPECT_EQ(told(channel.task_done(2).replies), "2.1:done");
+  EXPECT_EQ(channel.task_done(2).what, Channel::TaskDone::What::too_often);
 }
 
 TEST(Channel, a_sole_consumer_gets_prefetched_items) {
