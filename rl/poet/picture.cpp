@@ -138,6 +138,31 @@ void write_labels(std::ostream& out, const PoetState& state, const Pair& pair,
                          : "right font ',10' textcolor '#3d7a3a'");
 }
 
+/// The walker at the begin of a path, to scale: its hull and its legs, which hang down.
+void write_walker(std::ostream& out, const Spot& at) {
+  constexpr double scale = 30, leg = 2 * 34 / scale; // As in bipedal_walker_world.cpp.
+  constexpr std::array<std::array<double, 2>, 5> hull{
+    {{-30, 9}, {6, 9}, {34, 1}, {34, -8}, {-30, -8}}};
+  out << "set object polygon";
+  for (std::size_t i = 0; i <= hull.size(); ++i)
+    out << (i == 0 ? " from " : " to ") << at.x + hull[i % hull.size()][0] / scale << ", "
+        << at.y + hull[i % hull.size()][1] / scale;
+  out << " front fillcolor '#7d67b0' fillstyle solid noborder\n";
+  for (const double side : {-0.12, 0.12})
+    out << "set arrow from " << at.x + side << ", " << at.y - 8 / scale << " to "
+        << at.x + side << ", " << at.y - 8 / scale - leg
+        << " nohead front linecolor '#7d67b0' linewidth 3\n";
+}
+
+/// A bar of five metres at the upper right of a strip.
+void write_scale(std::ostream& out, double end) {
+  out
+    << "set arrow from " << end - 6 << ", graph 0.84 to " << end - 1
+    << ", graph 0.84 heads size screen 0.004,90 front linecolor '#444444' linewidth 1.5\n"
+    << "set label '5 m' at " << end - 3.5
+    << ", graph 0.66 center front font ',10' textcolor '#444444'\n";
+}
+
 void write_strip(std::ostream& out, const PoetState& state, std::size_t index,
                  const Trace& trace, double end, int height) {
   const double top = head + static_cast<double>(index) * strip;
@@ -170,31 +195,6 @@ void write_strip(std::ostream& out, const PoetState& state, std::size_t index,
       << " with points pointtype " << (trace.fell ? 2 : 7) << " pointsize "
       << (trace.fell ? 1.6 : 1.2) << " linewidth 2.5 linecolor '"
       << (trace.fell ? "#c0392b" : "#3d8b3a") << "' notitle\n";
-}
-
-/// The walker at the begin of a path, to scale: its hull and its legs, which hang down.
-void write_walker(std::ostream& out, const Spot& at) {
-  constexpr double scale = 30, leg = 2 * 34 / scale; // As in bipedal_walker_world.cpp.
-  constexpr std::array<std::array<double, 2>, 5> hull{
-    {{-30, 9}, {6, 9}, {34, 1}, {34, -8}, {-30, -8}}};
-  out << "set object polygon";
-  for (std::size_t i = 0; i <= hull.size(); ++i)
-    out << (i == 0 ? " from " : " to ") << at.x + hull[i % hull.size()][0] / scale << ", "
-        << at.y + hull[i % hull.size()][1] / scale;
-  out << " front fillcolor '#7d67b0' fillstyle solid noborder\n";
-  for (const double side : {-0.12, 0.12})
-    out << "set arrow from " << at.x + side << ", " << at.y - 8 / scale << " to "
-        << at.x + side << ", " << at.y - 8 / scale - leg
-        << " nohead front linecolor '#7d67b0' linewidth 3\n";
-}
-
-/// A bar of five metres at the upper right of a strip.
-void write_scale(std::ostream& out, double end) {
-  out
-    << "set arrow from " << end - 6 << ", graph 0.84 to " << end - 1
-    << ", graph 0.84 heads size screen 0.004,90 front linecolor '#444444' linewidth 1.5\n"
-    << "set label '5 m' at " << end - 3.5
-    << ", graph 0.66 center front font ',10' textcolor '#444444'\n";
 }
 
 std::string script(const std::filesystem::path& png, const PoetState& state,
