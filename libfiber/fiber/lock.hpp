@@ -20,8 +20,8 @@
 namespace fiber {
 
 /// A lock as Python's multiprocessing.Lock. Not recursive: a thread that locks it twice
-/// waits for itself. Any thread of any process may unlock it; unlock() throws Error if
-/// nobody holds it.
+/// waits for itself. Any thread of any process may unlock it; unlock() throws Error if no
+/// thread holds it.
 class Lock final : public detail::LockableValue<Lock, detail::SyncKind::lock> {
 public:
   /// A new lock that no thread holds, whose home is this process. Throws Closed without a

@@ -159,9 +159,9 @@ public:
       options.capacity, options.redeliver, options.max_redeliveries);
   }
 
-  /// A lock that nobody holds: fiber/lock.hpp.
+  /// A lock that no thread holds: fiber/lock.hpp.
   Lock lock() { return make<Lock>(); }
-  /// A recursive lock that nobody holds: fiber/lock.hpp.
+  /// A recursive lock that no thread holds: fiber/lock.hpp.
   RLock rlock() { return make<RLock>(); }
   /// A semaphore with `n` permits: fiber/semaphore.hpp.
   Semaphore semaphore(std::size_t n) { return make<Semaphore>(n); }
@@ -169,7 +169,7 @@ public:
   BoundedSemaphore bounded_semaphore(std::size_t n) { return make<BoundedSemaphore>(n); }
   /// An event that is not set: fiber/event.hpp.
   Event event() { return make<Event>(); }
-  /// A condition with a lock of its own: fiber/condition.hpp.
+  /// A condition with its lock: fiber/condition.hpp.
   Condition condition() { return make<Condition>(); }
   /// A barrier of `n` parties: fiber/barrier.hpp. Throws ConfigError if `n` is 0.
   Barrier barrier(std::size_t n) { return make<Barrier>(n); }

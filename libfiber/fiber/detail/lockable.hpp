@@ -30,9 +30,9 @@ public:
   bool try_lock_until(std::chrono::time_point<Clock, Duration> at) {
     return try_lock_for(at - Clock::now());
   }
-  /// Releases the lock; the next waiting thread has it. Throws Error if this thread may
+  /// Releases the lock; the next waiting thread gets it. Throws Error if this thread may
   /// not do so: see the class. Never throws Closed, since guards call it in their
-  /// destructors: where lock() throws Closed, nobody holds the lock.
+  /// destructors: where lock() throws Closed, no thread holds the lock.
   void unlock() { this->handle_.unlock(); }
 
 protected:
