@@ -158,14 +158,14 @@ Payload packed(std::uint64_t number, ObjectOp op, F* function, std::string_view 
 }
 
 /// The answer to a request: of this thread, or of a thread of the host.
-using Reply = std::future<ObjectAnswer>;
+using HostReply = std::future<ObjectAnswer>;
 
-bool is_there(const Reply& reply) {
+bool is_there(const HostReply& reply) {
   return reply.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
 /// Waits for the answer and returns the value, or what came instead.
-std::string result(Reply& reply) {
+std::string result(HostReply& reply) {
   if (reply.wait_for(deadline) != std::future_status::ready)
     return "no answer";
   auto answer = reply.get();
@@ -189,7 +189,7 @@ std::string result(Reply& reply) {
     return "answer " + std::to_string(static_cast<int>(answer.what));
   }
 }
-std::string result(Reply&& reply) {
+std::string result(HostReply&& reply) {
   return result(reply);
 }
 
@@ -217,7 +217,7 @@ protected:
     runner = std::thread([host = host] { host->run(); });
   }
 
-  Reply ask(Payload body, AskKind what = AskKind::call) {
+  HostReply ask(Payload body, AskKind what = AskKind::call) {
     auto promise = std::make_shared<std::promise<ObjectAnswer>>();
     last_request = at(0).ask(root->held_id(), what, std::move(body), {},
                              [promise](std::uint64_t, ObjectAnswer answer) {
@@ -225,13 +225,13 @@ protected:
                              });
     return promise->get_future();
   }
-  Reply create(std::uint64_t number, std::string_view name) {
+  HostReply create(std::uint64_t number, std::string_view name) {
     return ask(packed(number, ObjectOp::create, &make_actor, name));
   }
-  Reply call(std::uint64_t number, detail::CallObject f, std::string_view text) {
+  HostReply call(std::uint64_t number, detail::CallObject f, std::string_view text) {
     return ask(packed(number, ObjectOp::call, f, text));
   }
-  Reply stop(bool at_once) {
+  HostReply stop(bool at_once) {
     return ask(packed(0, ObjectOp::stop, std::string_view(at_once ? "\1" : "\0", 1)));
   }
   void run_all() {
@@ -287,7 +287,7 @@ TEST_F(ObjectHostTest, a_busy_object_does_not_starve_the_others) {
 TEST_F(ObjectHostTest, calls_on_one_object_run_one_at_a_time_and_in_order) {
   run_on_threads(4);
   constexpr std::uint64_t objects = 3, calls = 200;
-  std::vector<Reply> replies;
+  std::vector<HostReply> replies;
   for (std::uint64_t number = 1; number <= objects; ++number)
     replies.push_back(create(number, "a"));
   for (std::uint64_t i = 0; i < calls; ++i)
