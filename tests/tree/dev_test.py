@@ -81,8 +81,8 @@ class Dev(unittest.TestCase):
         self.assertNotIn("installing", self.ran("run", "pi", ALL_INSTALLED="1")[0].stdout)
 
     def test_words_that_it_does_not_know_are_refused_before_anything_is_installed(self):
-        for command, error in ((("run", "pie"), "dev: run: no program 'pie'; there are: hello "),
-                               (("run",), "dev: run: no program ''; there are: hello "),
+        for command, error in ((("run", "pie"), "dev: run: no program 'pie'; there are: early_stop hello "),
+                               (("run",), "dev: run: no program ''; there are: early_stop hello "),
                                (("build", "realease"), "dev: build: no preset 'realease'; there are: dev release "),
                                (("build", "--test"), "dev: build: unknown option '--test'"),
                                (("train", "pp"), "dev: train: ppo, es, "),
