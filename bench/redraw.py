@@ -59,21 +59,31 @@ def results_of(named: dict[str, list[str]], unit: str) -> tuple[list[Row], Simpl
     return rows, SimpleNamespace(values=values)
 
 
-def draw_overhead(path: Path) -> None:
-    lines = {name: next(line for line in table_of("reference/performance.md", words, "Ray: ") if line[0] == words)
+def draw_overhead(path: Path, mark: str = "Ray: ") -> None:
+    """From the tables that have `mark`: those with the frameworks, or those of the rows with shorter tasks."""
+    lines = {name: next(line for line in table_of("reference/performance.md", words, mark) if line[0] == words)
              for name, words in (("overhead_batch_1ms", "batch, 1ms sleep"), ("overhead_lockstep_1ms", "rounds of 5, 1ms sleep"))}
     rows, results = results_of(lines, "")
     plots.overhead_dots({"": rows}, results, path)
 
 
+def line_with_peers(title: str, fiber: str, peers: dict[str, str]) -> list[str]:
+    """A line as results_of() takes it."""
+    return [title, fiber, "<br>".join(f"{label}: {cell}" for label, cell in peers.items() if CELL.search(cell)) or "-"]
+
+
 def draw_vec_env(path: Path) -> None:
-    rows, results = results_of({"cartpole_64": table_of("rl/performance.md", "EnvPool, async")[0]}, "steps/s")
+    (_, fiber), *peers = table_of("rl/performance.md", "EnvPool, async", "shared-memory farm")
+    line = line_with_peers("64 CartPoles", fiber, {label.split(", driven")[0].split(", in Py")[0]: cell for label, cell in peers})
+    rows, results = results_of({"cartpole_64": line}, "steps/s")
     plots.plot("64 CartPoles in one VecEnv, on 2 cores", rows, results, path)
 
 
 def draw_sleepers(path: Path) -> None:
     lines = table_of("rl/performance.md", "environments, steps of", "lock-step farm")
-    rows, results = results_of({f"sleep_{i}": line for i, line in enumerate(lines)}, "steps/s")
+    named = {f"sleep_{i}": line_with_peers(title, fiber, {"lock-step farm": farm, "SubprocVecEnv": subproc})
+             for i, (title, fiber, farm, subproc) in enumerate(lines)}
+    rows, results = results_of(named, "steps/s")
     plots.plot("Environments that sleep, a job each, on 2 cores", rows, results, path)
 
 
@@ -89,8 +99,8 @@ def draw_scaling(path: Path) -> None:
     plot_scaling(rows + list(peers.values()), path)
 
 
-PICTURES = {"overhead_1ms.svg": draw_overhead, "vec_env_cartpole.svg": draw_vec_env, "vec_env_sleep.svg": draw_sleepers,
-            "es_scaling.svg": draw_scaling}
+PICTURES = {"overhead_1ms.svg": draw_overhead, "overhead.svg": lambda path: draw_overhead(path, "100us sleep"),
+            "vec_env_cartpole.svg": draw_vec_env, "vec_env_sleep.svg": draw_sleepers, "es_scaling.svg": draw_scaling}
 
 
 def main() -> None:

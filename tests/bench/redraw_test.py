@@ -33,7 +33,8 @@ class Redraw(unittest.TestCase):
     def test_all_pictures_are_drawn_and_have_the_names_of_their_tables(self):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([sys.executable, BENCH / "redraw.py", folder], check=True)
-            for name, words in (("overhead_1ms", ("Ray", "IPyParallel")), ("vec_env_cartpole", ("EnvPool", "Gymnasium, sync")),
+            for name, words in (("overhead_1ms", ("Ray", "IPyParallel")), ("overhead", ("OpenMPI", "IPyParallel")),
+                                ("vec_env_cartpole", ("EnvPool", "Gymnasium, sync")),
                                 ("vec_env_sleep", ("SubprocVecEnv", "lock-step farm")),
                                 ("es_scaling", ("Fiber for C++", "Fiber for Python, as published"))):
                 text = (Path(folder) / f"{name}.svg").read_text(encoding="utf-8")
