@@ -40,7 +40,7 @@ inline Payload packed(std::uint64_t number, ObjectOp op, std::string_view text =
   return Payload(std::move(bytes));
 }
 
-inline Payload text_of(std::string_view text) {
+inline Payload payload_of(std::string_view text) {
   Bytes bytes;
   Writer(bytes).raw(text.data(), text.size());
   return Payload(std::move(bytes));
@@ -184,7 +184,7 @@ protected:
              : nullptr;
   }
   void answer(std::string_view text, std::string_view value) {
-    host->answer(text, {.what = Answer::value, .body = text_of(value)});
+    host->answer(text, {.what = Answer::value, .body = payload_of(value)});
     run();
   }
 

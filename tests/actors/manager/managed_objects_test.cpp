@@ -322,7 +322,7 @@ TEST_F(ManagedObjectsTest, a_malformed_request_is_refused) {
   start_host();
   auto a = object->held_id(), c = control->held_id();
   EXPECT_EQ(result(request(2, a, {})), "refused");
-  EXPECT_EQ(result(request(2, a, text_of("12345678"))), "refused");
+  EXPECT_EQ(result(request(2, a, payload_of("12345678"))), "refused");
   EXPECT_EQ(result(request(2, a, packed(9, ObjectOp::call))), "refused");
   EXPECT_EQ(result(request(2, a, packed(2, ObjectOp::destroy))), "refused");
   EXPECT_EQ(result(request(2, a, packed(2, ObjectOp{99}))), "refused");

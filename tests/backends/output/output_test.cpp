@@ -12,8 +12,6 @@
 namespace fiber::backends {
 namespace {
 
-using wire::eventually;
-
 constexpr auto clipboard = "\x1b]52;c;ZXZpbA==\a";
 constexpr auto clear_screen = "\x1b[2J\x1b[H";
 
@@ -26,7 +24,7 @@ TEST(Output, of_a_job_orders_a_terminal_nothing) {
     output.write(1, std::string(clipboard) + "\n" + clear_screen +
                       "\n\x1b[32mgreen\n\r[driver] all is well\n[driver] me too\n");
     output.close(1);
-    EXPECT_TRUE(eventually([&] { return terminal.shows("me too"); }));
+    EXPECT_TRUE(wire::eventually([&] { return terminal.shows("me too"); }));
   }
   terminal.close();
   auto text = terminal.text();
@@ -56,7 +54,7 @@ TEST(Output, that_a_log_record_quotes_orders_a_terminal_nothing) {
   Terminal terminal;
   terminal.look();
   log().warn("a job said: {}", std::string(clipboard) + "\n[fiber] error: forged");
-  EXPECT_TRUE(eventually([&] { return terminal.shows("forged"); }));
+  EXPECT_TRUE(wire::eventually([&] { return terminal.shows("forged"); }));
   terminal.close();
   auto text = terminal.text();
   EXPECT_EQ(text.find(clipboard), text.npos) << text;

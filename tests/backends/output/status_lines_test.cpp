@@ -20,7 +20,6 @@
 namespace fiber::backends {
 namespace {
 
-using wire::eventually;
 using Lines = std::vector<std::string>;
 
 TEST(StatusLines, lines_are_redrawn_below_other_output) {
@@ -30,15 +29,17 @@ TEST(StatusLines, lines_are_redrawn_below_other_output) {
   ASSERT_TRUE(status.live());
   StderrWriter writer;
   status.show({"one 1", "two 1"});
-  EXPECT_TRUE(eventually([&] { return terminal.lines() == Lines{"one 1", "two 1"}; }));
+  EXPECT_TRUE(wire::eventually([&] {
+    return terminal.lines() == Lines{"one 1", "two 1"};
+  }));
   EXPECT_EQ(status.write(writer, "[job] hello\n"), 12u);
   status.show({"one 2", "two 2"});
   status.print("three has ended");
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(wire::eventually([&] {
     return terminal.lines() == Lines{"[job] hello", "three has ended", "one 2", "two 2"};
   }));
   status.show({"two 3"});
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(wire::eventually([&] {
     auto lines = terminal.lines();
     return lines.size() == 4 && lines[2] == "two 3" && lines[3].empty();
   }));
@@ -54,7 +55,7 @@ TEST(StatusLines, lines_wait_for_the_end_of_an_unfinished_line) {
   status.show({"status 2"});
   status.print("printed");
   status.write(writer, "lo\n");
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(wire::eventually([&] {
     return terminal.lines() == Lines{"[job] hello", "printed", "status 2"};
   }));
 }
@@ -66,7 +67,7 @@ TEST(StatusLines, lines_are_cut_where_they_would_wrap) {
   EXPECT_EQ(status.columns(), 30u);
   status.show({std::string(100, 'x')});
   EXPECT_TRUE(
-    eventually([&] { return terminal.lines() == Lines{std::string(29, 'x')}; }));
+    wire::eventually([&] { return terminal.lines() == Lines{std::string(29, 'x')}; }));
 }
 
 TEST(StatusLines, lines_stay_below_the_log) {
@@ -78,7 +79,9 @@ TEST(StatusLines, lines_stay_below_the_log) {
   spdlog::logger logger("test", write_above(status, {sink}));
   status->show({"status"});
   logger.warn("careful");
-  EXPECT_TRUE(eventually([&] { return terminal.lines() == Lines{"careful", "status"}; }));
+  EXPECT_TRUE(wire::eventually([&] {
+    return terminal.lines() == Lines{"careful", "status"};
+  }));
 }
 
 TEST(StatusLines, a_stopped_terminal_blocks_nobody) {
@@ -96,11 +99,11 @@ TEST(StatusLines, a_stopped_terminal_blocks_nobody) {
   status.print("printed");
   text.erase(0, *written);
   terminal.look();
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(wire::eventually([&] {
     text.erase(0, status.write(writer, text).value_or(0));
     return text.empty();
   }));
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(wire::eventually([&] {
     status.show({"status"});
     auto lines = terminal.lines();
     return lines.size() == 20'002 && lines.back() == "status";
@@ -121,7 +124,7 @@ TEST(StatusLines, log_records_keep_their_colours) {
   status->show({"status"});
   logger.warn("careful");
   logger.error("");
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(wire::eventually([&] {
     return terminal.lines() == Lines{"warning: careful", "error: ", "status"};
   }));
   EXPECT_NE(terminal.text().find("\x1b[33m\x1b[1mwarning\x1b[m"), std::string::npos);
@@ -136,7 +139,7 @@ TEST(StatusLines, a_blocked_logger_blocks_nobody_else) {
   sink->set_pattern("%v");
   spdlog::logger theirs("theirs", write_above(status, {sink}));
   status->show({"status 1"});
-  EXPECT_TRUE(eventually([&] { return terminal.shows("status 1"); }));
+  EXPECT_TRUE(wire::eventually([&] { return terminal.shows("status 1"); }));
   ASSERT_EQ(::tcflow(STDERR_FILENO, TCOOFF), 0); // ^S
   std::atomic<int> waiting{0}, done{0};
   std::vector<std::thread> loggers;
@@ -146,7 +149,7 @@ TEST(StatusLines, a_blocked_logger_blocks_nobody_else) {
       theirs.warn("theirs");
       ++done;
     });
-  EXPECT_TRUE(eventually([&] { return waiting == 2; }));
+  EXPECT_TRUE(wire::eventually([&] { return waiting == 2; }));
   std::thread others([&] {
     StderrWriter writer;
     for (int i = 0; i < 100; ++i) {
@@ -157,14 +160,14 @@ TEST(StatusLines, a_blocked_logger_blocks_nobody_else) {
     }
     ++done;
   });
-  EXPECT_TRUE(eventually([&] { return done > 0; }));
+  EXPECT_TRUE(wire::eventually([&] { return done > 0; }));
   EXPECT_EQ(done, 1);
   ASSERT_EQ(::tcflow(STDERR_FILENO, TCOON), 0);
   others.join();
   for (auto& logger : loggers)
     logger.join();
   // It comes without a further call.
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(wire::eventually([&] {
     auto lines = terminal.lines();
     return std::count(lines.begin(), lines.end(), "theirs") == 2 &&
            std::count(lines.begin(), lines.end(), "printed") == 100 &&
@@ -184,7 +187,7 @@ TEST(StatusLines, the_end_writes_what_the_terminal_had_not_accepted) {
   std::thread end([&] { status = nullptr; });
   terminal.look();
   end.join();
-  EXPECT_TRUE(eventually(
+  EXPECT_TRUE(wire::eventually(
     [&] { return terminal.lines().back() == "" && terminal.shows("the last line"); }));
 }
 
@@ -197,7 +200,7 @@ TEST(StatusLines, lines_do_not_wait_for_a_line_that_nobody_ends) {
   status.print("printed");
   status.show({"status"});
   status.end_line();
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(wire::eventually([&] {
     return terminal.lines() == Lines{"[job] hel", "printed", "status"};
   }));
 }
@@ -209,7 +212,8 @@ TEST(StatusLines, at_most_a_mebibyte_is_kept_unread) {
   for (int i = 0; i < 4096; ++i)
     status.print(line);
   terminal.look();
-  EXPECT_TRUE(eventually([&] { return terminal.shows(" lines were left out here)"); }));
+  EXPECT_TRUE(
+    wire::eventually([&] { return terminal.shows(" lines were left out here)"); }));
   EXPECT_LT(terminal.lines().size(), 2000u); // The kernel buffers some too.
 }
 
