@@ -21,6 +21,13 @@ UniqueFd make_memory_file(const char* name) {
   return fd;
 }
 
+void seal_memory_file(const UniqueFd& fd, int seals) {
+  constexpr int max_tries = 20; // The kernel waits for some 0.1 s in each.
+  for (int i = 0; ::fcntl(fd.get(), F_ADD_SEALS, seals) != 0; ++i)
+    if (errno != EBUSY || i == max_tries)
+      throw std::system_error(errno, std::generic_category(), "can't seal shared memory");
+}
+
 MemoryPlace place_memory_file(const UniqueFd& fd, std::uint64_t size) {
   std::random_device random;
   auto word = [&] { return (std::uint64_t{random()} << 32) | random(); };

@@ -22,6 +22,10 @@ struct MemoryPlace {
 /// Makes a memfd that can be sealed. Throws std::system_error. The memory lasts until the
 /// last process has closed and unmapped it, however these processes end.
 UniqueFd make_memory_file(const char* name);
+/// Seals a memfd that no process has mapped for writing. Throws std::system_error. The
+/// kernel refuses to seal while it holds pages itself, as when it moves or reclaims
+/// memory; then this tries again for up to some seconds.
+void seal_memory_file(const UniqueFd& fd, int seals);
 /// Returns the place of a memfd of this process, with a tag of its own.
 MemoryPlace place_memory_file(const UniqueFd& fd, std::uint64_t size);
 /// Opens the memfd of another process for reading, or also for writing. Returns an empty

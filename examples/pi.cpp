@@ -6,7 +6,7 @@
 #include <random>
 #include <ranges>
 
-long hits(unsigned seed) { // Of a million points of the unit square, those in the circle.
+long hits(unsigned seed) { // Of a million points, those in a quarter circle.
   std::mt19937 random(seed);
   auto unit = [&] { return static_cast<double>(random()) / random.max(); };
   long count = 0;

@@ -33,10 +33,10 @@ SharedMemory::SharedMemory(std::span<const std::byte> bytes)
   : fd_(make_memory_file("fiber-array")), place_(place_memory_file(fd_, bytes.size())) {
   write_all(fd_.get(), bytes.data(), bytes.size());
   write_all(fd_.get(), &place_.tag, sizeof place_.tag);
-  if (::fcntl(fd_.get(), F_ADD_SEALS, all_seals) == 0)
-    map_ = MemoryMap(fd_, mapped_size());
+  seal_memory_file(fd_, all_seals);
+  map_ = MemoryMap(fd_, mapped_size());
   if (!map_)
-    throw std::system_error(errno, std::generic_category(), "can't seal shared memory");
+    throw std::system_error(errno, std::generic_category(), "can't map shared memory");
 }
 
 std::unique_ptr<SharedMemory> SharedMemory::open(const Place& place) {

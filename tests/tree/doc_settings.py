@@ -28,6 +28,7 @@ ASSIGNED = re.compile(r"""(?<![\w$])(-D)?(FIBER_[A-Z0-9_]+)=("[^"\n]*"|'[^'\n]*'
 YAML = re.compile(r"""name: *(FIBER_[A-Z0-9_]+)["']?(?:,|\n) *value: *("[^"\n]*"|'[^'\n]*'|[^\s,}]+)""")
 IN_LINE = re.compile(r"`(\w+) = ([^`\n]+)`")
 PLACEHOLDER = re.compile(r"\.\.\.|[$<>]|(?:^|[=:,])[A-Z][A-Z_]*(?=$|[=:,])")
+FILE = re.compile(r"[\w-]+\.(?:yaml|json)")
 WRONG = re.compile(r"<!-- wrong on purpose: ([\w ]+?) -->")
 READ = re.compile(r"""(?:(?:getenv|environment|environ\.get)\(|environ\[|_variable = |\$\{?)["']?(FIBER_[A-Z0-9_]+)""")
 OPTION = re.compile(r"(?:option\(|set\()(FIBER_[A-Z0-9_]+) (?!.*PARENT_SCOPE)")
@@ -96,6 +97,9 @@ class Parser:
     def config(self, variables: dict[str, str], file: str) -> dict:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("FIBER_")}
         with tempfile.TemporaryDirectory() as folder:
+            for value in variables.values():
+                if FILE.fullmatch(value):  # Such as pod.yaml, which must be there.
+                    Path(folder, value).touch()
             if file:
                 Path(folder, ".fiberconfig").write_text(file, encoding="utf-8")
             done = subprocess.run([self.fiber, "config", "--json"], cwd=folder, env={**clean, **variables}, check=False,
@@ -103,10 +107,12 @@ class Parser:
         return json.loads(done.stdout)
 
     @functools.cache
-    def problems(self, name: str, value: str) -> list[str]:
+    def problems(self, name: str, value: str, beside: tuple[tuple[str, str], ...] = ()) -> list[str]:
+        """`beside` has the variables that the same command sets: one may need another."""
         if name == ".fiberconfig":
             return self.config({}, value)["problems"]
-        return self.config({name: value}, "")["problems"]
+        alone = self.config({name: value}, "")["problems"]
+        return alone and self.config({**dict(beside), name: value}, "")["problems"]
 
 
 def problems(shown: list[Shown], parser: Parser) -> list[str]:
@@ -121,7 +127,9 @@ def problems(shown: list[Shown], parser: Parser) -> list[str]:
         elif name != ".fiberconfig" and name not in parser.variables:
             wrong.append(f"{one.place}: {name} is no setting, and nothing in the tree reads it")
         elif name == ".fiberconfig" or not PLACEHOLDER.search(one.value):
-            wrong += [f"{one.place}: {problem}" for problem in parser.problems(name, one.value)]
+            beside = tuple((other.name, other.value) for other in shown
+                           if other.place == one.place and other.name in parser.variables)
+            wrong += [f"{one.place}: {problem}" for problem in parser.problems(name, one.value, beside)]
     return wrong
 
 

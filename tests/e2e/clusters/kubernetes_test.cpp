@@ -230,7 +230,7 @@ TEST_F(KubernetesPool, says_which_limit_a_hungry_task_broke) {
     FAIL() << "a task that needs 600 MB has ended within 256";
   } catch (const WorkerLost& error) {
     EXPECT_NE(error.reason().find("OOMKilled"), std::string::npos) << error.what();
-    EXPECT_NE(error.reason().find("256 MB"), std::string::npos) << error.what();
+    EXPECT_NE(error.reason().find("256 MiB"), std::string::npos) << error.what();
   }
   EXPECT_EQ(pool.apply(f, std::size_t{3}), f(3));
 }
