@@ -126,9 +126,12 @@ void CheckpointFile::keep_previous() {
     if (state != State::whole)
       return;
   }
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) != 0 && errno == ENOENT)
+    return; // A save() that failed may have left only the previous file.
   ::unlink(previous().c_str());
   if (::link(path_.c_str(), previous().c_str()) != 0 &&
-      std::rename(path_.c_str(), previous().c_str()) != 0 && errno != ENOENT)
+      std::rename(path_.c_str(), previous().c_str()) != 0)
     fail("written", errno);
 }
 

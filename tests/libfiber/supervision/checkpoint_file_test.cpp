@@ -87,6 +87,15 @@ TEST_F(CheckpointFileTest, the_file_is_there_while_another_value_is_saved) {
   EXPECT_EQ(missing, 0);
 }
 
+TEST_F(CheckpointFileTest, a_save_without_a_file_keeps_the_previous_one) {
+  CheckpointFile file(path_);
+  file.save("t", bytes("one"));
+  std::filesystem::rename(path_, path_ + ".previous"); // As a save that then failed.
+  file.save("t", bytes("two"));
+  damage(40);
+  EXPECT_EQ(there(), "t:one");
+}
+
 TEST_F(CheckpointFileTest, a_damaged_file_is_replaced_by_the_previous_one) {
   CheckpointFile(path_).save("t", bytes("one"));
   CheckpointFile(path_).save("t", bytes("two"));
