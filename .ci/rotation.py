@@ -84,7 +84,7 @@ def run(step: str, number: int, limit: int) -> int:
     path = ROOT / "build" / "rotation.log"
     path.parent.mkdir(exist_ok=True)
     print(f"rotation: {step}, for {limit} s at most", flush=True)
-    environment = {**os.environ, "FIBER_FUZZ_SECONDS": "30", "FIBER_FUZZ_SEED": str(number % 2**31 or 1)}
+    environment = {**os.environ, "FUZZER_SECONDS": "30", "FUZZER_SEED": str(number % 2**31 or 1)}
     start = time.monotonic()
     with path.open("w", encoding="utf-8") as out:
         status = subprocess.run(("timeout", "--kill-after=30", str(limit), "./dev", "check", step), cwd=ROOT,

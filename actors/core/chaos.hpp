@@ -34,7 +34,7 @@ struct Chaos {
   Draw draw(std::uint64_t call, std::uint64_t index, int attempt) const;
 };
 
-/// The injected faults of a session, and the retries of tasks because of them.
+/// The injected faults of a session, and the retries of tasks whatever the cause.
 struct ChaosCounts {
   std::atomic<std::size_t> kills{0}, stalls{0}, retries{0};
 };

@@ -34,7 +34,8 @@ LostCall for_another_process(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
   } catch (const WorkerLost& lost) {
-    return {lost.what(), lost.exits().front(), lost.reason(), lost.last_log()};
+    return {lost.what(), lost.exits().empty() ? std::nullopt : lost.exits().front(),
+            lost.reason(), lost.last_log()};
   } catch (const std::exception& error) {
     return {error.what(), std::nullopt, error.what(), {}};
   }

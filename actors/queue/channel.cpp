@@ -139,12 +139,14 @@ void Channel::forget_prefetch(const Asker& who) {
 }
 
 void Channel::recall(Replies& replies) {
-  if (gets_.empty() && polls_.empty())
+  const auto waits = !gets_.empty() || !polls_.empty();
+  const auto all = std::exchange(recall_all_, false);
+  if (!waits && !all)
     return;
   auto any_cancelled = std::ranges::any_of(gets_, &WaitingGet::cancelled);
   for (auto& who : prefetched_at_)
-    if ((any_cancelled || !quick_.contains(who)) && recalled_.insert(who).second) {
-      if (outstanding_[who].sole)
+    if ((all || any_cancelled || !quick_.contains(who)) && recalled_.insert(who).second) {
+      if (waits && outstanding_[who].sole)
         limits_.streak = std::min(2 * limits_.streak + 1, max_streak);
       replies.push_back({who, Answer::recalled});
     }
@@ -245,22 +247,22 @@ void Channel::serve_waiting(Replies& replies) {
       return get.cancelled;
     });
   if (lent_total_ == 0)
-    unfinished_ -= std::erase_if(puts_, [&](auto& put) {
+    refused(std::erase_if(puts_, [&](auto& put) {
       if (put.cancelled)
         replies.push_back({put.who, Answer::cancelled});
       return put.cancelled;
-    });
+    }));
   if (closed_ && empty())
     end_gets(replies);
   if (!joins_.empty())
     answer_joins(replies);
 }
 
-/// Answers those who wait for an item of a closed and empty channel. They wait on while
-/// another consumer may still lose its items to them.
+/// Answers those who wait for an item of a closed and empty channel. They continue to
+/// wait while the items of another consumer may still come back.
 void Channel::end_gets(Replies& replies) {
   auto ends = [&](const Asker& who) {
-    if (taken_.others_have(who.process))
+    if (taken_.may_come_back(who.process, home_, limits_.max_redeliveries))
       return false;
     replies.push_back({who, Answer::closed});
     return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -78,8 +79,9 @@ public:
   /// unknown.
   using Taken = std::function<std::uint32_t(const Asker&)>;
 
-  explicit Channel(Limits limits, Taken taken = nullptr)
-    : limits_(limits), recorded_(std::move(taken)) {}
+  /// `home`: the process of the channel, which ends with it.
+  explicit Channel(Limits limits, Taken taken = nullptr, std::uint64_t home = 0)
+    : limits_(limits), recorded_(std::move(taken)), home_(home) {}
 
   /// Answered when there is room for the item. `may_lend`: the producer may be lent room.
   Replies put(Asker who, Item item, bool may_lend = false);
@@ -207,6 +209,11 @@ private:
   void release_taken(std::uint64_t process, const std::string& job);
   /// Returns how many items nobody has taken, those of waiting puts included.
   std::uint64_t count_untaken() const;
+  /// Forgets so many items that were not put after all. An item may count as finished
+  /// already, since anyone may call task_done().
+  void refused(std::size_t puts) {
+    unfinished_ -= std::min<std::uint64_t>(unfinished_, puts);
+  }
   void answer_joins(Replies& replies);
   void end_gets(Replies& replies);
   /// Returns the untaken items from `first` on to their places.
@@ -219,6 +226,7 @@ private:
 
   Limits limits_;
   Taken recorded_;
+  std::uint64_t home_;
   std::uint64_t next_place_ = 0;
   std::deque<Stored> items_; ///< By place.
   std::size_t bytes_ = 0;    ///< Cost of items_.
@@ -243,6 +251,7 @@ private:
   std::uint64_t late_ = 0; ///< Calls of task_done() for lost items.
   /// Processes that were gone before they had finished all; the oldest are forgotten.
   std::set<std::uint64_t> losers_;
+  bool recall_all_ = false; ///< Whether recall() recalls all prefetched items.
   bool closed_ = false, dropped_ = false;
 };
 

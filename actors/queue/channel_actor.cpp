@@ -53,8 +53,11 @@ struct ChannelState {
   caf::behavior make_behavior(std::shared_ptr<ObjectSpace> of, Channel::Limits limits,
                               ChannelEnds kind) {
     space = std::move(of);
-    channels.assign(kind == ChannelEnds::both_ways ? 2 : 1,
-                    Channel(limits, [this](auto& who) { return space->taken(who); }));
+    channels.assign(
+      kind == ChannelEnds::both_ways ? 2 : 1,
+      Channel(
+        limits, [this](auto& who) { return space->taken(who); }, space->self()));
+    redelivers = limits.redeliver;
     return {
       [this, kind](const EndsAre& are) { set_ends(kind, are.numbers); },
       [this](ObjectAsk& ask) {
@@ -201,8 +204,12 @@ struct ChannelState {
     }
     auto done = channel.task_done(ask.who.process, key);
     if (done.what == What::too_often)
-      return space->refuse(ask.who,
-                           "task_done() was called more often than there were items");
+      return space->refuse(
+        ask.who, redelivers
+                   ? "task_done() finishes an item that this process has taken and not "
+                     "finished, and there is none (with `redeliver` no process finishes "
+                     "the items of another one)"
+                   : "task_done() was called more often than there were items");
     if (done.what == What::late &&
         std::exchange(last_late, ask.who.process) != ask.who.process)
       log().warn(
@@ -359,6 +366,7 @@ struct ChannelState {
   std::shared_ptr<ObjectSpace> space;
   std::vector<Channel> channels;
   std::vector<End> ends;
+  bool redelivers = false;
   std::optional<std::uint64_t> last_late; ///< Whose late task_done() was logged last.
   bool tick_scheduled = false;            ///< Whether a ShortageTick is scheduled.
 };

@@ -74,12 +74,15 @@ Channel::TaskDone::What Channel::finish(std::uint64_t process,
     }
     return taken_.finish(process, key) ? What::done : What::too_often;
   }
-  if (unfinished_ > 0) {
+  // It may be for an item that another process had taken and passed on before it ended.
+  const auto may_be_late = late_ < lost_.items();
+  if (may_be_late)
+    apply_recorded();
+  if (unfinished_ > (may_be_late ? count_untaken() : 0)) {
     taken_.finish(process, std::nullopt);
     return What::done;
   }
-  // It may be for an item that another process had taken and passed on before it ended.
-  if (late_ == lost_.items())
+  if (!may_be_late)
     return What::too_often;
   ++late_;
   return What::late;
@@ -91,7 +94,7 @@ Channel::Replies Channel::close() {
   Replies replies;
   closed_ = true;
   if (limits_.puts_wait) {
-    unfinished_ -= puts_.size();
+    refused(puts_.size());
     for (auto& put : std::exchange(puts_, {}))
       replies.push_back({put.who, Answer::closed});
   }
@@ -127,7 +130,7 @@ Channel::Replies Channel::gone(std::uint64_t process, const Taken& taken,
   std::erase_if(polls_, is_its);
   std::erase_if(joins_, is_its);
   if (limits_.puts_wait) // Otherwise put() has returned: the item counts as put.
-    unfinished_ -= std::erase_if(puts_, [&](auto& put) { return is_its(put.who); });
+    refused(std::erase_if(puts_, [&](auto& put) { return is_its(put.who); }));
   for (auto at = outstanding_.lower_bound({process, 0});
        at != outstanding_.end() && is_its(at->first);) {
     if (taken)
@@ -169,9 +172,11 @@ void Channel::release_taken(std::uint64_t process, const std::string& job) {
       } else {
         ++item.redeliveries;
         store(std::move(item));
+        recall_all_ = true; // Nothing that a consumer has prefetched goes before it.
       }
   } else {
     // Others may have finished what this process had passed on to them.
+    apply_recorded();
     auto untaken = count_untaken();
     lost = std::min(count, unfinished_ - std::min(unfinished_, untaken));
   }

@@ -12,9 +12,16 @@ std::uint64_t TakenItems::count(std::uint64_t process) const {
   return known == consumers_.end() ? 0 : known->second.count_;
 }
 
-bool TakenItems::others_have(std::uint64_t process) const {
+bool TakenItems::may_come_back(std::uint64_t process, std::uint64_t home,
+                               int max_redeliveries) const {
+  constexpr std::uint64_t driver = 0;
+  auto comes_back = [&](auto& entry) {
+    return max_redeliveries < 0 || entry.item.redeliveries < max_redeliveries;
+  };
   return std::ranges::any_of(consumers_, [&](auto& each) {
-    return each.first != process && !each.second.entries_.empty();
+    auto& [consumer, taken] = each;
+    return consumer != process && consumer != home && consumer != driver &&
+           std::ranges::any_of(taken.entries_, comes_back);
   });
 }
 

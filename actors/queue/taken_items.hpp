@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,8 +53,11 @@ public:
   Consumer& of(std::uint64_t process) { return consumers_[process]; }
   /// Returns how many items the process has taken and not finished.
   std::uint64_t count(std::uint64_t process) const;
-  /// Whether a process other than this one has items that redelivery may bring back.
-  bool others_have(std::uint64_t process) const;
+  /// Whether redelivery may bring back an item of a process other than this one: neither
+  /// of the driver nor of the `home` of the queue, which ends with them, nor one that was
+  /// redelivered max_redeliveries times (-1: no limit).
+  bool may_come_back(std::uint64_t process, std::uint64_t home,
+                     int max_redeliveries) const;
   /// Finishes the item with this key; without a key the oldest one. False if the process
   /// does not have it.
   bool finish(std::uint64_t process, const std::optional<TakenKey>& key);

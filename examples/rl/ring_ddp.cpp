@@ -236,7 +236,7 @@ int main(int argc, char** argv) {
   app.add_option("--members", members, "How many share the work")->capture_default_str();
   app.add_option("--epochs", plan.epochs, "How often all examples are seen")
     ->capture_default_str();
-  app.add_option("--checkpoint", checkpoint, "A file to go on from, and to save to");
+  app.add_option("--checkpoint", checkpoint, "A file to continue from, and to save to");
   app.add_flag("--c10d", plan.c10d, "Let torch's own process group add gradients up");
   app.add_flag("--kill", plan.kill, "Kill the last member half-way");
   CLI11_PARSE(app, argc, argv);

@@ -111,8 +111,10 @@ void CheckpointFile::write_beside(const std::string& type,
   }
 }
 
-/// Renames the current file to previous(), unless it is damaged: a whole previous file
-/// must survive.
+/// Makes the current file the previous one, unless it is damaged: a whole previous file
+/// must survive. A hard link keeps the checkpoint under its name at any moment; where the
+/// file system has no hard links, the name is missing until save() has renamed the new
+/// file.
 void CheckpointFile::keep_previous() {
   if (!is_whole_) {
     Saved ignored;
@@ -124,7 +126,12 @@ void CheckpointFile::keep_previous() {
     if (state != State::whole)
       return;
   }
-  if (std::rename(path_.c_str(), previous().c_str()) != 0 && errno != ENOENT)
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) != 0 && errno == ENOENT)
+    return; // A save() that failed may have left only the previous file.
+  ::unlink(previous().c_str());
+  if (::link(path_.c_str(), previous().c_str()) != 0 &&
+      std::rename(path_.c_str(), previous().c_str()) != 0)
     fail("written", errno);
 }
 

@@ -106,7 +106,7 @@ class Verdict(unittest.TestCase):
                 self.assertEqual(rotation.run("sleep 60", 1, 1), 0)
                 self.assertEqual(rotation.run("echo 'failed: x.y'; sleep 60", 1, 1), 1)
                 self.assertEqual(rotation.run("exit 3", 1, 60), 1)
-                self.assertEqual(rotation.run("test $FIBER_FUZZ_SEED = 5", 5, 60), 0)
+                self.assertEqual(rotation.run("test $FUZZER_SEED = 5", 5, 60), 0)
             finally:
                 rotation.ROOT = old
 

@@ -15,16 +15,19 @@ namespace {
 
 using What = Channel::TaskDone::What;
 
-constexpr std::uint64_t driver = 0, a = 2, b = 3;
+constexpr std::uint64_t driver = 0, a = 2, b = 3, home = 4;
 
 /// A channel with the items "0", "1", ... in it.
 class Redelivery : public testing::Test {
 protected:
   Channel& open(Channel::Limits limits, int items) {
-    channel_.emplace(limits, [this](const Asker& who) {
-      auto known = recorded_.find(who);
-      return known == recorded_.end() ? 0 : known->second;
-    });
+    channel_.emplace(
+      limits,
+      [this](const Asker& who) {
+        auto known = recorded_.find(who);
+        return known == recorded_.end() ? 0 : known->second;
+      },
+      home);
     for (int i = 0; i < items; ++i) {
       Bytes bytes;
       auto text = std::to_string(i);
@@ -214,6 +217,39 @@ TEST_F(Redelivery, ends_a_closed_channel_at_the_last_task_done) {
   EXPECT_EQ(done.replies.front().what, Answer::closed);
 }
 
+TEST_F(Redelivery, does_not_wait_for_items_that_can_not_come_back) {
+  for (auto lasting : {driver, home}) {
+    auto& channel = open_redelivering(1);
+    take(lasting);
+    channel.close();
+    auto replies = channel.get({b, ++requests_}, {});
+    ASSERT_EQ(replies.size(), 1U);
+    EXPECT_EQ(replies.front().what, Answer::closed);
+  }
+  auto& channel = open_redelivering(1, 0);
+  take(a);
+  channel.close();
+  auto replies = channel.get({b, ++requests_}, {});
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies.front().what, Answer::closed);
+}
+
+TEST_F(Redelivery, comes_before_what_others_have_prefetched) {
+  auto& channel = open_redelivering(8);
+  take(a);
+  const Asker with_prefetch{b, 100};
+  auto replies = channel.get(with_prefetch, {}, {.sole = 4, .quick = 4});
+  ASSERT_EQ(replies.size(), 1U);
+  ASSERT_EQ(replies.front().prefetched.size(), 4U);
+  channel.took(with_prefetch);
+  replies = channel.gone(a);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies.front().to, with_prefetch);
+  EXPECT_EQ(replies.front().what, Answer::recalled);
+  channel.give_back(with_prefetch, 1);
+  EXPECT_EQ(take(b, 3), "023");
+}
+
 TEST_F(Redelivery, ignores_a_task_done_of_a_process_that_has_lost_its_item) {
   auto& channel = open_redelivering(1);
   take(a);
@@ -314,6 +350,47 @@ TEST_F(LostWithConsumer, is_nothing_that_another_process_has_finished_for_it) {
   EXPECT_TRUE(is_done());
   EXPECT_EQ(channel.task_done(b).what, What::late); // For the lost one.
   EXPECT_EQ(channel.task_done(b).what, What::too_often);
+}
+
+TEST_F(LostWithConsumer, is_not_finished_in_place_of_an_item_that_waits) {
+  auto& channel = open({}, 2);
+  take(a); // And passes the item on to b.
+  channel.gone(a);
+  EXPECT_EQ(lost(), "1 process 2:1");
+  EXPECT_EQ(channel.task_done(b).what, What::late);
+  EXPECT_FALSE(join()) << "an item still waits";
+  EXPECT_EQ(take(b), "1");
+  EXPECT_EQ(channel.task_done(b).what, What::done);
+  EXPECT_TRUE(is_done());
+}
+
+TEST_F(LostWithConsumer, is_counted_although_others_took_items_by_their_ledgers) {
+  auto& channel = open({}, 11);
+  take(a);
+  for (int i = 0; i < 4; ++i) {
+    take(b);
+    channel.task_done(b);
+  }
+  const Asker many{b, 100}; // The fifth get in a row: b is the sole consumer.
+  auto replies = channel.get(many, {}, {.sole = 5, .quick = 0});
+  ASSERT_EQ(replies.front().prefetched.size(), 5U);
+  recorded_[many] = 6; // It takes all six, and passes five of them on to another job.
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(channel.task_done(9).what, What::done);
+  channel.gone(a);
+  EXPECT_EQ(lost(), "1 process 2:1");
+  EXPECT_EQ(channel.task_done(b).what, What::done);
+  EXPECT_TRUE(is_done());
+}
+
+TEST_F(LostWithConsumer, counts_no_put_that_was_refused_twice) {
+  auto& channel = open({.items = 1, .puts_wait = true}, 2); // The second waits for room.
+  take(a);
+  EXPECT_EQ(channel.put({1, 9}, {}).size(), 0U);
+  for (int i = 0; i < 3; ++i) // Once too often.
+    EXPECT_EQ(channel.task_done(a).what, What::done);
+  channel.close();
+  EXPECT_TRUE(is_done());
 }
 
 TEST_F(LostWithConsumer, does_not_finish_the_items_of_others_when_it_is_late) {

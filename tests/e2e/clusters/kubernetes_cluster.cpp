@@ -158,13 +158,14 @@ void KubernetesTest::expect_restricted() const {
 
 std::string KubernetesTest::left(const std::string& prefix) const {
   return run(prefix + " " + cluster("K8S_KUBECTL") + " -n " + name_space_ +
-             " get pods,jobs,secrets -o name -l app.kubernetes.io/managed-by=fiber")
+             " get pods,jobs,secrets -l app.kubernetes.io/managed-by=fiber -o jsonpath="
+             "'{range .items[*]}{.kind}/{.metadata.name} "
+             "{.metadata.deletionTimestamp}{\"\\n\"}{end}'")
     .output;
 }
 
-bool KubernetesTest::nothing_left(std::chrono::seconds limit,
-                                  const std::string& prefix) const {
-  return await([&] { return left(prefix).empty(); }, limit);
+bool KubernetesTest::nothing_left(const std::string& prefix) const {
+  return await([&] { return left(prefix).empty(); }, std::chrono::minutes(5));
 }
 
 std::string KubernetesTest::file(const std::string& name, const std::string& text) const {

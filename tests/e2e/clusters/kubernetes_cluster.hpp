@@ -76,9 +76,11 @@ protected:
   /// Checks that Pod Security's level "restricted" admits each pod of the namespace. (The
   /// namespace bears its label, which a Kubernetes before 1.22 ignores.)
   void expect_restricted() const;
-  /// What of ours there is in the namespace, by name. `prefix` comes before kubectl.
+  /// Returns kind, name and time of deletion of what Fiber has in the namespace. `prefix`
+  /// comes before kubectl.
   std::string left(const std::string& prefix = {}) const;
-  bool nothing_left(std::chrono::seconds limit, const std::string& prefix = {}) const;
+  /// Waits until left() is empty. A busy kubelet may take minutes to remove a pod.
+  bool nothing_left(const std::string& prefix = {}) const;
   /// Writes a file that goes with the test, and returns its path.
   std::string file(const std::string& name, const std::string& text) const;
   const std::string& folder() const { return folder_; }

@@ -126,7 +126,7 @@ TEST_F(KubernetesEs, ends_the_same_though_a_pod_is_deleted_and_a_node_drained) {
   EXPECT_EQ(program->wait(), 1) << output;
   EXPECT_EQ(policy("kubernetes"), policy("local")) << output;
   EXPECT_NE(output.find("\n0 workers lost"), std::string::npos) << output;
-  EXPECT_TRUE(nothing_left(std::chrono::seconds(60))) << left();
+  EXPECT_TRUE(nothing_left()) << left();
 }
 
 } // namespace

@@ -37,13 +37,13 @@ TEST_F(KubernetesPool, maps_right_and_leaves_nothing_behind) {
     EXPECT_EQ(pool.map(f, indices(400)), undisturbed(400));
     EXPECT_TRUE(pool.wait_until_workers_up(60s));
     EXPECT_EQ(workers().size(), 4u);
-    EXPECT_NE(left().find("secret/fiber-"), std::string::npos);
+    EXPECT_NE(left().find("Secret/fiber-"), std::string::npos);
     EXPECT_EQ(pool.map(f, indices(400)), undisturbed(400));
     EXPECT_EQ(pool.stats().workers_lost, 0u);
     expect_restricted();
   }
   close();
-  EXPECT_TRUE(nothing_left(60s)) << left();
+  EXPECT_TRUE(nothing_left()) << left();
 }
 
 /// Returns how the file is there for a task: "written", "read", or "-".

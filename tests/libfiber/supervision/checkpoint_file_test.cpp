@@ -3,11 +3,13 @@
 // happens to the disk or to the writing process.
 #include "libfiber/supervision/checkpoint_file.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -67,6 +69,31 @@ TEST_F(CheckpointFileTest, load_returns_the_newest_value) {
   file.save("", bytes(large));
   EXPECT_EQ(there(), ":" + large);
   EXPECT_FALSE(std::filesystem::exists(path_ + ".saving"));
+}
+
+TEST_F(CheckpointFileTest, the_file_is_there_while_another_value_is_saved) {
+  CheckpointFile file(path_);
+  file.save("t", bytes("one"));
+  std::atomic<bool> saving = true;
+  std::thread saver([&] {
+    for (int i = 0; i < 300; ++i)
+      file.save("t", bytes("two"));
+    saving = false;
+  });
+  long missing = 0;
+  while (saving)
+    missing += std::filesystem::exists(path_) ? 0 : 1;
+  saver.join();
+  EXPECT_EQ(missing, 0);
+}
+
+TEST_F(CheckpointFileTest, a_save_without_a_file_keeps_the_previous_one) {
+  CheckpointFile file(path_);
+  file.save("t", bytes("one"));
+  std::filesystem::rename(path_, path_ + ".previous"); // As a save that then failed.
+  file.save("t", bytes("two"));
+  damage(40);
+  EXPECT_EQ(there(), "t:one");
 }
 
 TEST_F(CheckpointFileTest, a_damaged_file_is_replaced_by_the_previous_one) {
