@@ -11,6 +11,7 @@
 #include "actors/objects/this_job.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "base/failure.hpp"
+#include "base/forked_child.hpp"
 #include "base/log.hpp"
 
 namespace fiber::actors {
@@ -355,6 +356,7 @@ void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
 
 /// Replies after the messages that the call has sent.
 void ObjectHost::reply(const Asker& who, ObjectAnswer answer, Haste haste) {
+  end_if_forked_child("a call of an object");
   objects_->settle_others(who.process);
   objects_->answer(who, std::move(answer), haste);
 }

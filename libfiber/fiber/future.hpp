@@ -39,9 +39,11 @@ R open_outcome(const RawOutcome& raw) {
 template <class Duration>
 Results::Clock::time_point limit_of(Duration d) {
   auto now = Results::Clock::now();
+  std::chrono::duration<double> seconds(d);
+  if (!(seconds.count() > 0)) // NaN, too.
+    return now;
   // A duration too long for the clock means no limit.
-  if (std::chrono::duration<double>(d) >
-      std::chrono::duration<double>(Results::forever - now) * 0.5)
+  if (seconds > std::chrono::duration<double>(Results::forever - now) * 0.5)
     return Results::forever;
   return now + std::chrono::ceil<Results::Clock::duration>(d);
 }
