@@ -304,5 +304,10 @@ int main(int argc, char** argv) {
     std::ofstream(argument) << (works(pool) ? "good" : "bad");
     return EXIT_SUCCESS;
   }
-  return say(works(pool));
+  try {
+    return say(works(pool));
+  } catch (const fiber::BackendError& error) {
+    std::cout << error.what() << std::endl;
+    return EXIT_FAILURE;
+  }
 }

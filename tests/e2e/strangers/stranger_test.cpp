@@ -105,9 +105,9 @@ TEST_F(Stranger, has_deep_stacks_without_a_limit) {
   expect_good("stacks", "ulimit -s unlimited;");
 }
 
-TEST_F(Stranger, may_not_write_large_files) {
-  auto output = run("work", "ulimit -f 100;");
-  EXPECT_NE(output.find("good\n"), std::string::npos) << output;
+TEST_F(Stranger, may_not_write_files) {
+  auto output = run("work", "ulimit -f 0;", 1);
+  EXPECT_NE(output.find("create job: File too large"), std::string::npos) << output;
 }
 
 TEST_F(Stranger, starts_programs_from_ring_members) {
