@@ -68,7 +68,10 @@ class Dev(unittest.TestCase):
         self.assertFalse(self.packages("train", "es") & (torch | gym))
         self.assertLessEqual(torch, self.packages("train", "ppo", "--env", "cartpole"))
         self.assertLessEqual(torch, self.packages("train", "pbt", "--trainer=ppo"))
-        self.assertLessEqual(gym, self.packages("train", "es", "--env", "ALE/Breakout-v5"))
+        for words in (("es", "--env", "ALE/Breakout-v5"), ("deep_ga", "--env=CartPole-v1"), ("pbt", "--problem", "CartPole-v1")):
+            self.assertLessEqual(gym, self.packages("train", *words), words)
+        for words in (("es", "--out", "x-v2"), ("es", "--env", "cartpole", "--out", "runs/try-v2"), ("es", "--env=cartpole", "x-v2")):
+            self.assertFalse(self.packages("train", *words) & gym, words)
 
     def test_it_says_what_it_installs_and_that_it_asks_for_sudo(self):
         done, notes = self.ran("run", "pi")
