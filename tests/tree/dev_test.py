@@ -91,6 +91,14 @@ class Dev(unittest.TestCase):
                                (("train", "pp"), "dev: train: ppo, es, "),
                                (("test", "--santize"), "dev: test: unknown option in: --santize"),
                                (("check", "fromat"), "dev: check: no step 'fromat'; there are: format "),
+                               (("check", "format:base"), "dev: check: 'format' takes no folders, in 'format:base'"),
+                               (("check", "tidy:"), "dev: name folders, with commas between them, not ''"),
+                               (("check", "tidy:examples/"), "dev: no folder examples/"),
+                               (("check", "clang:bsae,wire"), "dev: no folder bsae"),
+                               (("check", "thread:wire"), "dev: no folder tests/wire"),
+                               (("test", "--folders", ","), "dev: no folder tests/"),
+                               (("test", "--folders", "wrie"), "dev: no folder tests/wrie"),
+                               (("install-deps", "torhc"), "dev: install-deps: no group 'torhc' in packages.txt"),
                                (("buidl",), "dev: no verb 'buidl'")):
             done, notes = self.ran(*command)
             self.assertEqual(done.returncode, 1, command)
