@@ -12,6 +12,7 @@
 #include "actors/protocol/node_protocol.hpp"
 #include "base/failure.hpp"
 #include "base/log.hpp"
+#include "base/what.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -151,7 +152,7 @@ void ObjectHost::destroy(const std::vector<StrandPtr>& strands) {
       try {
         strand->object->stopping();
       } catch (const std::exception& error) {
-        log().warn("on_stop() of an object threw: {}", error.what());
+        log().warn("on_stop() of an object threw: {}", what_of(error));
       } catch (...) {
         log().warn("on_stop() of an object threw");
       }
