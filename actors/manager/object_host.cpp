@@ -13,6 +13,7 @@
 #include "base/failure.hpp"
 #include "base/forked_child.hpp"
 #include "base/log.hpp"
+#include "base/what.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -152,7 +153,7 @@ void ObjectHost::destroy(const std::vector<StrandPtr>& strands) {
       try {
         strand->object->stopping();
       } catch (const std::exception& error) {
-        log().warn("on_stop() of an object threw: {}", error.what());
+        log().warn("on_stop() of an object threw: {}", what_of(error));
       } catch (...) {
         log().warn("on_stop() of an object threw");
       }

@@ -9,6 +9,7 @@
 #include "actors/pool/pool_stream.hpp"
 #include "actors/pool/pool_trace.hpp"
 #include "actors/roster/roster.hpp"
+#include "base/what.hpp"
 
 // How results arrive, and how tasks and calls end.
 
@@ -167,7 +168,7 @@ void PoolState::note_failure(const TaskRange& task, const std::exception_ptr& er
                                  what.Error::what());
   } catch (const std::exception& what) {
     settings.roster->task_failed(settings.name, task.batch->first + task.from,
-                                 what.what());
+                                 what_of(what));
   } catch (...) {
     settings.roster->task_failed(settings.name, task.batch->first + task.from,
                                  "an unknown exception");

@@ -9,6 +9,7 @@
 #include "actors/core/exit.hpp"
 #include "base/bounded_time.hpp"
 #include "base/demangle.hpp"
+#include "fiber/detail/type_identity.hpp"
 #include "libfiber/manager/ref_core.hpp"
 #include "libfiber/session/name_table.hpp"
 #include "libfiber/session/resource_check.hpp"
@@ -313,8 +314,8 @@ void SupervisorCore::publish(const Child& child, const std::type_info& type,
   auto known = std::ranges::find_if(
     children_, [&](auto& each) { return each.group && each.object == child.object; });
   if (known != children_.end())
-    known->published =
-      child.named && place_.runtime->names().set(child.name, {type.name(), object});
+    known->published = child.named && place_.runtime->names().set(
+                                        child.name, {type_identity(type), object});
   else if (child.named) // The child has ended meanwhile.
     place_.runtime->names().remove(child.name);
 }

@@ -172,7 +172,7 @@ private:
       const CrashReport crash_report(name + at);
       return call();
     } catch (const std::exception& error) {
-      what = error.what();
+      what = error.what() == nullptr ? "" : error.what();
     } catch (...) {
     }
     throw std::runtime_error(name + std::string(" threw an exception") + at + ": " +
