@@ -5,6 +5,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::backends {
 
 std::string program_path() {
@@ -20,7 +22,7 @@ std::string program_directory() {
 
 std::vector<std::string> program_arguments() {
   std::vector<std::string> words;
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  fiber::detail::Classic<std::ifstream> file("/proc/self/cmdline", std::ios::binary);
   for (std::string word; std::getline(file, word, '\0');)
     words.push_back(word);
   if (!words.empty())

@@ -7,6 +7,7 @@
 
 #include "backends/engine/errors.hpp"
 #include "backends/engine/spawn.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::local {
 
@@ -15,7 +16,7 @@ Program Program::resolve(std::string executable, std::vector<std::string> argv) 
   Program program{
     executable.empty() ? "/proc/self/exe" : std::move(executable), std::move(argv), {}};
   if (program.argv.empty()) {
-    std::ifstream line("/proc/self/cmdline", std::ios::binary);
+    fiber::detail::Classic<std::ifstream> line("/proc/self/cmdline", std::ios::binary);
     for (std::string word; std::getline(line, word, '\0');)
       program.argv.push_back(word);
   }
