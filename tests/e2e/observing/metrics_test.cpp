@@ -3,6 +3,7 @@
 // driver is busy and while its pools end.
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <sstream>
@@ -19,6 +20,7 @@
 
 #include "base/unique_fd.hpp"
 #include "tests/e2e/support/fixture.hpp"
+#include "tests/locale/comma_locale.hpp"
 
 namespace fiber::e2e {
 namespace {
@@ -74,7 +76,8 @@ std::map<std::string, double> values(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
     if (auto space = line.rfind(' '); !line.starts_with('#') && space != line.npos)
-      found[line.substr(0, space)] = std::stod(line.substr(space + 1));
+      std::from_chars(line.data() + space + 1, line.data() + line.size(),
+                      found[line.substr(0, space)]);
   return found;
 }
 
@@ -128,6 +131,18 @@ TEST_F(Measured, values_are_those_of_stats) {
   EXPECT_NE(text.find("fiber_build_info{version=\""), text.npos);
   EXPECT_NE(text.find("# HELP fiber_pool_tasks_total "), text.npos);
   EXPECT_NE(text.find("# TYPE fiber_pool_task_seconds histogram"), text.npos);
+}
+
+TEST_F(Measured, numbers_have_a_point_and_no_groups_in_each_locale) {
+  const test::CommaLocale locale;
+  open_measured();
+  Pool pool(1);
+  pool.map(f, indices(1500));
+  const auto text = scrape(address);
+  const auto found = values(text);
+  EXPECT_EQ(found.at("fiber_pool_tasks_total{pool=\"pool1\",outcome=\"done\"}"), 1500);
+  EXPECT_NE(text.find("le=\"4.09"), text.npos) << text;
+  EXPECT_GT(found.at("fiber_pool_task_seconds_sum{pool=\"pool1\"}"), 0);
 }
 
 std::size_t waits(std::size_t i) {
