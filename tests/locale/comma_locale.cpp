@@ -15,12 +15,14 @@ class Comma : public std::numpunct<char> {
   std::string do_grouping() const override { return "\3"; }
 };
 
-/// Sets the locale of C functions. Without localedef the build has none with a comma.
+/// Sets the locale of C functions, but not the language of their messages, which tests
+/// compare. Without localedef the build has no locale with a comma.
 void set_in_c() {
   const char* path = std::getenv("LOCPATH");
   const std::string before = path ? path : "";
   ::setenv("LOCPATH", FIBER_TEST_LOCALES, 1);
   std::setlocale(LC_ALL, "de_DE.UTF-8");
+  std::setlocale(LC_MESSAGES, "C");
   if (path)
     ::setenv("LOCPATH", before.c_str(), 1);
   else

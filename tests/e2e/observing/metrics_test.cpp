@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "base/unique_fd.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "tests/e2e/support/fixture.hpp"
 #include "tests/locale/comma_locale.hpp"
 
@@ -73,7 +74,7 @@ std::string scrape(const std::string& address) {
 /// Of each line that is no comment: what stands before the value, and the value.
 std::map<std::string, double> values(const std::string& text) {
   std::map<std::string, double> found;
-  std::istringstream lines(text);
+  fiber::detail::Classic<std::istringstream> lines(text);
   for (std::string line; std::getline(lines, line);)
     if (auto space = line.rfind(' '); !line.starts_with('#') && space != line.npos)
       std::from_chars(line.data() + space + 1, line.data() + line.size(),
