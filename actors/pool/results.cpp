@@ -10,6 +10,7 @@
 #include "actors/pool/pool_trace.hpp"
 #include "actors/roster/roster.hpp"
 #include "base/what.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 // How results arrive, and how tasks and calls end.
 
@@ -132,7 +133,7 @@ void PoolState::handed_back(const NodeHandedBack& news) {
 
 std::exception_ptr PoolState::timeout_error(const TaskRange& task) const {
   auto limit = std::chrono::duration<double>(settings.task_timeout).count();
-  std::ostringstream text;
+  fiber::detail::Classic<std::ostringstream> text;
   text << "task " << task.batch->first + task.from << " ran for longer than " << limit
        << " s (task_timeout)";
   return std::make_exception_ptr(TimeoutError(text.str()));

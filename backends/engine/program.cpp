@@ -5,6 +5,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::backends {
 namespace {
 
@@ -38,7 +40,7 @@ std::string program_directory() {
 std::vector<std::string> program_words() {
   auto words = words_at_start();
   if (words.empty()) { // A C library that passes none to constructors.
-    std::ifstream file("/proc/self/cmdline", std::ios::binary);
+    fiber::detail::Classic<std::ifstream> file("/proc/self/cmdline", std::ios::binary);
     for (std::string word; std::getline(file, word, '\0');)
       words.push_back(word);
   }

@@ -63,7 +63,7 @@ class Steps(unittest.TestCase):
         for step in ("clang", "tidy"):
             for folder in folders_of(step):
                 self.assertTrue((ROOT / folder / "CMakeLists.txt").is_file(), f"{step}:{folder}")
-        for step in ("sanitize", "thread", "caf", "debian13"):
+        for step in ("sanitize", "thread", "caf", "debian13", "locale"):
             for folder in folders_of(step):
                 self.assertTrue((ROOT / "tests" / folder / "CMakeLists.txt").is_file(), f"{step}:{folder}")
 
