@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 15 * 60
 
-E2E = ("e2e/faults", "e2e/pool", "e2e/objects,e2e/locks", "e2e/queues,e2e/processes", "e2e/network,e2e/rings,e2e/observing")
+E2E = ("e2e/faults", "e2e/pool", "e2e/objects,e2e/locks", "e2e/queues,e2e/processes,e2e/strangers", "e2e/network,e2e/rings,e2e/observing")
 
 
 def parts(step: str, *folders: str) -> tuple[str, ...]:
