@@ -235,10 +235,10 @@ struct StreamFailure : Throwing<std::ios_base::failure> {
   }
 };
 
-using Throwables = std::map<std::string, Throwable>;
+using StandardThrowables = std::map<std::string, Throwable>;
 
 template <class... E>
-void add(Throwables& all) {
+void add(StandardThrowables& all) {
   (detail::for_thrown_types<E>([&](const std::type_info& type) {
      all.emplace(detail::type_identity(type),
                  Throwable{&Throwing<E>::pack_current, &Throwing<E>::throw_packed,
@@ -247,8 +247,8 @@ void add(Throwables& all) {
    ...);
 }
 
-Throwables all_standard() {
-  Throwables all;
+StandardThrowables all_standard() {
+  StandardThrowables all;
   add<std::exception, std::bad_exception, std::bad_alloc, std::bad_array_new_length,
       std::bad_cast, std::bad_typeid, std::bad_any_cast, std::bad_function_call,
       std::bad_optional_access, std::bad_variant_access, std::bad_weak_ptr>(all);
@@ -274,7 +274,7 @@ Throwables all_standard() {
 } // namespace
 
 const Throwable* standard_throwable(const std::string& identity) {
-  static const Throwables all = all_standard();
+  static const StandardThrowables all = all_standard();
   auto found = all.find(identity);
   return found == all.end() ? nullptr : &found->second;
 }
