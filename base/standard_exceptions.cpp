@@ -192,7 +192,7 @@ template <class E>
 struct Standard<E> {
   static void pack(Writer& writer, const E& error) { writer.text(what_of(error)); }
   static E unpack(Reader& reader) {
-    E error(std::chrono::local_seconds(), std::chrono::local_info());
+    E error{std::chrono::local_seconds(), std::chrono::local_info()};
     set_text(error, reader.text());
     return error;
   }
