@@ -5,6 +5,7 @@
 
 #include "actors/manager/supervised_job.hpp"
 #include "base/log.hpp"
+#include "base/what.hpp"
 #include "libfiber/objects/object_jobs.hpp"
 #include "libfiber/session/runtime.hpp"
 
@@ -122,7 +123,7 @@ void SupervisedGroup::up() {
       try {
         hook();
       } catch (const std::exception& error) {
-        log().warn("a function of on_restart threw: {}", error.what());
+        log().warn("a function of on_restart threw: {}", what_of(error));
       } catch (...) {
         log().warn("a function of on_restart threw");
       }

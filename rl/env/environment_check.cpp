@@ -43,6 +43,7 @@ void check_spaces(const Spaces& spaces) {
     refuse("an observation must have at least one number");
   if (!spaces.discrete() && low.empty() && high.empty())
     refuse("there must be at least one discrete action, or bounds of continuous ones");
+  spaces.check_actions("the environment");
   if (low.size() != high.size())
     refuse("actions have " + std::to_string(low.size()) + " lower and " +
            std::to_string(high.size()) + " upper bounds: there must be as many");
@@ -172,7 +173,7 @@ private:
       const CrashReport crash_report(name + at);
       return call();
     } catch (const std::exception& error) {
-      what = error.what();
+      what = error.what() == nullptr ? "" : error.what();
     } catch (...) {
     }
     throw std::runtime_error(name + std::string(" threw an exception") + at + ": " +
