@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/environments.hpp"
 
 namespace fiber::rl {
@@ -50,7 +51,7 @@ void check_spaces(const Spaces& spaces) {
   for (std::size_t i = 0; i < low.size(); ++i)
     if (!(low[i] <= high[i]))
       refuse("component " + std::to_string(i) + " of an action has the lower bound " +
-             std::to_string(low[i]) + " and the upper bound " + std::to_string(high[i]) +
+             detail::shown(low[i]) + " and the upper bound " + detail::shown(high[i]) +
              ": the lower one must not be greater");
 }
 
@@ -116,7 +117,7 @@ private:
     ++step_;
     const auto step = calling("step()", [&] { return environment_.step(action()); });
     if (!std::isfinite(step.reward))
-      refuse("the reward of " + where() + " is " + std::to_string(step.reward) +
+      refuse("the reward of " + where() + " is " + detail::shown(step.reward) +
              ": rewards must be finite");
     look();
     return step.terminated || step.truncated;
@@ -157,7 +158,7 @@ private:
              "): set all of them each time, or observation_size to fewer");
     if (!std::isfinite(memory_[i]))
       refuse("number " + std::to_string(i) + " of the observation after " + where() +
-             " is " + std::to_string(memory_[i]) + ": observations must be finite");
+             " is " + detail::shown(memory_[i]) + ": observations must be finite");
   }
 
   std::string where() const {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/image.hpp"
 
 namespace fiber::rl {
@@ -204,7 +205,7 @@ private:
       count = spaces_of(environment_).actions;
     if (action.size() != 1 || !(action[0] >= 0 && action[0] < static_cast<float>(count)))
       throw std::invalid_argument(
-        "no action " + (action.size() == 1 ? std::to_string(action[0]) : "of this size") +
+        "no action " + (action.size() == 1 ? detail::shown(action[0]) : "of this size") +
         "; there are 0 to " + std::to_string(count - 1));
   }
 

@@ -25,7 +25,7 @@ TEST(AnyEnvironmentTest, names_an_action_that_there_is_not) {
     cartpole->step(action);
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "no action 2.000000; there are 0 to 1");
+    EXPECT_STREQ(error.what(), "no action 2; there are 0 to 1");
   }
 }
 

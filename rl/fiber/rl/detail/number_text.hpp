@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <string>
 #include <type_traits>
 
@@ -20,6 +21,14 @@ std::string number_text(Number number) {
                              .ptr};
   else
     return {buffer.data(), std::to_chars(buffer.data(), end, number).ptr};
+}
+
+/// A number for people, the same in each locale: as few digits as tell it from others.
+template <std::floating_point Number>
+std::string shown(Number number) {
+  std::array<char, 64> buffer;
+  return {buffer.data(),
+          std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr};
 }
 
 } // namespace fiber::rl::detail
