@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/forked_child.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 

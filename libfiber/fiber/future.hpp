@@ -40,7 +40,7 @@ template <class Duration>
 Results::Clock::time_point limit_of(Duration d) {
   auto now = Results::Clock::now();
   std::chrono::duration<double> seconds(d);
-  if (!(seconds.count() > 0)) // NaN, too.
+  if (!(seconds.count() > 0)) // NaN as well.
     return now;
   // A duration too long for the clock means no limit.
   if (seconds > std::chrono::duration<double>(Results::forever - now) * 0.5)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/manager/supervised_job.hpp"
+#include "base/exit_of.hpp"
 #include "base/log.hpp"
 #include "base/what.hpp"
 #include "libfiber/objects/object_jobs.hpp"
@@ -22,7 +23,7 @@ std::exception_ptr why_not_started(const std::exception_ptr& problem) {
   } catch (const WorkerLost& lost) {
     return std::make_exception_ptr(
       WorkerLost("the job was lost before the object was made: " + lost.reason(),
-                 lost.exits().front(), lost.reason(), lost.last_words()));
+                 exit_of(lost), lost.reason(), lost.last_words()));
   } catch (...) { // Any other problem explains itself.
   }
   return problem;

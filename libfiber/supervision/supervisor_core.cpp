@@ -9,6 +9,7 @@
 #include "actors/core/exit.hpp"
 #include "base/bounded_time.hpp"
 #include "base/demangle.hpp"
+#include "base/exit_of.hpp"
 #include "fiber/detail/type_identity.hpp"
 #include "libfiber/manager/ref_core.hpp"
 #include "libfiber/session/name_table.hpp"
@@ -47,7 +48,7 @@ std::exception_ptr gone_for_good(const std::string& text,
     if (last)
       std::rethrow_exception(last);
   } catch (const WorkerLost& lost) {
-    exit = lost.exits().front();
+    exit = exit_of(lost);
     words = lost.last_words();
   } catch (...) { // The text suffices.
   }

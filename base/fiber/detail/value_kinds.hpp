@@ -47,7 +47,7 @@ consteval bool is_closure() {
   if (at == std::string_view::npos)
     return false;
   // A closure's name ends with this bracket. The name of a template with a closure as its
-  // argument goes on.
+  // argument continues.
   int depth = 0;
   for (auto i = at; i < name.size(); ++i) {
     depth += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;

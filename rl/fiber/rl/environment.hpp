@@ -30,19 +30,19 @@ struct Step {
 /// The observation space and the action space of an environment.
 struct Spaces {
   /// A discrete action travels as a float, and floats have each whole number up to 2^24.
-  static constexpr int most_actions = 1 << 24;
+  static constexpr int max_actions = 1 << 24;
 
   /// The shape of an observation, which is float32: {4}, or {4, 84, 84} for four stacked
   /// images.
   std::vector<std::size_t> observation_shape;
-  /// The number of discrete actions, 0 to actions - 1; at most most_actions. 0: actions
+  /// The number of discrete actions, 0 to actions - 1; at most max_actions. 0: actions
   /// are continuous.
   int actions = 0;
   /// The bounds of each component of a continuous action; empty for discrete ones.
   std::vector<float> action_low = {}, action_high = {};
 
   bool discrete() const { return actions > 0; }
-  /// Throws std::invalid_argument if there are more than most_actions. The text begins
+  /// Throws std::invalid_argument if there are more than max_actions. The text begins
   /// with `owner`, what has these spaces.
   void check_actions(const std::string& owner) const { checked_actions(actions, owner); }
   /// Returns `count`, which has been checked in the same way.
@@ -215,7 +215,7 @@ private:
 } // namespace detail
 
 /// Makes an `E` from these arguments, as an AnyEnvironment. Throws std::invalid_argument
-/// if it has more than Spaces::most_actions discrete actions.
+/// if it has more than Spaces::max_actions discrete actions.
 template <Environment E, class... Args>
 std::unique_ptr<AnyEnvironment> erase(Args&&... args) {
   return std::make_unique<detail::Erased<E>>(std::forward<Args>(args)...);

@@ -137,8 +137,8 @@ int slow_twice(int i) {
   return 2 * i;
 }
 /// A child of the driver can't use the session, and ends by returning from main().
-int forks_in_driver() {
-  auto session = fiber::init(*new int(0), *new char**(nullptr));
+int forks_in_driver(int argc, char** argv) {
+  auto session = fiber::init(argc, argv);
   fiber::Pool pool(2);
   fiber::Queue<int> queue(9);
   fiber::Lock lock;
@@ -165,16 +165,16 @@ int forks_in_driver() {
 }
 
 /// The daemon is the child of a driver. It says so instead of waiting for ever.
-int becomes_a_daemon(const char* file) {
-  auto session = fiber::init(*new int(0), *new char**(nullptr));
+int becomes_a_daemon(int argc, char** argv, const std::string& file) {
+  auto session = fiber::init(argc, argv);
   fiber::Pool pool(2);
   if (::daemon(1, 1) != 0)
     return EXIT_FAILURE;
   try {
     pool.apply(twice, 1);
   } catch (const fiber::Error& error) {
-    std::ofstream(std::string(file) + ".draft") << error.what();
-    std::rename((std::string(file) + ".draft").c_str(), file);
+    std::ofstream(file + ".draft") << error.what();
+    std::rename((file + ".draft").c_str(), file.c_str());
   }
   return EXIT_SUCCESS;
 }
@@ -280,9 +280,9 @@ int main(int argc, char** argv) {
     for (int fd : {0, 1, 2})
       ::close(fd);
   if (program == "driver_forks")
-    return forks_in_driver();
+    return forks_in_driver(argc, argv);
   if (program == "daemon")
-    return becomes_a_daemon(argument);
+    return becomes_a_daemon(argc, argv, argument);
   if (program == "static") {
     static_session.emplace(fiber::init(argc, argv));
     static_pool.emplace(2);
@@ -300,7 +300,7 @@ int main(int argc, char** argv) {
   fiber::Pool pool(2);
   if (program == "closes_later")
     return closes_later(pool, argument);
-  if (program == "closed") {
+  if (program == "closed" || program == "write") {
     std::ofstream(argument) << (works(pool) ? "good" : "bad");
     return EXIT_SUCCESS;
   }

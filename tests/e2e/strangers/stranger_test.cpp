@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: a program may do with its own process what other programs do: close
 // descriptors, change its arguments, fork, keep the session in a static, wait for ever.
-#include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "tests/e2e/support/processes.hpp"
 #include "tests/examples/program.hpp"
 
 namespace {
@@ -54,8 +52,7 @@ TEST_F(Stranger, closes_its_standard_descriptors_before_init) {
 }
 
 TEST_F(Stranger, is_started_without_standard_descriptors) {
-  run("closed " + file(), "", 0);
-  run("closed " + file(), "exec <&- >&- 2>&-;");
+  run("write " + file(), "exec <&- >&- 2>&-;");
   EXPECT_EQ(written(), "good");
 }
 
@@ -88,10 +85,7 @@ TEST_F(Stranger, forks_in_its_driver) {
 
 TEST_F(Stranger, becomes_a_daemon_after_init) {
   run("daemon " + file());
-  using Clock = std::chrono::steady_clock;
-  for (auto end = Clock::now() + std::chrono::seconds(60);
-       !std::filesystem::exists(file()) && Clock::now() < end;)
-    std::this_thread::yield();
+  EXPECT_TRUE(fiber::e2e::wait_until([&] { return std::filesystem::exists(file()); }));
   EXPECT_NE(written().find("daemon(), before fiber::init"), std::string::npos)
     << written();
 }

@@ -65,17 +65,17 @@ struct Choice {
   void observe(std::span<float> out) const { out[0] = 0; }
 };
 
-TEST(AnyEnvironmentTest, the_last_of_the_most_actions_arrives_exactly) {
-  VecEnv<Choice> envs({.envs = 2}, Choice{Spaces::most_actions});
+TEST(AnyEnvironmentTest, the_last_of_the_allowed_actions_arrives_exactly) {
+  VecEnv<Choice> envs({.envs = 2}, Choice{Spaces::max_actions});
   envs.reset();
-  const std::array actions = {Spaces::most_actions - 1, Spaces::most_actions - 2};
+  const std::array actions = {Spaces::max_actions - 1, Spaces::max_actions - 2};
   const auto& batch = envs.step(actions);
   EXPECT_EQ(batch.rewards[0], 16'777'215);
   EXPECT_EQ(batch.rewards[1], 16'777'214);
 }
 
 TEST(AnyEnvironmentTest, more_actions_than_floats_have_whole_numbers_are_refused) {
-  const Choice choice{Spaces::most_actions + 1};
+  const Choice choice{Spaces::max_actions + 1};
   for (const auto& make : std::vector<std::function<void()>>{
          [&] { erase<Choice>(choice); }, [&] { VecEnv<Choice>({.envs = 1}, choice); },
          [&] { PolicySpec{.spaces = choice.spaces()}.check(); }})
