@@ -10,6 +10,7 @@
 #include "base/code_symbol.hpp"
 #include "base/entry_points.hpp"
 #include "base/function_start.hpp"
+#include "base/hex.hpp"
 #include "base/loaded_object.hpp"
 #include "fiber/byte_stream.hpp"
 #include "fiber/detail/call_name.hpp"
@@ -35,15 +36,6 @@ struct Place {
     return find_object([this](auto& each) { return each.build == build; });
   }
 };
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (unsigned char c : bytes) {
-    text += "0123456789abcdef"[c >> 4];
-    text += "0123456789abcdef"[c & 15];
-  }
-  return text;
-}
 
 bool is_callable(const LoadedObject& object, std::uint64_t offset, CodeKind kind) {
   return kind == CodeKind::function ? begins_function(object, object.base + offset)

@@ -3,157 +3,187 @@
 
 #include <cxxabi.h>
 
-#include <cstdlib>
-#include <functional>
-#include <future>
-#include <ios>
+#include <exception>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
-#include <regex>
-#include <system_error>
+#include <string>
+#include <string_view>
 #include <typeinfo>
 #include <utility>
-#include <variant>
 
 #include "base/demangle.hpp"
+#include "base/standard_exceptions.hpp"
+#include "base/what.hpp"
+#include "fiber/detail/type_identity.hpp"
 #include "fiber/remote_error.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber {
 namespace {
 
-/// Exception types that the program named in rethrow_original<E>().
+using detail::Throwable;
+
+/// How many causes of an exception travel.
+constexpr int max_causes = 32;
+
+/// Exception types that the program named in rethrow_original<E>(), by identity.
 struct Throwables {
   std::mutex mutex;
-  std::map<std::string, detail::Throwable> types;
+  std::map<std::string, Throwable> types;
 };
 Throwables& throwables() {
   static Throwables all;
   return all;
 }
 
-template <class E>
-std::pair<const std::string, std::function<void(const std::string&)>> by_what() {
-  return {typeid(E).name(), [](const std::string& what) { throw E(what); }};
-}
-template <class E>
-std::pair<const std::string, std::function<void(const std::string&)>> by_type() {
-  return {typeid(E).name(), [](const std::string&) { throw E(); }};
-}
-
-/// Returns how to rethrow the standard library's exceptions. rethrow() itself handles
-/// those with more state than what().
-const std::map<std::string, std::function<void(const std::string&)>>& standard() {
-  static const std::map<std::string, std::function<void(const std::string&)>> throwers{
-    by_what<std::logic_error>(),        by_what<std::invalid_argument>(),
-    by_what<std::domain_error>(),       by_what<std::length_error>(),
-    by_what<std::out_of_range>(),       by_what<std::runtime_error>(),
-    by_what<std::range_error>(),        by_what<std::overflow_error>(),
-    by_what<std::underflow_error>(),    by_type<std::bad_alloc>(),
-    by_type<std::bad_cast>(),           by_type<std::bad_typeid>(),
-    by_type<std::bad_exception>(),      by_type<std::exception>(),
-    by_type<std::bad_function_call>(),  by_type<std::bad_optional_access>(),
-    by_type<std::bad_variant_access>(), by_type<std::bad_array_new_length>(),
-    by_type<std::bad_weak_ptr>(),       by_what<Error>()};
-  return throwers;
+std::optional<Throwable> find_throwable(const std::string& identity) {
+  {
+    auto& all = throwables();
+    std::lock_guard lock(all.mutex);
+    if (auto found = all.types.find(identity); found != all.types.end())
+      return found->second;
+  }
+  auto* standard = standard_throwable(identity);
+  return standard != nullptr ? std::optional(*standard) : std::nullopt;
 }
 
-/// Returns the standard library's error category with this name, or null.
-const std::error_category* category(const std::string& name) {
-  for (auto* known : {&std::generic_category(), &std::system_category(),
-                      &std::iostream_category(), &std::future_category()})
-    if (known->name() == name)
-      return known;
-  return nullptr;
+/// The name of an exception's type. What std::throw_with_nested() throws is named as the
+/// type that it was given.
+std::string name_of(const std::type_info& type) {
+  auto name = demangle(type.name());
+  constexpr std::string_view nested = "std::_Nested_exception<";
+  if (!name.starts_with(nested))
+    return name;
+  name = name.substr(nested.size(), name.size() - nested.size() - 1);
+  return name.substr(0, name.find_last_not_of(' ') + 1);
 }
 
-void describe(Failure& failure) {
+/// The text of the exception that is being handled.
+std::string current_text() {
   try {
     throw;
-  } catch (const std::system_error& error) {
-    failure.what = error.what();
-    if (typeid(error) == typeid(std::system_error)) {
-      failure.name = typeid(std::system_error).name();
-      Writer writer(failure.state);
-      writer.text(error.code().category().name());
-      writer.put(error.code().value());
-    }
   } catch (const std::exception& error) {
-    failure.what = error.what();
-    if (standard().count(typeid(error).name()) > 0)
-      failure.name = typeid(error).name();
+    return what_of(error);
   } catch (const std::string& text) {
-    failure.what = text;
+    return text;
   } catch (const char* text) {
-    failure.what = text == nullptr ? "" : text;
+    return text == nullptr ? "" : text;
   } catch (int number) {
-    failure.what = std::to_string(number);
+    return std::to_string(number);
   } catch (...) {
-    failure.what = "(not a std::exception)";
+    return "(not a std::exception)";
+  }
+}
+
+/// The cause of the exception that is being handled; null if there is none.
+std::exception_ptr current_cause() {
+  try {
+    throw;
+  } catch (const std::nested_exception& error) {
+    return error.nested_ptr();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+Failure capture(int causes_left);
+
+std::optional<Failure> capture_cause(int causes_left) {
+  auto cause = causes_left > 0 ? current_cause() : nullptr;
+  if (!cause)
+    return std::nullopt;
+  try {
+    std::rethrow_exception(cause);
+  } catch (...) {
+    return capture(causes_left - 1);
+  }
+}
+
+/// Adds what it takes to throw the exception that is being handled again.
+void capture_state(Failure& failure, const std::type_info& type,
+                   const std::optional<Failure>& cause) {
+  auto identity = detail::type_identity(type);
+  auto throwable = find_throwable(identity);
+  if (!throwable)
+    return;
+  try {
+    Writer writer(failure.state);
+    writer.put(cause.has_value());
+    if (cause)
+      pack_failure(writer, *cause);
+    throwable->pack_current(writer);
+    failure.name = std::move(identity);
+  } catch (...) { // The failure can be described but not rethrown.
+    failure.state.clear();
+  }
+}
+
+Failure capture(int causes_left) {
+  Failure failure;
+  failure.what = current_text();
+  auto* type = abi::__cxa_current_exception_type();
+  if (type == nullptr)
+    return failure;
+  failure.type = name_of(*type);
+  auto cause = capture_cause(causes_left);
+  capture_state(failure, *type, cause);
+  if (cause)
+    failure.what += (failure.what.empty() ? "caused by " : "; caused by ") + cause->type +
+                    (cause->what.empty() ? "" : ": " + cause->what);
+  return failure;
+}
+
+void rethrow(const Failure& failure, int causes_left) {
+  if (failure.name.empty())
+    return;
+  auto throwable = find_throwable(failure.name);
+  if (!throwable)
+    return;
+  Reader reader(failure.state);
+  if (!reader.get<bool>())
+    return throwable->throw_packed(reader);
+  auto cause = unpack_failure(reader);
+  try {
+    if (causes_left > 0)
+      rethrow(cause, causes_left - 1);
+    throw RemoteError(std::move(cause));
+  } catch (...) {
+    throwable->throw_nested(reader);
   }
 }
 
 } // namespace
 
 void detail::add_throwable(const std::type_info& type, Throwable throwable) {
+  auto identity = type_identity(type);
   auto& all = throwables();
   std::lock_guard lock(all.mutex);
-  all.types.insert_or_assign(type.name(), throwable);
+  all.types.insert_or_assign(std::move(identity), throwable);
 }
 
-Failure capture_failure() {
+void pack_failure(Writer& writer, const Failure& failure) {
+  writer.text(failure.type);
+  writer.text(failure.what);
+  writer.text(failure.name);
+  pack(writer, failure.state);
+}
+
+Failure unpack_failure(Reader& reader) {
   Failure failure;
-  auto* type = abi::__cxa_current_exception_type();
-  if (type != nullptr)
-    failure.type = demangle(type->name());
-  describe(failure);
-  if (type == nullptr)
-    return failure;
-  std::optional<detail::Throwable> own;
-  {
-    auto& all = throwables();
-    std::lock_guard lock(all.mutex);
-    if (auto found = all.types.find(type->name()); found != all.types.end())
-      own = found->second;
-  }
-  if (own) {
-    try {
-      Bytes state;
-      Writer writer(state);
-      own->pack_current(writer);
-      failure.state = std::move(state);
-      failure.name = type->name();
-    } catch (...) { // The failure can be described but not rethrown.
-      failure.name.clear();
-    }
-  }
+  failure.type = reader.text();
+  failure.what = reader.text();
+  failure.name = reader.text();
+  failure.state = unpack<Bytes>(reader);
   return failure;
 }
 
+Failure capture_failure() {
+  return capture(max_causes);
+}
+
 void rethrow(const Failure& failure) {
-  if (failure.name.empty())
-    return;
-  std::optional<detail::Throwable> own;
-  {
-    auto& all = throwables();
-    std::lock_guard lock(all.mutex);
-    if (auto found = all.types.find(failure.name); found != all.types.end())
-      own = found->second;
-  }
-  Reader reader(failure.state);
-  if (own) {
-    own->throw_packed(reader);
-  } else if (failure.name == typeid(std::system_error).name()) {
-    auto* known = category(reader.text());
-    auto code = reader.get<int>();
-    if (known != nullptr)
-      throw std::system_error(code, *known, failure.what);
-  } else if (auto found = standard().find(failure.name); found != standard().end()) {
-    found->second(failure.what);
-  }
+  rethrow(failure, max_causes);
 }
 
 } // namespace fiber

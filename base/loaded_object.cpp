@@ -16,6 +16,12 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+bool is_in(const std::vector<std::pair<std::uintptr_t, std::uintptr_t>>& ranges,
+           std::uintptr_t at) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](auto& range) { return at >= range.first && at < range.second; });
+}
+
 int add_object(dl_phdr_info* info, std::size_t, void* list) {
   auto& objects = *static_cast<std::vector<LoadedObject>*>(list);
   LoadedObject object;
@@ -25,8 +31,9 @@ int add_object(dl_phdr_info* info, std::size_t, void* list) {
     auto& segment = info->dlpi_phdr[i];
     auto begin = info->dlpi_addr + segment.p_vaddr;
     std::span bytes(reinterpret_cast<const std::byte*>(begin), segment.p_memsz);
-    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
-      object.code.emplace_back(begin, begin + segment.p_memsz);
+    if (segment.p_type == PT_LOAD)
+      ((segment.p_flags & PF_X) != 0 ? object.code : object.data)
+        .emplace_back(begin, begin + segment.p_memsz);
     if (segment.p_type == PT_NOTE && object.build.empty())
       object.build = text_of(find_build_id(bytes));
     if (segment.p_type == PT_GNU_EH_FRAME)
@@ -51,8 +58,11 @@ unsigned long long object_changes() {
 } // namespace
 
 bool LoadedObject::has_code(std::uintptr_t at) const {
-  return std::any_of(code.begin(), code.end(),
-                     [&](auto& range) { return at >= range.first && at < range.second; });
+  return is_in(code, at);
+}
+
+bool LoadedObject::has_data(std::uintptr_t at) const {
+  return is_in(data, at);
 }
 
 std::shared_ptr<const std::vector<LoadedObject>> loaded_objects() {

@@ -17,9 +17,11 @@ struct LoadedObject {
   std::string build;
   std::uintptr_t base = 0;
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> code; ///< Executable segments.
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> data; ///< All other segments.
   std::span<const std::byte> frame_index; ///< .eh_frame_hdr; empty if there is none.
 
   bool has_code(std::uintptr_t at) const;
+  bool has_data(std::uintptr_t at) const;
   /// For people.
   std::string name() const { return path.empty() ? "the executable" : path; }
 };
@@ -40,6 +42,13 @@ std::shared_ptr<const LoadedObject> find_object(Match match) {
 /// Returns the object that has this code, or null. Any thread may call it.
 inline std::shared_ptr<const LoadedObject> object_with_code(std::uintptr_t at) {
   return find_object([at](const LoadedObject& object) { return object.has_code(at); });
+}
+
+/// Returns the object that has this code or data, or null. Any thread may call it.
+inline std::shared_ptr<const LoadedObject> object_with_address(std::uintptr_t at) {
+  return find_object([at](const LoadedObject& object) {
+    return object.has_code(at) || object.has_data(at);
+  });
 }
 
 } // namespace fiber

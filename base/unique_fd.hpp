@@ -7,11 +7,18 @@
 
 namespace fiber {
 
-/// Owns a file descriptor.
+/// Returns `fd`, or a duplicate above the standard descriptors 0 to 2 in its place: a
+/// program may have closed these, and what is written to a closed standard stream must
+/// not end up in a socket. Returns -1 and sets errno if that is not possible.
+int above_standard(int fd);
+/// Opens /dev/null where a standard descriptor is closed.
+void open_standard_descriptors();
+
+/// Owns a file descriptor, which is none of the standard ones.
 class UniqueFd {
 public:
   UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
+  explicit UniqueFd(int fd) : fd_(above_standard(fd)) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
     reset(std::exchange(other.fd_, -1));
@@ -25,7 +32,7 @@ public:
   void reset(int fd = -1) {
     if (fd_ >= 0)
       ::close(fd_);
-    fd_ = fd;
+    fd_ = above_standard(fd);
   }
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <memory>
 
 #include "backends/registry.hpp"
@@ -34,13 +35,9 @@ void read_environment(RunOptions& options) {
 
 /// Reads 512, 512M, 2G: megabytes unless there is a unit.
 std::size_t megabytes(const std::string& text) {
-  std::size_t end = 0;
   double number = -1;
-  try {
-    number = std::stod(text, &end);
-  } catch (const std::exception&) {
-  }
-  auto unit = text.substr(end);
+  const char* const end = text.data() + text.size();
+  const std::string unit(std::from_chars(text.data(), end, number).ptr, end);
   double factor = unit.empty() || unit == "M" || unit == "MB" ? 1
                   : unit == "G" || unit == "GB"               ? 1024
                                                               : 0;

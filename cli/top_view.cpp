@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/printable.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::cli {
 namespace {
@@ -166,7 +167,7 @@ std::vector<Row> TopView::log_rows(Screen::Size size) {
   rows.push_back(
     {"output of " + printable(*open_) + "   q back  up/down scroll", Row::Style::title});
   Lines lines;
-  std::istringstream text(log_);
+  fiber::detail::Classic<std::istringstream> text(log_);
   for (std::string line; std::getline(text, line);) {
     for (auto tab = line.find('\t'); tab != line.npos; tab = line.find('\t'))
       line.replace(tab, 1, "    ");

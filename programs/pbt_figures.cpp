@@ -8,6 +8,8 @@
 #include <fiber/rl/checkpoint_file.hpp>
 #include <fiber/rl/plot.hpp>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace pbt {
 namespace {
 
@@ -24,7 +26,7 @@ void frame(std::ostream& out) {
 
 std::string table(const std::string& header,
                   const std::vector<std::vector<double>>& rows) {
-  std::ostringstream out;
+  fiber::detail::Classic<std::ostringstream> out;
   out.precision(10);
   out << header << '\n';
   for (const auto& row : rows) {
@@ -73,7 +75,7 @@ void write_key(std::ostream& out, double x, const char* colour, const char* text
 } // namespace
 
 bool save_toy(const fs::path& out, const std::vector<ToyRun>& runs) {
-  std::ostringstream script;
+  fiber::detail::Classic<std::ostringstream> script;
   frame(script);
   script << "set multiplot layout 2," << runs.size()
          << " title 'Population-based training on the toy of Jaderberg et al. 2017' "
@@ -166,7 +168,7 @@ bool draw_history(const fs::path& out, const std::string& title, std::size_t bes
   const auto members = history.front().scores.size();
   const auto csv = rl::gnuplot_string((out / "pbt.csv").string());
   const auto random = rl::gnuplot_string((out / "random.csv").string());
-  std::ostringstream script;
+  fiber::detail::Classic<std::ostringstream> script;
   frame(script);
   const auto columns = (2 + ranges.size() + 1) / 2;
   const bool has_means = ranges.size() % 2 == 1;

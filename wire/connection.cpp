@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "base/forked_child.hpp"
+
 namespace fiber::wire {
 namespace {
 
@@ -72,6 +74,8 @@ void Connection::start(std::shared_ptr<LinkHandler> handler) {
 }
 
 bool Connection::send(StreamId stream, Bytes head, Payload body) {
+  if (is_forked_child()) // The link is the parent's.
+    return false;
   Lock lock(mutex_);
   if (!push(stream, std::move(head), std::move(body)))
     return false;

@@ -13,6 +13,7 @@
 #include "actors/caf/actor_port.hpp"
 #include "base/demangle.hpp"
 #include "fiber/detail/caf/error.hpp"
+#include "fiber/detail/type_identity.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber::actors {
@@ -31,8 +32,7 @@ MessageTypes& message_types() {
 
 constexpr std::uint16_t declared = 0; ///< In place of the number of one of CAF's types.
 
-[[noreturn]] void fail_undeclared(const char* type) {
-  auto name = demangle(type);
+[[noreturn]] void fail_undeclared(const std::string& name) {
   throw Error(
     "a " + name +
     " can't be sent to another process in a message: declare it with FIBER_MESSAGE(" +
@@ -214,8 +214,10 @@ const std::map<detail::TypeKey, std::uint16_t>& numbers() {
 void declare_message(const MessageType& type) {
   auto& types = message_types();
   std::lock_guard lock(types.mutex);
-  types.by_key.insert_or_assign(type.key, type);
-  types.by_name.insert_or_assign(type.type->name(), type);
+  auto identified = type;
+  identified.identity = detail::type_identity(*type.type);
+  types.by_key.insert_or_assign(type.key, identified);
+  types.by_name.insert_or_assign(identified.identity, identified);
 }
 
 void pack_message(Writer& writer, const detail::MessageContent& message) {
@@ -232,11 +234,11 @@ void pack_message(Writer& writer, const detail::MessageContent& message) {
     std::shared_lock lock(types.mutex);
     auto known = types.by_key.find(key);
     if (known == types.by_key.end())
-      fail_undeclared(detail::type_name(message, i).c_str());
+      fail_undeclared(demangle(detail::type_name(message, i).c_str()));
     auto type = known->second;
     lock.unlock();
     writer.put(declared);
-    writer.text(type.type->name());
+    writer.text(type.identity);
     type.pack(writer, value);
   }
 }
@@ -258,7 +260,7 @@ caf::message unpack_message(Reader& reader) {
     std::shared_lock lock(types.mutex);
     auto known = types.by_name.find(name);
     if (known == types.by_name.end())
-      fail_undeclared(name.c_str());
+      fail_undeclared(detail::name_in_identity(name));
     auto append = known->second.append;
     lock.unlock();
     append(reader, message);

@@ -21,6 +21,7 @@ struct MessageType {
   const std::type_info* type;
   void (*pack)(Writer& writer, const void* value);
   void (*append)(Reader& reader, caf::message_builder& message);
+  std::string identity = {}; ///< type_identity(*type): set by declare_message().
 };
 void declare_message(const MessageType& type);
 

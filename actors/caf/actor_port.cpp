@@ -11,6 +11,7 @@
 #include "actors/caf/remote_actor.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "base/log.hpp"
+#include "base/what.hpp"
 #include "fiber/detail/caf/scheduler.hpp"
 #include "fiber/error.hpp"
 
@@ -288,12 +289,12 @@ void ActorPort::send(const std::shared_ptr<ObjectHandle>& to,
     check_size(item.bytes.size());
   } catch (const std::exception& error) {
     if (is_request)
-      respond(proxy, *what,
-              caf::make_message(
-                caf::make_error(caf::sec::invalid_argument, std::string(error.what()))));
+      respond(
+        proxy, *what,
+        caf::make_message(caf::make_error(caf::sec::invalid_argument, what_of(error))));
     else
       log().error("a message to an actor in another process was dropped: {}",
-                  error.what());
+                  what_of(error));
     return;
   }
   auto body = Payload(std::move(item.bytes));
@@ -326,8 +327,8 @@ void ActorPort::answered(const std::shared_ptr<ObjectHandle>& by,
     else
       message = caf::make_message(caf::make_error(caf::sec::request_receiver_down));
   } catch (const std::exception& error) {
-    message = caf::make_message(
-      caf::make_error(caf::sec::invalid_argument, std::string(error.what())));
+    message =
+      caf::make_message(caf::make_error(caf::sec::invalid_argument, what_of(error)));
   }
   if (!answer.kept.empty())
     objects_->tell(by->held_id(), number, AskKind::took);
@@ -374,7 +375,7 @@ void ActorPort::asked(const caf::strong_actor_ptr& actor, ObjectAsk& ask) {
       });
   } catch (const std::exception& error) {
     if (ask.who.request == 0) {
-      log().error("a message from another process was dropped: {}", error.what());
+      log().error("a message from another process was dropped: {}", what_of(error));
       return;
     }
     objects_->refuse(ask.who, error.what());

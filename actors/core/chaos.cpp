@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::actors {
 namespace {
 
@@ -38,7 +40,7 @@ bool read(const std::string& text, T& value) {
 
 std::optional<Chaos> Chaos::parse(const std::string& text) {
   Chaos chaos;
-  std::istringstream parts(text);
+  fiber::detail::Classic<std::istringstream> parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
     auto equals = part.find('=');
     if (equals == part.npos)

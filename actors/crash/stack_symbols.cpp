@@ -18,6 +18,7 @@
 
 #include "base/code_place.hpp"
 #include "base/demangle.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber {
 namespace {
@@ -161,7 +162,7 @@ std::vector<Call> Symbols::calls(Dwarf_Addr address) const {
 }
 
 std::string in_object(const Frame& frame) {
-  std::ostringstream text;
+  fiber::detail::Classic<std::ostringstream> text;
   if (frame.build.empty())
     text << "0x";
   else

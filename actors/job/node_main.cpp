@@ -29,6 +29,7 @@
 #include "actors/share/share_cache.hpp"
 #include "base/code_place.hpp"
 #include "base/failure.hpp"
+#include "base/forked_child.hpp"
 #include "base/freed_memory.hpp"
 #include "base/log.hpp"
 #include "fiber/detail/caf/scheduler.hpp"
@@ -196,6 +197,7 @@ void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slo
     try {
       slot.initialize(initializer.get());
     } catch (...) {
+      end_if_forked_child("an initializer");
       send_on_this_thread(system, node, SlotFailed{capture_failure()}); // Ends the job.
       slot.run();
     }
@@ -310,6 +312,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
       unsetenv(variable);
     if (boot.slots == 0)
       run_anchor(std::move(entry.keys), boot);
+    note_forks();
     report_crashes();
     install_exit_hook();
     // Never destroyed, since the process ends while they are in use.

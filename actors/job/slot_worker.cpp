@@ -9,6 +9,7 @@
 #include "actors/crash/crash_handler.hpp"
 #include "actors/pool/running_table.hpp"
 #include "base/failure.hpp"
+#include "base/forked_child.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -45,6 +46,7 @@ void SlotWorker::initialize(const CallCode& initializer) {
   Bytes ignored;
   Writer result(ignored);
   body->run(no_arguments, result);
+  end_if_forked_child("an initializer");
 }
 
 void SlotWorker::run() {
@@ -146,6 +148,7 @@ void SlotWorker::run_task(const Task& task) {
     Writer result(value);
     write(result, capture_failure());
   }
+  end_if_forked_child("a task");
   if (ends_overdue()) {
     status = TaskResult::Status::overdue;
     value.clear();

@@ -6,6 +6,7 @@
 
 #include "actors/manager/managed_objects.hpp"
 #include "actors/protocol/node_protocol.hpp"
+#include "base/exit_of.hpp"
 #include "base/failure.hpp"
 #include "fiber/error.hpp"
 
@@ -31,10 +32,9 @@ std::exception_ptr as_lost_call(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
   } catch (const WorkerLost& lost) {
-    auto exit = lost.exits().empty() ? std::nullopt : lost.exits().front();
     return std::make_exception_ptr(WorkerLost(
-      "the job of the object was lost, and the call may have run: " + lost.reason(), exit,
-      lost.reason(), lost.last_words()));
+      "the job of the object was lost, and the call may have run: " + lost.reason(),
+      exit_of(lost), lost.reason(), lost.last_words()));
   } catch (...) {
     return why;
   }

@@ -8,6 +8,7 @@
 
 #include "actors/protocol/node_protocol.hpp"
 #include "base/code_place.hpp"
+#include "base/exit_of.hpp"
 #include "base/failure.hpp"
 #include "fiber/error.hpp"
 
@@ -34,8 +35,7 @@ LostCall for_another_process(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
   } catch (const WorkerLost& lost) {
-    return {lost.what(), lost.exits().empty() ? std::nullopt : lost.exits().front(),
-            lost.reason(), lost.last_log()};
+    return {lost.what(), exit_of(lost), lost.reason(), lost.last_log()};
   } catch (const std::exception& error) {
     return {error.what(), std::nullopt, error.what(), {}};
   }

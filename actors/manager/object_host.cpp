@@ -11,7 +11,9 @@
 #include "actors/objects/this_job.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "base/failure.hpp"
+#include "base/forked_child.hpp"
 #include "base/log.hpp"
+#include "base/what.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -151,7 +153,7 @@ void ObjectHost::destroy(const std::vector<StrandPtr>& strands) {
       try {
         strand->object->stopping();
       } catch (const std::exception& error) {
-        log().warn("on_stop() of an object threw: {}", error.what());
+        log().warn("on_stop() of an object threw: {}", what_of(error));
       } catch (...) {
         log().warn("on_stop() of an object threw");
       }
@@ -355,6 +357,7 @@ void ObjectHost::call(Strand& strand, Reader& reader, const Request& request) {
 
 /// Replies after the messages that the call has sent.
 void ObjectHost::reply(const Asker& who, ObjectAnswer answer, Haste haste) {
+  end_if_forked_child("a call of an object");
   objects_->settle_others(who.process);
   objects_->answer(who, std::move(answer), haste);
 }

@@ -10,6 +10,7 @@
 #include "actors/core/exit.hpp"
 #include "actors/process/process_actor.hpp"
 #include "actors/supervision/supervisor_actor.hpp"
+#include "base/exit_of.hpp"
 #include "fiber/detail/caf/message_type.hpp"
 #include "fiber/error.hpp"
 
@@ -40,7 +41,7 @@ bool ended_well(const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
   } catch (const WorkerLost& lost) {
-    return lost.exits().front() == 0;
+    return exit_of(lost) == 0;
   } catch (...) {
     return false;
   }

@@ -9,6 +9,8 @@
 #include "actors/pool/pool_stream.hpp"
 #include "actors/pool/pool_trace.hpp"
 #include "actors/roster/roster.hpp"
+#include "base/what.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 // How results arrive, and how tasks and calls end.
 
@@ -131,7 +133,7 @@ void PoolState::handed_back(const NodeHandedBack& news) {
 
 std::exception_ptr PoolState::timeout_error(const TaskRange& task) const {
   auto limit = std::chrono::duration<double>(settings.task_timeout).count();
-  std::ostringstream text;
+  fiber::detail::Classic<std::ostringstream> text;
   text << "task " << task.batch->first + task.from << " ran for longer than " << limit
        << " s (task_timeout)";
   return std::make_exception_ptr(TimeoutError(text.str()));
@@ -167,7 +169,7 @@ void PoolState::note_failure(const TaskRange& task, const std::exception_ptr& er
                                  what.Error::what());
   } catch (const std::exception& what) {
     settings.roster->task_failed(settings.name, task.batch->first + task.from,
-                                 what.what());
+                                 what_of(what));
   } catch (...) {
     settings.roster->task_failed(settings.name, task.batch->first + task.from,
                                  "an unknown exception");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/protocol/node_protocol.hpp"
+#include "base/failure.hpp"
 
 #include <spdlog/common.h>
 
@@ -69,10 +70,7 @@ void write(Writer& writer, const Overdue& op) {
 }
 
 void write(Writer& writer, const Failure& failure) {
-  writer.text(failure.type);
-  writer.text(failure.what);
-  writer.text(failure.name);
-  pack(writer, failure.state);
+  pack_failure(writer, failure);
 }
 
 void write(Writer& writer, const LogRecord& record) {
@@ -227,12 +225,7 @@ Overdue read_overdue(Reader& reader) {
 }
 
 Failure read_failure(Reader& reader) {
-  Failure failure;
-  failure.type = reader.text();
-  failure.what = reader.text();
-  failure.name = reader.text();
-  failure.state = unpack<Bytes>(reader);
-  return failure;
+  return unpack_failure(reader);
 }
 
 LogRecord read_log(Reader& reader) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bounded_time.hpp"
+
 namespace fiber::actors {
 
 using std::chrono::milliseconds;
@@ -52,8 +54,8 @@ int FailureStreak::failed(TimePoint now, milliseconds reset_after) {
 
 BackoffDice::BackoffDice(const Backoff& backoff, std::uint64_t seed)
   : backoff_(backoff), random_(seed) {
-  backoff_.first = std::max(backoff_.first, milliseconds(0));
-  backoff_.most = std::max(backoff_.most, milliseconds(0));
+  backoff_.first = std::max(bounded(backoff_.first), milliseconds(0));
+  backoff_.most = std::max(bounded(backoff_.most), milliseconds(0));
   backoff_.factor = std::max(1.0, backoff_.factor); // In this order NaN becomes 1, too.
   backoff_.jitter = std::min(1.0, std::max(0.0, backoff_.jitter));
 }

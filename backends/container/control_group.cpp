@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::backends {
 
 // Parses lines such as "0::/user.slice/job" and "4:cpu,cpuacct:/job". A container may see
@@ -12,7 +14,7 @@ namespace fiber::backends {
 std::vector<std::string> control_groups(const std::string& controller,
                                         const std::string& root) {
   std::vector<std::string> folders;
-  std::ifstream groups(root + "/proc/self/cgroup");
+  fiber::detail::Classic<std::ifstream> groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     auto first = line.find(':'), second = line.find(':', first + 1);
     if (second == line.npos)
@@ -41,7 +43,7 @@ std::optional<std::uint64_t> out_of_memory_kills(const std::string& root) {
   if (own == folders.end())
     return {};
   for (auto* name : {"/memory.events", "/memory.oom_control"}) { // Versions 2 and 1.
-    std::ifstream file(*own + name);
+    fiber::detail::Classic<std::ifstream> file(*own + name);
     std::string key;
     for (std::uint64_t count = 0; file >> key >> count;)
       if (key == "oom_kill")

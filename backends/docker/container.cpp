@@ -12,6 +12,7 @@
 #include "backends/docker/docker_backend.hpp"
 #include "backends/docker/engine_socket.hpp"
 #include "backends/engine/program.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::docker {
 
@@ -37,7 +38,7 @@ std::vector<std::string> possible_ids() {
   constexpr std::size_t id_size = 64;
   std::vector<std::string> ids;
   for (auto* path : {"/proc/self/mountinfo", "/proc/self/cgroup"}) {
-    std::ifstream file(path);
+    fiber::detail::Classic<std::ifstream> file(path);
     for (std::string line; std::getline(file, line);) {
       std::size_t run = 0;
       for (std::size_t i = 0; i <= line.size(); ++i) {

@@ -15,6 +15,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/http/curl.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::docker {
 
@@ -44,8 +45,8 @@ std::string usual_host() {
 }
 
 std::string read_pem(const std::string& where, const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
+  fiber::detail::Classic<std::ifstream> file(path);
+  fiber::detail::Classic<std::stringstream> text;
   text << file.rdbuf();
   if (!file)
     refuse(where, path + " can't be read (DOCKER_CERT_PATH)", errno);

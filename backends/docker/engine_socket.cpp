@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/docker/engine.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::docker {
 
@@ -117,9 +118,9 @@ bool EngineSocket::is_in_own_bind(const std::string& bind) const {
 
 std::vector<EngineSocket::Mount> EngineSocket::read_mounts() {
   std::vector<Mount> mounts;
-  std::ifstream file("/proc/self/mountinfo");
+  fiber::detail::Classic<std::ifstream> file("/proc/self/mountinfo");
   for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
+    fiber::detail::Classic<std::istringstream> words(line);
     std::string id, parent, device, root, point;
     if (words >> id >> parent >> device >> root >> point)
       mounts.push_back({{device, decoded(root)}, decoded(point)});

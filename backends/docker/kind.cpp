@@ -5,6 +5,7 @@
 #include "backends/container/container_entry.hpp"
 #include "backends/docker/docker_backend.hpp"
 #include "backends/registry.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 /// Splits at commas.
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts;
-  std::istringstream stream(text);
+  fiber::detail::Classic<std::istringstream> stream(text);
   for (std::string part; std::getline(stream, part, ',');)
     parts.push_back(part);
   return parts;

@@ -9,12 +9,14 @@
 #include <csignal>
 #include <fstream>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::backends::local {
 
 namespace {
 
 bool gone(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  fiber::detail::Classic<std::ifstream> file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   if (!std::getline(file, line))
     return true;

@@ -21,15 +21,6 @@ union ControlBuffer {
   char bytes[CMSG_SPACE(sizeof(int) * max_fds)];
 };
 
-UniqueFd above_stdio(UniqueFd fd) {
-  if (fd.get() > STDERR_FILENO)
-    return fd;
-  UniqueFd higher(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  if (!higher)
-    throw engine_error("duplicate descriptor", errno);
-  return higher;
-}
-
 } // namespace
 
 int send_message(int socket, const Message& message, std::span<const int> fds,
@@ -92,8 +83,7 @@ std::pair<UniqueFd, UniqueFd> make_socket_pair(int type) {
   int ends[2];
   if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
     throw engine_error("make socket pair", errno);
-  UniqueFd first(ends[0]), second(ends[1]);
-  return {above_stdio(std::move(first)), above_stdio(std::move(second))};
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 std::pair<UniqueFd, UniqueFd> make_pipe() {
@@ -101,8 +91,10 @@ std::pair<UniqueFd, UniqueFd> make_pipe() {
   if (::pipe2(ends, O_CLOEXEC) != 0)
     throw engine_error("make pipe", errno);
   UniqueFd read_end(ends[0]), write_end(ends[1]);
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  return {above_stdio(std::move(read_end)), above_stdio(std::move(write_end))};
+  if (!read_end || !write_end)
+    throw engine_error("make pipe", errno);
+  ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
+  return {std::move(read_end), std::move(write_end)};
 }
 
 } // namespace fiber::backends::local

@@ -5,12 +5,13 @@
 #include "backends/kubernetes/kubernetes_backend.hpp"
 #include "backends/kubernetes/pod_entry.hpp"
 #include "backends/registry.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends {
 namespace {
 
 bool is_readable(const std::string& path) {
-  return std::ifstream(path).good();
+  return fiber::detail::Classic<std::ifstream>(path).good();
 }
 
 std::unique_ptr<Backend> make_kubernetes_backend(const BackendOptions& options) {

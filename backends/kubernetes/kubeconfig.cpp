@@ -10,6 +10,7 @@
 
 #include "backends/kubernetes/access.hpp"
 #include "backends/kubernetes/kubeconfig_user.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -60,7 +61,7 @@ std::vector<std::string> configured_files(const std::string& option, std::string
     return {home() + "/.kube/config"};
   }
   std::vector<std::string> files;
-  std::istringstream stream(list);
+  fiber::detail::Classic<std::istringstream> stream(list);
   for (std::string file; std::getline(stream, file, ':');)
     if (!file.empty() && std::ranges::find(files, file) == files.end())
       files.push_back(file);

@@ -8,6 +8,7 @@
 
 #include "backends/kubernetes/base64.hpp"
 #include "backends/kubernetes/kubeconfig_user.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -52,7 +53,8 @@ bool runnable(const std::string& file) {
 
 std::string find_in_path(const std::string& command) {
   const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "/usr/local/bin:/usr/bin:/bin");
+  fiber::detail::Classic<std::istringstream> folders(
+    path ? path : "/usr/local/bin:/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
     auto file = std::filesystem::path(folder) / command;
     // No relative folders, so that the current folder does not choose the program.

@@ -7,6 +7,7 @@
 
 #include "backends/container/container_entry.hpp"
 #include "backends/kubernetes/base64.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -21,7 +22,7 @@ Bytes to_bytes(const std::string& text) {
 
 JobEntry enter_pod(const std::string& boot) {
   auto path = std::string(keys_folder) + "/" + keys_file;
-  std::ifstream file(path, std::ios::binary);
+  fiber::detail::Classic<std::ifstream> file(path, std::ios::binary);
   std::string keys{std::istreambuf_iterator<char>(file), {}};
   if (!file)
     throw EngineError("enter job", 0, path + " can't be read; the pod's Secret has it");

@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "backends/backend.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::local {
 
 std::vector<std::string> GpuTable::here() {
   std::vector<std::string> devices;
   if (auto* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
-    std::istringstream list(visible);
+    fiber::detail::Classic<std::istringstream> list(visible);
     for (std::string device; std::getline(list, device, ',');)
       if (!device.empty() && device != "-1")
         devices.push_back(device);

@@ -3,9 +3,8 @@
 
 #include <unistd.h>
 
-#include <fstream>
-
 #include "backends/engine/errors.hpp"
+#include "backends/engine/program.hpp"
 #include "backends/engine/spawn.hpp"
 
 namespace fiber::backends::local {
@@ -14,11 +13,8 @@ Program Program::resolve(std::string executable, std::vector<std::string> argv) 
   // Not the resolved path: the file may have been replaced since the driver started.
   Program program{
     executable.empty() ? "/proc/self/exe" : std::move(executable), std::move(argv), {}};
-  if (program.argv.empty()) {
-    std::ifstream line("/proc/self/cmdline", std::ios::binary);
-    for (std::string word; std::getline(line, word, '\0');)
-      program.argv.push_back(word);
-  }
+  if (program.argv.empty())
+    program.argv = program_words();
   if (program.argv.empty())
     throw EngineError("start local backend", 0, "can't read /proc/self/cmdline");
   for (char** variable = ::environ; variable && *variable; ++variable)

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "backends/backend.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::slurm {
 
@@ -41,7 +42,7 @@ std::string host_name() {
 } // namespace
 
 std::string config_value(const std::string& config, const std::string& key) {
-  std::istringstream lines(config);
+  fiber::detail::Classic<std::istringstream> lines(config);
   for (std::string line; std::getline(lines, line);) {
     auto equals = line.find(" = ");
     if (equals == line.npos || line.substr(0, line.find(' ')) != key)
@@ -78,14 +79,16 @@ ClusterInfo find_cluster(Commands& commands, const std::string& partition) {
   ClusterInfo info;
   info.name = config_value(config.output, "ClusterName");
   info.version = config_value(config.output, "SLURM_VERSION");
-  std::istringstream(config_value(config.output, "MaxArraySize")) >> info.largest_array;
+  fiber::detail::Classic<std::istringstream>(
+    config_value(config.output, "MaxArraySize")) >>
+    info.largest_array;
   info.largest_array = std::max<std::size_t>(info.largest_array, 2) - 1;
   // Jobs dial back from the nodes, so the address on the way to one of them is right.
   std::vector<std::string> words{"sinfo", "--noheader", "--Node", "--format=%o"};
   if (!partition.empty())
     words.push_back("--partition=" + partition);
   auto nodes = commands.call(std::move(words));
-  std::istringstream(nodes.output) >> info.address;
+  fiber::detail::Classic<std::istringstream>(nodes.output) >> info.address;
   info.address = address_towards(info.address);
   if (info.address.empty())
     info.address = host_name();

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "fiber/detail/classic_locale.hpp"
+
 extern char** environ;
 
 namespace fiber::backends::slurm {
@@ -59,7 +61,7 @@ CommandResult result_of(const std::string& name, ChildResult&& told) {
 std::string one_line(const std::string& text) {
   constexpr std::size_t longest = 500;
   std::string line;
-  std::istringstream lines(text);
+  fiber::detail::Classic<std::istringstream> lines(text);
   for (std::string part; std::getline(lines, part) && line.size() < longest;)
     if (!part.empty())
       line += (line.empty() ? "" : "; ") + part;
@@ -143,7 +145,8 @@ CommandResult run_command(const std::vector<std::string>& words,
 
 std::string find_command(const std::string& name) {
   const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "/usr/local/bin:/usr/bin:/bin");
+  fiber::detail::Classic<std::istringstream> folders(
+    path ? path : "/usr/local/bin:/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');)
     if (auto file = (folder.empty() ? "." : folder) + "/" + name;
         ::access(file.c_str(), X_OK) == 0)

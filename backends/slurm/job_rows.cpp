@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::backends::slurm {
 
 namespace {
@@ -67,10 +69,10 @@ std::vector<std::string> row_options() {
 
 std::vector<JobRow> parse_rows(const std::string& output) {
   std::vector<JobRow> rows;
-  std::istringstream lines(output);
+  fiber::detail::Classic<std::istringstream> lines(output);
   for (std::string line; std::getline(lines, line);) {
     std::vector<std::string> cells;
-    std::istringstream parts(line);
+    fiber::detail::Classic<std::istringstream> parts(line);
     for (std::string cell; std::getline(parts, cell, '|');) {
       auto begin = cell.find_first_not_of(' ');
       cells.push_back(begin == cell.npos
@@ -99,7 +101,7 @@ std::vector<std::string> accounting_options() {
 }
 
 std::optional<JobRow> parse_accounting(const std::string& output) {
-  std::istringstream cells(output.substr(0, output.find('\n')));
+  fiber::detail::Classic<std::istringstream> cells(output.substr(0, output.find('\n')));
   JobRow row;
   std::string state, exit;
   if (!std::getline(cells, state, '|') || !std::getline(cells, exit, '|'))

@@ -15,6 +15,7 @@
 #include "backends/backend.hpp"
 #include "backends/engine/errors.hpp"
 #include "backends/engine/program.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::slurm {
 
@@ -82,7 +83,7 @@ void write_driver_note(const SessionFolder& folder, const DriverNote& note) {
 }
 
 std::optional<DriverNote> read_driver_note(const std::string& folder) {
-  std::ifstream file(folder + "/" + driver_file);
+  fiber::detail::Classic<std::ifstream> file(folder + "/" + driver_file);
   DriverNote note;
   for (auto* line : {&note.host, &note.pid, &note.job, &note.program})
     if (!std::getline(file, *line))

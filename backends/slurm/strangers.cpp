@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::slurm {
 
@@ -31,7 +32,7 @@ std::vector<fs::path> left_folders(const SessionFolder& own) {
     if (error || entry.path() == mine)
       continue;
     long lease = 0;
-    std::ifstream(alive) >> lease;
+    fiber::detail::Classic<std::ifstream>(alive) >> lease;
     if (lease > 0 && now - touched > std::chrono::seconds(lease))
       left.push_back(entry.path());
   }
@@ -46,7 +47,7 @@ std::string name_prefix(const std::string& session) {
 
 std::set<std::string> jobs_of(const std::string& rows, const std::string& session) {
   std::set<std::string> ids;
-  std::istringstream lines(rows);
+  fiber::detail::Classic<std::istringstream> lines(rows);
   for (std::string id, name; lines >> id && std::getline(lines >> std::ws, name);)
     if (name.starts_with(name_prefix(session)))
       ids.insert(id);

@@ -10,12 +10,14 @@
 #include <sstream>
 #include <string_view>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::backends::slurm {
 
 namespace {
 
 std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
+  fiber::detail::Classic<std::istringstream> stream(text);
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
@@ -23,7 +25,7 @@ std::vector<std::string> words_of(const std::string& text) {
 std::optional<std::vector<long>> numbers(const std::string& text, char separator) {
   constexpr std::size_t max_digits = 9;
   std::vector<long> result;
-  std::istringstream parts(text + separator);
+  fiber::detail::Classic<std::istringstream> parts(text + separator);
   for (std::string part; std::getline(parts, part, separator);) {
     if (part.empty() || part.size() > max_digits ||
         !std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); }))

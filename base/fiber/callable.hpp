@@ -135,7 +135,7 @@ concept Measured = requires(const F& f) {
 } // namespace detail
 
 /// What f(args...) returns in a job, as a value: without reference and const. The
-/// arguments are values, too: a string literal arrives as a std::string.
+/// arguments are values as well: a string literal arrives as a std::string.
 template <class F, class... Args>
 using call_result_t = typename detail::CallResult<F, detail::value_t<Args>...>::type;
 
@@ -144,7 +144,7 @@ using call_result_t = typename detail::CallResult<F, detail::value_t<Args>...>::
 template <class F, class... Bound>
 class BoundCallable {
 public:
-  /// See bind(), which checks the types, too.
+  /// See bind(), which also checks the types.
   BoundCallable(F f, Bound... bound) : f_(std::move(f)), bound_(std::move(bound)...) {}
 
   template <class... Args>
@@ -190,7 +190,7 @@ private:
 
 /// Returns `f` with its first arguments fixed: bind(f, a, b)(c) calls f(a, b, c). The
 /// bound values are packed once for each call of a Pool and sent once to each job, not
-/// once a task.
+/// once per task.
 template <class F, class... Args>
 BoundCallable<F, detail::value_t<Args>...> bind(F f, Args&&... args) {
   detail::check_callable<F>();
@@ -203,7 +203,7 @@ BoundCallable<F, detail::value_t<Args>...> bind(F f, Args&&... args) {
 template <class F>
 class MeasuredCallable {
 public:
-  /// See meta(), which checks the type, too.
+  /// See meta(), which also checks the type.
   MeasuredCallable(F f, Resources resources) : f_(std::move(f)), resources_(resources) {}
 
   /// Calls f(args...) and returns what it returns.
@@ -271,7 +271,7 @@ private:
 
 /// The number of what a handle refers to, and where it lives.
 struct HeldId {
-  /// The home of shared values, which have numbers of their own.
+  /// The home of shared values, which are numbered separately.
   static constexpr std::uint64_t shared_values = UINT64_MAX;
 
   /// The incarnation of a process; 0: the driver.

@@ -23,13 +23,13 @@ public:
 };
 
 /// An exception of a task, in a form that travels: a description and, if its type allows
-/// it, what is needed to throw it again.
+/// it, what is needed to throw it and its causes (std::throw_with_nested) again.
 struct Failure {
   /// The demangled name of the exception's type; empty if it has none.
   std::string type;
-  /// what(), or a description of an exception that is no std::exception.
+  /// what(), or a description of an exception that is no std::exception; then the causes.
   std::string what;
-  /// The mangled name of the type that `state` holds; empty if it holds none.
+  /// Identifies the type that `state` holds; empty if it holds none.
   std::string name;
   /// The packed exception.
   Bytes state;
@@ -52,9 +52,11 @@ public:
   int attempt() const { return attempt_; }
   /// The name of the job that it ran in.
   const std::string& job() const { return job_; }
-  /// Throws what the task threw, if that is an exception of the standard library or of a
-  /// type `E` for which the program calls rethrow_original<E>() somewhere (see below);
-  /// else throws *this.
+  /// Throws what the task threw, with its causes (std::throw_with_nested), if that is an
+  /// exception of the standard library or of a type `E` for which the program calls
+  /// rethrow_original<E>() somewhere (see below); else throws *this. A cause of another
+  /// type is a RemoteError then. A std::system_error with a category of the program's own
+  /// can't be thrown again.
   [[noreturn]] void rethrow_original() const;
   /// The same, and makes `E` a type that can be thrown again: `E` must be a value
   /// (fiber/value.hpp). Needs #include <fiber/remote_error.hpp>.

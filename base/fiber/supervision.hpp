@@ -63,7 +63,7 @@ struct SpawnOptions {
   Resources resources = {};
   /// Which ends lead to a restart.
   Restart restart = Restart::permanent;
-  /// Whether it has a thread of its own. Of the other objects in a job one call runs at a
+  /// Whether it has a separate thread. Of the other objects in a job one call runs at a
   /// time; calls that wait for a queue, a lock or anything else of Fiber's do not count.
   bool detached = false;
 };
@@ -72,7 +72,7 @@ struct SpawnOptions {
 struct ChildInfo {
   /// SpawnOptions::name, or the name that was made up.
   std::string name = {};
-  /// The job that it lives in; empty if it has none of its own.
+  /// The job that it lives in; empty for a supervisor, which has none.
   std::string job = {};
   /// Whether it is up.
   bool alive = false;

@@ -6,15 +6,11 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <initializer_list>
-#include <iterator>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <string>
-#include <string_view>
+#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
@@ -24,204 +20,34 @@
 
 #include <boost/archive/binary_oarchive.hpp>
 #include <boost/serialization/access.hpp>
-#include <boost/serialization/level.hpp>
-#include <boost/serialization/serialization.hpp>
 
 #include "fiber/byte_stream.hpp"
 #include "fiber/detail/input_archive.hpp"
+#include "fiber/detail/value_kinds.hpp"
 #include "fiber/detail/writer_buffer.hpp"
 
 // How values travel. A value is anything that Boost.Serialization can archive. Arithmetic
 // types, enums, strings, pairs, tuples, optionals, variants, standard containers and
 // trivially copyable types take a fast path without an archive.
 //
-// Pointers, references and views (std::string_view, std::span, iterators, ...) are
-// refused at compile time, since what they refer to stays behind. A trivially copyable
-// struct that contains one can't be told from any other: give it a serialize() member, or
-// send what it refers to.
+// Pointers, references and views (std::string_view, std::span, iterators, ...) and what
+// else means something in one process only (std::thread::id, std::type_index, ...) are
+// refused at compile time, alone and as one of the first 16 members of a struct. A
+// trivially copyable class with private members can't be looked into: give it a
+// serialize() member if it has one of these. std::error_code and std::error_condition
+// travel as the name of their category, which must be of the standard library, and their
+// value.
 
 namespace fiber {
 
 namespace detail {
 
-// -- kinds of types
+// -- error codes
 
-template <class T>
-consteval bool is_closure() {
-  // The language has no trait for this, but both compilers spell it in the function's
-  // name.
-  std::string_view name = __PRETTY_FUNCTION__;
-  name.remove_prefix(name.find("T = ") + 4);
-#if defined(__clang__)
-  return name.starts_with("(lambda at");
-#else
-  // g++ may explain names after a semicolon.
-  name = name.substr(0, std::min(name.find(';'), name.rfind(']')));
-  auto at = name.rfind("<lambda");
-  if (at == std::string_view::npos)
-    return false;
-  // A closure's name ends with this bracket. The name of a template with a closure as its
-  // argument goes on.
-  int depth = 0;
-  for (auto i = at; i < name.size(); ++i) {
-    depth += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;
-    if (depth == 0)
-      return i + 1 == name.size();
-  }
-  return false;
-#endif
-}
-
-/// A lambda with captures: its members are not known.
-template <class T>
-inline constexpr bool is_capturing_closure =
-  std::is_class_v<T> && is_closure<T>() && !std::is_default_constructible_v<T>;
-
-struct NameProbe {
-  int serialize;
-};
-template <class T>
-struct NameClash : T, NameProbe {};
-
-/// Whether there is a member named serialize, private or not: it makes the lookup in
-/// NameClash ambiguous.
-template <class T>
-consteval bool has_serialize_member() {
-  if constexpr (std::is_class_v<T> && !std::is_final_v<T>)
-    return !requires { &NameClash<T>::serialize; };
-  else
-    return requires(T& t, boost::archive::binary_oarchive& ar) { t.serialize(ar, 0U); };
-}
-
-template <class T>
-concept FreelySerializable =
-  requires(T& t, boost::archive::binary_oarchive& ar) { serialize(ar, t, 0U); };
-
-/// A handle of Fiber's, or a type of yours, that packs itself: `void fiber_pack(Writer&)
-/// const` and `static T fiber_unpack(Reader&)`.
-template <class T>
-concept SelfPacking = requires(const T& t, Writer& w, Reader& r) {
-  t.fiber_pack(w);
-  { T::fiber_unpack(r) } -> std::same_as<T>;
-};
-
-template <class T, template <class...> class Template>
-inline constexpr bool is_a = false;
-template <template <class...> class Template, class... Args>
-inline constexpr bool is_a<Template<Args...>, Template> = true;
-template <class T>
-inline constexpr bool is_span = false;
-template <class T, std::size_t N>
-inline constexpr bool is_span<std::span<T, N>> = true;
-template <class T>
-inline constexpr bool is_array = false;
-template <class T, std::size_t N>
-inline constexpr bool is_array<std::array<T, N>> = true;
-template <class T>
-inline constexpr bool is_function_wrapper = false;
-template <class Signature>
-inline constexpr bool is_function_wrapper<std::function<Signature>> = true;
-
-/// Travels as its object representation.
-template <class T>
-concept Flat =
-  std::is_arithmetic_v<T> || std::is_enum_v<T> ||
-  (std::is_trivially_copyable_v<T> && std::is_class_v<T> && !has_serialize_member<T>() &&
-   !FreelySerializable<T> && !SelfPacking<T> && !is_a<T, std::pair> &&
-   !is_a<T, std::tuple> && !is_a<T, std::optional> && !is_a<T, std::variant> &&
-   !is_span<T> && !is_array<T> && !is_closure<T>());
-
-/// map, set and their kin: a sequence whose elements are inserted one by one.
-template <class T>
-concept Container = requires(T& t, const T& c) {
-  typename T::value_type;
-  { c.size() } -> std::convertible_to<std::size_t>;
-  c.begin() != c.end();
-  t.insert(t.end(), std::declval<typename T::value_type>());
-  t.clear();
-} && !has_serialize_member<T>() && !FreelySerializable<T>;
-
-template <class T>
-concept FlatVector = is_a<T, std::vector> && !std::is_same_v<T, std::vector<bool>> &&
-                     Flat<typename T::value_type>;
-
-template <class T>
-concept FlatArray =
-  is_array<T> && (std::tuple_size<T>::value > 0) && Flat<typename T::value_type>;
-
-/// Refers to what belongs to something else. Without this it would be Flat, and its
-/// address would travel.
-template <class T>
-concept View = is_a<T, std::reference_wrapper> || is_a<T, std::initializer_list> ||
-               is_a<T, std::basic_string_view> ||
-               (std::is_class_v<T> && !is_span<T> && Flat<T> &&
-                (std::ranges::view<T> || std::input_or_output_iterator<T>));
-
-template <class T>
-struct ValueOf {
-  using Plain = std::remove_reference_t<T>;
-  using type = std::conditional_t<
-    std::is_array_v<Plain> &&
-      std::is_same_v<std::remove_cv_t<std::remove_extent_t<Plain>>, char>,
-    std::string, std::decay_t<T>>;
-};
-/// What `T` is as a value: its decayed type; a string for a string literal.
-template <class T>
-using value_t = typename ValueOf<T>::type;
-
-/// As generic as Boost's own serialize(): a call that finds no better one is ambiguous.
-/// `const` as in Boost's own: else clang 16 does not take the parameters for the same.
-namespace any_type {
-template <class Archive, class T>
-void serialize(Archive&, T&, const unsigned);
-
-template <class T>
-concept BetterSerializable = requires(boost::archive::binary_oarchive& ar, T& t) {
-  serialize(ar, t, boost::serialization::version_type(0));
-};
-} // namespace any_type
-
-/// Whether Boost can archive it. A final class may have a serialize() that can't be seen
-/// from here.
-template <class T>
-inline constexpr bool is_archivable =
-  !std::is_class_v<T> || std::is_final_v<T> || has_serialize_member<T>() ||
-  FreelySerializable<T> || any_type::BetterSerializable<T> ||
-  boost::serialization::implementation_level<T>::value ==
-    boost::serialization::primitive_type;
-
-template <class T>
-constexpr void check_archivable() {
-  static_assert(
-    is_archivable<T>,
-    "fiber: this type can't be sent to another process, as it is not trivially copyable "
-    "and has no serialize(); give it a member template <class Archive> void "
-    "serialize(Archive& archive, unsigned) { archive & each & of & its & members; }");
-}
-
-template <class T>
-constexpr void check_value() {
-  static_assert(!std::is_reference_v<T>,
-                "fiber: a reference can't be sent to another process; send a value");
-  static_assert(
-    !std::is_pointer_v<T> && !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T>,
-    "fiber: a raw pointer means nothing in another process; send the value itself, a "
-    "std::vector or a std::string (a function pointer can be a callable, not a value)");
-  static_assert(
-    !View<T>,
-    "fiber: a view or reference can't be sent to another process, as what it refers to "
-    "stays behind; send a std::string instead of a std::string_view, a std::vector "
-    "instead of other views and of iterators, the value itself instead of std::ref");
-  static_assert(
-    !is_capturing_closure<T>,
-    "fiber: a lambda with captures can't be sent to another process; use "
-    "fiber::bind(lambda, values...) with a lambda that captures nothing, or a "
-    "function object with a serialize() member");
-  static_assert(
-    !is_function_wrapper<T>,
-    "fiber: a std::function can't be sent to another process; use a function, a "
-    "capture-less lambda, fiber::bind or a function object with serialize()");
-}
+/// Writes the name of the category, and the value. Throws Error if the category is not
+/// one of the standard library.
+void pack_error(Writer& writer, const std::error_category& category, int value);
+std::pair<const std::error_category*, int> unpack_error(Reader& reader);
 
 // -- Boost.Serialization over bytes
 
@@ -290,10 +116,14 @@ void pack_flat(Writer& writer, const T* values, std::size_t n) {
 template <class T>
 void pack(Writer& writer, const T& value) {
   detail::check_value<T>();
-  if constexpr (detail::SelfPacking<T>) {
+  if constexpr (std::is_const_v<T>) {
+    pack<std::remove_const_t<T>>(writer, value);
+  } else if constexpr (detail::SelfPacking<T>) {
     value.fiber_pack(writer);
   } else if constexpr (detail::Flat<T>) {
     detail::pack_flat(writer, &value, 1);
+  } else if constexpr (detail::is_error<T>) {
+    detail::pack_error(writer, value.category(), value.value());
   } else if constexpr (std::is_same_v<T, std::string>) {
     writer.text(value);
   } else if constexpr (detail::is_span<T> || detail::is_a<T, std::vector>) {
@@ -386,7 +216,9 @@ struct Parts<std::tuple<Ts...>> {
 /// The fewest bytes that a T may take: 0 if that can't be told.
 template <class T>
 consteval std::size_t min_size() {
-  if constexpr (SelfPacking<T>)
+  if constexpr (std::is_const_v<T>)
+    return min_size<std::remove_const_t<T>>();
+  else if constexpr (SelfPacking<T>)
     return 0;
   else if constexpr (Flat<T> || FlatArray<T>)
     return sizeof(T);
@@ -450,10 +282,15 @@ T unpack(Reader& reader) {
     !detail::is_span<T>,
     "fiber: a std::span has no storage of its own at the receiver; take a std::vector "
     "there, or share() the data as a SharedArray");
-  if constexpr (detail::SelfPacking<T>) {
+  if constexpr (std::is_const_v<T>) { // A part of a pair, an array and so on.
+    return unpack<std::remove_const_t<T>>(reader);
+  } else if constexpr (detail::SelfPacking<T>) {
     return T::fiber_unpack(reader);
   } else if constexpr (detail::Flat<T>) {
     return reader.template get<T>();
+  } else if constexpr (detail::is_error<T>) {
+    auto [category, value] = detail::unpack_error(reader);
+    return T(value, *category);
   } else if constexpr (std::is_same_v<T, std::string>) {
     return reader.text();
   } else if constexpr (detail::is_a<T, std::vector>) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/docker/allowed.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/settings.hpp"
 
@@ -19,7 +20,8 @@ constexpr std::chrono::minutes patience{10}; // Archives may be large.
 
 /// Whether the setting docker_allow names plaintext.
 bool is_plaintext_allowed() {
-  std::istringstream words(resolve({}).backend_values["docker_allow"]);
+  fiber::detail::Classic<std::istringstream> words(
+    resolve({}).backend_values["docker_allow"]);
   for (std::string word; std::getline(words, word, ',');)
     if (word == backends::docker::plaintext)
       return true;

@@ -13,6 +13,7 @@
 
 #include "backends/docker/images.hpp"
 #include "cli/engines/output_of.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli::docker {
@@ -87,7 +88,7 @@ json credentials(const std::string& registry) {
   const char* home = std::getenv("HOME");
   auto path = folder != nullptr ? std::string(folder)
                                 : std::string(home == nullptr ? "" : home) + "/.docker";
-  std::ifstream file(path + "/config.json");
+  fiber::detail::Classic<std::ifstream> file(path + "/config.json");
   auto config =
     json::parse(std::string(std::istreambuf_iterator<char>(file), {}), nullptr, false);
   auto helper = text(config, {"credHelpers", registry.c_str()});
@@ -145,7 +146,7 @@ void push_image(Client& client, const std::string& name) {
   auto reply = client.engine().client().call(std::move(request));
   if (!reply.ok())
     throw Error("push " + name + ": " + backends::docker::problem(reply));
-  std::istringstream lines(
+  fiber::detail::Classic<std::istringstream> lines(
     reply.body); // The engine replies 200 first, and then says how it went.
   for (std::string line; std::getline(lines, line);)
     if (auto problem = text(json::parse(line, nullptr, false), {"error"});

@@ -14,6 +14,7 @@
 
 #include "backends/engine/program.hpp"
 #include "cli/engines/output_of.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli {
@@ -46,7 +47,8 @@ std::string find_program(const std::string& name) {
     return std::filesystem::absolute(name).string();
   }
   const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
+  fiber::detail::Classic<std::istringstream> folders(
+    path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
   for (std::string folder; std::getline(folders, folder, ':');)
     if (auto file = std::filesystem::path(folder) / name;
         ::access(file.c_str(), X_OK) == 0)
@@ -79,8 +81,8 @@ std::string build_id_of(std::string_view file) {
 }
 
 std::string build_id_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
+  fiber::detail::Classic<std::ifstream> file(path, std::ios::binary);
+  fiber::detail::Classic<std::ostringstream> bytes;
   bytes << file.rdbuf();
   if (!file)
     throw Error(path + " can't be read");

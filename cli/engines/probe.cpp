@@ -18,6 +18,7 @@
 #include <spdlog/sinks/base_sink.h>
 
 #include "base/log.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
 #include "fiber/process.hpp"
 #include "fiber/session.hpp"
@@ -36,15 +37,17 @@ double since(Clock::time_point begin) {
 double age_of_this_process() {
   constexpr int start_time =
     22; // A field of /proc/PID/stat; the name, field 2, may have spaces.
-  std::ifstream file("/proc/self/stat");
+  fiber::detail::Classic<std::ifstream> file("/proc/self/stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  fiber::detail::Classic<std::istringstream> fields(text.substr(text.rfind(')') + 1));
   std::string field;
-  for (int i = 3; i <= start_time; ++i)
+  for (int i = 3; i < start_time; ++i)
     fields >> field;
+  double started = 0;
+  fields >> started;
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
-  auto ticks = std::atof(field.c_str()) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const auto ticks = started / static_cast<double>(::sysconf(_SC_CLK_TCK));
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
          ticks;
 }

@@ -13,6 +13,7 @@
 #include "backends/local/local_backend.hpp"
 #include "cli/engines/left.hpp"
 #include "cli/engines/process_end.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::cli::local {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool has_variable(const fs::path& process, const std::string& word) {
-  std::ifstream file(process / "environ", std::ios::binary);
+  fiber::detail::Classic<std::ifstream> file(process / "environ", std::ios::binary);
   for (std::string variable; std::getline(file, variable, '\0');)
     if (variable == word)
       return true;
@@ -47,7 +48,8 @@ std::vector<Process> processes_of(const std::string& session) {
 
 std::string description(const Process& process) {
   std::string program;
-  std::ifstream file("/proc/" + std::to_string(process.pid()) + "/comm");
+  fiber::detail::Classic<std::ifstream> file("/proc/" + std::to_string(process.pid()) +
+                                             "/comm");
   std::getline(file, program);
   return "process " + std::to_string(process.pid()) + " (" + program + ")";
 }

@@ -16,6 +16,7 @@
 #include "cli/engines/probe.hpp"
 #include "cli/slurm/left.hpp"
 #include "cli/slurm/slurm.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "libfiber/session/settings.hpp"
 
 namespace fiber::cli::slurm {
@@ -124,7 +125,7 @@ private:
   static std::string compare(const std::string& wanted, const std::string& rows) {
     bool there = false, open = false;
     std::string states;
-    std::istringstream lines(rows);
+    fiber::detail::Classic<std::istringstream> lines(rows);
     for (std::string name, up, count, state;
          std::getline(lines, name, '|') && std::getline(lines, up, '|') &&
          std::getline(lines, count, '|') && std::getline(lines, state);) {

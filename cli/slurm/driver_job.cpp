@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "backends/slurm/submission.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/settings.hpp"
 
@@ -78,7 +79,7 @@ std::vector<std::string> driver_words(const RunRequest& request,
   add("--partition=", values["slurm_partition"]);
   add("--account=", values["slurm_account"]);
   add("--qos=", values["slurm_qos"]);
-  std::istringstream more(values["slurm_arguments"]);
+  fiber::detail::Classic<std::istringstream> more(values["slurm_arguments"]);
   words.insert(words.end(), std::istream_iterator<std::string>(more), {});
   words.push_back("--wrap=" + script_of(request, program));
   return words;

@@ -11,6 +11,7 @@
 #include "cli/slurm/driver_job.hpp"
 #include "cli/slurm/left.hpp"
 #include "cli/slurm/slurm.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli::slurm {
@@ -32,9 +33,9 @@ std::vector<Row> rows(const std::string& states) {
   if (!told.ok())
     throw Error("list the jobs of drivers: " + told.problem());
   std::vector<Row> all;
-  std::istringstream lines(told.output);
+  fiber::detail::Classic<std::istringstream> lines(told.output);
   for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
+    fiber::detail::Classic<std::istringstream> fields(line);
     std::string id, state, comment, name;
     std::getline(fields, id, '|');
     std::getline(fields, state, '|');
@@ -64,7 +65,7 @@ std::string output(const RemoteDriver& driver) {
   for (auto& row : rows("all")) {
     if (row.driver.id != driver.id)
       continue;
-    std::ifstream file(row.output, std::ios::binary);
+    fiber::detail::Classic<std::ifstream> file(row.output, std::ios::binary);
     if (!file)
       throw Error("can't read " + row.output + ", the output of job " + driver.id);
     return {std::istreambuf_iterator<char>(file), {}};

@@ -28,13 +28,13 @@
 // messages, also to another process of the session. Messages between two processes may
 // contain what CAF has type numbers for (arithmetic types, strings, atoms, actors,
 // errors, ...), and types that FIBER_MESSAGE declares. A message that can't travel is
-// answered with an error, or logged and dropped if nobody waits for an answer.
+// answered with an error, or logged and dropped if no one waits for an answer.
 
 namespace fiber {
 
 /// The system that the program's actors live in. In the driver it ends with the session,
 /// which waits for its actors; in a job it lives as long as the job. Its actors run on
-/// threads of their own, so they may block. Throws Closed without a session.
+/// separate threads, so they may block. Throws Closed without a session.
 caf::actor_system& actor_system();
 
 namespace detail {
@@ -185,7 +185,7 @@ spawned_t<How, value_t<Args>...> spawn_in_job(const SpawnOptions& options,
 
 } // namespace detail
 
-/// Spawns an actor in a job of its own, blocks until it is there, and returns a proxy: a
+/// Spawns an actor in a separate job, blocks until it is there, and returns a proxy: a
 /// caf::actor, or the typed handle. `f` and `args` are those of caf::actor_system::spawn:
 /// a function whose first parameter may be a pointer to the actor, and that returns
 /// nothing or a behavior, dynamically or statically typed.
@@ -200,7 +200,7 @@ spawned_t<How, value_t<Args>...> spawn_in_job(const SpawnOptions& options,
 /// Monitors and links hear of the final end only. The end by a lost job is
 /// exit_reason::remote_link_unreachable, whose context has options.name and the cause.
 /// The actor and its job end with the last handle to the proxy, and with the session.
-/// With options.detached the actor has CAF's `detached` there: a thread of its own.
+/// With options.detached the actor has CAF's `detached` there: a separate thread.
 ///
 /// Throws Closed without a session, ConfigError for options that can't be used,
 /// RemoteError if the constructor of a class throws; BackendError, TimeoutError or

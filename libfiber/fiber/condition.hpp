@@ -55,7 +55,7 @@ public:
         return false;
     return true;
   }
-  /// Wakes the thread that has waited longest. It goes on when this thread has released
+  /// Wakes the thread that has waited longest. It continues when this thread has released
   /// the lock.
   void notify_one() { notify(1); }
   /// Wakes the `n` threads that have waited longest, one after the other.

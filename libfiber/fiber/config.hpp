@@ -65,8 +65,8 @@ struct Config {
   /// page is served by TLS. Default: none, and no TLS.
   std::optional<std::string> dashboard_certificate = {};
   std::optional<std::string> dashboard_key = {};
-  /// The file to which the page is written, now and then and at the end, with what it
-  /// shows in it: see docs/reference/dashboard.md. Default: none.
+  /// The file to which the page is written, every few seconds and at the end, with what
+  /// it shows: see docs/reference/dashboard.md. Default: none.
   std::optional<std::string> report = {};
   /// "HOST" or "HOST:PORT" by which jobs reach the driver. Default: what the backend
   /// finds.

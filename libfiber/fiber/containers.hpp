@@ -273,8 +273,8 @@ public:
   void set(const T& value) const {
     ref_.call([](Cell& cell, T& v) { cell.value = std::move(v); }, value);
   }
-  /// Runs f(T&, args...) on the value, while nobody else reads or changes it, and returns
-  /// what it returns.
+  /// Runs f(T&, args...) on the value and returns what `f` returns. No other call reads
+  /// or changes the value meanwhile.
   template <class F, class... Args>
   detail::object_result_t<F, T, Args...> apply(F f, Args&&... args) const {
     return ref_.call(Apply<F>(std::move(f)), std::forward<Args>(args)...);

@@ -39,9 +39,11 @@ R open_outcome(const RawOutcome& raw) {
 template <class Duration>
 Results::Clock::time_point limit_of(Duration d) {
   auto now = Results::Clock::now();
+  std::chrono::duration<double> seconds(d);
+  if (!(seconds.count() > 0)) // NaN as well.
+    return now;
   // A duration too long for the clock means no limit.
-  if (std::chrono::duration<double>(d) >
-      std::chrono::duration<double>(Results::forever - now) * 0.5)
+  if (seconds > std::chrono::duration<double>(Results::forever - now) * 0.5)
     return Results::forever;
   return now + std::chrono::ceil<Results::Clock::duration>(d);
 }
@@ -205,8 +207,8 @@ public:
   /// Whether the task has ended, so that get() does not block.
   bool ready() const { return state().done() > 0; }
   /// Cancels the task and returns at once: get() throws Cancelled, unless the task had
-  /// ended before. A running task is told by this_task::stop_token(); if it goes on for
-  /// longer than the pool's cancel_grace, its worker is ended and replaced.
+  /// ended before. A running task is told by this_task::stop_token(); if it still runs
+  /// after the pool's cancel_grace, its worker is ended and replaced.
   void cancel() { state().cancel(); }
   /// Returns at once a Future of f(result), or of f() for Future<void>. Throws Closed
   /// without a session.
@@ -380,9 +382,9 @@ private:
 /// be read once.
 ///
 /// Reading the element of a failed task (`*it`) throws the task's failure, and the
-/// iteration can go on; ResultRange<void> has an Outcome<void> for each task. Memory is
-/// bounded: tasks are taken from the input as results are read. The destructor cancels
-/// the rest, running tasks too (Future::cancel).
+/// iteration can continue; ResultRange<void> has an Outcome<void> for each task. Memory
+/// is bounded: tasks are taken from the input as results are read. The destructor cancels
+/// the rest, including running tasks (Future::cancel).
 ///
 /// Thread safety: one thread at a time.
 template <class R>

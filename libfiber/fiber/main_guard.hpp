@@ -31,7 +31,7 @@ int report_error(const std::exception& error) noexcept;
 /// first waits for each Process that is no daemon; make a daemon of one that would wait
 /// for this program.
 ///
-/// Without the guard an exception that nobody catches ends the program by
+/// Without the guard an exception that is not caught ends the program by
 /// std::terminate. That is better for finding a bug, as a debugger and a core dump show
 /// the throw.
 ///

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <optional>
 #include <type_traits>
-#include <typeinfo>
 #include <utility>
 
 #include "fiber/detail/channel.hpp"
+#include "fiber/detail/type_identity.hpp"
 #include "fiber/future.hpp"
 
 namespace fiber {
@@ -32,21 +32,24 @@ public:
   void send(const T& value) const {
     using V = detail::value_t<const T&>;
     if constexpr (std::is_same_v<V, T>)
-      end_.put(detail::pack_item(typeid(V).name(), value), detail::Results::forever);
+      end_.put(detail::pack_item(detail::type_identity<V>(), value),
+               detail::Results::forever);
     else
-      end_.put(detail::pack_item(typeid(V).name(), V(value)), detail::Results::forever);
+      end_.put(detail::pack_item(detail::type_identity<V>(), V(value)),
+               detail::Results::forever);
   }
   /// Blocks until there is a value, and takes it. Throws Closed if the other end is
   /// closed and nothing is left; Error if the next value is no T, which names both types
   /// and leaves the value there.
   template <class T>
   T recv() const {
-    return end_.get(typeid(T).name(), detail::Results::forever)->template unpack_as<T>();
+    return end_.get(detail::type_identity<T>(), detail::Results::forever)
+      ->template unpack_as<T>();
   }
   /// The same for at most `d`; nothing if no value came.
   template <class T, class Rep, class Period>
   std::optional<T> recv(std::chrono::duration<Rep, Period> d) const {
-    auto item = end_.get(typeid(T).name(), detail::limit_of(d));
+    auto item = end_.get(detail::type_identity<T>(), detail::limit_of(d));
     return item ? std::optional<T>(item->template unpack_as<T>()) : std::nullopt;
   }
   /// Blocks for at most `d` until recv() would not block, and returns whether that is so:

@@ -36,16 +36,16 @@ struct PoolOptions {
   /// How often a task is retried after it lost its worker; -1: no limit. 0: a task runs
   /// at most once.
   int max_retries = 3;
-  /// Whether a task that threw is retried, too, up to max_retries times.
+  /// Whether a task that threw is retried as well, up to max_retries times.
   bool retry_exceptions = false;
   /// Runs once in each worker, before its first task.
   AnyCallable initializer = {};
   /// A task that runs for longer fails with TimeoutError and is not retried.
   /// this_task::stop_token() tells it. Default: no limit.
   std::optional<std::chrono::milliseconds> task_timeout = {};
-  /// A task that goes on for longer than this after its task_timeout, or after it was
-  /// cancelled, has its worker ended and replaced. Other tasks of that worker are
-  /// retried, which does not count against their max_retries.
+  /// If a task still runs this long after its task_timeout, or after it was cancelled,
+  /// its job is ended and replaced. The other tasks of that job return to the queue,
+  /// which does not count against their max_retries.
   std::chrono::milliseconds cancel_grace{2000};
 };
 
@@ -55,7 +55,7 @@ struct MapOptions {
   std::size_t chunksize = 0;
   /// Whether to report progress on stderr: tasks done, their rate, the time left, workers
   /// up, retries, failures. On a terminal a line that changes in place, else a plain line
-  /// after 10 s, and now and then.
+  /// every 10 s, and after a minute every 60 s.
   bool progress = false;
   /// A file that keeps the results, made if it does not exist; empty: none. The same call
   /// with the same journal, when this program is started again, runs only the tasks that

@@ -94,12 +94,12 @@ std::shared_ptr<Results> run_async(PackedCall call);
 
 } // namespace detail
 
-/// A function in a process of its own, as Python's multiprocessing.Process: a job that
+/// A function in a separate process, as Python's multiprocessing.Process: a job that
 /// runs f(args...) once. Its exit code is 0, or the lowest 8 bits of the int that `f`
 /// returns; an exception that `f` lets out is printed on the job's stderr, and the exit
 /// code is 1. A process is never retried, since it may have started when its job is lost.
 ///
-/// A Process is a handle: copies stand for the same process, which goes on when all of
+/// A Process is a handle: copies stand for the same process, which continues when all of
 /// them are gone. The end of the Session waits for it, unless it is a daemon. The
 /// callable and its arguments are what Pool takes; they are packed when the Process is
 /// made.
@@ -175,7 +175,7 @@ private:
   std::shared_ptr<detail::ProcessCore> core_;
 };
 
-/// Runs f(args...) in a process of its own and returns at once. The Future has the
+/// Runs f(args...) in a separate process and returns at once. The Future has the
 /// result, RemoteError with what `f` threw, or WorkerLost if the process was lost, since
 /// it is never retried. The end of the session ends the process. Future::cancel() tells
 /// `f` to stop, and ends the process 2 s later.

@@ -21,11 +21,11 @@
 // producer stay in order, and waiting consumers are served in turn. All member functions
 // throw Closed when the home or the session has ended; put() throws what packing throws.
 //
-// When a process dies: an item is its consumer's once get() has returned; if the consumer
-// dies before that, the next one gets the item. What happens to an item that its consumer
-// has got and not finished: see Queue. An item is the queue's once put() has returned,
-// even if the producer dies then. What a job puts reaches other processes before anything
-// else that it says, and within 2 ms.
+// When a process dies: an item is taken once get() has returned or thrown; if the
+// consumer dies before that, even while the item is unpacked, the next consumer gets the
+// item. What happens to an item that its consumer has taken and not finished: see Queue.
+// An item is in the queue once put() has returned, even if the producer dies then. What a
+// job puts reaches other processes before anything else that it says, and within 2 ms.
 
 namespace fiber {
 
@@ -41,7 +41,8 @@ public:
   void put(const T& value) const {
     end_.put(detail::pack_item("", value), detail::Results::forever);
   }
-  /// Blocks until there is an item, and takes it.
+  /// Blocks until there is an item, and takes it. Throws what unpacking throws; the item
+  /// is taken then.
   T get() const {
     return end_.get("", detail::Results::forever)->template unpack_as<T>();
   }
@@ -70,14 +71,16 @@ private:
 
 /// The options of a Queue.
 struct QueueOptions {
-  /// How many items may wait in the queue, 1 or more.
+  /// How many items may wait in the queue, 1 or more. Redelivered items may come on top.
   std::size_t capacity = 0;
-  /// Whether an item goes to the next consumer, first in line, if its consumer ends
-  /// between get() and task_done(). Each consumer must then call task_done() for each
-  /// item: until then the queue's home keeps the item in memory.
+  /// Whether an item goes to the next consumer, before all later items, if its consumer
+  /// ends between get() and task_done(). Each consumer must then call task_done() for
+  /// each item, before its next get(): until then the queue's home keeps the item in
+  /// memory.
   bool redeliver = false;
-  /// How often each item is redelivered before it is given up; -1: no limit. Without
-  /// `redeliver` it has no effect.
+  /// How often each item is redelivered before it counts as lost; -1: no limit. A return
+  /// of an item that no get() had taken does not count. Without `redeliver` this option
+  /// has no effect.
   int max_redeliveries = 3;
 };
 
@@ -85,6 +88,9 @@ struct QueueOptions {
 /// between get() and task_done(). Without QueueOptions::redeliver their items are lost;
 /// with it, these items were redelivered max_redeliveries times, and each consumer has
 /// ended.
+///
+/// Without `redeliver` the queue only counts items. So items() and jobs() are exact only
+/// if each process calls task_done() for the items that it took itself.
 class ItemsLost : public Error {
 public:
   /// For Fiber's use.
@@ -113,12 +119,24 @@ private:
 ///   max_redeliveries the item is lost.
 ///
 /// So with `redeliver` an item may be worked on more than once, but it is finished at
-/// least once, or join() reports it. This includes a consumer that still runs, but is cut
-/// off for so long that it counts as lost (Config::heartbeat_timeout): the next consumer
-/// gets its items, its own task_done() has no effect, and it ends when its lease is over.
-/// A cut of a direct link between two jobs has no effect, since their messages then go
-/// through the driver. Items that the driver has taken are never redelivered, because all
-/// jobs end with the driver.
+/// least once, or join() reports it. Redelivered items may come on top of the capacity.
+///
+/// Call task_done() for an item before the next get(). Otherwise two consumers of a
+/// closed queue may wait for each other for ever: each waits in get(), because the
+/// unfinished items of the other one may come back. Items that the driver or the queue's
+/// home has taken never come back, since the queue ends with either, and no get() waits
+/// for them.
+///
+/// An item whose unpacking kills the consumer was not taken: it returns to the queue,
+/// with or without `redeliver`, and this does not count against max_redeliveries. If
+/// unpacking throws, get() throws the same. The item is taken then, and needs
+/// task_done().
+///
+/// A consumer that still runs, but is cut off for so long that it counts as dead
+/// (Config::heartbeat_timeout), loses its items to the next consumers. It does not return
+/// from task_done(), which has no effect: it ends when its lease is over. A cut of a
+/// direct link between two jobs has no effect, since their messages then go through the
+/// driver.
 template <class T>
 class Queue {
 public:
@@ -142,8 +160,9 @@ public:
     return end_.put(detail::pack_item("", value), detail::limit_of(d));
   }
   /// Blocks until there is an item, and takes it. Throws Closed when the queue is closed
-  /// and empty, with `redeliver` only when no other process has unfinished items, because
-  /// they may come back.
+  /// and empty; with `redeliver` only when no other process has unfinished items that may
+  /// come back: see above. Throws what unpacking throws; the item is taken then, and
+  /// needs task_done().
   T get() const {
     return end_.get("", detail::Results::forever)->template unpack_as<T>();
   }
@@ -155,17 +174,19 @@ public:
   }
   /// How many items are in the queue now.
   std::size_t size() const { return end_.size(); }
-  /// Ends the input: put() throws Closed, also where it waits. Items that are in the
+  /// Ends the input: put() throws Closed, even a put() that waits. Items that are in the
   /// queue can still be taken.
   void close() const { end_.close(); }
 
   /// Acknowledges that the work for one item is done; returns when the queue's home
-  /// knows. With `redeliver` that is the oldest unfinished item that this thread has
-  /// taken; if there is none, the oldest that this process has taken. Throws Error if
-  /// there is none either. Without `redeliver` only the number of items counts, so that a
-  /// process may also acknowledge what another process has taken and passed on to it.
-  /// Throws Error if task_done() has been called for every item already. A call for an
-  /// item that counts as lost, or that was redelivered, has no effect.
+  /// knows. In a process that counts as dead it does not return.
+  ///
+  /// With `redeliver` this is the oldest unfinished item that this thread has taken; if
+  /// there is none, the oldest that this process has taken. Throws Error if there is none
+  /// either. Without `redeliver` only the number of items counts, so a process may also
+  /// acknowledge what another process has taken and passed on; but see ItemsLost. Throws
+  /// Error if task_done() has been called for every item already. A call for an item that
+  /// counts as lost, or that was redelivered, has no effect.
   void task_done() const { end_.task_done(); }
   /// Blocks until task_done() has been called once for each item that was put. Does not
   /// wait for lost items: throws ItemsLost as soon as there is one, once in each process

@@ -38,8 +38,8 @@ namespace fiber {
 ///
 /// A send() still runs at most once, as it promises.
 ///
-/// A function object for call() or async() may declare itself idempotent, too, by `static
-/// constexpr bool idempotent = true;`.
+/// A function object for call() or async() may declare itself idempotent as well, by
+/// `static constexpr bool idempotent = true;`.
 template <auto member>
 inline constexpr bool idempotent = false;
 
@@ -225,7 +225,7 @@ public:
       object_.async(pack(detail::call_op<F>, f, std::forward<Args>(args)...)));
   }
 
-  /// Calls a member function at most once, without a reply: nobody is told whether it ran
+  /// Calls a member function at most once, without a reply: no one is told whether it ran
   /// or threw. Blocks only while more than 1 MiB of this process's sends, or 4,096 of
   /// them, have not run on this object. So a call must not send that much to its own
   /// object.

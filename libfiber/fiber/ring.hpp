@@ -96,7 +96,7 @@ private:
 
 } // namespace detail
 
-/// Members that run one function together, each in a job of its own, and talk to each
+/// Members that run one function together, each in a separate job, and talk to each
 /// other directly by Gloo: for data-parallel training, and for anything that is made for
 /// ranks (MPI, NCCL, torch.distributed). `R` is what the function returns: Ring<double>,
 /// or as the constructor deduces it.

@@ -88,8 +88,8 @@ std::optional<ObjectRef> find_object(const std::string& name, const std::type_in
 /// nothing.
 ///
 /// After more than `intensity` failures within `period` the supervisor gives up: it stops
-/// its children in reverse order and fails itself, as a permanent child of its parent.
-/// When the uppermost supervisor gives up, spawn() and all calls of its children's Refs
+/// its children in reverse order, and then counts as a failed, permanent child of its
+/// parent. When the uppermost supervisor gives up, spawn() and all calls to its children
 /// throw WorkerLost, which names the causes from the top down.
 ///
 /// The destructor of the uppermost supervisor ends it, as stop() does; the parent ends
@@ -174,8 +174,8 @@ private:
 };
 
 /// The child that any supervisor in this session has spawned with this
-/// SpawnOptions::name; nothing if there is none, or if it has ended for good. Works in a
-/// job, too. Throws Error, which names both types, if it is no `C`; Closed without a
+/// SpawnOptions::name; nothing if there is none, or if it has ended for good. Works in
+/// jobs as well. Throws Error, which names both types, if it is no `C`; Closed without a
 /// session.
 template <class C>
 std::optional<Ref<C>> find(const std::string& name) {

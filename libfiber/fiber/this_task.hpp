@@ -19,7 +19,7 @@ int attempt();
 /// worker that replaces another one takes over the number.
 std::size_t worker_rank();
 /// Tells whether this task should stop: it was cancelled, its `task_timeout` is over, or
-/// a copy of it has ended (`speculate`). If it goes on for longer than the pool's
+/// a copy of it has ended (`speculate`). If it still runs after the pool's
 /// `cancel_grace`, its worker is ended. Cheap to ask; another thread may use the token.
 std::stop_token stop_token();
 

@@ -9,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include <boost/core/demangle.hpp>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -104,15 +103,15 @@ struct JournalFile::Head {
     return head;
   }
   bool same_call(const Head& other) const {
-    return function == other.function && argument == other.argument &&
-           result == other.result && result_size == other.result_size &&
+    return same_identity(function, other.function) &&
+           same_identity(argument, other.argument) &&
+           same_identity(result, other.result) && result_size == other.result_size &&
            spread == other.spread && bound == other.bound;
   }
   /// Describes the call in error messages.
   std::string text() const {
-    using boost::core::demangle;
-    return demangle(function.c_str()) + (spread ? " called with the parts of " : " on ") +
-           demangle(argument.c_str()) + " giving " + demangle(result.c_str()) + " of " +
+    return name_in_identity(function) + (spread ? " called with the parts of " : " on ") +
+           name_in_identity(argument) + " giving " + name_in_identity(result) + " of " +
            std::to_string(result_size) + " bytes, bound values " +
            hex(std::span(bound).first(4));
   }
@@ -122,7 +121,7 @@ JournalFile::JournalFile(std::string path, const CallName& name)
   : path_(std::move(path)) {
   auto own = Head::of(name);
   if (name.handles)
-    refuse("results of type " + boost::core::demangle(name.result.c_str()) +
+    refuse("results of type " + name_in_identity(name.result) +
              " can't be kept: they refer to shared values or functions of this session",
            "a call whose results are values through and through");
   fd_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));

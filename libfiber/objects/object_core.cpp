@@ -9,6 +9,7 @@
 #include "actors/objects/this_job.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "actors/queue/channel.hpp"
+#include "base/forked_child.hpp"
 #include "libfiber/session/runtime.hpp"
 
 namespace fiber::detail {
@@ -70,6 +71,7 @@ bool ObjectPlace::wait(WaitPoint& point, const std::function<bool()>& fulfilled,
 }
 
 void ObjectPlace::check_open() const {
+  check_not_forked();
   if (runtime)
     runtime->check_open();
 }

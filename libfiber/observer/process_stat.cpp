@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::observer {
 namespace {
 
@@ -25,13 +27,13 @@ enum Field : std::size_t {
 } // namespace
 
 std::optional<ProcessStat> stat_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  fiber::detail::Classic<std::ifstream> file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
   std::getline(file, text, '\0');
   auto name_end = text.rfind(')'); // The name before it may hold anything.
   if (name_end == text.npos)
     return std::nullopt;
-  std::istringstream fields(text.substr(name_end + 1));
+  fiber::detail::Classic<std::istringstream> fields(text.substr(name_end + 1));
   std::vector<std::string> words(end);
   for (auto& word : words)
     if (!(fields >> word))
@@ -40,7 +42,8 @@ std::optional<ProcessStat> stat_of(pid_t pid) {
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return ProcessStat{.state = words[state].front(),
                      .parent = std::stoi(words[parent]),
-                     .cpu_seconds = (std::stod(words[utime]) + std::stod(words[stime])) /
+                     .cpu_seconds = (static_cast<double>(std::stoull(words[utime]) +
+                                                         std::stoull(words[stime]))) /
                                     ticks_a_second,
                      .started = std::stoull(words[starttime]),
                      .memory_bytes = std::stoull(words[rss]) * page};

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/unique_fd.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "libfiber/observer/socket_folder.hpp"
 
 namespace fiber::observer {
@@ -25,7 +26,7 @@ constexpr timeval reply_limit{.tv_sec = 10, .tv_usec = 0};
 
 /// Returns the strings of a file in /proc, each of which ends with a zero.
 std::vector<std::string> strings_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  fiber::detail::Classic<std::ifstream> file(path, std::ios::binary);
   std::vector<std::string> all;
   for (std::string each; std::getline(file, each, '\0');)
     all.push_back(each);

@@ -19,6 +19,7 @@
 
 #include "base/random_id.hpp"
 #include "base/unique_fd.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "libfiber/observer/process_stat.hpp"
 #include "libfiber/observer/socket_folder.hpp"
 
@@ -85,7 +86,7 @@ std::string note_beside(const std::string& socket) {
 
 std::optional<SessionNote> read_note(const std::string& path) {
   try {
-    auto told = json::parse(std::ifstream(path));
+    auto told = json::parse(fiber::detail::Classic<std::ifstream>(path));
     SessionNote note{.name = told.at("name"),
                      .pid = told.at("pid"),
                      .process_started = told.at("process_started"),

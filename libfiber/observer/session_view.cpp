@@ -14,6 +14,8 @@
 #include <spdlog/fmt/chrono.h>
 #include <spdlog/fmt/fmt.h>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::observer {
 namespace {
 
@@ -36,7 +38,7 @@ std::string utc(std::chrono::system_clock::time_point time) {
 }
 
 std::vector<std::string> arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  fiber::detail::Classic<std::ifstream> file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> all;
   for (std::string word; std::getline(file, word, '\0');)
     all.push_back(word);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/pool/pool_trace.hpp"
+#include "base/bounded_time.hpp"
 #include "fiber/session.hpp"
 #include "libfiber/pool/feed_target.hpp"
 #include "libfiber/pool/pool_part.hpp"
@@ -63,6 +64,9 @@ PoolCore::PoolCore(std::shared_ptr<Runtime> runtime, PoolOptions options)
           " ms can't be used");
   check(options_.cancel_grace >= 0ms, "cancel_grace", "0 or more",
         std::to_string(options_.cancel_grace.count()) + " ms can't be used");
+  if (options_.task_timeout)
+    options_.task_timeout = bounded(*options_.task_timeout);
+  options_.cancel_grace = bounded(options_.cancel_grace);
   number_ = static_cast<std::uint32_t>(runtime_->next_pool());
   name_ = "pool" + std::to_string(number_);
   auto& init = options_.initializer;
@@ -280,7 +284,7 @@ void PoolCore::autoscale(std::size_t min, std::size_t max,
     check_open();
   }
   max_workers_ = std::max(max_workers_.load(), max);
-  tell(actors::Autoscale{min, max, idle});
+  tell(actors::Autoscale{min, max, bounded(idle)});
 }
 
 void PoolCore::close() {

@@ -9,7 +9,7 @@
 
 #include "actors/objects/this_job.hpp"
 #include "actors/protocol/node_protocol.hpp"
-#include "base/demangle.hpp"
+#include "fiber/detail/type_identity.hpp"
 #include "fiber/queue.hpp"
 #include "libfiber/queue/channel_part.hpp"
 #include "libfiber/session/runtime.hpp"
@@ -211,8 +211,8 @@ std::optional<TakenItem> ChannelCore::get(std::string_view type,
 }
 
 void ChannelCore::fail_type(const std::string& is, std::string_view asked) {
-  throw Error("the next value is a " + demangle(is.c_str()) + ", and a " +
-              demangle(std::string(asked).c_str()) + " was asked for; it is still there");
+  throw Error("the next value is " + two_types(is, ", and ", asked) +
+              " was asked for; it is still there");
 }
 
 // -- prefetched items --

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/manager/object_host.hpp"
+#include "base/forked_child.hpp"
 #include "libfiber/session/inline_patience.hpp"
 
 namespace fiber::detail {
@@ -18,6 +19,7 @@ std::unique_ptr<WaitPoint> WaitPoint::another() const {
 }
 
 bool WaitPoint::wait(const std::function<bool()>& fulfilled, Clock::time_point limit) {
+  check_not_forked();
   if (run_one_)
     return wait_inline(fulfilled, limit);
   std::unique_lock lock(mutex_);

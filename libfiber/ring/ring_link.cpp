@@ -16,6 +16,7 @@
 
 #include "actors/objects/this_job.hpp"
 #include "actors/ring/ring_attempt.hpp"
+#include "base/harmless_signal.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/ring/ring_math.hpp"
 #include "libfiber/ring/round_collectives.hpp"
@@ -57,13 +58,6 @@ std::string own_address(const RingSeat& seat) {
   return host;
 }
 
-/// Prevents SIGPIPE, which would kill this member when it writes to a lost one.
-void ignore_broken_pipes() {
-  struct sigaction now = {};
-  if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
-    std::signal(SIGPIPE, SIG_IGN);
-}
-
 /// Older versions of Gloo take the store by reference.
 template <class Context, class Device>
 void connect_all(Context& context, const std::shared_ptr<gloo::rendezvous::Store>& store,
@@ -80,7 +74,7 @@ RingLink::RingLink(const RingSeat& seat)
   : rank_(seat.rank), size_(seat.size), host_(own_address(seat)) {
   if (size_ == 1)
     return;
-  ignore_broken_pipes();
+  make_harmless(SIGPIPE); // A write to a lost member must not kill this one.
   desk_ = RingDesk::of(seat);
   try {
     connect(std::make_shared<RingStore>(desk_));

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/forked_child.hpp"
 #include "libfiber/ring/ring_link.hpp"
 #include "libfiber/ring/ring_math.hpp"
 
@@ -18,9 +19,11 @@ RingMember::RingMember(const detail::RingSeat& seat, Checkpoint checkpoint)
 RingMember::~RingMember() = default;
 
 void RingMember::leave() {
+  end_if_forked_child("the function of a ring");
   link_->leave();
 }
 void RingMember::rethrow() {
+  end_if_forked_child("the function of a ring");
   link_->rethrow();
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/session/cpu_quota.hpp"
 
-#include <cstdlib>
+#include <charconv>
 #include <fstream>
 #include <optional>
 
 #include "backends/container/control_group.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber {
 namespace {
@@ -14,13 +15,15 @@ namespace {
 std::optional<double> limit_of(const std::string& folder) {
   double period = 0;
   std::string most;
-  if (std::ifstream file(folder + "/cpu.max"); file >> most >> period) { // Version 2.
-    auto quota = std::strtod(most.c_str(), nullptr); // "max" reads as 0.
+  if (fiber::detail::Classic<std::ifstream> file(folder + "/cpu.max");
+      file >> most >> period) { // Version 2.
+    double quota = 0;           // "max" leaves that.
+    std::from_chars(most.data(), most.data() + most.size(), quota);
     return quota > 0 && period > 0 ? std::optional(quota / period) : std::nullopt;
   }
   double quota = 0; // Version 1.
-  std::ifstream(folder + "/cpu.cfs_quota_us") >> quota;
-  std::ifstream(folder + "/cpu.cfs_period_us") >> period;
+  fiber::detail::Classic<std::ifstream>(folder + "/cpu.cfs_quota_us") >> quota;
+  fiber::detail::Classic<std::ifstream>(folder + "/cpu.cfs_period_us") >> period;
   return quota > 0 && period > 0 ? std::optional(quota / period) : std::nullopt;
 }
 

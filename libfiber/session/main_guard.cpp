@@ -8,11 +8,12 @@
 #include <string>
 
 #include "base/terminal_text.hpp"
+#include "base/what.hpp"
 
 namespace fiber::detail {
 
 int report_error(const std::exception& error) noexcept {
-  std::string text = error.what(); // Which may quote a worker.
+  std::string text = what_of(error); // Which may quote a worker.
   if (::isatty(STDERR_FILENO) != 0)
     text = for_log(text);
   std::fprintf(stderr, "error: %s\n", text.c_str());

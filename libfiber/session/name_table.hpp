@@ -26,7 +26,7 @@ public:
     : space_(std::move(space)) {}
 
   struct Entry {
-    std::string type; ///< typeid(T).name().
+    std::string type; ///< type_identity<T>().
     std::shared_ptr<actors::ObjectHandle> object;
   };
   /// Reserves a name, which find() does not see until set(). Returns false if it is

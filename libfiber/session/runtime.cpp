@@ -14,6 +14,7 @@
 #include "backends/inline/inline_backend.hpp"
 #include "backends/output/log_above.hpp"
 #include "base/code_place.hpp"
+#include "base/forked_child.hpp"
 #include "base/freed_memory.hpp"
 #include "base/log.hpp"
 #include "fiber/detail/caf/scheduler.hpp"
@@ -54,6 +55,15 @@ void await_down(const caf::actor& actor) {
   std::promise<void> down;
   actor->attach_functor([&](const caf::error&) { down.set_value(); });
   down.get_future().wait();
+}
+
+/// Whether the destructors of this thread's variables have run, as in exit handlers.
+thread_local bool variables_gone = false;
+struct AtThreadEnd {
+  ~AtThreadEnd() { variables_gone = true; }
+};
+void watch_thread_end() {
+  [[maybe_unused]] static thread_local const AtThreadEnd at_end;
 }
 
 std::uint64_t random_tag() {
@@ -102,6 +112,7 @@ std::shared_ptr<Runtime> Runtime::current() {
 }
 
 std::shared_ptr<Runtime> Runtime::require() {
+  check_not_forked();
   if (auto runtime = current())
     return runtime;
   if (nested.load() != nullptr)
@@ -150,6 +161,9 @@ void Runtime::close_nested() {
 std::shared_ptr<Runtime> Runtime::open(Settings settings) {
   if (current())
     throw Error("fiber::init was called while a Session lives; end that one first");
+  watch_thread_end();
+  if (nested.load() == nullptr) // A job has noted it already.
+    note_forks();
   keep_freed_memory(max_freed_memory);
   auto runtime = std::make_shared<Runtime>(std::move(settings));
   std::lock_guard lock(current_mutex);
@@ -327,6 +341,7 @@ void Runtime::set_anchor(backends::Backend& backend) {
 }
 
 void Runtime::check_open() const {
+  check_not_forked();
   if (!open_)
     throw Closed("the session has ended");
 }
@@ -448,7 +463,12 @@ void Runtime::close() {
   objects_->drop_links();
   reactor_.reset(); // Before the system: its handlers may still send to actors.
   inline_host_.reset();
-  system_.reset();
+  // CAF's system uses its logger in a variable of this thread. When an exit handler ends
+  // a static Session, that variable is gone.
+  if (variables_gone)
+    std::thread([this] { system_.reset(); }).join();
+  else
+    system_.reset();
   services_->next_incarnation = nullptr;
   if (terminal_->live())
     redirect_log(nullptr);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -15,6 +16,10 @@
 #include "actors/job/node_main.hpp"
 #include "backends/backend.hpp"
 #include "backends/job_entry.hpp"
+#include "base/forked_child.hpp"
+#include "base/harmless_signal.hpp"
+#include "base/thread_stacks.hpp"
+#include "base/unique_fd.hpp"
 #include "libfiber/observer/relay.hpp"
 #include "libfiber/session/cpu_quota.hpp"
 #include "libfiber/session/first_process.hpp"
@@ -60,11 +65,17 @@ Session& Session::operator=(Session&& other) noexcept {
 }
 
 Session::~Session() {
-  if (runtime_)
+  if (!runtime_)
+    return;
+  if (is_forked_child()) // It has none of the threads that would have to end.
+    new std::shared_ptr(std::move(runtime_)); // NOLINT(cppcoreguidelines-owning-memory)
+  else
     runtime_->close();
 }
 
 Session init(int&, char**&, Config overrides) {
+  open_standard_descriptors();
+  enlarge_thread_stacks();
   observer::relay_if_asked();
   if (auto job = backends::enter_job()) {
     detail::Runtime::nest([overrides = std::move(overrides)](const auto& edit) {
@@ -74,6 +85,7 @@ Session init(int&, char**&, Config overrides) {
     });
     actors::run_node(std::move(*job), detail::Runtime::close_nested);
   }
+  make_harmless(SIGXFSZ); // A file that may not grow is an error that says so.
   detail::obey_signals_as_first_process();
   return Session(open_runtime(resolve(overrides)));
 }

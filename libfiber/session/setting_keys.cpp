@@ -15,6 +15,7 @@
 
 #include "actors/core/chaos.hpp"
 #include "backends/registry.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "libfiber/observer/socket_folder.hpp"
 
 namespace fiber {
@@ -88,7 +89,7 @@ Key truth(std::string name, bool Settings::*field) {
 /// Splits at commas.
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts;
-  std::istringstream stream(text);
+  fiber::detail::Classic<std::istringstream> stream(text);
   for (std::string part; std::getline(stream, part, ',');)
     parts.push_back(part);
   return parts;

@@ -18,6 +18,7 @@
 
 #include "base/edit_distance.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/setting_keys.hpp"
 #include "libfiber/session/setting_list.hpp"
@@ -139,7 +140,7 @@ std::vector<std::string> unknown_variables() {
 
 /// Returns "path:line" of the line that sets `key`.
 std::string line_of(const std::string& path, const std::string& key) {
-  std::ifstream file(path);
+  fiber::detail::Classic<std::ifstream> file(path);
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     auto from = line.find_first_not_of(" \t");
@@ -158,7 +159,7 @@ std::map<std::string, Given> from_file(const std::string& path, Problems& proble
   auto status = std::filesystem::status(path, problem);
   if (status.type() == std::filesystem::file_type::not_found)
     return given;
-  std::ifstream file(path);
+  fiber::detail::Classic<std::ifstream> file(path);
   if (!file || std::filesystem::is_directory(status)) {
     if (!problem)
       problem = {std::filesystem::is_directory(status) ? EISDIR : errno,

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/forked_child.hpp"
+
 namespace fiber::detail {
 
 bool WorkThread::add(std::function<void()> f, Clock::time_point due) {
@@ -33,6 +35,7 @@ void WorkThread::run() {
     auto f = std::move(due_.extract(next).mapped());
     lock.unlock();
     f();
+    end_if_forked_child("a callback");
     f = nullptr; // Unlocked, because destroying captures may call add().
     lock.lock();
   }

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/demangle.hpp"
+#include "fiber/detail/type_identity.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/runtime.hpp"
 #include "libfiber/session/work_thread.hpp"
@@ -79,7 +79,7 @@ KeptObjects CheckpointHome::save(const actors::ObjectAsk& ask, Reader& reader) {
   {
     std::lock_guard lock(mutex_);
     if (file_ && handles)
-      throw Error("a " + demangle(type.c_str()) +
+      throw Error("a " + name_in_identity(type) +
                   " can't be saved to a file: it refers to what ends with this session");
     if (file_) {
       file_->save(type, reader.rest());
@@ -101,7 +101,7 @@ void CheckpointHome::load(const actors::Asker& who, const std::string& type) {
     lock.unlock();
     return space_->answer(who, {.what = Answer::done});
   }
-  if (saved->type != type) {
+  if (file_ ? !same_identity(saved->type, type) : saved->type != type) {
     lock.unlock();
     Bytes bytes;
     Writer(bytes).text(saved->type);
@@ -161,15 +161,15 @@ std::optional<CheckpointHandle::Saved> CheckpointCore::load(const std::type_info
   using actors::Answer;
   auto body = PackedItem::of([&](Writer& writer) {
     writer.put(CheckpointOp::load);
-    writer.text(type.name());
+    writer.text(type_identity(type));
   });
   auto asked = ask(actors::AskKind::call, std::move(body), Results::forever);
   auto& answer = asked->answer;
   if (answer.what == Answer::done)
     return std::nullopt;
   if (answer.what == Answer::other_type)
-    throw Error("a " + demangle(Reader(answer.body.bytes()).text().c_str()) +
-                " was saved in this Checkpoint, and a " + demangle(type.name()) +
+    throw Error(two_types(Reader(answer.body.bytes()).text(),
+                          " was saved in this Checkpoint, and ", type_identity(type)) +
                 " was asked for");
   if (answer.what != Answer::value)
     fail(answer);
@@ -202,7 +202,7 @@ void CheckpointHandle::save(PackedItem value) const {
 void CheckpointHandle::begin(Writer& writer, const std::type_info& type, bool handles) {
   writer.put(CheckpointOp::save);
   writer.put(handles);
-  writer.text(type.name());
+  writer.text(type_identity(type));
 }
 std::optional<CheckpointHandle::Saved>
 CheckpointHandle::load(const std::type_info& type) const {

@@ -15,7 +15,7 @@ namespace fiber::detail {
 class CheckpointFile {
 public:
   struct Saved {
-    std::string type; ///< typeid(T).name().
+    std::string type; ///< type_identity<T>().
     Payload value;
   };
 

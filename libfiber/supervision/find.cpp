@@ -4,7 +4,7 @@
 #include <typeinfo>
 #include <utility>
 
-#include "base/demangle.hpp"
+#include "fiber/detail/type_identity.hpp"
 #include "fiber/supervisor.hpp"
 #include "libfiber/manager/ref_core.hpp"
 #include "libfiber/objects/object_core.hpp"
@@ -61,9 +61,9 @@ std::optional<ObjectRef> find_object(const std::string& name,
   }
   if (!found || !found->object)
     return std::nullopt;
-  if (found->type != type.name())
-    throw Error("\"" + name + "\" is a " + demangle(found->type.c_str()) + ", and a " +
-                demangle(type.name()) + " was asked for");
+  if (auto asked = type_identity(type); found->type != asked)
+    throw Error("\"" + name + "\" is " + two_types(found->type, ", and ", asked) +
+                " was asked for");
   return ObjectRef(RefCore::of(place, found->object));
 }
 

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "actors/manager/supervised_job.hpp"
+#include "base/exit_of.hpp"
 #include "base/log.hpp"
+#include "base/what.hpp"
 #include "libfiber/objects/object_jobs.hpp"
 #include "libfiber/session/runtime.hpp"
 
@@ -21,7 +23,7 @@ std::exception_ptr why_not_started(const std::exception_ptr& problem) {
   } catch (const WorkerLost& lost) {
     return std::make_exception_ptr(
       WorkerLost("the job was lost before the object was made: " + lost.reason(),
-                 lost.exits().front(), lost.reason(), lost.last_words()));
+                 exit_of(lost), lost.reason(), lost.last_words()));
   } catch (...) { // Any other problem explains itself.
   }
   return problem;
@@ -122,7 +124,7 @@ void SupervisedGroup::up() {
       try {
         hook();
       } catch (const std::exception& error) {
-        log().warn("a function of on_restart threw: {}", error.what());
+        log().warn("a function of on_restart threw: {}", what_of(error));
       } catch (...) {
         log().warn("a function of on_restart threw");
       }

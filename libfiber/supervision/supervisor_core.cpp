@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "actors/core/exit.hpp"
+#include "base/bounded_time.hpp"
 #include "base/demangle.hpp"
+#include "base/exit_of.hpp"
+#include "fiber/detail/type_identity.hpp"
 #include "libfiber/manager/ref_core.hpp"
 #include "libfiber/session/name_table.hpp"
 #include "libfiber/session/resource_check.hpp"
@@ -31,6 +34,11 @@ void check(const SupervisorOptions& options) {
            "this one");
 }
 
+SupervisorOptions with_bounded_times(SupervisorOptions options) {
+  options.period = bounded(options.period);
+  return options;
+}
+
 /// Returns the error that callers of a child get once it is not restarted any more.
 std::exception_ptr gone_for_good(const std::string& text,
                                  const std::exception_ptr& last) {
@@ -40,7 +48,7 @@ std::exception_ptr gone_for_good(const std::string& text,
     if (last)
       std::rethrow_exception(last);
   } catch (const WorkerLost& lost) {
-    exit = lost.exits().front();
+    exit = exit_of(lost);
     words = lost.last_words();
   } catch (...) { // The text suffices.
   }
@@ -61,7 +69,7 @@ std::string short_name(const std::type_info& type) {
 
 SupervisorCore::SupervisorCore(ObjectPlace place, const SupervisorOptions& options,
                                const CorePtr& above)
-  : place_(std::move(place)), options_(options), above_(above),
+  : place_(std::move(place)), options_(with_bounded_times(options)), above_(above),
     name_("Supervisor#" + std::to_string(place_.runtime->next_process())) {}
 
 std::shared_ptr<SupervisorCore> SupervisorCore::make(const SupervisorOptions& options) {
@@ -307,8 +315,8 @@ void SupervisorCore::publish(const Child& child, const std::type_info& type,
   auto known = std::ranges::find_if(
     children_, [&](auto& each) { return each.group && each.object == child.object; });
   if (known != children_.end())
-    known->published =
-      child.named && place_.runtime->names().set(child.name, {type.name(), object});
+    known->published = child.named && place_.runtime->names().set(
+                                        child.name, {type_identity(type), object});
   else if (child.named) // The child has ended meanwhile.
     place_.runtime->names().remove(child.name);
 }

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "fiber/rl/detail/number_text.hpp"
+
 namespace fiber::rl {
 namespace {
 namespace court {
@@ -43,7 +45,7 @@ void check(const BreakoutOptions& options) {
                                 "; it must be at least 1");
   if (!(options.sticky_actions >= 0 && options.sticky_actions <= 1))
     throw std::invalid_argument("Breakout: sticky_actions is " +
-                                std::to_string(options.sticky_actions) +
+                                detail::shown(options.sticky_actions) +
                                 "; it is a probability, from 0 to 1");
   if (options.step_limit < 1)
     throw std::invalid_argument("Breakout: step_limit is " +

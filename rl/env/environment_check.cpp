@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/environments.hpp"
 
 namespace fiber::rl {
@@ -43,13 +44,14 @@ void check_spaces(const Spaces& spaces) {
     refuse("an observation must have at least one number");
   if (!spaces.discrete() && low.empty() && high.empty())
     refuse("there must be at least one discrete action, or bounds of continuous ones");
+  spaces.check_actions("the environment");
   if (low.size() != high.size())
     refuse("actions have " + std::to_string(low.size()) + " lower and " +
            std::to_string(high.size()) + " upper bounds: there must be as many");
   for (std::size_t i = 0; i < low.size(); ++i)
     if (!(low[i] <= high[i]))
       refuse("component " + std::to_string(i) + " of an action has the lower bound " +
-             std::to_string(low[i]) + " and the upper bound " + std::to_string(high[i]) +
+             detail::shown(low[i]) + " and the upper bound " + detail::shown(high[i]) +
              ": the lower one must not be greater");
 }
 
@@ -115,7 +117,7 @@ private:
     ++step_;
     const auto step = calling("step()", [&] { return environment_.step(action()); });
     if (!std::isfinite(step.reward))
-      refuse("the reward of " + where() + " is " + std::to_string(step.reward) +
+      refuse("the reward of " + where() + " is " + detail::shown(step.reward) +
              ": rewards must be finite");
     look();
     return step.terminated || step.truncated;
@@ -156,7 +158,7 @@ private:
              "): set all of them each time, or observation_size to fewer");
     if (!std::isfinite(memory_[i]))
       refuse("number " + std::to_string(i) + " of the observation after " + where() +
-             " is " + std::to_string(memory_[i]) + ": observations must be finite");
+             " is " + detail::shown(memory_[i]) + ": observations must be finite");
   }
 
   std::string where() const {
@@ -172,7 +174,7 @@ private:
       const CrashReport crash_report(name + at);
       return call();
     } catch (const std::exception& error) {
-      what = error.what();
+      what = error.what() == nullptr ? "" : error.what();
     } catch (...) {
     }
     throw std::runtime_error(name + std::string(" threw an exception") + at + ": " +

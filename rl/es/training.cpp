@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/evolution_training.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -19,14 +19,6 @@ namespace es_training {
 double mean(std::span<const double> values) {
   const auto total = std::accumulate(values.begin(), values.end(), 0.0);
   return total / static_cast<double>(values.size());
-}
-
-template <class Number>
-std::string text(Number number) {
-  std::ostringstream out;
-  out.precision(17);
-  out << number;
-  return std::move(out).str();
 }
 
 EvolutionTrainingState initial_state(const EvolutionTrainingOptions& options,
@@ -47,26 +39,26 @@ EvolutionTrainingState initial_state(const EvolutionTrainingOptions& options,
 } // namespace
 
 std::map<std::string, std::string> EvolutionTrainingOptions::settings() const {
-  using es_training::text;
   std::string layers;
   for (auto units : hidden)
-    layers += (layers.empty() ? "" : " ") + text(units);
+    layers += (layers.empty() ? "" : " ") + detail::number_text(units);
   std::map<std::string, std::string> all{
     {"environment", environment},
-    {"seed", text(seed)},
+    {"seed", detail::number_text(seed)},
     {"hidden", layers},
-    {"episodes", text(episodes)},
-    {"evaluations", text(evaluations)},
-    {"table", text(table_size)},
-    {"counted share", text(normalise ? counted_share : 0)},
-    {"solved at", solved_at ? text(*solved_at) : "never"},
-    {"directions", text(search.directions)},
-    {"sigma", text(search.sigma)},
-    {"learning rate", text(search.learning_rate)},
-    {"weight decay", text(search.weight_decay)},
-    {"Adam", text(search.beta1) + " " + text(search.beta2) + " " + text(search.epsilon)}};
+    {"episodes", detail::number_text(episodes)},
+    {"evaluations", detail::number_text(evaluations)},
+    {"table", detail::number_text(table_size)},
+    {"counted share", detail::number_text(normalise ? counted_share : 0)},
+    {"solved at", solved_at ? detail::number_text(*solved_at) : "never"},
+    {"directions", detail::number_text(search.directions)},
+    {"sigma", detail::number_text(search.sigma)},
+    {"learning rate", detail::number_text(search.learning_rate)},
+    {"weight decay", detail::number_text(search.weight_decay)},
+    {"Adam", detail::number_text(search.beta1) + " " + detail::number_text(search.beta2) +
+               " " + detail::number_text(search.epsilon)}};
   if (evaluate_every != 1) // Only then, so that older checkpoints go on.
-    all.emplace("evaluate every", text(evaluate_every));
+    all.emplace("evaluate every", detail::number_text(evaluate_every));
   return all;
 }
 

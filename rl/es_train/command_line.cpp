@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/detail/parse_options.hpp"
 #include "fiber/rl/environment_check.hpp"
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/evolution_training.hpp"
@@ -380,7 +381,8 @@ int run_es_train(int argc, char** argv) {
   app.option_defaults()->take_last();
   Options options;
   options.add_to(app);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto ended = detail::parse_options(app, argc, argv))
+    return *ended;
 
   try {
     auto session = fiber::init(argc, argv);

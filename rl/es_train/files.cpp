@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/rl/checkpoint_file.hpp"
 #include "fiber/rl/evolution_evaluation.hpp"
 
@@ -71,7 +72,7 @@ std::string pairs(const Numbers& first, const Numbers& second) {
 }
 
 std::vector<std::string> words(const std::string& line) {
-  std::istringstream in(line);
+  fiber::detail::Classic<std::istringstream> in(line);
   return {std::istream_iterator<std::string>(in), {}};
 }
 
@@ -127,7 +128,7 @@ void save_policy(const fs::path& path, const SavedPolicy& policy) {
 }
 
 SavedPolicy load_policy(const fs::path& path) {
-  std::ifstream in(path);
+  fiber::detail::Classic<std::ifstream> in(path);
   std::string line;
   if (!in || !std::getline(in, line) || line != policy_magic)
     throw std::runtime_error(path.string() + " is not a policy of this program");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Everything of fiber::rl. Each class has its own header, too.
+// Everything of fiber::rl. Each class also has its own header.
 
 #include "fiber/rl/acrobot.hpp"                 // IWYU pragma: export
 #include "fiber/rl/advantages.hpp"              // IWYU pragma: export

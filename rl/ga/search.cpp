@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/evolution_evaluation.hpp"
 #include "fiber/rl/genetic.hpp"
 #include "fiber/rl/random.hpp"
@@ -17,14 +17,6 @@ namespace ga_search {
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) /
          static_cast<double>(values.size());
-}
-
-template <class Number>
-std::string text(Number number) {
-  std::ostringstream out;
-  out.precision(17);
-  out << number;
-  return std::move(out).str();
 }
 
 /// The numbers of the values, the greatest value first; of equal ones the first.
@@ -53,21 +45,20 @@ std::vector<Genome> ranked_genomes(const std::vector<Genome>& parents,
 } // namespace
 
 std::map<std::string, std::string> GeneticOptions::settings() const {
-  using ga_search::text;
   std::string layers;
   for (auto units : hidden)
-    layers += (layers.empty() ? "" : " ") + text(units);
+    layers += (layers.empty() ? "" : " ") + detail::number_text(units);
   return {{"environment", environment},
-          {"seed", text(seed)},
+          {"seed", detail::number_text(seed)},
           {"hidden", layers},
-          {"population", text(population)},
-          {"parents", text(parents)},
-          {"sigma", text(sigma)},
-          {"episodes", text(episodes)},
-          {"elite candidates", text(elite_candidates)},
-          {"elite episodes", text(elite_episodes)},
-          {"evaluations", text(evaluations)},
-          {"solved at", solved_at ? text(*solved_at) : "never"}};
+          {"population", detail::number_text(population)},
+          {"parents", detail::number_text(parents)},
+          {"sigma", detail::number_text(sigma)},
+          {"episodes", detail::number_text(episodes)},
+          {"elite candidates", detail::number_text(elite_candidates)},
+          {"elite episodes", detail::number_text(elite_episodes)},
+          {"evaluations", detail::number_text(evaluations)},
+          {"solved at", solved_at ? detail::number_text(*solved_at) : "never"}};
 }
 
 void GeneticOptions::check() const {

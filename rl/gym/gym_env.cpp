@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/rl/gym.hpp"
 
 #include <sstream>
@@ -87,8 +88,8 @@ std::vector<std::size_t> shape_of(py::handle box) {
   return shape;
 }
 
-int count_of(py::handle discrete) {
-  return discrete.attr("n").cast<int>();
+long long count_of(py::handle discrete) {
+  return discrete.attr("n").cast<long long>();
 }
 
 } // namespace
@@ -218,7 +219,7 @@ private:
     auto kinds = py::module_::import("gymnasium").attr("spaces");
     py::object space = python_.environment.attr("action_space");
     if (py::isinstance(space, kinds.attr("Discrete"))) {
-      spaces_.actions = python::count_of(space);
+      spaces_.actions = Spaces::checked_actions(python::count_of(space), options_.id);
       first_action_ = space.attr("start").cast<long>();
     } else if (py::isinstance(space, kinds.attr("Box"))) {
       std::size_t size = 1;
@@ -310,7 +311,8 @@ std::optional<Image> AnyGymEnv::render() const {
 GymOptions gym_options(const std::string& name) {
   const auto question = name.find('?');
   GymOptions options{.id = name.substr(0, question)};
-  std::istringstream rest(question == std::string::npos ? "" : name.substr(question + 1));
+  fiber::detail::Classic<std::istringstream> rest(
+    question == std::string::npos ? "" : name.substr(question + 1));
   for (std::string argument; std::getline(rest, argument, '&');) {
     const auto equals = argument.find('=');
     if (equals == 0 || equals == std::string::npos)

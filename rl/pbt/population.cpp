@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <sstream>
 
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/random.hpp"
 
 namespace fiber::rl {
@@ -17,14 +17,6 @@ namespace pbt {
 constexpr std::uint64_t first_values = 201;
 constexpr std::uint64_t exploit = 202;
 constexpr std::uint64_t explore = 203;
-
-template <class Number>
-std::string text(Number number) {
-  std::ostringstream out;
-  out.precision(17);
-  out << number;
-  return std::move(out).str();
-}
 
 double drawn(const HyperparameterRange& range, Random& random) {
   if (!range.logarithmic)
@@ -72,18 +64,18 @@ void PopulationOptions::check() const {
 }
 
 std::map<std::string, std::string> PopulationOptions::settings() const {
-  using pbt::text;
   std::map<std::string, std::string> all = {
-    {"members", text(members)},
-    {"seed", text(seed)},
-    {"interval", text(interval)},
-    {"quantile", text(quantile)},
-    {"factors", text(up) + " " + text(down)},
-    {"resample", text(resample)},
+    {"members", detail::number_text(members)},
+    {"seed", detail::number_text(seed)},
+    {"interval", detail::number_text(interval)},
+    {"quantile", detail::number_text(quantile)},
+    {"factors", detail::number_text(up) + " " + detail::number_text(down)},
+    {"resample", detail::number_text(resample)},
     {"exploit", exploit ? (copy_hyperparameters ? "all" : "state") : "no"},
     {"explore", explore ? "yes" : "no"}};
   for (const auto& range : ranges)
-    all["range of " + range.name] = text(range.low) + " to " + text(range.high);
+    all["range of " + range.name] =
+      detail::number_text(range.low) + " to " + detail::number_text(range.high);
   return all;
 }
 

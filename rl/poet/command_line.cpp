@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
 
+#include "fiber/rl/detail/parse_options.hpp"
 #include "rl/poet/files.hpp"
 #include "rl/poet/run.hpp"
 
@@ -172,7 +173,8 @@ int run_poet(int argc, char** argv) {
   add_search(app, line.options);
   add_environments(app, line.options);
   add_play(app, line);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto ended = detail::parse_options(app, argc, argv))
+    return *ended;
   try {
     complete(line);
     if (!line.play.empty()) {

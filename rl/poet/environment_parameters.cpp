@@ -2,8 +2,9 @@
 #include "rl/poet/environment_parameters.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <numeric>
 #include <stdexcept>
@@ -93,8 +94,9 @@ std::vector<double> coordinates(const EnvironmentParameters& parameters) {
 
 std::string text(double value) {
   std::array<char, 32> buffer;
-  std::snprintf(buffer.data(), buffer.size(), "%.4g", value);
-  return buffer.data();
+  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(),
+                                       value, std::chars_format::general, 4)
+                           .ptr};
 }
 
 std::string text(const Interval& range) {

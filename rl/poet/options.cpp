@@ -6,6 +6,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::rl::poet {
 namespace {
 
@@ -25,7 +27,7 @@ std::string in_full(Number number) {
 
 template <class List>
 std::string words(const List& list) {
-  std::ostringstream out;
+  fiber::detail::Classic<std::ostringstream> out;
   for (const auto& each : list)
     out << (out.tellp() > 0 ? " " : "") << each;
   return std::move(out).str();

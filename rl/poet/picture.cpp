@@ -10,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/rl/checkpoint_file.hpp"
 #include "fiber/rl/plot.hpp"
 #include "rl/poet/report.hpp"
@@ -117,9 +118,9 @@ void write_label(std::ostream& out, const std::string& text, double x, double y,
 void write_labels(std::ostream& out, const PoetState& state, const Pair& pair,
                   const Trace& trace, double top, int height) {
   const auto id = pair.niche.id;
-  std::ostringstream result;
+  fiber::detail::Classic<std::ostringstream> result;
   result << std::fixed << std::setprecision(1) << "return " << pair.score;
-  std::ostringstream end;
+  fiber::detail::Classic<std::ostringstream> end;
   end << std::fixed << std::setprecision(0)
       << (trace.fell                    ? "fell at "
           : trace.path.back().x >= goal ? "reached the end, "
@@ -201,7 +202,7 @@ std::string script(const std::filesystem::path& png, const PoetState& state,
                    std::span<const Trace> traces, const std::string& title) {
   const double end = end_of(traces);
   const int height = head + strip * static_cast<int>(traces.size()) + 4;
-  std::ostringstream out;
+  fiber::detail::Classic<std::ostringstream> out;
   out << "set terminal pngcairo size " << width << "," << height
       << " font 'DejaVu Sans,12' background '#ffffff'\nset output "
       << quoted(png.string()) << "\nunset border\nunset tics\nunset key\n";

@@ -99,6 +99,7 @@ void PolicySpec::check() const {
       std::to_string(spaces.actions) + " actions, " +
       std::to_string(spaces.action_low.size()) + " lower and " +
       std::to_string(spaces.action_high.size()) + " upper bounds");
+  spaces.check_actions("the environment of a policy");
   for (auto units : hidden)
     if (units == 0)
       throw std::invalid_argument("a hidden layer of a policy has no units");

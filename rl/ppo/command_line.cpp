@@ -18,6 +18,7 @@
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
 
+#include "fiber/rl/detail/parse_options.hpp"
 #include "fiber/rl/environment_check.hpp"
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/evaluate.hpp"
@@ -332,7 +333,8 @@ int run_in_session(int argc, char** argv) {
                 "0: only at the end")
     ->capture_default_str();
   add_hyperparameters(app, training.settings);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto ended = detail::parse_options(app, argc, argv))
+    return *ended;
 
   auto stop = [](int) { interrupted = true; };
   std::signal(SIGINT, stop);

@@ -4,6 +4,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::rl::ppo {
 
 namespace {
@@ -71,7 +73,7 @@ Hyperparameters hyperparameters_of(const std::string& environment) {
 }
 
 std::string describe(const Hyperparameters& s) {
-  std::ostringstream out;
+  fiber::detail::Classic<std::ostringstream> out;
   out << s.steps << " steps, " << s.envs << " x " << s.rollout << ", minibatch "
       << s.update.minibatch << ", " << s.update.epochs << " epochs, gamma " << s.gamma
       << ", lambda " << s.lambda << ", learning rate " << s.learning_rate

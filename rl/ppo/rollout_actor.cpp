@@ -20,7 +20,7 @@ void RolloutActor::run(std::uint64_t life) const {
       Trajectory last;
       last.error = "the actor of environments " + std::to_string(options_.first_env) +
                    " to " + std::to_string(options_.first_env + options_.envs - 1) +
-                   ": " + error.what();
+                   ": " + (error.what() == nullptr ? "" : error.what());
       done_.put(last);
     }
   } catch (const Closed&) { // The training is over.

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 
+#include "fiber/detail/classic_locale.hpp"
 #include "rl/storage/file.hpp"
 
 namespace fiber::rl {
@@ -169,10 +170,10 @@ void EventFile::sync() {
 }
 
 void EventFile::drop_after(const std::filesystem::path& path, std::uint64_t step) {
-  std::ifstream in(path, std::ios::binary);
+  fiber::detail::Classic<std::ifstream> in(path, std::ios::binary);
   if (!in)
     throw std::runtime_error("cannot read " + path.string());
-  std::ostringstream content;
+  fiber::detail::Classic<std::ostringstream> content;
   content << in.rdbuf();
   const auto file = std::move(content).str();
   std::string_view rest(file);

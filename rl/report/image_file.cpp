@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::rl::report {
 
 void check_image(const Image& image, std::string_view what) {
@@ -25,7 +27,7 @@ void check_image(const Image& image, std::string_view what) {
 
 void write_file(const std::filesystem::path& path, const Bytes& bytes) {
   errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  fiber::detail::Classic<std::ofstream> file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
   file.close();

@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::rl {
 namespace {
 namespace live {
@@ -16,6 +18,7 @@ namespace live {
 std::string formatted(const char* format, double number) {
   if (std::isnan(number))
     return "-";
+  const fiber::detail::ClassicThread numbers; // As grouped() has them.
   std::array<char, 64> buffer;
   std::snprintf(buffer.data(), buffer.size(), format, number);
   return buffer.data();

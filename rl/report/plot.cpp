@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/rl/checkpoint_file.hpp"
 
 namespace fiber::rl {
@@ -46,7 +47,7 @@ void write_frame(std::ostream& out, const PlotStyle& style) {
 std::string script(const fs::path& csv, const PlotStyle& style,
                    const std::vector<PlottedColumn>& columns) {
   constexpr std::array others = {"#e08a3c", "#6aa36f", "#a06cb0", "#8a8a8a"};
-  std::ostringstream out;
+  fiber::detail::Classic<std::ostringstream> out;
   write_frame(out, style);
   if (style.point)
     out << "$point << EOD\n" << style.point->x << ',' << style.point->y << "\nEOD\n";
@@ -86,7 +87,7 @@ bool draw_script(const std::filesystem::path& png, const std::string& script, in
                  int height) {
   auto file = png;
   file.replace_extension(".gnuplot");
-  std::ostringstream whole;
+  fiber::detail::Classic<std::ostringstream> whole;
   whole << "set terminal pngcairo size " << width << ',' << height
         << " font 'DejaVu Sans,14' background '#ffffff'\nset output "
         << gnuplot_string(png.string()) << '\n'

@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/rl/checkpoint_file.hpp"
 #include "fiber/rl/event_file.hpp"
 #include "rl/storage/file.hpp"
@@ -52,7 +53,7 @@ struct Kept {
 
 Kept rows_until(const fs::path& path, const std::string& header, std::uint64_t step) {
   Kept kept{.content = header + '\n'};
-  std::ifstream in(path);
+  fiber::detail::Classic<std::ifstream> in(path);
   if (!in)
     return kept;
   std::string line;

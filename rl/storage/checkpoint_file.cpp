@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 
+#include "fiber/detail/classic_locale.hpp"
 #include "rl/storage/file.hpp"
 
 namespace fiber::rl {
@@ -41,13 +42,13 @@ private:
 constexpr std::string_view content_key = "content";
 
 std::optional<std::string> read_whole(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
+  fiber::detail::Classic<std::ifstream> in(path, std::ios::binary);
   if (!in) {
     if (!fs::exists(path))
       return {};
     throw std::runtime_error("cannot read " + path.string());
   }
-  std::ostringstream content;
+  fiber::detail::Classic<std::ostringstream> content;
   content << in.rdbuf();
   return std::move(content).str();
 }

@@ -172,6 +172,7 @@ private:
   void start_here() {
     auto first = hosts_->make(); // Tells the spaces, and becomes environment 0.
     spaces = first->spaces();
+    spaces.check_actions("the environment of a VecEnv");
     lay_out(false);
     auto make = [&] { return first ? std::move(first) : hosts_->make(); };
     workers_ = vec::work_here({options, *rows_, *book_}, make);
@@ -184,6 +185,7 @@ private:
       const auto all_spaces =
         vec_start::ask_all(plans.size(), [&](auto job) { return hosts_->open(job); });
       spaces = all_spaces.front();
+      spaces.check_actions("the environment of a VecEnv");
       for (const auto& other : all_spaces)
         if (other != spaces)
           throw Error("the environments of a VecEnv have different spaces");

@@ -20,7 +20,7 @@ std::string current() {
   try {
     throw;
   } catch (const std::exception& error) {
-    return error.what();
+    return error.what() == nullptr ? "" : error.what();
   } catch (...) {
     return "an exception that is no std::exception";
   }

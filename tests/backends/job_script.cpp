@@ -18,6 +18,8 @@
 #include <sstream>
 #include <vector>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::backends {
 
 namespace {
@@ -94,7 +96,7 @@ void show_status() {
 
 /// Tries to cut off the page that is shared with the driver.
 void cut_page(const JobEntry& entry) {
-  std::ostringstream name;
+  fiber::detail::Classic<std::ostringstream> name;
   name << std::hex << reinterpret_cast<std::uintptr_t>(entry.page->data()) << '-'
        << reinterpret_cast<std::uintptr_t>(entry.page->data()) + entry.page->size();
   UniqueFd page(::open(("/proc/self/map_files/" + name.str()).c_str(), O_RDWR));

@@ -4,9 +4,11 @@
 #include "fiber/value.hpp"
 
 #include <complex>
+#include <future>
 #include <list>
 #include <map>
 #include <set>
+#include <system_error>
 #include <unordered_map>
 
 #include <boost/serialization/complex.hpp>
@@ -137,6 +139,61 @@ TEST(Value, other_types_are_archived_by_boost) {
 TEST(Value, a_type_with_its_own_serialize_uses_it) {
   EXPECT_EQ(there_and_back(Counted{1, 2}).kept, 1);
   EXPECT_EQ(there_and_back(Counted{1, 2}).left, 0);
+}
+
+TEST(Value, const_parts_come_back_equal) {
+  using Items = std::vector<std::pair<const std::string, int>>;
+  auto items = there_and_back(Items{{"a", 1}, {"b", 2}});
+  EXPECT_EQ(items, (Items{{"a", 1}, {"b", 2}}));
+  expect_same(std::pair<const int, const std::string>(1, "b"));
+  expect_same(std::tuple<const std::string, const double>("a", 1.5));
+  expect_same(std::array<const int, 3>{1, 2, 3});
+  expect_same(std::array<const std::string, 2>{"a", "b"});
+  expect_same(std::optional<const std::string>("a"));
+  expect_same(std::optional<const int>());
+  expect_same(std::variant<const int, const std::string>("a"));
+  expect_same(
+    std::pair<const std::vector<std::pair<const int, char>>, bool>({{1, 'a'}}, true));
+}
+
+class OwnCategory : public std::error_category {
+public:
+  const char* name() const noexcept override { return "own"; }
+  std::string message(int) const override { return "its own words"; }
+};
+
+TEST(Value, an_error_code_travels_as_its_category_and_value) {
+  for (auto* category : {&std::generic_category(), &std::system_category(),
+                         &std::iostream_category(), &std::future_category()}) {
+    expect_same(std::error_code(2, *category));
+    expect_same(std::error_condition(2, *category));
+  }
+  auto code = std::make_error_code(std::errc::io_error);
+  expect_same(std::vector<std::error_code>{code, {}});
+  expect_same(std::optional(code));
+  expect_same(std::pair(1, std::array{code, code}));
+  expect_same(std::map<std::string, std::error_code>{{"a", code}});
+  // No address: the bytes are the same wherever the category lies.
+  EXPECT_EQ(packed(code).size(),
+            sizeof(std::uint64_t) + std::string("generic").size() + sizeof(int));
+}
+
+TEST(Value, an_error_code_of_another_category_is_refused) {
+  const OwnCategory own;
+  try {
+    packed(std::error_code(1, own));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("category \"own\" can't be sent"),
+              std::string::npos)
+      << error.what();
+  }
+  Bytes bytes;
+  Writer writer(bytes);
+  writer.text("own");
+  writer.put(1);
+  Reader reader(bytes);
+  EXPECT_THROW(unpack<std::error_code>(reader), Error);
 }
 
 TEST(Value, a_span_arrives_as_a_vector) {

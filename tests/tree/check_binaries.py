@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MEANT = ("docs/images/*.png", "docs/images/*.gif", "tests/*/golden/*")
+MEANT = ("docs/images/*.png", "docs/images/*.gif")
 
 
 def is_binary(content: bytes) -> bool:

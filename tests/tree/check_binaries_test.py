@@ -32,9 +32,10 @@ class Binaries(unittest.TestCase):
         self.put("libfiber/text.cpp", "// \u00e4\n".encode())
         self.put("libfiber/a b.o", b"\x7fELF\0")
         self.put("docs/a.png", PICTURE)
+        self.put("tests/x/golden/a", PICTURE)
         self.put("docs/latin1.md", b"\xe4")
         names = [line.split(" is a binary")[0] for line in check_binaries.problems(self.root)]
-        self.assertEqual(names, ["docs/a.png", "docs/latin1.md", "libfiber/a b.o"])
+        self.assertEqual(names, ["docs/a.png", "docs/latin1.md", "libfiber/a b.o", "tests/x/golden/a"])
 
     def test_what_git_ignores_does_not_count(self):
         self.put(".gitignore", b"*.o\n")

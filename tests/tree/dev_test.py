@@ -68,7 +68,10 @@ class Dev(unittest.TestCase):
         self.assertFalse(self.packages("train", "es") & (torch | gym))
         self.assertLessEqual(torch, self.packages("train", "ppo", "--env", "cartpole"))
         self.assertLessEqual(torch, self.packages("train", "pbt", "--trainer=ppo"))
-        self.assertLessEqual(gym, self.packages("train", "es", "--env", "ALE/Breakout-v5"))
+        for words in (("es", "--env", "ALE/Breakout-v5"), ("deep_ga", "--env=CartPole-v1"), ("pbt", "--problem", "CartPole-v1")):
+            self.assertLessEqual(gym, self.packages("train", *words), words)
+        for words in (("es", "--out", "x-v2"), ("es", "--env", "cartpole", "--out", "runs/try-v2"), ("es", "--env=cartpole", "x-v2")):
+            self.assertFalse(self.packages("train", *words) & gym, words)
 
     def test_it_says_what_it_installs_and_that_it_asks_for_sudo(self):
         done, notes = self.ran("run", "pi")
@@ -88,6 +91,14 @@ class Dev(unittest.TestCase):
                                (("train", "pp"), "dev: train: ppo, es, "),
                                (("test", "--santize"), "dev: test: unknown option in: --santize"),
                                (("check", "fromat"), "dev: check: no step 'fromat'; there are: format "),
+                               (("check", "format:base"), "dev: check: 'format' takes no folders, in 'format:base'"),
+                               (("check", "tidy:"), "dev: name folders, with commas between them, not ''"),
+                               (("check", "tidy:examples/"), "dev: no folder examples/"),
+                               (("check", "clang:bsae,wire"), "dev: no folder bsae"),
+                               (("check", "thread:wire"), "dev: no folder tests/wire"),
+                               (("test", "--folders", ","), "dev: no folder tests/"),
+                               (("test", "--folders", "wrie"), "dev: no folder tests/wrie"),
+                               (("install-deps", "torhc"), "dev: install-deps: no group 'torhc' in packages.txt"),
                                (("buidl",), "dev: no verb 'buidl'")):
             done, notes = self.ran(*command)
             self.assertEqual(done.returncode, 1, command)

@@ -26,7 +26,6 @@ from doc_commands import steps_of
 BLOCK = re.compile(r"(?ms)^( *)(`{3,})(\w*)[^\n]*\n(.*?)^ *\2 *$")
 INDENTED = re.compile(r"(?m)(?:\A|(?<=\n\n))((?: {4,}\S[^\n]*\n(?:[ ]*\n(?= {4}))*)+)")
 CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-PART = re.compile(r" *(?:&&|\|\||[;|&])(?: +|$)")
 NAMED = re.compile(r"(?<![\w-])-(?:-[a-z][\w-]*|[a-zA-Z](?![\w-]))")
 WRONG = re.compile(r"<!-- wrong on purpose: (.*?) -->", re.DOTALL)
 TREE = ("bench/", "tests/", "deploy/", "docs/", "examples/", "programs/")

@@ -136,7 +136,7 @@ def problems(shown: list[Shown], parser: Parser) -> list[str]:
 def main() -> int:
     options = argparse.ArgumentParser(description="Lets Fiber parse every setting that the documentation shows.")
     options.add_argument("fiber", metavar="FIBER", help="the command `fiber`")
-    options.add_argument("pages", metavar="PAGE", nargs="*", help="default: README.md, docs/ and examples/")
+    options.add_argument("pages", metavar="PAGE", nargs="*", help="default: README.md and docs/")
     options = options.parse_args()
     parser = Parser(str(Path(options.fiber).absolute()))
     shown = [one for page in options.pages or pages()

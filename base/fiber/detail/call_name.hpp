@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string>
 #include <type_traits>
-#include <typeinfo>
 
 #include "fiber/callable.hpp"
+#include "fiber/detail/type_identity.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber::detail {
@@ -34,6 +34,8 @@ consteval bool refers() {
 }
 template <class T>
 struct CarriesHandle : std::bool_constant<refers<T>()> {};
+template <class T>
+struct CarriesHandle<const T> : CarriesHandle<T> {};
 template <class... Parts>
 struct CarriesHandle<std::tuple<Parts...>>
   : std::bool_constant<(carries_handle<Parts> || ...)> {};
@@ -45,9 +47,9 @@ struct CarriesHandle<std::pair<A, B>>
   : std::bool_constant<carries_handle<A> || carries_handle<B>> {};
 
 /// Identifies a call for a journal, in another run of the program and in another build.
-/// Types have the names that typeid gives them.
+/// The texts are identities: compare them with same_identity().
 struct CallName {
-  std::string function; ///< A plain function's name, else the callable's type.
+  std::string function; ///< A plain function, else the callable's type.
   Bytes bound;          ///< What the callable holds, for comparing.
   std::string argument, result;
   std::size_t result_size = 0; ///< Often tells that a struct has changed.
@@ -58,13 +60,13 @@ struct CallName {
   static CallName of(const F& f) {
     CallName name;
     if constexpr (is_function<F>)
-      name.function = code_name(reinterpret_cast<const void*>(f));
+      name.function = code_identity(reinterpret_cast<const void*>(f));
     else
-      name.function = typeid(F).name();
+      name.function = type_identity<F>();
     auto writer = Writer::comparing(name.bound);
     pack_callable(writer, f);
-    name.argument = typeid(Argument).name();
-    name.result = typeid(R).name();
+    name.argument = type_identity<Argument>();
+    name.result = type_identity<R>();
     name.spread = spread_parts;
     if constexpr (!std::is_void_v<R>) {
       name.result_size = sizeof(R);

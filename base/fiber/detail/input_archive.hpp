@@ -41,7 +41,7 @@ namespace fiber::detail {
 /// Bytes that do not fit are an Error: a length beyond the bytes that are left, a class
 /// or an object out of order, two owners of one object, values nested deeper than the
 /// stack of the thread. A raw pointer that its class deletes can't be told from one that
-/// only looks: if two of them claim an object, nobody notices here.
+/// only looks: if two of them claim an object, this class does not notice.
 class InputArchive final : public boost::archive::detail::common_iarchive<InputArchive> {
   using Base = boost::archive::detail::common_iarchive<InputArchive>;
   using Serializer = boost::archive::detail::basic_iserializer;

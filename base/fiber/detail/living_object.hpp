@@ -27,7 +27,7 @@ public:
   virtual void restarted() {}
   /// Called before a planned destruction.
   virtual void stopping() {}
-  /// Returns whether the object's calls run on a thread of its own.
+  /// Returns whether the object's calls run on a separate thread.
   virtual bool detached() const { return false; }
 };
 /// Throws Error: a request calls `object` as if it were of the type `called`.

@@ -28,7 +28,10 @@ public:
   /// As lock(), until `at`; returns whether this thread has the lock.
   template <class Clock, class Duration>
   bool try_lock_until(std::chrono::time_point<Clock, Duration> at) {
-    return try_lock_for(at - Clock::now());
+    // As numbers of seconds, whose difference can't overflow.
+    using Seconds = std::chrono::duration<double>;
+    return try_lock_for(Seconds(at.time_since_epoch()) -
+                        Seconds(Clock::now().time_since_epoch()));
   }
   /// Releases the lock; the next waiting thread gets it. Throws Error if this thread may
   /// not do so: see the class. Never throws Closed, since guards call it in their

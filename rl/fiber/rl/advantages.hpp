@@ -13,7 +13,7 @@ namespace fiber::rl {
 /// At step t the agent sees s_t, acts, and gets the reward and the flags of that action.
 /// s_{t+1} is in the next row. Where the episode ended, s_{t+1} belongs to the next
 /// episode, so another value takes the place of V(s_{t+1}):
-///   - terminated: 0, also if `truncated` is set, too;
+///   - terminated: 0, even if `truncated` is set as well;
 ///   - truncated: `final_values`, the value of the observation that the episode ended
 ///     with (Pardo et al. 2018).
 ///

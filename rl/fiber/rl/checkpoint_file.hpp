@@ -14,6 +14,8 @@
 #include <boost/archive/binary_iarchive.hpp>
 #include <boost/archive/binary_oarchive.hpp>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::rl {
 
 /// Replaces a file atomically: a reader finds the whole old content or the whole new one,
@@ -46,7 +48,7 @@ std::optional<std::string> load_labelled(const std::filesystem::path& path,
 template <class State>
 void save_state(const std::filesystem::path& path, const FileLabel& label,
                 const State& state) {
-  std::ostringstream content(std::ios::binary);
+  fiber::detail::Classic<std::ostringstream> content(std::ios::binary);
   {
     boost::archive::binary_oarchive archive(content);
     archive << state;
@@ -67,7 +69,8 @@ std::optional<State> load_state(const std::filesystem::path& path,
   if (!content)
     return {};
   try {
-    std::istringstream stream(std::move(*content), std::ios::binary);
+    fiber::detail::Classic<std::istringstream> stream(std::move(*content),
+                                                      std::ios::binary);
     boost::archive::binary_iarchive archive(stream);
     State state;
     archive >> state;

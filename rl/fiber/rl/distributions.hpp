@@ -22,7 +22,7 @@ double categorical_entropy(std::span<const float> logits);
 /// The index of the largest logit; the first one if several are equal.
 std::size_t most_probable(std::span<const float> logits);
 
-/// Draws each component from a normal distribution of its own: mean + exp(log_std) times
+/// Draws each component from its own normal distribution: mean + exp(log_std) times
 /// a standard normal number. All spans are of one size, or std::invalid_argument is
 /// thrown.
 void sample_gaussian(std::span<const float> means, std::span<const float> log_std,

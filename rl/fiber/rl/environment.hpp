@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/image.hpp"
 
 namespace fiber::rl {
@@ -28,15 +29,24 @@ struct Step {
 
 /// The observation space and the action space of an environment.
 struct Spaces {
+  /// A discrete action travels as a float, and floats have each whole number up to 2^24.
+  static constexpr int max_actions = 1 << 24;
+
   /// The shape of an observation, which is float32: {4}, or {4, 84, 84} for four stacked
   /// images.
   std::vector<std::size_t> observation_shape;
-  /// The number of discrete actions, 0 to actions - 1. 0: actions are continuous.
+  /// The number of discrete actions, 0 to actions - 1; at most max_actions. 0: actions
+  /// are continuous.
   int actions = 0;
   /// The bounds of each component of a continuous action; empty for discrete ones.
   std::vector<float> action_low = {}, action_high = {};
 
   bool discrete() const { return actions > 0; }
+  /// Throws std::invalid_argument if there are more than max_actions. The text begins
+  /// with `owner`, what has these spaces.
+  void check_actions(const std::string& owner) const { checked_actions(actions, owner); }
+  /// Returns `count`, which has been checked in the same way.
+  static int checked_actions(long long count, const std::string& owner);
   /// The number of floats in an observation.
   std::size_t observation_size() const {
     std::size_t size = 1;
@@ -158,7 +168,9 @@ template <Environment E>
 class Erased final : public AnyEnvironment {
 public:
   template <class... Args>
-  explicit Erased(Args&&... args) : environment_(std::forward<Args>(args)...) {}
+  explicit Erased(Args&&... args) : environment_(std::forward<Args>(args)...) {
+    spaces_of(environment_).check_actions("the environment");
+  }
 
   Spaces spaces() const override { return spaces_of(environment_); }
   void reset(std::uint64_t seed) override { environment_.reset(seed); }
@@ -193,7 +205,7 @@ private:
       count = spaces_of(environment_).actions;
     if (action.size() != 1 || !(action[0] >= 0 && action[0] < static_cast<float>(count)))
       throw std::invalid_argument(
-        "no action " + (action.size() == 1 ? std::to_string(action[0]) : "of this size") +
+        "no action " + (action.size() == 1 ? detail::shown(action[0]) : "of this size") +
         "; there are 0 to " + std::to_string(count - 1));
   }
 
@@ -202,7 +214,8 @@ private:
 
 } // namespace detail
 
-/// Makes an `E` from these arguments, as an AnyEnvironment.
+/// Makes an `E` from these arguments, as an AnyEnvironment. Throws std::invalid_argument
+/// if it has more than Spaces::max_actions discrete actions.
 template <Environment E, class... Args>
 std::unique_ptr<AnyEnvironment> erase(Args&&... args) {
   return std::make_unique<detail::Erased<E>>(std::forward<Args>(args)...);

@@ -9,7 +9,7 @@ namespace fiber::rl {
 
 /// Finds mistakes in an environment before a training meets them, or hides them. It plays
 /// the first steps of an episode, and begins another one. es_train and ppo do this first;
-/// it is useful in tests of an environment, too.
+/// it is also useful in tests of an environment.
 ///
 /// Throws std::invalid_argument, which says what is wrong and what would be right, if
 /// - the bounds of its actions are not as many for low as for high, or a lower bound is

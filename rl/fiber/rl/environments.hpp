@@ -17,7 +17,7 @@ using MakeEnvironment = std::function<std::unique_ptr<AnyEnvironment>()>;
 
 /// Gives an environment of your own a name. AnyVecEnv, evaluate(), es_train and ppo then
 /// take that name. Call it in main() before fiber::init(): jobs run main() up to there,
-/// so that they know the name, too.
+/// so that they know the name as well.
 ///
 /// Throws std::invalid_argument for a name that is empty or taken.
 ///

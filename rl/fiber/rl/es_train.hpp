@@ -5,7 +5,7 @@ namespace fiber::rl {
 
 /// The program es_train: evolution strategies (Salimans et al. 2017, arXiv 1703.03864) on
 /// a pool of workers. Its options are those of programs/es_train. It calls fiber::init()
-/// and returns main()'s exit code. A program that trains on an environment of its own
+/// and returns main()'s exit code. A program that trains on its own environment
 /// looks like this:
 ///
 ///   int main(int argc, char** argv) {

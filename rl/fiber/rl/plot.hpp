@@ -30,9 +30,9 @@ struct PlottedColumn {
 };
 
 /// Plots `columns` of the file `csv` against its first column, with gnuplot, into the PNG
-/// file `png`. `csv` has a header line. The gnuplot script stays beside the PNG file. The
-/// last column is drawn in front. Empty fields are skipped. Returns false if gnuplot is
-/// missing or fails. Throws std::system_error if the script cannot be written.
+/// file `png`. `csv` has a header line. The gnuplot script stays next to the PNG file.
+/// The last column is drawn in front. Empty fields are skipped. Returns false if gnuplot
+/// is missing or fails. Throws std::system_error if the script cannot be written.
 bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png,
               const PlotStyle& style, const std::vector<PlottedColumn>& columns);
 
@@ -41,8 +41,8 @@ bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png
 bool run_gnuplot(const std::filesystem::path& script);
 
 /// Runs a gnuplot script that sets no terminal and no output: both are put before it, for
-/// the PNG file `png` of this size in pixels. The whole script stays beside the PNG file.
-/// Returns false and throws as plot_csv() does.
+/// the PNG file `png` of this size in pixels. The whole script stays next to the PNG
+/// file. Returns false and throws as plot_csv() does.
 bool draw_script(const std::filesystem::path& png, const std::string& script,
                  int width = 1200, int height = 720);
 

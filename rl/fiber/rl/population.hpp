@@ -55,7 +55,7 @@ struct PopulationOptions {
 using Hyperparameters =
   std::vector<double>; ///< In the order of PopulationOptions::ranges.
 
-/// How a member goes on after a round.
+/// How a member continues after a round.
 struct Succession {
   std::optional<std::size_t> source; ///< The member whose state it copies.
   Hyperparameters hyperparameters;   ///< For the next rounds.
@@ -67,7 +67,7 @@ Hyperparameters initial_hyperparameters(const PopulationOptions& options,
 
 /// Exploit by truncation selection, and explore: each of the worst members copies one of
 /// the best, drawn uniformly, if that has a higher score, and changes its
-/// hyper-parameters. The others go on as they are. Without exploit, the worst change
+/// hyper-parameters. The others continue as they are. Without exploit, the worst change
 /// their own. A score that is NaN is worse than any other. The result depends on the
 /// options and the arguments alone.
 std::vector<Succession>
@@ -93,7 +93,7 @@ struct MemberState {
 struct PopulationRound {
   std::vector<double> scores;                   ///< After training.
   std::vector<Hyperparameters> hyperparameters; ///< That they trained with.
-  std::vector<std::uint64_t> sources; ///< Whom each copied after it; itself: nobody.
+  std::vector<std::uint64_t> sources; ///< Whom each copied after it; itself: no one.
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
@@ -114,8 +114,8 @@ struct PopulationState {
   }
 };
 
-/// A member, in a job of its own. It saves its state after each step; after a restart it
-/// goes on from there. So each step may be asked for again: it is done once.
+/// A member, in a separate job. It saves its state after each step; after a restart it
+/// continues from there. So each step may be asked for again: it is done once.
 template <class Problem>
 class PopulationMember {
 public:
@@ -203,7 +203,7 @@ void PopulationMember<Problem>::adopt(std::uint64_t round,
   save(std::move(next));
 }
 
-/// Trains many copies of a model at once, each in a job of its own, and tunes their
+/// Trains many copies of a model at once, each in a separate job, and tunes their
 /// hyper-parameters on the way. `Problem` is a value that travels to the jobs:
 ///
 ///     struct Mine {
@@ -216,7 +216,7 @@ void PopulationMember<Problem>::adopt(std::uint64_t round,
 ///     };
 ///
 /// `State` holds the weights. Members are children of a Supervisor. One whose job dies
-/// goes on from its checkpoint, and the result is the same as without the loss.
+/// continues from its checkpoint, and the result is the same as without the loss.
 ///
 /// Thread safety: none; one thread at a time.
 template <class Problem>
@@ -305,7 +305,7 @@ const PopulationRound& Population<Problem>::step() {
       if (!successions[i].source)
         continue;
       done.sources[i] = *successions[i].source;
-      // Those that are copied copy nobody, so no two members wait for each other.
+      // Those that are copied copy no one, so no two members wait for each other.
       copies.push_back(members_[i].async(detail::AdoptState{}, number,
                                          members_[*successions[i].source]));
     }

@@ -5,7 +5,7 @@ namespace fiber::rl {
 
 /// The program ppo: proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347)
 /// with LibTorch. Its options are those of programs/ppo. It calls fiber::init() and
-/// returns main()'s exit code. A program that trains on an environment of its own looks
+/// returns main()'s exit code. A program that trains on its own environment looks
 /// like this:
 ///
 ///   int main(int argc, char** argv) {

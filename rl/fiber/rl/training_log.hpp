@@ -22,7 +22,7 @@ struct TrainingLogOptions {
   /// the log continues from a checkpoint of this step, and rows of later steps are
   /// deleted.
   std::optional<std::uint64_t> resume_after = {};
-  bool tensorboard = true; ///< Write event files, too.
+  bool tensorboard = true; ///< Also write event files.
 };
 
 /// Writes the curve of a training, one row for each update, to `curve.csv`, which has a

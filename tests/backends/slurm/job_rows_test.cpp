@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "backends/slurm/cluster.hpp"
+#include "tests/locale/comma_locale.hpp"
 
 namespace fiber::backends::slurm {
 namespace {
@@ -24,6 +25,16 @@ constexpr auto listing =
   "20|N/A|CANCELLED|0||PartitionDown|fiber-abc.2|\n"
   "21|N/A|RUNNING|0|fiber-slurm-1|None|no-array|\n"
   "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n";
+
+TEST(JobRows, are_the_same_in_a_locale_with_grouping) {
+  const auto row = "1234567|1234|FAILED|10752|n1|None|fiber-abc.1|\n";
+  const fiber::test::CommaLocale locale;
+  auto rows = parse_rows(row);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].array, "1234567");
+  EXPECT_EQ(rows[0].index, 1234);
+  EXPECT_EQ(rows[0].wait_status, 42 << 8);
+}
 
 TEST(JobRows, each_task_of_an_array_is_a_row) {
   auto rows = parse_rows(listing);

@@ -2,6 +2,10 @@
 // What tasks throw, and values that can't be packed: the caller learns of it and the pool
 // lives on.
 #include <cerrno>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <ios>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -138,6 +142,89 @@ TEST_F(ThrownInATask, reaches_the_caller_of_map_for_the_lowest_index) {
     EXPECT_EQ(error.index(), 5u);
   }
   expect_works(another, 2);
+}
+
+int throw_standard(int i) {
+  switch (i) {
+  case 0:
+    std::filesystem::copy("/none", "/nowhere");
+    break;
+  case 1: {
+    std::ifstream file("/none");
+    file.exceptions(std::ios::failbit);
+    break;
+  }
+  case 2:
+    throw std::system_error(ENOENT, std::generic_category(), "open");
+  case 3:
+    try {
+      throw std::out_of_range("no 17th");
+    } catch (...) {
+      std::throw_with_nested(Refused(42));
+    }
+  case 4: {
+    struct Silent : std::exception {
+      const char* what() const noexcept override { return nullptr; }
+    };
+    throw Silent();
+  }
+  }
+  return i;
+}
+
+/// What the caller of a task gets.
+template <class E, class Check>
+void expect_original(Pool& pool, int which, Check check) {
+  try {
+    pool.apply(throw_standard, which);
+    FAIL() << "no error";
+  } catch (const RemoteError& error) {
+    try {
+      error.rethrow_original();
+    } catch (const E& original) {
+      check(original);
+    }
+  }
+}
+
+class ThrownByTheLibrary : public SessionTest {};
+
+TEST_F(ThrownByTheLibrary, comes_back_with_all_that_it_holds) {
+  open();
+  Pool pool(1);
+  expect_original<std::filesystem::filesystem_error>(pool, 0, [](auto& error) {
+    EXPECT_EQ(error.path1(), "/none");
+    EXPECT_EQ(error.path2(), "/nowhere");
+    EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
+    EXPECT_TRUE(std::string(error.what()).ends_with(" [/none] [/nowhere]"));
+  });
+  expect_original<std::ios_base::failure>(
+    pool, 1, [](auto& error) { EXPECT_EQ(error.code(), std::io_errc::stream); });
+  expect_original<std::system_error>(pool, 2, [](auto& error) {
+    EXPECT_STREQ(error.what(), "open: No such file or directory");
+  });
+  expect_original<Refused>(pool, 3, [](auto& error) {
+    EXPECT_EQ(error.code, 42);
+    EXPECT_THROW(std::rethrow_if_nested(error), std::out_of_range);
+  });
+  expect_original<RemoteError>(pool, 4, [](auto& error) {
+    EXPECT_TRUE(std::string(error.what()).ends_with("Silent")) << error.what();
+  });
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+  expect_works(pool, 1);
+}
+
+TEST_F(ThrownByTheLibrary, the_causes_are_in_the_text) {
+  open();
+  Pool pool(1);
+  try {
+    pool.apply(throw_standard, 3);
+    FAIL() << "no error";
+  } catch (const RemoteError& error) {
+    EXPECT_TRUE(std::string(error.what())
+                  .ends_with("Refused: refused; caused by std::out_of_range: no 17th"))
+      << error.what();
+  }
 }
 
 /// A value that can't be packed or unpacked, as told.

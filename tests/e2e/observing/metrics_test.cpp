@@ -3,6 +3,7 @@
 // driver is busy and while its pools end.
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <sstream>
@@ -18,7 +19,9 @@
 #include <gtest/gtest.h>
 
 #include "base/unique_fd.hpp"
+#include "fiber/detail/classic_locale.hpp"
 #include "tests/e2e/support/fixture.hpp"
+#include "tests/locale/comma_locale.hpp"
 
 namespace fiber::e2e {
 namespace {
@@ -71,10 +74,11 @@ std::string scrape(const std::string& address) {
 /// Of each line that is no comment: what stands before the value, and the value.
 std::map<std::string, double> values(const std::string& text) {
   std::map<std::string, double> found;
-  std::istringstream lines(text);
+  fiber::detail::Classic<std::istringstream> lines(text);
   for (std::string line; std::getline(lines, line);)
     if (auto space = line.rfind(' '); !line.starts_with('#') && space != line.npos)
-      found[line.substr(0, space)] = std::stod(line.substr(space + 1));
+      std::from_chars(line.data() + space + 1, line.data() + line.size(),
+                      found[line.substr(0, space)]);
   return found;
 }
 
@@ -128,6 +132,18 @@ TEST_F(Measured, values_are_those_of_stats) {
   EXPECT_NE(text.find("fiber_build_info{version=\""), text.npos);
   EXPECT_NE(text.find("# HELP fiber_pool_tasks_total "), text.npos);
   EXPECT_NE(text.find("# TYPE fiber_pool_task_seconds histogram"), text.npos);
+}
+
+TEST_F(Measured, numbers_have_a_point_and_no_groups_in_each_locale) {
+  const test::CommaLocale locale;
+  open_measured();
+  Pool pool(1);
+  pool.map(f, indices(1500));
+  const auto text = scrape(address);
+  const auto found = values(text);
+  EXPECT_EQ(found.at("fiber_pool_tasks_total{pool=\"pool1\",outcome=\"done\"}"), 1500);
+  EXPECT_NE(text.find("le=\"4.09"), text.npos) << text;
+  EXPECT_GT(found.at("fiber_pool_task_seconds_sum{pool=\"pool1\"}"), 0);
 }
 
 std::size_t waits(std::size_t i) {

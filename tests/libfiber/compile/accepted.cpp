@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <chrono>
 #include <list>
+#include <map>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fiber/fiber.hpp>
@@ -40,6 +46,21 @@ int add(int a, int b) {
   return a + b;
 }
 void nothing(int) {}
+struct Wide { // Trivially copyable, with more members than are looked at.
+  int numbers[40];
+  char name[16];
+  double scale = 1;
+  unsigned low : 4, high : 4;
+  std::array<float, 3> colour;
+  std::chrono::seconds age;
+  std::optional<int> parent;
+};
+Wide widen(const Wide& wide) {
+  return wide;
+}
+int sum(const std::string& name, int value) {
+  return static_cast<int>(name.size()) + value;
+}
 std::size_t length(const std::string& text) {
   return text.size();
 }
@@ -57,6 +78,18 @@ void use(fiber::Pool& pool) {
   pool.map([](auto x) { return x + 1; }, items);
   pool.starmap(add, std::vector<std::pair<int, int>>{{1, 2}});
   pool.starmap_async(add, {std::tuple(1, 2)});
+  const std::map<std::string, int> ages{{"Anna", 7}};
+  pool.starmap(sum, ages); // Their items have const keys.
+  pool.map([](const std::pair<const std::string, int>& item) { return item; }, ages);
+  pool.map(
+    fiber::bind([](const auto& item, int x) { return item.second + x; }, *ages.begin()),
+    items);
+  pool.apply([] { return std::tuple<const int, std::optional<const std::string>>(); });
+  pool.apply([] { return std::array<const int, 2>{1, 2}; });
+  pool.apply([] { return std::variant<const int, const std::string>(1); });
+  pool.apply(widen, Wide());
+  pool.apply([](std::error_code code) { return code.default_error_condition(); },
+             std::make_error_code(std::errc::io_error));
   pool.apply(label, 1);
   pool.apply(length, "a literal");
   pool.apply_async(take, std::vector<double>(1000000)).cancel();

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/locale/comma_locale.hpp"
+
 namespace fiber {
 namespace {
 
@@ -36,6 +38,13 @@ TEST_F(CpuQuotaTest, the_least_limit_up_to_the_top_counts) {
   EXPECT_EQ(cpu_quota(root_), 8);
   file("/sys/fs/cgroup/slurm/job_7/cpu.max", "150000 100000\n");
   file("/sys/fs/cgroup/slurm/cpu.max", "max 100000\n");
+  EXPECT_EQ(cpu_quota(root_), 1.5);
+}
+
+TEST_F(CpuQuotaTest, is_the_same_in_a_locale_with_a_decimal_comma) {
+  file("/proc/self/cgroup", "0::/job\n");
+  file("/sys/fs/cgroup/job/cpu.max", "150000 100000\n");
+  const test::CommaLocale locale;
   EXPECT_EQ(cpu_quota(root_), 1.5);
 }
 

@@ -4,6 +4,7 @@
 #include "fiber/main_guard.hpp"
 
 #include <cstdio>
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -37,6 +38,15 @@ TEST(MainGuard, ends_what_the_body_holds_before_it_tells) {
   });
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "session ends\nerror: no such weight\n");
+}
+
+TEST(MainGuard, takes_a_null_what_for_an_empty_text) {
+  struct Silent : std::exception {
+    const char* what() const noexcept override { return nullptr; }
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(main_guard([] { throw Silent(); }), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "error: \n");
 }
 
 TEST(MainGuard, lets_what_is_no_exception_class_pass) {

@@ -17,6 +17,7 @@
 
 #include "base/log.hpp"
 #include "fiber/error.hpp"
+#include "tests/locale/comma_locale.hpp"
 
 namespace fiber {
 namespace {
@@ -82,6 +83,15 @@ TEST_F(SettingsTest, times_have_units) {
     setenv("FIBER_LEASE", text, 1);
     EXPECT_EQ(resolve().lease.count(), ms) << text;
   }
+}
+
+TEST_F(SettingsTest, are_the_same_in_a_locale_with_a_decimal_comma) {
+  file("[default]\nlease = 1234.5\nworkers_start_window = 1500\n");
+  const test::CommaLocale locale;
+  EXPECT_EQ(resolve().lease, std::chrono::milliseconds(1'234'500));
+  EXPECT_EQ(resolve().workers_start_window, 1500);
+  const std::chrono::milliseconds lease(1'234'567);
+  EXPECT_EQ(resolve({.lease = lease}).lease, lease);
 }
 
 TEST_F(SettingsTest, false_in_the_environment_is_false) {

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::rl::recording {
 
 /// A line of a start: what it is, and its numbers.
@@ -41,7 +43,7 @@ inline std::vector<Line> start(const std::string& environment) {
   auto stream = open(environment + "_start.txt");
   std::vector<Line> lines;
   for (std::string text; std::getline(stream, text);) {
-    std::istringstream words(text);
+    fiber::detail::Classic<std::istringstream> words(text);
     Line line;
     words >> line.key;
     if (line.key == "seen")
@@ -55,13 +57,14 @@ inline std::vector<Line> start(const std::string& environment) {
 
 /// The columns of a table, without their names.
 inline std::vector<std::vector<double>> columns(const std::string& name) {
+  const fiber::detail::ClassicThread numbers;
   auto stream = open(name + ".csv");
   std::string text;
   std::getline(stream, text);
   std::vector<std::vector<double>> columns(
     static_cast<std::size_t>(std::ranges::count(text, ',') + 1));
   while (std::getline(stream, text)) {
-    std::istringstream cells(text);
+    fiber::detail::Classic<std::istringstream> cells(text);
     for (auto& column : columns) {
       std::getline(cells, text, ',');
       column.push_back(std::stod(text));

@@ -275,7 +275,7 @@ TEST(BreakoutTest, options_out_of_range_are_named) {
   EXPECT_EQ(error_of({.frame_skip = 0}),
             "Breakout: frame_skip is 0; it must be at least 1");
   EXPECT_EQ(error_of({.sticky_actions = 1.5}),
-            "Breakout: sticky_actions is 1.500000; it is a probability, from 0 to 1");
+            "Breakout: sticky_actions is 1.5; it is a probability, from 0 to 1");
   EXPECT_EQ(error_of({.step_limit = 0}),
             "Breakout: step_limit is 0; it must be at least 1");
   Breakout breakout;

@@ -118,8 +118,8 @@ TEST(EnvironmentCheckTest, says_where_an_environment_crashes) {
 
 TEST(EnvironmentCheckTest, names_bounds_that_contradict_each_other) {
   EXPECT_EQ(said_of(BoundsSwapped()),
-            "component 0 of an action has the lower bound 1.000000 and the upper bound "
-            "-1.000000: the lower one must not be greater");
+            "component 0 of an action has the lower bound 1 and the upper bound "
+            "-1: the lower one must not be greater");
   EXPECT_EQ(said_of(HasSpaces(
               {.observation_shape = {2}, .action_low = {0, 0}, .action_high = {1}})),
             "actions have 2 lower and 1 upper bounds: there must be as many");

@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/rl/acrobot.hpp"
 #include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/mountain_car_continuous.hpp"
@@ -30,11 +31,11 @@ using Row = std::vector<std::string>;
 
 std::vector<Row> rows_of(const std::string& name) {
   const std::string path = std::string(FIBER_RL_FIXTURES) + "/" + name + ".csv";
-  std::ifstream file(path);
+  fiber::detail::Classic<std::ifstream> file(path);
   std::vector<Row> rows;
   for (std::string line; std::getline(file, line);) {
     Row row;
-    std::istringstream cells(line);
+    fiber::detail::Classic<std::istringstream> cells(line);
     for (std::string cell; std::getline(cells, cell, ',');)
       row.push_back(cell);
     rows.push_back(row);
@@ -46,6 +47,7 @@ std::vector<Row> rows_of(const std::string& name) {
 
 template <class E>
 typename E::State state_at(const Row& row, std::size_t column) {
+  const fiber::detail::ClassicThread numbers;
   typename E::State state = {};
   for (std::size_t i = 0; i < state.size(); ++i) {
     if constexpr (std::same_as<typename E::State::value_type, float>)
@@ -58,6 +60,7 @@ typename E::State state_at(const Row& row, std::size_t column) {
 
 template <class E>
 typename E::Action action_at(const Row& row) {
+  const fiber::detail::ClassicThread numbers;
   if constexpr (std::same_as<typename E::Action, int>)
     return std::stoi(row.at(1));
   else
@@ -66,6 +69,7 @@ typename E::Action action_at(const Row& row) {
 
 template <class E>
 void expect_row(E& environment, const Row& row) {
+  const fiber::detail::ClassicThread numbers;
   constexpr std::size_t first = 4;
   const auto result = environment.step(action_at<E>(row));
   EXPECT_NEAR(result.reward, std::stod(row.at(2)), last_digits);

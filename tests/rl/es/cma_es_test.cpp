@@ -15,6 +15,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::rl {
 namespace {
 
@@ -60,7 +62,8 @@ public:
     return text.substr(name.size() + 1);
   }
   std::vector<double> numbers(const std::string& name) {
-    std::istringstream words(line(name));
+    fiber::detail::Classic<std::istringstream> words(line(name));
+    const fiber::detail::ClassicThread classic;
     std::vector<double> numbers;
     for (std::string word; words >> word;)
       numbers.push_back(std::strtod(word.c_str(), nullptr));
@@ -76,7 +79,7 @@ public:
   }
 
 private:
-  std::ifstream in_{FIBER_CMA_RECORDING};
+  fiber::detail::Classic<std::ifstream> in_{FIBER_CMA_RECORDING};
 };
 
 void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
@@ -89,7 +92,8 @@ void expect_near(const std::vector<double>& actual, const std::vector<double>& e
 
 void expect_the_same_run(Recording& recording) {
   std::size_t n = 0, population = 0, generations = 0;
-  std::istringstream(recording.line("run")) >> n >> population >> generations;
+  fiber::detail::Classic<std::istringstream>(recording.line("run")) >> n >> population >>
+    generations;
   SCOPED_TRACE(std::to_string(n) + " variables");
   Point start(n);
   for (std::size_t i = 0; i < n; ++i)
@@ -146,8 +150,8 @@ TEST(CmaEsTest, needs_as_few_evaluations_as_the_reference) {
     std::string name;
     std::size_t n = 0, population = 0, solved = 0, median = 0;
     double start = 0, sigma = 0;
-    std::istringstream(line) >> name >> n >> start >> sigma >> population >> solved >>
-      median;
+    fiber::detail::Classic<std::istringstream>(line) >> name >> n >> start >> sigma >>
+      population >> solved >> median;
     const Function f = name == "sphere"       ? sphere
                        : name == "rosenbrock" ? rosenbrock
                                               : rastrigin;

@@ -222,6 +222,17 @@ TEST_F(GymTest, what_is_not_gymnasiums_is_an_error_that_says_so) {
     << error;
 }
 
+TEST_F(GymTest, more_actions_than_floats_have_whole_numbers_are_refused) {
+  AnyGymEnv most("Most-v0");
+  most.reset(0);
+  act(most, {16'777'215});
+  EXPECT_EQ(shown(most), (Floats{0, 0xfff, 0xfff}));
+  const auto error = thrown_by<std::invalid_argument>([] { AnyGymEnv("TooMany-v0"); });
+  EXPECT_TRUE(error.starts_with("TooMany-v0 has 1099511627776 discrete actions; there "
+                                "may be at most 16777216"))
+    << error;
+}
+
 TEST_F(GymTest, an_action_that_there_is_not_is_refused_before_python_sees_it) {
   AnyGymEnv environment("Count-v0");
   environment.reset(0);

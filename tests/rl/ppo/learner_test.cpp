@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fiber/detail/classic_locale.hpp"
 #include "fiber/rl/policy.hpp"
 
 namespace {
@@ -90,7 +91,7 @@ struct Recorded {
   std::vector<double> gradient, after;
 
   explicit Recorded(const std::string& name) {
-    std::ifstream file(PPO_UPDATE);
+    fiber::detail::Classic<std::ifstream> file(PPO_UPDATE);
     for (std::string word; file >> word && word != name;)
       ;
     file >> parameters >> losses.policy >> losses.value >> losses.entropy >> losses.kl >>

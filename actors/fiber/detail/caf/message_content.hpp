@@ -75,7 +75,7 @@ using MessageContent = caf::message;
 using Enqueued = bool;
 using TypeKey = caf::type_id_t;
 
-/// CAF's atoms are types of their own, with the type ids in between.
+/// CAF's atoms are separate types, with the type ids in between.
 template <caf::type_id_t... offsets>
 auto atoms(std::integer_sequence<caf::type_id_t, offsets...>)
   -> Types<caf::type_by_id_t<caf::type_id_v<caf::add_atom> + offsets>...>;

@@ -29,7 +29,7 @@ enum class Op : std::uint32_t {
   show   ///< Give a row of where it is.
 };
 
-/// An order to one environment; its action comes beside it.
+/// An order to one environment; its action comes separately.
 struct Order {
   int id = 0;
   Op op = Op::step;

@@ -154,8 +154,19 @@ class Many(Count):
     action_space = MultiDiscrete()
 
 
+class Most(Count):
+    action_space = Discrete(2**24)
+
+    def shown(self, action):
+        return Array("f", [self.seed, action >> 12, action & 0xfff])
+
+
+class TooMany(Count):
+    action_space = Discrete(2**40)
+
+
 REGISTRY = {f"{kind.__name__}-v0": kind for kind in (Count, Move, Image, Grid, Raises, Old, Wide,
-                                                     Many)}
+                                                     Many, Most, TooMany)}
 REGISTRY["ALE/Game-v5"] = Game
 
 

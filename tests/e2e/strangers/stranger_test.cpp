@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise: a program may do with its own process what other programs do: close
+// descriptors, change its arguments, fork, keep the session in a static, wait for ever.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/support/processes.hpp"
+#include "tests/examples/program.hpp"
+
+namespace {
+
+class Stranger : public testing::Test {
+protected:
+  ~Stranger() override { std::filesystem::remove(file_); }
+
+  /// Runs the program by a shell, after `before`. Returns what it printed.
+  std::string run(const std::string& program, const std::string& before = "",
+                  int code = 0) {
+    Program started({"/bin/sh", "-c", before + " exec " STRANGER " " + program});
+    auto output = started.rest();
+    EXPECT_EQ(started.wait(), code) << program << '\n' << output;
+    return output;
+  }
+  /// The same for a program that prints "good" at its end.
+  void expect_good(const std::string& program, const std::string& before = "") {
+    auto output = run(program, before);
+    EXPECT_NE(output.find("good\n"), std::string::npos) << program << '\n' << output;
+  }
+  /// What the program has written into file().
+  std::string written() const {
+    std::ifstream in(file_);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  const std::string& file() const { return file_; }
+
+private:
+  const std::string file_ = testing::TempDir() + "stranger_" + std::to_string(::getpid());
+};
+
+TEST_F(Stranger, closes_its_standard_descriptors_before_init) {
+  for (auto* zygote : {"", "FIBER_ZYGOTE=never", "FIBER_LINK=tls"}) {
+    run("closed " + file(), zygote);
+    EXPECT_EQ(written(), "good") << zygote;
+  }
+}
+
+TEST_F(Stranger, is_started_without_standard_descriptors) {
+  run("write " + file(), "exec <&- >&- 2>&-;");
+  EXPECT_EQ(written(), "good");
+}
+
+TEST_F(Stranger, closes_its_standard_streams_after_init) {
+  for (auto* link : {"", "FIBER_LINK=tls FIBER_ZYGOTE=never"}) {
+    run("closes_later " + file(), link);
+    EXPECT_EQ(written(), "good") << link;
+  }
+}
+
+TEST_F(Stranger, splits_its_arguments_in_place) {
+  for (auto* zygote : {"", "FIBER_ZYGOTE=never"})
+    expect_good("split a,b,c", zygote);
+}
+
+TEST_F(Stranger, forks_in_tasks_calls_and_ring_members) {
+  auto output = run("forks");
+  EXPECT_NE(output.find("good\n"), std::string::npos) << output;
+  for (auto* where :
+       {"a task", "an initializer", "a call of an object", "the function of a ring"})
+    EXPECT_NE(output.find(std::string("was forked in ") + where), std::string::npos)
+      << where << '\n'
+      << output;
+}
+
+TEST_F(Stranger, forks_in_its_driver) {
+  for (auto* link : {"", "FIBER_LINK=tls", "FIBER_BACKEND=inline"})
+    expect_good("driver_forks", link);
+}
+
+TEST_F(Stranger, becomes_a_daemon_after_init) {
+  run("daemon " + file());
+  EXPECT_TRUE(fiber::e2e::wait_until([&] { return std::filesystem::exists(file()); }));
+  EXPECT_NE(written().find("daemon(), before fiber::init"), std::string::npos)
+    << written();
+}
+
+TEST_F(Stranger, keeps_its_session_in_a_static) {
+  for (int i = 0; i < 10; ++i)
+    expect_good("static");
+}
+
+TEST_F(Stranger, has_deep_stacks_without_a_limit) {
+  expect_good("stacks", "ulimit -s unlimited;");
+}
+
+TEST_F(Stranger, may_not_write_files) {
+  auto output = run("work", "ulimit -f 0;", 1);
+  EXPECT_NE(output.find("create job: File too large"), std::string::npos) << output;
+}
+
+TEST_F(Stranger, starts_programs_from_ring_members) {
+  expect_good("signals");
+}
+
+TEST_F(Stranger, gives_the_longest_and_the_shortest_times) {
+  expect_good("times");
+}
+
+} // namespace

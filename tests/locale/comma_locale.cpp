@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/locale/comma_locale.hpp"
+
+#include <clocale>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+namespace fiber::test {
+namespace {
+
+class Comma : public std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+/// Sets the locale of C functions, but not the language of their messages, which tests
+/// compare. Without localedef the build has no locale with a comma.
+void set_in_c() {
+  const char* path = std::getenv("LOCPATH");
+  const std::string before = path ? path : "";
+  ::setenv("LOCPATH", FIBER_TEST_LOCALES, 1);
+  std::setlocale(LC_ALL, "de_DE.UTF-8");
+  std::setlocale(LC_MESSAGES, "C");
+  if (path)
+    ::setenv("LOCPATH", before.c_str(), 1);
+  else
+    ::unsetenv("LOCPATH");
+}
+
+/// Before main(), so in jobs as well.
+const struct FromTheStart {
+  FromTheStart() {
+    if (const char* wanted = std::getenv("TEST_LOCALE");
+        wanted && std::strcmp(wanted, "comma") == 0)
+      locale.emplace();
+  }
+  std::optional<CommaLocale> locale;
+} from_the_start;
+
+} // namespace
+
+CommaLocale::CommaLocale()
+  : before_(std::locale::global(std::locale(std::locale::classic(), new Comma))),
+    before_in_c_(std::setlocale(LC_ALL, nullptr)) {
+  set_in_c();
+}
+
+CommaLocale::~CommaLocale() {
+  std::locale::global(before_);
+  std::setlocale(LC_ALL, before_in_c_.c_str());
+}
+
+} // namespace fiber::test
