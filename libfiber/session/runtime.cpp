@@ -179,8 +179,7 @@ Runtime::Runtime(Settings settings)
       *system_, 0, [shares = shares_](std::uint64_t id) { return shares->find(id); },
       // Every job may reach the first object, the table of names.
       [first = true]() mutable {
-        return std::exchange(first, false) ? NameTable::id.number
-                                           : actors::secret_number();
+        return std::exchange(first, false) ? NameTable::id.number : secret_number();
       })),
     session_tag_(random_tag()),
     actor_port_(actors::ActorPort::open(objects_, session_tag_, program_actors())),
