@@ -54,7 +54,12 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 void CheckpointFile::save(const std::string& type, std::span<const std::byte> value) {
   write_beside(type, value);
-  keep_previous();
+  try {
+    keep_previous();
+  } catch (...) {
+    ::unlink((path_ + ".saving").c_str());
+    throw;
+  }
   if (std::rename((path_ + ".saving").c_str(), path_.c_str()) != 0)
     fail("written", errno);
   sync_folder_of(path_);
@@ -120,10 +125,8 @@ void CheckpointFile::keep_previous() {
   if (!is_whole_) {
     Saved ignored;
     auto state = read(path_, ignored);
-    if (state == State::foreign && read(previous(), ignored) != State::whole) {
-      ::unlink((path_ + ".saving").c_str());
+    if (state == State::foreign && read(previous(), ignored) != State::whole)
       refuse();
-    }
     if (state != State::whole)
       return;
   }
