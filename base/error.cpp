@@ -6,6 +6,7 @@
 #include "base/exit_code_text.hpp"
 #include "base/failure.hpp"
 #include "base/stack_text.hpp"
+#include "base/terminal_text.hpp"
 
 namespace fiber {
 namespace {
@@ -15,11 +16,16 @@ std::string thrown_text(const Failure& failure) {
          (failure.type.empty() || failure.what.empty() ? "" : ": ") + failure.what;
 }
 
+/// What jobs and engines say becomes part of what(), which programs print.
+std::string harmless(const std::string& text) {
+  return for_terminal(text, Passing::lines);
+}
+
 std::string remote_text(const Failure& failure, std::size_t index, int attempt,
                         const std::string& job, const std::string& what) {
   auto where = what + " " + std::to_string(index) + " (attempt " +
                std::to_string(attempt) + (job.empty() ? "" : ", job " + job) + ")";
-  return where + thrown_text(failure);
+  return harmless(where + thrown_text(failure));
 }
 
 std::string lost_text(std::size_t index, int attempts,
@@ -29,7 +35,7 @@ std::string lost_text(std::size_t index, int attempts,
               std::to_string(attempts) + (attempts == 1 ? " run" : " runs") + " (";
   for (std::size_t i = 0; i < exits.size(); ++i)
     text += (i > 0 ? ", " : "") + exit_code_text(exits[i]);
-  return text + ")" + (reason.empty() ? "" : "; last: " + reason);
+  return harmless(text + ")" + (reason.empty() ? "" : "; last: " + reason));
 }
 
 } // namespace
@@ -41,7 +47,7 @@ RemoteError::RemoteError(Failure failure, std::size_t index, int attempt, std::s
     attempt_(attempt), job_(std::move(job)) {}
 
 RemoteError::RemoteError(Failure failure)
-  : Error("the call" + thrown_text(failure)),
+  : Error(harmless("the call" + thrown_text(failure))),
     failure_(std::make_shared<const Failure>(std::move(failure))), index_(0),
     attempt_(1) {}
 
@@ -58,13 +64,13 @@ WorkerLost::WorkerLost(std::size_t index, int attempts,
 
 WorkerLost::WorkerLost(const std::string& text, std::optional<int> exit,
                        std::string reason, LastWords last)
-  : Error(text), index_(0), attempts_(1), exits_{exit}, reason_(std::move(reason)),
-    last_(std::move(last)) {}
+  : Error(harmless(text)), index_(0), attempts_(1), exits_{exit},
+    reason_(std::move(reason)), last_(std::move(last)) {}
 
 WorkerLost::WorkerLost(const std::string& text, std::size_t index,
                        std::vector<std::optional<int>> exits, std::string reason,
                        LastWords last)
-  : Error(text), index_(index), attempts_(static_cast<int>(exits.size())),
+  : Error(harmless(text)), index_(index), attempts_(static_cast<int>(exits.size())),
     exits_(std::move(exits)), reason_(std::move(reason)), last_(std::move(last)) {}
 
 const char* WorkerLost::what() const noexcept {
@@ -82,8 +88,8 @@ const std::string& WorkerLost::stack() const {
 }
 
 BackendError::BackendError(std::string operation, int status, std::string detail)
-  : Error(operation + ": " + detail), operation_(std::move(operation)), status_(status),
-    detail_(std::move(detail)) {}
+  : Error(harmless(operation + ": " + detail)), operation_(std::move(operation)),
+    status_(status), detail_(std::move(detail)) {}
 
 ConfigError::ConfigError(std::string key, std::string place, std::string valid,
                          const std::string& problem)

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/edit_distance.hpp"
+#include "base/terminal_text.hpp"
 #include "cli/verbs.hpp"
 #include "fiber/session.hpp"
 
@@ -75,7 +76,8 @@ int main(int argc, char** argv) {
              ? wrong_use
              : code;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "fiber: %s\n", error.what());
+    std::fprintf(stderr, "fiber: %s\n",
+                 fiber::for_terminal(error.what(), fiber::Passing::lines).c_str());
     return 1;
   }
   return 0;

@@ -6,11 +6,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/file_draft.hpp"
 #include "cli/sessions.hpp"
 #include "cli/verbs.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/dashboard/page.hpp"
-#include "libfiber/dashboard/report_file.hpp"
 
 namespace fiber::cli {
 namespace {
@@ -23,7 +23,7 @@ void write_report(const std::string& name, std::string file) {
   if (file.empty())
     file = session.name + ".html";
   try {
-    dashboard::write_page(file, dashboard::report_page(report));
+    replace_file(file, dashboard::report_page(report));
   } catch (const std::system_error& error) {
     throw Error("can't write " + file + ": " + error.code().message());
   }

@@ -28,13 +28,6 @@ typename Held::mapped_type& place_in(Held& all, const detail::HeldId& id) {
 
 } // namespace
 
-std::uint64_t secret_number() {
-  std::uint64_t number = 0;
-  if (::getentropy(&number, sizeof number) != 0)
-    throw std::system_error(errno, std::generic_category(), "no random numbers");
-  return number;
-}
-
 ObjectHandle::~ObjectHandle() {
   if (auto space = space_.lock())
     space->dropped(id_);

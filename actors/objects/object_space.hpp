@@ -29,6 +29,7 @@
 #include "actors/objects/peer_introductions.hpp"
 #include "actors/objects/peers.hpp"
 #include "actors/protocol/object_protocol.hpp"
+#include "base/random_id.hpp"
 #include "fiber/callable.hpp"
 #include "wire/link.hpp"
 
@@ -108,9 +109,6 @@ private:
   std::weak_ptr<void> shared_state_;
   OnTold on_told_;
 };
-
-/// Returns a random number of 64 bits. Throws std::system_error if the system has none.
-std::uint64_t secret_number();
 
 /// The objects that live in this process (their home), the handles of this process to
 /// objects of others, and the requests that wait for an answer.

@@ -10,6 +10,7 @@
 #include "actors/share/shared_memory.hpp"
 #include "base/file_limit.hpp"
 #include "base/log.hpp"
+#include "base/random_id.hpp"
 
 namespace fiber::actors {
 
@@ -80,20 +81,15 @@ std::shared_ptr<ShareStore::Object> ShareStore::enter(std::shared_ptr<Object> ob
 std::shared_ptr<detail::SharedObject> ShareStore::add(Bytes packed,
                                                       std::shared_ptr<const void> value) {
   check_size(packed.size(), most_);
-  std::unique_lock lock(mutex_);
-  auto id = next_id_++;
-  lock.unlock();
-  auto object = std::make_shared<Object>(id, weak_from_this(), std::move(packed));
+  auto object =
+    std::make_shared<Object>(secret_number(), weak_from_this(), std::move(packed));
   object->preset(std::move(value));
   return enter(std::move(object));
 }
 
 std::shared_ptr<detail::SharedObject>
 ShareStore::add_array(std::span<const std::byte> bytes) {
-  std::unique_lock lock(mutex_);
-  auto id = next_id_++;
-  lock.unlock();
-  return enter(std::make_shared<Object>(id, weak_from_this(), bytes));
+  return enter(std::make_shared<Object>(secret_number(), weak_from_this(), bytes));
 }
 
 std::shared_ptr<detail::SharedObject> ShareStore::find(std::uint64_t id) {

@@ -26,6 +26,7 @@ public:
   /// `most` is the size in bytes of the largest value that may be sent.
   explicit ShareStore(std::size_t most = max_value_bytes) : most_(most) {}
 
+  /// The value's number can't be guessed: whoever knows the number may fetch the value.
   /// Throws Error if the value is too large to be sent.
   std::shared_ptr<detail::SharedObject> add(Bytes packed,
                                             std::shared_ptr<const void> value);
@@ -61,7 +62,6 @@ private:
 
   const std::size_t most_;
   std::mutex mutex_;
-  std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Entry> entries_;
   std::map<std::uint64_t, std::map<std::uint64_t, Retained>>
     retained_; ///< By incarnation, then id.

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.hpp"
+#include "base/trusted_file.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -38,15 +39,13 @@ constexpr std::size_t write_bytes = 256 * 1024;
 }
 
 UniqueFd open_file(const std::string& path) {
-  // O_NONBLOCK: opening a pipe must not wait for its reader.
-  constexpr auto flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
-  UniqueFd file(::open(path.c_str(), flags, 0644));
+  auto file = open_trusted(path, O_WRONLY | O_CREAT, {.devices = true});
   if (!file)
     fail(errno);
   struct stat is {};
   if (::fstat(file.get(), &is) != 0)
     fail(errno);
-  if (!S_ISREG(is.st_mode) && !S_ISCHR(is.st_mode))
+  if (S_ISFIFO(is.st_mode))
     fail(ESPIPE);
   if (!S_ISREG(is.st_mode))
     return file;

@@ -134,7 +134,7 @@ void confine(json& host, const Placement& place) {
   bool taken = std::ranges::any_of(
     place.binds, [](auto& bind) { return ends_of(bind).second == temporary_folder; });
   if (!taken)
-    host["Tmpfs"] = {{temporary_folder, "rw,exec,nosuid,nodev,mode=1777"}};
+    host["Tmpfs"] = {{temporary_folder, "rw,exec,nosuid,nodev,mode=1777,size=1g"}};
 }
 
 /// Chooses the network of the jobs of a process in the host's network.
@@ -168,6 +168,13 @@ void join_network(Engine& engine, const json& own, Placement& place,
                     "the container of this process is not in that network");
 }
 
+/// Returns whether the engine keeps what containers print in files of the machine.
+bool logs_to_files(Engine& engine) {
+  auto reply = engine.client().call(engine.request("GET", "/info"));
+  return reply.ok() &&
+         text(json::parse(reply.body, nullptr, false), {"LoggingDriver"}) == "json-file";
+}
+
 } // namespace
 
 Placement find_place(Engine& engine, const DockerOptions& options) {
@@ -182,6 +189,7 @@ Placement find_place(Engine& engine, const DockerOptions& options) {
     enter_own_container(own, place);
     join_network(engine, own, place, options.network);
   }
+  place.logs_to_files = logs_to_files(engine);
   choose_volumes(own, EngineSocket(engine.socket(), own), options, place);
   return place;
 }
@@ -231,6 +239,9 @@ json container_body(const JobSpec& spec, const Placement& place, const Image& im
   if (spec.resources.gpu > 0)
     host["DeviceRequests"] = {
       {{"Count", spec.resources.gpu}, {"Capabilities", {{"gpu"}}}}};
+  if (place.logs_to_files)
+    host["LogConfig"] = {{"Type", "json-file"},
+                         {"Config", {{"max-size", "10m"}, {"max-file", "1"}}}};
   confine(host, place);
   json body{
     {"Image", image.id},    {"Cmd", place.arguments}, {"Env", environment},

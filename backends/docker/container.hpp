@@ -41,6 +41,9 @@ struct Placement {
   std::map<std::string, std::string> environment;
   std::string executable;             ///< Path of the program.
   std::vector<std::string> arguments; ///< Without argv[0].
+  /// The engine keeps what containers print in JSON files, which have no limit of their
+  /// own. Other ways of logging are the site's choice.
+  bool logs_to_files = false;
 };
 
 /// Determines whether this process runs in a container of this engine, and the placement

@@ -59,7 +59,8 @@ void add_temporary_folder(json& spec, json& container, bool homeless) {
         return is_at(mount, temporary_folder);
       })) {
     mounts.push_back({{"name", temporary_volume}, {"mountPath", temporary_folder}});
-    spec["volumes"].push_back({{"name", temporary_volume}, {"emptyDir", json::object()}});
+    spec["volumes"].push_back(
+      {{"name", temporary_volume}, {"emptyDir", {{"sizeLimit", "1Gi"}}}});
   }
   auto& variables = container["env"];
   if (homeless && variables.is_array() &&

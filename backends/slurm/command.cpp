@@ -114,11 +114,12 @@ Commands::~Commands() {
 }
 
 void Commands::run(std::vector<std::string> words, Done done,
-                   const std::map<std::string, std::string>& added) {
-  auto environment = with(environment_, added);
+                   const std::map<std::string, std::string>& added, std::string input) {
+  auto command = child_command(words, with(environment_, added));
+  command.input = std::move(input);
   auto number = ++count_;
   runs_[number] = ChildProcess::start(
-    loop_, child_command(words, std::move(environment)),
+    loop_, std::move(command),
     [this, number, name = words.front(), done = std::move(done)](ChildResult told) {
       auto child = runs_.extract(number); // It is calling us: must survive.
       done(result_of(name, std::move(told)));

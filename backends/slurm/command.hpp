@@ -46,10 +46,10 @@ public:
   Commands& operator=(const Commands&) = delete;
 
   /// Starts a command, which is searched for in $PATH, and calls `done` at its end.
-  /// `added` are variables besides the environment. Never throws: a command that can't
-  /// be started ends with the reason in `errors`.
+  /// `added` are variables besides the environment, `input` is what it reads from stdin.
+  /// Never throws: a command that can't be started ends with the reason in `errors`.
   void run(std::vector<std::string> words, Done done,
-           const std::map<std::string, std::string>& added = {});
+           const std::map<std::string, std::string>& added = {}, std::string input = {});
   /// Runs a command and waits for its end.
   CommandResult call(std::vector<std::string> words);
   /// Kills the commands that run; their `done` is not called.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 
+#include <unistd.h>
+
 #include "backends/container/container_entry.hpp"
 #include "backends/registry.hpp"
 #include "backends/slurm/command.hpp"
 #include "backends/slurm/slurm_backend.hpp"
 #include "backends/slurm/submission.hpp"
+#include "base/trusted_file.hpp"
 
 namespace fiber::backends {
 namespace {
@@ -43,6 +46,8 @@ std::unique_ptr<Backend> make_slurm_backend(const BackendOptions& options) {
 std::optional<JobEntry> enter_slurm_job(const std::string& role, const std::string&) {
   if (role != slurm::slurm_role)
     return {};
+  // Who writes the start file says which driver this process obeys.
+  check_trusted(STDIN_FILENO, "the start file of this job");
   return enter_container();
 }
 

@@ -9,12 +9,14 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <fstream>
+#include <exception>
+#include <sstream>
 #include <utility>
 
 #include "backends/backend.hpp"
 #include "backends/engine/errors.hpp"
 #include "backends/engine/program.hpp"
+#include "base/trusted_file.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::slurm {
@@ -47,6 +49,7 @@ SessionFolder::SessionFolder(const std::string& base, std::string session,
     throw EngineError("make the folder " + base, error.value(),
                       error.message() + "; set slurm_directory to a folder on a file "
                                         "system that all nodes share");
+  check_private_names(base, "set slurm_directory to a folder that is yours alone");
   make_folder(path_);
   write_private(path_ + "/" + alive_file, std::to_string(lease.count()) + "\n");
 }
@@ -83,7 +86,12 @@ void write_driver_note(const SessionFolder& folder, const DriverNote& note) {
 }
 
 std::optional<DriverNote> read_driver_note(const std::string& folder) {
-  fiber::detail::Classic<std::ifstream> file(folder + "/" + driver_file);
+  fiber::detail::Classic<std::istringstream> file;
+  try { // Whoever writes the note says which process and job are to be ended.
+    file.str(read_trusted(folder + "/" + driver_file).value_or(""));
+  } catch (const std::exception&) {
+    return {};
+  }
   DriverNote note;
   for (auto* line : {&note.host, &note.pid, &note.job, &note.program})
     if (!std::getline(file, *line))
@@ -105,9 +113,9 @@ std::string usual_base() {
   return std::string(home) + "/.cache/fiber/slurm";
 }
 
-void write_private(const std::string& path, std::string_view text, bool program) {
+void write_private(const std::string& path, std::string_view text) {
   UniqueFd file(
-    ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, program ? 0700 : 0600));
+    ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file)
     throw engine_error("write " + path, errno);
   while (!text.empty()) {

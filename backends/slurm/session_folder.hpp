@@ -55,7 +55,7 @@ std::optional<DriverNote> read_driver_note(const std::string& folder);
 std::string usual_base();
 
 /// Writes a new file of mode 0600, or 0700 for a `program`. Throws EngineError.
-void write_private(const std::string& path, std::string_view text, bool program = false);
+void write_private(const std::string& path, std::string_view text);
 
 /// Returns whether a file exists, by opening it: the answer of stat() may be some seconds
 /// old on a network file system.

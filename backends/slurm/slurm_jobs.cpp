@@ -131,8 +131,6 @@ JobArrayPtr SlurmJobs::next_array() {
 }
 
 void SlurmJobs::write_files(const JobArray& array) const {
-  write_private(script_file(array.folder),
-                job_script(array.folder, program_path(), program_arguments()), true);
   for (auto& job : array.jobs) {
     write_private(start_file(array.folder, job->index), container_start(job->spec));
     job->spec.keys.clear();
@@ -147,6 +145,9 @@ void SlurmJobs::send(const JobArrayPtr& array) {
   auto environment = services_.options.environment;
   for (auto& [name, value] : spec.environment)
     environment[name] = value;
+  auto script =
+    job_script(array->folder, program_path(), program_arguments(), environment);
+  std::erase_if(environment, [](auto& each) { return is_shell_name(each.first); });
   services_.commands.run(
     sbatch_words({.name = array->name,
                   .folder = array->folder,
@@ -159,7 +160,7 @@ void SlurmJobs::send(const JobArrayPtr& array) {
       if (!gathering_) // Else those that are left go with the next.
         submit();
     },
-    environment);
+    environment, std::move(script));
 }
 
 /// Submits an array that has not reached Slurm, unless none of its jobs is wanted by now.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/slurm/strangers.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -27,6 +28,10 @@ std::vector<fs::path> left_folders(const SessionFolder& own) {
   auto now = fs::last_write_time(mine / alive_file, error);
   std::vector<fs::path> left;
   for (auto& entry : fs::directory_iterator(mine.parent_path(), error)) {
+    struct stat folder {};
+    if (::lstat(entry.path().c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode) ||
+        folder.st_uid != ::geteuid())
+      continue; // Another user's, who could name any of our sessions.
     auto alive = entry.path() / alive_file;
     auto touched = fs::last_write_time(alive, error);
     if (error || entry.path() == mine)

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -67,10 +68,6 @@ std::string gres_of(const SlurmOptions& options, int gpus) {
 
 } // namespace
 
-std::string script_file(const std::string& folder) {
-  return folder + "/script";
-}
-
 std::string start_file(const std::string& folder, std::size_t index) {
   return folder + "/start." + std::to_string(index);
 }
@@ -89,8 +86,15 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
+bool is_shell_name(const std::string& name) {
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+         std::ranges::all_of(
+           name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
 std::string job_script(const std::string& folder, const std::string& program,
-                       const std::vector<std::string>& arguments) {
+                       const std::vector<std::string>& arguments,
+                       const std::map<std::string, std::string>& environment) {
   auto start = shell_word(folder + "/start.") + "\"$SLURM_ARRAY_TASK_ID\"";
   auto refuse = [&](const std::string& test, const std::string& path,
                     const std::string& problem) {
@@ -101,8 +105,12 @@ std::string job_script(const std::string& folder, const std::string& program,
   std::string script = "#!/bin/sh\n# A worker of Fiber.\n";
   script += refuse("-x", shell_word(program), "has no program");
   script += refuse("-r", start, no_start_file);
-  script += "exec <" + start + "\nrm -f " + start + "\nFIBER_NODE=" + slurm_role +
-            "\nexport FIBER_NODE\nexec " + shell_word(program);
+  script += "exec <" + start + "\nrm -f " + start + "\n";
+  for (auto& [name, value] : environment)
+    if (is_shell_name(name))
+      script += "export " + name + "=" + shell_word(value) + "\n";
+  script +=
+    std::string("export FIBER_NODE=") + slurm_role + "\nexec " + shell_word(program);
   for (auto& argument : arguments)
     script += " " + shell_word(argument);
   return script + "\n";
@@ -139,7 +147,6 @@ std::vector<std::string> sbatch_words(const Submission& submission,
   add("--constraint=", options.constraint);
   for (auto& word : words_of(options.arguments))
     words.push_back(word);
-  words.push_back(script_file(submission.folder));
   return words;
 }
 

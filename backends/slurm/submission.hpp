@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace fiber::backends::slurm {
 /// A job array to be submitted.
 struct Submission {
   std::string name;   ///< Of the array.
-  std::string folder; ///< Of the array: has "script", start files and output files.
+  std::string folder; ///< Of the array: has start files and output files.
   std::size_t tasks = 1;
   JobResources resources = {};
 };
@@ -26,20 +27,25 @@ inline constexpr int script_failed = 127;
 inline constexpr auto no_start_file = "has no start file";
 
 // Files of an array's folder.
-std::string script_file(const std::string& folder);
 std::string start_file(const std::string& folder, std::size_t index);
 std::string output_file(const std::string& folder, std::size_t index);
 
 /// Returns the script that all tasks of an array run: it gives the program its start file
-/// as stdin, removes the file and becomes the program.
+/// as stdin, removes the file and becomes the program. `environment` is what the program
+/// gets besides the environment of the job. sbatch itself must not have it: it may hold
+/// LD_PRELOAD. Names that a shell can't export are left out.
 std::string job_script(const std::string& folder, const std::string& program,
-                       const std::vector<std::string>& arguments);
+                       const std::vector<std::string>& arguments,
+                       const std::map<std::string, std::string>& environment = {});
+/// Returns whether a shell can export a variable of this name.
+bool is_shell_name(const std::string& name);
 
 /// Returns the words with which each sbatch command begins: one task on one node, never
 /// requeued, with this process's environment.
 std::vector<std::string> first_sbatch_words();
 
-/// Returns the words of the sbatch command. `directory` is the jobs' working directory.
+/// Returns the words of the sbatch command, which reads the script from stdin, so that no
+/// other user can replace it on its way. `directory` is the jobs' working directory.
 std::vector<std::string> sbatch_words(const Submission& submission,
                                       const SlurmOptions& options,
                                       const std::string& directory);

@@ -46,6 +46,9 @@ public:
   explicit RemoteError(Failure failure);
   /// The demangled name of the type that was thrown: "std::out_of_range".
   const std::string& type() const { return failure_->type; }
+  /// What the exception said, byte for byte. what() contains it with the control
+  /// characters escaped, since a terminal would obey them.
+  const std::string& message() const { return failure_->what; }
   /// Which task of its call threw, from 0; the rank in a ring.
   std::size_t index() const { return index_; }
   /// Which run of the task threw, from 1.

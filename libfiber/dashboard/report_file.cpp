@@ -2,18 +2,12 @@
 #include "libfiber/dashboard/report_file.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
+#include "base/file_draft.hpp"
 #include "base/log.hpp"
-#include "base/unique_fd.hpp"
 #include "libfiber/dashboard/page.hpp"
 #include "libfiber/observer/session_view.hpp"
 
@@ -26,36 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto report_patience = 300ms; ///< With pools that are busy.
 constexpr int report_share = 100; ///< At most this part of the time goes into writing.
 
-[[noreturn]] void fail(const std::string& path, int error) {
-  throw std::system_error(error, std::generic_category(), path);
-}
-
 } // namespace
-
-void write_page(const std::string& path, const std::string& page) {
-  auto draft = path + "." + std::to_string(::getpid()) + ".part";
-  {
-    UniqueFd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!file)
-      fail(path, errno);
-    for (std::size_t done = 0; done < page.size();) {
-      auto n = ::write(file.get(), page.data() + done, page.size() - done);
-      if (n < 0 && errno == EINTR)
-        continue;
-      if (n < 0) {
-        auto error = errno;
-        ::unlink(draft.c_str());
-        fail(path, error);
-      }
-      done += static_cast<std::size_t>(n);
-    }
-  }
-  if (::rename(draft.c_str(), path.c_str()) != 0) {
-    auto error = errno;
-    ::unlink(draft.c_str());
-    fail(path, error);
-  }
-}
 
 ReportFile::ReportFile(std::string path, observer::SessionView& view)
   : path_(std::move(path)), view_(view) {
@@ -76,7 +41,7 @@ ReportFile::~ReportFile() {
 void ReportFile::write(bool over) {
   auto report = view_.report(report_patience);
   report["over"] = over;
-  write_page(path_, report_page(report));
+  replace_file(path_, report_page(report));
 }
 
 void ReportFile::try_write(bool over) {

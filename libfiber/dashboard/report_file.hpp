@@ -13,10 +13,6 @@ class SessionView;
 
 namespace fiber::dashboard {
 
-/// Writes the page with what it shows to `path`. A reader finds the old file or the new
-/// one, never a part. Throws std::system_error.
-void write_page(const std::string& path, const std::string& page);
-
 /// The file that a session keeps of itself. A thread of its own rewrites it every few
 /// seconds, more seldom if that takes long, so that a driver that is killed leaves its
 /// last state. The destructor writes it once more.

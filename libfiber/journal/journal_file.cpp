@@ -17,9 +17,10 @@
 
 #include "base/code_place.hpp"
 #include "base/log.hpp"
+#include "base/sync_folder.hpp"
+#include "base/trusted_file.hpp"
 #include "libfiber/storage/digest.hpp"
 #include "libfiber/storage/record.hpp"
-#include "libfiber/storage/sync_folder.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -124,16 +125,16 @@ JournalFile::JournalFile(std::string path, const CallName& name)
     refuse("results of type " + name_in_identity(name.result) +
              " can't be kept: they refer to shared values or functions of this session",
            "a call whose results are values through and through");
-  fd_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  try {
+    fd_ = open_trusted(path_, O_RDWR | O_CREAT);
+  } catch (const UntrustedFile& error) {
+    refuse(error.what(), "a file of this user that nobody else can write");
+  }
   if (!fd_)
     fail("opened", errno);
+  lock();
   struct stat status {};
   if (::fstat(fd_.get(), &status) != 0)
-    fail("opened", errno);
-  if (!S_ISREG(status.st_mode))
-    refuse(path_ + " is no file", "the path of a file");
-  lock();
-  if (::fstat(fd_.get(), &status) != 0) // Again, now that nobody else writes.
     fail("opened", errno);
   check_head(own, static_cast<std::uint64_t>(status.st_size));
   put_owner();

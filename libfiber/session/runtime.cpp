@@ -17,6 +17,8 @@
 #include "base/forked_child.hpp"
 #include "base/freed_memory.hpp"
 #include "base/log.hpp"
+#include "base/random_id.hpp"
+#include "base/trusted_file.hpp"
 #include "fiber/detail/caf/scheduler.hpp"
 #include "libfiber/dashboard/dashboard.hpp"
 #include "libfiber/dashboard/report_file.hpp"
@@ -179,8 +181,7 @@ Runtime::Runtime(Settings settings)
       *system_, 0, [shares = shares_](std::uint64_t id) { return shares->find(id); },
       // Every job may reach the first object, the table of names.
       [first = true]() mutable {
-        return std::exchange(first, false) ? NameTable::id.number
-                                           : actors::secret_number();
+        return std::exchange(first, false) ? NameTable::id.number : secret_number();
       })),
     session_tag_(random_tag()),
     actor_port_(actors::ActorPort::open(objects_, session_tag_, program_actors())),
@@ -256,6 +257,9 @@ void Runtime::open_trace() {
   } catch (const actors::TraceTaken& taken) {
     // Probably a task started this program, and the program above it writes the trace.
     log().warn("{}: this one has no trace", taken.what());
+  } catch (const UntrustedFile& error) {
+    throw ConfigError("trace", settings_.places["trace"],
+                      "the path of a file of this user, or of none", error.what());
   } catch (const std::system_error& error) {
     throw ConfigError("trace", settings_.places["trace"],
                       "the path of a file that can be written",

@@ -2,11 +2,9 @@
 #include "libfiber/session/settings.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -18,6 +16,7 @@
 
 #include "base/edit_distance.hpp"
 #include "base/log.hpp"
+#include "base/trusted_file.hpp"
 #include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/setting_keys.hpp"
@@ -138,9 +137,10 @@ std::vector<std::string> unknown_variables() {
   return unknown;
 }
 
-/// Returns "path:line" of the line that sets `key`.
-std::string line_of(const std::string& path, const std::string& key) {
-  fiber::detail::Classic<std::ifstream> file(path);
+/// Returns "path:line" of the line that sets `key` in the text of a file.
+std::string line_of(const std::string& path, const std::string& text,
+                    const std::string& key) {
+  fiber::detail::Classic<std::istringstream> file(text);
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     auto from = line.find_first_not_of(" \t");
@@ -155,19 +155,22 @@ using Problems = std::vector<ConfigError>;
 /// Reads a file, and appends what is wrong with it to `problems`.
 std::map<std::string, Given> from_file(const std::string& path, Problems& problems) {
   std::map<std::string, Given> given;
-  std::error_code problem;
-  auto status = std::filesystem::status(path, problem);
-  if (status.type() == std::filesystem::file_type::not_found)
+  std::string text;
+  try {
+    if (auto read = read_trusted(path, {.folder = true}))
+      text = std::move(*read);
+    else
+      return given;
+  } catch (const UntrustedFile& error) {
+    problems.emplace_back("(all)", path, "a file of this user that nobody else can write",
+                          error.what());
     return given;
-  fiber::detail::Classic<std::ifstream> file(path);
-  if (!file || std::filesystem::is_directory(status)) {
-    if (!problem)
-      problem = {std::filesystem::is_directory(status) ? EISDIR : errno,
-                 std::generic_category()};
+  } catch (const std::system_error& error) {
     problems.emplace_back("(all)", path, "a file that can be read, or none",
-                          problem.message());
+                          error.code().message());
     return given;
   }
+  fiber::detail::Classic<std::istringstream> file(text);
   boost::property_tree::ptree tree;
   try {
     boost::property_tree::read_ini(file, tree);
@@ -179,15 +182,16 @@ std::map<std::string, Given> from_file(const std::string& path, Problems& proble
   }
   for (auto& [name, section] : tree) {
     if (name != "default") {
-      problems.emplace_back(name, line_of(path, section.empty() ? name : "[" + name),
+      problems.emplace_back(name,
+                            line_of(path, text, section.empty() ? name : "[" + name),
                             "the section [default]", "this section or key is not known");
       continue;
     }
     for (auto& [key, value] : section)
       if (is_setting_key(key))
-        given[key] = {value.data(), line_of(path, key)};
+        given[key] = {value.data(), line_of(path, text, key)};
       else
-        problems.emplace_back(key, line_of(path, key), setting_key_list(),
+        problems.emplace_back(key, line_of(path, text, key), setting_key_list(),
                               "there is no such key");
   }
   return given;

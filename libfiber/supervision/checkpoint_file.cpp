@@ -16,10 +16,11 @@
 #include <unistd.h>
 
 #include "base/log.hpp"
+#include "base/sync_folder.hpp"
+#include "base/trusted_file.hpp"
 #include "fiber/byte_stream.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/storage/record.hpp"
-#include "libfiber/storage/sync_folder.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -53,7 +54,12 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 void CheckpointFile::save(const std::string& type, std::span<const std::byte> value) {
   write_beside(type, value);
-  keep_previous();
+  try {
+    keep_previous();
+  } catch (...) {
+    ::unlink((path_ + ".saving").c_str());
+    throw;
+  }
   if (std::rename((path_ + ".saving").c_str(), path_.c_str()) != 0)
     fail("written", errno);
   sync_folder_of(path_);
@@ -119,10 +125,8 @@ void CheckpointFile::keep_previous() {
   if (!is_whole_) {
     Saved ignored;
     auto state = read(path_, ignored);
-    if (state == State::foreign && read(previous(), ignored) != State::whole) {
-      ::unlink((path_ + ".saving").c_str());
+    if (state == State::foreign && read(previous(), ignored) != State::whole)
       refuse();
-    }
     if (state != State::whole)
       return;
   }
@@ -152,15 +156,26 @@ std::optional<CheckpointFile::Saved> CheckpointFile::load() const {
   throw Error("checkpoint " + path_ + " is damaged, and there is no previous one");
 }
 
+/// Opens a file that this user or root has written; as open(), it may fail.
+UniqueFd CheckpointFile::open_to_read(const std::string& path) const {
+  try {
+    return open_trusted(path, O_RDONLY);
+  } catch (const UntrustedFile& error) {
+    throw Error("checkpoint " + path_ + " can't be read: " + error.what());
+  }
+}
+
 CheckpointFile::State CheckpointFile::read(const std::string& path, Saved& saved) const {
-  File file(std::fopen(path.c_str(), "re"));
-  if (!file && errno == ENOENT)
+  auto fd = open_to_read(path);
+  if (!fd && errno == ENOENT)
     return State::absent;
-  struct stat status {};
-  if (!file || ::fstat(::fileno(file.get()), &status) != 0)
+  File file(fd ? ::fdopen(fd.get(), "r") : nullptr);
+  if (!file)
     fail("read", errno);
-  if (!S_ISREG(status.st_mode))
-    return State::foreign;
+  fd.release();
+  struct stat status {};
+  if (::fstat(::fileno(file.get()), &status) != 0)
+    fail("read", errno);
   Bytes bytes(static_cast<std::size_t>(status.st_size));
   auto there = bytes.empty() ? 0 : std::fread(bytes.data(), 1, bytes.size(), file.get());
   if (std::ferror(file.get()) != 0)

@@ -33,6 +33,7 @@ private:
 
   std::string previous() const { return path_ + ".previous"; }
   UniqueFd open_beside() const;
+  UniqueFd open_to_read(const std::string& path) const;
   void write_beside(const std::string& type, std::span<const std::byte> value) const;
   void keep_previous();
   State read(const std::string& path, Saved& saved) const;

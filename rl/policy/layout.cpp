@@ -17,6 +17,14 @@ constexpr std::size_t smallest_image = 36; // Leaves one pixel after the last on
 
 } // namespace nature
 
+/// More than this machine can have, and far from where the arithmetic overflows.
+constexpr std::size_t max_parameters = std::size_t{1} << 40;
+
+[[noreturn]] void refuse_size() {
+  throw std::invalid_argument("a policy has more than " + std::to_string(max_parameters) +
+                              " parameters");
+}
+
 std::string shape_text(const std::vector<std::size_t>& shape) {
   std::string text;
   for (auto extent : shape)
@@ -50,6 +58,9 @@ PolicyLayout::PolicyLayout(const PolicySpec& spec)
 
 void PolicyLayout::append(std::vector<LayerPlace>& layers, std::size_t inputs,
                           std::size_t outputs) {
+  if (outputs > max_parameters || inputs > max_parameters / outputs ||
+      size > max_parameters)
+    refuse_size();
   layers.push_back({.inputs = inputs, .outputs = outputs, .offset = size});
   size = layers.back().end();
 }
@@ -87,6 +98,11 @@ std::size_t PolicySpec::parameter_count() const {
 }
 
 void PolicySpec::check() const {
+  for (std::size_t all = 1; auto extent : spaces.observation_shape) {
+    if (extent > 0 && all > max_parameters / extent)
+      refuse_size();
+    all *= extent;
+  }
   if (spaces.observation_size() == 0)
     throw std::invalid_argument(
       "a policy needs observations of at least one number, not " +

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rl/report/image_file.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
-#include "fiber/detail/classic_locale.hpp"
+#include "base/file_draft.hpp"
 
 namespace fiber::rl::report {
 
@@ -26,14 +23,8 @@ void check_image(const Image& image, std::string_view what) {
 }
 
 void write_file(const std::filesystem::path& path, const Bytes& bytes) {
-  errno = 0;
-  fiber::detail::Classic<std::ofstream> file(path, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(bytes.data()),
-             static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file)
-    throw std::runtime_error("cannot write " + path.string() + ": " +
-                             std::strerror(errno));
+  replace_file(path.string(),
+               {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 } // namespace fiber::rl::report

@@ -93,7 +93,11 @@ bool draw_script(const std::filesystem::path& png, const std::string& script, in
         << gnuplot_string(png.string()) << '\n'
         << script;
   write_atomically(file, whole.str());
-  return run_gnuplot(file) && std::filesystem::exists(png);
+  write_atomically(png, ""); // gnuplot would follow a link that is there.
+  if (run_gnuplot(file))
+    return true;
+  std::filesystem::remove(png);
+  return false;
 }
 
 bool run_gnuplot(const std::filesystem::path& script) {

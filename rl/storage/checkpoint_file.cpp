@@ -8,10 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
-
+#include "base/file_draft.hpp"
 #include "fiber/detail/classic_locale.hpp"
-#include "rl/storage/file.hpp"
 
 namespace fiber::rl {
 namespace {
@@ -135,17 +133,9 @@ std::string_view checked_content(const fs::path& path, std::string_view label_li
 } // namespace
 
 void write_atomically(const std::filesystem::path& path, std::string_view content) {
-  auto temporary = path;
-  temporary += ".new";
-  {
-    storage::File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    file.write(content);
-    file.sync(); // Before the rename, or the new name could appear before the content.
-  }
-  std::filesystem::rename(temporary, path);
-  const auto folder =
-    path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  storage::File(folder, O_RDONLY | O_DIRECTORY).sync();
+  FileDraft draft(path.string());
+  draft.write(content);
+  draft.publish_to_disk();
 }
 
 void detail::save_labelled(const std::filesystem::path& path, const FileLabel& label,
@@ -159,6 +149,29 @@ void detail::save_labelled(const std::filesystem::path& path, const FileLabel& l
           ' ' + checksum.text() + '\n';
   file += content;
   write_atomically(path, file);
+}
+
+// What an archive of Boost's begins with: its signature, the version of the library that
+// wrote it, and the formats of numbers.
+std::span<const std::byte> detail::after_archive_head(const std::filesystem::path& path,
+                                                      std::string_view content) {
+  fiber::detail::Classic<std::ostringstream> stream(std::ios::binary);
+  { boost::archive::binary_oarchive own(stream); }
+  const auto own = stream.view();
+  const auto version_at =
+    sizeof(std::uint64_t) +
+    std::string_view(boost::archive::BOOST_ARCHIVE_SIGNATURE()).size();
+  std::uint16_t version = 0;
+  const auto rest_at = version_at + sizeof version;
+  if (content.size() < own.size() ||
+      content.substr(0, version_at) != own.substr(0, version_at) ||
+      content.substr(rest_at, own.size() - rest_at) != own.substr(rest_at))
+    throw std::runtime_error(path.string() +
+                             " was written on a machine with other formats of numbers");
+  content.copy(reinterpret_cast<char*>(&version), sizeof version, version_at);
+  if (version > boost::archive::BOOST_ARCHIVE_VERSION())
+    throw std::runtime_error(path.string() + " was written with a newer Boost");
+  return std::as_bytes(std::span(content.substr(own.size())));
 }
 
 std::optional<std::string> detail::load_labelled(const std::filesystem::path& path,

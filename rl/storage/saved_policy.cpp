@@ -32,19 +32,25 @@ void save_policy(const std::filesystem::path& path, const SavedPolicy& policy) {
              policy);
 }
 
-SavedPolicy load_policy(const std::filesystem::path& path) {
-  auto policy = load_state<SavedPolicy>(path, {.kind = policy_file::kind});
-  if (!policy)
-    throw std::runtime_error("there is no file " + path.string());
+SavedPolicy detail::policy_in(const std::filesystem::path& path,
+                              std::string_view content) {
+  auto policy = state_in<SavedPolicy>(path, content);
   std::string wrong;
   try {
-    wrong = policy_file::wrong_count(*policy);
+    wrong = policy_file::wrong_count(policy);
   } catch (const std::invalid_argument& error) {
     wrong = error.what();
   }
   if (!wrong.empty())
     throw std::runtime_error(path.string() + " holds no policy: " + wrong);
-  return std::move(*policy);
+  return policy;
+}
+
+SavedPolicy load_policy(const std::filesystem::path& path) {
+  const auto content = detail::load_labelled(path, {.kind = policy_file::kind});
+  if (!content)
+    throw std::runtime_error("there is no file " + path.string());
+  return detail::policy_in(path, *content);
 }
 
 } // namespace fiber::rl

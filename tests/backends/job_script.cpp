@@ -84,6 +84,12 @@ void write_file(const std::string& path) {
   std::cout << (file ? "written " : "not written ") << path << std::endl;
 }
 
+/// Prints how large a file system is.
+void show_room(const std::string& path) {
+  std::cout << "room in " << path << ": " << (std::filesystem::space(path).capacity >> 20)
+            << " MiB" << std::endl;
+}
+
 /// Prints user, capabilities and the like, as the kernel knows them.
 void show_status() {
   std::ifstream file("/proc/self/status");
@@ -217,6 +223,8 @@ int play(const JobEntry& entry, int argc, char** argv) {
       let_child_eat(std::stoul(rest));
     } else if (command == "write") {
       write_file(rest);
+    } else if (command == "room") {
+      show_room(rest);
     } else if (command == "echo") {
       echo(entry);
     } else if (command == "page") {

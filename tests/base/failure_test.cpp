@@ -9,18 +9,21 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <optional>
 #include <regex>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <typeinfo>
 #include <variant>
 
 #include <gtest/gtest.h>
 
+#include "base/terminal_text.hpp"
 #include "fiber/detail/type_identity.hpp"
 #include "fiber/remote_error.hpp"
 #include "tests/base/same_name.hpp"
@@ -230,6 +233,23 @@ TEST(Failure, of_an_exception_whose_what_is_null_has_an_empty_text) {
   } catch (...) {
     std::throw_with_nested(std::system_error(5, std::generic_category(), "start"));
   }
+}
+
+TEST(RemoteErrorText, is_harmless_on_a_terminal_and_whole_by_accessor) {
+  const std::string orders = "\x1b]0;title\x07\x1b[2J first\nsecond\r";
+  const Failure failure{
+    .type = "std::runtime_error", .what = orders, .name = {}, .state = {}};
+  const RemoteError of_task(failure, 3, 1, "worker-\x1b[1m"), of_call(failure);
+  const WorkerLost lost(3, 1, {1}, orders), of_ring(orders, 2, {1}, orders, {});
+  const BackendError refused(orders, 0, orders);
+  for (const std::exception* error : std::initializer_list<const std::exception*>{
+         &of_task, &of_call, &lost, &of_ring, &refused}) {
+    const std::string_view what = error->what();
+    EXPECT_EQ(what, for_terminal(what, Passing::lines));
+    EXPECT_NE(what.find("\\x1b[2J first\nsecond\\r"), what.npos) << what;
+  }
+  EXPECT_EQ(of_task.message(), orders);
+  EXPECT_EQ(of_call.message(), orders);
 }
 
 TEST(Cause, is_in_the_text) {

@@ -5,22 +5,22 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
-#include <boost/archive/archive_exception.hpp>
-#include <boost/archive/binary_iarchive.hpp>
 #include <boost/archive/binary_oarchive.hpp>
 
 #include "fiber/detail/classic_locale.hpp"
+#include "fiber/value.hpp"
 
 namespace fiber::rl {
 
 /// Replaces a file atomically: a reader finds the whole old content or the whole new one,
-/// even after a crash or a loss of power. Writes PATH.new, syncs it, renames it, and
-/// syncs the folder. Throws std::system_error.
+/// even after a crash or a loss of power. Only this user can read the file, unless it
+/// replaces one with another mode. Throws std::system_error.
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// What a file holds, in its first lines, as text: "KIND VERSION", then "KEY: VALUE" for
@@ -39,21 +39,42 @@ void save_labelled(const std::filesystem::path& path, const FileLabel& label,
                    std::string_view content);
 std::optional<std::string> load_labelled(const std::filesystem::path& path,
                                          const FileLabel& label);
+std::span<const std::byte> after_archive_head(const std::filesystem::path& path,
+                                              std::string_view content);
 
-} // namespace detail
-
-/// Saves a value that Boost serialises, with write_atomically(). The file has a checksum.
-/// It can be read on machines with the same number formats. Throws std::system_error, and
-/// std::invalid_argument for a label that does not fit into its lines.
+/// Returns the content that save_state() gives a file. The opposite is state_in().
 template <class State>
-void save_state(const std::filesystem::path& path, const FileLabel& label,
-                const State& state) {
+std::string content_of(const State& state) {
   fiber::detail::Classic<std::ostringstream> content(std::ios::binary);
   {
     boost::archive::binary_oarchive archive(content);
     archive << state;
   }
-  detail::save_labelled(path, label, content.view());
+  return std::move(content).str();
+}
+
+/// Throws std::runtime_error, which begins with `path`.
+template <class State>
+State state_in(const std::filesystem::path& path, std::string_view content) {
+  Reader reader(after_archive_head(path, content));
+  try {
+    return fiber::detail::unarchive<State>(reader);
+  } catch (const Error& error) {
+    throw std::runtime_error(
+      path.string() + " was written by another version of this program: " + error.what());
+  }
+}
+
+} // namespace detail
+
+/// Saves a value that Boost serialises, with write_atomically(). The file has a checksum,
+/// which finds damage, not malice. The file can be read on machines with the same number
+/// formats. Throws std::system_error, and std::invalid_argument for a label that does not
+/// fit into its lines.
+template <class State>
+void save_state(const std::filesystem::path& path, const FileLabel& label,
+                const State& state) {
+  detail::save_labelled(path, label, detail::content_of(state));
 }
 
 /// What save_state() saved; nothing if there is no such file.
@@ -61,24 +82,15 @@ void save_state(const std::filesystem::path& path, const FileLabel& label,
 /// Throws std::runtime_error, which says why, if the file is of another kind or version,
 /// is truncated or is damaged. It also throws if one of `label.settings` has another
 /// value in the file, and names both values. Settings that `label` does not name are not
-/// compared.
+/// compared. A file that was made to do harm is refused, too, and takes no more memory
+/// than a small multiple of its size.
 template <class State>
 std::optional<State> load_state(const std::filesystem::path& path,
                                 const FileLabel& label) {
   auto content = detail::load_labelled(path, label);
   if (!content)
     return {};
-  try {
-    fiber::detail::Classic<std::istringstream> stream(std::move(*content),
-                                                      std::ios::binary);
-    boost::archive::binary_iarchive archive(stream);
-    State state;
-    archive >> state;
-    return state;
-  } catch (const boost::archive::archive_exception& error) {
-    throw std::runtime_error(
-      path.string() + " was written by another version of this program: " + error.what());
-  }
+  return detail::state_in<State>(path, *content);
 }
 
 } // namespace fiber::rl

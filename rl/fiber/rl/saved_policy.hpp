@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/serialization/string.hpp>
@@ -36,5 +37,12 @@ void save_policy(const std::filesystem::path& path, const SavedPolicy& policy);
 /// Loads what save_policy() saved. Throws std::runtime_error, saying what is wrong, if
 /// there is no such file or if save_policy() did not write it.
 SavedPolicy load_policy(const std::filesystem::path& path);
+
+namespace detail {
+
+/// What load_policy() does with what follows the label of the file `path`.
+SavedPolicy policy_in(const std::filesystem::path& path, std::string_view content);
+
+} // namespace detail
 
 } // namespace fiber::rl

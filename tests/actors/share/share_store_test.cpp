@@ -4,6 +4,9 @@
 #include "actors/share/share_store.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -47,6 +50,23 @@ TEST(ShareStore, an_array_that_is_too_large_to_be_sent_is_only_mapped) {
   store->fetch(small->id(), *driver);
   store->fetch(large->id(), *driver);
   EXPECT_EQ(heard->found, (std::vector<bool>{true, false}));
+}
+
+TEST(ShareStore, a_job_cannot_guess_the_number_of_a_value_that_it_was_not_given) {
+  auto store = std::make_shared<ShareStore>();
+  std::vector<std::shared_ptr<detail::SharedObject>> values;
+  std::set<std::uint64_t> high_halves;
+  for (int i = 0; i < 64; ++i) {
+    values.push_back(i % 2 == 0 ? store->add(Bytes(1), nullptr)
+                                : store->add_array(Bytes(1)));
+    high_halves.insert(values.back()->id() >> 32);
+  }
+  EXPECT_GT(high_halves.size(), 60U) << "numbers that follow from each other";
+  auto [driver, job] = wire::loopback();
+  auto heard = std::make_shared<Job>();
+  job->start(heard);
+  for (std::uint64_t id = 0; id <= values.size(); ++id)
+    EXPECT_EQ(store->fetch(id, *driver), 0U) << "value " << id << " for the asking";
 }
 
 SharedMemory::Place place_of(const detail::SharedObject& object) {

@@ -35,7 +35,7 @@ bool has(const std::string& text, const std::string& words) {
 
 TEST_F(DockerConfinement, by_default_a_job_is_a_plain_user_without_capabilities) {
   BackendTest test(make_docker(docker_options()));
-  auto said = played(test, "status\nwrite /usr/note\nwrite /tmp/note\nwrite "
+  auto said = played(test, "status\nroom /tmp\nwrite /usr/note\nwrite /tmp/note\nwrite "
                            "/dev/shm/note\nenv HOME");
   EXPECT_HAS(said, "Uid:\t65532\t65532\t65532\t65532\n");
   EXPECT_HAS(said, "Gid:\t65532\t65532\t65532\t65532\n");
@@ -49,6 +49,10 @@ TEST_F(DockerConfinement, by_default_a_job_is_a_plain_user_without_capabilities)
   auto host = describe()["HostConfig"];
   EXPECT_EQ(host["ReadonlyRootfs"], true);
   EXPECT_EQ(host["PidsLimit"], 4096);
+  EXPECT_HAS(said, "room in /tmp: 1024 MiB\n");
+  if (host["LogConfig"]["Type"] == "json-file") {
+    EXPECT_EQ(host["LogConfig"]["Config"]["max-size"], "10m");
+  }
   EXPECT_EQ(host["NetworkMode"], "bridge");
   EXPECT_NE(host["Privileged"], true);
 }

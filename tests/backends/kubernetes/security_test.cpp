@@ -82,6 +82,14 @@ TEST_F(RestrictedPods, are_not_if_a_template_says_otherwise) {
   EXPECT_FALSE(context(mighty).contains("capabilities"));
 }
 
+TEST_F(RestrictedPods, cannot_fill_the_disk_of_their_node_through_tmp) {
+  auto made = spec();
+  auto tmp = std::ranges::find_if(
+    made["volumes"], [](auto& volume) { return volume["name"] == "fiber-tmp"; });
+  ASSERT_NE(tmp, made["volumes"].end());
+  EXPECT_EQ((*tmp)["emptyDir"]["sizeLimit"], "1Gi");
+}
+
 TEST_F(RestrictedPods, leave_other_containers_and_a_tmp_of_the_template_alone) {
   plan_.template_pod["spec"] = json::parse(R"({
     "volumes": [{"name": "scratch", "emptyDir": {}}],

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/backends/heard_log.hpp"
 #include "tests/backends/slurm/slurm_fixture.hpp"
@@ -58,6 +59,30 @@ TEST_F(Slurm, only_the_user_can_read_the_files_of_a_session) {
   struct stat folder {};
   ASSERT_EQ(::stat(folders()[0].c_str(), &folder), 0);
   EXPECT_EQ(folder.st_mode & 0777, 0700u);
+}
+
+TEST_F(Slurm, the_environment_of_jobs_is_not_that_of_sbatch) {
+  // The loader writes a file for each program that has these variables.
+  auto folder = std::filesystem::path(slurm_options().directory) / "loaded";
+  std::filesystem::create_directories(folder);
+  auto options = slurm_options();
+  options.environment = {{"LD_DEBUG", "files"},
+                         {"LD_DEBUG_OUTPUT", (folder / "program").string()}};
+  {
+    BackendTest test(make_slurm(options));
+    auto job = test.create("one", "env LD_DEBUG\nwait");
+    EXPECT_TRUE(has(test.logs_with(job.id, "waiting"), "LD_DEBUG=files"));
+  }
+  std::string programs;
+  for (auto& file : std::filesystem::directory_iterator(folder)) {
+    std::ifstream lines(file.path());
+    for (std::string line; std::getline(lines, line);)
+      if (has(line, "initialize program: "))
+        programs += line.substr(line.find("initialize program: ")) + "\n";
+  }
+  std::filesystem::remove_all(folder);
+  EXPECT_NE(programs, "") << "the job had them";
+  EXPECT_FALSE(has(programs, "sbatch")) << programs;
 }
 
 TEST_F(Slurm, resources_become_options_of_the_job) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -63,7 +64,9 @@ TEST(SlurmSubmission, settings_become_options_of_sbatch) {
         "--signal=B:TERM@60", "--export=ALL"})
     EXPECT_TRUE(has(words, word)) << word;
   EXPECT_EQ(words.front(), "sbatch");
-  EXPECT_EQ(words.back(), "/home/me/my files/script");
+  for (auto& word : words)
+    EXPECT_FALSE(word == "--wrap" || word.starts_with("/"))
+      << "the script comes by stdin: " << word;
 }
 
 TEST(SlurmSubmission, what_is_not_set_is_left_to_the_site) {
@@ -108,6 +111,16 @@ TEST(SlurmSubmission, further_arguments_are_options_that_fiber_does_not_set) {
     EXPECT_FALSE(are_arguments(bad)) << bad;
 }
 
+/// Writes a file that can be run.
+void write_program(const std::string& path, const std::string& text) {
+  write_private(path, text);
+  ::chmod(path.c_str(), 0700);
+}
+
+std::string script_file(const std::string& folder) {
+  return folder + "/script";
+}
+
 /// Runs the script of a job as Slurm does. Returns its exit code and its output.
 std::pair<int, std::string> run_script(const std::string& folder) {
   auto command = "cd / && SLURM_ARRAY_TASK_ID=3 SLURMD_NODENAME=n7 " +
@@ -133,12 +146,11 @@ protected:
 
 TEST_F(SlurmScript, gives_the_program_its_start_file_and_arguments) {
   auto program = folder_ + "/program";
-  write_private(program,
-                "#!/bin/sh\necho \"$FIBER_NODE\"; cat; for a; do echo \"<$a>\"; done\n",
-                true);
-  write_private(
+  write_program(program,
+                "#!/bin/sh\necho \"$FIBER_NODE\"; cat; for a; do echo \"<$a>\"; done\n");
+  write_program(
     script_file(folder_),
-    job_script(folder_, program, {"", "a b", "it's", "$HOME", "*", "--x=\"y\""}), true);
+    job_script(folder_, program, {"", "a b", "it's", "$HOME", "*", "--x=\"y\""}));
   write_private(start_file(folder_, 3), "start\n");
   auto [code, told] = run_script(folder_);
   EXPECT_EQ(code, 0);
@@ -146,8 +158,22 @@ TEST_F(SlurmScript, gives_the_program_its_start_file_and_arguments) {
   EXPECT_FALSE(file_exists(start_file(folder_, 3))) << "keys are left on the disk";
 }
 
+TEST_F(SlurmScript, gives_the_program_the_environment_that_sbatch_must_not_have) {
+  auto program = folder_ + "/program";
+  write_program(program,
+                "#!/bin/sh\necho \"<$LD_LIBRARY_PATH> <$ODD>\"; env | grep -cF 'A.B='\n");
+  write_program(
+    script_file(folder_),
+    job_script(folder_, program, {},
+               {{"LD_LIBRARY_PATH", "/a b/it's"}, {"ODD", "$HOME\nx"}, {"A.B", "1"}}));
+  write_private(start_file(folder_, 3), "start\n");
+  EXPECT_EQ(run_script(folder_).second, "</a b/it's> <$HOME\nx>\n0\n");
+  EXPECT_TRUE(is_shell_name("LD_PRELOAD") && is_shell_name("_1"));
+  EXPECT_FALSE(is_shell_name("A.B") || is_shell_name("1A") || is_shell_name(""));
+}
+
 TEST_F(SlurmScript, names_the_node_and_the_path_of_a_program_that_is_not_there) {
-  write_private(script_file(folder_), job_script(folder_, "/nowhere/it's", {}), true);
+  write_program(script_file(folder_), job_script(folder_, "/nowhere/it's", {}));
   write_private(start_file(folder_, 3), "start\n");
   auto [code, told] = run_script(folder_);
   EXPECT_EQ(code, script_failed);
@@ -156,8 +182,7 @@ TEST_F(SlurmScript, names_the_node_and_the_path_of_a_program_that_is_not_there) 
 }
 
 TEST_F(SlurmScript, does_not_start_the_program_without_its_start_file) {
-  write_private(script_file(folder_), job_script(folder_, "/bin/echo", {"started"}),
-                true);
+  write_program(script_file(folder_), job_script(folder_, "/bin/echo", {"started"}));
   auto [code, told] = run_script(folder_);
   EXPECT_EQ(code, script_failed);
   EXPECT_EQ(told, "node n7 has no start file " + start_file(folder_, 3) + "\n");
@@ -173,7 +198,7 @@ TEST(SlurmKind, is_chosen_in_an_allocation_where_its_commands_are) {
   EXPECT_EQ(slurm->detect(), "") << "there is neither an allocation nor a command";
   ::setenv("SLURM_JOB_ID", "4711", 1);
   EXPECT_EQ(slurm->detect(), "") << "there is no command";
-  write_private(folder + "/sbatch", "", true);
+  write_program(folder + "/sbatch", "");
   EXPECT_EQ(slurm->detect(), "this process is in Slurm's job 4711");
   ::unsetenv("SLURM_JOB_ID");
   EXPECT_EQ(slurm->detect(), "");

@@ -270,7 +270,7 @@ TEST_F(JournalFileTest, a_file_that_is_no_journal_is_left_alone) {
   path_ = folder_;
   EXPECT_NE(what_of(name_of(twice)).find("Is a directory"), std::string::npos);
   path_ = "/dev/null";
-  EXPECT_NE(what_of(name_of(twice)).find("is no file"), std::string::npos);
+  EXPECT_NE(what_of(name_of(twice)).find("it is no plain file"), std::string::npos);
   path_ = folder_ + "/none/journal";
   EXPECT_NE(what_of(name_of(twice)).find("No such file"), std::string::npos);
 }

@@ -164,7 +164,9 @@ TEST_F(CheckpointFileTest, a_full_disk_leaves_the_checkpoint_as_before) {
 
 TEST_F(CheckpointFileTest, a_failed_save_names_the_file) {
   std::filesystem::create_directory(path_);
-  EXPECT_EQ(why("x"), path_ + " is no checkpoint of Fiber; it is left as it is");
+  EXPECT_EQ(why("x"), "checkpoint " + path_ + " can't be read: " + path_ +
+                        " is not used: it is no plain file");
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".saving"));
   path_ = (folder_ / "no" / "folder").string();
   EXPECT_EQ(why("x"),
             "checkpoint " + path_ + " can't be written: No such file or directory");

@@ -5,6 +5,7 @@
 
 #include "fiber/rl/checkpoint_file.hpp"
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -15,6 +16,7 @@
 #include <boost/serialization/string.hpp>
 #include <boost/serialization/vector.hpp>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace fiber::rl {
 namespace {
@@ -73,7 +75,37 @@ TEST_F(CheckpointFileTest, what_is_saved_comes_back) {
   ASSERT_TRUE(state);
   EXPECT_EQ(state->parameters, (std::vector<float>{1, 2.5f}));
   EXPECT_EQ(state->note, "a note");
-  EXPECT_FALSE(fs::exists(file_.string() + ".new"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "a draft is left";
+  EXPECT_EQ(fs::status(file_).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write)
+    << "others can read it";
+}
+
+TEST_F(CheckpointFileTest, a_file_that_was_made_to_do_harm_is_refused) {
+  auto content = detail::content_of(State{{1, 2.5f}, "a note"});
+  const auto two = std::string("\2\0\0\0\0\0\0\0", 8);
+  const auto at = content.find(two);
+  ASSERT_NE(at, std::string::npos);
+  for (const char* count : {"\0\0\0\0\0\1\0\0", "\xff\xff\xff\xff\xff\xff\xff\x3f"}) {
+    auto forged = content;
+    forged.replace(at, two.size(), count, two.size()); // 2^40 numbers, then 2^62.
+    detail::save_labelled(file_, label_, forged);
+    EXPECT_NE(error_of_loading(label_).find("was written by another version"),
+              std::string::npos);
+  }
+}
+
+TEST_F(CheckpointFileTest, a_file_of_another_kind_of_machine_is_refused_in_words) {
+  auto content = detail::content_of(State{{1}, "x"});
+  for (const std::size_t at : {std::size_t{9}, std::size_t{33}}) { // Signature, formats.
+    auto other = content;
+    other[at] = static_cast<char>(other[at] ^ 1);
+    detail::save_labelled(file_, label_, other);
+    EXPECT_NE(error_of_loading(label_).find("other formats of numbers"),
+              std::string::npos);
+  }
+  detail::save_labelled(file_, label_, "");
+  EXPECT_NE(error_of_loading(label_).find("other formats of numbers"), std::string::npos);
 }
 
 TEST_F(CheckpointFileTest, a_file_that_is_not_there_is_no_error) {
@@ -144,9 +176,16 @@ TEST_F(CheckpointFileTest, a_changed_byte_is_found_wherever_it_is) {
 TEST_F(CheckpointFileTest, a_file_that_cannot_be_written_leaves_the_old_one) {
   save();
   const auto old = content();
-  fs::create_directory(file_.string() + ".new"); // In the way of the new content.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit little{.rlim_cur = 10, .rlim_max = before.rlim_max};
+  auto* handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
   EXPECT_THROW(save(), std::system_error);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
   EXPECT_EQ(content(), old);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "a draft is left";
 }
 
 TEST_F(CheckpointFileTest, a_label_that_does_not_fit_is_refused) {

@@ -3,10 +3,10 @@
 
 #include <string>
 
-namespace fiber::detail {
+namespace fiber {
 
 /// Syncs the folder of `path`, so that the file's name survives a power loss. Does not
 /// throw, because some file systems cannot do that.
 void sync_folder_of(const std::string& path);
 
-} // namespace fiber::detail
+} // namespace fiber

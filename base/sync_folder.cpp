@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libfiber/storage/sync_folder.hpp"
+#include "base/sync_folder.hpp"
 
 #include <filesystem>
 
@@ -8,7 +8,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace fiber::detail {
+namespace fiber {
 
 void sync_folder_of(const std::string& path) {
   auto folder = std::filesystem::path(path).parent_path();
@@ -18,4 +18,4 @@ void sync_folder_of(const std::string& path) {
     ::fsync(directory.get());
 }
 
-} // namespace fiber::detail
+} // namespace fiber
