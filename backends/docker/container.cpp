@@ -12,6 +12,7 @@
 #include "backends/docker/docker_backend.hpp"
 #include "backends/docker/engine_socket.hpp"
 #include "backends/engine/program.hpp"
+#include "base/ascii.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::docker {
@@ -203,7 +204,7 @@ std::string user_of(const Placement& place, const Image& image) {
 std::string container_name(const Placement& place, const JobSpec& spec) {
   auto name = "fiber-" + place.session + "-" + spec.name;
   for (auto& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.')
+    if (!ascii::is_letter_or_digit(c) && c != '_' && c != '.')
       c = '-';
   return name;
 }

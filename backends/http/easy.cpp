@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/http/easy.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <system_error>
 
 #include "backends/backend.hpp"
+#include "base/ascii.hpp"
 
 namespace fiber::backends::http {
 
 namespace {
 
 constexpr std::chrono::milliseconds connect_limit{10000};
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 std::string_view trim(std::string_view text) {
   constexpr auto blank = " \t\r\n";
@@ -181,7 +173,7 @@ void Transfer::take_header(std::string_view line) {
     return;
   }
   if (auto colon = line.find(':'); colon != line.npos)
-    reply_.headers[lower(line.substr(0, colon))] = trim(line.substr(colon + 1));
+    reply_.headers[ascii::lower(line.substr(0, colon))] = trim(line.substr(colon + 1));
   if (line.empty() && status() >= 200 && handler_.head &&
       !std::exchange(head_told_, true))
     handler_.head(status());
@@ -248,7 +240,7 @@ int status_of(std::string_view head) {
 }
 
 std::optional<std::size_t> content_length(std::string_view head) {
-  auto text = lower(head.substr(0, head.find("\r\n\r\n")));
+  auto text = ascii::lower(head.substr(0, head.find("\r\n\r\n")));
   constexpr std::string_view name = "\r\ncontent-length:";
   auto at = text.find(name);
   if (at == text.npos)
@@ -265,9 +257,10 @@ std::string escape(std::string_view text) {
   constexpr auto digits = "0123456789ABCDEF";
   std::string result;
   for (unsigned char c : text) {
-    if (std::isalnum(c) ||
-        std::string_view("-._~").find(static_cast<char>(c)) != std::string_view::npos)
-      result += static_cast<char>(c);
+    const auto plain = static_cast<char>(c);
+    if (ascii::is_letter_or_digit(plain) ||
+        std::string_view("-._~").find(plain) != std::string_view::npos)
+      result += plain;
     else
       result.append({'%', digits[c >> 4], digits[c & 15]});
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -11,6 +10,8 @@
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
+
+#include "base/ascii.hpp"
 
 namespace fiber::dashboard {
 namespace {
@@ -29,13 +30,6 @@ bool equal(std::string_view a, std::string_view b) {
   return CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
 }
 
-std::string lower(std::string_view text) {
-  std::string all(text);
-  std::ranges::transform(
-    all, all.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return all;
-}
-
 /// Returns HOST of HOST:PORT; empty if it is neither that nor HOST.
 std::string host_of(std::string_view text) {
   auto colon = text.starts_with('[') ? text.find(':', text.find(']')) : text.find(':');
@@ -43,7 +37,7 @@ std::string host_of(std::string_view text) {
   auto port = colon == text.npos ? std::string_view() : text.substr(colon + 1);
   if (!std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; }))
     return {};
-  return lower(host);
+  return ascii::lower(host);
 }
 
 bool is_address(const std::string& host) {
@@ -59,7 +53,7 @@ bool is_address(const std::string& host) {
 Guard::Guard(std::string token, std::vector<std::string> own_names)
   : token_(std::move(token)), own_names_([&] {
       for (auto& name : own_names)
-        name = lower(name);
+        name = ascii::lower(name);
       return std::move(own_names);
     }()) {}
 
