@@ -11,6 +11,7 @@
 
 #include "backends/docker/docker_backend.hpp"
 #include "backends/docker/engine_socket.hpp"
+#include "backends/driver_variables.hpp"
 #include "backends/engine/program.hpp"
 #include "base/ascii.hpp"
 #include "fiber/detail/classic_locale.hpp"
@@ -95,7 +96,7 @@ void enter_own_container(const json& own, Placement& place) {
   place.own_image = true;
   for (auto& variable : part(own, {"Config", "Env"})) {
     auto word = text(variable, {});
-    if (auto equals = word.find('='); equals != word.npos)
+    if (auto equals = word.find('='); equals != word.npos && !sets_driver_only(word))
       place.environment[word.substr(0, equals)] = word.substr(equals + 1);
   }
   if (auto user = text(own, {"Config", "User"}); !is_root(user))

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "backends/driver_variables.hpp"
 #include "backends/engine/errors.hpp"
 #include "backends/engine/program.hpp"
 #include "backends/engine/spawn.hpp"
@@ -18,7 +19,8 @@ Program Program::resolve(std::string executable, std::vector<std::string> argv) 
   if (program.argv.empty())
     throw EngineError("start local backend", 0, "can't read /proc/self/cmdline");
   for (char** variable = ::environ; variable && *variable; ++variable)
-    if (std::string word = *variable; !word.starts_with("FIBER_NODE="))
+    if (std::string word = *variable;
+        !word.starts_with("FIBER_NODE=") && !sets_driver_only(word))
       program.environment.push_back(std::move(word));
   return program;
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/driver_variables.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 extern char** environ;
@@ -165,7 +166,8 @@ std::vector<std::string> clean_environment(const std::vector<std::string>& envir
   };
   std::vector<std::string> clean;
   for (auto& variable : environment)
-    if (!begins(variable, removed) || begins(variable, kept))
+    if ((!begins(variable, removed) || begins(variable, kept)) &&
+        !sets_driver_only(variable))
       clean.push_back(variable);
   return clean;
 }

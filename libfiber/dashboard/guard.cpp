@@ -3,15 +3,20 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <utility>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
 #include <openssl/sha.h>
 
 #include "base/ascii.hpp"
+#include "base/hex.hpp"
 
 namespace fiber::dashboard {
 namespace {
@@ -28,6 +33,18 @@ Digest digest(std::string_view text) {
 bool equal(std::string_view a, std::string_view b) {
   auto one = digest(a), other = digest(b);
   return CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
+}
+
+/// Returns a MAC of `text` with a fresh key, as hexadecimal digits.
+std::string mac_of(std::string_view text) {
+  Digest key{}, mac{};
+  if (RAND_bytes(key.data(), static_cast<int>(key.size())) != 1)
+    throw std::runtime_error("no random bytes for the cookie of the page");
+  unsigned int size = mac.size();
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac.data(),
+       &size);
+  return fiber::hex({reinterpret_cast<const char*>(mac.data()), mac.size()});
 }
 
 /// Returns HOST of HOST:PORT; empty if it is neither that nor HOST.
@@ -51,7 +68,7 @@ bool is_address(const std::string& host) {
 } // namespace
 
 Guard::Guard(std::string token, std::vector<std::string> own_names)
-  : token_(std::move(token)), own_names_([&] {
+  : token_(std::move(token)), cookie_(mac_of(token_)), own_names_([&] {
       for (auto& name : own_names)
         name = ascii::lower(name);
       return std::move(own_names);
@@ -84,13 +101,17 @@ Guard::Account& Guard::account(const std::string& address, Time now) {
   return found->second;
 }
 
-Guard::Verdict Guard::judge(const std::string& address, std::string_view given,
-                            Time now) {
+void Guard::listens_at(std::uint16_t port) {
+  cookie_name_ = "fiber_dashboard_" + std::to_string(port);
+}
+
+Guard::Verdict Guard::judge(const std::string& address, const Shown& shown, Time now) {
   if (token_.empty())
     return Verdict::admitted;
-  if (given.empty())
-    return Verdict::no_token;
-  auto right = equal(given, token_);
+  // A wrong cookie is no guess: it may be of an earlier session at this port.
+  if (shown.token.empty())
+    return equal(shown.cookie, cookie_) ? Verdict::admitted : Verdict::no_token;
+  auto right = equal(shown.token, token_);
   auto known = guessers_.find(address);
   if (right && known == guessers_.end())
     return Verdict::admitted;

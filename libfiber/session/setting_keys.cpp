@@ -131,6 +131,8 @@ bool read_dashboard(const std::string& text, Settings& settings) {
 
 bool set_token(const std::string& text, Settings& settings) {
   settings.dashboard_token = text;
+  if (text == no_token)
+    return true;
   return text.size() >= 16 && text.size() <= 200 && std::ranges::all_of(text, [](char c) {
            return ascii::is_letter_or_digit(c) || c == '-' || c == '_' || c == '.' ||
                   c == '~';
@@ -143,8 +145,8 @@ std::vector<Key> dashboard_keys() {
     {"dashboard",
      "HOST:PORT or [IPV6]:PORT, an address of this machine; port 0 is any free one", "",
      read_dashboard},
-    {"dashboard_token", "16 to 200 letters, digits, '-', '_', '.' and '~'", "", set_token,
-     true},
+    {"dashboard_token", "16 to 200 letters, digits, '-', '_', '.' and '~', or none", "",
+     set_token, true},
     path("dashboard_certificate", "the path of a certificate chain in PEM",
          &Settings::dashboard_certificate),
     path("dashboard_key", "the path of a private key in PEM", &Settings::dashboard_key),
