@@ -24,7 +24,12 @@ constexpr std::string_view of_this_machine[] = {"backend",
                                                 "kubernetes_namespace",
                                                 "kubernetes_pod_template",
                                                 "trace",
-                                                "metrics"};
+                                                "metrics",
+                                                "report",
+                                                "dashboard",
+                                                "dashboard_token",
+                                                "dashboard_certificate",
+                                                "dashboard_key"};
 
 } // namespace
 
