@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/http/easy.hpp"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <system_error>
@@ -41,8 +44,12 @@ void set_blob(CURL* easy, CURLoption option, const std::string& pem) {
 }
 
 void configure_tls(CURL* easy, const Endpoint& endpoint) {
-  if (!endpoint.ca_pem.empty())
+  if (!endpoint.ca_pem.empty()) {
+    // libcurl would trust the CAs of the system as well.
+    curl().easy_setopt(easy, CURLOPT_CAPATH, nullptr);
+    curl().easy_setopt(easy, CURLOPT_CAINFO, nullptr);
     set_blob(easy, CURLOPT_CAINFO_BLOB, endpoint.ca_pem);
+  }
   if (!endpoint.client_cert_pem.empty()) {
     curl().easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
     curl().easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
@@ -109,6 +116,8 @@ void Easy::configure(const Endpoint& endpoint, const Request& request) {
   if (!endpoint.proxy.empty()) {
     curl().easy_setopt(easy, CURLOPT_PROXY, endpoint.proxy.c_str());
     curl().easy_setopt(easy, CURLOPT_NOPROXY, ""); // Configured explicitly.
+  } else if (is_loopback(endpoint.url)) {
+    curl().easy_setopt(easy, CURLOPT_NOPROXY, "*"); // A proxy's own is another machine.
   }
   curl().easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -251,6 +260,20 @@ std::optional<std::size_t> content_length(std::string_view head) {
   if (std::from_chars(number.data(), end, length).ec != std::errc())
     return {};
   return length;
+}
+
+bool is_loopback(const std::string& url) {
+  auto begin = url.find("://");
+  begin = begin == url.npos ? 0 : begin + 3;
+  auto host = url.substr(begin, url.find_first_of("/?#", begin) - begin);
+  if (auto colon = host.rfind(':');
+      colon != host.npos &&
+      host.find_first_not_of("0123456789", colon + 1) == host.npos) // No end of "[::1]".
+    host.resize(colon);
+  in_addr address{};
+  return host == "localhost" || host == "[::1]" ||
+         (::inet_pton(AF_INET, host.c_str(), &address) == 1 &&
+          ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
 std::string escape(std::string_view text) {

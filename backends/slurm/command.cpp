@@ -150,8 +150,9 @@ std::string find_command(const std::string& name) {
   fiber::detail::Classic<std::istringstream> folders(
     path ? path : "/usr/local/bin:/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (auto file = (folder.empty() ? "." : folder) + "/" + name;
-        ::access(file.c_str(), X_OK) == 0)
+    // No relative folders, so that the current folder does not choose the program.
+    if (auto file = folder + "/" + name;
+        folder.starts_with('/') && ::access(file.c_str(), X_OK) == 0)
       return file;
   return {};
 }

@@ -50,8 +50,9 @@ std::string find_program(const std::string& name) {
   fiber::detail::Classic<std::istringstream> folders(
     path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
   for (std::string folder; std::getline(folders, folder, ':');)
+    // No relative folders, so that the current folder does not choose the program.
     if (auto file = std::filesystem::path(folder) / name;
-        ::access(file.c_str(), X_OK) == 0)
+        file.is_absolute() && ::access(file.c_str(), X_OK) == 0)
       return file.string();
   throw Error("there is no program " + name +
               " in $PATH; for one in this folder write ./" + name);
