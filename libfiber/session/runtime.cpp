@@ -200,7 +200,7 @@ Runtime::Runtime(Settings settings)
   if (address.empty())
     address = backend->driver_address();
   if (address.empty() && settings_.link == "tls")
-    address = "127.0.0.1";
+    address = wire::loopback_address();
   services_->reactor = reactor_.get();
   services_->heartbeat_timeout = settings_.heartbeat_timeout;
   services_->lease = settings_.lease;
