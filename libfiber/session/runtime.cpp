@@ -24,6 +24,7 @@
 #include "libfiber/session/backend_choice.hpp"
 #include "libfiber/session/name_table.hpp"
 #include "libfiber/session/process_table.hpp"
+#include "libfiber/session/thread_check.hpp"
 #include "wire/error.hpp"
 #include "wire/own_address.hpp"
 
@@ -165,6 +166,7 @@ std::shared_ptr<Runtime> Runtime::open(Settings settings) {
   if (nested.load() == nullptr) // A job has noted it already.
     note_forks();
   keep_freed_memory(max_freed_memory);
+  check_threads();
   auto runtime = std::make_shared<Runtime>(std::move(settings));
   std::lock_guard lock(current_mutex);
   current_runtime = runtime;
