@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@ namespace {
 
 struct CopyOptions {
   std::string backend, image, source, target;
+  std::uint64_t limit = std::uint64_t{10} << 30;
   bool json = false;
 };
 
@@ -77,6 +79,7 @@ void copy(const CopyOptions& options) {
                             .volume = there.volume,
                             .path = there.path,
                             .into_folder = there.folder,
+                            .limit = options.limit,
                             .image = options.image});
   if (options.json)
     std::printf("%s\n", nlohmann::json{{"backend", backend},
@@ -101,9 +104,16 @@ void add_cp(CLI::App& app) {
                    "The engine that has the volume; default: the setting backend");
   verb->add_option("--image", options->image,
                    "On kubernetes, an image with sh, head, sleep and tar (busybox)");
+  verb
+    ->add_option("--limit", options->limit,
+                 "How large a copy from a volume may be: bytes, or 500M, 20G, 1T")
+    ->transform(CLI::AsSizeValue(false))
+    ->default_str("10G");
   verb->add_flag("--json", options->json, "Print JSON");
   verb->footer("A folder is copied with all that is in it. If the target is a folder "
-               "that is there, the copy lands in it.\n\n"
+               "that is there, the copy lands in it. A copy from a volume has "
+               "files, folders and symlinks that stay in it, and a target that is a "
+               "symlink is not followed, unless it ends in a slash.\n\n"
                "Examples:\n"
                "  fiber cp policy.bin docker:data:/policies/\n"
                "  fiber cp --backend docker data:/policies policies\n"

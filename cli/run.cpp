@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <memory>
 
 #include "backends/registry.hpp"
+#include "base/ascii.hpp"
 #include "cli/engines/engine.hpp"
 #include "cli/verbs.hpp"
 #include "fiber/error.hpp"
@@ -51,8 +51,8 @@ std::size_t megabytes(const std::string& text) {
 /// name that only an engine takes stays the engine's.
 void name_session(RunRequest& request) {
   constexpr std::size_t longest = 40; // As the setting `name` has it.
-  auto fits = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+  auto fits = [](char c) {
+    return ascii::is_letter_or_digit(c) || c == '.' || c == '_' || c == '-';
   };
   auto& name = request.name;
   if (!name.empty() && name.size() <= longest && std::ranges::all_of(name, fits) &&

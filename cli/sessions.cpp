@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <iostream>
+#include <set>
+#include <string>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -14,7 +18,9 @@
 #include <unistd.h>
 
 #include "cli/crashed.hpp"
+#include "cli/printable.hpp"
 #include "cli/remote.hpp"
+#include "cli/session_text.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/observer/process_stat.hpp"
 #include "libfiber/observer/session_note.hpp"
@@ -55,6 +61,13 @@ ucred peer_of(const UniqueFd& socket) {
 bool is_stopped(pid_t pid) {
   auto stat = observer::stat_of(pid);
   return stat && (stat->state == 'T' || stat->state == 't');
+}
+
+/// Once, though a verb may look for sessions again and again.
+void warn_once(const std::string& text) {
+  static std::set<std::string> said;
+  if (said.insert(text).second)
+    std::fprintf(stderr, "fiber: warning: %s\n", text.c_str());
 }
 
 /// Adds the session of this socket, unless it has ended.
@@ -245,8 +258,10 @@ std::vector<Session> all_sessions() {
     auto problem = observer::folder_problem(folder);
     if (problem == observer::missing)
       continue;
-    if (!problem.empty())
-      throw Error("the folder of sessions " + folder + " can't be used: " + problem);
+    if (!problem.empty()) {
+      warn_once("the folder of sessions " + folder + " is left out: " + problem);
+      continue;
+    }
     for (auto& file : observer::sockets_in(folder))
       add_session(sessions, std::move(file));
   }
@@ -308,6 +323,16 @@ json ask(Session& session, const json& request, milliseconds limit) {
     throw Error(session.name + ": " +
                 (problem->is_string() ? problem->get<std::string>() : problem->dump()));
   return reply;
+}
+
+void print_session(Session& session, const json& snapshot, std::size_t columns) {
+  for (auto& line : session_lines(snapshot, columns, JobOrder::name))
+    std::cout << line << "\n";
+  try {
+    if (auto page = ask(session, {{"op", "page"}}).value("url", ""); !page.empty())
+      std::cout << "\nlive page: " << printable(page) << "\n";
+  } catch (const Error&) { // It has ended, or is of an earlier release.
+  }
 }
 
 bool await_closed(const Session& session, milliseconds limit) {

@@ -79,4 +79,8 @@ bool await_closed(const Session& session, std::chrono::milliseconds limit);
 inline constexpr auto name_help =
   "The session: its name, or the first letters of it; see `fiber ps`";
 
+/// Prints a snapshot of the session as text, then the address of its live page, with the
+/// token, if it has one.
+void print_session(Session& session, const nlohmann::json& snapshot, std::size_t columns);
+
 } // namespace fiber::cli

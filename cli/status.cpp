@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/session_text.hpp"
 #include "cli/sessions.hpp"
 #include "cli/verbs.hpp"
 
@@ -20,8 +19,7 @@ void show_status(const std::string& name, bool as_json) {
   if (as_json)
     std::cout << snapshot.dump(2) << "\n";
   else
-    for (auto& line : session_lines(snapshot, columns, JobOrder::name))
-      std::cout << line << "\n";
+    print_session(session, snapshot, columns);
 }
 
 } // namespace

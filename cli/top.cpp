@@ -108,9 +108,7 @@ void show_top(const TopOptions& options) {
   auto session = find_session(options.name);
   if (options.once) {
     auto snapshot = ask(session, {{"op", "status"}});
-    for (auto& line : session_lines(snapshot, columns_elsewhere, JobOrder::name))
-      std::cout << line << "\n";
-    return;
+    return print_session(session, snapshot, columns_elsewhere);
   }
   auto interval = milliseconds(static_cast<std::int64_t>(options.interval * 1000));
   if (auto why = Top(std::move(session), interval).run(); !why.empty())

@@ -16,6 +16,8 @@
 #include <fiber/fiber.hpp>
 #include <fiber/rl/checkpoint_file.hpp>
 #include <fiber/rl/cma_es.hpp>
+#include <fiber/rl/detail/formatted.hpp>
+#include <fiber/rl/detail/parse_options.hpp>
 #include <fiber/rl/live_line.hpp>
 #include <fiber/rl/training_log.hpp>
 
@@ -57,10 +59,9 @@ struct Watcher {
     const auto evaluations = search.generation() * search.parameters().population;
     log.add(evaluations, std::vector{state.best_value, state.sigma});
     rl::save_state(checkpoint, label, state);
-    char text[100];
-    std::snprintf(text, sizeof text, "%7zu evaluations  best %.6g  step size %.3g",
-                  static_cast<std::size_t>(evaluations), state.best_value, state.sigma);
-    line.show(text);
+    line.show(rl::detail::formatted("%7zu evaluations  best %.6g  step size %.3g",
+                                    static_cast<std::size_t>(evaluations),
+                                    state.best_value, state.sigma));
   }
 };
 
@@ -91,8 +92,8 @@ rl::FileLabel label_of(const Settings& settings) {
           .settings = {{"function", settings.function},
                        {"dimension", std::to_string(settings.dimension)},
                        {"population", std::to_string(settings.population)},
-                       {"start", std::to_string(settings.start)},
-                       {"sigma", std::to_string(settings.sigma)},
+                       {"start", rl::detail::formatted("%f", settings.start)},
+                       {"sigma", rl::detail::formatted("%f", settings.sigma)},
                        {"seed", std::to_string(settings.seed)}}};
 }
 
@@ -100,13 +101,12 @@ void conclude(const rl::CmaEs& es, rl::LiveLine& line) {
   const auto& state = es.state();
   std::string place;
   for (std::size_t i = 0; i < std::min<std::size_t>(state.best.size(), 4); ++i)
-    place += (i == 0 ? "" : ", ") + std::to_string(state.best[i]);
-  char text[300];
-  std::snprintf(text, sizeof text, "minimum %.3g at (%s%s) after %zu evaluations: %s",
-                state.best_value, place.c_str(), state.best.size() > 4 ? ", ..." : "",
-                static_cast<std::size_t>(es.generation() * es.parameters().population),
-                es.stop_reason().value_or("the generations are used up").c_str());
-  line.say(text);
+    place += (i == 0 ? "" : ", ") + rl::detail::formatted("%f", state.best[i]);
+  line.say(rl::detail::formatted(
+    "minimum %.3g at (%s%s) after %zu evaluations: %s", state.best_value, place.c_str(),
+    state.best.size() > 4 ? ", ..." : "",
+    static_cast<std::size_t>(es.generation() * es.parameters().population),
+    es.stop_reason().value_or("the generations are used up").c_str()));
 }
 
 void run(const Settings& settings) {
@@ -176,7 +176,8 @@ int main(int argc, char** argv) {
   add("--seed", settings.seed, "The same seed finds the same, with any workers");
   add("--out", settings.out, "Folder for curve.csv, curve.png and checkpoint");
   app.add_flag("--resume", settings.resume, "Go on from the checkpoint in OUT");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto ended = rl::detail::parse_options(app, argc, argv))
+    return *ended;
 
   auto session = fiber::init(argc, argv); // In a worker, this call never returns.
   try {

@@ -18,6 +18,8 @@
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
 #include <fiber/rl/checkpoint_file.hpp>
+#include <fiber/rl/detail/formatted.hpp>
+#include <fiber/rl/detail/parse_options.hpp>
 #include <fiber/rl/environments.hpp>
 #include <fiber/rl/genetic.hpp>
 #include <fiber/rl/live_line.hpp>
@@ -69,11 +71,10 @@ struct Settings {
 
 void show(rl::LiveLine& line, const rl::CurvePoint& point, std::size_t generations,
           const std::set<int>& pids) {
-  char text[200];
-  std::snprintf(text, sizeof text, "%3zu/%zu  mean %6.4g  best %6.4g  %3.0f s  pids",
-                static_cast<std::size_t>(point.iteration), generations, point.policy_mean,
-                point.population_best, point.seconds);
-  std::string all = text;
+  auto all =
+    rl::detail::formatted("%3zu/%zu  mean %6.4g  best %6.4g  %3.0f s  pids",
+                          static_cast<std::size_t>(point.iteration), generations,
+                          point.policy_mean, point.population_best, point.seconds);
   for (int pid : pids)
     all += " " + std::to_string(pid);
   line.show(all);
@@ -103,21 +104,17 @@ void save_result(const Settings& settings, const rl::GeneticSearch& search,
 int conclude(const rl::GeneticSearch& search, rl::LiveLine& line) {
   const auto& state = search.state();
   const bool mark = search.options().solved_at.has_value();
-  char text[200];
   if (state.solved)
-    std::snprintf(text, sizeof text,
-                  "SOLVED after %zu generation%s: mean return %.1f over %zu fresh "
-                  "episodes, %.1f over %zu more",
-                  static_cast<std::size_t>(state.generation),
-                  state.generation == 1 ? "" : "s", state.curve.back().policy_mean,
-                  search.options().evaluations, state.confirmed_mean,
-                  search.options().evaluations);
+    line.say(rl::detail::formatted(
+      "SOLVED after %zu generation%s: mean return %.1f over %zu fresh "
+      "episodes, %.1f over %zu more",
+      static_cast<std::size_t>(state.generation), state.generation == 1 ? "" : "s",
+      state.curve.back().policy_mean, search.options().evaluations, state.confirmed_mean,
+      search.options().evaluations));
   else
-    std::snprintf(text, sizeof text, "%s after %zu generations: mean return %.4g",
-                  mark ? "NOT SOLVED" : "done",
-                  static_cast<std::size_t>(state.generation),
-                  state.curve.back().policy_mean);
-  line.say(text);
+    line.say(rl::detail::formatted(
+      "%s after %zu generations: mean return %.4g", mark ? "NOT SOLVED" : "done",
+      static_cast<std::size_t>(state.generation), state.curve.back().policy_mean));
   return state.solved || !mark ? 0 : 1;
 }
 
@@ -260,7 +257,8 @@ int main(int argc, char** argv) {
   app.option_defaults()->take_last();
   Options options;
   options.add_to(app);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto ended = rl::detail::parse_options(app, argc, argv))
+    return *ended;
 
   auto session = fiber::init(argc, argv); // In a worker, this call never returns.
   try {

@@ -12,6 +12,8 @@
 
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
+#include <fiber/rl/detail/formatted.hpp>
+#include <fiber/rl/detail/parse_options.hpp>
 #include <fiber/rl/environments.hpp>
 #include <fiber/rl/live_line.hpp>
 #include <fiber/rl/population.hpp>
@@ -71,10 +73,8 @@ int run_toys(const Settings& settings) {
         std::tuple("grid search", false, false)}) {
     const auto& last =
       runs.emplace_back(run_toy(settings, title, exploit, explore)).rows.back();
-    char text[60];
-    std::snprintf(text, sizeof text, "%s%s %.4f", result.empty() ? "" : ", ", title,
-                  std::max(last[3], last[6]));
-    result += text;
+    result += rl::detail::formatted("%s%s %.4f", result.empty() ? "" : ", ", title,
+                                    std::max(last[3], last[6]));
     line.show(title);
   }
   pbt::say_figure(line, out, pbt::save_toy(out, runs));
@@ -168,7 +168,8 @@ int main(int argc, char** argv) {
     "jobs of their own.");
   app.option_defaults()->take_last();
   add_options(app, settings);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto ended = fiber::rl::detail::parse_options(app, argc, argv))
+    return *ended;
 
   auto session = fiber::init(argc, argv); // In a job, this call never returns.
   try {

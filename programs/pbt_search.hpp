@@ -11,6 +11,7 @@
 
 #include <fiber/fiber.hpp>
 #include <fiber/rl/checkpoint_file.hpp>
+#include <fiber/rl/detail/formatted.hpp>
 #include <fiber/rl/live_line.hpp>
 #include <fiber/rl/population.hpp>
 #include <fiber/rl/saved_policy.hpp>
@@ -96,11 +97,9 @@ public:
   }
   /// The result in a line.
   std::string described(const std::string& name) const {
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  "%s: mean return %.1f, mean score of all members %.1f", name.c_str(),
-                  judged_, mean_of(history().back().scores));
-    return text;
+    return fiber::rl::detail::formatted(
+      "%s: mean return %.1f, mean score of all members %.1f", name.c_str(), judged_,
+      mean_of(history().back().scores));
   }
 
 private:
@@ -109,18 +108,15 @@ private:
   }
 
   void show() {
+    using fiber::rl::detail::formatted;
     const auto best = population_->best();
     const auto& done = population_->history().back();
-    char text[80];
-    std::snprintf(text, sizeof text,
-                  "%s %3zu/%zu  best %6.4g (member %zu: ", name_.c_str(),
-                  static_cast<std::size_t>(population_->round()), options_.rounds,
-                  done.scores[best], best);
-    std::string all = text;
-    for (std::size_t i = 0; i < options_.population.ranges.size(); ++i) {
-      std::snprintf(text, sizeof text, " %.3g", done.hyperparameters[best][i]);
-      all += (i == 0 ? "" : ", ") + options_.population.ranges[i].name + text;
-    }
+    auto all = formatted("%s %3zu/%zu  best %6.4g (member %zu: ", name_.c_str(),
+                         static_cast<std::size_t>(population_->round()), options_.rounds,
+                         done.scores[best], best);
+    for (std::size_t i = 0; i < options_.population.ranges.size(); ++i)
+      all += (i == 0 ? "" : ", ") + options_.population.ranges[i].name +
+             formatted(" %.3g", done.hyperparameters[best][i]);
     all += ")  pids";
     for (int pid : population_->pids())
       all += " " + std::to_string(pid);

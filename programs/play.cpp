@@ -14,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "fiber/rl/detail/parse_options.hpp"
 #include "fiber/rl/distributions.hpp"
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/evaluate.hpp"
@@ -151,7 +152,8 @@ int main(int argc, char** argv) {
   add("--png", settings.png, "Write some pictures side by side");
   add("--strip", settings.strip, "How many pictures side by side");
   add("--milliseconds", settings.milliseconds, "That a picture is shown");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto ended = fiber::rl::detail::parse_options(app, argc, argv))
+    return *ended;
   try {
     return run(settings);
   } catch (const std::exception& error) {

@@ -68,6 +68,21 @@ std::string peer_text(int fd) {
   return name_of(fd, ::getpeername);
 }
 
+std::string peer_host(int fd) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  std::array<char, NI_MAXHOST> host;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0 ||
+      (peer.ss_family != AF_INET && peer.ss_family != AF_INET6) ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&peer), size, host.data(), host.size(),
+                    nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  constexpr std::string_view mapped = "::ffff:";
+  const std::string text = host.data();
+  const auto is_mapped = text.starts_with(mapped) && text.find('.') != text.npos;
+  return is_mapped ? text.substr(mapped.size()) : text;
+}
+
 std::string peer_network(int fd) {
   sockaddr_storage peer{};
   socklen_t size = sizeof peer;

@@ -23,6 +23,9 @@ AddressList resolve(const std::string& host, std::uint16_t port, bool to_listen)
 /// Formats an address as "10.0.0.7:4711" or "[::1]:4711".
 std::string to_text(const sockaddr* address, socklen_t size);
 std::string peer_text(int fd);
+/// Returns the peer's numeric address without its port; empty if there is none. An IPv4
+/// address looks the same whether the socket is one of IPv4 or of IPv6.
+std::string peer_host(int fd);
 /// Returns the bytes of the peer's IPv4 address, or of its IPv6 network (the first 64
 /// bits, since whoever has one address has them all). Empty if there is no peer.
 std::string peer_network(int fd);

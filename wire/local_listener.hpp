@@ -11,9 +11,10 @@ namespace fiber::wire {
 
 class Reactor;
 
-/// Accepts links from processes of the same user on this machine, at a name that has no
-/// file and can't be guessed. Anybody else is dropped with one warning. There is no other
-/// proof of who it is: ask for one in the first message.
+/// Accepts links from processes of the same user on this machine. Its socket has no name
+/// in the file system and none in the abstract namespace: only processes that may look
+/// into /proc/PID/fd of this one can connect, which those of other users may not. There
+/// is no other proof of who a peer is: ask for one in the first message.
 class LocalListener {
 public:
   /// `who` is for log lines.
@@ -25,6 +26,7 @@ public:
   LocalListener(const LocalListener&) = delete;
   LocalListener& operator=(const LocalListener&) = delete;
 
+  /// What dial_local() takes, "PID/DESCRIPTOR".
   const std::string& name() const;
 
 private:
@@ -33,7 +35,8 @@ private:
   Reactor& reactor_;
 };
 
-/// Connects to a LocalListener of the same user. Does not block. Throws WireError.
+/// Connects to a LocalListener of the same user, and to nothing else. Does not block.
+/// Throws WireError.
 std::shared_ptr<Link> dial_local(Reactor& reactor, const std::string& name,
                                  LinkOptions options = {});
 

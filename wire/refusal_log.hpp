@@ -7,13 +7,13 @@
 
 namespace fiber::wire {
 
-/// The warnings about refused connections, bounded for each period: the first ones in
+/// The warnings about refused connections, at most ten per minute: the first ones in
 /// full, the others as one line with their number. Thread safety: none.
 class RefusalLog {
 public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::uint64_t lines_in_full = 10;
-  static constexpr std::chrono::seconds period{10};
+  static constexpr std::uint64_t lines_in_full = 9;
+  static constexpr std::chrono::seconds period{60};
 
   ~RefusalLog();
   /// Logs, or counts, that `peer` was refused because it `reason`.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/unique_fd.hpp"
@@ -23,5 +24,9 @@ std::shared_ptr<Link> adopt(Reactor& reactor, UniqueFd socket, LinkOptions optio
 /// Returns the two ends of a link within this process, without a socket: the sending
 /// thread itself calls the other end's handler.
 std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> loopback();
+
+/// Returns the numeric address of the host at the other end; empty unless the link is one
+/// over TCP.
+std::string peer_host(const Link& link);
 
 } // namespace fiber::wire

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <caf/all.hpp>
+#include <fmt/format.h>
 
 #include "actors/core/exit.hpp"
 #include "actors/driver/backend_actor.hpp"
@@ -91,7 +92,7 @@ struct NodeLinkState {
   }
 
   static std::string seconds(std::chrono::milliseconds d) {
-    return std::to_string(static_cast<double>(d.count()) / 1000).substr(0, 5) + " s";
+    return fmt::format("{} s", static_cast<double>(d.count()) / 1000);
   }
 
   // -- start --

@@ -27,6 +27,7 @@
 #include "actors/protocol/job_log.hpp"
 #include "actors/protocol/node_boot.hpp"
 #include "actors/share/share_cache.hpp"
+#include "backends/driver_variables.hpp"
 #include "base/code_place.hpp"
 #include "base/failure.hpp"
 #include "base/forked_child.hpp"
@@ -299,6 +300,16 @@ void run_slots(NodeRun& run, const caf::actor& node) {
     thread.join();
 }
 
+/// Whoever has set them for this job: an image, a pod template, `environment`.
+void unset_driver_variables() {
+  std::vector<std::string> names;
+  for (char** entry = ::environ; entry && *entry; ++entry)
+    if (std::string name = *entry; backends::sets_driver_only(name))
+      names.push_back(name.substr(0, name.find('=')));
+  for (auto& name : names)
+    ::unsetenv(name.c_str());
+}
+
 } // namespace
 
 void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
@@ -307,9 +318,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
   try {
     auto boot = NodeBoot::unpack(entry.boot);
     log().set_level(spdlog::level::from_str(boot.log_level));
-    // Only the driver may write to these files, and no process that a task starts.
-    for (auto* variable : {"FIBER_TRACE", "FIBER_METRICS"})
-      unsetenv(variable);
+    unset_driver_variables();
     if (boot.slots == 0)
       run_anchor(std::move(entry.keys), boot);
     note_forks();

@@ -113,7 +113,7 @@ private:
     if (dialled_)
       log().debug("no link to {}: {}", who_, why);
     else
-      log().warn("refused {}: {}", who_, why);
+      of_->refusals_.refused(who_, why);
     if (link_)
       link_->close();
   }

@@ -18,6 +18,7 @@
 #include "fiber/detail/caf/message_type.hpp"
 #include "wire/listener.hpp"
 #include "wire/local_listener.hpp"
+#include "wire/refusal_log.hpp"
 
 namespace fiber::actors {
 
@@ -86,7 +87,8 @@ private:
   std::vector<PeerCall> waiting_;                ///< Calls until the listener is there.
   std::unique_ptr<wire::Listener> listener_;
   std::unique_ptr<wire::LocalListener> local_listener_;
-  std::string host_; ///< Of the listener.
+  std::string host_;          ///< Of the listener.
+  wire::RefusalLog refusals_; ///< Used on the reactor's thread only.
 };
 
 } // namespace fiber::actors

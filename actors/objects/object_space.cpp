@@ -12,6 +12,7 @@
 #include "actors/core/borrowed_thread.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "base/log.hpp"
+#include "wire/stream_link.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -24,6 +25,11 @@ typename Held::mapped_type& place_in(Held& all, const detail::HeldId& id) {
   if (all.size() >= max_held && !all.contains(id))
     throw Error("it holds more than " + std::to_string(max_held) + " objects");
   return all[id];
+}
+
+/// Returns the address at the other end of a link; empty if that is not by TCP.
+std::string host_of(const std::shared_ptr<wire::Link>& link) {
+  return link ? wire::peer_host(*link) : "";
 }
 
 } // namespace
@@ -274,9 +280,9 @@ void ObjectSpace::heard(std::uint64_t from, Op op, Reader& reader, const Payload
   }
   case Op::peer_listens: {
     auto call = read_peer_call(reader);
+    const auto host = host_of(link_to(from));
     std::lock_guard lock(mutex_);
-    introduce_locked(Op::peer_dial, introductions_.listens(from, call));
-    return;
+    return introduce_locked(Op::peer_dial, introductions_.listens(from, call, host));
   }
   case Op::received:
     return received(from, reader.get<std::uint64_t>());

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <random>
 
+#include "base/log.hpp"
+
 namespace fiber::actors {
 namespace {
 
@@ -75,11 +77,19 @@ std::optional<PeerCall> PeerIntroductions::passed_on(const ObjectMessage& messag
 }
 
 std::optional<PeerCall> PeerIntroductions::listens(std::uint64_t process,
-                                                   const PeerCall& call) {
+                                                   const PeerCall& call,
+                                                   const std::string& link_host) {
   auto known = pairs_.find(key(process, call.peer));
   if (known == pairs_.end() || known->second.listener != process ||
       known->second.secret != call.secret)
-    return std::nullopt; // One of the jobs is gone, or the answer is late.
+    return std::nullopt;             // One of the jobs is gone, or the answer is late.
+  const auto local = call.port == 0; // Then the name leads to no other kind of socket.
+  if (local ? !link_host.empty() : link_host.empty() || call.host != link_host) {
+    log().debug("job {} gets no direct link: it listens at '{}', and its link to the "
+                "driver comes from '{}'",
+                process, call.host, link_host);
+    return std::nullopt;
+  }
   return PeerCall{.to = call.peer,
                   .peer = process,
                   .secret = call.secret,

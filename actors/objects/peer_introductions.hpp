@@ -44,8 +44,11 @@ public:
   /// The driver relays `message`. Returns the call to the job that shall listen, if its
   /// sender and its receiver shall have a link now.
   std::optional<PeerCall> passed_on(const ObjectMessage& message, Clock::time_point now);
-  /// The job `process` listens. Returns the call to the job that shall dial.
-  std::optional<PeerCall> listens(std::uint64_t process, const PeerCall& call);
+  /// The job `process` listens. Returns the call to the job that shall dial. `link_host`:
+  /// the address of the job's own link, empty if that is not by TCP. A job that names
+  /// another one gets no direct link: it could have the other job connect to anything.
+  std::optional<PeerCall> listens(std::uint64_t process, const PeerCall& call,
+                                  const std::string& link_host);
   /// The job is gone: forgets all that concerns it.
   void gone(std::uint64_t process);
 

@@ -11,7 +11,9 @@
 
 #include "backends/docker/docker_backend.hpp"
 #include "backends/docker/engine_socket.hpp"
+#include "backends/driver_variables.hpp"
 #include "backends/engine/program.hpp"
+#include "base/ascii.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::docker {
@@ -22,7 +24,8 @@ using nlohmann::json;
 
 constexpr auto nobody = "65532:65532"; // Owns no file in usual images.
 constexpr int max_processes = 4096;    // Threads included.
-constexpr auto bridge = "bridge";      // Podman too knows its default network by it.
+constexpr int not_found = 404;
+constexpr auto bridge = "bridge"; // Podman too knows its default network by it.
 constexpr auto temporary_folder = "/tmp";
 
 /// Returns whether `user`, "USER[:GROUP]" of an image, is root.
@@ -94,7 +97,7 @@ void enter_own_container(const json& own, Placement& place) {
   place.own_image = true;
   for (auto& variable : part(own, {"Config", "Env"})) {
     auto word = text(variable, {});
-    if (auto equals = word.find('='); equals != word.npos)
+    if (auto equals = word.find('='); equals != word.npos && !sets_driver_only(word))
       place.environment[word.substr(0, equals)] = word.substr(equals + 1);
   }
   if (auto user = text(own, {"Config", "User"}); !is_root(user))
@@ -102,15 +105,30 @@ void enter_own_container(const json& own, Placement& place) {
   place.directory = program_directory();
 }
 
+/// Returns the bind that a named volume stands for: it may be a folder of the engine's
+/// machine (driver_opts device). Others stay as they are.
+std::string as_bind(Engine& engine, const std::string& bind) {
+  auto [source, target] = ends_of(bind);
+  if (source.starts_with('/'))
+    return bind;
+  auto reply =
+    engine.client().call(engine.request("GET", "/volumes/" + http::escape(source)));
+  if (!reply.ok() && reply.status != not_found) // The engine makes one that is not there.
+    throw EngineError("look up volume " + source, reply.status, problem(reply));
+  auto told = json::parse(reply.body, nullptr, false);
+  auto device = text(told, {"Options", "device"});
+  return device.starts_with('/') ? device + ":" + target : bind;
+}
+
 /// Chooses the volumes of the jobs.
-void choose_volumes(const json& own, const EngineSocket& socket,
+void choose_volumes(Engine& engine, const json& own, const EngineSocket& socket,
                     const DockerOptions& options, Placement& place) {
   if (options.allowed.contains(driver_volumes))
     for (auto& bind : part(own, {"HostConfig", "Binds"}))
-      if (auto words = text(bind, {}); !socket.is_in_own_bind(words))
+      if (auto words = text(bind, {}); !socket.is_in_own_bind(as_bind(engine, words)))
         place.binds.push_back(words);
   for (auto& bind : options.volumes) {
-    if (socket.is_in_volume(bind))
+    if (socket.is_in_volume(as_bind(engine, bind)))
       throw EngineError("use docker_volumes " + bind, 0,
                         "it would give jobs the socket of a container engine, and with "
                         "it the engine's machine; name a folder that has no such socket "
@@ -190,7 +208,7 @@ Placement find_place(Engine& engine, const DockerOptions& options) {
     join_network(engine, own, place, options.network);
   }
   place.logs_to_files = logs_to_files(engine);
-  choose_volumes(own, EngineSocket(engine.socket(), own), options, place);
+  choose_volumes(engine, own, EngineSocket(engine.socket(), own), options, place);
   return place;
 }
 
@@ -203,7 +221,7 @@ std::string user_of(const Placement& place, const Image& image) {
 std::string container_name(const Placement& place, const JobSpec& spec) {
   auto name = "fiber-" + place.session + "-" + spec.name;
   for (auto& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.')
+    if (!ascii::is_letter_or_digit(c) && c != '_' && c != '.')
       c = '-';
   return name;
 }

@@ -44,12 +44,16 @@ std::string usual_host() {
   throw EngineError("reach the Docker engine at " + where, status, why);
 }
 
-std::string read_pem(const std::string& where, const std::string& path) {
+/// Returns a file that must hold a certificate or a key.
+std::string read_pem(const std::string& where, const std::string& path,
+                     const std::string& what) {
   fiber::detail::Classic<std::ifstream> file(path);
   fiber::detail::Classic<std::stringstream> text;
   text << file.rdbuf();
   if (!file)
     refuse(where, path + " can't be read (DOCKER_CERT_PATH)", errno);
+  if (text.str().find("-----BEGIN ") == std::string::npos)
+    refuse(where, path + " holds no " + what + " in PEM (DOCKER_CERT_PATH)");
   return text.str();
 }
 
@@ -82,7 +86,8 @@ http::Endpoint endpoint_of(const std::string& where, bool plaintext) {
     check_socket(where, endpoint.unix_socket);
     return endpoint;
   }
-  bool tls = where.starts_with("https://") || !variable("DOCKER_TLS_VERIFY").empty();
+  bool tls = where.starts_with("https://") ||
+             (where.starts_with("tcp://") && !variable("DOCKER_TLS_VERIFY").empty());
   if (where.starts_with("tcp://"))
     endpoint.url = (tls ? "https://" : "http://") + after("tcp://");
   else if (where.starts_with("http://") || where.starts_with("https://"))
@@ -97,9 +102,9 @@ http::Endpoint endpoint_of(const std::string& where, bool plaintext) {
     auto folder = variable("DOCKER_CERT_PATH");
     if (folder.empty())
       folder = variable("HOME") + "/.docker";
-    endpoint.ca_pem = read_pem(where, folder + "/ca.pem");
-    endpoint.client_cert_pem = read_pem(where, folder + "/cert.pem");
-    endpoint.client_key_pem = read_pem(where, folder + "/key.pem");
+    endpoint.ca_pem = read_pem(where, folder + "/ca.pem", "certificate");
+    endpoint.client_cert_pem = read_pem(where, folder + "/cert.pem", "certificate");
+    endpoint.client_key_pem = read_pem(where, folder + "/key.pem", "key");
   }
   return endpoint;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/engine/child_exit.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 
@@ -59,9 +61,16 @@ void on_exit(Loop& loop, int pid, int pidfd, std::function<void()> f) {
 }
 
 void send_signal(int pid, int pidfd, int signal) {
-  if (pidfd >= 0)
-    ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0);
-  else if (pid > 0)
+  if (pidfd >= 0) {
+    // A sandbox may allow pidfd_open only.
+    if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0 ||
+        (errno != ENOSYS && errno != EPERM))
+      return;
+    pollfd ended{pidfd, POLLIN, 0};
+    if (::poll(&ended, 1, 0) != 0)
+      return; // Another process may have its number by now.
+  }
+  if (pid > 0)
     ::kill(pid, signal);
 }
 

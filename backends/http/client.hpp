@@ -19,11 +19,12 @@ namespace fiber::backends::http {
 struct Endpoint {
   std::string url; ///< "https://10.0.0.1:6443/prefix"; "http://docker" on a socket.
   std::string unix_socket; ///< Path; then the host in `url` is only a name.
-  std::string ca_pem;      ///< Empty: the system's CAs.
+  std::string ca_pem;      ///< The only CAs that are trusted; empty: the system's.
   std::string client_cert_pem, client_key_pem; ///< Empty: none.
   /// Expected in its certificate; empty: url's host.
   std::string server_name;
-  std::string proxy;     ///< "http://..", "socks5://.."; empty: from the environment.
+  /// "http://..", "socks5://.."; empty: from the environment, and none to loopback.
+  std::string proxy;
   bool insecure = false; ///< Trusts any certificate.
 };
 
@@ -106,6 +107,10 @@ public:
   /// Drops the connection without calling back.
   virtual void close() = 0;
 };
+
+/// Returns whether the host of a URL is this machine, whatever name service is asked:
+/// localhost, 127.0.0.0/8 or [::1].
+bool is_loopback(const std::string& url);
 
 /// Percent-encodes `text` for a path segment or a query value.
 std::string escape(std::string_view text);

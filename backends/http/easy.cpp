@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/http/easy.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <system_error>
 
 #include "backends/backend.hpp"
+#include "base/ascii.hpp"
 
 namespace fiber::backends::http {
 
 namespace {
 
 constexpr std::chrono::milliseconds connect_limit{10000};
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 std::string_view trim(std::string_view text) {
   constexpr auto blank = " \t\r\n";
@@ -49,8 +44,12 @@ void set_blob(CURL* easy, CURLoption option, const std::string& pem) {
 }
 
 void configure_tls(CURL* easy, const Endpoint& endpoint) {
-  if (!endpoint.ca_pem.empty())
+  if (!endpoint.ca_pem.empty()) {
+    // libcurl would trust the CAs of the system as well.
+    curl().easy_setopt(easy, CURLOPT_CAPATH, nullptr);
+    curl().easy_setopt(easy, CURLOPT_CAINFO, nullptr);
     set_blob(easy, CURLOPT_CAINFO_BLOB, endpoint.ca_pem);
+  }
   if (!endpoint.client_cert_pem.empty()) {
     curl().easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
     curl().easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
@@ -117,6 +116,8 @@ void Easy::configure(const Endpoint& endpoint, const Request& request) {
   if (!endpoint.proxy.empty()) {
     curl().easy_setopt(easy, CURLOPT_PROXY, endpoint.proxy.c_str());
     curl().easy_setopt(easy, CURLOPT_NOPROXY, ""); // Configured explicitly.
+  } else if (is_loopback(endpoint.url)) {
+    curl().easy_setopt(easy, CURLOPT_NOPROXY, "*"); // A proxy's own is another machine.
   }
   curl().easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -181,7 +182,7 @@ void Transfer::take_header(std::string_view line) {
     return;
   }
   if (auto colon = line.find(':'); colon != line.npos)
-    reply_.headers[lower(line.substr(0, colon))] = trim(line.substr(colon + 1));
+    reply_.headers[ascii::lower(line.substr(0, colon))] = trim(line.substr(colon + 1));
   if (line.empty() && status() >= 200 && handler_.head &&
       !std::exchange(head_told_, true))
     handler_.head(status());
@@ -248,7 +249,7 @@ int status_of(std::string_view head) {
 }
 
 std::optional<std::size_t> content_length(std::string_view head) {
-  auto text = lower(head.substr(0, head.find("\r\n\r\n")));
+  auto text = ascii::lower(head.substr(0, head.find("\r\n\r\n")));
   constexpr std::string_view name = "\r\ncontent-length:";
   auto at = text.find(name);
   if (at == text.npos)
@@ -261,13 +262,28 @@ std::optional<std::size_t> content_length(std::string_view head) {
   return length;
 }
 
+bool is_loopback(const std::string& url) {
+  auto begin = url.find("://");
+  begin = begin == url.npos ? 0 : begin + 3;
+  auto host = url.substr(begin, url.find_first_of("/?#", begin) - begin);
+  if (auto colon = host.rfind(':');
+      colon != host.npos &&
+      host.find_first_not_of("0123456789", colon + 1) == host.npos) // No end of "[::1]".
+    host.resize(colon);
+  in_addr address{};
+  return host == "localhost" || host == "[::1]" ||
+         (::inet_pton(AF_INET, host.c_str(), &address) == 1 &&
+          ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET);
+}
+
 std::string escape(std::string_view text) {
   constexpr auto digits = "0123456789ABCDEF";
   std::string result;
   for (unsigned char c : text) {
-    if (std::isalnum(c) ||
-        std::string_view("-._~").find(static_cast<char>(c)) != std::string_view::npos)
-      result += static_cast<char>(c);
+    const auto plain = static_cast<char>(c);
+    if (ascii::is_letter_or_digit(plain) ||
+        std::string_view("-._~").find(plain) != std::string_view::npos)
+      result += plain;
     else
       result.append({'%', digits[c >> 4], digits[c & 15]});
   }

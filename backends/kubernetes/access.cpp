@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/kubernetes/access.hpp"
 
+#include <algorithm>
+#include <mutex>
+#include <sstream>
+
+#include "base/log.hpp"
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::backends::kubernetes {
 
 void check_namespace(const std::string& name, const std::string& place) {
@@ -11,6 +18,39 @@ void check_namespace(const std::string& name, const std::string& place) {
     throw AccessError("namespace", place,
                       "at most 63 lower-case letters, digits and, within, '-'",
                       "\"" + name + "\" can't name a namespace");
+}
+
+namespace {
+
+bool contains(const std::string& list, std::string_view wanted) {
+  fiber::detail::Classic<std::istringstream> words(list);
+  for (std::string word; std::getline(words, word, ',');)
+    if (word == wanted)
+      return true;
+  return false;
+}
+
+void warn_of_any_certificate(const Access& access) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    log().warn("kubernetes: {} has insecure-skip-tls-verify: whoever answers at {} gets "
+               "your credentials and the keys of workers; give its "
+               "certificate-authority instead",
+               access.source, access.endpoint.url);
+  });
+}
+
+} // namespace
+
+Access chosen_access(const ClusterSettings& settings) {
+  auto access = settings.context.empty() && inside_pod()
+                  ? in_cluster({.name_space = settings.name_space})
+                  : from_kubeconfig({.context = settings.context,
+                                     .name_space = settings.name_space,
+                                     .plaintext = contains(settings.allow, plaintext)});
+  if (access.endpoint.insecure)
+    warn_of_any_certificate(access);
+  return access;
 }
 
 } // namespace fiber::backends::kubernetes

@@ -70,10 +70,25 @@ struct KubeconfigOptions {
   /// or
   /// ~/.kube/config.
   std::string files = {};
+  bool plaintext = false; ///< Takes a server without TLS on another machine, too.
 };
 
 /// Returns the access that kubectl would have. Reads files but runs no program. Throws
 /// AccessError.
 Access from_kubeconfig(const KubeconfigOptions& options = {});
+
+/// What may be that is refused by default: the words of the setting kubernetes_allow.
+inline constexpr auto plaintext = "plaintext";
+inline constexpr const char* allowed_words[] = {plaintext};
+
+/// The settings that choose a cluster, each as it was given.
+struct ClusterSettings {
+  std::string context = {}, name_space = {}, allow = {};
+};
+
+/// Returns the access that the settings choose: the kubeconfig's, or that of this pod.
+/// The first access of this process that trusts any certificate is logged as a warning.
+/// Throws AccessError.
+Access chosen_access(const ClusterSettings& settings);
 
 } // namespace fiber::backends::kubernetes

@@ -53,7 +53,10 @@ bool inside_pod(const InClusterOptions& options) {
 Access in_cluster(const InClusterOptions& options) {
   Access access;
   access.endpoint.url = server();
-  access.endpoint.ca_pem = mounted(options.folder, "ca.crt").text();
+  auto ca = mounted(options.folder, "ca.crt");
+  if (ca.text().find("-----BEGIN ") == std::string::npos)
+    throw AccessError("ca.crt", ca.path(), "certificates in PEM", "is no PEM");
+  access.endpoint.ca_pem = ca.text();
   access.files.ca = options.folder + "/ca.crt";
   mounted(options.folder, "token");
   access.identity.token_file = options.folder + "/token";

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <fstream>
+#include <sstream>
+#include <string_view>
 
 #include "backends/kubernetes/access.hpp"
 #include "backends/kubernetes/kubernetes_backend.hpp"
@@ -14,14 +17,20 @@ bool is_readable(const std::string& path) {
   return fiber::detail::Classic<std::ifstream>(path).good();
 }
 
+bool are_cluster_allowances(const std::string& text) {
+  fiber::detail::Classic<std::istringstream> words(text);
+  for (std::string word; std::getline(words, word, ',');)
+    if (std::ranges::count(kubernetes::allowed_words, std::string_view(word)) == 0)
+      return false;
+  return true;
+}
+
 std::unique_ptr<Backend> make_kubernetes_backend(const BackendOptions& options) {
   KubernetesOptions pods;
-  auto context = options.value("kubernetes_context");
-  auto name_space = options.value("kubernetes_namespace");
   pods.access =
-    context.empty() && kubernetes::inside_pod()
-      ? kubernetes::in_cluster({.name_space = name_space})
-      : kubernetes::from_kubeconfig({.context = context, .name_space = name_space});
+    kubernetes::chosen_access({.context = options.value("kubernetes_context"),
+                               .name_space = options.value("kubernetes_namespace"),
+                               .allow = options.value("kubernetes_allow")});
   pods.image = options.image;
   pods.pod_template = options.value("kubernetes_pod_template");
   pods.restricted = options.value("kubernetes_security") != "none";
@@ -53,6 +62,7 @@ BackendKind kubernetes_kind() {
                     [](const std::string& text) {
                       return text == "restricted" || text == "none";
                     }},
+                   {"kubernetes_allow", "plaintext", are_cluster_allowances},
                    {"gpu_key", "a resource such as nvidia.com/gpu", is_word}},
           .detect =
             [] {

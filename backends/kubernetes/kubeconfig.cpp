@@ -161,7 +161,20 @@ std::string read_proxy(const Section& cluster) {
                "http://.., https://.., socks5://..");
 }
 
-void read_cluster(const Section& cluster, Access& access) {
+/// Refuses a server that is reached without TLS, except on this machine.
+void check_encrypted(const Section& cluster, const http::Endpoint& endpoint) {
+  if (endpoint.url.starts_with("https://") ||
+      (http::is_loopback(endpoint.url) && endpoint.proxy.empty()))
+    return;
+  cluster.fail("server",
+               "has no TLS, so the network could read your credentials and the keys of "
+               "workers",
+               "https://HOST:PORT; http:// only to this machine without a proxy, as for "
+               "kubectl proxy, unless kubernetes_allow=plaintext, for a network that "
+               "only you use");
+}
+
+void read_cluster(const Section& cluster, bool plaintext, Access& access) {
   access.endpoint.url = read_server(cluster);
   access.endpoint.ca_pem = read_pem(cluster, "certificate-authority", access.files.ca);
   access.endpoint.insecure = cluster.flag("insecure-skip-tls-verify");
@@ -170,6 +183,8 @@ void read_cluster(const Section& cluster, Access& access) {
                  "one of both");
   access.endpoint.server_name = cluster.text("tls-server-name");
   access.endpoint.proxy = read_proxy(cluster);
+  if (!plaintext)
+    check_encrypted(cluster, access.endpoint);
 }
 
 } // namespace
@@ -179,7 +194,7 @@ Access from_kubeconfig(const KubeconfigOptions& options) {
   auto [name, context] = pick_context(all, options.context);
   Access access;
   const auto& cluster = referred(context, "cluster", all.clusters);
-  read_cluster(cluster, access);
+  read_cluster(cluster, options.plaintext, access);
   if (!context.text("user").empty()) // Otherwise anonymous, as for `kubectl proxy`.
     read_user(referred(context, "user", all.users), cluster, access);
   bool theirs = options.name_space.empty();

@@ -2,7 +2,6 @@
 #include "backends/kubernetes/manifests.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "backends/kubernetes/base64.hpp"
@@ -10,6 +9,7 @@
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "backends/kubernetes/security.hpp"
+#include "base/ascii.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -149,8 +149,8 @@ std::string base_name(const Plan& plan) {
 
 std::string pod_name(const Plan& plan, const JobSpec& spec, std::uint64_t serial) {
   auto name = base_name(plan) + "-";
-  for (unsigned char c : spec.name)
-    name += std::isalnum(c) ? static_cast<char>(std::tolower(c)) : '-';
+  for (char c : spec.name)
+    name += ascii::is_letter_or_digit(c) ? ascii::lower(c) : '-';
   auto number = std::to_string(serial);
   name.resize(std::min(name.size(), longest_name - number.size() - 1));
   return name + "-" + number;

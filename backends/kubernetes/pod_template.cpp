@@ -8,6 +8,7 @@
 #include "backends/kubernetes/manifests.hpp"
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -16,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr auto key = "kubernetes_pod_template";
+constexpr std::size_t most_bytes = 2 << 20; // etcd takes 1.5 MiB.
 constexpr auto valid = "a Pod, or the template of one, in YAML or JSON";
 
 std::string at(const std::string& path, const YAML::Mark& mark) {
@@ -35,24 +37,60 @@ json scalar(const YAML::Node& node) {
   return number.is_number() ? number : json(text);
 }
 
-json to_json(const YAML::Node& node, const std::string& path, int depth = 0) {
-  constexpr int deepest = 50; // Stops recursive aliases.
-  if (depth > deepest)
-    throw AccessError(key, at(path, node.Mark()), valid, "it is nested too deep");
-  if (node.IsScalar())
-    return scalar(node);
-  if (node.IsSequence()) {
-    json list = json::array();
-    for (auto& each : node)
-      list.push_back(to_json(each, path, depth + 1));
-    return list;
+/// Converts a document, whose aliases may make much of few bytes.
+class Conversion {
+public:
+  explicit Conversion(const std::string& path) : path_(path) {}
+
+  json operator()(const YAML::Node& node, int depth = 0) {
+    constexpr int deepest = 50; // Stops recursive aliases.
+    if (depth > deepest)
+      throw AccessError(key, at(path_, node.Mark()), valid, "it is nested too deep");
+    count(node, node.IsScalar() ? node.Scalar().size() : 0);
+    if (node.IsScalar())
+      return scalar(node);
+    if (node.IsSequence()) {
+      json list = json::array();
+      for (auto& each : node)
+        list.push_back((*this)(each, depth + 1));
+      return list;
+    }
+    if (!node.IsMap())
+      return nullptr;
+    json map = json::object();
+    for (auto& each : node) {
+      count(each.first, each.first.Scalar().size());
+      map[each.first.Scalar()] = (*this)(each.second, depth + 1);
+    }
+    return map;
   }
-  if (!node.IsMap())
-    return nullptr;
-  json map = json::object();
-  for (auto& each : node)
-    map[each.first.Scalar()] = to_json(each.second, path, depth + 1);
-  return map;
+
+private:
+  void count(const YAML::Node& node, std::size_t bytes) {
+    constexpr std::size_t of_a_node = 16; // Brackets, quotes, and what JSON takes here.
+    bytes_ += bytes + of_a_node;
+    if (bytes_ > most_bytes)
+      throw AccessError(key, at(path_, node.Mark()), valid,
+                        "with its aliases written out it is larger than 2 MiB, more "
+                        "than a cluster takes");
+  }
+
+  const std::string& path_;
+  std::size_t bytes_ = 0;
+};
+
+/// Reads a file that is no larger than a Pod may be.
+std::string read_bounded(const std::string& path) {
+  fiber::detail::Classic<std::ifstream> file(path, std::ios::binary);
+  std::string text(most_bytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad())
+    throw AccessError(key, path, "a file that can be read", "can't be read");
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > most_bytes)
+    throw AccessError(key, path, valid,
+                      "it is larger than 2 MiB, more than a cluster takes");
+  return text;
 }
 
 /// Gives our name to the first container, unless one has it.
@@ -72,19 +110,17 @@ void name_container(json& spec) {
 json read_pod_template(const std::string& path) {
   YAML::Node document;
   try {
-    document = YAML::LoadFile(path);
-  } catch (const YAML::BadFile&) {
-    throw AccessError(key, path, "a file that can be read", "can't be read");
+    document = YAML::Load(read_bounded(path));
   } catch (const YAML::ParserException& error) {
     throw AccessError(key, at(path, error.mark), valid, error.msg);
   }
-  auto read = to_json(document, path);
-  if (read.is_object() && read.contains("template")) // A PodTemplate.
-    read = read["template"];
-  if (!read.is_object() || !read.contains("spec") || !read["spec"].is_object())
+  auto told = Conversion(path)(document);
+  if (told.is_object() && told.contains("template")) // A PodTemplate.
+    told = told["template"];
+  if (!told.is_object() || !told.contains("spec") || !told["spec"].is_object())
     throw AccessError(key, at(path, document.Mark()), valid, "there is no spec");
-  json pod{{"metadata", json::object()}, {"spec", read["spec"]}};
-  auto about = read.value("metadata", json::object());
+  json pod{{"metadata", json::object()}, {"spec", told["spec"]}};
+  auto about = told.value("metadata", json::object());
   for (auto* part : {"labels", "annotations"})
     if (about.is_object() && about.contains(part))
       pod["metadata"][part] = about[part];

@@ -1,24 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/local/spawn.hpp"
 
+#include <filesystem>
+#include <system_error>
+
 #include <unistd.h>
 
+#include "backends/driver_variables.hpp"
 #include "backends/engine/errors.hpp"
 #include "backends/engine/program.hpp"
 #include "backends/engine/spawn.hpp"
 
 namespace fiber::backends::local {
+namespace {
+
+std::string own_executable() {
+  // Not the resolved path: the file may have been replaced since the driver started. But
+  // valgrind lets /proc/self/exe name the program, and opening it opens valgrind.
+  const std::string own = "/proc/self/exe";
+  std::error_code error;
+  auto path = program_path();
+  auto same = !std::filesystem::exists(path, error) ||
+              std::filesystem::equivalent(path, own, error);
+  return same || error ? own : path;
+}
+
+} // namespace
 
 Program Program::resolve(std::string executable, std::vector<std::string> argv) {
-  // Not the resolved path: the file may have been replaced since the driver started.
   Program program{
-    executable.empty() ? "/proc/self/exe" : std::move(executable), std::move(argv), {}};
+    executable.empty() ? own_executable() : std::move(executable), std::move(argv), {}};
   if (program.argv.empty())
     program.argv = program_words();
   if (program.argv.empty())
     throw EngineError("start local backend", 0, "can't read /proc/self/cmdline");
   for (char** variable = ::environ; variable && *variable; ++variable)
-    if (std::string word = *variable; !word.starts_with("FIBER_NODE="))
+    if (std::string word = *variable;
+        !word.starts_with("FIBER_NODE=") && !sets_driver_only(word))
       program.environment.push_back(std::move(word));
   return program;
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/driver_variables.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 extern char** environ;
@@ -149,8 +150,9 @@ std::string find_command(const std::string& name) {
   fiber::detail::Classic<std::istringstream> folders(
     path ? path : "/usr/local/bin:/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (auto file = (folder.empty() ? "." : folder) + "/" + name;
-        ::access(file.c_str(), X_OK) == 0)
+    // No relative folders, so that the current folder does not choose the program.
+    if (auto file = folder + "/" + name;
+        folder.starts_with('/') && ::access(file.c_str(), X_OK) == 0)
       return file;
   return {};
 }
@@ -165,7 +167,8 @@ std::vector<std::string> clean_environment(const std::vector<std::string>& envir
   };
   std::vector<std::string> clean;
   for (auto& variable : environment)
-    if (!begins(variable, removed) || begins(variable, kept))
+    if ((!begins(variable, removed) || begins(variable, kept)) &&
+        !sets_driver_only(variable))
       clean.push_back(variable);
   return clean;
 }

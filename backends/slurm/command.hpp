@@ -73,7 +73,8 @@ CommandResult run_command(const std::vector<std::string>& words,
                           const std::map<std::string, std::string>& added = {});
 
 /// Returns this process's environment without what Slurm has set in an allocation or
-/// what the user has set as defaults for Slurm's commands. Kept are the variables that
+/// what the user has set as defaults for Slurm's commands, and without the settings that
+/// only the driver may have (is_for_driver_only()). Kept are the variables that
 /// say which cluster it is, such as SLURM_CONF.
 std::vector<std::string> clean_environment();
 /// The same for a given environment.

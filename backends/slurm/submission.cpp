@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/ascii.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::slurm {
@@ -87,9 +88,9 @@ std::string shell_word(const std::string& text) {
 }
 
 bool is_shell_name(const std::string& name) {
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
          std::ranges::all_of(
-           name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+           name, [](char c) { return ascii::is_letter_or_digit(c) || c == '_'; });
 }
 
 std::string job_script(const std::string& folder, const std::string& program,

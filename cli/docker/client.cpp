@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/docker/client.hpp"
 
+#include <future>
+#include <memory>
 #include <sstream>
 #include <utility>
 
@@ -54,6 +56,35 @@ Reply Client::send(const std::string& method, const std::string& path,
   request.body = std::move(body);
   request.limit = patience;
   return engine_.client().call(std::move(request));
+}
+
+Reply Client::receive(const std::string& path,
+                      const std::function<bool(std::string_view)>& take) {
+  auto request = engine_.request("GET", path);
+  request.limit = {};
+  request.silence_limit = patience;
+  std::promise<Reply> promise;
+  auto reply = promise.get_future();
+  bool enough = false;
+  loop_.post([&] {
+    auto id = std::make_shared<backends::http::Client::Id>();
+    auto data = [&, id](std::string_view piece) {
+      if (!enough && !take(piece)) {
+        enough = true;
+        loop_.post([&, id] {
+          engine_.client().cancel(*id);
+          promise.set_value({.status = 200});
+        });
+      }
+      return !enough; // Then nothing more is read.
+    };
+    auto done = [&](Reply got) {
+      if (!enough) // Else it is too late for cancel().
+        promise.set_value(std::move(got));
+    };
+    *id = engine_.client().stream(std::move(request), {.data = data}, done);
+  });
+  return reply.get();
 }
 
 json Client::json_of(const Reply& reply, const std::string& what) {

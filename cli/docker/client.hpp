@@ -3,7 +3,9 @@
 // to volumes.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -28,6 +30,10 @@ public:
   /// The same with a body that is no JSON.
   backends::http::Reply send(const std::string& method, const std::string& path,
                              const std::string& type, std::string body);
+  /// Asks, and hands the body of a reply of 2xx to `take`, on another thread, until that
+  /// returns false.
+  backends::http::Reply receive(const std::string& path,
+                                const std::function<bool(std::string_view)>& take);
   /// Returns the JSON of a reply of 2xx. Throws Error that says what was being done.
   static nlohmann::json json_of(const backends::http::Reply& reply,
                                 const std::string& what);

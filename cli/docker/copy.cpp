@@ -4,6 +4,7 @@
 #include "cli/docker/client.hpp"
 #include "cli/docker/docker.hpp"
 #include "cli/engines/archive.hpp"
+#include "cli/engines/unpacking.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli::docker {
@@ -65,16 +66,18 @@ std::size_t upload(Client& client, const OwnedContainer& helper,
 
 std::size_t download(Client& client, const OwnedContainer& helper,
                      const CopyRequest& request) {
-  auto reply = client.ask("GET", archive_path(helper, request.path));
+  auto name = request.path == "/"
+                ? request.volume
+                : std::filesystem::path(request.path).filename().string();
+  Unpacking copy(request.local, name, request.limit);
+  auto reply = client.receive(archive_path(helper, request.path),
+                              [&](std::string_view piece) { return copy.take(piece); });
   if (reply.status == 404)
     throw Error("volume " + request.volume + " has no " + request.path);
   if (!reply.ok())
     throw Error("read " + request.path + " in volume " + request.volume + ": " +
                 backends::docker::problem(reply));
-  auto name = request.path == "/"
-                ? request.volume
-                : std::filesystem::path(request.path).filename().string();
-  return bytes_in(unpack_files(reply.body, request.local, name));
+  return copy.finish();
 }
 
 } // namespace

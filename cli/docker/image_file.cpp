@@ -13,6 +13,7 @@ namespace {
 
 constexpr int max_links = 40;
 constexpr std::size_t block = 512;
+constexpr std::size_t most_bytes = std::size_t{4} << 30; // Of one program.
 
 /// The first entry of a tar archive that is a file or a link.
 struct Entry {
@@ -55,14 +56,22 @@ Entry first_entry(std::string_view tar) {
 std::optional<std::string> read_file(Client& client, const std::string& container,
                                      std::filesystem::path path) {
   for (int links = 0; links < max_links; ++links) {
-    auto reply = client.ask("GET", "/containers/" + container + "/archive?path=" +
-                                     backends::http::escape(path.string()));
+    std::string archive;
+    auto take = [&](std::string_view piece) {
+      archive += piece;
+      return archive.size() <= most_bytes;
+    };
+    auto reply = client.receive("/containers/" + container + "/archive?path=" +
+                                  backends::http::escape(path.string()),
+                                take);
     if (reply.status == 404)
       return {};
     if (!reply.ok())
       throw Error("read " + path.string() +
                   " in the image: " + backends::docker::problem(reply));
-    auto entry = first_entry(reply.body);
+    if (archive.size() > most_bytes)
+      throw Error("read " + path.string() + " in the image: it is larger than 4 GiB");
+    auto entry = first_entry(archive);
     if (entry.type != '2')
       return entry.bytes;
     path = (path.parent_path() / entry.link).lexically_normal();

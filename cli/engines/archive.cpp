@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/engines/archive.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "cli/engines/output_of.hpp"
 #include "fiber/error.hpp"
@@ -25,24 +23,6 @@ std::string escaped(const std::string& text, std::string_view special) {
   return out;
 }
 
-/// A folder that is removed at the end.
-struct TemporaryFolder {
-  explicit TemporaryFolder(const fs::path& beside) {
-    auto pattern = (beside / ".fiber-cp-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      throw Error("can't write to " + beside.string() + ": " +
-                  std::generic_category().message(errno));
-    path = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  fs::path path;
-};
-
 } // namespace
 
 std::string pack_files(const std::string& path, const std::string& name) {
@@ -59,30 +39,10 @@ std::string pack_files(const std::string& path, const std::string& name) {
                     "--directory", file.parent_path().string(), "--", base});
 }
 
-std::string unpack_files(const std::string& archive, const std::string& target,
-                         const std::string& name) {
-  fs::path place = fs::absolute(target).lexically_normal();
-  if (fs::is_directory(place))
-    place /= name;
-  else if (!place.has_filename())
-    throw Error(target + " is no folder");
-  TemporaryFolder folder(place.parent_path());
-  output_of({"tar", "--extract", "--file=-", "--no-same-owner", "--directory",
-             folder.path.string()},
-            archive);
-  fs::directory_iterator entry(folder.path);
-  if (entry == fs::directory_iterator())
-    throw Error("there is nothing to copy");
-  std::error_code problem;
-  fs::rename(entry->path(), place, problem);
-  if (problem)
-    throw Error("can't write " + place.string() + ": " + problem.message());
-  return place.string();
-}
-
 std::size_t bytes_in(const std::string& path) {
-  if (!fs::is_directory(path))
-    return fs::is_regular_file(path) ? fs::file_size(path) : 0;
+  auto kind = fs::symlink_status(path); // A link is copied as it is.
+  if (!fs::is_directory(kind))
+    return fs::is_regular_file(kind) ? fs::file_size(path) : 0;
   std::size_t sum = 0;
   for (auto& entry : fs::recursive_directory_iterator(path))
     if (entry.is_regular_file() && !entry.is_symlink())

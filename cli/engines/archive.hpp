@@ -10,13 +10,8 @@ namespace fiber::cli {
 /// Throws Error.
 std::string pack_files(const std::string& path, const std::string& name);
 
-/// Unpacks an archive with one file or folder so that it becomes `target`, or lands in it
-/// if that is a folder, there with the name `name`. Returns the path. Throws Error; then
-/// nothing has changed.
-std::string unpack_files(const std::string& archive, const std::string& target,
-                         const std::string& name);
-
-/// Returns the number of bytes in the files of a file or folder.
+/// Returns the number of bytes in the files of a file or folder, without those that links
+/// lead to.
 std::size_t bytes_in(const std::string& path);
 
 /// Returns a path within a volume in its plain form, "/a/b". Throws Error if it would

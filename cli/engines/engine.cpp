@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "backends/driver_variables.hpp"
 #include "backends/registry.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/setting_list.hpp"
@@ -22,9 +23,7 @@ constexpr std::string_view of_this_machine[] = {"backend",
                                                 "environment",
                                                 "kubernetes_context",
                                                 "kubernetes_namespace",
-                                                "kubernetes_pod_template",
-                                                "trace",
-                                                "metrics"};
+                                                "kubernetes_pod_template"};
 
 } // namespace
 
@@ -65,6 +64,8 @@ std::map<std::string, std::string> carried_settings() {
   std::map<std::string, std::string> variables;
   for (auto& setting : list_settings().settings)
     if (setting.place != "default" &&
+        (setting.key == "dashboard" ||
+         !backends::is_for_driver_only(setting.variable)) && // Files, and a secret.
         std::ranges::count(of_this_machine, setting.key) == 0)
       variables[setting.variable] = setting.value;
   return variables;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -49,6 +50,7 @@ struct CopyRequest {
   std::string volume, path; ///< The path in the volume begins with "/" and stays in it.
   /// The path in the volume is a folder, to be made if need be.
   bool into_folder = false;
+  std::uint64_t limit = 0; ///< How many bytes a copy from the volume may have.
   /// On kubernetes: an image with sh and tar; empty: the engine's own choice.
   std::string image;
 };

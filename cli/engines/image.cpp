@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <libelf.h>
 
 #include "backends/engine/program.hpp"
+#include "base/ascii.hpp"
 #include "cli/engines/output_of.hpp"
 #include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
@@ -50,8 +50,9 @@ std::string find_program(const std::string& name) {
   fiber::detail::Classic<std::istringstream> folders(
     path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
   for (std::string folder; std::getline(folders, folder, ':');)
+    // No relative folders, so that the current folder does not choose the program.
     if (auto file = std::filesystem::path(folder) / name;
-        ::access(file.c_str(), X_OK) == 0)
+        file.is_absolute() && ::access(file.c_str(), X_OK) == 0)
       return file.string();
   throw Error("there is no program " + name +
               " in $PATH; for one in this folder write ./" + name);
@@ -91,9 +92,9 @@ std::string build_id_of_file(const std::string& path) {
 
 std::string image_name_for(const std::string& program) {
   std::string name;
-  for (unsigned char c : std::filesystem::path(program).filename().string())
-    if (std::isalnum(c))
-      name += static_cast<char>(std::tolower(c));
+  for (char c : std::filesystem::path(program).filename().string())
+    if (ascii::is_letter_or_digit(c))
+      name += ascii::lower(c);
     else if (!name.empty() && name.back() != '-')
       name += '-';
   while (!name.empty() && name.back() == '-')

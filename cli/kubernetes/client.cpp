@@ -14,12 +14,10 @@ using nlohmann::json;
 
 backends::kubernetes::Access configured_access() {
   auto values = resolve({}).backend_values;
-  auto& context = values["kubernetes_context"];
-  auto& name_space = values["kubernetes_namespace"];
-  if (context.empty() && backends::kubernetes::inside_pod())
-    return backends::kubernetes::in_cluster({.name_space = name_space});
-  return backends::kubernetes::from_kubeconfig(
-    {.context = context, .name_space = name_space});
+  return backends::kubernetes::chosen_access(
+    {.context = values["kubernetes_context"],
+     .name_space = values["kubernetes_namespace"],
+     .allow = values["kubernetes_allow"]});
 }
 
 Client::Client(backends::kubernetes::Access access) : api_(loop_, std::move(access)) {}

@@ -12,6 +12,7 @@
 #include "backends/kubernetes/security.hpp"
 #include "cli/engines/archive.hpp"
 #include "cli/engines/interrupts.hpp"
+#include "cli/engines/unpacking.hpp"
 #include "cli/kubernetes/driver_pod.hpp"
 #include "cli/kubernetes/exec.hpp"
 #include "cli/kubernetes/kubernetes.hpp"
@@ -109,11 +110,11 @@ private:
   }
 
   ExecResult run(const char* script, const std::vector<std::string>& arguments,
-                 const std::string& input = {}) {
+                 const std::string& input = {}, const TakeOutput& take = {}) {
     std::vector<std::string> command{"sh", "-c", script, "sh"};
     command.insert(command.end(), arguments.begin(), arguments.end());
     try {
-      return exec(client_, pod_.path(), interrupts_, command, input);
+      return exec(client_, pod_.path(), interrupts_, command, input, take);
     } catch (const Error& error) {
       std::string words = error.what();
       if (auto at = words.find(usual_role); at != words.npos)
@@ -149,12 +150,14 @@ private:
     auto path = std::filesystem::path(mount + request_.path).lexically_normal();
     if (!path.has_filename()) // The whole volume.
       path = path.parent_path();
-    auto result = run(pack, {path.parent_path().string(), path.filename().string()});
+    auto name = request_.path == "/" ? request_.volume : path.filename().string();
+    Unpacking copy(request_.local, name, request_.limit);
+    auto result = run(pack, {path.parent_path().string(), path.filename().string()}, {},
+                      [&](std::string_view piece) { return copy.take(piece); });
     if (result.exit_code == not_there)
       throw Error("volume " + request_.volume + " has no " + request_.path);
     expect_success(result, "read");
-    auto name = request_.path == "/" ? request_.volume : path.filename().string();
-    return bytes_in(unpack_files(result.output, request_.local, name));
+    return copy.finish();
   }
 
   const CopyRequest& request_;

@@ -52,7 +52,7 @@ std::optional<int> exit_code_of(const json& status) {
 /// One run of a program. Used on the loop's thread, except the future.
 class Run : public std::enable_shared_from_this<Run> {
 public:
-  explicit Run(const std::string& input) : input_(input) {}
+  Run(const std::string& input, const TakeOutput& take) : input_(input), take_(take) {}
 
   std::future<ExecResult> result() { return promise_.get_future(); }
 
@@ -103,8 +103,12 @@ private:
   }
 
   void take(char channel, std::string_view text) {
-    if (channel == from_stdout)
+    if (channel == from_stdout && !take_)
       result_.output += text;
+    if (channel == from_stdout && take_ && !over_ && !take_(text)) {
+      over_ = true;
+      promise_.set_value(std::move(result_));
+    }
     if (channel == from_stderr && result_.errors.size() < max_errors)
       result_.errors += text.substr(0, max_errors - result_.errors.size());
     if (channel == status_channel)
@@ -127,6 +131,7 @@ private:
   }
 
   const std::string input_;
+  const TakeOutput take_;
   http::WebSocketReader reader_;
   std::shared_ptr<http::Client::Upgrade> connection_;
   ExecResult result_;
@@ -137,13 +142,14 @@ private:
 } // namespace
 
 ExecResult exec(Client& client, const std::string& pod, Interrupts& interrupts,
-                const std::vector<std::string>& command, const std::string& input) {
+                const std::vector<std::string>& command, const std::string& input,
+                const TakeOutput& take) {
   constexpr int look_every_ms = 50;
   auto path = pod + "/exec?container=" + backends::kubernetes::container_name +
               "&stdout=true&stderr=true" + (input.empty() ? "" : "&stdin=true");
   for (auto& word : command)
     path += "&command=" + http::escape(word);
-  auto run = std::make_shared<Run>(input);
+  auto run = std::make_shared<Run>(input, take);
   auto result = run->result();
   client.loop().post([&client, run, path] { run->start(client.api(), path); });
   bool stopped = false;

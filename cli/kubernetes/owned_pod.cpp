@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/kubernetes/owned_pod.hpp"
 
-#include <cctype>
 #include <random>
 
 #include "backends/kubernetes/api.hpp"
+#include "base/ascii.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::cli::kubernetes {
@@ -37,9 +37,9 @@ void OwnedPod::remove(long seconds) {
 
 std::string free_name(const std::string& words) {
   std::string name;
-  for (unsigned char c : words)
-    if (std::isalnum(c))
-      name += static_cast<char>(std::tolower(c));
+  for (char c : words)
+    if (ascii::is_letter_or_digit(c))
+      name += ascii::lower(c);
     else if (!name.empty() && name.back() != '-')
       name += '-';
   std::random_device random;

@@ -87,7 +87,7 @@ int supervise(pid_t child, Interrupts& interrupts) {
 
 int detach(const RunRequest& request, const std::string& name) {
   auto log = std::filesystem::absolute(name + ".log").string();
-  UniqueFd out(::open(log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  UniqueFd out(::open(log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!out)
     throw Error("can't make " + log + " for the output: " + std::strerror(errno) +
                 (errno == EEXIST ? "; remove it, or give another --name" : ""));

@@ -7,6 +7,9 @@
 #include <iterator>
 #include <sstream>
 
+#include <unistd.h>
+
+#include "backends/driver_variables.hpp"
 #include "backends/slurm/submission.hpp"
 #include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
@@ -91,6 +94,11 @@ std::string submit_driver(const RunRequest& request,
   environment["FIBER_BACKEND"] = "auto"; // In an allocation, that is slurm.
   if (!environment.contains("FIBER_ADVERTISE_ADDRESS"))
     environment["FIBER_ADVERTISE_ADDRESS"] = ""; // This machine's, not the node's.
+  // The commands of Slurm don't get these, but this program becomes a driver.
+  for (char** entry = ::environ; entry && *entry; ++entry)
+    if (std::string word = *entry; backends::sets_driver_only(word))
+      if (auto equals = word.find('='); equals != word.npos)
+        environment.try_emplace(word.substr(0, equals), word.substr(equals + 1));
   auto told = backends::slurm::run_command(words, environment);
   if (!told.ok())
     throw Error("submit the program to Slurm: " + told.problem() +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/dashboard/answer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string_view>
@@ -18,11 +19,9 @@ namespace http = boost::beast::http;
 using nlohmann::json;
 using Response = http::response<http::string_body>;
 
-constexpr std::string_view cookie_name = "fiber_dashboard=";
 constexpr std::string_view policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-constexpr std::chrono::milliseconds snapshot_patience{200}; ///< With pools that are busy.
 
 std::string_view view_of(boost::beast::string_view text) {
   return {text.data(), text.size()};
@@ -92,20 +91,27 @@ std::optional<std::string> parameter(std::string_view target, std::string_view n
   return std::nullopt;
 }
 
-/// Returns the token that comes with a request, from the address, the header
-/// Authorization or the cookie; empty if there is none.
-std::string token_of(const Request& request) {
+/// Returns the value of a cookie; empty if there is none.
+std::string cookie_of(const Request& request, const std::string& name) {
+  auto cookies = view_of(request[http::field::cookie]);
+  while (!cookies.empty()) {
+    auto end = std::min(cookies.find(';'), cookies.size());
+    auto one = cookies.substr(0, end);
+    cookies.remove_prefix(std::min(end + 1, cookies.size()));
+    one.remove_prefix(std::min(one.find_first_not_of(' '), one.size()));
+    if (one.starts_with(name) && one.substr(name.size(), 1) == "=")
+      return std::string(one.substr(name.size() + 1));
+  }
+  return {};
+}
+
+Shown shown_by(const Request& request, const Guard& guard) {
   if (auto given = parameter(view_of(request.target()), "token"))
-    return *given;
+    return {.token = *given, .cookie = {}};
   auto authorization = view_of(request[http::field::authorization]);
   if (constexpr std::string_view bearer = "Bearer "; authorization.starts_with(bearer))
-    return std::string(authorization.substr(bearer.size()));
-  auto cookies = view_of(request[http::field::cookie]);
-  auto at = cookies.find(cookie_name);
-  if (at == cookies.npos || (at > 0 && cookies[at - 1] != ' '))
-    return {};
-  auto rest = cookies.substr(at + cookie_name.size());
-  return std::string(rest.substr(0, rest.find(';')));
+    return {.token = std::string(authorization.substr(bearer.size())), .cookie = {}};
+  return {.token = {}, .cookie = cookie_of(request, guard.cookie_name())};
 }
 
 std::optional<Response> refusal(const Request& request, const std::string& peer,
@@ -114,14 +120,14 @@ std::optional<Response> refusal(const Request& request, const std::string& peer,
     return refuse(request, http::status::forbidden,
                   "This page is served for addresses and for names of its machine only, "
                   "not for the Host of this request.");
-  switch (guard.judge(peer, token_of(request), std::chrono::steady_clock::now())) {
+  switch (guard.judge(peer, shown_by(request, guard), std::chrono::steady_clock::now())) {
   case Guard::Verdict::admitted:
     break;
   case Guard::Verdict::no_token:
   case Guard::Verdict::wrong_token:
     return refuse(request, http::status::unauthorized,
-                  "Open this address with ?token=TOKEN behind it, where TOKEN is the "
-                  "setting dashboard_token of the program.");
+                  "Open the address that the program has logged, which ends with "
+                  "?token=TOKEN; `fiber status NAME` prints it as well.");
   case Guard::Verdict::too_many:
     return refuse(request, http::status::too_many_requests,
                   "Too many wrong tokens came from your address. Wait for some seconds.");
@@ -145,10 +151,11 @@ Response output(const Request& request, observer::SessionView& view) {
                text.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
-/// Moves the token from the address, which browsers remember and show, to a cookie.
-Response remember(const Request& request, bool secure) {
+/// Takes the token out of the address, which browsers remember and show. A cookie stands
+/// for it from then on.
+Response remember(const Request& request, const Guard& guard, bool secure) {
   auto made = reply(request, http::status::see_other, "text/plain", "");
-  auto cookie = std::string(cookie_name) + token_of(request) +
+  auto cookie = guard.cookie_name() + "=" + guard.cookie() +
                 "; Path=/; HttpOnly; SameSite=Strict" + (secure ? "; Secure" : "");
   made.set(http::field::set_cookie, cookie);
   made.set(http::field::location, "/");
@@ -173,11 +180,10 @@ std::string text_of(const Response& response) {
 }
 
 /// Answers a request that was not refused.
-Response resource(const Request& request, bool secure, Guard& guard,
-                  observer::SessionView& view) {
+Response resource(const Request& request, bool secure, Guard& guard, const Shows& shows) {
   auto path = path_of(request);
   if (path == "/" && guard.asks() && parameter(view_of(request.target()), "token"))
-    return remember(request, secure);
+    return remember(request, guard, secure);
   if (path == "/")
     return reply(request, http::status::ok, "text/html; charset=utf-8",
                  std::string(page_html()));
@@ -188,24 +194,22 @@ Response resource(const Request& request, bool secure, Guard& guard,
     return reply(request, http::status::ok, "text/javascript; charset=utf-8",
                  std::string(page_script()));
   if (path == "/snapshot.json")
-    return reply(request, http::status::ok, "application/json",
-                 view.picture(snapshot_patience, 0)
-                   .dump(-1, ' ', false, json::error_handler_t::replace));
+    return reply(request, http::status::ok, "application/json", shows.snapshot());
   if (path == "/output")
-    return output(request, view);
+    return output(request, shows.view);
   return refuse(request, http::status::not_found, "There is no such page.");
 }
 
 } // namespace
 
 Answer answer(const Request& request, const std::string& peer, bool secure, Guard& guard,
-              observer::SessionView& view) {
+              const Shows& shows) {
   auto refused = refusal(request, peer, guard);
   auto events =
     !refused && request.method() == http::verb::get && path_of(request) == "/events";
   auto response = refused  ? std::move(*refused)
                   : events ? events_head()
-                           : resource(request, secure, guard, view);
+                           : resource(request, secure, guard, shows);
   return {
     .text = text_of(response), .keep_alive = response.keep_alive(), .events = events};
 }

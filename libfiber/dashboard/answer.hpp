@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include <boost/beast/http/empty_body.hpp>
@@ -23,8 +24,15 @@ struct Answer {
   bool events = false;     ///< `text` is a head; pictures follow, one after the other.
 };
 
+/// What there is to show.
+struct Shows {
+  observer::SessionView& view;
+  /// Returns a picture as JSON text: the last one if a new one is not due yet.
+  std::function<std::string()> snapshot;
+};
+
 /// Answers a request of `peer`, a numeric address. `secure`: it came by TLS.
 Answer answer(const Request& request, const std::string& peer, bool secure, Guard& guard,
-              observer::SessionView& view);
+              const Shows& shows);
 
 } // namespace fiber::dashboard

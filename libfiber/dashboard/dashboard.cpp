@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,7 +31,10 @@
 #include "base/log.hpp"
 #include "libfiber/dashboard/answer.hpp"
 #include "libfiber/dashboard/guard.hpp"
+#include "libfiber/dashboard/pace.hpp"
 #include "libfiber/observer/session_view.hpp"
+#include "wire/address.hpp"
+#include "wire/refusal_log.hpp"
 
 namespace fiber::dashboard {
 namespace {
@@ -48,20 +50,11 @@ using tcp = asio::ip::tcp;
 using Text = std::shared_ptr<const std::string>;
 using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 
-constexpr auto patience = 200ms;       ///< With pools that are busy.
 constexpr auto accept_pause = 1s;      ///< After a failed accept, which would fail again.
 constexpr auto farewell_limit = 500ms; ///< For the last picture.
-constexpr int share = 40; ///< At most this part of one core goes into pictures.
-constexpr auto longest_interval = 5000ms;
 /// Bytes that the kernel keeps for a peer. With more, one that reads nothing would be
 /// noticed only after minutes of small pictures.
 constexpr int max_unread = 256 * 1024;
-
-std::chrono::nanoseconds own_cpu() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
 
 std::vector<std::string> own_names(const std::string& host) {
   char name[256] = {};
@@ -81,8 +74,14 @@ public:
 
 /// What connections use of the server.
 struct Hub {
+  Hub(Guard who, observer::SessionView& shown) : guard(std::move(who)), view(shown) {}
+  Hub(const Hub&) = delete;
+  Hub& operator=(const Hub&) = delete;
+
   Guard guard;
   observer::SessionView& view;
+  Snapshots snapshots{view};
+  Shows shows{view, [this] { return snapshots.text(); }};
   int connections = 0;
   std::set<Viewer*> viewers = {};
   std::function<void()> viewer_ready = {}; ///< One came, or has read its picture.
@@ -160,7 +159,7 @@ private:
   }
 
   void respond() {
-    auto made = answer(parser_->get(), peer_, secure, hub_.guard, hub_.view);
+    auto made = answer(parser_->get(), peer_, secure, hub_.guard, hub_.shows);
     if (made.events)
       hub_.viewers.insert(this);
     write(std::make_shared<const std::string>(std::move(made.text)),
@@ -222,7 +221,7 @@ private:
 class Dashboard::Server {
 public:
   Server(const DashboardOptions& options, observer::SessionView& view)
-    : hub_{Guard(options.token, own_names(options.host)), view} {
+    : hub_(Guard(options.token, own_names(options.host)), view) {
     open(options);
     hub_.viewer_ready = [this] { serve_viewers(); };
     accept();
@@ -257,6 +256,7 @@ private:
         "it is missing, and others than this machine could look at " + listening.address +
           "; they may only with dashboard_token, dashboard_certificate and "
           "dashboard_key. Without these, serve 127.0.0.1");
+    hub_.guard.listens_at(listening.port);
     url_ = (tls_ ? "https://" : "http://") + listening.address + "/";
     acceptor_.assign(listening.v6 ? tcp::v6() : tcp::v4(), listening.socket.get());
     listening.socket.release();
@@ -293,6 +293,10 @@ private:
     auto lasting = !peer && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
     if (peer && hub_.connections < max_connections)
       serve(std::move(peer), from.ss_family == AF_INET6);
+    else if (peer)
+      refusals_.refused(wire::peer_host(peer.get()),
+                        "the page has " + std::to_string(max_connections) +
+                          " connections, and admits no more");
     if (!lasting)
       return accept();
     pause_.expires_after(accept_pause);
@@ -328,7 +332,7 @@ private:
     auto waits = std::ranges::any_of(hub_.viewers, &Viewer::ready);
     if (!waits || std::exchange(due_, true))
       return;
-    timer_.expires_at(std::max(Clock::now(), next_at_));
+    timer_.expires_at(std::max(Clock::now(), pace_.next()));
     timer_.async_wait([this](const Error& cancelled) {
       due_ = false;
       if (!cancelled && !leaving_)
@@ -348,9 +352,9 @@ private:
     if (ready.empty())
       return;
     auto all = std::ranges::all_of(ready, &Viewer::has_all);
-    auto picture = hub_.view.picture(patience, all ? stream_next_ : 0);
+    auto picture = hub_.view.picture(picture_patience, all ? stream_next_ : 0);
     picture["over"] = false;
-    picture["interval_seconds"] = std::chrono::duration<double>(pause_for_).count();
+    picture["interval_seconds"] = std::chrono::duration<double>(pace_.pause()).count();
     picture["whole"] = true; // The stream has all that is kept.
     Text news, whole;
     if (!all)
@@ -365,10 +369,7 @@ private:
       stream_next_ = stream.at("next");
     for (auto* viewer : ready)
       viewer->push(std::exchange(viewer->has_all, true) ? news : whole);
-    auto cost =
-      std::chrono::duration_cast<std::chrono::milliseconds>(share * (own_cpu() - begin));
-    pause_for_ = std::clamp(cost, interval, longest_interval);
-    next_at_ = Clock::now() + pause_for_;
+    pace_.made(begin);
   }
 
   /// Leaves in the stream what viewers that have all do not know yet.
@@ -385,8 +386,7 @@ private:
 
   static Text event_of(const json& picture) {
     return std::make_shared<const std::string>(
-      "event: picture\ndata: " +
-      picture.dump(-1, ' ', false, json::error_handler_t::replace) + "\n\n");
+      "event: picture\ndata: " + text_of(picture) + "\n\n");
   }
 
   void say_farewell() {
@@ -416,7 +416,7 @@ private:
 
   Text last_picture() {
     if (!last_) {
-      auto picture = hub_.view.picture(patience, 0);
+      auto picture = hub_.view.picture(picture_patience, 0);
       picture["whole"] = picture["over"] = true;
       last_ = event_of(picture);
     }
@@ -432,8 +432,8 @@ private:
   bool due_ = false, leaving_ = false;
   Text last_;                     ///< The last picture; null: there is none yet.
   std::uint64_t stream_next_ = 0; ///< The first span that no viewer has.
-  std::chrono::milliseconds pause_for_ = interval;
-  Clock::time_point next_at_ = Clock::now();
+  Pace pace_;
+  wire::RefusalLog refusals_;
   std::thread thread_;
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "libfiber/dashboard/listen.hpp"
+#include "libfiber/dashboard/pace.hpp"
 
 namespace fiber::observer {
 class SessionView;
@@ -35,7 +36,7 @@ public:
   static constexpr std::chrono::seconds peer_limit{10}; ///< To ask, or to read on.
   static constexpr std::size_t max_request = 8192;      ///< Bytes.
   /// Between two pictures; longer if they are dear.
-  static constexpr std::chrono::milliseconds interval{250};
+  static constexpr std::chrono::milliseconds interval = shortest_interval;
 
   /// Listens. Throws SettingProblem. Others than this machine are served only with a
   /// token and TLS.

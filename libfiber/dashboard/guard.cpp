@@ -3,14 +3,20 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <stdexcept>
 #include <utility>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
 #include <openssl/sha.h>
+
+#include "base/ascii.hpp"
+#include "base/hex.hpp"
 
 namespace fiber::dashboard {
 namespace {
@@ -29,11 +35,16 @@ bool equal(std::string_view a, std::string_view b) {
   return CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
 }
 
-std::string lower(std::string_view text) {
-  std::string all(text);
-  std::ranges::transform(
-    all, all.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return all;
+/// Returns a MAC of `text` with a fresh key, as hexadecimal digits.
+std::string mac_of(std::string_view text) {
+  Digest key{}, mac{};
+  if (RAND_bytes(key.data(), static_cast<int>(key.size())) != 1)
+    throw std::runtime_error("no random bytes for the cookie of the page");
+  unsigned int size = mac.size();
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac.data(),
+       &size);
+  return fiber::hex({reinterpret_cast<const char*>(mac.data()), mac.size()});
 }
 
 /// Returns HOST of HOST:PORT; empty if it is neither that nor HOST.
@@ -43,7 +54,7 @@ std::string host_of(std::string_view text) {
   auto port = colon == text.npos ? std::string_view() : text.substr(colon + 1);
   if (!std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; }))
     return {};
-  return lower(host);
+  return ascii::lower(host);
 }
 
 bool is_address(const std::string& host) {
@@ -57,9 +68,9 @@ bool is_address(const std::string& host) {
 } // namespace
 
 Guard::Guard(std::string token, std::vector<std::string> own_names)
-  : token_(std::move(token)), own_names_([&] {
+  : token_(std::move(token)), cookie_(mac_of(token_)), own_names_([&] {
       for (auto& name : own_names)
-        name = lower(name);
+        name = ascii::lower(name);
       return std::move(own_names);
     }()) {}
 
@@ -90,13 +101,17 @@ Guard::Account& Guard::account(const std::string& address, Time now) {
   return found->second;
 }
 
-Guard::Verdict Guard::judge(const std::string& address, std::string_view given,
-                            Time now) {
+void Guard::listens_at(std::uint16_t port) {
+  cookie_name_ = "fiber_dashboard_" + std::to_string(port);
+}
+
+Guard::Verdict Guard::judge(const std::string& address, const Shown& shown, Time now) {
   if (token_.empty())
     return Verdict::admitted;
-  if (given.empty())
-    return Verdict::no_token;
-  auto right = equal(given, token_);
+  // A wrong cookie is no guess: it may be of an earlier session at this port.
+  if (shown.token.empty())
+    return equal(shown.cookie, cookie_) ? Verdict::admitted : Verdict::no_token;
+  auto right = equal(shown.token, token_);
   auto known = guessers_.find(address);
   if (right && known == guessers_.end())
     return Verdict::admitted;

@@ -59,7 +59,7 @@ struct Config {
   /// and dashboard_key: see docs/reference/dashboard.md. Default: none.
   std::optional<std::string> dashboard = {};
   /// The secret that opens the page: 16 to 200 letters, digits, '-', '_', '.' and '~'.
-  /// Default: none; then every user who can connect sees the page.
+  /// "none": all may look who can connect. Default: a random one, which the driver logs.
   std::optional<std::string> dashboard_token = {};
   /// The files, in PEM, of the certificate chain and of the private key with which the
   /// page is served by TLS. Default: none, and no TLS.

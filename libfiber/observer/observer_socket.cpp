@@ -28,6 +28,7 @@
 
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
+#include "wire/refusal_log.hpp"
 
 namespace fiber::observer {
 namespace {
@@ -63,11 +64,15 @@ UniqueFd listen_at(const std::string& path) {
   return socket;
 }
 
-bool may_look(int socket) {
-  ucred peer{};
+ucred peer_of(int socket) {
+  ucred peer{.pid = 0, .uid = static_cast<uid_t>(-1), .gid = static_cast<gid_t>(-1)};
   socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         (peer.uid == ::geteuid() || peer.uid == 0);
+  ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  return peer;
+}
+
+bool may_look(const ucred& peer) {
+  return peer.uid == ::geteuid() || peer.uid == 0;
 }
 
 /// One peer. Used on the socket's thread only.
@@ -187,8 +192,8 @@ private:
       return;
     UniqueFd peer(
       ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (peer && may_look(peer.get()) && *peers_ < max_peers)
-      serve_locked(std::move(peer));
+    if (peer)
+      serve_or_refuse_locked(std::move(peer));
     else if (!peer && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
       return pause();
     lock.unlock();
@@ -201,6 +206,19 @@ private:
       if (!cancelled)
         self->wait();
     });
+  }
+
+  void serve_or_refuse_locked(UniqueFd socket) {
+    const auto peer = peer_of(socket.get());
+    const auto who = "process " + std::to_string(peer.pid);
+    if (!may_look(peer))
+      refusals_.refused(who, "it is of user " + std::to_string(peer.uid) +
+                               ", who may not look at this session");
+    else if (*peers_ >= max_peers)
+      refusals_.refused(who, std::to_string(max_peers) +
+                               " others look at this session already");
+    else
+      serve_locked(std::move(socket));
   }
 
   void serve_locked(UniqueFd socket) {
@@ -218,7 +236,8 @@ private:
   const std::string path_;
   Handler handler_;
   std::mutex mutex_;
-  UniqueFd socket_; ///< Guarded by mutex_.
+  UniqueFd socket_;           ///< Guarded by mutex_.
+  wire::RefusalLog refusals_; ///< The reactor's thread only.
   std::atomic<bool> closed_ = false;
   const std::shared_ptr<std::atomic<int>> peers_ = std::make_shared<std::atomic<int>>(0);
   const std::shared_ptr<asio::io_context> reactor_context_;

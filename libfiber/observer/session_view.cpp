@@ -251,11 +251,20 @@ json SessionView::failures() const {
   return list;
 }
 
+void SessionView::set_page(const std::string& url) {
+  const std::lock_guard lock(mutex_);
+  page_ = url;
+}
+
 json SessionView::answer(const json& request) {
   auto op = text_of(request, "op");
   try {
     if (op == "status")
       return snapshot(patience);
+    if (op == "page") {
+      const std::lock_guard lock(mutex_);
+      return {{"url", page_}};
+    }
     if (op == "report")
       return report(patience);
     if (op == "logs")

@@ -61,8 +61,10 @@ public:
   nlohmann::json report(std::chrono::milliseconds patience);
   /// Returns what programs have published.
   SeriesStore& series() { return series_; }
-  /// Answers a request, {"op": ...}: "status", "report", "logs", "stop", "kill". The
-  /// reply has a member "error" if it could not be fulfilled.
+  /// Sets the address of the live page, with its token. No snapshot has it.
+  void set_page(const std::string& url);
+  /// Answers a request, {"op": ...}: "status", "page", "report", "logs", "stop", "kill".
+  /// The reply has a member "error" if it could not be fulfilled.
   nlohmann::json answer(const nlohmann::json& request);
 
 private:
@@ -85,6 +87,7 @@ private:
   const Clock::time_point opened_ = Clock::now();
   const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
   std::mutex mutex_; ///< Guards what follows.
+  std::string page_;
   std::vector<std::shared_ptr<Part>> parts_;
   std::size_t sweep_at_ = 64;
   std::map<std::string, PastParts> past_{{"pools", {}}, {"rings", {}}, {"managers", {}}};

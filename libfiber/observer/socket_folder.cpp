@@ -81,16 +81,15 @@ void make_folder(const std::string& path) {
 }
 
 std::string make_session_folder() {
-  auto folders = socket_folders();
-  for (auto& folder : folders)
+  std::string problems;
+  for (auto& folder : socket_folders())
     try {
       make_folder(folder);
       return folder;
-    } catch (const std::runtime_error&) {
-      if (&folder == &folders.back())
-        throw;
+    } catch (const std::runtime_error& error) {
+      problems += (problems.empty() ? "" : "; ") + std::string(error.what());
     }
-  return {};
+  throw std::runtime_error(problems);
 }
 
 std::string socket_path(const std::string& folder, const std::string& name, pid_t pid) {

@@ -32,7 +32,7 @@ inline constexpr std::string_view missing = "there is no such folder";
 void make_folder(const std::string& path);
 /// Makes the folder for a new session and returns it: the first of socket_folders() that
 /// can be used. On a node of a cluster, $XDG_RUNTIME_DIR may be a folder that only the
-/// login node has. Throws as make_folder() does for the last one.
+/// login node has. Throws std::runtime_error with what is wrong with each.
 std::string make_session_folder();
 
 /// The file of a session's socket: NAME.PID.sock.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <spdlog/fmt/fmt.h>
+
 #include "actors/pool/pool_trace.hpp"
 #include "base/bounded_time.hpp"
 #include "fiber/session.hpp"
@@ -173,7 +175,7 @@ void PoolCore::check_speculation(double factor) const {
     return;
   if (!(factor >= 1 && factor <= max_speculate))
     throw ConfigError("speculate", "MapOptions", "0 (off), or from 1 to 1000000",
-                      std::to_string(factor) + " can't be used");
+                      fmt::format("{} can't be used", factor));
   if (options_.max_retries == 0)
     throw ConfigError("speculate", "MapOptions",
                       "0 (off), or a pool with another max_retries than 0",

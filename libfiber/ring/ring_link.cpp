@@ -48,7 +48,7 @@ constexpr std::size_t max_doubling_bytes = 256 * 1024;
 std::string own_address(const RingSeat& seat) {
   auto* job = actors::ThisJob::get();
   if (seat.size == 1 || job == nullptr || job->driver_host.empty())
-    return "127.0.0.1";
+    return wire::loopback_address();
   auto host = wire::own_address_towards(job->driver_host);
   if (seat.plaintext == 0 && !wire::is_loopback(host))
     throw ConfigError("ring_plaintext", "the settings",

@@ -3,14 +3,16 @@
 
 #include <string>
 
+#include <spdlog/fmt/fmt.h>
+
 #include "fiber/error.hpp"
 
 namespace fiber::detail {
 namespace {
 
 std::string text(const Resources& resources) {
-  return "cpu " + std::to_string(resources.cpu) + ", memory_mb " +
-         std::to_string(resources.memory_mb) + ", gpu " + std::to_string(resources.gpu);
+  return fmt::format("cpu {}, memory_mb {}, gpu {}", resources.cpu, resources.memory_mb,
+                     resources.gpu);
 }
 
 } // namespace

@@ -26,6 +26,7 @@
 #include "libfiber/session/backend_choice.hpp"
 #include "libfiber/session/name_table.hpp"
 #include "libfiber/session/process_table.hpp"
+#include "libfiber/session/thread_check.hpp"
 #include "wire/error.hpp"
 #include "wire/own_address.hpp"
 
@@ -167,6 +168,7 @@ std::shared_ptr<Runtime> Runtime::open(Settings settings) {
   if (nested.load() == nullptr) // A job has noted it already.
     note_forks();
   keep_freed_memory(max_freed_memory);
+  check_threads();
   auto runtime = std::make_shared<Runtime>(std::move(settings));
   std::lock_guard lock(current_mutex);
   current_runtime = runtime;
@@ -201,7 +203,7 @@ Runtime::Runtime(Settings settings)
   if (address.empty())
     address = backend->driver_address();
   if (address.empty() && settings_.link == "tls")
-    address = "127.0.0.1";
+    address = wire::loopback_address();
   services_->reactor = reactor_.get();
   services_->heartbeat_timeout = settings_.heartbeat_timeout;
   services_->lease = settings_.lease;

@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "base/log.hpp"
+#include "base/random_id.hpp"
 #include "libfiber/dashboard/dashboard.hpp"
 #include "libfiber/dashboard/report_file.hpp"
 #include "libfiber/session/runtime.hpp"
@@ -20,15 +21,24 @@ std::string valid_values(const std::string& name) {
   return {};
 }
 
+/// The token that viewers must know: that of the settings, or a fresh one.
+std::string token_of(const Settings& settings) {
+  if (settings.dashboard_token == no_token)
+    return {};
+  return settings.dashboard_token.empty() ? random_id() + random_id() + random_id()
+                                          : settings.dashboard_token;
+}
+
 } // namespace
 
 void Runtime::open_dashboard() {
   if (!settings_.dashboard_host.empty()) {
+    const auto token = token_of(settings_);
     try {
       dashboard_ = std::make_unique<dashboard::Dashboard>(
         dashboard::DashboardOptions{.host = settings_.dashboard_host,
                                     .port = settings_.dashboard_port,
-                                    .token = settings_.dashboard_token,
+                                    .token = token,
                                     .certificate = settings_.dashboard_certificate,
                                     .key = settings_.dashboard_key},
         *view_);
@@ -41,8 +51,13 @@ void Runtime::open_dashboard() {
     }
     // A warning, because that is what is shown by default: who asks for the page must
     // learn its port.
-    log().warn("dashboard at {}{}", dashboard_->url(),
-               settings_.dashboard_token.empty() ? "" : "?token=...");
+    // A token of the settings is known to them, and is shown nowhere.
+    const auto address = dashboard_->url() + (token.empty() ? "" : "?token=");
+    log().warn("dashboard at {}{}", address,
+               settings_.dashboard_token.empty() ? token
+               : token.empty()                   ? ""
+                                                 : "...");
+    view_->set_page(address + token);
   }
   if (settings_.report.empty())
     return;

@@ -54,7 +54,10 @@ void Runtime::open_view(const std::string& backend, const std::string& session_i
                                                      : view->answer(request);
       });
   } catch (const std::exception& error) {
-    log().debug("the command fiber can't look at this session: {}", error.what());
+    log().warn(
+      "`fiber ps`, `status`, `top` and `stop` can't find this session, and after "
+      "a crash `fiber kill` finds nothing to remove: {}",
+      error.what());
   }
 }
 

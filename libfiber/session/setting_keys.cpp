@@ -2,7 +2,6 @@
 #include "libfiber/session/setting_keys.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 
 #include "actors/core/chaos.hpp"
 #include "backends/registry.hpp"
+#include "base/ascii.hpp"
 #include "fiber/detail/classic_locale.hpp"
 #include "libfiber/observer/socket_folder.hpp"
 
@@ -131,9 +131,11 @@ bool read_dashboard(const std::string& text, Settings& settings) {
 
 bool set_token(const std::string& text, Settings& settings) {
   settings.dashboard_token = text;
+  if (text == no_token)
+    return true;
   return text.size() >= 16 && text.size() <= 200 && std::ranges::all_of(text, [](char c) {
-           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' ||
-                  c == '_' || c == '.' || c == '~';
+           return ascii::is_letter_or_digit(c) || c == '-' || c == '_' || c == '.' ||
+                  c == '~';
          });
 }
 
@@ -143,8 +145,8 @@ std::vector<Key> dashboard_keys() {
     {"dashboard",
      "HOST:PORT or [IPV6]:PORT, an address of this machine; port 0 is any free one", "",
      read_dashboard},
-    {"dashboard_token", "16 to 200 letters, digits, '-', '_', '.' and '~'", "", set_token,
-     true},
+    {"dashboard_token", "16 to 200 letters, digits, '-', '_', '.' and '~', or none", "",
+     set_token, true},
     path("dashboard_certificate", "the path of a certificate chain in PEM",
          &Settings::dashboard_certificate),
     path("dashboard_key", "the path of a private key in PEM", &Settings::dashboard_key),
@@ -258,10 +260,7 @@ bool is_setting_key(const std::string& name) {
 }
 
 std::string variable_of(const Key& key) {
-  auto name = "FIBER_" + key.name;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return name;
+  return "FIBER_" + ascii::upper(key.name);
 }
 
 } // namespace fiber

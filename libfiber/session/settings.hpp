@@ -11,6 +11,9 @@
 
 namespace fiber {
 
+/// The dashboard_token with which everybody may look who can connect.
+inline constexpr const char* no_token = "none";
+
 /// The settings of a session: a Config merged with environment, file and defaults.
 struct Settings {
   std::string backend = "auto";
@@ -35,7 +38,7 @@ struct Settings {
   bool observe = true;              ///< Whether observers are answered.
   std::string dashboard_host;       ///< Empty: no page.
   std::uint16_t dashboard_port = 0; ///< 0: any.
-  std::string dashboard_token;      ///< Empty: none is asked for.
+  std::string dashboard_token;      ///< Empty: a fresh one; no_token: none is asked for.
   std::string dashboard_certificate; ///< Path of a file in PEM; empty: no TLS.
   std::string dashboard_key;         ///< Path of a file in PEM.
   std::string report;                ///< Path of the file; empty: none is written.

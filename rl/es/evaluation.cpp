@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/evolution_evaluation.hpp"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ void check_observation(std::span<const float> observation, std::uint64_t seed,
   if (broken != observation.end())
     refuse(seed, step,
            "number " + std::to_string(broken - observation.begin()) +
-             " of the observation is " + std::to_string(*broken));
+             " of the observation is " + detail::shown(*broken));
 }
 
 } // namespace es_evaluation
@@ -118,7 +119,7 @@ double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t
     const auto step = environment.step(policy.act(observation));
     if (!std::isfinite(step.reward))
       es_evaluation::refuse(seed, steps + 1,
-                            "the reward is " + std::to_string(step.reward));
+                            "the reward is " + detail::shown(step.reward));
     total += step.reward;
     if (step.terminated || step.truncated)
       return total;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/detail/formatted.hpp"
 #include "fiber/rl/detail/parse_options.hpp"
 #include "fiber/rl/environment_check.hpp"
 #include "fiber/rl/environments.hpp"
@@ -164,21 +165,19 @@ void publish_point(const CurvePoint& point) {
 int conclude(const EvolutionTraining& training, es_train::Progress& progress) {
   const auto& last = training.state().curve.back();
   const bool mark = training.options().solved_at.has_value();
-  char line[200];
   if (training.state().solved) {
-    std::snprintf(
-      line, sizeof line,
+    progress.say(detail::formatted(
       "SOLVED after %zu iteration%s: mean return %.1f over %zu fresh episodes, "
       "%.1f over %zu more",
       static_cast<std::size_t>(last.iteration), last.iteration == 1 ? "" : "s",
       last.policy_mean, training.options().evaluations, training.state().confirmed_mean,
-      training.options().evaluations);
+      training.options().evaluations));
   } else {
-    std::snprintf(line, sizeof line, "%s after %zu iteration%s: mean return %.4g",
-                  mark ? "NOT SOLVED" : "done", static_cast<std::size_t>(last.iteration),
-                  last.iteration == 1 ? "" : "s", last.policy_mean);
+    progress.say(detail::formatted("%s after %zu iteration%s: mean return %.4g",
+                                   mark ? "NOT SOLVED" : "done",
+                                   static_cast<std::size_t>(last.iteration),
+                                   last.iteration == 1 ? "" : "s", last.policy_mean));
   }
-  progress.say(line);
   return training.state().solved || !mark ? 0 : 1;
 }
 

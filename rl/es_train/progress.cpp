@@ -2,21 +2,17 @@
 #include "rl/es_train/progress.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "fiber/rl/detail/formatted.hpp"
+
 namespace fiber::rl::es_train {
 namespace {
 
-template <class... Args>
-std::string formatted(const char* format, Args... args) {
-  std::array<char, 256> buffer;
-  std::snprintf(buffer.data(), buffer.size(), format, args...);
-  return buffer.data();
-}
+using detail::formatted;
 
 // A line longer than the terminal would wrap, and could not be rewritten.
 std::size_t columns(std::FILE* out) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/detail/classic_locale.hpp"
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/gym.hpp"
 
 #include <sstream>
@@ -262,7 +263,7 @@ private:
     if (spaces_.discrete() &&
         !(action[0] >= 0 && action[0] < static_cast<float>(spaces_.actions)))
       throw std::invalid_argument(options_.id + " has no action " +
-                                  std::to_string(action[0]) + "; there are 0 to " +
+                                  rl::detail::shown(action[0]) + "; there are 0 to " +
                                   std::to_string(spaces_.actions - 1));
   }
 

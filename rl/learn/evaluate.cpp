@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/distributions.hpp"
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/random.hpp"
@@ -40,7 +41,7 @@ public:
       const auto step = environment_.step(action(episode, steps, draws));
       if (!std::isfinite(step.reward))
         throw std::domain_error(at(episode, steps) + "the reward is " +
-                                std::to_string(step.reward));
+                                detail::shown(step.reward));
       sum += step.reward;
       ++steps;
       over = step.terminated || step.truncated || steps == options_.step_limit;

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "fiber/rl/detail/number_text.hpp"
+
 namespace fiber::rl {
 namespace {
 namespace moments_of_rows {
@@ -30,7 +32,7 @@ void check(std::span<const Number> rows, std::span<const std::uint8_t> valid,
       if (!skipped(valid, row) && !std::isfinite(number))
         throw std::domain_error(
           "row " + std::to_string(row) +
-          " has a number that is not finite: " + std::to_string(number));
+          " has a number that is not finite: " + detail::shown(number));
 }
 
 } // namespace moments_of_rows
@@ -136,7 +138,7 @@ void RewardNormaliser::apply(std::span<const double> rewards,
                                   std::to_string(returns_.size()));
     if (valid[row] != 0 && !std::isfinite(rewards[row]))
       throw std::domain_error("the reward of environment " + std::to_string(id) +
-                              " is not finite: " + std::to_string(rewards[row]));
+                              " is not finite: " + detail::shown(rewards[row]));
   }
   for (std::size_t row = 0; row < rows; ++row)
     if (valid[row] != 0) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/detail/formatted.hpp"
 #include "fiber/rl/image.hpp"
 #include "rl/poet/poet.hpp"
 #include "rl/poet/report.hpp"
@@ -77,10 +78,12 @@ void play_agent(const fs::path& path, std::uint64_t seed, const fs::path& gif) {
   };
   const auto trace =
     trace_episode(agent.job, 0, gif.empty() ? std::function<void(Image)>() : see);
-  std::printf("E%llu (%s): return %.1f, %s at %.1f m after %zu steps\n",
-              static_cast<unsigned long long>(agent.environment),
-              describe(agent.parameters).c_str(), trace.result,
-              trace.fell ? "fell" : "ended", trace.path.back().x, trace.path.size() - 1);
+  const auto line = detail::formatted(
+    "E%llu (%s): return %.1f, %s at %.1f m after %zu steps\n",
+    static_cast<unsigned long long>(agent.environment),
+    describe(agent.parameters).c_str(), trace.result, trace.fell ? "fell" : "ended",
+    trace.path.back().x, trace.path.size() - 1);
+  std::fputs(line.c_str(), stdout);
   if (!gif.empty()) {
     write_gif(gif, images, std::chrono::milliseconds(40));
     std::printf("%zu pictures saved to %s\n", images.size(), gif.c_str());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rl/poet/poet.hpp"
 
-#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
 #include "fiber/rl/bipedal_walker.hpp"
+#include "fiber/rl/detail/formatted.hpp"
 #include "fiber/rl/random.hpp"
 #include "rl/poet/keys.hpp"
 #include "rl/poet/search.hpp"
@@ -41,9 +41,7 @@ std::string count_of(std::size_t number, const std::string& singular,
 }
 
 std::string one_decimal(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
+  return detail::formatted("%.1f", value);
 }
 
 /// All agents that may come to one environment: each as it is, and after a step of the

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <utility>
+
+#include "fiber/rl/detail/formatted.hpp"
 
 namespace fiber::rl::poet {
 namespace {
@@ -46,12 +47,7 @@ std::string columns_of(const EnvironmentParameters& parameters) {
   return row + "," + exactly(parameters.stair_steps);
 }
 
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  std::array<char, 200> line;
-  std::snprintf(line.data(), line.size(), format, values...);
-  return line.data();
-}
+using detail::formatted;
 
 std::string name_of_environment(std::uint64_t id) {
   return id == 0 ? "-" : "E" + std::to_string(id);

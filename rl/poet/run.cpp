@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "fiber/rl/detail/formatted.hpp"
 #include "fiber/rl/live_line.hpp"
 #include "rl/poet/files.hpp"
 #include "rl/poet/picture.hpp"
@@ -62,10 +63,9 @@ private:
       best = std::max(best, pair.score);
       total += pair.score;
     }
-    char numbers[160];
-    std::snprintf(numbers, sizeof numbers, "%zu/%zu environments  best %.1f  mean %.1f  ",
-                  state.pairs.size(), options.max_environments, best,
-                  total / static_cast<double>(state.pairs.size()));
+    const auto numbers = detail::formatted(
+      "%zu/%zu environments  best %.1f  mean %.1f  ", state.pairs.size(),
+      options.max_environments, best, total / static_cast<double>(state.pairs.size()));
     const auto steps = static_cast<double>(state.steps - first_steps_);
     return grouped(state.iteration) + "/" + grouped(options.iterations) + "  " + numbers +
            grouped(static_cast<std::uint64_t>(steps / std::max(seconds(), 1e-3))) +

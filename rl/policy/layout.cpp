@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "fiber/rl/detail/formatted.hpp"
+
 namespace fiber::rl {
 namespace {
 namespace nature {
@@ -122,7 +124,7 @@ void PolicySpec::check() const {
   if (!(std::isfinite(observation_scale) && observation_scale != 0))
     throw std::invalid_argument("a policy's scale of observations must be finite and not "
                                 "0, not " +
-                                std::to_string(observation_scale));
+                                detail::formatted("%f", observation_scale));
   if (!convolution)
     return;
   const auto& shape = spaces.observation_shape;
@@ -136,7 +138,7 @@ void PolicySpec::check() const {
 std::string PolicySpec::describe() const {
   auto text = shape_text(spaces.observation_shape);
   if (observation_scale != 1)
-    text += " * " + std::to_string(observation_scale);
+    text += " * " + detail::formatted("%f", observation_scale);
   if (convolution)
     text += " -> Nature's convolutions";
   for (auto units : hidden)

@@ -2,10 +2,10 @@
 #include "rl/ppo/asynchronous.hpp"
 
 #include <chrono>
-#include <cstdio>
 #include <stdexcept>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/detail/formatted.hpp"
 #include "fiber/rl/environments.hpp"
 #include "rl/ppo/seeds.hpp"
 
@@ -112,14 +112,11 @@ SavedPolicy AsynchronousTraining::policy() const {
 std::string AsynchronousTraining::summary() const {
   if (!actors_)
     return "";
-  char text[160];
-  std::snprintf(
-    text, sizeof text,
+  return detail::formatted(
     "%zu actors, %zu times lost and replaced; trajectories %.1f updates old on "
     "average; learner idle %.1f %%",
     options_.actors, actors_->lost(), versions_ / trajectories_,
     100 * waited_ / seconds_);
-  return text;
 }
 
 void AsynchronousTraining::save(const std::filesystem::path& path) const {

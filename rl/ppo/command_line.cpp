@@ -18,6 +18,7 @@
 #include <CLI/CLI.hpp>
 #include <fiber/fiber.hpp>
 
+#include "fiber/rl/detail/formatted.hpp"
 #include "fiber/rl/detail/parse_options.hpp"
 #include "fiber/rl/environment_check.hpp"
 #include "fiber/rl/environments.hpp"
@@ -89,10 +90,8 @@ double mean_return_if_due(const Settings& settings, const ppo::Trainer& training
   if (lot == steps_before / settings.evaluate_every)
     return std::numeric_limits<double>::quiet_NaN();
   auto mean = fresh_mean_return(settings, training, lot);
-  char text[100];
-  std::snprintf(text, sizeof text, "after %llu steps: mean return %.2f",
-                static_cast<unsigned long long>(steps), mean);
-  line.say(text);
+  line.say(detail::formatted("after %llu steps: mean return %.2f",
+                             static_cast<unsigned long long>(steps), mean));
   return mean;
 }
 
@@ -211,10 +210,8 @@ int run(const Settings& settings) {
     line.say("interrupted; --resume goes on from " + checkpoint.string());
     return 130;
   }
-  char result[100];
-  std::snprintf(result, sizeof result, "mean return %.2f over %zu fresh episodes", *mean,
-                settings.evaluation_episodes);
-  line.say(result);
+  line.say(detail::formatted("mean return %.2f over %zu fresh episodes", *mean,
+                             settings.evaluation_episodes));
   return 0;
 }
 

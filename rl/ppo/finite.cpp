@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "fiber/rl/detail/number_text.hpp"
+
 namespace fiber::rl::ppo {
 namespace {
 
@@ -12,7 +14,7 @@ namespace {
                          double value) {
   throw std::domain_error("environment " + std::to_string(env) + ", step " +
                           std::to_string(step) + ": " + what + " is " +
-                          std::to_string(value));
+                          detail::shown(value));
 }
 
 } // namespace

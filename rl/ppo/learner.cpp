@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/random.hpp"
 #include "rl/ppo/network.hpp"
 
@@ -207,7 +208,7 @@ public:
       if (!std::isfinite(value))
         throw Diverged("update " + std::to_string(updates_) + ", step " +
                        std::to_string(steps_) + " of Adam: the " + name + " is " +
-                       std::to_string(value));
+                       detail::shown(value));
   }
 
   /// Kingma and Ba 2015, arXiv 1412.6980, algorithm 1. Detail 3: epsilon is 1e-5.

@@ -2,26 +2,20 @@
 #include "fiber/rl/live_line.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "fiber/detail/classic_locale.hpp"
+#include "fiber/rl/detail/formatted.hpp"
 
 namespace fiber::rl {
 namespace {
 namespace live {
 
-std::string formatted(const char* format, double number) {
-  if (std::isnan(number))
-    return "-";
-  const fiber::detail::ClassicThread numbers; // As grouped() has them.
-  std::array<char, 64> buffer;
-  std::snprintf(buffer.data(), buffer.size(), format, number);
-  return buffer.data();
+std::string or_dash(const char* format, double number) {
+  return std::isnan(number) ? "-" : detail::formatted(format, number);
 }
 
 // 1234567 as "1,234,567".
@@ -57,10 +51,10 @@ std::string describe(const TrainingStatus& status) {
   if (status.steps > 0)
     line += '/' + grouped(status.steps);
   line += "  " + rate(status.steps_per_second) + " steps/s";
-  line += "  return " + formatted("%.1f", status.mean_return);
-  line += "  policy " + formatted("%.4f", status.policy_loss);
-  line += "  value " + formatted("%.3g", status.value_loss);
-  line += "  idle " + formatted("%.0f %%", status.learner_idle * 100);
+  line += "  return " + or_dash("%.1f", status.mean_return);
+  line += "  policy " + or_dash("%.4f", status.policy_loss);
+  line += "  value " + or_dash("%.3g", status.value_loss);
+  line += "  idle " + or_dash("%.0f %%", status.learner_idle * 100);
   return line;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "fiber/rl/detail/number_text.hpp"
+
 namespace fiber::rl::vec {
 namespace order_errors {
 namespace {
@@ -99,7 +101,7 @@ void check_actions(std::span<const float> actions, std::span<const int> ids,
     if (!good)
       throw std::invalid_argument(
         "the action of environment " + std::to_string(ids[i / width]) + " is " +
-        std::to_string(value) +
+        detail::shown(value) +
         (spaces.discrete() ? "; there are 0 to " + std::to_string(spaces.actions - 1)
                            : "; it must be finite"));
   }

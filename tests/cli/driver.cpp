@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that uses Fiber, for the tests of the command `fiber` to look at:
+//   cli_driver once      opens a session and ends
 //   cli_driver idle      opens a session and waits for a signal
 //   cli_driver work N    keeps a pool of N workers busy, with a queue and a supervisor
 #include <fiber/fiber.hpp>
@@ -69,6 +70,8 @@ int main(int argc, char** argv) {
   std::string what = argc > 1 ? argv[1] : "";
   if (what == "work")
     work(argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 2);
+  if (what == "once")
+    return 0;
   ready();
   wait_for_signal();
 }

@@ -2,11 +2,13 @@
 // The promise: `fiber run` on this machine shows the program's output, gives its exit
 // code and passes signals on.
 #include <csignal>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.hpp"
+#include "tests/cli/fake_engine.hpp"
 
 namespace fiber::cli {
 namespace {
@@ -64,10 +66,60 @@ TEST(Run, leaves_a_detached_program_running_and_says_where_its_output_is) {
   auto told = nlohmann::json::parse(outcome.out);
   auto pid = told["pid"].get<pid_t>();
   EXPECT_EQ(told["log"], folder.path("job.log"));
+  EXPECT_EQ(std::filesystem::status(folder.path("job.log")).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   EXPECT_EQ(
     shell("until grep -q begun " + folder.path("job.log") + "; do sleep 0.02; done").code,
     0);
   EXPECT_EQ(::kill(pid, SIGKILL), 0);
+}
+
+TEST(Run, carries_nothing_of_this_machine_to_an_engine) {
+  FakeEngine engine;
+  auto variables = engine.variables();
+  variables["FIBER_LEASE"] = "77s";
+  for (std::string name : {"REPORT", "TRACE", "METRICS", "DASHBOARD", "DASHBOARD_TOKEN",
+                           "DASHBOARD_CERTIFICATE", "DASHBOARD_KEY"})
+    variables["FIBER_" + name] = "0123456789-0123456789";
+  for (std::string name : {"METRICS", "DASHBOARD"})
+    variables["FIBER_" + name] = "127.0.0.1:1";
+  auto outcome = fiber_command(
+    {"run", "--backend", "docker", "--detach", "--image", "a:1", "--", "program"},
+    variables);
+  ASSERT_EQ(engine.created().size(), 1u) << outcome.err;
+  auto environment = engine.created().front()["Env"].dump();
+  EXPECT_NE(environment.find("FIBER_LEASE=77"), std::string::npos) << environment;
+  for (auto* name : {"FIBER_REPORT", "FIBER_TRACE", "FIBER_METRICS", "FIBER_DASHBOARD"})
+    EXPECT_EQ(environment.find(name), std::string::npos) << environment;
+}
+
+TEST(Run, gives_jobs_no_volume_that_is_a_folder_with_an_engines_socket) {
+  FakeEngine engine;
+  engine.about["Options"] = {{"type", "none"}, {"o", "bind"}, {"device", "/var/run/"}};
+  auto variables = engine.variables();
+  variables["FIBER_BACKEND"] = "docker";
+  variables["FIBER_IMAGE"] = "a:1";
+  variables["FIBER_DOCKER_VOLUMES"] = "named:/data";
+  auto outcome = shell(CLI_PROGRAM " sum 2", variables);
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE((outcome.out + outcome.err)
+              .find("use docker_volumes named:/data: it would "
+                    "give jobs the socket"),
+            std::string::npos)
+    << outcome.out << outcome.err;
+  EXPECT_EQ(engine.created().size(), 0u);
+}
+
+TEST(Run, takes_no_program_from_the_current_folder_unless_told) {
+  TestFolder folder;
+  folder.write("evil", "#!/bin/sh\n");
+  std::filesystem::permissions(folder.path("evil"), std::filesystem::perms::owner_all);
+  for (std::string path : {":/usr/bin", "/usr/bin::/bin", "/usr/bin:", ".:/usr/bin"}) {
+    auto outcome = shell("cd " + folder.path("") + " && PATH=" + path +
+                         " " FIBER_COMMAND " run -- evil");
+    EXPECT_EQ(outcome.code, 1) << path;
+    EXPECT_NE(outcome.err.find("write ./evil"), std::string::npos) << outcome.err;
+  }
 }
 
 TEST(Run, names_the_session_as_its_driver) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Promise: `fiber` finds every session of its user, however the session fares, and none
 // other.
+#include <algorithm>
 #include <csignal>
 #include <string>
 
@@ -63,6 +64,18 @@ TEST_F(Sessions, are_listed_with_what_they_are) {
 TEST_F(Sessions, without_a_name_are_called_by_program_and_pid) {
   auto& driver = start("", {"idle"}, {{"FIBER_BACKEND", "inline"}});
   EXPECT_EQ(ps()[0]["name"], "cli_driver-" + driver.id());
+}
+
+TEST_F(Sessions, are_shown_with_the_address_of_their_page) {
+  start("train", {"idle"},
+        {{"FIBER_BACKEND", "inline"}, {"FIBER_DASHBOARD", "127.0.0.1:0"}});
+  for (auto& words : std::vector<std::vector<std::string>>{{"status", "train"},
+                                                           {"top", "train", "--once"}}) {
+    auto shown = fiber(words);
+    EXPECT_TRUE(has(shown.out, "live page: http://127.0.0.1:")) << shown.out;
+    EXPECT_TRUE(has(shown.out, "/?token=")) << shown.out;
+  }
+  EXPECT_FALSE(has(fiber({"status", "train", "--json"}).out, "token"));
 }
 
 TEST_F(Sessions, that_are_none_are_no_error) {
@@ -166,9 +179,39 @@ TEST_F(Sessions, are_found_if_the_runtime_folder_is_missing) {
 TEST_F(Sessions, are_not_looked_for_in_a_folder_that_others_can_enter) {
   start("train", {"idle"}, {{"FIBER_BACKEND", "inline"}});
   ::chmod(folder().c_str(), 0755);
-  auto refused = fiber({"ps"});
-  EXPECT_EQ(refused.code, 1);
-  EXPECT_TRUE(has(refused.errors, "others can enter it")) << refused.errors;
+  auto listed = fiber({"ps"});
+  EXPECT_EQ(listed.code, 0);
+  EXPECT_FALSE(has(listed.out, "train")) << listed.out;
+  EXPECT_TRUE(has(listed.errors, folder() + " is left out: others can enter it"))
+    << listed.errors;
+}
+
+TEST_F(Sessions, are_found_though_another_user_has_taken_the_folder_in_tmp) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "SKIPPED: only root can give a folder away";
+  auto& driver = start("train", {"idle"}, {{"FIBER_BACKEND", "inline"}});
+  auto listed = with_squatted_folder({FIBER_COMMAND, "ps"});
+  EXPECT_EQ(listed.code, 0);
+  EXPECT_TRUE(has(listed.out, "train")) << listed.out;
+  EXPECT_TRUE(has(listed.errors, "fiber: warning: ")) << listed.errors;
+  EXPECT_TRUE(has(listed.errors, " is left out: it belongs to user 65534"))
+    << listed.errors;
+  EXPECT_EQ(std::ranges::count(listed.errors, '\n'), 1) << listed.errors;
+  auto stopped = with_squatted_folder({FIBER_COMMAND, "stop", "train"});
+  EXPECT_EQ(stopped.code, 0) << stopped.errors;
+  driver.await_end();
+}
+
+TEST_F(Sessions, that_have_no_folder_say_what_does_not_work) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "SKIPPED: only root can give a folder away";
+  auto run = with_squatted_folder({"/usr/bin/env", "-u", "XDG_RUNTIME_DIR",
+                                   "FIBER_BACKEND=inline", CLI_DRIVER, "once"});
+  EXPECT_EQ(run.code, 0) << run.errors;
+  EXPECT_EQ(std::ranges::count(run.errors, '\n'), 1) << run.errors;
+  for (auto* part : {"warning: ", "`fiber ps`", "`fiber kill`", "/tmp/fiber-",
+                     "it belongs to user 65534"})
+    EXPECT_TRUE(has(run.errors, part)) << part << '\n' << run.errors;
 }
 
 TEST_F(Sessions, do_not_answer_another_user) {

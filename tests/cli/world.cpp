@@ -123,6 +123,22 @@ Result World::fiber(const std::vector<std::string>& arguments) const {
   return execute(words);
 }
 
+Result World::with_squatted_folder(const std::vector<std::string>& words) const {
+  constexpr uid_t nobody = 65534;
+  auto squat = root_ + "/squat", usual = "/tmp/fiber-" + std::to_string(::geteuid());
+  std::filesystem::create_directory(squat);
+  EXPECT_EQ(::chown(squat.c_str(), nobody, nobody), 0);
+  std::vector<std::string> all{"/usr/bin/unshare",
+                               "--mount",
+                               "/bin/sh",
+                               "-c",
+                               "mkdir -p -m 700 " + usual + "; mount --bind " + squat +
+                                 " " + usual + " && exec \"$@\"",
+                               "sh"};
+  all.insert(all.end(), words.begin(), words.end());
+  return execute(all);
+}
+
 nlohmann::json World::ps() const {
   auto list = nlohmann::json::array();
   for (auto& session : fiber({"ps", "--json"}).json())

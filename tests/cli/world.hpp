@@ -62,6 +62,8 @@ protected:
                 Driver::Variables variables = {});
   /// Runs `fiber` with these arguments.
   Result fiber(const std::vector<std::string>& arguments) const;
+  /// Runs a program where /tmp/fiber-UID is a folder of another user. Needs root.
+  Result with_squatted_folder(const std::vector<std::string>& words) const;
   /// Lets the drivers' program relay a request to the session here.
   Result relay(const std::string& request) const;
   /// Returns what `fiber ps` says of the drivers here. It also knows other sessions of

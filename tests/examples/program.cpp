@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <iterator>
 #include <regex>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +16,24 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+namespace {
+
+/// With TEST_LOCALE=comma programs have that locale from their start, as tests have: a
+/// library that sets it is loaded into them.
+std::vector<char*> environment() {
+  static std::string loaded = "LD_PRELOAD=" FIBER_COMMA_LOCALE;
+  std::vector<char*> all;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    all.push_back(*variable);
+  if (const char* wanted = std::getenv("TEST_LOCALE");
+      wanted != nullptr && std::string_view(wanted) == "comma")
+    all.push_back(loaded.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+} // namespace
 
 Program::Program(std::vector<std::string> command, bool leads) {
   std::array<int, 2> ends = {};
@@ -37,8 +57,8 @@ Program::Program(std::vector<std::string> command, bool leads) {
   ::posix_spawnattr_setflags(
     &attributes,
     static_cast<short>(POSIX_SPAWN_SETSIGDEF | (leads ? POSIX_SPAWN_SETPGROUP : 0)));
-  const int error =
-    ::posix_spawn(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
+  const int error = ::posix_spawn(&pid_, arguments[0], &actions, &attributes,
+                                  arguments.data(), environment().data());
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);

@@ -4,6 +4,7 @@
 #include <clocale>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <optional>
 
 namespace fiber::test {
@@ -15,21 +16,20 @@ class Comma : public std::numpunct<char> {
   std::string do_grouping() const override { return "\3"; }
 };
 
-/// Sets the locale of C functions, but not the language of their messages, which tests
-/// compare. Without localedef the build has no locale with a comma.
-void set_in_c() {
+/// Sets the locale of C functions. Without localedef the build has no locale with a
+/// comma.
+void set_in_c(const std::string& name) {
   const char* path = std::getenv("LOCPATH");
   const std::string before = path ? path : "";
   ::setenv("LOCPATH", FIBER_TEST_LOCALES, 1);
-  std::setlocale(LC_ALL, "de_DE.UTF-8");
-  std::setlocale(LC_MESSAGES, "C");
+  std::setlocale(LC_ALL, name.c_str());
   if (path)
     ::setenv("LOCPATH", before.c_str(), 1);
   else
     ::unsetenv("LOCPATH");
 }
 
-/// Before main(), so in jobs as well.
+/// Before main(), so in jobs as well; after std::cout, which keeps its locale, was made.
 const struct FromTheStart {
   FromTheStart() {
     if (const char* wanted = std::getenv("TEST_LOCALE");
@@ -41,15 +41,16 @@ const struct FromTheStart {
 
 } // namespace
 
-CommaLocale::CommaLocale()
+CommaLocale::CommaLocale(const char* in_c)
   : before_(std::locale::global(std::locale(std::locale::classic(), new Comma))),
     before_in_c_(std::setlocale(LC_ALL, nullptr)) {
-  set_in_c();
+  set_in_c(in_c);
+  std::setlocale(LC_MESSAGES, "C"); // Tests compare messages.
 }
 
 CommaLocale::~CommaLocale() {
   std::locale::global(before_);
-  std::setlocale(LC_ALL, before_in_c_.c_str());
+  set_in_c(before_in_c_);
 }
 
 } // namespace fiber::test

@@ -7,12 +7,13 @@
 
 namespace fiber::test {
 
-/// While it lives, the program has that locale: std::locale::global, and setlocale's.
+/// While it lives, the program has that locale: std::locale::global, and setlocale's,
+/// which is German or the given one of those that tests/CMakeLists.txt makes.
 /// With TEST_LOCALE=comma in its environment, a test program has that locale from its
 /// start.
 class CommaLocale {
 public:
-  CommaLocale();
+  explicit CommaLocale(const char* in_c = "de_DE.UTF-8");
   ~CommaLocale();
   CommaLocale(const CommaLocale&) = delete;
   CommaLocale& operator=(const CommaLocale&) = delete;

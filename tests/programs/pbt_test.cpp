@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/examples/program.hpp"
+#include "tests/locale/number_of.hpp"
 
 namespace {
 
@@ -114,8 +115,8 @@ TEST_F(PbtTest, reaches_the_optimum_of_the_toy_that_grid_search_misses) {
     std::regex("PBT ([0-9.]+), exploit only [0-9.]+, explore only [0-9.]+, grid search "
                "([0-9.]+)\n$")))
     << output;
-  EXPECT_GT(std::stod(scores[1]), 1.19);
-  EXPECT_NEAR(std::stod(scores[2]), 0.39, 0.005);
+  EXPECT_GT(fiber::test::number_of(scores[1]), 1.19);
+  EXPECT_NEAR(fiber::test::number_of(scores[2]), 0.39, 0.005);
   EXPECT_TRUE(fs::exists(folder / "toy" / "pbt.png"));
 }
 
@@ -158,7 +159,7 @@ double best_score(const std::string& csv) {
     std::string cell;
     for (int column = 0; column < 4; ++column)
       std::getline(cells, cell, ',');
-    best = std::max(best, std::stod(cell));
+    best = std::max(best, fiber::test::number_of(cell));
   }
   return best;
 }

@@ -20,6 +20,7 @@
 
 #include "tests/e2e/support/processes.hpp"
 #include "tests/examples/program.hpp"
+#include "tests/locale/number_of.hpp"
 
 namespace {
 
@@ -76,7 +77,7 @@ struct PpoTest : testing::Test {
   }
   static double mean_return(const std::string& output) {
     auto at = output.rfind("mean return ");
-    return at == std::string::npos ? 0 : std::stod(output.substr(at + 12));
+    return at == std::string::npos ? 0 : fiber::test::number_of(output.substr(at + 12));
   }
   /// The best mean return of fresh episodes during a run. An asynchronous run depends on
   /// timing, so what it has learned it may forget again.
@@ -85,7 +86,7 @@ struct PpoTest : testing::Test {
     double best = 0;
     for (auto at = output.find(words); at != std::string::npos;
          at = output.find(words, at + 1))
-      best = std::max(best, std::stod(output.substr(at + words.size())));
+      best = std::max(best, fiber::test::number_of(output.substr(at + words.size())));
     return best;
   }
   std::string run(const std::vector<std::string>& words, int exit_code = 0) const {
@@ -232,7 +233,8 @@ TEST_F(PpoTest, fresh_episodes_are_played_every_so_many_steps) {
   ASSERT_EQ(evaluations.size(), 2U) << rows;
   for (const auto* step : {"5120", "10240"}) {
     ASSERT_EQ(evaluations.count(step), 1U) << rows;
-    EXPECT_GE(std::stod(evaluations[step]), 8) << rows; // No episode is shorter.
+    EXPECT_GE(fiber::test::number_of(evaluations[step]), 8)
+      << rows; // No episode is shorter.
     EXPECT_NE(output.find("after " + std::string(step) + " steps: mean return"),
               std::string::npos)
       << output;
@@ -244,7 +246,7 @@ TEST_F(PpoTest, a_run_ends_when_the_return_of_fresh_episodes_is_high_enough) {
                         "--eval-every", "512", "--eval-episodes", "5"}));
   auto rows = read(folder / "until" / "curve.csv");
   auto last = rows.substr(0, rows.size() - 1);
-  EXPECT_GE(std::stod(last.substr(last.rfind(',') + 1)), 150) << rows;
+  EXPECT_GE(fiber::test::number_of(last.substr(last.rfind(',') + 1)), 150) << rows;
   EXPECT_LT(std::ranges::count(rows, '\n'), 300) << rows; // Of nearly 400 updates.
 }
 

@@ -16,7 +16,9 @@
 #include "fiber/rl/detail/parse_options.hpp"
 #include "fiber/rl/evolution_training.hpp"
 #include "fiber/rl/genetic.hpp"
+#include "fiber/rl/live_line.hpp"
 #include "fiber/rl/plot.hpp"
+#include "fiber/rl/policy.hpp"
 #include "fiber/rl/population.hpp"
 #include "fiber/rl/training_log.hpp"
 #include "tests/locale/comma_locale.hpp"
@@ -88,6 +90,21 @@ TEST_F(CommaLocaleTest, a_label_has_the_numbers_that_older_versions_wrote) {
   const auto settings = evolution_options("cartpole").settings();
   EXPECT_EQ(settings.at("table"), "4194304");
   EXPECT_EQ(settings.at("Adam"), "0.90000000000000002 0.999 1e-08");
+}
+
+TEST_F(CommaLocaleTest, a_network_for_images_has_the_name_that_checkpoints_have) {
+  const PolicySpec network{.spaces = {.observation_shape = {4}, .actions = 2},
+                           .hidden = {8},
+                           .observation_scale = 0.5F};
+  const CommaLocale locale;
+  EXPECT_EQ(network.describe(), "4 * 0.500000 -> 8 -> 2 logits, tanh");
+}
+
+TEST_F(CommaLocaleTest, the_line_of_a_training_has_points_before_decimals) {
+  const CommaLocale locale;
+  const auto line = describe(TrainingStatus{.step = 1234567, .mean_return = 1.5});
+  EXPECT_NE(line.find("1,234,567"), std::string::npos) << line;
+  EXPECT_NE(line.find("return 1.5"), std::string::npos) << line;
 }
 
 TEST_F(CommaLocaleTest, a_plot_is_the_same) {

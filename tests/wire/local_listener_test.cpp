@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise: processes of one user on one machine meet at a name that nobody can guess;
-// nobody else gets in.
+// The promise: processes of one user on one machine meet at a socket to which nobody else
+// can connect; what knocks at it in floods delays nothing else and fills no log.
 #include "wire/local_listener.hpp"
 
 #include <sys/socket.h>
@@ -8,17 +8,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/log.hpp"
 #include "tests/wire/wire_fixture.hpp"
 #include "wire/error.hpp"
 #include "wire/reactor.hpp"
+#include "wire/refusal_log.hpp"
 
 namespace fiber::wire {
 namespace {
@@ -55,10 +64,68 @@ TEST_F(LocalListenerTest, links_processes_of_one_user) {
   EXPECT_EQ(accepted.front(), "process " + std::to_string(getpid()));
 }
 
-TEST_F(LocalListenerTest, has_a_name_that_nobody_can_guess) {
-  auto one = listen(), other = listen();
-  EXPECT_NE(one.name(), other.name());
-  EXPECT_GE(one.name().size(), 32U);
+/// The path at which others would have to connect.
+std::string door_of(const LocalListener& listener) {
+  const auto name = listener.name();
+  const auto slash = name.find('/');
+  return "/proc/" + name.substr(0, slash) + "/fd/" + name.substr(slash + 1);
+}
+
+UniqueFd connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    socket.reset();
+  return socket;
+}
+
+TEST_F(LocalListenerTest, leaves_no_file_and_no_name_that_others_see) {
+  auto listener = listen();
+  const auto target = std::filesystem::read_symlink(door_of(listener)).string();
+  ASSERT_NE(target.find("/fiber-link-"), std::string::npos) << target;
+  ASSERT_TRUE(target.ends_with(" (deleted)")) << target;
+  const auto file = target.substr(0, target.find(" (deleted)"));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(file).parent_path()));
+  std::ifstream sockets("/proc/net/unix");
+  for (std::string line; std::getline(sockets, line);)
+    EXPECT_EQ(line.find("@fiber"), line.npos) << line;
+}
+
+TEST_F(LocalListenerTest, dials_nothing_but_such_a_listener) {
+  for (auto* name : {"", "1", "/", "1/", "/1", "-1/3", "1/-3", "1/3x", "x/3", "1/2/3",
+                     "99999999999/1", "/tmp/other.sock", "fiber-0123456789abcdef"})
+    EXPECT_THROW(dial_local(reactor, name), WireError) << name;
+  // An ordinary socket of this user, as one of ssh-agent is.
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  const UniqueFd one(ends[0]), other(ends[1]);
+  EXPECT_THROW(
+    dial_local(reactor, std::to_string(getpid()) + "/" + std::to_string(one.get())),
+    WireError);
+}
+
+TEST_F(LocalListenerTest, a_crowd_that_knocks_leaves_turns_to_others) {
+  std::vector<UniqueFd> crowd;
+  std::atomic<std::size_t> before_the_turn = 0, all = 0;
+  std::atomic<bool> hold = true;
+  LocalListener listener(
+    reactor, {}, [&](const std::string&, const std::shared_ptr<Link>& link) {
+      if (all++ == 0)
+        reactor.post([&] { before_the_turn = all.load(); }); // As a heartbeat would.
+      const std::lock_guard lock(mutex);
+      links.push_back(link);
+    });
+  reactor.post([&] { hold.wait(true); });
+  constexpr std::size_t knocks = 60; // Fewer than the kernel lets wait.
+  while (crowd.size() < knocks)
+    crowd.push_back(connect_to(door_of(listener)));
+  EXPECT_TRUE(std::ranges::all_of(crowd, [](auto& socket) { return bool(socket); }));
+  hold = false;
+  hold.notify_all();
+  ASSERT_TRUE(eventually([&] { return all == knocks && before_the_turn > 0; }));
+  EXPECT_LT(before_the_turn, knocks / 2);
 }
 
 TEST_F(LocalListenerTest, takes_nobody_once_it_has_ended) {
@@ -78,37 +145,95 @@ TEST_F(LocalListenerTest, takes_nobody_once_it_has_ended) {
     return false;
   }));
   EXPECT_EQ(arrivals(), 1U);
-  EXPECT_THROW(dial_local(reactor, ""), WireError);
-  EXPECT_THROW(dial_local(reactor, std::string(200, 'x')), WireError);
 }
 
-/// Connects as another user and waits for the end; 0 if it comes.
-int knock_as_nobody(const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  name.copy(address.sun_path + 1, name.size());
-  auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  auto fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  constexpr uid_t nobody = 65534;
-  if (::setresuid(nobody, nobody, nobody) != 0 ||
-      ::connect(fd, reinterpret_cast<sockaddr*>(&address), size) != 0)
-    return 1;
-  char any = 0;
-  return ::recv(fd, &any, 1, 0) <= 0 ? 0 : 2;
+constexpr uid_t nobody = 65534;
+constexpr int many = 1000;
+
+/// In a child of this process. Its exit code is what `f` returns.
+template <class F>
+int in_child(F f) {
+  const auto child = ::fork();
+  if (child == 0)
+    ::_exit(f());
+  int status = -1;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status)
+                                                                    : -1;
 }
 
-TEST_F(LocalListenerTest, drops_another_user) {
+TEST_F(LocalListenerTest, another_user_cannot_connect) {
   if (geteuid() != 0)
     GTEST_SKIP() << "only root can be another user";
   auto listener = listen();
-  auto child = ::fork();
+  const auto door = door_of(listener);
+  EXPECT_EQ(in_child([&] {
+              if (::setresuid(nobody, nobody, nobody) != 0)
+                return 1;
+              for (int i = 0; i < many; ++i)
+                if (connect_to(door) || errno != EACCES)
+                  return 2;
+              return 0;
+            }),
+            0);
+  EXPECT_TRUE(connect_to(door)); // As its user.
+  EXPECT_TRUE(eventually([&] { return arrivals() == 1; }));
+}
+
+/// Listens as another user until the pipe ends, and writes the name of the listener, then
+/// how many links came and how many lines were logged.
+int listen_as_nobody(int told, int until) {
+  if (::setresuid(nobody, nobody, nobody) != 0)
+    return 1;
+  std::ostringstream text;
+  log().sinks() = {std::make_shared<spdlog::sinks::ostream_sink_mt>(text)};
+  std::atomic<int> came = 0;
+  {
+    Reactor own;
+    LocalListener listener(own, {}, [&](const auto&, const auto&) { ++came; });
+    const auto name = listener.name();
+    if (::write(told, name.data(), name.size()) < 0)
+      return 2;
+    char any = 0;
+    static_cast<void>(::read(until, &any, 1)); // NOLINT(bugprone-unused-return-value)
+  }
+  const auto lines = text.str();
+  const auto count = std::count(lines.begin(), lines.end(), '\n');
+  const auto limit = static_cast<std::ptrdiff_t>(RefusalLog::lines_in_full) + 1;
+  return came != 0 ? 3 : count == limit ? 0 : 4;
+}
+
+// Root may connect to sockets of all users, but is another user.
+TEST(LocalListenerOfAnotherUser, refuses_root_with_few_lines) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root can be another user";
+  int told[2], until[2];
+  ASSERT_EQ(::pipe(told), 0);
+  ASSERT_EQ(::pipe(until), 0);
+  const auto child = ::fork();
   ASSERT_GE(child, 0);
-  if (child == 0)
-    ::_exit(knock_as_nobody(listener.name()));
+  if (child == 0) {
+    ::close(until[1]);
+    ::_exit(listen_as_nobody(told[1], until[0]));
+  }
+  char name[64] = {};
+  ASSERT_GT(::read(told[0], name, sizeof name - 1), 0);
+  const auto door =
+    "/proc/" + std::string(name).replace(std::string(name).find('/'), 1, "/fd/");
+  for (int i = 0; i < many; ++i) {
+    UniqueFd knock;
+    ASSERT_TRUE(eventually([&] { // The kernel lets only so many wait.
+      knock = connect_to(door);
+      return bool(knock);
+    }));
+    char any = 0;
+    ASSERT_TRUE(eventually([&] { return ::recv(knock.get(), &any, 1, 0) == 0; }));
+  }
+  ::close(until[1]);
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(arrivals(), 0U);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  for (int fd : {told[0], told[1], until[0]})
+    ::close(fd);
 }
 
 } // namespace

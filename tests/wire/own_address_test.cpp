@@ -23,6 +23,7 @@ TEST(OwnAddress, an_unreachable_host_is_named) {
 TEST(OwnAddress, loopback_addresses_are_recognized) {
   for (auto* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"})
     EXPECT_TRUE(is_loopback(host)) << host;
+  EXPECT_TRUE(is_loopback(loopback_address()));
   for (auto* host : {"10.0.0.7", "128.0.0.1", "0.0.0.0", "::", "fd00::1"})
     EXPECT_FALSE(is_loopback(host)) << host;
 }

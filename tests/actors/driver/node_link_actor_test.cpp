@@ -209,7 +209,7 @@ TEST_F(NodeLinkTest, the_start_deadline_counts_from_the_creation_of_the_job) {
   link_closes();
   job_ends(-9);
   ASSERT_EQ(heard->lost.size(), 1u);
-  EXPECT_EQ(heard->lost[0].reason, "not ready after 60.00 s (start_deadline)");
+  EXPECT_EQ(heard->lost[0].reason, "not ready after 60 s (start_deadline)");
   EXPECT_TRUE(heard->lost[0].confirmed);
 }
 
@@ -223,7 +223,7 @@ TEST_F(NodeLinkTest, a_job_that_is_ready_after_the_start_deadline_is_not_used) {
   link_closes();
   job_ends(-9);
   ASSERT_EQ(heard->lost.size(), 1u);
-  EXPECT_EQ(heard->lost[0].reason, "not ready after 60.00 s (start_deadline)");
+  EXPECT_EQ(heard->lost[0].reason, "not ready after 60 s (start_deadline)");
 }
 
 TEST_F(NodeLinkTest, the_roster_says_why_a_job_waits_until_it_starts) {

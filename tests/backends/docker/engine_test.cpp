@@ -81,6 +81,9 @@ TEST(DockerEngine, tcp_without_tls_must_be_asked_for) {
   expect_in(text, "docker_allow=plaintext");
   options.host = "http://127.0.0.1:1";
   expect_in(refusal(options), "docker_allow=plaintext");
+  ::setenv("DOCKER_TLS_VERIFY", "1", 1); // Makes TLS of tcp://, not of http://.
+  expect_in(refusal(options), "docker_allow=plaintext");
+  ::unsetenv("DOCKER_TLS_VERIFY");
 }
 
 TEST(DockerEngine, the_environment_names_the_engine) {

@@ -115,6 +115,24 @@ TEST(HttpClient, connections_are_reused) {
   EXPECT_EQ(ports.size(), 1u);
 }
 
+TEST(HttpClient, this_machine_is_reached_without_the_proxy_of_the_environment) {
+  Loop loop;
+  PlainServer web, proxy; // The other machine, whose 127.0.0.1 is not ours.
+  std::atomic<bool> asked = false;
+  proxy.server.set_pre_routing_handler([&](auto&, auto&) {
+    asked = true;
+    return httplib::Server::HandlerResponse::Unhandled;
+  });
+  ::setenv("http_proxy", url_of(proxy.start()).c_str(), 1);
+  Client client(loop, at(url_of(web.start())));
+  EXPECT_EQ(client.call({.path = "/port"}).status, 200);
+  EXPECT_FALSE(asked);
+  client.set_endpoint(at("http://example.invalid")); // Control: others go by way of it.
+  client.call({.path = "/port"});
+  EXPECT_TRUE(asked);
+  ::unsetenv("http_proxy");
+}
+
 TEST(HttpClient, many_requests_run_concurrently) {
   Loop loop;
   PlainServer web;

@@ -4,6 +4,7 @@
 #include "backends/kubernetes/access.hpp"
 
 #include "backends/kubernetes/base64.hpp"
+#include "tests/backends/heard_log.hpp"
 #include "tests/backends/kubernetes/kubernetes_files.hpp"
 
 namespace fiber::backends::kubernetes {
@@ -133,6 +134,60 @@ TEST_F(Kubeconfig, other_options_of_a_cluster_reach_the_endpoint) {
   EXPECT_TRUE(endpoint.insecure);
   EXPECT_EQ(endpoint.server_name, "api.example");
   EXPECT_EQ(endpoint.proxy, "socks5://proxy:1080");
+}
+
+/// A kubeconfig of a server at `url`, and of a user with a token.
+std::string server_at(const std::string& url, const std::string& more = "") {
+  return R"({"current-context": "a",
+    "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+    "users": [{"name": "a", "user": {"token": "sesame"}}],
+    "clusters": [{"name": "a", "cluster": {"server": ")" +
+         url + "\"" + more + "}}]}";
+}
+
+TEST_F(Kubeconfig, a_server_without_tls_on_another_machine_is_refused) {
+  for (std::string host :
+       {"10.0.0.1:8001", "example.org", "127.0.0.1@example.org", "127.0.0.1:1@10.0.0.1",
+        "127.0.0.1.example.org", "localhost.example.org:80", "0.0.0.0:1", "[::2]:1",
+        "127.1:8001", "2130706433", "10.0.0.1/127.0.0.1", "10.0.0.1?@127.0.0.1",
+        "LOCALHOST.", "[::1]x:1"}) {
+    auto error = error_of(server_at("http://" + host));
+    EXPECT_EQ(error.key, "clusters[0].cluster.server") << host;
+    EXPECT_EQ(error.problem.find("has no TLS, so the network could read"), 0u) << host;
+    EXPECT_NE(error.valid.find("https://HOST:PORT"), std::string::npos);
+    EXPECT_NE(error.valid.find("kubernetes_allow=plaintext"), std::string::npos);
+    EXPECT_EQ(
+      read(server_at("http://" + host), {.plaintext = true}).endpoint.url.find("http://"),
+      0u);
+  }
+}
+
+TEST_F(Kubeconfig, a_server_without_tls_on_this_machine_is_as_good_as_kubectl_proxy) {
+  for (std::string host :
+       {"127.0.0.1", "127.0.0.1:8001", "127.8.9.1:1/prefix", "localhost:8001",
+        "localhost", "[::1]", "[::1]:8001", "[::1]:8001/prefix"})
+    EXPECT_EQ(read(server_at("http://" + host)).endpoint.url, "http://" + host);
+  // Whose 127.0.0.1 is the proxy's machine.
+  auto proxied =
+    server_at("http://127.0.0.1:8001", R"(, "proxy-url": "http://10.0.0.1:3128")");
+  EXPECT_EQ(error_of(proxied).key, "clusters[0].cluster.server");
+}
+
+TEST_F(Kubeconfig, a_cluster_whose_certificate_nobody_checks_is_warned_of_once) {
+  write("config", server_at("https://10.0.0.1", R"(, "insecure-skip-tls-verify": true)"));
+  set("KUBECONFIG", path("config"));
+  HeardLog heard;
+  EXPECT_TRUE(chosen_access({}).endpoint.insecure);
+  EXPECT_TRUE(chosen_access({}).endpoint.insecure);
+  EXPECT_EQ(heard.count("insecure-skip-tls-verify"), 1u) << heard.text();
+  EXPECT_TRUE(heard.has("https://10.0.0.1"));
+}
+
+TEST_F(Kubeconfig, the_setting_that_takes_a_server_without_tls_reaches_it) {
+  write("config", server_at("http://10.0.0.1"));
+  set("KUBECONFIG", path("config"));
+  EXPECT_THROW(chosen_access({}), AccessError);
+  EXPECT_EQ(chosen_access({.allow = "plaintext"}).endpoint.url, "http://10.0.0.1");
 }
 
 TEST_F(Kubeconfig, impersonation_becomes_headers) {
@@ -299,6 +354,9 @@ TEST_F(InCluster, missing_parts_are_named) {
   set("KUBERNETES_SERVICE_PORT", "443");
   EXPECT_FALSE(inside_pod({.folder = path("sa")}));
   EXPECT_EQ(missing(), path("sa/ca.crt") + ": ca.crt: No such file or directory");
+  write("sa/ca.crt",
+        "damaged\n"); // Not the same as none: the system's CAs would be trusted.
+  EXPECT_EQ(missing(), path("sa/ca.crt") + ": ca.crt: is no PEM");
   write("sa/ca.crt", certificate);
   EXPECT_EQ(missing(), path("sa/token") + ": token: No such file or directory");
   write("sa/token", "");

@@ -282,6 +282,31 @@ TEST_F(Manifests, a_template_of_odd_parts_does_no_harm) {
   }
 }
 
+TEST_F(Manifests, a_template_whose_aliases_grow_without_end_is_refused) {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 9; ++i) {
+    auto before = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
+    for (int copy = 1; copy < 10; ++copy)
+      bomb.append(", ").append(before);
+    bomb += "]\n";
+  }
+  EXPECT_NE(refusal(bomb + "spec: {a: *a8}\n").find("larger than 2 MiB"),
+            std::string::npos);
+  // Few nodes, of much text.
+  auto text = "a: &a \"" + std::string(100000, 'x') + "\"\nspec: {b: [*a";
+  for (int copy = 0; copy < 100; ++copy)
+    text += ", *a";
+  EXPECT_NE(refusal(text + "]}\n").find("larger than 2 MiB"), std::string::npos);
+  EXPECT_NE(refusal("spec: {a: " + std::string(3 << 20, 'x') + "}").find("2 MiB"),
+            std::string::npos);
+}
+
+TEST_F(Manifests, a_template_may_use_aliases) {
+  use_template("a: &a {b: 1}\nspec: {c: *a, d: *a}\n");
+  EXPECT_EQ(plan_.template_pod["spec"], json::parse(R"({"c": {"b": 1}, "d": {"b": 1}})"));
+}
+
 TEST_F(Manifests, a_template_that_can_not_be_read_is_named_with_its_line) {
   auto file = path("pod.yaml");
   EXPECT_TRUE(refusal("spec:\n  a: [\n").starts_with(file + ":"))

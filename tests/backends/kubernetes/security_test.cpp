@@ -58,6 +58,20 @@ TEST_F(RestrictedPods, are_what_workers_and_the_anchor_are) {
   EXPECT_EQ(tried["kind"], "Pod");
 }
 
+TEST_F(RestrictedPods, get_no_token_of_a_service_account) {
+  // Whatever the template says: jobs never ask the API server.
+  plan_.template_pod["spec"] = {{"serviceAccountName", "mighty"},
+                                {"automountServiceAccountToken", true}};
+  for (bool restricted : {true, false}) {
+    plan_.restricted = restricted;
+    EXPECT_EQ(pod_body(plan_, job_, 7, nullptr)["spec"]["automountServiceAccountToken"],
+              false);
+    auto anchor = anchor_body(plan_, job_);
+    EXPECT_EQ(anchor["spec"]["template"]["spec"]["automountServiceAccountToken"], false);
+    EXPECT_EQ(anchor_pod(anchor)["spec"]["automountServiceAccountToken"], false);
+  }
+}
+
 TEST_F(RestrictedPods, give_the_keys_to_their_group_only) {
   EXPECT_EQ(keys(spec())["defaultMode"], 0400);
   EXPECT_EQ(spec()["securityContext"]["fsGroup"], 65532);

@@ -21,9 +21,13 @@ TEST(SlurmCommands, an_allocations_variables_are_removed) {
                                  "SQUEUE_FORMAT=%i",
                                  "SCANCEL_INTERACTIVE=1",
                                  "SLURMD_NODENAME=n1",
+                                 "FIBER_DASHBOARD=127.0.0.1:0",
+                                 "FIBER_DASHBOARD_TOKEN=0123456789abcdef",
+                                 "FIBER_REPORT=run.html",
+                                 "FIBER_LEASE=60s",
                                  "MY_SLURM_JOB=kept"};
   std::vector<std::string> clean{"PATH=/bin", "SLURM_CONF=/etc/slurm/slurm.conf",
-                                 "MY_SLURM_JOB=kept"};
+                                 "FIBER_LEASE=60s", "MY_SLURM_JOB=kept"};
   EXPECT_EQ(clean_environment(given), clean);
 }
 

@@ -17,8 +17,12 @@ namespace fiber::e2e {
 std::vector<UniqueFd> peer_links(pid_t job);
 /// Those at which it listens.
 std::vector<UniqueFd> peer_doors(pid_t job);
-/// Connects to such a door as anybody could.
-UniqueFd knock(const UniqueFd& door);
+/// Connects to such a door of the job as any process of this user could.
+UniqueFd knock(pid_t job, const UniqueFd& door);
+/// Lets another user connect 1,000 times to each local door of the jobs, and to each
+/// socket of Fiber that /proc/net/unix names. Returns whether there are doors and no
+/// connection came about. Needs root.
+bool another_user_finds_no_door(const std::vector<pid_t>& jobs);
 /// Whether the other end closes it, within the deadline.
 bool is_closed(const UniqueFd& socket);
 

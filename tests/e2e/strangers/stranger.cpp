@@ -2,9 +2,12 @@
 // Programs that treat their process as their own: stranger PROGRAM [ARGUMENT]. Each
 // prints "good" when all went as its user may expect.
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +24,11 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -200,6 +208,38 @@ bool uses_deep_stacks() {
          object.call<&Deep::call>(4) == 8;
 }
 
+// -- limits --
+
+/// Leaves memory for the stacks of two threads or so.
+void limit_memory() {
+  long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + (20L << 20));
+  ::setrlimit(RLIMIT_AS, &limit);
+}
+
+/// As in a sandbox that knows pidfd_open only.
+void refuse_signals_by_pidfd() {
+  constexpr auto number = static_cast<std::uint32_t>(offsetof(seccomp_data, nr));
+  std::array<sock_filter, 4> filter{
+    sock_filter(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number)),
+    sock_filter(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_send_signal, 0, 1)),
+    sock_filter(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)),
+    sock_filter(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW))};
+  sock_fprog program{filter.size(), filter.data()};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+bool kills_processes() {
+  fiber::Process sleeper([] { std::this_thread::sleep_for(1h); });
+  sleeper.start();
+  sleeper.pid(); // Waits until it runs.
+  sleeper.kill();
+  return sleeper.join(30s) && sleeper.exit_code() == -SIGKILL;
+}
+
 // -- signals --
 
 /// The signals that a program which a member of a ring starts would ignore.
@@ -283,6 +323,12 @@ int main(int argc, char** argv) {
     return forks_in_driver(argc, argv);
   if (program == "daemon")
     return becomes_a_daemon(argc, argv, argument);
+  if (program == "few_threads") {
+    limit_memory();
+    return fiber::main_guard([&] { auto session = fiber::init(argc, argv); });
+  }
+  if (program == "no_pidfd_signals")
+    refuse_signals_by_pidfd();
   if (program == "static") {
     static_session.emplace(fiber::init(argc, argv));
     static_pool.emplace(2);
@@ -291,6 +337,8 @@ int main(int argc, char** argv) {
   auto session = fiber::init(argc, argv);
   if (program == "forks")
     return say(forks_in_jobs());
+  if (program == "no_pidfd_signals")
+    return say(kills_processes());
   if (program == "signals")
     return say(rings_pass_no_signals_on());
   if (program == "stacks")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: a program may do with its own process what other programs do: close
 // descriptors, change its arguments, fork, keep the session in a static, wait for ever.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -102,6 +103,39 @@ TEST_F(Stranger, has_deep_stacks_without_a_limit) {
 TEST_F(Stranger, may_not_write_files) {
   auto output = run("work", "ulimit -f 0;", 1);
   EXPECT_NE(output.find("create job: File too large"), std::string::npos) << output;
+}
+
+TEST_F(Stranger, has_no_memory_for_the_threads_of_a_session) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs more address space";
+#endif
+  auto output = run("few_threads", "", 1);
+  EXPECT_NE(output.find("cannot start 5 threads: "), std::string::npos) << output;
+}
+
+TEST_F(Stranger, runs_in_a_sandbox_without_signals_by_pidfd) {
+  for (auto* zygote : {"", "FIBER_ZYGOTE=never"})
+    expect_good("no_pidfd_signals", zygote);
+}
+
+TEST_F(Stranger, runs_under_valgrind) {
+  if (std::system("valgrind --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "needs valgrind";
+  Program started({"valgrind", "-q", STRANGER, "work"});
+  auto output = started.rest();
+  EXPECT_NE(output.find("good\n"), std::string::npos) << output;
+  EXPECT_EQ(started.wait(), 0);
+}
+
+TEST_F(Stranger, has_no_ipv4) {
+  if (std::system("unshare -rn ip link set lo up 2>/dev/null") != 0)
+    GTEST_SKIP() << "needs a network namespace, and the command ip";
+  const std::string namespaced =
+    " unshare -rn sh -c 'ip link set lo up; ip addr del 127.0.0.1/8 dev lo;"
+    " \"$@\"'";
+  expect_good("signals", namespaced); // It has a ring.
+  expect_good("work", "FIBER_LINK=tls" + namespaced);
+  expect_good("signals", "FIBER_LINK=tls" + namespaced);
 }
 
 TEST_F(Stranger, starts_programs_from_ring_members) {

@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -78,6 +80,16 @@ protected:
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
+}
+
+/// NAME=VALUE of the cookie that an answer sets.
+std::string cookie_in(const std::string& answer) {
+  constexpr std::string_view header = "Set-Cookie: ";
+  const auto at = answer.find(header);
+  if (at == answer.npos)
+    return {};
+  const auto begin = at + header.size();
+  return answer.substr(begin, answer.find_first_of(";\r", begin) - begin);
 }
 
 TEST_F(Page, is_served_with_a_policy_that_admits_nothing_from_elsewhere) {
@@ -177,14 +189,76 @@ TEST_F(Page, asks_for_the_token_and_keeps_it_in_a_cookie) {
     EXPECT_TRUE(has(get(port, target), "401 Unauthorized")) << target;
   auto moved = get(port, std::string("/?token=") + token);
   EXPECT_TRUE(has(moved, "303 See Other")) << moved;
-  EXPECT_TRUE(has(moved, std::string("Set-Cookie: fiber_dashboard=") + token));
-  EXPECT_TRUE(has(moved, "HttpOnly; SameSite=Strict"));
-  auto cookie = std::string("Cookie: other=1; fiber_dashboard=") + token + "\r\n";
-  EXPECT_TRUE(has(get(port, "/", cookie), "200 OK"));
+  auto cookie = cookie_in(moved);
+  EXPECT_TRUE(cookie.starts_with("fiber_dashboard_" + std::to_string(port) + "="))
+    << moved;
+  EXPECT_TRUE(has(moved, "; Path=/; HttpOnly; SameSite=Strict")) << moved;
+  EXPECT_FALSE(has(moved, "Domain=")) << moved;
+  EXPECT_TRUE(
+    has(get(port, "/", "Cookie: other=1; " + cookie + "; more=2\r\n"), "200 OK"));
+  EXPECT_TRUE(has(get(port, "/", "Cookie: x" + cookie + "\r\n"), "401 Unauthorized"));
   EXPECT_TRUE(has(get(port, "/", std::string("Authorization: Bearer ") + token + "\r\n"),
                   "200 OK"));
-  EXPECT_TRUE(has(get(port, "/", "Cookie: fiber_dashboard=0123456789abcdeX\r\n"),
-                  "401 Unauthorized"));
+}
+
+// Browsers send a cookie to each port of a host: to the pages of other sessions, and to
+// the servers of other users.
+TEST_F(Page, has_a_cookie_that_is_good_for_this_session_only) {
+  open(token);
+  const auto cookie = cookie_in(get(port, std::string("/?token=") + token));
+  EXPECT_FALSE(has(cookie, token));
+  const auto value = cookie.substr(cookie.find('=') + 1);
+  EXPECT_TRUE(has(get(port, "/?token=" + value), "401 Unauthorized"));
+  EXPECT_TRUE(
+    has(get(port, "/", "Authorization: Bearer " + value + "\r\n"), "401 Unauthorized"));
+  const auto first = port;
+  Dashboard other(
+    {.host = "127.0.0.1", .port = 0, .token = token, .certificate = {}, .key = {}}, view);
+  const auto second =
+    static_cast<std::uint16_t>(std::stoi(other.url().substr(other.url().rfind(':') + 1)));
+  const auto others = cookie_in(get(second, std::string("/?token=") + token));
+  const auto both = "Cookie: " + cookie + "; " + others + "\r\n";
+  for (auto at : {first, second})
+    EXPECT_TRUE(has(get(at, "/", both), "200 OK"));
+  const auto stolen = others.substr(0, others.find('=') + 1) + value;
+  for (int i = 0; i < 3 * static_cast<int>(Guard::max_guesses); ++i)
+    EXPECT_TRUE(has(get(second, "/", "Cookie: " + stolen + "\r\n"), "401 Unauthorized"));
+  // They were no guesses: the cookie may be of an earlier session at this port.
+  EXPECT_TRUE(has(get(second, std::string("/?token=") + token), "303 See Other"));
+}
+
+TEST_F(Page, lets_no_page_of_another_origin_read_anything) {
+  open();
+  for (std::string target :
+       {"/", "/page.js", "/page.css", "/snapshot.json", "/output?job=a", "/elsewhere"}) {
+    const auto told = get(port, target, "Origin: http://evil.example\r\n");
+    EXPECT_FALSE(has(told, "Access-Control-")) << told;
+    EXPECT_TRUE(has(told, "Cross-Origin-Resource-Policy: same-origin")) << target;
+    EXPECT_TRUE(has(told, "X-Content-Type-Options: nosniff")) << target;
+    EXPECT_TRUE(has(told, "frame-ancestors 'none'")) << target;
+  }
+  Peer viewer(port);
+  const auto head = viewer.get("/events", "Origin: http://evil.example\r\n");
+  EXPECT_FALSE(has(head, "Access-Control-")) << head;
+  EXPECT_TRUE(has(head, "Cross-Origin-Resource-Policy: same-origin")) << head;
+  const auto preflight =
+    ask(port, "OPTIONS /snapshot.json HTTP/1.1\r\nHost: localhost\r\nOrigin: "
+              "http://evil.example\r\nAccess-Control-Request-Method: GET\r\n\r\n");
+  EXPECT_FALSE(has(preflight, "Access-Control-")) << preflight;
+}
+
+TEST_F(Page, makes_a_snapshot_only_when_one_is_due) {
+  open();
+  std::set<std::string> seen;
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr int asked = 200;
+  for (int i = 0; i < asked; ++i) {
+    view.series().add("return", i); // No two pictures are equal.
+    const auto told = get(port, "/snapshot.json");
+    seen.insert(told.substr(told.find("\r\n\r\n")));
+  }
+  const auto passed = std::chrono::steady_clock::now() - begin;
+  EXPECT_LE(seen.size(), static_cast<std::size_t>(passed / Dashboard::interval) + 1);
 }
 
 TEST_F(Page, limits_the_rate_of_guesses) {

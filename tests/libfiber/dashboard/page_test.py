@@ -125,7 +125,7 @@ class PageTest(ScreenTest):
         # And of one that was killed.
         lost = re.search(r"(pool1\.w\d-\d+) was lost", self.text("events")).group(1)
         try:
-            reply = json.load(urllib.request.urlopen(program.url + "output?job=" + lost))
+            reply = json.load(urllib.request.urlopen(program.at("output?job=" + lost)))
         except urllib.error.HTTPError as error:  # It may have been killed before it printed.
             self.assertEqual(error.code, 404)
             reply = json.load(error)
@@ -165,7 +165,7 @@ class PageTest(ScreenTest):
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect((address.hostname, address.port))
-        client.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.sendall(f"GET /events?{address.query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         return client
 
     def test_a_session_that_ends_says_so(self):

@@ -73,7 +73,7 @@ class PicturesTest(ScreenTest):
         self.browser = browser()
         self.addCleanup(self.browser.quit)
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("FIBER_")}
-        self.environment |= {"FIBER_DASHBOARD": "127.0.0.1:0", "FIBER_NAME": "train", "XDG_RUNTIME_DIR": scratch.name, "TERM": "xterm"}
+        self.environment |= {"FIBER_DASHBOARD": "127.0.0.1:0", "FIBER_DASHBOARD_TOKEN": "none", "FIBER_NAME": "train", "XDG_RUNTIME_DIR": scratch.name, "TERM": "xterm"}
         self.training = subprocess.Popen(
             [es_train, "--env", "pendulum", "--workers", "4", "--iterations", "1000000", "--out", os.path.join(scratch.name, "out")],
             cwd=scratch.name, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -39,7 +39,7 @@ class PpoPageTest(ScreenTest):
         """Starts a training that goes on until it is interrupted, or for some minutes. Returns where its page is."""
         said = os.path.join(self.folder, "said")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("FIBER_")}
-        environment |= {"FIBER_DASHBOARD": "127.0.0.1:0", "FIBER_NAME": "ppo", "XDG_RUNTIME_DIR": self.folder}
+        environment |= {"FIBER_DASHBOARD": "127.0.0.1:0", "FIBER_DASHBOARD_TOKEN": "none", "FIBER_NAME": "ppo", "XDG_RUNTIME_DIR": self.folder}
         with open(said, "wb") as file:
             self.training = subprocess.Popen(
                 [ppo, "--env", "cartpole", "--jobs", "2", "--seed", "1", "--steps", "2000000", "--out", os.path.join(self.folder, "out")],

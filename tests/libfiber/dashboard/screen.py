@@ -40,6 +40,11 @@ class Program:
             self.url = re.search(r"dashboard at (http://\S+)", self.process.stderr.readline()).group(1)
         self.await_word("ready")
 
+    def at(self, target):
+        """The address of something besides the page, with the token."""
+        page, query = self.url.split("?")
+        return page + target + ("&" if "?" in target else "?") + query
+
     def await_word(self, word):
         for line in self.process.stdout:
             if line.strip() == word:

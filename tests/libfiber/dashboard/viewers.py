@@ -18,7 +18,7 @@ class Viewer:
         if stalls:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.socket.connect((address.hostname, address.port))
-        self.socket.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.socket.sendall(f"GET /events?{address.query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         if not stalls:
             threading.Thread(target=self.read, daemon=True).start()
 

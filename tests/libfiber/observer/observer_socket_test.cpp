@@ -2,6 +2,7 @@
 // Promise: every peer gets its answers, whatever other peers do.
 #include "libfiber/observer/observer_socket.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/unique_fd.hpp"
@@ -105,6 +107,37 @@ TEST_F(Socket, file_is_this_users_alone_and_goes_with_the_socket) {
   socket.reset();
   EXPECT_NE(::stat(path.c_str(), &status), 0);
   EXPECT_FALSE(Peer(path).connected());
+}
+
+TEST_F(Socket, another_user_is_refused_with_few_lines) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "only root can be another user";
+  constexpr uid_t nobody = 65534;
+  // All doors are open, so that only the session itself can refuse.
+  ::chmod(root.c_str(), 0755);
+  ::chmod(socket->path().c_str(), 0666);
+  testing::internal::CaptureStderr();
+  const auto child = ::fork();
+  if (child == 0) {
+    if (::setresuid(nobody, nobody, nobody) != 0)
+      ::_exit(1);
+    for (int i = 0; i < 1000; ++i) {
+      const Peer peer(socket->path());
+      peer.send("{\"a\":1}\n");
+      if (!peer.connected() || peer.line())
+        ::_exit(2);
+    }
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(Peer(socket->path()).ask("{\"a\":1}\n")["echo"]["a"], 1);
+  socket.reset();
+  const auto log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(asked, 1);
+  EXPECT_NE(log.find("it is of user 65534"), log.npos) << log;
+  EXPECT_LE(std::ranges::count(log, '\n'), 10);
 }
 
 TEST_F(Socket, garbage_is_answered_with_an_error) {

@@ -94,6 +94,12 @@ TEST_F(SettingsTest, are_the_same_in_a_locale_with_a_decimal_comma) {
   EXPECT_EQ(resolve({.lease = lease}).lease, lease);
 }
 
+TEST_F(SettingsTest, have_the_same_variables_where_the_capital_i_has_a_dot) {
+  const test::CommaLocale locale("tr_TR.UTF-8");
+  set_other("FIBER_RING_PLAINTEXT", "1");
+  EXPECT_TRUE(resolve().ring_plaintext);
+}
+
 TEST_F(SettingsTest, false_in_the_environment_is_false) {
   setenv("FIBER_FORWARD_OUTPUT", "false", 1);
   EXPECT_FALSE(resolve().forward_output);
