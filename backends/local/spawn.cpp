@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/local/spawn.hpp"
 
+#include <filesystem>
+#include <system_error>
+
 #include <unistd.h>
 
 #include "backends/engine/errors.hpp"
@@ -8,11 +11,24 @@
 #include "backends/engine/spawn.hpp"
 
 namespace fiber::backends::local {
+namespace {
+
+std::string own_executable() {
+  // Not the resolved path: the file may have been replaced since the driver started. But
+  // valgrind lets /proc/self/exe name the program, and opening it opens valgrind.
+  const std::string own = "/proc/self/exe";
+  std::error_code error;
+  auto path = program_path();
+  auto same = !std::filesystem::exists(path, error) ||
+              std::filesystem::equivalent(path, own, error);
+  return same || error ? own : path;
+}
+
+} // namespace
 
 Program Program::resolve(std::string executable, std::vector<std::string> argv) {
-  // Not the resolved path: the file may have been replaced since the driver started.
   Program program{
-    executable.empty() ? "/proc/self/exe" : std::move(executable), std::move(argv), {}};
+    executable.empty() ? own_executable() : std::move(executable), std::move(argv), {}};
   if (program.argv.empty())
     program.argv = program_words();
   if (program.argv.empty())

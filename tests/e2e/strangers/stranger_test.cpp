@@ -118,6 +118,16 @@ TEST_F(Stranger, runs_in_a_sandbox_without_signals_by_pidfd) {
     expect_good("no_pidfd_signals", zygote);
 }
 
+TEST_F(Stranger, runs_under_valgrind) {
+  const std::string valgrind = "/usr/bin/valgrind";
+  if (!std::filesystem::exists(valgrind))
+    GTEST_SKIP() << "needs valgrind";
+  Program started({valgrind, "-q", STRANGER, "work"});
+  auto output = started.rest();
+  EXPECT_NE(output.find("good\n"), std::string::npos) << output;
+  EXPECT_EQ(started.wait(), 0);
+}
+
 TEST_F(Stranger, has_no_ipv4) {
   if (std::system("unshare -rn ip link set lo up 2>/dev/null") != 0)
     GTEST_SKIP() << "needs a network namespace, and the command ip";
