@@ -187,9 +187,9 @@ void join_network(Engine& engine, const json& own, Placement& place,
 }
 
 /// Returns whether the engine keeps what containers print in files without a limit.
+/// Podman's limit is in containers.conf; it ignores that of a request.
 bool logs_to_files(Engine& engine) {
-  if (engine
-        .is_podman()) // Its limit is in containers.conf: it ignores that of a request.
+  if (engine.is_podman())
     return false;
   auto reply = engine.client().call(engine.request("GET", "/info"));
   return reply.ok() &&
