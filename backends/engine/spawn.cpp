@@ -5,7 +5,12 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <sstream>
+
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends {
 
@@ -37,9 +42,33 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
+/// Looks a name up in $PATH, without relative folders, so that the current folder does
+/// not choose the program. Returns 0 or errno.
+int file_of_program(const std::string& name, std::string& file) {
+  file = name;
+  if (name.find('/') != name.npos)
+    return 0;
+  const char* path = std::getenv("PATH");
+  fiber::detail::Classic<std::istringstream> folders(
+    path ? path : "/usr/local/bin:/usr/bin:/bin");
+  int error = ENOENT;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    file = folder + "/" + name;
+    if (!folder.starts_with('/') || ::access(file.c_str(), F_OK) != 0)
+      continue;
+    if (::access(file.c_str(), X_OK) == 0)
+      return 0;
+    error = EACCES;
+  }
+  return error;
+}
+
 } // namespace
 
 int spawn_child(const ChildProgram& program, pid_t& pid) {
+  std::string file;
+  if (int error = file_of_program(program.executable, file); error != 0)
+    return error;
   SpawnSettings settings;
   auto* actions = &settings.actions;
   if (program.input >= 0)
@@ -67,8 +96,8 @@ int spawn_child(const ChildProgram& program, pid_t& pid) {
   ::posix_spawnattr_setflags(&settings.attributes, static_cast<short>(flags));
   auto argv = program.argv;
   auto environment = program.environment;
-  return ::posix_spawnp(&pid, program.executable.c_str(), actions, &settings.attributes,
-                        pointers(argv).data(), pointers(environment).data());
+  return ::posix_spawn(&pid, file.c_str(), actions, &settings.attributes,
+                       pointers(argv).data(), pointers(environment).data());
 }
 
 } // namespace fiber::backends

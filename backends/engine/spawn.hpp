@@ -11,8 +11,9 @@ namespace fiber::backends {
 
 /// A program to be started as a child of this process.
 struct ChildProgram {
-  std::string executable = {};        ///< A path, or a name that is looked up in $PATH.
-  std::vector<std::string> argv = {}; ///< With its own name.
+  /// A path, or a name that is looked up in the absolute folders of $PATH.
+  std::string executable = {};
+  std::vector<std::string> argv = {};        ///< With its own name.
   std::vector<std::string> environment = {}; ///< All of it, NAME=VALUE.
   int input = -1;               ///< Becomes its stdin; -1: it reads /dev/null.
   int output = -1, errors = -1; ///< Become its stdout and stderr; -1: ours.

@@ -24,6 +24,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/registry.hpp"
 #include "backends/slurm/session_folder.hpp"
 #include "libfiber/session/settings.hpp"
@@ -57,6 +58,10 @@ void load_checkpoint(const fs::path& path) {
 
 void read_settings(const fs::path& path) {
   static_cast<void>(resolve({}, path.parent_path().string()));
+}
+
+void read_template(const fs::path& path) {
+  static_cast<void>(backends::kubernetes::read_pod_template(path.string()));
 }
 
 /// Runs this program once more, for a session with a setting of its own.
@@ -122,6 +127,7 @@ struct Place {
 const Place places[] = {
   {"settings", ".fiberconfig", Use::obeys, read_settings,
    "[default]\nlog_level = error\n"},
+  {"pod_template", "pod.yaml", Use::obeys, read_template, "kind: Pod\nspec: {}\n"},
   {"journal", "run.journal", Use::changes, use_journal},
   {"checkpoint_save", "state", Use::replaces, save_checkpoint},
   {"checkpoint_load", "state", Use::obeys, load_checkpoint},
