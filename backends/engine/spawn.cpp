@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include "fiber/detail/classic_locale.hpp"
 
@@ -42,33 +44,37 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
-/// Looks a name up in $PATH, without relative folders, so that the current folder does
-/// not choose the program. Returns 0 or errno.
-int file_of_program(const std::string& name, std::string& file) {
-  file = name;
-  if (name.find('/') != name.npos)
-    return 0;
+} // namespace
+
+bool is_program(const std::string& file) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(file, ignored) &&
+         ::access(file.c_str(), X_OK) == 0;
+}
+
+std::string find_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   fiber::detail::Classic<std::istringstream> folders(
     path ? path : "/usr/local/bin:/usr/bin:/bin");
-  int error = ENOENT;
+  int problem = ENOENT;
   for (std::string folder; std::getline(folders, folder, ':');) {
-    file = folder + "/" + name;
+    auto file = folder + "/" + name;
     if (!folder.starts_with('/') || ::access(file.c_str(), F_OK) != 0)
       continue;
-    if (::access(file.c_str(), X_OK) == 0)
-      return 0;
-    error = EACCES;
+    if (is_program(file))
+      return file;
+    problem = EACCES;
   }
-  return error;
+  errno = problem;
+  return {};
 }
 
-} // namespace
-
 int spawn_child(const ChildProgram& program, pid_t& pid) {
-  std::string file;
-  if (int error = file_of_program(program.executable, file); error != 0)
-    return error;
+  auto file = program.executable;
+  if (file.find('/') == file.npos)
+    file = find_in_path(file);
+  if (file.empty())
+    return errno;
   SpawnSettings settings;
   auto* actions = &settings.actions;
   if (program.input >= 0)

@@ -9,9 +9,16 @@
 
 namespace fiber::backends {
 
+/// Returns whether this user may run the file.
+bool is_program(const std::string& file);
+/// Returns the path of a program in the absolute folders of $PATH. Relative folders are
+/// left out: the current folder must not choose the program. If there is none, returns an
+/// empty string and sets errno, to EACCES if there is a file that may not be run.
+std::string find_in_path(const std::string& name);
+
 /// A program to be started as a child of this process.
 struct ChildProgram {
-  /// A path, or a name that is looked up in the absolute folders of $PATH.
+  /// A path, or a name that find_in_path() looks up.
   std::string executable = {};
   std::vector<std::string> argv = {};        ///< With its own name.
   std::vector<std::string> environment = {}; ///< All of it, NAME=VALUE.

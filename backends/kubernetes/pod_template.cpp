@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr auto key = "kubernetes_pod_template";
-constexpr std::size_t most_bytes = 2 << 20; // etcd takes 1.5 MiB.
+constexpr std::size_t max_bytes = 2 << 20; // etcd takes 1.5 MiB.
 constexpr auto valid = "a Pod, or the template of one, in YAML or JSON";
 
 std::string at(const std::string& path, const YAML::Mark& mark) {
@@ -71,7 +71,7 @@ private:
   void count(const YAML::Node& node, std::size_t bytes) {
     constexpr std::size_t of_a_node = 16; // Brackets, quotes, and what JSON takes here.
     bytes_ += bytes + of_a_node;
-    if (bytes_ > most_bytes)
+    if (bytes_ > max_bytes)
       throw AccessError(key, at(path_, node.Mark()), valid,
                         "with its aliases written out it is larger than 2 MiB, more "
                         "than a cluster takes");
@@ -85,7 +85,7 @@ private:
 std::string read_bounded(const std::string& path) {
   std::optional<std::string> text;
   try {
-    text = read_trusted(path, {.max_bytes = most_bytes + 1});
+    text = read_trusted(path, {.max_bytes = max_bytes + 1});
   } catch (const UntrustedFile& error) {
     throw AccessError(key, path, "a file of this user that nobody else can write",
                       error.what());
@@ -93,7 +93,7 @@ std::string read_bounded(const std::string& path) {
   }
   if (!text)
     throw AccessError(key, path, "a file that can be read", "can't be read");
-  if (text->size() > most_bytes)
+  if (text->size() > max_bytes)
     throw AccessError(key, path, valid,
                       "it is larger than 2 MiB, more than a cluster takes");
   return *text;

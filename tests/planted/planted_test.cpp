@@ -29,6 +29,7 @@
 #include "backends/slurm/session_folder.hpp"
 #include "libfiber/session/settings.hpp"
 #include "tests/planted/another_user.hpp"
+#include "tests/planted/temporary_folder.hpp"
 
 namespace fiber::planted {
 
@@ -156,13 +157,6 @@ const Place places[] = {
 
 class Planted : public testing::TestWithParam<Place> {
 protected:
-  Planted() {
-    auto name = testing::TempDir() + "planted-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-    path_ = folder_ / GetParam().file;
-  }
-  ~Planted() override { fs::remove_all(folder_); }
-
   static bool is_folder() { return GetParam().use == Use::enters; }
 
   /// Makes at `path` what Fiber would use there.
@@ -206,7 +200,8 @@ protected:
     }
   }
 
-  fs::path folder_, path_;
+  const tests::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path(), path_ = folder_ / GetParam().file;
 };
 
 TEST_P(Planted, by_this_user_it_is_used) {

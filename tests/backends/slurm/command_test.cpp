@@ -12,6 +12,8 @@
 #include <future>
 #include <memory>
 
+#include "backends/engine/spawn.hpp"
+
 namespace fiber::backends::slurm {
 namespace {
 
@@ -45,10 +47,10 @@ TEST(SlurmCommands, are_not_found_in_the_current_folder) {
   std::filesystem::current_path(folder);
   for (auto* path : {":/usr/bin", "/usr/bin::/bin", "/usr/bin:", ".:/usr/bin", ""}) {
     ::setenv("PATH", path, 1);
-    EXPECT_EQ(find_command("sbatch-of-nobody"), "") << path;
+    EXPECT_EQ(find_in_path("sbatch-of-nobody"), "") << path;
   }
   ::setenv("PATH", folder.c_str(), 1);
-  EXPECT_EQ(find_command("sbatch-of-nobody"), folder + "/sbatch-of-nobody");
+  EXPECT_EQ(find_in_path("sbatch-of-nobody"), folder + "/sbatch-of-nobody");
   ::setenv("PATH", before.c_str(), 1);
   std::filesystem::current_path(here);
   std::filesystem::remove_all(folder);
