@@ -27,16 +27,16 @@ def parts(step: str, *folders: str) -> tuple[str, ...]:
 
 # What each turn goes through, one part per round. Parts are cut so that one fits into LIMIT from nothing, on two processors.
 TURNS = (
-    parts("clang", "base,wire,backends", "actors", "libfiber,cli", "rl", "examples,programs,bench", "tests/e2e,tests/history",
+    parts("clang", "base,wire,backends", "actors", "libfiber,cli", "rl", "examples,programs,bench", "tests/e2e,tests/history,tests/planted",
           "tests/base,tests/wire,tests/backends", "tests/actors", "tests/libfiber,tests/golden,tests/cli,tests/rl,tests/examples,tests/programs"),
     parts("sanitize", *E2E),
     parts("tidy", "base,wire", "backends", "actors", "libfiber", "examples,programs", "tests/base,tests/wire", "tests/backends",
-          "tests/actors", "tests/e2e", "tests/libfiber,tests/golden,tests/history", "tests/cli,tests/rl,tests/examples,tests/programs"),
+          "tests/actors", "tests/e2e", "tests/libfiber,tests/golden,tests/history,tests/planted", "tests/cli,tests/rl,tests/examples,tests/programs"),
     ("docs",),
     parts("thread", "base,wire,backends,sanitizers", "actors", "libfiber", *E2E),
     ("fuzz",),
     parts("caf", "actors", "libfiber", *E2E),
-    parts("sanitize", "base,wire,backends", "actors", "libfiber,golden", "cli", "rl", "examples,programs"),
+    parts("sanitize", "base,wire,backends", "actors", "libfiber,golden,planted", "cli", "rl", "examples,programs"),
     ("debian12-package", "debian13-package", "debian12-demo"),
     parts("debian13", "base,wire,backends", "actors", "libfiber", *E2E),
     ("release", "locale:base,wire,backends,libfiber", "release", "locale:actors,golden", "release", "locale:rl,e2e/observing"),

@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/registry.hpp"
 
+#include <algorithm>
+#include <sstream>
+
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::backends {
 
 std::string BackendOptions::value(const std::string& key) const {
   auto found = values.find(key);
   return found == values.end() ? "" : found->second;
+}
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  fiber::detail::Classic<std::istringstream> stream(text);
+  for (std::string part; std::getline(stream, part, ',');)
+    parts.push_back(part);
+  return parts;
+}
+
+bool are_among(const std::string& text, std::span<const char* const> words) {
+  return std::ranges::all_of(parts_of(text), [&](const std::string& part) {
+    return std::ranges::find(words, part) != words.end();
+  });
 }
 
 bool is_word(const std::string& text) {

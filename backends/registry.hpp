@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,10 @@ struct BackendKind {
 /// them: each NAME in it is a folder that defines NAME_kind().
 const std::vector<BackendKind>& backend_kinds();
 
+/// Splits a list at commas.
+std::vector<std::string> parts_of(const std::string& text);
+/// Returns whether each part of a list is one of `words`.
+bool are_among(const std::string& text, std::span<const char* const> words);
 /// Returns whether `text` has no spaces, tabs and commas.
 bool is_word(const std::string& text);
 

@@ -8,11 +8,12 @@
 
 namespace fiber {
 
-/// A file that is written beside its place and takes it when it is whole: readers find
-/// the old content or the new one. It follows no link, neither at its place nor at its
-/// own name, which can't be guessed. If the process is killed, nothing is left, unless
-/// the file system knows no unnamed files (as NFS). The file has mode 0600, or the mode
-/// of this user's file that it replaces, without write bits for others.
+/// A new version of a file: it is written to another file in the same folder, which takes
+/// the place of the old version when it is whole. Readers find the old content or the new
+/// one. A draft follows no link, and nobody can guess its name. If the process is killed,
+/// nothing is left, unless the file system knows no unnamed files (as NFS). The file has
+/// mode 0600, or the mode of this user's file that it replaces, without write bits for
+/// others.
 ///
 /// All functions throw std::system_error, which names the file's place.
 class FileDraft {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/trusted_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -182,7 +183,8 @@ std::optional<std::string> read_trusted(const std::string& path, TrustOptions op
   std::string text;
   std::array<char, 65536> part;
   for (;;) {
-    auto n = ::read(fd.get(), part.data(), part.size());
+    auto n = ::read(fd.get(), part.data(),
+                    std::min(part.size(), options.max_bytes - text.size()));
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)

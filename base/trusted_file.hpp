@@ -3,6 +3,7 @@
 // another user must not have been able to write them or to choose them.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ public:
 struct TrustOptions {
   bool folder = false;  ///< The folder must be this user's or root's.
   bool devices = false; ///< Pipes and character devices are accepted, not only files.
+  std::size_t max_bytes = std::string::npos; ///< read_trusted() returns no more.
 };
 
 /// Opens a file for `flags`, O_RDONLY, O_WRONLY or O_RDWR, and nothing else. With O_CREAT

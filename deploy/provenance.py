@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes how packages were built: an in-toto statement with the predicate of SLSA provenance, version 1.
 
-usage: provenance.py --source FOLDER --sbom FILE --command COMMAND OUT PACKAGE...
+usage: provenance.py --command COMMAND BUILD PACKAGES    of the Debian packages in PACKAGES; writes PACKAGES/fiber.intoto.json
 
-The subjects are the packages by their SHA-256, the dependencies are the commit of the source and the packages that the
-SBOM lists. The statement is not signed and the builder is whoever ran COMMAND: SLSA's level 1. Sign it with the key
+The subjects are the packages by their SHA-256, the dependencies are the commit of the source, which is in the current
+folder, and the packages that BUILD/fiber.cdx.json, the SBOM, lists. The statement is not signed and the builder is whoever ran COMMAND: SLSA's level 1. Sign it with the key
 that signs the release, for example: cosign attest-blob --statement OUT.
 """
 
@@ -39,18 +39,21 @@ def dependencies(source: Path, sbom: Path) -> list[dict]:
 
 
 def statement(args: argparse.Namespace) -> dict:
+    packages = sorted(args.packages.glob("*.deb"))
+    if not packages:
+        raise Problem(f"{args.packages} has no packages")
     return {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [
             {"name": path.name, "digest": {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}}
-            for path in sorted(args.package)
+            for path in packages
         ],
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
                 "buildType": "urn:fiber:command:1",
                 "externalParameters": {"command": args.command},
-                "resolvedDependencies": dependencies(args.source, args.sbom),
+                "resolvedDependencies": dependencies(Path.cwd(), args.build / "fiber.cdx.json"),
             },
             "runDetails": {"builder": {"id": "urn:fiber:builder:own-machine"}},
         },
@@ -59,14 +62,13 @@ def statement(args: argparse.Namespace) -> dict:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--source", type=Path, required=True)
-    parser.add_argument("--sbom", type=Path, required=True)
     parser.add_argument("--command", required=True)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("package", type=Path, nargs="+")
+    parser.add_argument("build", type=Path)
+    parser.add_argument("packages", type=Path)
     args = parser.parse_args()
     try:
-        args.out.write_text(json.dumps(statement(args), indent=2) + "\n", encoding="utf-8")
+        text = json.dumps(statement(args), indent=2) + "\n"
+        (args.packages / "fiber.intoto.json").write_text(text, encoding="utf-8")
     except (Problem, OSError) as error:
         print(f"provenance: {error}", file=sys.stderr)
         return 1

@@ -186,8 +186,11 @@ void join_network(Engine& engine, const json& own, Placement& place,
                     "the container of this process is not in that network");
 }
 
-/// Returns whether the engine keeps what containers print in files of the machine.
+/// Returns whether the engine keeps what containers print in files without a limit.
+/// Podman's limit is in containers.conf; it ignores that of a request.
 bool logs_to_files(Engine& engine) {
+  if (engine.is_podman())
+    return false;
   auto reply = engine.client().call(engine.request("GET", "/info"));
   return reply.ok() &&
          text(json::parse(reply.body, nullptr, false), {"LoggingDriver"}) == "json-file";

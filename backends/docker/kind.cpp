@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <sstream>
 
 #include "backends/container/container_entry.hpp"
 #include "backends/docker/docker_backend.hpp"
 #include "backends/registry.hpp"
-#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends {
 namespace {
-
-/// Splits at commas.
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  fiber::detail::Classic<std::istringstream> stream(text);
-  for (std::string part; std::getline(stream, part, ',');)
-    parts.push_back(part);
-  return parts;
-}
 
 bool are_volumes(const std::string& text) {
   auto volumes = parts_of(text);
@@ -28,10 +17,7 @@ bool are_volumes(const std::string& text) {
 }
 
 bool are_allowed_words(const std::string& text) {
-  auto words = parts_of(text);
-  return std::ranges::all_of(words, [](auto& word) {
-    return std::ranges::count(docker::allowed_words, word) > 0;
-  });
+  return are_among(text, docker::allowed_words);
 }
 
 std::unique_ptr<Backend> make_docker_backend(const BackendOptions& options) {

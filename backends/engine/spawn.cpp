@@ -5,7 +5,14 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends {
 
@@ -39,7 +46,35 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 } // namespace
 
+bool is_program(const std::string& file) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(file, ignored) &&
+         ::access(file.c_str(), X_OK) == 0;
+}
+
+std::string find_in_path(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  fiber::detail::Classic<std::istringstream> folders(
+    path ? path : "/usr/local/bin:/usr/bin:/bin");
+  int problem = ENOENT;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    auto file = folder + "/" + name;
+    if (!folder.starts_with('/') || ::access(file.c_str(), F_OK) != 0)
+      continue;
+    if (is_program(file))
+      return file;
+    problem = EACCES;
+  }
+  errno = problem;
+  return {};
+}
+
 int spawn_child(const ChildProgram& program, pid_t& pid) {
+  auto file = program.executable;
+  if (file.find('/') == file.npos)
+    file = find_in_path(file);
+  if (file.empty())
+    return errno;
   SpawnSettings settings;
   auto* actions = &settings.actions;
   if (program.input >= 0)
@@ -67,8 +102,8 @@ int spawn_child(const ChildProgram& program, pid_t& pid) {
   ::posix_spawnattr_setflags(&settings.attributes, static_cast<short>(flags));
   auto argv = program.argv;
   auto environment = program.environment;
-  return ::posix_spawnp(&pid, program.executable.c_str(), actions, &settings.attributes,
-                        pointers(argv).data(), pointers(environment).data());
+  return ::posix_spawn(&pid, file.c_str(), actions, &settings.attributes,
+                       pointers(argv).data(), pointers(environment).data());
 }
 
 } // namespace fiber::backends

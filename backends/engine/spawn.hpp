@@ -9,10 +9,18 @@
 
 namespace fiber::backends {
 
+/// Returns whether this user may run the file.
+bool is_program(const std::string& file);
+/// Returns the path of a program in the absolute folders of $PATH. Relative folders are
+/// left out: the current folder must not choose the program. If there is none, returns an
+/// empty string and sets errno, to EACCES if there is a file that may not be run.
+std::string find_in_path(const std::string& name);
+
 /// A program to be started as a child of this process.
 struct ChildProgram {
-  std::string executable = {};        ///< A path, or a name that is looked up in $PATH.
-  std::vector<std::string> argv = {}; ///< With its own name.
+  /// A path, or a name that find_in_path() looks up.
+  std::string executable = {};
+  std::vector<std::string> argv = {};        ///< With its own name.
   std::vector<std::string> environment = {}; ///< All of it, NAME=VALUE.
   int input = -1;               ///< Becomes its stdin; -1: it reads /dev/null.
   int output = -1, errors = -1; ///< Become its stdout and stderr; -1: ours.

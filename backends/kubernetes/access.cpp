@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <mutex>
-#include <sstream>
 
+#include "backends/registry.hpp"
 #include "base/log.hpp"
-#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -22,14 +21,6 @@ void check_namespace(const std::string& name, const std::string& place) {
 
 namespace {
 
-bool contains(const std::string& list, std::string_view wanted) {
-  fiber::detail::Classic<std::istringstream> words(list);
-  for (std::string word; std::getline(words, word, ',');)
-    if (word == wanted)
-      return true;
-  return false;
-}
-
 void warn_of_any_certificate(const Access& access) {
   static std::once_flag once;
   std::call_once(once, [&] {
@@ -43,11 +34,13 @@ void warn_of_any_certificate(const Access& access) {
 } // namespace
 
 Access chosen_access(const ClusterSettings& settings) {
-  auto access = settings.context.empty() && inside_pod()
-                  ? in_cluster({.name_space = settings.name_space})
-                  : from_kubeconfig({.context = settings.context,
-                                     .name_space = settings.name_space,
-                                     .plaintext = contains(settings.allow, plaintext)});
+  auto access =
+    settings.context.empty() && inside_pod()
+      ? in_cluster({.name_space = settings.name_space})
+      : from_kubeconfig(
+          {.context = settings.context,
+           .name_space = settings.name_space,
+           .plaintext = std::ranges::count(parts_of(settings.allow), plaintext) > 0});
   if (access.endpoint.insecure)
     warn_of_any_certificate(access);
   return access;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <fstream>
-#include <sstream>
-#include <string_view>
 
 #include "backends/kubernetes/access.hpp"
 #include "backends/kubernetes/kubernetes_backend.hpp"
@@ -18,11 +15,7 @@ bool is_readable(const std::string& path) {
 }
 
 bool are_cluster_allowances(const std::string& text) {
-  fiber::detail::Classic<std::istringstream> words(text);
-  for (std::string word; std::getline(words, word, ',');)
-    if (std::ranges::count(kubernetes::allowed_words, std::string_view(word)) == 0)
-      return false;
-  return true;
+  return are_among(text, kubernetes::allowed_words);
 }
 
 std::unique_ptr<Backend> make_kubernetes_backend(const BackendOptions& options) {

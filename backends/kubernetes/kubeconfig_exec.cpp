@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "backends/engine/spawn.hpp"
 #include "backends/kubernetes/base64.hpp"
 #include "backends/kubernetes/kubeconfig_user.hpp"
-#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -45,30 +42,11 @@ bool read_interactive(const Section& exec, const std::string& version) {
   return terminal_at_hand();
 }
 
-bool runnable(const std::string& file) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(file, ignored) &&
-         ::access(file.c_str(), X_OK) == 0;
-}
-
-std::string find_in_path(const std::string& command) {
-  const char* path = std::getenv("PATH");
-  fiber::detail::Classic<std::istringstream> folders(
-    path ? path : "/usr/local/bin:/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    auto file = std::filesystem::path(folder) / command;
-    // No relative folders, so that the current folder does not choose the program.
-    if (file.is_absolute() && runnable(file))
-      return file;
-  }
-  return {};
-}
-
 std::string find_program(const Section& exec, const std::string& command,
                          const std::string& hint) {
   bool path = command.find('/') != command.npos;
   auto program = path ? exec.resolve(command) : find_in_path(command);
-  if (path ? runnable(program) : !program.empty())
+  if (path ? is_program(program) : !program.empty())
     return program;
   auto problem = path ? program + " is no program that can be run"
                       : "there is no \"" + command + "\" in PATH";

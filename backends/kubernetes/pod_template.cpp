@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <fstream>
+#include <optional>
+#include <string>
+#include <system_error>
 
 #include <yaml-cpp/yaml.h>
 
@@ -8,7 +10,7 @@
 #include "backends/kubernetes/manifests.hpp"
 #include "backends/kubernetes/pod_state.hpp"
 #include "backends/kubernetes/reply_json.hpp"
-#include "fiber/detail/classic_locale.hpp"
+#include "base/trusted_file.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -17,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr auto key = "kubernetes_pod_template";
-constexpr std::size_t most_bytes = 2 << 20; // etcd takes 1.5 MiB.
+constexpr std::size_t max_bytes = 2 << 20; // etcd takes 1.5 MiB.
 constexpr auto valid = "a Pod, or the template of one, in YAML or JSON";
 
 std::string at(const std::string& path, const YAML::Mark& mark) {
@@ -69,7 +71,7 @@ private:
   void count(const YAML::Node& node, std::size_t bytes) {
     constexpr std::size_t of_a_node = 16; // Brackets, quotes, and what JSON takes here.
     bytes_ += bytes + of_a_node;
-    if (bytes_ > most_bytes)
+    if (bytes_ > max_bytes)
       throw AccessError(key, at(path_, node.Mark()), valid,
                         "with its aliases written out it is larger than 2 MiB, more "
                         "than a cluster takes");
@@ -81,16 +83,20 @@ private:
 
 /// Reads a file that is no larger than a Pod may be.
 std::string read_bounded(const std::string& path) {
-  fiber::detail::Classic<std::ifstream> file(path, std::ios::binary);
-  std::string text(most_bytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad())
+  std::optional<std::string> text;
+  try {
+    text = read_trusted(path, {.max_bytes = max_bytes + 1});
+  } catch (const UntrustedFile& error) {
+    throw AccessError(key, path, "a file of this user that nobody else can write",
+                      error.what());
+  } catch (const std::system_error&) {
+  }
+  if (!text)
     throw AccessError(key, path, "a file that can be read", "can't be read");
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > most_bytes)
+  if (text->size() > max_bytes)
     throw AccessError(key, path, valid,
                       "it is larger than 2 MiB, more than a cluster takes");
-  return text;
+  return *text;
 }
 
 /// Gives our name to the first container, unless one has it.

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "backends/backend.hpp"
+#include "backends/engine/spawn.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::slurm {
@@ -68,7 +69,7 @@ std::string address_towards(const std::string& host) {
 
 ClusterInfo find_cluster(Commands& commands, const std::string& partition) {
   for (auto* command : {"sbatch", "squeue", "scancel", "scontrol", "sinfo"})
-    if (find_command(command).empty())
+    if (find_in_path(command).empty())
       throw EngineError("find Slurm's commands", 0,
                         std::string(command) +
                           " is not on PATH; start this program on a login node, or load "

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/slurm/command.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <future>
 #include <sstream>
 #include <string_view>
@@ -143,18 +140,6 @@ CommandResult run_command(const std::vector<std::string>& words,
                           const std::map<std::string, std::string>& added) {
   return result_of(words.front(),
                    run_child(child_command(words, with(clean_environment(), added))));
-}
-
-std::string find_command(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  fiber::detail::Classic<std::istringstream> folders(
-    path ? path : "/usr/local/bin:/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');)
-    // No relative folders, so that the current folder does not choose the program.
-    if (auto file = folder + "/" + name;
-        folder.starts_with('/') && ::access(file.c_str(), X_OK) == 0)
-      return file;
-  return {};
 }
 
 std::vector<std::string> clean_environment(const std::vector<std::string>& environment) {

@@ -64,9 +64,6 @@ private:
   std::size_t count_ = 0;
 };
 
-/// Returns the path of a command in $PATH, or an empty string.
-std::string find_command(const std::string& name);
-
 /// Runs a command without a loop of the caller's and waits for its end. `added` are
 /// variables besides clean_environment().
 CommandResult run_command(const std::vector<std::string>& words,

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "backends/container/container_entry.hpp"
+#include "backends/engine/spawn.hpp"
 #include "backends/registry.hpp"
-#include "backends/slurm/command.hpp"
 #include "backends/slurm/slurm_backend.hpp"
 #include "backends/slurm/submission.hpp"
 #include "base/trusted_file.hpp"
@@ -20,7 +20,7 @@ bool is_folder(const std::string& path) {
 
 std::string own_allocation() {
   const char* job = std::getenv("SLURM_JOB_ID");
-  if (!job || slurm::find_command("sbatch").empty())
+  if (!job || find_in_path("sbatch").empty())
     return {};
   return std::string("this process is in Slurm's job ") + job;
 }
@@ -46,7 +46,7 @@ std::unique_ptr<Backend> make_slurm_backend(const BackendOptions& options) {
 std::optional<JobEntry> enter_slurm_job(const std::string& role, const std::string&) {
   if (role != slurm::slurm_role)
     return {};
-  // Who writes the start file says which driver this process obeys.
+  // The start file names the driver that this process obeys.
   check_trusted(STDIN_FILENO, "the start file of this job");
   return enter_container();
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int max_links = 40;
 constexpr std::size_t block = 512;
-constexpr std::size_t most_bytes = std::size_t{4} << 30; // Of one program.
+constexpr std::size_t max_bytes = std::size_t{4} << 30; // Of one program.
 
 /// The first entry of a tar archive that is a file or a link.
 struct Entry {
@@ -59,7 +59,7 @@ std::optional<std::string> read_file(Client& client, const std::string& containe
     std::string archive;
     auto take = [&](std::string_view piece) {
       archive += piece;
-      return archive.size() <= most_bytes;
+      return archive.size() <= max_bytes;
     };
     auto reply = client.receive("/containers/" + container + "/archive?path=" +
                                   backends::http::escape(path.string()),
@@ -69,7 +69,7 @@ std::optional<std::string> read_file(Client& client, const std::string& containe
     if (!reply.ok())
       throw Error("read " + path.string() +
                   " in the image: " + backends::docker::problem(reply));
-    if (archive.size() > most_bytes)
+    if (archive.size() > max_bytes)
       throw Error("read " + path.string() + " in the image: it is larger than 4 GiB");
     auto entry = first_entry(archive);
     if (entry.type != '2')

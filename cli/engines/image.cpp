@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -12,6 +11,7 @@
 #include <libelf.h>
 
 #include "backends/engine/program.hpp"
+#include "backends/engine/spawn.hpp"
 #include "base/ascii.hpp"
 #include "cli/engines/output_of.hpp"
 #include "fiber/detail/classic_locale.hpp"
@@ -46,14 +46,8 @@ std::string find_program(const std::string& name) {
       throw Error(name + " may not be run; if it is a program, chmod +x " + name);
     return std::filesystem::absolute(name).string();
   }
-  const char* path = std::getenv("PATH");
-  fiber::detail::Classic<std::istringstream> folders(
-    path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
-  for (std::string folder; std::getline(folders, folder, ':');)
-    // No relative folders, so that the current folder does not choose the program.
-    if (auto file = std::filesystem::path(folder) / name;
-        file.is_absolute() && ::access(file.c_str(), X_OK) == 0)
-      return file.string();
+  if (auto file = backends::find_in_path(name); !file.empty())
+    return file;
   throw Error("there is no program " + name +
               " in $PATH; for one in this folder write ./" + name);
 }

@@ -10,6 +10,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/engine/program.hpp"
+#include "backends/engine/spawn.hpp"
 #include "backends/slurm/cluster.hpp"
 #include "backends/slurm/command.hpp"
 #include "backends/slurm/session_folder.hpp"
@@ -87,7 +88,7 @@ public:
 private:
   std::string find_commands() {
     for (auto* name : {"sbatch", "squeue", "scancel", "scontrol", "sinfo"})
-      if (backends::slurm::find_command(name).empty())
+      if (backends::find_in_path(name).empty())
         throw Trouble(std::string(name) + " is not on PATH",
                       "run this on a login node of the cluster, or load the site's "
                       "module: module load slurm");

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/engine/loop.hpp"
+#include "backends/engine/spawn.hpp"
 #include "backends/slurm/command.hpp"
 #include "backends/slurm/session_folder.hpp"
 #include "backends/slurm/submission.hpp"
@@ -46,7 +47,7 @@ void check(const RunRequest& request) {
                 "UNLIMITED");
   if (request.name.find_first_of("%/\\\n") != request.name.npos)
     throw Error("--name " + request.name + ": a name has no %, / and \\");
-  if (backends::slurm::find_command("sbatch").empty())
+  if (backends::find_in_path("sbatch").empty())
     throw Error("sbatch is not on PATH: run this on a login node of a Slurm cluster, or "
                 "load the site's module for Slurm");
 }

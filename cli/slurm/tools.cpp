@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/slurm/command.hpp"
+#include "backends/engine/spawn.hpp"
 #include "cli/slurm/slurm.hpp"
 
 namespace fiber::cli {
 namespace {
 
 std::string detect_slurm() {
-  auto sbatch = backends::slurm::find_command("sbatch");
+  auto sbatch = backends::find_in_path("sbatch");
   return sbatch.empty() ? "" : sbatch + " is there";
 }
 

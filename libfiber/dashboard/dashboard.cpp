@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.hpp"
+#include "base/trusted_file.hpp"
 #include "libfiber/dashboard/answer.hpp"
 #include "libfiber/dashboard/guard.hpp"
 #include "libfiber/dashboard/pace.hpp"
@@ -270,7 +272,16 @@ private:
     if (error)
       throw SettingProblem("dashboard_certificate",
                            "'" + options.certificate + "': " + error.message());
-    tls_->use_private_key_file(options.key, asio::ssl::context::pem, error);
+    std::optional<std::string> key;
+    try {
+      key = read_trusted(options.key);
+    } catch (const UntrustedFile& untrusted) {
+      throw SettingProblem("dashboard_key", untrusted.what());
+    } catch (const std::system_error&) { // As one that is not there.
+    }
+    if (!key)
+      throw SettingProblem("dashboard_key", "'" + options.key + "' can't be read");
+    tls_->use_private_key(asio::buffer(*key), asio::ssl::context::pem, error);
     if (error)
       throw SettingProblem("dashboard_key", "'" + options.key + "': " + error.message());
   }

@@ -87,11 +87,11 @@ private:
   const Clock::time_point opened_ = Clock::now();
   const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
   std::mutex mutex_; ///< Guards what follows.
-  std::string page_;
   std::vector<std::shared_ptr<Part>> parts_;
   std::size_t sweep_at_ = 64;
   std::map<std::string, PastParts> past_{{"pools", {}}, {"rings", {}}, {"managers", {}}};
   std::map<std::string, SeriesStore> pools_; ///< How pools looked, by name.
+  std::string page_;
 };
 
 } // namespace fiber::observer

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "actors/core/chaos.hpp"
 #include "backends/registry.hpp"
 #include "base/ascii.hpp"
-#include "fiber/detail/classic_locale.hpp"
 #include "libfiber/observer/socket_folder.hpp"
 
 namespace fiber {
@@ -87,13 +85,6 @@ Key truth(std::string name, bool Settings::*field) {
 }
 
 /// Splits at commas.
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  fiber::detail::Classic<std::istringstream> stream(text);
-  for (std::string part; std::getline(stream, part, ',');)
-    parts.push_back(part);
-  return parts;
-}
 
 /// Parses HOST:PORT, [IPV6]:PORT or HOST, which leaves `port` at 0.
 bool read_address(const std::string& text, std::string& host, std::uint16_t& port) {
@@ -154,7 +145,7 @@ std::vector<Key> dashboard_keys() {
 }
 
 bool set_environment(const std::string& text, Settings& settings) {
-  for (auto& part : parts_of(text)) {
+  for (auto& part : backends::parts_of(text)) {
     auto equals = part.find('=');
     auto name = part.substr(0, equals);
     if (name.empty() || name.find_first_of(" \t") != name.npos)

@@ -173,6 +173,8 @@ bool show(const std::string& command, const std::string& rest, int argc, char** 
     std::cout << "group " << (::getpgrp() == ::getpid()) << std::endl;
   } else if (command == "mask") {
     show_signals();
+  } else if (command == "room") {
+    show_room(rest);
   } else {
     return false;
   }
@@ -223,8 +225,6 @@ int play(const JobEntry& entry, int argc, char** argv) {
       let_child_eat(std::stoul(rest));
     } else if (command == "write") {
       write_file(rest);
-    } else if (command == "room") {
-      show_room(rest);
     } else if (command == "echo") {
       echo(entry);
     } else if (command == "page") {

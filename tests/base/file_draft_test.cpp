@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/planted/temporary_folder.hpp"
+
 namespace fiber {
 namespace {
 
@@ -22,13 +24,6 @@ namespace fs = std::filesystem;
 
 class FileDraftTest : public testing::Test {
 protected:
-  FileDraftTest() {
-    auto name = testing::TempDir() + "draft-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-    file_ = folder_ / "file";
-  }
-  ~FileDraftTest() override { fs::remove_all(folder_); }
-
   static std::string text_of(const fs::path& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -37,7 +32,8 @@ protected:
     return std::distance(fs::directory_iterator(folder_), {});
   }
 
-  fs::path folder_, file_;
+  const tests::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path(), file_ = folder_ / "file";
 };
 
 TEST_F(FileDraftTest, takes_its_place_when_it_is_whole) {

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/planted/another_user.hpp"
+#include "tests/planted/temporary_folder.hpp"
 
 namespace fiber {
 namespace {
@@ -20,12 +21,9 @@ namespace fs = std::filesystem;
 class TrustedFile : public testing::Test {
 protected:
   TrustedFile() {
-    auto name = testing::TempDir() + "trusted-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-    std::ofstream(file_ = folder_ / "file") << "text";
+    std::ofstream(file_) << "text";
     ::chmod(file_.c_str(), 0644);
   }
-  ~TrustedFile() override { fs::remove_all(folder_); }
 
   /// Returns why a file is refused; empty if it is not.
   static std::string refused(const fs::path& path, int flags = O_RDONLY,
@@ -44,7 +42,8 @@ protected:
     EXPECT_NE(why.find(part), std::string::npos) << "'" << why << "'";
   }
 
-  fs::path folder_, file_;
+  const tests::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path(), file_ = folder_ / "file";
 };
 
 TEST_F(TrustedFile, of_this_user_is_read) {

@@ -81,7 +81,7 @@ protected:
     EXPECT_NE(outcome.err.find("nothing was copied"), std::string::npos) << outcome.err;
     EXPECT_EQ(names(), std::vector<std::string>()) << entry;
   }
-  /// What is in the folder of the target, hidden files too.
+  /// Returns all files in the folder of the target, including hidden ones.
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (auto& each : fs::directory_iterator(path("")))

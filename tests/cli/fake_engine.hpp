@@ -44,7 +44,7 @@ public:
 
   /// What all volumes have, as a tar archive. Set it while nobody asks.
   std::string archive;
-  /// What it says of whatever it is asked about.
+  /// The engine's answer to each question about a volume, an image or itself.
   nlohmann::json about{{"ApiVersion", "1.43"}, {"Version", "1"}};
 
   /// Lets `fiber` use it.

@@ -23,20 +23,18 @@ class Provenance(unittest.TestCase):
         self.git("-C", str(self.source), "add", "file")
         self.git("-C", str(self.source), "-c", "user.name=n", "-c", "user.email=e", "commit", "--quiet", "-m", "m")
         (self.folder / "fiber.deb").write_bytes(b"package")
-        (self.folder / "sbom").write_text(json.dumps({"components": [{"purl": "pkg:deb/debian/libc6"}]}), encoding="utf-8")
+        (self.folder / "fiber.cdx.json").write_text(json.dumps({"components": [{"purl": "pkg:deb/debian/libc6"}]}), encoding="utf-8")
 
     def git(self, *words):
         return subprocess.run(("git", *words), check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
-    def run_it(self, source, package="fiber.deb"):
-        return subprocess.run(
-            (str(PROVENANCE), "--source", str(source), "--sbom", str(self.folder / "sbom"), "--command", "./dev package",
-             str(self.folder / "out"), str(self.folder / package)),
-            check=False, stderr=subprocess.PIPE, text=True)
+    def run_it(self, source, packages="."):
+        return subprocess.run((str(PROVENANCE), "--command", "./dev package", str(self.folder), str(self.folder / packages)),
+                              check=False, cwd=source, stderr=subprocess.PIPE, text=True)
 
     def test_names_the_packages_and_the_commit(self):
         self.assertEqual(self.run_it(self.source).returncode, 0)
-        told = json.loads((self.folder / "out").read_text(encoding="utf-8"))
+        told = json.loads((self.folder / "fiber.intoto.json").read_text(encoding="utf-8"))
         self.assertEqual(told["predicateType"], "https://slsa.dev/provenance/v1")
         self.assertEqual(told["subject"], [{"name": "fiber.deb", "digest": {"sha256": hashlib.sha256(b"package").hexdigest()}}])
         parts = told["predicate"]["buildDefinition"]["resolvedDependencies"]
@@ -49,7 +47,7 @@ class Provenance(unittest.TestCase):
 
     def test_says_what_is_missing(self):
         self.assertIn("is no clone", self.run_it(self.folder).stderr)
-        self.assertIn("none.deb", self.run_it(self.source, "none.deb").stderr)
+        self.assertIn("has no packages", self.run_it(self.source, "source").stderr)
 
 
 if __name__ == "__main__":

@@ -24,10 +24,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "backends/kubernetes/manifests.hpp"
 #include "backends/registry.hpp"
 #include "backends/slurm/session_folder.hpp"
 #include "libfiber/session/settings.hpp"
 #include "tests/planted/another_user.hpp"
+#include "tests/planted/temporary_folder.hpp"
 
 namespace fiber::planted {
 
@@ -57,6 +59,10 @@ void load_checkpoint(const fs::path& path) {
 
 void read_settings(const fs::path& path) {
   static_cast<void>(resolve({}, path.parent_path().string()));
+}
+
+void read_template(const fs::path& path) {
+  static_cast<void>(backends::kubernetes::read_pod_template(path.string()));
 }
 
 /// Runs this program once more, for a session with a setting of its own.
@@ -122,6 +128,7 @@ struct Place {
 const Place places[] = {
   {"settings", ".fiberconfig", Use::obeys, read_settings,
    "[default]\nlog_level = error\n"},
+  {"pod_template", "pod.yaml", Use::obeys, read_template, "kind: Pod\nspec: {}\n"},
   {"journal", "run.journal", Use::changes, use_journal},
   {"checkpoint_save", "state", Use::replaces, save_checkpoint},
   {"checkpoint_load", "state", Use::obeys, load_checkpoint},
@@ -150,13 +157,6 @@ const Place places[] = {
 
 class Planted : public testing::TestWithParam<Place> {
 protected:
-  Planted() {
-    auto name = testing::TempDir() + "planted-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-    path_ = folder_ / GetParam().file;
-  }
-  ~Planted() override { fs::remove_all(folder_); }
-
   static bool is_folder() { return GetParam().use == Use::enters; }
 
   /// Makes at `path` what Fiber would use there.
@@ -200,7 +200,8 @@ protected:
     }
   }
 
-  fs::path folder_, path_;
+  const tests::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path(), path_ = folder_ / GetParam().file;
 };
 
 TEST_P(Planted, by_this_user_it_is_used) {

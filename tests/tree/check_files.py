@@ -34,6 +34,7 @@ ALLOWED = {
     "cli/docker/images.cpp": "a folder of an image that this command has made",
     "cli/engines/image.cpp": "a program that the user names, to be put into an image",
     "cli/engines/tail.cpp": "output of a driver, which is only shown",
+    "cli/engines/unpacking.cpp": "the folder that the user names",
     "cli/local/left.cpp": "files of /proc",
     "cli/local/run.cpp": "a log, O_EXCL",
     "cli/slurm/drivers.cpp": "output of a driver, which is only shown",

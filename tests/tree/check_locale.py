@@ -66,7 +66,7 @@ def functions_with_decimals(file: Path) -> list[str]:
             function = start.group(1)
         elif WRITES_DECIMALS in line and "R_" in line:
             functions[function] = None
-    return [name for name in functions if not re.match(r"(?:\S+ )?(?:caf|std|__gnu_cxx)::", name)]
+    return [name for name in functions if not re.match(r"(?:\S+ )?(?:caf|std|__gnu_cxx|CLI)::", name)]
 
 
 def problems_of_objects(build: Path) -> list[str]:

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "backends/engine/spawn.hpp"
@@ -39,6 +41,32 @@ TEST(ChildProcess, gives_the_program_more_input_than_a_pipe_holds) {
   auto told = run_child(std::move(command));
   EXPECT_EQ(failure(told, 1s), "");
   EXPECT_EQ(told.output, expected);
+}
+
+TEST(ChildProcess, is_not_looked_up_in_the_current_folder) {
+  std::string folder = testing::TempDir() + "fiber_child_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  auto here = std::filesystem::current_path();
+  std::string before = std::getenv("PATH");
+  auto file = std::filesystem::path(folder) / "tool-of-nobody";
+  std::ofstream(file) << "#!/bin/sh\n";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  std::filesystem::current_path(folder);
+  auto start = [](const char* path) {
+    ::setenv("PATH", path, 1);
+    ChildCommand command;
+    command.program = "tool-of-nobody";
+    command.argv = {"tool-of-nobody"};
+    return run_child(std::move(command)).start_error;
+  };
+  for (auto* path : {":/usr/bin", "/usr/bin::/bin", "/usr/bin:", ".:/usr/bin", ""})
+    EXPECT_EQ(start(path), ENOENT) << path;
+  EXPECT_EQ(start(folder.c_str()), 0);
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  EXPECT_EQ(start(folder.c_str()), EACCES);
+  ::setenv("PATH", before.c_str(), 1);
+  std::filesystem::current_path(here);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ChildProcess, gives_the_program_an_empty_input) {

@@ -167,7 +167,7 @@ TEST_F(Kubeconfig, a_server_without_tls_on_this_machine_is_as_good_as_kubectl_pr
        {"127.0.0.1", "127.0.0.1:8001", "127.8.9.1:1/prefix", "localhost:8001",
         "localhost", "[::1]", "[::1]:8001", "[::1]:8001/prefix"})
     EXPECT_EQ(read(server_at("http://" + host)).endpoint.url, "http://" + host);
-  // Whose 127.0.0.1 is the proxy's machine.
+  // Behind a proxy, 127.0.0.1 is the machine of the proxy.
   auto proxied =
     server_at("http://127.0.0.1:8001", R"(, "proxy-url": "http://10.0.0.1:3128")");
   EXPECT_EQ(error_of(proxied).key, "clusters[0].cluster.server");

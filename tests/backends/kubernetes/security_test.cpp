@@ -59,7 +59,7 @@ TEST_F(RestrictedPods, are_what_workers_and_the_anchor_are) {
 }
 
 TEST_F(RestrictedPods, get_no_token_of_a_service_account) {
-  // Whatever the template says: jobs never ask the API server.
+  // Jobs never ask the API server, even if the template gives them a token.
   plan_.template_pod["spec"] = {{"serviceAccountName", "mighty"},
                                 {"automountServiceAccountToken", true}};
   for (bool restricted : {true, false}) {

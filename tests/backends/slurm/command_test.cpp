@@ -6,8 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <memory>
+
+#include "backends/engine/spawn.hpp"
 
 namespace fiber::backends::slurm {
 namespace {
@@ -29,6 +34,26 @@ TEST(SlurmCommands, an_allocations_variables_are_removed) {
   std::vector<std::string> clean{"PATH=/bin", "SLURM_CONF=/etc/slurm/slurm.conf",
                                  "FIBER_LEASE=60s", "MY_SLURM_JOB=kept"};
   EXPECT_EQ(clean_environment(given), clean);
+}
+
+TEST(SlurmCommands, are_not_found_in_the_current_folder) {
+  std::string folder = testing::TempDir() + "fiber_commands_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  auto here = std::filesystem::current_path();
+  std::string before = std::getenv("PATH");
+  std::ofstream(folder + "/sbatch-of-nobody") << "#!/bin/sh\n";
+  std::filesystem::permissions(folder + "/sbatch-of-nobody",
+                               std::filesystem::perms::owner_all);
+  std::filesystem::current_path(folder);
+  for (auto* path : {":/usr/bin", "/usr/bin::/bin", "/usr/bin:", ".:/usr/bin", ""}) {
+    ::setenv("PATH", path, 1);
+    EXPECT_EQ(find_in_path("sbatch-of-nobody"), "") << path;
+  }
+  ::setenv("PATH", folder.c_str(), 1);
+  EXPECT_EQ(find_in_path("sbatch-of-nobody"), folder + "/sbatch-of-nobody");
+  ::setenv("PATH", before.c_str(), 1);
+  std::filesystem::current_path(here);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(SlurmCommands, both_streams_and_the_exit_code_are_returned) {

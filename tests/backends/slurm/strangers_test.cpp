@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "tests/planted/another_user.hpp"
+#include "tests/planted/temporary_folder.hpp"
 
 namespace fiber::backends::slurm {
 namespace {
@@ -21,17 +22,12 @@ namespace fs = std::filesystem;
 class SlurmStrangers : public testing::Test {
 protected:
   SlurmStrangers() {
-    auto name = testing::TempDir() + "strangers-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
     write("squeue", "echo '7 fiber-dead.1'; echo '8 fiber-live.1'");
     write("scancel", "echo \"$@\" >>" + (folder_ / "cancelled").string());
     path_ = std::getenv("PATH");
     ::setenv("PATH", (folder_.string() + ":" + path_).c_str(), 1);
   }
-  ~SlurmStrangers() override {
-    ::setenv("PATH", path_.c_str(), 1);
-    fs::remove_all(folder_);
-  }
+  ~SlurmStrangers() override { ::setenv("PATH", path_.c_str(), 1); }
 
   void write(const std::string& name, const std::string& script) const {
     std::ofstream(folder_ / name) << "#!/bin/sh\n" << script << "\n";
@@ -59,7 +55,8 @@ protected:
     return line;
   }
 
-  fs::path folder_;
+  const tests::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
   std::string path_;
 };
 

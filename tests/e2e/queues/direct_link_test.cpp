@@ -400,12 +400,14 @@ TEST_P(DirectLink, admits_no_stranger) {
   auto queue = queue_elsewhere();
   auto producer = fiber::async(produce, queue, 100);
   ASSERT_TRUE(await_links("home", 1));
-  auto job = pid_of("home");
-  auto doors = peer_doors(job);
-  if (doors.empty()) { // One of the two listens.
-    job = pid_of("producer");
-    doors = peer_doors(job);
-  }
+  pid_t job = 0;
+  std::vector<UniqueFd> doors;
+  ASSERT_TRUE(wait_until([&] { // One of the two listens.
+    for (auto* who : {"home", "producer"})
+      if (doors.empty())
+        doors = peer_doors(job = pid_of(who));
+    return !doors.empty();
+  }));
   ASSERT_EQ(doors.size(), 1U);
   auto links = peer_links(pid_of("home")).size();
   constexpr int more = 18; // Of the kind whose first ones are logged in full.
