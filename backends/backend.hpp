@@ -60,6 +60,7 @@ struct JobSpec {
   Bytes boot = {}; ///< Parameters for the job; no secrets, about 1 KiB.
   Bytes keys = {}; ///< Sent over a private channel; the same for all jobs that dial back.
   bool link = true;           ///< Requests an inherited socket pair, where supported.
+  std::string driver = {};    ///< HOST:PORT that the job dials; empty with a link.
   std::size_t page_bytes = 0; ///< Size of the shared page, where supported; 0: none.
   JobResources resources = {};
   std::string image = {}; ///< For backends with images.

@@ -53,7 +53,8 @@ NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_temp
   NodeJob job;
   if (services.address)
     job.spec.keys = services.address(boot);
-  job.dialled = boot.host + ":" + std::to_string(boot.port);
+  job.dialled = boot.address();
+  job.spec.driver = job.dialled;
   job.spec.name = order.name + "-" + std::to_string(incarnation);
   job.spec.link = boot.host.empty();
   job.spec.page_bytes = order.slots * SlotProgress::stride + JobLedger::bytes;

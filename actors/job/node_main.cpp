@@ -317,6 +317,8 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
   std::shared_ptr<JobLog> job_log;
   try {
     auto boot = NodeBoot::unpack(entry.boot);
+    if (!entry.driver.empty())
+      boot.set_address(entry.driver);
     log().set_level(spdlog::level::from_str(boot.log_level));
     unset_driver_variables();
     if (boot.slots == 0)

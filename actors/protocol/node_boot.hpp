@@ -41,6 +41,10 @@ struct NodeBoot {
   std::string session;
   std::uint64_t session_tag = 0; ///< Identifies the session in handles.
 
+  /// Returns "HOST:PORT"; empty if the link is inherited.
+  std::string address() const;
+  void set_address(const std::string& address); ///< Throws Error unless HOST:PORT.
+
   Bytes pack() const;
   static NodeBoot unpack(const Bytes& bytes); ///< Throws Error on malformed input.
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/engine/child_process.hpp"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -140,6 +141,10 @@ int ChildProcess::spawn() {
     UniqueFd in, out, err;
     if (!command_.input.empty())
       in = file_of(std::exchange(command_.input, {}));
+    else if (!command_.input_file.empty())
+      in = UniqueFd(::open(command_.input_file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!in && !command_.input_file.empty())
+      return errno;
     std::tie(out_, out) = local::make_pipe();
     std::tie(err_, err) = local::make_pipe();
     return spawn_child({.executable = command_.program,

@@ -71,7 +71,7 @@ private:
 };
 
 LocalBackend::LocalBackend(const LocalOptions& options)
-  : output_(options.forward_output, options.terminal),
+  : output_(options.forward_output, options.terminal, options.on_output),
     jobs_(loop_, output_, program_of(options), options.plain_spawn, handler()) {}
 
 LocalBackend::~LocalBackend() {

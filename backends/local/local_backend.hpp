@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/output/output.hpp"
 #include "backends/output/status_lines.hpp"
 
 namespace fiber::backends {
@@ -22,6 +23,8 @@ struct LocalOptions {
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::vector<std::string> argv; ///< Driver's arguments; empty: /proc/self/cmdline.
   std::string executable;        ///< Empty: /proc/self/exe.
+  /// Gets the output of jobs as it comes, instead of stderr; see Output.
+  Output::Tap on_output = {};
   std::string session = {}; ///< Value of session_variable in its processes; empty: none.
 };
 

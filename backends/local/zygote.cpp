@@ -120,6 +120,7 @@ JobEntry begin_job(Received received) {
   }
   entry.boot = std::move(told.boot);
   entry.keys = std::move(told.keys);
+  entry.driver = std::move(told.driver);
   return entry;
 }
 
