@@ -110,6 +110,12 @@ void cut_page(const JobEntry& entry) {
   std::cout << (cut ? "cut" : page ? "page refused" : "page not found") << std::endl;
 }
 
+void show_host() {
+  std::string name(256, '\0');
+  ::gethostname(name.data(), name.size());
+  std::cout << name.c_str() << std::endl;
+}
+
 void show_descriptors() {
   for (auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code error;
@@ -165,6 +171,8 @@ bool show(const std::string& command, const std::string& rest, int argc, char** 
       std::cout << "argv " << i << " " << argv[i] << std::endl;
   } else if (command == "cwd") {
     std::cout << "cwd " << std::filesystem::current_path().string() << std::endl;
+  } else if (command == "host") {
+    show_host();
   } else if (command == "fds") {
     show_descriptors();
   } else if (command == "status") {
