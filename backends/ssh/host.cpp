@@ -290,7 +290,7 @@ void Host::open_tunnel(const std::string& driver, const std::string& problem) {
       if (!failure(result, forward_limit).empty() || port.empty())
         return lose("it can't connect to the driver at " + driver +
                     ", and its sshd opens no tunnel (AllowTcpForwarding): " +
-                    ssh_problem(name(), result.errors, result.exit_code));
+                    command_.problem(name(), result.errors, result.exit_code));
       use_way(driver, "127.0.0.1:" + port);
     });
 }
@@ -321,12 +321,13 @@ void Host::take_more() {
 
 void Host::on_end(std::optional<int> exit_code) {
   if (is_up())
-    return lose("the connection has ended: " + ssh_problem(name(), errors_, exit_code));
+    return lose("the connection has ended: " +
+                command_.problem(name(), errors_, exit_code));
   if (started_ && exit_code && (*exit_code == 126 || *exit_code == 127))
     return lose("its copy of the program can't start any more; remove " +
                 program_.remote().directory + "/" + program_.remote().build +
-                " there: " + ssh_problem(name(), errors_, exit_code));
-  lose(ssh_problem(name(), errors_, exit_code));
+                " there: " + command_.problem(name(), errors_, exit_code));
+  lose(command_.problem(name(), errors_, exit_code));
 }
 
 void Host::lose(const std::string& problem) {

@@ -107,7 +107,8 @@ void ProgramCopy::run(const std::string& command, const std::string& input_file,
       if (auto problem = value_of(lines, "problem"); !problem.empty())
         return copy->finish(problem);
       if (!failure(result, copy_limit).empty())
-        return copy->finish(ssh_problem(copy->host_, result.errors, result.exit_code));
+        return copy->finish(
+          copy->command_.problem(copy->host_, result.errors, result.exit_code));
       then(lines);
     });
 }

@@ -64,9 +64,9 @@ std::string start_command(const RemoteProgram& program, const std::string& numbe
      "echo", "say host \"$(uname -m)\"", "while :; do",
      "if own \"$d\" && own \"$b\" && [ -x \"$b/$e\" ]; then touch \"$b\"; "
      "start \"$b/$e\" \"$b/lib\"; fi",
-     "say needs", "read w h || exit 0",
+     "say needs", "read w h || { rm -rf \"$t\"; exit 0; }",
      "if [ \"$w\" = same ]; then if same \"$h\"; then start \"$p\"; fi; say differs; "
-     "read w || exit 0; fi",
+     "read w || { rm -rf \"$t\"; exit 0; }; fi",
      "done"});
 }
 

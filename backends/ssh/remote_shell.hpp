@@ -28,6 +28,7 @@ inline constexpr auto library_path_before = "FIBER_LIBRARY_PATH_BEFORE";
 ///   needs          no copy is here. Wants "same SHA256", if it may look at `path`, or
 ///                  "go" once there is a copy
 ///   differs        the file at `path` is another. Wants "go".
+/// If stdin ends instead, it removes the draft of a copy.
 std::string start_command(const RemoteProgram& program, const std::string& number);
 /// Copies the program from stdin into a draft. Prints "problem WORDS" or "sum SHA256".
 std::string copy_program_command(const RemoteProgram& program, const std::string& number);

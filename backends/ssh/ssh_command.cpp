@@ -51,13 +51,14 @@ constexpr Remedy remedies[] = {
    "If the machine was set up anew, remove the old key by ssh-keygen -R HOST"},
   {"Host key verification failed",
    "the host key is not known: compare and accept it once by ssh HOST"},
-  {"Permission denied",
+  {"cannot create directory", "set ssh_directory to a folder that you can write there"},
+  {"Permission denied (",
    "no key of yours is accepted, and Fiber never asks for a password: make ssh HOST work "
    "without one, by ssh-copy-id HOST or ssh-add"},
   {"Could not resolve hostname", "the name is unknown: give a name or an alias that ssh "
                                  "knows"},
   {"Connection refused", "no sshd listens there: start it, or set Port in ~/.ssh/config"},
-  {"timed out", "it does not answer: is it up, and does a firewall let ssh pass?"},
+  {"timed out", "it does not answer: is it up? Does a firewall let ssh pass?"},
   {"No route to host", "it can't be reached from here: is it up?"},
   {"Network is unreachable", "it can't be reached from here: is it up?"},
   {"No space left on device", "the host's disk is full: make room, or set ssh_directory"},
@@ -105,12 +106,12 @@ std::vector<std::string> SshCommand::forward(const std::string& host,
   return words;
 }
 
-std::string ssh_problem(const std::string& host, const std::string& errors,
-                        std::optional<int> exit_code) {
+std::string SshCommand::problem(const std::string& host, const std::string& errors,
+                                std::optional<int> exit_code) const {
   auto said = last_line(errors);
   if (said.empty())
-    said = exit_code ? "ssh ended with exit code " + std::to_string(*exit_code)
-                     : "ssh was killed";
+    said = words.front() + " ended" +
+           (exit_code ? " with exit code " + std::to_string(*exit_code) : "");
   for (auto& remedy : remedies)
     if (errors.find(remedy.sign) != errors.npos)
       return said + " (" + replaced(std::string(remedy.words), host) + ")";

@@ -23,11 +23,11 @@ struct SshCommand {
   /// address to `address`, and prints that port.
   std::vector<std::string> forward(const std::string& host,
                                    const std::string& address) const;
+  /// Returns why one of these commands has failed and what the user can do, from what it
+  /// wrote to stderr.
+  std::string problem(const std::string& host, const std::string& errors,
+                      std::optional<int> exit_code) const;
 };
-
-/// Returns why ssh failed and what the user can do, from what it wrote to stderr.
-std::string ssh_problem(const std::string& host, const std::string& errors,
-                        std::optional<int> exit_code);
 
 /// Returns the host name that ssh connects to for `host`, from the answer of `ssh -G`;
 /// empty if it has none.

@@ -33,7 +33,11 @@ SshJobs::SshJobs(Loop& loop, Output& output, const SshOptions& options,
 
 Host::Handler SshJobs::handler_of(Member& member) {
   return {
-    .up = [this] { pump(); },
+    .up =
+      [this] {
+        was_up_ = true;
+        pump();
+      },
     .down = [this, &member](const std::string& problem) { on_down(member, problem); },
     .event = [this](const JobEvent& event) { on_event(event); },
     .output = [this](const std::string& job,
@@ -82,9 +86,12 @@ void SshJobs::pump() {
       slots += member->host->max_slots();
       ++up;
     }
-  const auto reason =
-    up == 0 ? "connecting to " + plural(members_.size(), "host")
-            : "all " + plural(slots, "slot") + " of " + plural(up, "host") + " are taken";
+  const auto all_down =
+    std::ranges::all_of(members_, [](auto& member) { return member->host->is_down(); });
+  const auto reason = all_down  ? down_in_words()
+                      : up == 0 ? "connecting to " + plural(members_.size(), "host")
+                                : "all " + plural(slots, "slot") + " of " +
+                                    plural(up, "host") + " are taken";
   for (auto& name : queue_)
     if (auto& job = jobs_.at(name); job.waits_for != reason) {
       job.waits_for = reason;
@@ -121,7 +128,9 @@ std::string SshJobs::lack_for(const Job& job) const {
   const auto is = [](auto test) {
     return [test](auto& member) { return test(*member->host); };
   };
-  if (std::ranges::all_of(members_, is([](auto& host) { return host.is_down(); })))
+  // Hosts that have been up are waited for.
+  if (!was_up_ &&
+      std::ranges::all_of(members_, is([](auto& host) { return host.is_down(); })))
     return down_in_words();
   if (!std::ranges::all_of(members_, is([](auto& host) { return host.is_up(); })))
     return {};

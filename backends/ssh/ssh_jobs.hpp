@@ -69,6 +69,7 @@ private:
   std::vector<std::unique_ptr<Member>> members_;
   std::map<std::string, Job> jobs_; // Those that are not over.
   std::deque<std::string> queue_;   // Those without a host.
+  bool was_up_ = false;             // At least one host, at least once.
   bool ending_ = false;
   bool awaits_room_ = false; // A timer looks whether output can be written.
 };

@@ -36,8 +36,9 @@ protected:
   }
   /// Returns when each file of the copy on a host was last changed, with its path.
   static std::string copy_on(const std::string& name) {
-    return host("run " + name +
-                " find /home/fiber/.cache/fiber -type f -printf '%P %i %C@\\n'");
+    return host(
+      "run " + name +
+      " find /home/fiber -path '*/.cache/fiber/*' -type f -printf '%P %i %C@\\n'");
   }
   /// Runs one job to its end.
   static void run_one(const BackendOptions& options) {
