@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "backends/registry.hpp"
@@ -70,6 +72,21 @@ void check_volumes(const std::vector<std::string>& volumes) {
   }
 }
 
+/// Takes --hosts: the path of a hostfile, or hosts separated by commas.
+void name_hosts(RunRequest& request) {
+  if (request.backend != "ssh")
+    throw Error("--hosts is for the backend ssh, and the backend is " + request.backend +
+                "; give --backend ssh");
+  std::error_code none;
+  const bool is_file = std::filesystem::is_regular_file(request.hosts, none);
+  if (!is_file && request.hosts.find('/') != request.hosts.npos)
+    throw Error("--hosts " + request.hosts + ": there is no such file");
+  request.environment["FIBER_SSH_HOSTS"] = is_file ? "" : request.hosts;
+  if (is_file)
+    request.environment["FIBER_SSH_HOSTFILE"] =
+      std::filesystem::absolute(request.hosts).string();
+}
+
 int start(RunOptions& options) {
   auto& request = options.request;
   read_environment(options);
@@ -83,6 +100,8 @@ int start(RunOptions& options) {
     request.backend = chosen_backend();
   if (!request.time.empty() && request.backend != "slurm")
     throw Error("--time is a limit of Slurm; " + request.backend + " has none");
+  if (!request.hosts.empty())
+    name_hosts(request);
   auto host = request.backend == "inline"
                 ? "local"
                 : request.backend; // Its driver is a process of this machine.
@@ -138,6 +157,11 @@ void add_options(CLI::App& verb, RunOptions& options) {
     "--name", request.name,
     "The name of the session, for `fiber status NAME`, and of the container, "
     "pod or Slurm job; of a detached process, the name of its log");
+  verb
+    .add_option("--hosts", request.hosts,
+                "The machines of the backend ssh: a hostfile as for mpirun, or HOST or "
+                "HOST:SLOTS, separated by commas")
+    ->type_name("FILE|HOSTS");
   verb
     .add_option("--time", request.time,
                 "The time limit of the program itself, on Slurm: minutes, HH:MM:SS, D-HH")

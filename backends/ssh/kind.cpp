@@ -1,53 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <array>
-#include <sstream>
-
 #include "backends/registry.hpp"
 #include "backends/ssh/agent.hpp"
-#include "backends/ssh/ssh_backend.hpp"
-#include "fiber/detail/classic_locale.hpp"
+#include "backends/ssh/ssh_settings.hpp"
 
 namespace fiber::backends {
 namespace {
-
-constexpr std::array tunnels{"auto", "always", "never"}; // In the order of SshTunnel.
-
-std::vector<std::string> words_of(const std::string& text) {
-  fiber::detail::Classic<std::istringstream> stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;)
-    words.push_back(word);
-  return words;
-}
-
-std::vector<ssh::HostEntry> hosts_of(const BackendOptions& options) {
-  const auto list = options.value("ssh_hosts"), file = options.value("ssh_hostfile");
-  if (list.empty() == file.empty())
-    throw SettingError("ssh_hosts", "settings",
-                       "ssh_hosts=HOST:SLOTS,... or ssh_hostfile=PATH",
-                       list.empty() ? "the backend ssh needs hosts, and neither is set"
-                                    : "ssh_hosts and ssh_hostfile are both set");
-  return list.empty() ? ssh::read_hostfile(file) : ssh::parse_hosts(list, "settings");
-}
-
-std::unique_ptr<Backend> make_ssh_backend(const BackendOptions& options) {
-  SshOptions ssh;
-  ssh.hosts = hosts_of(options);
-  if (auto command = options.value("ssh_command"); !command.empty())
-    ssh.command = words_of(command);
-  if (auto directory = options.value("ssh_directory"); !directory.empty())
-    ssh.directory = directory;
-  if (const auto* found = std::ranges::find(tunnels, options.value("ssh_tunnel"));
-      found != tunnels.end())
-    ssh.tunnel = static_cast<SshTunnel>(found - tunnels.begin());
-  ssh.environment = options.environment;
-  ssh.forward_output = options.forward_output;
-  ssh.terminal = options.terminal;
-  ssh.session = options.session;
-  ssh.lease = options.lease;
-  return make_ssh(ssh);
-}
 
 std::optional<JobEntry> enter_agent(const std::string& role, const std::string& number) {
   if (role == ssh::agent_role)
@@ -56,7 +13,7 @@ std::optional<JobEntry> enter_agent(const std::string& role, const std::string& 
 }
 
 bool is_command(const std::string& text) {
-  return !words_of(text).empty();
+  return text.find_first_not_of(" \t") != text.npos;
 }
 
 bool is_host_folder(const std::string& text) {
@@ -68,8 +25,8 @@ bool is_given(const std::string& text) {
   return !text.empty();
 }
 
-bool is_tunnel(const std::string& text) {
-  return std::ranges::find(tunnels, text) != tunnels.end();
+std::unique_ptr<Backend> make_ssh_backend(const BackendOptions& options) {
+  return make_ssh(ssh_options_of(options));
 }
 
 } // namespace
@@ -84,7 +41,7 @@ BackendKind ssh_kind() {
              {"ssh_directory",
               "a folder on the hosts: an absolute path, or one that begins with ~/",
               is_host_folder},
-             {"ssh_tunnel", "auto, always, never", is_tunnel}},
+             {"ssh_tunnel", "auto, always, never", is_ssh_tunnel}},
     .detect = [] { return std::string(); },
     .make = make_ssh_backend,
     .enter = enter_agent};

@@ -14,17 +14,6 @@ namespace fiber::backends::ssh {
 
 namespace {
 
-/// Returns an expression of the shell for any text without NUL.
-std::string word(const std::string& text) {
-  std::string octal;
-  for (unsigned char c : text) {
-    std::array<char, 8> digits{};
-    std::snprintf(digits.data(), digits.size(), "\\0%03o", static_cast<unsigned>(c));
-    octal += digits.data();
-  }
-  return "\"$(printf %b \"" + octal + "\")\"";
-}
-
 std::string script(std::initializer_list<std::string> commands) {
   std::string text = "exec /bin/sh -c '";
   for (auto& command : commands)
@@ -33,7 +22,7 @@ std::string script(std::initializer_list<std::string> commands) {
 }
 
 std::string variables(const RemoteProgram& program, const std::string& number) {
-  return "umask 077; n=" + number + "; d=" + word(program.directory) +
+  return "umask 077; n=" + number + "; d=" + shell_word(program.directory) +
          "; case $d in \"~\") d=$HOME;; \"~/\"*) d=$HOME/${d#\"~/\"};; esac; b=$d/" +
          program.build + "; t=$d/.$n; e=" + program.name;
 }
@@ -47,10 +36,20 @@ constexpr auto sum = "sum() { say sum \"$(sha256sum <\"$1\" | cut -d\" \" -f1)\"
 
 } // namespace
 
+std::string shell_word(const std::string& text) {
+  std::string octal;
+  for (unsigned char c : text) {
+    std::array<char, 8> digits{};
+    std::snprintf(digits.data(), digits.size(), "\\0%03o", static_cast<unsigned>(c));
+    octal += digits.data();
+  }
+  return "\"$(printf %b \"" + octal + "\")\"";
+}
+
 std::string start_command(const RemoteProgram& program, const std::string& number) {
   const std::string before = library_path_before;
   return script(
-    {variables(program, number), say, own, "p=" + word(program.path),
+    {variables(program, number), say, own, "p=" + shell_word(program.path),
      "start() { say starts \"$1\"; " + before + "=$LD_LIBRARY_PATH; if [ -d \"$2\" ]; " +
        "then LD_LIBRARY_PATH=$2${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; "
        "export LD_LIBRARY_PATH; fi; FIBER_NODE=" +
@@ -81,7 +80,7 @@ std::string copy_program_command(const RemoteProgram& program,
 
 std::string copy_library_command(const RemoteProgram& program, const std::string& number,
                                  const std::string& library) {
-  return script({variables(program, number), say, sum, "l=" + word(library),
+  return script({variables(program, number), say, sum, "l=" + shell_word(library),
                  "if cat >\"$t/lib/$l\"; then sum \"$t/lib/$l\"; else rm -rf \"$t\"; "
                  "exit 1; fi"});
 }

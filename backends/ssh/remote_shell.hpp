@@ -42,6 +42,9 @@ std::string trace_command(const RemoteProgram& program, const std::string& numbe
 /// "problem WORDS" or "copied".
 std::string publish_command(const RemoteProgram& program, const std::string& number);
 
+/// Returns an expression of sh for a text without NUL, as part of such a command.
+std::string shell_word(const std::string& text);
+
 /// Returns what follows "@fiber NUMBER " in each line that has it.
 std::vector<std::string> lines_for(std::string_view output, const std::string& number);
 
