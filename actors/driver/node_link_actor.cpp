@@ -270,7 +270,9 @@ struct NodeLinkState {
     case Op::fetch:
       handler->answering();
       return self->send(pool, NodeShare{services->shares->fetch(
-                                reader.get<std::uint64_t>(), *node.link)});
+                                reader.get<ShareFetch>(), node.incarnation, node.link)});
+    case Op::share_place:
+      return services->shares->placed(reader.get<SharePlace>(), node.incarnation);
     case Op::retain:
       return services->shares->retain(reader.get<std::uint64_t>(), node.incarnation,
                                       node.link);
