@@ -48,8 +48,7 @@ TEST(SshHosts, that_are_wrong_are_refused_with_the_problem) {
   for (auto* text : {"a:0", "a:-1", "a:x", "a:1.5", "a:5000", "a:"})
     EXPECT_TRUE(has(refused(text), "is no number of slots from 1 to 4096"))
       << text << ": " << refused(text);
-  for (auto* text :
-       {"-oProxyCommand=reboot", "a b", "a;reboot", "$(reboot)", ":4"})
+  for (auto* text : {"-oProxyCommand=reboot", "a b", "a;reboot", "$(reboot)", ":4"})
     EXPECT_TRUE(has(refused(text), "is no host")) << text << ": " << refused(text);
   EXPECT_TRUE(has(refused("a:1,b,a:2"), "'a' is listed twice")) << refused("a:1,b,a:2");
   EXPECT_TRUE(has(refused(""), "no host")) << refused("");
