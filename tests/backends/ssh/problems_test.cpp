@@ -96,7 +96,7 @@ TEST_F(SshProblems, settings_that_are_wrong) {
 TEST_F(SshProblems, a_command_that_is_no_ssh) {
   for (auto& [command, problem] :
        std::initializer_list<std::pair<std::string, std::string>>{
-         {"no-such-ssh", "no-such-ssh"}, {"false", "false"}}) {
+         {"no-such-ssh", "no-such-ssh"}, {"false", "exit code 1"}}) {
     auto options = ssh_options("fiber-a:1");
     options.values["ssh_command"] = command;
     auto told = problem_of(options);
