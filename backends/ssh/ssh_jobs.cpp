@@ -33,11 +33,7 @@ SshJobs::SshJobs(Loop& loop, Output& output, const SshOptions& options,
 
 Host::Handler SshJobs::handler_of(Member& member) {
   return {
-    .up =
-      [this] {
-        was_up_ = true;
-        pump();
-      },
+    .up = [this] { pump(); },
     .down = [this, &member](const std::string& problem) { on_down(member, problem); },
     .event = [this](const JobEvent& event) { on_event(event); },
     .output = [this](const std::string& job,
@@ -128,8 +124,8 @@ std::string SshJobs::lack_for(const Job& job) const {
   const auto is = [](auto test) {
     return [test](auto& member) { return test(*member->host); };
   };
-  // Hosts that have been up are waited for.
-  if (!was_up_ &&
+  // Hosts that were in use are waited for.
+  if (!ran_jobs_ &&
       std::ranges::all_of(members_, is([](auto& host) { return host.is_down(); })))
     return down_in_words();
   if (!std::ranges::all_of(members_, is([](auto& host) { return host.is_up(); })))
@@ -184,6 +180,7 @@ void SshJobs::on_event(const JobEvent& event) {
     close(event.job, event);
     return pump();
   }
+  ran_jobs_ = ran_jobs_ || event.kind == JobEvent::Kind::started;
   if (jobs_.contains(event.job))
     handler_.event(event);
 }
