@@ -63,6 +63,23 @@ TEST_F(SshProblems, a_password_that_would_be_needed) {
                  {"fiber-a", "Permission denied", "Fiber never asks for a password"});
 }
 
+TEST_F(SshProblems, a_machine_of_another_kind) {
+  host("machine fiber-a i686");
+  expect_problem("fiber-a", {"fiber-a", "a machine of kind i686"});
+}
+
+TEST_F(SshProblems, a_login_shell_that_runs_nothing) {
+  host("shell fiber-a /usr/sbin/nologin");
+  expect_problem("fiber-a", {"fiber-a", "login shell"});
+}
+
+TEST_F(SshProblems, a_start_file_that_ends_the_shell) {
+  host("as fiber-a sh -c 'echo exit 0 >~/.bashrc'");
+  auto problem = problem_of(ssh_options("fiber-a:1"));
+  for (auto* word : {"fiber-a", ".bashrc"})
+    EXPECT_NE(problem.find(word), problem.npos) << problem;
+}
+
 TEST_F(SshProblems, a_home_where_programs_can_not_run) {
   host("home fiber-a noexec");
   expect_problem("fiber-a", {"fiber-a", "noexec", "ssh_directory"});

@@ -100,6 +100,28 @@ TEST_F(Ssh, another_program_under_the_same_path_is_not_run) {
   host("run fiber-a rm -r " + folder);
 }
 
+TEST_F(Ssh, libraries_that_a_host_lacks_are_copied_with_the_program) {
+  auto program = std::filesystem::read_symlink("/proc/self/exe").string();
+  host("empty fiber-a");
+  host("lack fiber-a $(ldd " + program + " | awk '/libspdlog|libfmt/ {print $1}')");
+  run_one(ssh_options("fiber-a:1"));
+  auto copy = copy_on("fiber-a");
+  EXPECT_NE(copy.find("/lib/libspdlog.so"), copy.npos) << copy;
+  run_one(ssh_options("fiber-a:1"));
+  EXPECT_EQ(copy_on("fiber-a"), copy);
+  host("empty fiber-a"); // Others have the libraries there.
+}
+
+TEST_F(Ssh, any_login_shell_will_do) {
+  for (std::string shell : {"/usr/bin/fish", "/usr/bin/zsh", "/bin/dash"}) {
+    SCOPED_TRACE(shell);
+    host("shell fiber-a " + shell);
+    host("empty fiber-a");
+    run_one(ssh_options("fiber-a:1")); // Copies the program.
+    run_one(ssh_options("fiber-a:1"));
+  }
+}
+
 TEST_F(Ssh, a_bashrc_that_prints_and_a_banner_do_no_harm) {
   host("sshd fiber-a 'Banner /etc/hosts'");
   const auto print = "as fiber-a sh -c 'echo \"echo hello; echo oops >&2\" >~/.bashrc'";
