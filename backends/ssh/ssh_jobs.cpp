@@ -11,7 +11,7 @@ namespace fiber::backends::ssh {
 
 namespace {
 
-constexpr std::chrono::milliseconds room_pause(20);
+constexpr std::chrono::milliseconds room_pause(20), spread_pause(500);
 
 std::string plural(std::size_t n, const std::string& word) {
   return std::to_string(n) + " " + word + (n == 1 ? "" : "s");
@@ -33,7 +33,7 @@ SshJobs::SshJobs(Loop& loop, Output& output, const SshOptions& options,
 
 Host::Handler SshJobs::handler_of(Member& member) {
   return {
-    .up = [this] { pump(); },
+    .up = [this] { on_up(); },
     .down = [this, &member](const std::string& problem) { on_down(member, problem); },
     .event = [this](const JobEvent& event) { on_event(event); },
     .output = [this](const std::string& job,
@@ -57,6 +57,23 @@ void SshJobs::create(std::uint64_t serial, JobSpec spec) {
   pump();
 }
 
+/// The first host that is up waits a little for the others, so that jobs spread over all.
+void SshJobs::on_up() {
+  const auto is_connecting = [](auto& member) {
+    return !member->host->is_up() && !member->host->is_down();
+  };
+  if (spread_ == Spread::later) {
+    spread_ = Spread::soon;
+    loop_.after(spread_pause, [this] {
+      spread_ = Spread::now;
+      pump();
+    });
+  }
+  if (std::ranges::none_of(members_, is_connecting))
+    spread_ = Spread::now;
+  pump();
+}
+
 /// Sends jobs to hosts in their order, and says what the rest waits for.
 void SshJobs::pump() {
   while (!queue_.empty()) {
@@ -68,7 +85,7 @@ void SshJobs::pump() {
       close(name, {.kind = JobEvent::Kind::failed, .job = name, .detail = problem});
       continue;
     }
-    job.at = place_for(job);
+    job.at = spread_ == Spread::now ? place_for(job) : nullptr;
     if (!job.at)
       break;
     queue_.pop_front();
@@ -84,10 +101,11 @@ void SshJobs::pump() {
     }
   const auto all_down =
     std::ranges::all_of(members_, [](auto& member) { return member->host->is_down(); });
-  const auto reason = all_down  ? down_in_words()
-                      : up == 0 ? "connecting to " + plural(members_.size(), "host")
-                                : "all " + plural(slots, "slot") + " of " +
-                                    plural(up, "host") + " are taken";
+  const auto reason =
+    all_down ? down_in_words()
+    : up == 0 || spread_ != Spread::now
+      ? "connecting to " + plural(members_.size(), "host")
+      : "all " + plural(slots, "slot") + " of " + plural(up, "host") + " are taken";
   for (auto& name : queue_)
     if (auto& job = jobs_.at(name); job.waits_for != reason) {
       job.waits_for = reason;

@@ -53,6 +53,7 @@ private:
   };
 
   Host::Handler handler_of(Member& member);
+  void on_up();
   void pump();
   Member* place_for(const Job& job);
   std::string lack_for(const Job& job) const;
@@ -69,7 +70,8 @@ private:
   std::vector<std::unique_ptr<Member>> members_;
   std::map<std::string, Job> jobs_; // Those that are not over.
   std::deque<std::string> queue_;   // Those without a host.
-  bool was_up_ = false;             // At least one host, at least once.
+  bool ran_jobs_ = false;           // At least one has started.
+  enum class Spread { later, soon, now } spread_ = Spread::later; // May jobs be placed?
   bool ending_ = false;
   bool awaits_room_ = false; // A timer looks whether output can be written.
 };
