@@ -237,6 +237,7 @@ TEST_F(SshPool, nothing_is_left_of_a_driver_that_was_killed) {
     {"FIBER_BACKEND", "ssh"},
     {"FIBER_SSH_HOSTS", "fiber-a:1,fiber-b:1,fiber-c:1,fiber-d:1"},
     {"FIBER_SSH_COMMAND", clusters::ssh()->at("SSH_COMMAND")},
+    {"FIBER_ENVIRONMENT", "E2E_FOLDER,E2E_MARK"},
     {"FIBER_LEASE", "5s"},
     {"FIBER_HEARTBEAT_TIMEOUT", "2s"}};
   for (auto& [name, value] : settings)
