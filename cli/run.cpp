@@ -108,15 +108,7 @@ int start(RunOptions& options) {
   return engine_called(host).run(request);
 }
 
-void add_options(CLI::App& verb, RunOptions& options) {
-  auto& request = options.request;
-  std::vector<std::string> names{"auto", "inline"};
-  for (auto& engine : engine_tools())
-    names.push_back(engine.name);
-  verb
-    .add_option("--backend", request.backend,
-                "Where the program and its jobs run; default: the setting backend")
-    ->check(CLI::IsMember(names));
+void add_image_options(CLI::App& verb, RunRequest& request) {
   verb
     .add_option("--image", request.image,
                 "The image that has the program; default: the setting image")
@@ -133,6 +125,18 @@ void add_options(CLI::App& verb, RunOptions& options) {
     ->type_name("COMMAND")
     ->expected(1)
     ->take_all();
+}
+
+void add_options(CLI::App& verb, RunOptions& options) {
+  auto& request = options.request;
+  std::vector<std::string> names{"auto", "inline"};
+  for (auto& engine : engine_tools())
+    names.push_back(engine.name);
+  verb
+    .add_option("--backend", request.backend,
+                "Where the program and its jobs run; default: the setting backend")
+    ->check(CLI::IsMember(names));
+  add_image_options(verb, request);
   verb
     .add_option("--cpu", request.cpu, "The CPUs of the program itself, not of its jobs")
     ->check(CLI::PositiveNumber);

@@ -236,6 +236,10 @@ struct NodeLinkState {
     }
   }
 
+  void initializer_failed(const Failure& failure) {
+    lost.reason = "the initializer threw " + failure.type + ": " + failure.what;
+  }
+
   void handle(Op op, Reader& reader, const FromLink& from) {
     const auto& whole = from.message;
     switch (op) {
@@ -257,11 +261,8 @@ struct NodeLinkState {
       services->roster->draining(node.incarnation);
       self->send(pool, NodeDraining{node.incarnation});
       return retire_if_stopping();
-    case Op::init_failed: {
-      auto failure = read_failure(reader);
-      lost.reason = "the initializer threw " + failure.type + ": " + failure.what;
-      return;
-    }
+    case Op::init_failed:
+      return initializer_failed(read_failure(reader));
     case Op::probed:
       answered = true;
       clock.answered(std::chrono::nanoseconds(read_clock(reader)),

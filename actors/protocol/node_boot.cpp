@@ -15,7 +15,8 @@ std::string NodeBoot::address() const {
 void NodeBoot::set_address(const std::string& address) {
   const auto colon = address.rfind(':');
   const auto* end = address.data() + address.size();
-  const auto digits = address.data() + (colon == address.npos ? address.size() : colon + 1);
+  const auto digits =
+    address.data() + (colon == address.npos ? address.size() : colon + 1);
   std::uint16_t number = 0;
   if (auto parsed = std::from_chars(digits, end, number);
       colon == 0 || parsed.ec != std::errc() || parsed.ptr != end)

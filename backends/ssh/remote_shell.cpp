@@ -51,7 +51,7 @@ std::string start_command(const RemoteProgram& program, const std::string& numbe
   return script(
     {variables(program, number), say, own, "p=" + shell_word(program.path),
      "start() { say starts \"$1\"; " + before + "=$LD_LIBRARY_PATH; if [ -d \"$2\" ]; " +
-       "then LD_LIBRARY_PATH=$2${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; "
+       "then LD_LIBRARY_PATH=$2${LD_LIBRARY_PATH:+:}$LD_LIBRARY_PATH; "
        "export LD_LIBRARY_PATH; fi; FIBER_NODE=" +
        agent_role + ":$n; export FIBER_NODE " + before + "; exec \"$1\"; }",
      // A file of another user may change after it was looked at.
@@ -87,7 +87,7 @@ std::string copy_library_command(const RemoteProgram& program, const std::string
 
 std::string trace_command(const RemoteProgram& program, const std::string& number) {
   return script({variables(program, number), say,
-                 "a=$(LD_LIBRARY_PATH=$t/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "
+                 "a=$(LD_LIBRARY_PATH=$t/lib${LD_LIBRARY_PATH:+:}$LD_LIBRARY_PATH "
                  "LD_TRACE_LOADED_OBJECTS=1 \"$t/$e\" 2>&1)",
                  "c=$?", "printf \"%s\\n\" \"$a\" | sed \"s/^/@fiber $n trace /\"",
                  "say traced $c"});
