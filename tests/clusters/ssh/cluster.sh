@@ -84,8 +84,8 @@ start_host() { # start_host HOST
   [[ -z $(first_process "$1") ]] || die "$1 has power"
   rm -f "$here"/{pid,shares,run/sshd.pid}
   # Without the caller's variables: tests know their processes by one.
-  env -i "PATH=$PATH" "FIBER_TEST_CLUSTER=$state" "SSH_STATE=$state" "SSH_NET=$net" setsid unshare --mount --propagation slave --net --pid --uts --ipc --fork --kill-child \
-    "$scripts/boot" "$1" >"$here/log" 2>&1 </dev/null 9<&- &
+  env -i "PATH=$PATH" "FIBER_TEST_CLUSTER=$state" "SSH_STATE=$state" "SSH_NET=$net" setsid \
+    unshare --mount --propagation slave --net --pid --uts --ipc --fork --kill-child "$scripts/boot" "$1" >"$here/log" 2>&1 </dev/null 9<&- &
   await_sshd "$1" || return 1
   if [[ $1 == "$shared" ]]; then share "$1" "$repository"; fi
 }

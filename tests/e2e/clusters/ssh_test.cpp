@@ -222,7 +222,6 @@ std::size_t sum_from(const Shared<std::vector<std::size_t>>& values, std::size_t
 TEST_F(SshPool, a_large_value_is_sent_once_to_each_host) {
   open(config("fiber-a:4"));
   Pool pool(4);
-  ASSERT_TRUE(pool.wait_until_workers_up(deadline)); // Or the first host does all.
   constexpr std::size_t size = 1 << 20;
   auto values = share(indices(size));
   auto sums = pool.map(fiber::bind(sum_from, values), indices(16));
