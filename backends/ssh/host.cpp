@@ -21,9 +21,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds answer_limit(60000); // For each line until the agent answers.
+constexpr milliseconds answer_limit(30000); // For each line until the agent answers.
 constexpr milliseconds forward_limit(20000);
 constexpr int max_unanswered = 5; // Pings; then the host is lost.
+constexpr int ssh_failed = 255;   // Its exit code if it could not connect.
 constexpr std::size_t errors_kept = 4096;
 constexpr std::size_t line_limit = 64 * 1024;
 
@@ -105,7 +106,7 @@ void Host::drop_connection() {
   }
   line_.clear();
   errors_.clear();
-  looked_ = has_agent_ = started_ = false;
+  shell_runs_ = looked_ = has_agent_ = started_ = false;
   reader_ = {};
   way_from_.clear();
   way_.clear();
@@ -157,6 +158,7 @@ void Host::on_line(const std::string& line) {
   const auto ours = lines_for(line, number_);
   if (ours.empty())
     return;
+  shell_runs_ = true;
   expect_answer(answer_limit);
   const auto space = ours.front().find(' ');
   const auto word = ours.front().substr(0, space);
@@ -240,7 +242,7 @@ void Host::begin(const AgentMessage& agent) {
   state_ = State::up;
   attempts_ = 0;
   logged_problem_.clear();
-  log().info("ssh: {} runs up to {} jobs", name(), max_slots_);
+  log().info("ssh: {} has {} slots for jobs", name(), max_slots_);
   ping();
   handler_.up();
 }
@@ -320,14 +322,18 @@ void Host::take_more() {
 }
 
 void Host::on_end(std::optional<int> exit_code) {
+  auto problem = command_.problem(name(), errors_, exit_code);
   if (is_up())
-    return lose("the connection has ended: " +
-                command_.problem(name(), errors_, exit_code));
-  if (started_ && exit_code && (*exit_code == 126 || *exit_code == 127))
-    return lose("its copy of the program can't start any more; remove " +
-                program_.remote().directory + "/" + program_.remote().build +
-                " there: " + command_.problem(name(), errors_, exit_code));
-  lose(command_.problem(name(), errors_, exit_code));
+    problem = "the connection or the agent there has ended: " + problem;
+  else if (started_ && exit_code && (*exit_code == 126 || *exit_code == 127))
+    problem = "its copy of the program can't start any more; remove " +
+              program_.remote().directory + "/" + program_.remote().build +
+              " there: " + problem;
+  else if (!shell_runs_ && exit_code && *exit_code >= 0 && *exit_code != ssh_failed)
+    problem = "the login shell there does not run commands, or a start file such as "
+              ".bashrc ends it: " +
+              problem;
+  lose(problem);
 }
 
 void Host::lose(const std::string& problem) {

@@ -97,12 +97,13 @@ private:
 
   // Of one connection:
   std::shared_ptr<Channel> channel_;
-  std::string number_;     // Tells our lines from what the user's start files print.
-  std::string line_;       // The end of what ssh has printed.
-  std::string errors_;     // The last of stderr.
-  bool looked_ = false;    // The host has looked for the program at its own path.
-  bool has_agent_ = false; // Messages follow.
-  bool started_ = false;   // The agent's program has been started.
+  std::string number_;      // Tells our lines from what the user's start files print.
+  std::string line_;        // The end of what ssh has printed.
+  std::string errors_;      // The last of stderr.
+  bool shell_runs_ = false; // A line of ours has come.
+  bool looked_ = false;     // The host has looked for the program at its own path.
+  bool has_agent_ = false;  // Messages follow.
+  bool started_ = false;    // The agent's program has been started.
   MessageReader reader_;
   std::shared_ptr<ProgramCopy> copy_;
   std::shared_ptr<ChildProcess> forward_;

@@ -118,12 +118,4 @@ std::vector<HostEntry> read_hostfile(const std::string& path) {
   return hosts;
 }
 
-bool are_hosts(const std::string& text) {
-  try {
-    return !parse_hosts(text, "").empty();
-  } catch (const SettingError&) {
-    return false;
-  }
-}
-
 } // namespace fiber::backends::ssh

@@ -23,7 +23,4 @@ std::vector<HostEntry> parse_hosts(const std::string& text, const std::string& p
 /// with comments that begin with '#'. Throws SettingError, which names the line.
 std::vector<HostEntry> read_hostfile(const std::string& path);
 
-/// Returns whether parse_hosts() accepts the text.
-bool are_hosts(const std::string& text);
-
 } // namespace fiber::backends::ssh

@@ -32,19 +32,18 @@ std::unique_ptr<Backend> make_ssh_backend(const BackendOptions& options) {
 } // namespace
 
 BackendKind ssh_kind() {
-  return {
-    .name = "ssh",
-    .keys = {{"ssh_hosts", "HOST or HOST:SLOTS, separated by commas, as in a:8,b:16",
-              ssh::are_hosts},
-             {"ssh_hostfile", "the path of a hostfile, as for mpirun", is_given},
-             {"ssh_command", "ssh, with options: ssh -F FILE", is_command},
-             {"ssh_directory",
-              "a folder on the hosts: an absolute path, or one that begins with ~/",
-              is_host_folder},
-             {"ssh_tunnel", "auto, always, never", is_ssh_tunnel}},
-    .detect = [] { return std::string(); },
-    .make = make_ssh_backend,
-    .enter = enter_agent};
+  return {.name = "ssh",
+          .keys = {{"ssh_hosts",
+                    "HOST or HOST:SLOTS, separated by commas, as in a:8,b:16", is_given},
+                   {"ssh_hostfile", "the path of a hostfile, as for mpirun", is_given},
+                   {"ssh_command", "ssh, with options: ssh -F FILE", is_command},
+                   {"ssh_directory",
+                    "a folder on the hosts: an absolute path, or one that begins with ~/",
+                    is_host_folder},
+                   {"ssh_tunnel", "auto, always, never", is_ssh_tunnel}},
+          .detect = [] { return std::string(); },
+          .make = make_ssh_backend,
+          .enter = enter_agent};
 }
 
 } // namespace fiber::backends

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "backends/engine/errors.hpp"
+#include "backends/engine/job_exit.hpp"
 #include "base/trusted_file.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
@@ -110,8 +111,9 @@ std::string SshCommand::problem(const std::string& host, const std::string& erro
                                 std::optional<int> exit_code) const {
   auto said = last_line(errors);
   if (said.empty())
-    said = words.front() + " ended" +
-           (exit_code ? " with exit code " + std::to_string(*exit_code) : "");
+    said =
+      words.front() + ": " +
+      (exit_code ? Exit::known(*exit_code) : Exit::unknown("reaped elsewhere")).detail;
   for (auto& remedy : remedies)
     if (errors.find(remedy.sign) != errors.npos)
       return said + " (" + replaced(std::string(remedy.words), host) + ")";
