@@ -101,11 +101,11 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
 
 KubernetesBackend::KubernetesBackend(const KubernetesOptions& options)
   : output_(options.forward_output, options.terminal), api_(loop_, options.access),
-    plan_(first_plan(options)), anchor_(api_, plan_), services_(job_services()),
-    watch_(loop_, api_,
-           std::string(instance_label) + "=" + plan_.session + "," + component_label +
-             "=" + worker,
-           handler()) {
+    plan_(first_plan(options)), anchor_(loop_, api_, plan_, options.anchor_deadline),
+    services_(job_services()), watch_(loop_, api_,
+                                      std::string(instance_label) + "=" + plan_.session +
+                                        "," + component_label + "=" + worker,
+                                      handler()) {
   try {
     connect();
   } catch (...) {
