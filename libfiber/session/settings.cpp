@@ -62,6 +62,7 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("heartbeat_timeout", code.heartbeat_timeout);
   put("lease", code.lease);
   put("start_deadline", code.start_deadline);
+  put("queue_deadline", code.queue_deadline);
   put("link", code.link);
   put("forward_output", code.forward_output);
   put("log_level", code.log_level);
