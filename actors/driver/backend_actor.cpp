@@ -9,10 +9,22 @@
 
 #include <caf/all.hpp>
 
+#include "actors/driver/wait_news.hpp"
 #include "backends/output/crash_line.hpp"
+#include "base/log.hpp"
+
+namespace fiber::actors {
+
+struct TellWaits {}; ///< Time to log what jobs wait for.
+
+} // namespace fiber::actors
+
+FIBER_ACTOR_MESSAGE(fiber::actors::TellWaits)
 
 namespace fiber::actors {
 namespace {
+
+constexpr std::chrono::seconds short_wait{3}; ///< It is usual, and not logged.
 
 struct BackendState {
   static constexpr const char* name = "fiber.job_backend";
@@ -44,6 +56,7 @@ struct BackendState {
       },
       [this](const StartFinished& finished) {
         starting.erase(finished.name);
+        in_queue.erase(finished.name);
         create();
       },
       [this](const CancelJob& cancel) {
@@ -74,6 +87,11 @@ struct BackendState {
         read.reply->set(known ? std::optional(backend->logs(read.job)) : std::nullopt);
       },
       [this](const backends::JobEvent& event) { report(event); },
+      [this](TellWaits) {
+        telling = false;
+        for (auto& line : waits.take())
+          log().warn("{}", line);
+      },
     };
   }
 
@@ -103,12 +121,31 @@ struct BackendState {
     if (event.kind == backends::JobEvent::Kind::ended)
       tell_output(event.job, job->second);
     self->send(job->second.owner, event);
+    note_wait(job->second.name, event);
     if (!event.is_last())
       return;
     starting.erase(job->second.name);
+    in_queue.erase(job->second.name);
     jobs.erase(job);
     backend->forget(event.job);
     create();
+  }
+
+  /// A job that the engine has no room for leaves the start window, so that it keeps no
+  /// other from being created; it returns when it has room.
+  void note_wait(const std::string& name, const backends::JobEvent& event) {
+    auto waiting = event.kind == backends::JobEvent::Kind::waits;
+    waits.waits(name, waiting ? event.detail : "");
+    if (waiting && !event.detail.empty() && !std::exchange(telling, true))
+      self->delayed_send(self, short_wait, TellWaits{});
+    if (event.is_in_queue() && event.wait == backends::JobEvent::Wait::room) {
+      if (starting.erase(name) > 0) {
+        in_queue.insert(name);
+        create();
+      }
+    } else if (in_queue.erase(name) > 0) {
+      starting.insert(name);
+    }
   }
 
   struct Known {
@@ -134,7 +171,9 @@ struct BackendState {
   std::size_t window = 1;
   std::shared_ptr<Roster> roster;
   std::deque<Waiting> waiting;
-  std::set<std::string> starting;
+  std::set<std::string> starting, in_queue; ///< No job is in both.
+  WaitNews waits;
+  bool telling = false; ///< A TellWaits is pending.
   std::map<backends::JobId, Known> jobs;
 };
 

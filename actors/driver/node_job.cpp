@@ -81,7 +81,7 @@ void describe_end(NodeLost& lost, const backends::JobEvent& event,
   if (lost.reason.empty())
     lost.reason =
       event.detail + (lost.last.crash ? in_brackets(lost.last.crash->detail()) : "");
-  else if (failed && !event.detail.empty())
+  else if (failed && !event.detail.empty() && lost.cause != LossCause::queued)
     lost.reason += ": " + event.detail; // The detail names what the job waited for.
 }
 

@@ -188,8 +188,9 @@ Job DockerBackend::create(JobSpec spec) {
   loop_.post([this, serial, spec = std::move(spec)] {
     auto job = std::make_shared<DockerJob>(services_, serial, spec);
     jobs_[serial] = job;
-    queue_.push_back(std::move(job));
+    queue_.push_back(job);
     pump();
+    job->wait_for_turn();
   });
   return {.id = id, .link = {}, .page = nullptr};
 }

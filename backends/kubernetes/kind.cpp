@@ -33,6 +33,7 @@ std::unique_ptr<Backend> make_kubernetes_backend(const BackendOptions& options) 
   pods.forward_output = options.forward_output;
   pods.terminal = options.terminal;
   pods.session = options.session;
+  pods.anchor_deadline = std::chrono::ceil<std::chrono::seconds>(10 * options.lease);
   return make_kubernetes(pods);
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/kubernetes/kubernetes_backend.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <set>
 #include <utility>
 
 #include "backends/engine/job_table.hpp"
 #include "backends/engine/program.hpp"
+#include "backends/engine/retry_pause.hpp"
 #include "backends/kubernetes/anchor.hpp"
 #include "backends/kubernetes/api.hpp"
 #include "backends/kubernetes/kubernetes_job.hpp"
@@ -28,6 +30,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds end_patience(60000); // Then the server removes the rest.
 constexpr std::size_t max_creating = 16;
+constexpr auto in_turn = "others come first: pods are created in turn";
 constexpr double creates_a_second = 50, creates_at_once = 50;
 
 class KubernetesBackend final : public Backend {
@@ -57,6 +60,8 @@ private:
   void compare(const json& list);
   void pump();
   bool may_create();
+  void created(std::uint64_t serial);
+  void no_room(std::uint64_t serial, const std::string& words);
   void end_all();
   void end_each(const std::string& problem);
 
@@ -80,6 +85,10 @@ private:
   double may_create_ = creates_at_once;
   Loop::Clock::time_point counted_ = Loop::Clock::now();
   bool pumping_later_ = false;
+  // While a quota is used up, pods are tried one at a time; after that more and more.
+  std::size_t at_once_ = max_creating;
+  int room_tries_ = 0;
+  bool room_pause_ = false;
   int end_tries_ = 0;
 };
 
@@ -101,11 +110,11 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
 
 KubernetesBackend::KubernetesBackend(const KubernetesOptions& options)
   : output_(options.forward_output, options.terminal), api_(loop_, options.access),
-    plan_(first_plan(options)), anchor_(api_, plan_), services_(job_services()),
-    watch_(loop_, api_,
-           std::string(instance_label) + "=" + plan_.session + "," + component_label +
-             "=" + worker,
-           handler()) {
+    plan_(first_plan(options)), anchor_(loop_, api_, plan_, options.anchor_deadline),
+    services_(job_services()), watch_(loop_, api_,
+                                      std::string(instance_label) + "=" + plan_.session +
+                                        "," + component_label + "=" + worker,
+                                      handler()) {
   try {
     connect();
   } catch (...) {
@@ -157,11 +166,9 @@ JobServices KubernetesBackend::job_services() {
               if (watcher_)
                 watcher_(event);
             },
-          .created =
-            [this](std::uint64_t serial) {
-              if (creating_.erase(serial) > 0)
-                loop_.post([this] { pump(); });
-            },
+          .created = [this](std::uint64_t serial) { created(serial); },
+          .no_room = [this](std::uint64_t serial,
+                            const std::string& words) { no_room(serial, words); },
           .closed =
             [this](std::uint64_t serial) {
               if (auto job = jobs_.extract(serial))
@@ -226,8 +233,34 @@ bool KubernetesBackend::may_create() {
   return true;
 }
 
+/// Notes that a job is created, or has failed before.
+void KubernetesBackend::created(std::uint64_t serial) {
+  if (creating_.erase(serial) == 0)
+    return;
+  if (auto job = jobs_.find(serial); job != jobs_.end() && job->second->exists()) {
+    at_once_ = std::min(2 * at_once_, max_creating);
+    room_tries_ = 0;
+  }
+  loop_.post([this] { pump(); });
+}
+
+/// Lets the job wait behind the others, which may be smaller. All of them are told why.
+void KubernetesBackend::no_room(std::uint64_t serial, const std::string& words) {
+  creating_.erase(serial);
+  for (auto& job : queue_)
+    job->waits(words, JobEvent::Wait::room);
+  queue_.push_back(jobs_.at(serial));
+  at_once_ = 1;
+  if (std::exchange(room_pause_, true))
+    return;
+  loop_.after(retry_pause(room_tries_++), [this] {
+    room_pause_ = false;
+    pump();
+  });
+}
+
 void KubernetesBackend::pump() {
-  while (!queue_.empty() && creating_.size() < max_creating) {
+  while (!room_pause_ && !queue_.empty() && creating_.size() < at_once_) {
     if (queue_.front()->over()) {
       queue_.pop_front();
       continue;
@@ -258,8 +291,10 @@ Job KubernetesBackend::create(JobSpec spec) {
     auto job = std::make_shared<KubernetesJob>(services_, serial, spec);
     jobs_[serial] = job;
     pods_[job->pod()] = serial;
-    queue_.push_back(std::move(job));
+    queue_.push_back(job);
     pump();
+    if (!job->begun())
+      job->waits(in_turn, JobEvent::Wait::turn);
   });
   return {.id = id, .link = {}, .page = nullptr};
 }

@@ -2,6 +2,7 @@
 // kubernetes/ runs jobs as pods.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +24,9 @@ struct KubernetesOptions {
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::string session = {}; ///< Marks what it makes; empty: a random one.
+  /// How long after this process the anchor ends if its pod has other people's
+  /// containers. Also how long the server may be away.
+  std::chrono::seconds anchor_deadline{600};
 };
 
 /// Makes a backend whose jobs are pods. The session has one Job, its anchor, that owns

@@ -115,6 +115,20 @@ Plan without_company(Plan plan) {
   return plan;
 }
 
+/// Returns the marks by which meshes leave a pod without a sidecar. The pod template may
+/// have others.
+json without_mesh(const Plan& plan) {
+  json marks{{"labels", {{"sidecar.istio.io/inject", "false"}}},
+             {"annotations",
+              {{"sidecar.istio.io/inject", "false"}, {"linkerd.io/inject", "disabled"}}}};
+  for (auto& [kind, values] : marks.items())
+    for (auto& [key, value] : values.items())
+      if (auto& given = part(plan.template_pod, "metadata", kind.c_str(), key.c_str());
+          given.is_string())
+        value = given;
+  return marks;
+}
+
 bool is_named(const json& list) {
   return list.is_array() && std::all_of(list.begin(), list.end(), [](auto& each) {
            return each.is_object() && each.contains("name");
@@ -196,7 +210,8 @@ json anchor_body(const Plan& plan_of_pods, const JobSpec& spec) {
         {{"containerName", container_name},
          {"operator", "In"},
          {"values", {126, 127, 128}}}}}}}};
-  auto about = metadata(plan, base_name(plan), anchor, nullptr);
+  auto about =
+    merged(without_mesh(plan), metadata(plan, base_name(plan), anchor, nullptr));
   about.erase("name"); // Its pods get their own names.
   json job{{"apiVersion", "batch/v1"},
            {"kind", "Job"},

@@ -310,7 +310,8 @@ void SlurmJobs::changed(const SlurmJobPtr& job, const JobRow& row) {
   if (row.over())
     return ended(job, row);
   if (row.waits()) {
-    waits(job, row.reason);
+    auto wait = row.is_in_queue() ? JobEvent::Wait::room : JobEvent::Wait::blocked;
+    waits(job, row.reason.empty() ? row.state : row.reason, wait);
     if (!row.reason.empty() && job->array->told_reason != row.reason)
       log().info("slurm: job {} waits: {}", job->array->id, row.reason);
     job->array->told_reason = row.reason;
@@ -318,7 +319,7 @@ void SlurmJobs::changed(const SlurmJobPtr& job, const JobRow& row) {
   }
   if (!std::exchange(job->runs, true)) {
     change_ = true;
-    waits(job, "");
+    waits(job, "", JobEvent::Wait::blocked);
   }
   if (row.state != "COMPLETING")
     return job->completing.reset();
@@ -332,14 +333,17 @@ void SlurmJobs::changed(const SlurmJobPtr& job, const JobRow& row) {
       {.array = row.array, .index = row.index, .state = "COMPLETING", .node = row.node});
 }
 
-void SlurmJobs::waits(const SlurmJobPtr& job, const std::string& reason) {
+void SlurmJobs::waits(const SlurmJobPtr& job, const std::string& reason,
+                      JobEvent::Wait wait) {
   if (job->reason == reason)
     return;
   change_ = true;
   job->reason = reason;
   if (!job->told_started) // Slurm may requeue a job.
-    services_.event(
-      {.kind = JobEvent::Kind::waits, .job = job->spec.name, .detail = reason});
+    services_.event({.kind = JobEvent::Kind::waits,
+                     .job = job->spec.name,
+                     .detail = reason,
+                     .wait = wait});
 }
 
 void SlurmJobs::missing(const SlurmJobPtr& job) {

@@ -69,7 +69,7 @@ private:
   void listed(const CommandResult& result);
   void compare(const JobArrayPtr& array, const std::vector<JobRow>& rows);
   void changed(const SlurmJobPtr& job, const JobRow& row);
-  void waits(const SlurmJobPtr& job, const std::string& reason);
+  void waits(const SlurmJobPtr& job, const std::string& reason, JobEvent::Wait wait);
   void missing(const SlurmJobPtr& job);
   void look_up(const SlurmJobPtr& job);
   void look_at_files();

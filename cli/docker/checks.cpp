@@ -96,7 +96,7 @@ public:
     Config config;
     config.backend = engine_name;
     config.image = probed_image_;
-    config.start_deadline = request_.deadline;
+    config.start_deadline = config.queue_deadline = request_.deadline;
     probe(engine_name, config, report_, advice_for_session);
     if (!own_image_.empty())
       remove_image(*client_, own_image_);

@@ -108,7 +108,7 @@ public:
     config.backend = engine_name;
     if (!request_.image.empty())
       config.image = request_.image;
-    config.start_deadline = request_.deadline;
+    config.start_deadline = config.queue_deadline = request_.deadline;
     probe(engine_name, config, report_, advice_for_session);
   }
 

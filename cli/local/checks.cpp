@@ -67,7 +67,7 @@ void diagnose(const DoctorRequest& request, Report& report) {
     return report.skip(engine, "session", "the limit of open files is too low for one");
   Config config;
   config.backend = engine;
-  config.start_deadline = request.deadline;
+  config.start_deadline = config.queue_deadline = request.deadline;
   probe(engine, config, report, advice);
 }
 

@@ -60,7 +60,8 @@ std::string advice_for_session(const std::string& words) {
       has(words, "Invalid qos"))
     return "correct slurm_partition, slurm_account or slurm_qos: sinfo lists partitions, "
            "sacctmgr show assoc user=$USER lists accounts";
-  if (has(words, "Slurm job waited") || has(words, "not ready after"))
+  if (has(words, "Slurm job waited") || has(words, "queue_deadline") ||
+      has(words, "not ready after"))
     return "see what the job waits for (squeue --me --start): give --deadline more "
            "seconds, or choose another slurm_partition";
   return advice_for(words);
@@ -81,7 +82,7 @@ public:
       return;
     Config config;
     config.backend = engine_name;
-    config.start_deadline = request_.deadline;
+    config.start_deadline = config.queue_deadline = request_.deadline;
     probe(engine_name, config, report_, advice_for_session);
   }
 

@@ -342,6 +342,10 @@ void PoolCore::end() {
   }
 }
 
+actors::WaitingJobs PoolCore::waiting_jobs() {
+  return runtime_->services()->roster->waiting(name_);
+}
+
 std::shared_ptr<actors::StatsReply> PoolCore::ask_stats() {
   auto reply = std::make_shared<actors::StatsReply>();
   tell(actors::AskStats{reply});

@@ -27,8 +27,9 @@ namespace {
 
 /// FIBER_ variables that are not settings: a job's own, those of fiber::rl and those of
 /// Fiber's tests. A name that ends in _ is a prefix.
-constexpr std::string_view no_settings[] = {"FIBER_NODE", "FIBER_RL_", "FIBER_SESSION_ID",
-                                            "FIBER_SIM_", "FIBER_TEST_"};
+constexpr std::string_view no_settings[] = {"FIBER_ANCHOR_LINGER", "FIBER_NODE",
+                                            "FIBER_RL_",           "FIBER_SESSION_ID",
+                                            "FIBER_SIM_",          "FIBER_TEST_"};
 
 using std::chrono::milliseconds;
 
@@ -61,6 +62,7 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("heartbeat_timeout", code.heartbeat_timeout);
   put("lease", code.lease);
   put("start_deadline", code.start_deadline);
+  put("queue_deadline", code.queue_deadline);
   put("link", code.link);
   put("forward_output", code.forward_output);
   put("log_level", code.log_level);

@@ -21,6 +21,7 @@ struct Settings {
   std::chrono::milliseconds heartbeat_timeout{10000};
   std::chrono::milliseconds lease{60000};
   std::chrono::milliseconds start_deadline{60000};
+  std::chrono::milliseconds queue_deadline{0}; ///< 0: none.
   std::string link = "auto";
   std::string advertise_host;       ///< Empty: the backend chooses.
   std::uint16_t advertise_port = 0; ///< 0: any.

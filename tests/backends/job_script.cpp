@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/backends/job_script.hpp"
 
+#include "backends/anchor_linger.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -220,6 +222,8 @@ int play(const JobEntry& entry, int argc, char** argv) {
     } else if (command == "linger") {
       for (;;)
         ::pause();
+    } else if (command == "stay") {
+      ::sleep(static_cast<unsigned>(std::atoi(std::getenv(anchor_linger))));
     } else if (command == "stop") {
       std::cout << "stopping" << std::endl;
       std::raise(SIGSTOP);

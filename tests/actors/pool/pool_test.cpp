@@ -399,6 +399,28 @@ TEST_F(PoolTest, the_pool_gives_up_when_its_first_worker_was_not_ready_in_time) 
   EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
 }
 
+TEST_F(PoolTest, the_pool_gives_up_when_no_worker_is_up_and_one_had_no_room_in_time) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::queued), ExitKind::planned);
+  EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
+}
+
+TEST_F(PoolTest, the_pool_gives_up_when_its_workers_are_lost_and_there_is_no_room) {
+  submit(1);
+  up(1);
+  EXPECT_EQ(lose(1), ExitKind::charged);
+  EXPECT_EQ(lose(LossCause::queued), ExitKind::planned);
+  EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
+}
+
+TEST_F(PoolTest, a_worker_without_room_waits_again_while_another_one_is_up) {
+  settings.workers = 2;
+  submit(1);
+  up(1);
+  for (int i = 0; i < 100; ++i) // Is no failure, of which a pool survives few.
+    EXPECT_EQ(lose(LossCause::queued), ExitKind::lease);
+}
+
 TEST_F(PoolTest, the_pool_gives_up_when_its_first_worker_could_not_reach_the_driver) {
   submit(1);
   EXPECT_EQ(lose(LossCause::unreachable), ExitKind::planned);

@@ -240,6 +240,20 @@ TEST_F(Manifests, the_anchor_is_alone_and_takes_no_device) {
   EXPECT_FALSE(about.contains("name"));
 }
 
+TEST_F(Manifests, the_anchor_asks_meshes_for_no_sidecar) {
+  auto about = [&] { return anchor_body(plan_, spec_)["spec"]["template"]["metadata"]; };
+  EXPECT_EQ(about()["labels"]["sidecar.istio.io/inject"], "false");
+  EXPECT_EQ(about()["annotations"]["sidecar.istio.io/inject"], "false");
+  EXPECT_EQ(about()["annotations"]["linkerd.io/inject"], "disabled");
+  EXPECT_FALSE(pod()["metadata"]["labels"].contains("sidecar.istio.io/inject"));
+  use_template("metadata:\n  labels: {sidecar.istio.io/inject: 'true', tier: a}\n"
+               "  annotations: {linkerd.io/inject: enabled}\nspec: {}\n");
+  EXPECT_EQ(about()["labels"]["sidecar.istio.io/inject"], "true");
+  EXPECT_EQ(about()["annotations"]["sidecar.istio.io/inject"], "false");
+  EXPECT_EQ(about()["annotations"]["linkerd.io/inject"], "enabled");
+  EXPECT_FALSE(about()["labels"].contains("tier"));
+}
+
 TEST_F(Manifests, our_container_is_the_first_if_none_is_named_fiber) {
   use_template("spec:\n  containers:\n  - {name: main, image: a}\n  - {name: side}\n");
   auto all = pod()["spec"]["containers"];

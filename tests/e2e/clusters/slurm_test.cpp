@@ -93,6 +93,58 @@ TEST_F(SlurmPool, many_workers_are_few_arrays) {
   EXPECT_LE(arrays.size(), 10u);
 }
 
+/// Takes all nodes, as the jobs of others do.
+class FullPartition {
+public:
+  FullPartition() {
+    clusters::ask_slurm("sbatch --job-name=filler --exclusive --array=0-3 "
+                        "--output=/dev/null --wrap='sleep 600'");
+    EXPECT_TRUE(wait_until([] { return taken() == 4; }, 60s));
+  }
+  FullPartition(const FullPartition&) = delete;
+  FullPartition& operator=(const FullPartition&) = delete;
+  ~FullPartition() { empty(); }
+  static void empty() { clusters::ask_slurm("scancel --name=filler"); }
+
+private:
+  static std::ptrdiff_t taken() {
+    auto nodes = clusters::ask_slurm(
+      "squeue --noheader --array --name=filler --states=running --format=%N");
+    return std::ranges::count(nodes, '\n');
+  }
+};
+
+TEST_F(SlurmPool, waits_for_a_full_partition_longer_than_a_start_may_take) {
+  FullPartition others;
+  auto hurried = config();
+  hurried.start_deadline = 8s;
+  open(hurried);
+  Pool pool(2);
+  auto results = pool.map_async(f, indices(20));
+  EXPECT_FALSE(results.wait_for(10s));
+  others.empty();
+  EXPECT_EQ(results.get(), undisturbed(20));
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+}
+
+TEST_F(SlurmPool, the_wait_ends_at_the_queue_deadline_with_slurms_words) {
+  FullPartition others;
+  auto patient = config();
+  patient.queue_deadline = 5s;
+  open(patient);
+  Pool pool(1);
+  auto begin = std::chrono::steady_clock::now();
+  std::string said;
+  try {
+    pool.apply(f, std::size_t{1});
+  } catch (const TimeoutError& error) {
+    said = error.what();
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 5s);
+  EXPECT_NE(said.find("waited 5 s to be started (queue_deadline): "), said.npos) << said;
+  EXPECT_TRUE(said.ends_with("Resources") || said.ends_with("Priority")) << said;
+}
+
 TEST_F(SlurmPool, a_worker_that_is_killed_is_replaced) {
   open(config());
   Pool pool(3);
