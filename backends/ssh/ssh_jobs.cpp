@@ -93,23 +93,32 @@ void SshJobs::pump() {
     job.at->gpus_taken += job.gpus;
     job.at->host->create(std::move(job.spec));
   }
-  std::size_t slots = 0, up = 0;
-  for (auto& member : members_)
-    if (member->host->is_up()) {
-      slots += member->host->max_slots();
-      ++up;
-    }
-  const auto all_down =
-    std::ranges::all_of(members_, [](auto& member) { return member->host->is_down(); });
-  const auto reason =
-    all_down ? down_in_words()
-    : up == 0 || spread_ != Spread::now
-      ? "connecting to " + plural(members_.size(), "host")
-      : "all " + plural(slots, "slot") + " of " + plural(up, "host") + " are taken";
+  say_what_is_waited_for();
+}
+
+void SshJobs::say_what_is_waited_for() {
+  std::size_t slots = 0, up = 0, down = 0;
+  for (auto& member : members_) {
+    slots += member->host->is_up() ? member->host->max_slots() : 0;
+    up += member->host->is_up() ? 1 : 0;
+    down += member->host->is_down() ? 1 : 0;
+  }
+  JobEvent event{.kind = JobEvent::Kind::waits};
+  if (down == members_.size()) {
+    event.detail = down_in_words();
+  } else if (up == 0 || spread_ != Spread::now) {
+    event.wait = JobEvent::Wait::turn;
+    event.detail = "connecting to " + plural(members_.size(), "host");
+  } else {
+    event.wait = JobEvent::Wait::room;
+    event.detail =
+      "all " + plural(slots, "slot") + " of " + plural(up, "host") + " are taken";
+  }
   for (auto& name : queue_)
-    if (auto& job = jobs_.at(name); job.waits_for != reason) {
-      job.waits_for = reason;
-      handler_.event({.kind = JobEvent::Kind::waits, .job = name, .detail = reason});
+    if (auto& job = jobs_.at(name); job.waits_for != event.detail) {
+      job.waits_for = event.detail;
+      event.job = name;
+      handler_.event(event);
     }
 }
 

@@ -55,6 +55,7 @@ private:
   Host::Handler handler_of(Member& member);
   void on_up();
   void pump();
+  void say_what_is_waited_for();
   Member* place_for(const Job& job);
   std::string lack_for(const Job& job) const;
   std::string down_in_words() const;
