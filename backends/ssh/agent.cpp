@@ -95,7 +95,11 @@ private:
 class Agent {
 public:
   explicit Agent(UniqueFd input, UniqueFd output)
-    : input_(std::move(input)), sender_(std::move(output)) {}
+    : input_(std::move(input)), sender_(std::move(output)) {
+    if (const char* before = std::getenv(library_path_before))
+      libraries_of_jobs_ = before;
+    ::unsetenv(library_path_before);
+  }
 
   [[noreturn]] void run(const std::string& number) {
     sender_.greet(number);
@@ -182,8 +186,7 @@ private:
   void create(JobSpec spec) {
     const auto job = spec.name;
     // Programs that a job starts must not find our copies of libraries.
-    if (const char* before = std::getenv(library_path_before))
-      spec.environment.emplace("LD_LIBRARY_PATH", before);
+    spec.environment.emplace("LD_LIBRARY_PATH", libraries_of_jobs_);
     try {
       backend_->create(std::move(spec));
     } catch (const EngineError& error) {
@@ -198,6 +201,7 @@ private:
   Sender sender_;
   OutputWindow window_;
   MessageReader reader_;
+  std::string libraries_of_jobs_; // Their LD_LIBRARY_PATH.
   std::unique_ptr<Backend> backend_;
   Clock::time_point heard_ = Clock::now();
   milliseconds lease_ = first_lease;
