@@ -28,6 +28,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds end_patience(60000); // Then the server removes the rest.
 constexpr std::size_t max_creating = 16;
+constexpr std::size_t descriptors_per_job = 2; // Link and log.
 constexpr double creates_a_second = 50, creates_at_once = 50;
 
 class KubernetesBackend final : public Backend {
@@ -61,7 +62,7 @@ private:
   void end_each(const std::string& problem);
 
   Watcher watcher_;
-  JobTable table_;
+  JobTable table_{descriptors_per_job};
   Output output_;
   Loop loop_;
   Api api_;

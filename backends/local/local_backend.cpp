@@ -11,7 +11,6 @@
 #include "backends/engine/errors.hpp"
 #include "backends/engine/job_table.hpp"
 #include "backends/local/core_table.hpp"
-#include "backends/local/descriptor_limit.hpp"
 #include "backends/local/gpu_table.hpp"
 #include "backends/local/local_jobs.hpp"
 #include "base/log.hpp"
@@ -26,6 +25,9 @@ using std::chrono::milliseconds;
 
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(10000);
+
+// Link, output and the process itself.
+constexpr std::size_t descriptors_per_job = 3;
 
 Program program_of(const LocalOptions& options) {
   auto program = Program::resolve(options.executable, options.argv);
@@ -57,10 +59,9 @@ private:
   void give_back(std::uint64_t serial);
 
   Watcher watcher_;
-  JobTable table_;
-  std::mutex mutex_; // Guards limit_ and zygote_there_.
+  JobTable table_{descriptors_per_job};
+  std::mutex mutex_; // Guards zygote_there_.
   std::condition_variable changed_;
-  DescriptorLimit limit_;
   bool zygote_there_ = false;
   GpuTable gpus_{GpuTable::here()};
   CoreTable cores_{CoreTable::here()};
@@ -112,13 +113,9 @@ void LocalBackend::give_back(std::uint64_t serial) {
 
 Job LocalBackend::create(JobSpec spec) {
   auto job = std::make_shared<LocalJob>();
-  job->descriptors = limit_.usual();
+  job->descriptors = table_.usual_file_limit();
   Job result{.id = spec.name, .link = {}, .page = nullptr};
   job->serial = table_.admit(spec.name);
-  {
-    std::lock_guard lock(mutex_);
-    limit_.make_room(table_.alive());
-  }
   try {
     if (spec.resources.gpu > 0)
       spec.environment["CUDA_VISIBLE_DEVICES"] =

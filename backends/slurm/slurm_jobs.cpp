@@ -145,8 +145,8 @@ void SlurmJobs::send(const JobArrayPtr& array) {
   auto environment = services_.options.environment;
   for (auto& [name, value] : spec.environment)
     environment[name] = value;
-  auto script =
-    job_script(array->folder, program_path(), program_arguments(), environment);
+  auto script = job_script(array->folder, program_path(), program_arguments(),
+                           environment, services_.file_limit);
   std::erase_if(environment, [](auto& each) { return is_shell_name(each.first); });
   services_.commands.run(
     sbatch_words({.name = array->name,

@@ -29,6 +29,7 @@ struct JobServices {
   const SessionFolder& folder;
   const SlurmOptions& options;
   std::size_t largest_array;
+  std::uint64_t file_limit; ///< Soft limit of open files for the jobs; 0: unknown.
   std::function<void(const JobEvent&)> event;
   std::function<void(std::uint64_t serial)> closed; ///< Called before the last event.
 };

@@ -95,7 +95,8 @@ bool is_shell_name(const std::string& name) {
 
 std::string job_script(const std::string& folder, const std::string& program,
                        const std::vector<std::string>& arguments,
-                       const std::map<std::string, std::string>& environment) {
+                       const std::map<std::string, std::string>& environment,
+                       std::uint64_t file_limit) {
   auto start = shell_word(folder + "/start.") + "\"$SLURM_ARRAY_TASK_ID\"";
   auto refuse = [&](const std::string& test, const std::string& path,
                     const std::string& problem) {
@@ -107,6 +108,8 @@ std::string job_script(const std::string& folder, const std::string& program,
   script += refuse("-x", shell_word(program), "has no program");
   script += refuse("-r", start, no_start_file);
   script += "exec <" + start + "\nrm -f " + start + "\n";
+  if (file_limit > 0)
+    script += "ulimit -S -n " + std::to_string(file_limit) + " 2>/dev/null\n";
   for (auto& [name, value] : environment)
     if (is_shell_name(name))
       script += "export " + name + "=" + shell_word(value) + "\n";
