@@ -47,6 +47,7 @@ Placement place_for(Engine& engine, const DockerOptions& options) {
     place.user = options.user;
   for (auto& [name, value] : options.environment)
     place.environment[name] = value;
+  place.resource_variables = ResourceVariables(options.hide_gpus);
   return place;
 }
 

@@ -94,6 +94,7 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
   plan.restricted = options.restricted;
   plan.gpu_key = options.gpu_key;
   plan.environment = options.environment;
+  plan.resource_variables = ResourceVariables(options.hide_gpus);
   plan.executable = program_path();
   plan.directory = program_directory();
   plan.arguments = program_arguments();

@@ -13,6 +13,7 @@
 #include "backends/local/core_table.hpp"
 #include "backends/local/gpu_table.hpp"
 #include "backends/local/local_jobs.hpp"
+#include "backends/resource_variables.hpp"
 #include "base/log.hpp"
 
 namespace fiber::backends {
@@ -29,14 +30,15 @@ constexpr milliseconds end_patience(10000);
 // Link, output and the process itself.
 constexpr std::size_t descriptors_per_job = 3;
 
-Program program_of(const LocalOptions& options) {
+/// What the zygote is started with. Jobs of one core are forked from it.
+constexpr JobResources one_core{.gpu = 1};
+
+Program program_of(const LocalOptions& options, const ResourceVariables& variables) {
   auto program = Program::resolve(options.executable, options.argv);
+  program.set(variables.of(one_core));
   if (!options.session.empty()) {
-    auto prefix = std::string(session_variable) + "=";
     // A driver that a task has started has a session of its own.
-    std::erase_if(program.environment,
-                  [&](auto& word) { return word.starts_with(prefix); });
-    program.environment.push_back(prefix + options.session);
+    program.set({{session_variable, options.session}});
   }
   return program;
 }
@@ -63,7 +65,8 @@ private:
   std::mutex mutex_; // Guards zygote_there_.
   std::condition_variable changed_;
   bool zygote_there_ = false;
-  GpuTable gpus_{GpuTable::here()};
+  const ResourceVariables variables_;
+  GpuTable gpus_;
   CoreTable cores_{CoreTable::here()};
 
   Output output_;
@@ -72,8 +75,10 @@ private:
 };
 
 LocalBackend::LocalBackend(const LocalOptions& options)
-  : output_(options.forward_output, options.terminal),
-    jobs_(loop_, output_, program_of(options), options.plain_spawn, handler()) {}
+  : variables_(options.hide_gpus), gpus_(Gpus::here(), options.jobs_per_gpu),
+    output_(options.forward_output, options.terminal),
+    jobs_(loop_, output_, program_of(options, variables_), options.plain_spawn,
+          handler()) {}
 
 LocalBackend::~LocalBackend() {
   loop_.post([this] { jobs_.end_all(); });
@@ -118,8 +123,10 @@ Job LocalBackend::create(JobSpec spec) {
   job->serial = table_.admit(spec.name);
   try {
     if (spec.resources.gpu > 0)
-      spec.environment["CUDA_VISIBLE_DEVICES"] =
-        gpus_.take(job->serial, spec.resources.gpu);
+      spec.environment.merge(gpus_.take(job->serial, spec.resources.gpu));
+    job->own_program =
+      variables_.threads_of(spec.resources) != variables_.threads_of(one_core);
+    spec.environment.merge(variables_.of(spec.resources));
     job->cores = cores_.take(job->serial, spec.resources.cpu);
     if (spec.link)
       std::tie(result.link, job->link) = make_socket_pair(SOCK_STREAM);

@@ -68,6 +68,8 @@ void LocalJobs::close_zygote() {
 void LocalJobs::admit(const JobPtr& job) {
   jobs_[job->serial] = job;
   queue_.push_back(job);
+  if (job->own_program)
+    return spawn_plain(job);
   pump();
 }
 
@@ -181,7 +183,9 @@ void LocalJobs::spawn_plain(const JobPtr& job) {
     auto message = job->request(fds);
     if (int error = send_message(ours.get(), message, fds, MSG_DONTWAIT))
       throw engine_error("hand over start message", error);
-    job->pid = spawn(program_, "job", theirs.get(), output.get());
+    auto program = program_;
+    program.set(job->spec.environment);
+    job->pid = spawn(program, "job", theirs.get(), output.get());
     job->control = std::move(ours);
   } catch (const EngineError& refusal) {
     return fail(job, refusal.what());

@@ -92,6 +92,7 @@ JobServices SlurmBackend::job_services() {
           .commands = commands_,
           .folder = folder_,
           .options = options_,
+          .resource_variables = ResourceVariables(options_.hide_gpus),
           .largest_array = cluster_.largest_array,
           .file_limit = table_.usual_file_limit(),
           .event =

@@ -144,6 +144,8 @@ void SlurmJobs::send(const JobArrayPtr& array) {
   auto& spec = array->jobs.front()->spec;
   auto environment = services_.options.environment;
   for (auto& [name, value] : spec.environment)
+  environment.merge(
+    services_.resource_variables.of(resources_in_all(spec.resources, services_.options)));
     environment[name] = value;
   auto script = job_script(array->folder, program_path(), program_arguments(),
                            environment, services_.file_limit);

@@ -11,6 +11,7 @@
 
 #include "backends/engine/loop.hpp"
 #include "backends/output/output.hpp"
+#include "backends/resource_variables.hpp"
 #include "backends/slurm/command.hpp"
 #include "backends/slurm/job_rows.hpp"
 #include "backends/slurm/output_files.hpp"
@@ -28,6 +29,7 @@ struct JobServices {
   Commands& commands;
   const SessionFolder& folder;
   const SlurmOptions& options;
+  ResourceVariables resource_variables;
   std::size_t largest_array;
   std::uint64_t file_limit; ///< Soft limit of open files for the jobs; 0: unknown.
   std::function<void(const JobEvent&)> event;

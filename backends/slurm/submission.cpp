@@ -154,6 +154,15 @@ std::vector<std::string> sbatch_words(const Submission& submission,
   return words;
 }
 
+JobResources resources_in_all(const JobResources& resources,
+                              const SlurmOptions& options) {
+  auto all = resources;
+  for (auto* text : {&options.gres, &options.arguments}) // "--gpus-per-node=1"
+    if (text->find("gpu") != text->npos)
+      all.gpu = std::max(all.gpu, 1);
+  return all;
+}
+
 bool is_time_limit(const std::string& text) {
   auto seconds = seconds_of(text);
   return seconds && *seconds != 0;

@@ -54,6 +54,9 @@ std::vector<std::string> sbatch_words(const Submission& submission,
                                       const SlurmOptions& options,
                                       const std::string& directory);
 
+/// Returns the resources with the GPUs for which `options` ask besides: one, if they do.
+JobResources resources_in_all(const JobResources& resources, const SlurmOptions& options);
+
 /// Returns the text as one word of a POSIX shell.
 std::string shell_word(const std::string& text);
 

@@ -27,7 +27,8 @@ namespace {
 
 /// FIBER_ variables that are not settings: a job's own, those of fiber::rl and those of
 /// Fiber's tests. A name that ends in _ is a prefix.
-constexpr std::string_view no_settings[] = {"FIBER_NODE", "FIBER_RL_", "FIBER_SESSION_ID",
+constexpr std::string_view no_settings[] = {"FIBER_CPUS", "FIBER_NODE",
+                                            "FIBER_RL_",  "FIBER_SESSION_ID",
                                             "FIBER_SIM_", "FIBER_TEST_"};
 
 using std::chrono::milliseconds;
@@ -78,6 +79,7 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("advertise_address", code.advertise_address);
   put("image", code.image);
   put("environment", code.environment);
+  put("hide_gpus", code.hide_gpus);
   put("docker_host", code.docker_host);
   put("docker_network", code.docker_network);
   put("docker_user", code.docker_user);

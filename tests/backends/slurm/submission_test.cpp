@@ -202,6 +202,17 @@ TEST_F(SlurmScript, does_not_start_the_program_without_its_start_file) {
   EXPECT_EQ(told, "node n7 has no start file " + start_file(folder_, 3) + "\n");
 }
 
+TEST(SlurmSubmission, gpus_of_the_options_are_not_hidden_from_jobs) {
+  SlurmOptions options;
+  EXPECT_EQ(resources_in_all({}, options).gpu, 0);
+  EXPECT_EQ(resources_in_all({.gpu = 2}, options).gpu, 2);
+  options.gres = "nvme:1,gpu:a100:1";
+  EXPECT_EQ(resources_in_all({}, options).gpu, 1);
+  options.gres = "";
+  options.arguments = "--gpus-per-node=1";
+  EXPECT_EQ(resources_in_all({}, options).gpu, 1);
+}
+
 TEST(SlurmKind, is_chosen_in_an_allocation_where_its_commands_are) {
   auto& kinds = backend_kinds();
   auto slurm = std::ranges::find(kinds, "slurm", &BackendKind::name);
