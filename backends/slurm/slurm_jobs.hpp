@@ -62,6 +62,7 @@ private:
   void write_files(const JobArray& array) const;
   void send(const JobArrayPtr& array);
   void send_again(const JobArrayPtr& array);
+  void submit_fewer(const JobArrayPtr& array, const std::string& detail);
   void submitted(const JobArrayPtr& array, const CommandResult& result);
   void fail_all(const JobArrayPtr& array, const std::string& detail);
 
@@ -83,7 +84,7 @@ private:
   void cancel(std::vector<std::string> words, const std::vector<std::string>& ids);
   void ended(const SlurmJobPtr& job, const JobRow& row);
   void started(const SlurmJobPtr& job);
-  void fail(const SlurmJobPtr& job, const std::string& detail);
+  void fail(const SlurmJobPtr& job, const std::string& detail, int status = 0);
   void close(const SlurmJobPtr& job, const JobEvent& event);
   std::string failure(const SlurmJob& job, const JobRow& row) const;
   bool took_start_file(const SlurmJob& job) const;

@@ -163,6 +163,12 @@ JobResources resources_in_all(const JobResources& resources,
   return all;
 }
 
+bool is_submit_limit(const std::string& words) {
+  // AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit, AssocGrpSubmitJobsLimit ...
+  return words.find("SubmitJob") != words.npos ||
+         words.find("temporarily unable to accept job") != words.npos;
+}
+
 bool is_time_limit(const std::string& text) {
   auto seconds = seconds_of(text);
   return seconds && *seconds != 0;
