@@ -26,6 +26,7 @@ struct JobResources {
   double cpu = 1;
   std::size_t memory_mb = 0; ///< 0: no limit.
   int gpu = 0;
+  bool operator==(const JobResources&) const = default;
 };
 
 /// Memory shared by driver and job, initially zero.

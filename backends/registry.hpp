@@ -30,6 +30,7 @@ struct BackendOptions {
   std::map<std::string, std::string> values = {};
   std::string image = {};                              ///< Empty: the driver's image.
   std::map<std::string, std::string> environment = {}; ///< For jobs in containers.
+  bool hide_gpus = true;      ///< A job that asks for no GPU sees none.
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};

@@ -11,6 +11,7 @@
 
 #include "actors/driver/wait_news.hpp"
 #include "backends/output/crash_line.hpp"
+#include "backends/shortage.hpp"
 #include "base/log.hpp"
 
 namespace fiber::actors {
@@ -100,18 +101,34 @@ struct BackendState {
       auto next = std::move(waiting.front());
       waiting.pop_front();
       auto name = next.order.spec->name;
+      const auto resources = next.order.spec->resources;
       try {
         auto job =
           std::make_shared<backends::Job>(backend->create(std::move(*next.order.spec)));
-        jobs[job->id] = {name, next.order.owner, next.order.all_output};
+        jobs[job->id] = {name, next.order.owner, next.order.all_output, resources};
         starting.insert(name);
         next.promise.deliver(JobCreated{std::move(job), {}});
       } catch (const backends::EngineError& error) {
         next.promise.deliver(JobCreated{nullptr, error.what(), error.status()});
+        refuse_others(resources, error.what(), error.status());
       } catch (const std::exception& error) {
         next.promise.deliver(JobCreated{nullptr, error.what()});
       }
     }
+  }
+
+  /// If a job was refused for lack of something, refuses all that wait and ask for the
+  /// same: they would be tried in vain.
+  void refuse_others(const backends::JobResources& resources, const std::string& why,
+                     int status) {
+    if (!backends::is_shortage(status, why))
+      return;
+    std::erase_if(waiting, [&](Waiting& other) {
+      auto same = other.order.spec->resources == resources;
+      if (same)
+        other.promise.deliver(JobCreated{nullptr, why, status});
+      return same;
+    });
   }
 
   void report(const backends::JobEvent& event) {
@@ -124,6 +141,8 @@ struct BackendState {
     note_wait(job->second.name, event);
     if (!event.is_last())
       return;
+    if (event.kind == backends::JobEvent::Kind::failed)
+      refuse_others(job->second.resources, event.detail, event.status);
     starting.erase(job->second.name);
     in_queue.erase(job->second.name);
     jobs.erase(job);
@@ -152,6 +171,7 @@ struct BackendState {
     std::string name;
     caf::actor owner;
     bool all_output = false;
+    backends::JobResources resources = {};
   };
 
   /// Sends the job's output to its owner, before the backend forgets both.

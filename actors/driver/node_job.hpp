@@ -27,6 +27,10 @@ struct NodeStartup {
   bool up = false;     ///< The node is ready for tasks.
 };
 
+/// Returns the cause if an engine has created no job, by its errno or HTTP status and its
+/// words.
+LossCause cause_of_refusal(int status, const std::string& words);
+
 /// Completes `lost` from the end of the node's job. `lost.output` is the last output of
 /// the job; it stays there, without crash lines, if `keep_output`.
 void describe_end(NodeLost& lost, const backends::JobEvent& event,

@@ -125,7 +125,7 @@ struct NodeLinkState {
 
   void job_created(JobCreated& created) {
     if (!created.job) {
-      lost.cause = LossCause::refused;
+      lost.cause = cause_of_refusal(created.status, created.problem);
       lost.status = created.status;
       never_created(created.problem);
       return;

@@ -51,6 +51,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     },
     [this](const Autoscale& message) { autoscale(message); },
     [this](ScaleTick) { shrink(); },
+    [this](RoomTick) { shortage_tick(); },
     [this](ClosePool) {
       closed = true;
       stop_if_closed();
@@ -215,6 +216,7 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
     recover_tasks(node, lost, !planned && !lost.lease, charged);
     deliver_completions();
   }
+  auto no_room = !was_up && wait_for_room(lost);
   auto child = child_of(lost.name);
   if (child != children.end() && child->second.stopping) {
     planned = true; // Else its supervisor would replace it.
@@ -224,8 +226,9 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
   if (settings.trace && child != children.end())
     settings.trace->worker_lost(child->first * settings.workers_per_job,
                                 child->second.slots, lost, planned);
-  if (!planned) {
+  if (!planned || no_room)
     ++totals.workers_lost;
+  if (!planned) {
     last_cause = lost.cause;
     last_status = lost.status;
     warn_of(lost);

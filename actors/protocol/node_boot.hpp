@@ -10,8 +10,8 @@
 namespace fiber::actors {
 
 /// Exit codes of a job that could not become a node: the driver did not answer, or runs
-/// another build.
-inline constexpr int exit_unreachable = 74, exit_other_build = 75;
+/// another build, or the machine has no room for the job's threads.
+inline constexpr int exit_unreachable = 74, exit_other_build = 75, exit_shortage = 76;
 
 /// What a node is for.
 enum class NodeUse : std::uint8_t {

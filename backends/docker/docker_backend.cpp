@@ -25,8 +25,9 @@ using std::chrono::milliseconds;
 
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(60000);
-constexpr milliseconds listen_again(1000); // Pause before the next event stream.
-constexpr std::size_t max_starting = 16;   // More gain nothing.
+constexpr milliseconds listen_again(1000);     // Pause before the next event stream.
+constexpr std::size_t max_starting = 16;       // More gain nothing.
+constexpr std::size_t descriptors_per_job = 3; // Link, output and the wait for its end.
 
 Placement place_for(Engine& engine, const DockerOptions& options) {
   auto place = find_place(engine, options);
@@ -46,6 +47,7 @@ Placement place_for(Engine& engine, const DockerOptions& options) {
     place.user = options.user;
   for (auto& [name, value] : options.environment)
     place.environment[name] = value;
+  place.resource_variables = ResourceVariables(options.hide_gpus);
   return place;
 }
 
@@ -72,7 +74,7 @@ private:
   void end_all();
 
   Watcher watcher_;
-  JobTable table_;
+  JobTable table_{descriptors_per_job};
   Output output_;
   Loop loop_;
   Engine engine_;

@@ -24,6 +24,7 @@ struct DockerOptions {
   std::vector<std::string> volumes; ///< "SOURCE:TARGET[:ro]"
   docker::Allowed allowed;          ///< What jobs may have beyond the defaults.
   std::map<std::string, std::string> environment;
+  bool hide_gpus = true;      ///< A job that asks for no GPU sees none.
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};

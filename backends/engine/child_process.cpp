@@ -20,6 +20,7 @@
 #include "backends/engine/errors.hpp"
 #include "backends/engine/message_channel.hpp"
 #include "backends/engine/spawn.hpp"
+#include "base/system_error_text.hpp"
 
 namespace fiber::backends {
 
@@ -66,7 +67,7 @@ std::string in_words(std::chrono::milliseconds time) {
 
 std::string failure(const ChildResult& result, std::chrono::milliseconds limit) {
   if (result.start_error != 0)
-    return std::generic_category().message(result.start_error);
+    return system_error_text(result.start_error);
   if (result.timed_out)
     return "no answer within " + in_words(limit);
   if (result.too_much_output)

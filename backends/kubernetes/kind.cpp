@@ -30,6 +30,7 @@ std::unique_ptr<Backend> make_kubernetes_backend(const BackendOptions& options) 
   if (auto key = options.value("gpu_key"); !key.empty())
     pods.gpu_key = key;
   pods.environment = options.environment;
+  pods.hide_gpus = options.hide_gpus;
   pods.forward_output = options.forward_output;
   pods.terminal = options.terminal;
   pods.session = options.session;

@@ -31,6 +31,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds end_patience(60000); // Then the server removes the rest.
 constexpr std::size_t max_creating = 16;
 constexpr auto in_turn = "others come first: pods are created in turn";
+constexpr std::size_t descriptors_per_job = 2; // Link and log.
 constexpr double creates_a_second = 50, creates_at_once = 50;
 
 class KubernetesBackend final : public Backend {
@@ -66,7 +67,7 @@ private:
   void end_each(const std::string& problem);
 
   Watcher watcher_;
-  JobTable table_;
+  JobTable table_{descriptors_per_job};
   Output output_;
   Loop loop_;
   Api api_;
@@ -102,6 +103,7 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
   plan.restricted = options.restricted;
   plan.gpu_key = options.gpu_key;
   plan.environment = options.environment;
+  plan.resource_variables = ResourceVariables(options.hide_gpus);
   plan.executable = program_path();
   plan.directory = program_directory();
   plan.arguments = program_arguments();

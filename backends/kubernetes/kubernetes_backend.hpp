@@ -21,6 +21,7 @@ struct KubernetesOptions {
   bool restricted = true;   ///< Pods are what Pod Security's "restricted" admits.
   std::string gpu_key = "nvidia.com/gpu";
   std::map<std::string, std::string> environment;
+  bool hide_gpus = true;      ///< A job that asks for no GPU sees none.
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::string session = {}; ///< Marks what it makes; empty: a random one.

@@ -41,6 +41,14 @@ Program Program::resolve(std::string executable, std::vector<std::string> argv) 
   return program;
 }
 
+void Program::set(const std::map<std::string, std::string>& variables) {
+  std::erase_if(environment, [&](auto& word) {
+    return variables.contains(word.substr(0, word.find('=')));
+  });
+  for (auto& [name, value] : variables)
+    environment.push_back(std::string(name).append("=").append(value));
+}
+
 pid_t spawn(const Program& program, const std::string& role, int control, int output) {
   ChildProgram child{.executable = program.executable,
                      .argv = program.argv,

@@ -21,6 +21,7 @@ using std::chrono::milliseconds;
 
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(60000);
+constexpr std::size_t descriptors_per_job = 1; // The link.
 
 class SlurmBackend final : public Backend {
 public:
@@ -43,7 +44,7 @@ private:
 
   const SlurmOptions options_;
   Watcher watcher_;
-  JobTable table_;
+  JobTable table_{descriptors_per_job};
   Output output_;
   OutputFiles files_{output_};
   Loop loop_;
@@ -91,7 +92,9 @@ JobServices SlurmBackend::job_services() {
           .commands = commands_,
           .folder = folder_,
           .options = options_,
+          .resource_variables = ResourceVariables(options_.hide_gpus),
           .largest_array = cluster_.largest_array,
+          .file_limit = table_.usual_file_limit(),
           .event =
             [this](const JobEvent& event) {
               if (watcher_)

@@ -20,6 +20,7 @@ struct SlurmOptions {
   std::string arguments; ///< Further options of sbatch, "--exclusive --nice=10".
   std::string directory; ///< On a file system of all nodes; empty: ~/.cache/fiber.
   std::map<std::string, std::string> environment; ///< For jobs, besides the driver's.
+  bool hide_gpus = true;      ///< A job that asks for no GPU sees none.
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};

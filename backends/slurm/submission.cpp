@@ -95,7 +95,8 @@ bool is_shell_name(const std::string& name) {
 
 std::string job_script(const std::string& folder, const std::string& program,
                        const std::vector<std::string>& arguments,
-                       const std::map<std::string, std::string>& environment) {
+                       const std::map<std::string, std::string>& environment,
+                       std::uint64_t file_limit) {
   auto start = shell_word(folder + "/start.") + "\"$SLURM_ARRAY_TASK_ID\"";
   auto refuse = [&](const std::string& test, const std::string& path,
                     const std::string& problem) {
@@ -107,6 +108,8 @@ std::string job_script(const std::string& folder, const std::string& program,
   script += refuse("-x", shell_word(program), "has no program");
   script += refuse("-r", start, no_start_file);
   script += "exec <" + start + "\nrm -f " + start + "\n";
+  if (file_limit > 0)
+    script += "ulimit -S -n " + std::to_string(file_limit) + " 2>/dev/null\n";
   for (auto& [name, value] : environment)
     if (is_shell_name(name))
       script += "export " + name + "=" + shell_word(value) + "\n";
@@ -149,6 +152,21 @@ std::vector<std::string> sbatch_words(const Submission& submission,
   for (auto& word : words_of(options.arguments))
     words.push_back(word);
   return words;
+}
+
+JobResources resources_in_all(const JobResources& resources,
+                              const SlurmOptions& options) {
+  auto all = resources;
+  for (auto* text : {&options.gres, &options.arguments}) // "--gpus-per-node=1"
+    if (text->find("gpu") != text->npos)
+      all.gpu = std::max(all.gpu, 1);
+  return all;
+}
+
+bool is_submit_limit(const std::string& words) {
+  // AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit, AssocGrpSubmitJobsLimit ...
+  return words.find("SubmitJob") != words.npos ||
+         words.find("temporarily unable to accept job") != words.npos;
 }
 
 bool is_time_limit(const std::string& text) {

@@ -106,7 +106,7 @@ public:
     sender_.send({{"is", "agent"},
                   {"build", build_id()},
                   {"cpus", local::CoreTable::here().size()},
-                  {"gpus", local::GpuTable::here().size()}});
+                  {"gpus", local::Gpus::here().names.size()}});
     for (;;)
       take_messages();
   }
@@ -160,6 +160,7 @@ private:
       log().debug("jobs start in the folder in which ssh starts programs");
     LocalOptions options;
     options.argv = message.at("words").get<std::vector<std::string>>();
+    options.hide_gpus = message.at("hide_gpus").get<bool>();
     options.session = message.at("session").get<std::string>();
     options.on_output = [this](const std::string& job, std::string_view text) {
       window_.take(text.size());

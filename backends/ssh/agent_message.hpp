@@ -16,7 +16,7 @@ namespace fiber::backends::ssh {
 // kind:
 //
 // driver to agent
-//   begin      environment, words (argv), directory, session, lease (ms)
+//   begin      environment, words (argv), directory, session, hide_gpus, lease (ms)
 //   reach      address: can you connect to it?
 //   create     job and its parameters
 //   terminate  job, grace (ms)

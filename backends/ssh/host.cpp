@@ -238,6 +238,7 @@ void Host::begin(const AgentMessage& agent) {
                          {"words", program_words()},
                          {"directory", std::filesystem::current_path().string()},
                          {"session", options_.session},
+                         {"hide_gpus", options_.hide_gpus},
                          {"lease", options_.lease.count()}}));
   state_ = State::up;
   attempts_ = 0;

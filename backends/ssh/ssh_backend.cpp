@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds end_patience(10000);
 constexpr milliseconds lookup_limit(10000);
 constexpr auto loopback = "127.0.0.1";
+constexpr std::size_t descriptors_per_job = 1; // Its link.
 
 /// Returns this machine's address on the way to a host, as `ssh` would connect to it.
 std::string address_towards_host(const SshOptions& options, const HostEntry& host) {
@@ -68,7 +69,7 @@ private:
   const ProgramFile program_;
   const std::string address_;
   Watcher watcher_;
-  JobTable table_;
+  JobTable table_{descriptors_per_job};
   Output output_;
   Loop loop_;
   SshJobs jobs_; // Used on the loop's thread only.

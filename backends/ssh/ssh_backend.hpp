@@ -27,6 +27,7 @@ struct SshOptions {
   std::string directory = "~/.cache/fiber"; ///< On the hosts, for copies of the program.
   SshTunnel tunnel = SshTunnel::when_needed;
   std::map<std::string, std::string> environment; ///< For jobs.
+  bool hide_gpus = true;      ///< A job that asks for no GPU sees none.
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};

@@ -44,6 +44,7 @@ SshOptions ssh_options_of(const BackendOptions& options) {
       found != tunnels.end())
     ssh.tunnel = static_cast<SshTunnel>(found - tunnels.begin());
   ssh.environment = options.environment;
+  ssh.hide_gpus = options.hide_gpus;
   ssh.forward_output = options.forward_output;
   ssh.terminal = options.terminal;
   ssh.session = options.session;

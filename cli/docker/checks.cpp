@@ -14,6 +14,7 @@
 #include "cli/docker/image_file.hpp"
 #include "cli/docker/images.hpp"
 #include "cli/engines/image.hpp"
+#include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
 #include "fiber/error.hpp"
 
@@ -21,6 +22,7 @@ namespace fiber::cli::docker {
 namespace {
 
 constexpr auto engine_name = "docker";
+constexpr std::size_t files_per_job = 3; // See docs/backends/docker.md.
 
 std::string after(const std::string& text, const std::string& words) {
   auto at = text.find(words);
@@ -83,6 +85,7 @@ public:
     : request_(request), report_(report) {}
 
   void make() {
+    check_open_files(engine_name, files_per_job, usual_jobs, report_);
     if (!report_.check(engine_name, "engine", [this] { return connect(); }))
       return;
     if (!request_.image.empty()) {

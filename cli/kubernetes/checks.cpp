@@ -4,6 +4,7 @@
 
 #include "backends/kubernetes/access.hpp"
 #include "backends/kubernetes/reply_json.hpp"
+#include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
 #include "cli/kubernetes/client.hpp"
 #include "cli/kubernetes/kubernetes.hpp"
@@ -17,6 +18,7 @@ using backends::kubernetes::text;
 using nlohmann::json;
 
 constexpr auto engine_name = "kubernetes";
+constexpr std::size_t files_per_job = 2; // See docs/backends/kubernetes.md.
 constexpr std::chrono::seconds longest_check{8};
 
 /// A right that the backend uses, as in deploy/kubernetes/rbac.yaml.
@@ -94,6 +96,7 @@ public:
     : request_(request), report_(report) {}
 
   void make() {
+    check_open_files(engine_name, files_per_job, usual_jobs, report_);
     if (!report_.check(engine_name, "access", [this] { return find_access(); }) ||
         !report_.check(engine_name, "API server", [this] { return reach(); }) ||
         !report_.check(engine_name, "namespace", [this] { return find_namespace(); }) ||

@@ -9,6 +9,7 @@
 #include "backends/ssh/ssh_backend.hpp"
 #include "backends/ssh/ssh_command.hpp"
 #include "backends/ssh/ssh_settings.hpp"
+#include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
 #include "cli/ssh/ssh.hpp"
 #include "fiber/detail/classic_locale.hpp"
@@ -18,6 +19,7 @@ namespace fiber::cli::ssh {
 namespace {
 
 constexpr auto engine_name = "ssh";
+constexpr std::size_t files_per_job = 1; // Its link.
 constexpr std::chrono::seconds command_limit(30);
 constexpr double wanted_megabytes = 200, wanted_seconds = 5;
 
@@ -55,6 +57,7 @@ public:
     : request_(request), report_(report) {}
 
   void make() {
+    check_open_files(engine_name, files_per_job, usual_jobs, report_);
     if (!report_.check(engine_name, "hosts", [this] { return read_settings(); }))
       return;
     for (auto& host : options_.hosts)

@@ -80,6 +80,8 @@ struct Config {
   /// "NAME=VALUE", or "NAME" for the driver's value, separated by commas: variables for
   /// jobs in containers. Default: none.
   std::optional<std::string> environment = {};
+  /// Whether jobs that ask for no GPU see none. Default: true.
+  std::optional<bool> hide_gpus = {};
   /// The container engine, "unix:///PATH" or "tcp://HOST:PORT". Default: $DOCKER_HOST,
   /// else the usual sockets of Docker and Podman.
   std::optional<std::string> docker_host = {};

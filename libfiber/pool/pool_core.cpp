@@ -101,7 +101,8 @@ void PoolCore::spawn() {
                  },
                .chaos_counts = services->chaos_counts,
                .trace = job_->trace,
-               .roster = services->roster});
+               .roster = services->roster,
+               .start_deadline = services->start_deadline});
   });
   actor_->attach_functor([ending = ending_](const caf::error&) { ending->actor_gone(); });
 }

@@ -224,6 +224,7 @@ std::vector<Key> common_keys() {
        return backends::is_word(text);
      }},
     {"environment", "NAME=VALUE or NAME, separated by commas", "", set_environment},
+    truth("hide_gpus", &Settings::hide_gpus),
     truth("ring_plaintext", &Settings::ring_plaintext)};
 }
 

@@ -28,6 +28,7 @@ struct Settings {
   std::string image;
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> backend_values; ///< By the backends' own keys.
+  bool hide_gpus = true;
   bool forward_output = true;
   bool ring_plaintext = false;
   std::string log_level = "warn";

@@ -24,6 +24,8 @@ ALLOWED = {
     "backends/kubernetes/kind.cpp": "looks whether a pod's token is there",
     "backends/kubernetes/pod_entry.cpp": "a Secret that the kubelet has mounted",
     "backends/kubernetes/watched_file.cpp": "kubeconfigs and certificates, as kubectl reads them",
+    "backends/local/gpus.cpp": "files of /proc and /sys, and of a test's folder in their place",
+    "backends/local/process_limit.cpp": "files of /proc and of control groups",
     "backends/slurm/output_files.cpp": "in the session's folder, which is this user's alone",
     "backends/slurm/session_folder.cpp": "in the session's folder, O_EXCL",
     "backends/slurm/strangers.cpp": "in a folder whose owner was looked at",

@@ -223,6 +223,34 @@ TEST_F(Manifests, our_part_is_merged_into_the_template) {
   EXPECT_EQ(template_image(plan_), "lab/template:3");
 }
 
+TEST_F(Manifests, pods_learn_what_they_may_use_unless_user_or_template_say_otherwise) {
+  spec_.resources.cpu = 3;
+  for (auto* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "FIBER_CPUS"})
+    EXPECT_EQ(variable(name), "3") << name;
+  EXPECT_EQ(variable("CUDA_VISIBLE_DEVICES"), "");
+  plan_.environment = {{"MKL_NUM_THREADS", "2"}};
+  use_template(R"(
+spec:
+  containers:
+  - name: fiber
+    env:
+    - {name: OMP_NUM_THREADS, value: "7"}
+)");
+  EXPECT_EQ(variable("MKL_NUM_THREADS"), "2");
+  EXPECT_EQ(variable("OMP_NUM_THREADS"), "7");
+  EXPECT_EQ(variable("CUDA_VISIBLE_DEVICES"), "");
+}
+
+TEST_F(Manifests, devices_of_resources_or_template_are_not_hidden) {
+  use_template(full_template);
+  EXPECT_TRUE(variable("CUDA_VISIBLE_DEVICES").is_null());
+  use_template("spec: {resourceClaims: [{name: gpu}]}");
+  EXPECT_TRUE(variable("CUDA_VISIBLE_DEVICES").is_null());
+  plan_.template_pod = json::object();
+  spec_.resources.gpu = 1;
+  EXPECT_TRUE(variable("CUDA_VISIBLE_DEVICES").is_null());
+}
+
 TEST_F(Manifests, the_anchor_is_alone_and_takes_no_device) {
   use_template(full_template);
   plan_.owner =

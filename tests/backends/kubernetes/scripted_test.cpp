@@ -3,6 +3,8 @@
 // once.
 #include "tests/backends/kubernetes/scripted_kubernetes.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
 namespace fiber::backends::kubernetes {
@@ -31,6 +33,26 @@ TEST_F(ScriptedKubernetes, a_session_leaves_nothing_behind) {
   EXPECT_EQ(last("one").kind, Event::ended);
   EXPECT_EQ(last("two").kind, Event::ended);
   EXPECT_FALSE(last("one").disrupted);
+}
+
+TEST_F(ScriptedKubernetes, many_pods_get_descriptors_under_a_low_soft_limit) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few{256, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  auto soft_limit = [] {
+    rlimit now{};
+    ::getrlimit(RLIMIT_NOFILE, &now);
+    return now.rlim_cur;
+  };
+  start();
+  EXPECT_EQ(soft_limit(), 256U);
+  for (int i = 0; i < 60; ++i)
+    create("job-" + std::to_string(i));
+  EXPECT_EQ(soft_limit(), before.rlim_max);
+  stop();
+  EXPECT_EQ(soft_limit(), 256U);
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(ScriptedKubernetes, the_secret_of_a_pod_goes_when_its_process_ends) {
