@@ -76,6 +76,10 @@ LossCause cause_of_refusal(int status, const std::string& words) {
   return backends::is_shortage(status, words) ? LossCause::shortage : LossCause::refused;
 }
 
+std::string reason_of_initializer(const Failure& failure) {
+  return "the initializer threw " + failure.type + ": " + failure.what;
+}
+
 void describe_end(NodeLost& lost, const backends::JobEvent& event,
                   const NodeStartup& start, bool keep_output) {
   lost.exit_code = event.exit_code;

@@ -238,10 +238,6 @@ struct NodeLinkState {
     }
   }
 
-  void initializer_failed(const Failure& failure) {
-    lost.reason = "the initializer threw " + failure.type + ": " + failure.what;
-  }
-
   void handle(Op op, Reader& reader, const FromLink& from) {
     const auto& whole = from.message;
     switch (op) {
@@ -264,7 +260,8 @@ struct NodeLinkState {
       self->send(pool, NodeDraining{node.incarnation});
       return retire_if_stopping();
     case Op::init_failed:
-      return initializer_failed(read_failure(reader));
+      lost.reason = reason_of_initializer(read_failure(reader));
+      return;
     case Op::probed:
       answered = true;
       clock.answered(std::chrono::nanoseconds(read_clock(reader)),

@@ -206,10 +206,8 @@ int play(const JobEntry& entry, int argc, char** argv) {
       return std::stoi(rest);
     } else if (command == "signal") {
       die_of(std::stoi(rest));
-    } else if (command == "print") {
-      std::cout << rest << std::endl;
-    } else if (command == "error") {
-      std::cerr << rest << std::endl;
+    } else if (command == "print" || command == "error") {
+      (command == "print" ? std::cout : std::cerr) << rest << std::endl;
     } else if (command == "tail") {
       std::cout << rest << std::flush;
     } else if (command == "flood") {
