@@ -192,7 +192,8 @@ Job DockerBackend::create(JobSpec spec) {
     jobs_[serial] = job;
     queue_.push_back(job);
     pump();
-    job->wait_for_turn();
+    if (starting_.size() >= max_starting)
+      job->wait_for_turn();
   });
   return {.id = id, .link = {}, .page = nullptr};
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/backends/job_script.hpp"
 
-#include "backends/anchor_linger.hpp"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -191,6 +189,15 @@ bool show(const std::string& command, const std::string& rest, int argc, char** 
   return true;
 }
 
+/// Stays for the seconds in a variable, or for ever if none is named.
+void stay(const std::string& variable) {
+  if (!variable.empty())
+    ::sleep(static_cast<unsigned>(std::stoul(std::getenv(variable.c_str()))));
+  else
+    for (;;)
+      ::pause();
+}
+
 } // namespace
 
 int play(const JobEntry& entry, int argc, char** argv) {
@@ -218,10 +225,7 @@ int play(const JobEntry& entry, int argc, char** argv) {
       std::signal(SIGTERM, SIG_IGN);
       std::cout << "ignoring" << std::endl;
     } else if (command == "linger") {
-      for (;;)
-        ::pause();
-    } else if (command == "stay") {
-      ::sleep(static_cast<unsigned>(std::atoi(std::getenv(anchor_linger))));
+      stay(rest);
     } else if (command == "stop") {
       std::cout << "stopping" << std::endl;
       std::raise(SIGSTOP);

@@ -11,6 +11,7 @@
 #include <random>
 #include <sstream>
 
+#include "backends/anchor_linger.hpp"
 #include "backends/kubernetes/api.hpp"
 #include "backends/kubernetes/kubernetes_backend.hpp"
 #include "backends/kubernetes/manifests.hpp"
@@ -37,7 +38,7 @@ int drive(const std::string& name_space) {
     made.resources.cpu = 0.01;
     return made;
   };
-  backend->anchor(spec("anchor", "stay\nexit 0"));
+  backend->anchor(spec("anchor", std::string("linger ") + anchor_linger + "\nexit 0"));
   backend->create(spec("one", "wait"));
   for (;;)
     ::pause();
