@@ -103,7 +103,8 @@ void SshJobs::say_what_is_waited_for() {
     up += member->host->is_up() ? 1 : 0;
     down += member->host->is_down() ? 1 : 0;
   }
-  JobEvent event{.kind = JobEvent::Kind::waits};
+  JobEvent event;
+  event.kind = JobEvent::Kind::waits;
   if (down == members_.size()) {
     event.detail = down_in_words();
   } else if (up == 0 || spread_ != Spread::now) {

@@ -10,7 +10,7 @@
 namespace fiber::actors {
 namespace {
 
-int second(const std::string&, int x) {
+int second_of(const std::string&, int x) {
   return x;
 }
 
@@ -49,7 +49,7 @@ TEST_F(PoolTest, the_end_of_a_call_never_follows_a_large_callable_in_its_frame) 
   submit(1);
   auto& node = up(1);
   answer(1, 1);
-  const auto large = fiber::bind(second, std::string(own_message_bytes, 'x'));
+  const auto large = fiber::bind(second_of, std::string(own_message_bytes, 'x'));
   submit_call(2, AnyCallable::of<int, false>(large), 1);
   EXPECT_EQ(node.operations,
             (std::vector{Op::open, Op::run, Op::open, Op::run, Op::close}));
@@ -65,7 +65,7 @@ TEST_F(PoolTest, a_worker_hears_of_the_end_of_a_call_before_it_retires) {
 
 TEST_F(PoolTest, a_large_callable_is_dropped_as_soon_as_its_call_is_over) {
   start_pool();
-  const auto large = fiber::bind(second, std::string(own_message_bytes, 'x'));
+  const auto large = fiber::bind(second_of, std::string(own_message_bytes, 'x'));
   submit_call(1, AnyCallable::of<int, false>(large), 1);
   auto& node = up(1);
   answer(1, 1);
