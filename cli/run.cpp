@@ -81,10 +81,9 @@ void name_hosts(RunRequest& request) {
   const bool is_file = std::filesystem::is_regular_file(request.hosts, none);
   if (!is_file && request.hosts.find('/') != request.hosts.npos)
     throw Error("--hosts " + request.hosts + ": there is no such file");
-  request.environment["FIBER_SSH_HOSTS"] = is_file ? "" : request.hosts;
-  if (is_file)
-    request.environment["FIBER_SSH_HOSTFILE"] =
-      std::filesystem::absolute(request.hosts).string();
+  // The path, as well, so that no ssh_hosts of a settings file comes first.
+  request.environment["FIBER_SSH_HOSTS"] =
+    is_file ? std::filesystem::absolute(request.hosts).string() : request.hosts;
 }
 
 int start(RunOptions& options) {

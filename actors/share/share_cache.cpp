@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "actors/protocol/node_protocol.hpp"
+#include "base/file_limit.hpp"
 #include "base/log.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
@@ -100,11 +101,19 @@ public:
   void share_place() {
     SharePlace at{.id = id_, .machine = machine_number()};
     try {
-      std::lock_guard lock(mutex_);
-      if (ready_ && !missing_ && !memory_ && !for_others_)
-        for_others_ = std::make_unique<SharedMemory>(fetched_.bytes());
-      if (for_others_)
-        at.place = for_others_->place();
+      Payload value;
+      {
+        std::lock_guard lock(mutex_);
+        if (ready_ && !missing_ && !memory_)
+          value = fetched_;
+      }
+      const auto bytes = value.bytes();
+      if (!bytes.empty() && may_make_file(bytes.size() + sizeof at.place.tag)) {
+        auto memory = std::make_unique<SharedMemory>(bytes);
+        at.place = memory->place();
+        std::lock_guard lock(mutex_);
+        for_others_ = std::move(memory);
+      }
     } catch (const std::system_error& error) {
       log().debug("a shared value is sent to each job of this machine: {}", error.what());
     }

@@ -116,27 +116,34 @@ std::size_t ShareStore::fetch(const ShareFetch& wanted, std::uint64_t incarnatio
 
 /// Returns false if the job must be sent the value.
 bool ShareStore::share_within_machine(const ShareFetch& wanted, const Fetcher& fetcher) {
-  std::lock_guard lock(mutex_);
-  auto entry = entries_.find(wanted.id);
-  if (entry == entries_.end() || wanted.machine == 0)
-    return false;
-  auto object = entry->second.object.lock();
-  if (!object || object->bytes().size() < min_mapped)
-    return false;
-  auto [copy, is_first] = entry->second.machines.try_emplace(wanted.machine);
-  auto& held = copy->second;
-  if (is_first) {
-    held.holder = fetcher;
-    return false;
+  std::shared_ptr<Object>
+    object; // These end after the unlock: their ends may lock again.
+  std::shared_ptr<wire::Link> holder;
+  SharePlace at{.id = wanted.id, .machine = wanted.machine};
+  {
+    std::lock_guard lock(mutex_);
+    auto entry = entries_.find(wanted.id);
+    if (entry == entries_.end() || wanted.machine == 0)
+      return false;
+    object = entry->second.object.lock();
+    if (!object || object->bytes().size() < min_mapped)
+      return false;
+    auto [copy, is_first] = entry->second.machines.try_emplace(wanted.machine);
+    auto& held = copy->second;
+    if (is_first) {
+      held.holder = fetcher;
+      return false;
+    }
+    at.place = held.place;
+    if (at.place.fd < 0) {
+      held.waiting.push_back(fetcher);
+      if (!std::exchange(held.asked, true))
+        holder = held.holder.link.lock();
+    }
   }
-  if (held.place.fd >= 0) {
-    if (auto link = fetcher.link.lock())
-      answer(*link, Op::share_mapped, SharePlace{wanted.id, wanted.machine, held.place});
-    return true;
-  }
-  held.waiting.push_back(fetcher);
-  // On the stream of the value, so that the holder gets the value first.
-  if (auto holder = held.holder.link.lock(); holder && !std::exchange(held.asked, true))
+  if (auto link = fetcher.link.lock(); link && at.place.fd >= 0)
+    answer(*link, Op::share_mapped, at);
+  else if (holder) // After the value, which was sent on the same stream.
     answer(*holder, Op::share_memory, wanted.id);
   return true;
 }
@@ -220,7 +227,7 @@ void ShareStore::release(std::uint64_t id, std::uint64_t incarnation) {
 
 void ShareStore::job_gone(std::uint64_t incarnation) {
   std::map<std::uint64_t, Retained> last;
-  std::vector<std::pair<ShareFetch, Fetcher>> again; // Their machine's copy is gone.
+  std::vector<std::pair<std::uint64_t, Fetcher>> waiting; // Their copy is gone.
   {
     std::lock_guard lock(mutex_);
     if (auto job = retained_.find(incarnation); job != retained_.end()) {
@@ -233,14 +240,15 @@ void ShareStore::job_gone(std::uint64_t incarnation) {
         if (machine.second.holder.incarnation != incarnation)
           return false;
         for (auto& fetcher : machine.second.waiting)
-          again.emplace_back(ShareFetch{id, machine.first}, fetcher);
+          waiting.emplace_back(id, fetcher);
         return true;
       });
     }
   }
-  for (auto& [wanted, fetcher] : again)
+  // None becomes the holder: it may be gone as well.
+  for (auto& [id, fetcher] : waiting)
     if (auto link = fetcher.link.lock())
-      fetch(wanted, fetcher.incarnation, link);
+      send(id, *link);
 }
 
 void ShareStore::freed(std::uint64_t id) {

@@ -86,7 +86,7 @@ void DockerJob::wait_for_turn() {
   if (state_ != State::queued)
     return;
   told_turn_ = true;
-  waits("others come first: containers are started in turn");
+  waits("other containers start first");
 }
 
 void DockerJob::waits(const std::string& words) {

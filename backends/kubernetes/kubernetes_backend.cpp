@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds end_patience(60000); // Then the server removes the rest.
 constexpr std::size_t max_creating = 16;
-constexpr auto in_turn = "others come first: pods are created in turn";
+constexpr auto in_turn = "other pods are created first";
 constexpr std::size_t descriptors_per_job = 2; // Link and log.
 constexpr double creates_a_second = 50, creates_at_once = 50;
 

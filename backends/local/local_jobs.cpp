@@ -189,7 +189,9 @@ void LocalJobs::spawn_plain(const JobPtr& job) {
     if (int error = send_message(ours.get(), message, fds, MSG_DONTWAIT))
       throw engine_error("hand over start message", error);
     auto program = program_;
-    program.set(job->spec.environment);
+    auto variables = job->spec.environment;
+    variables.erase("LD_LIBRARY_PATH"); // For its children: begin_job() sets it.
+    program.set(variables);
     job->pid = spawn(program, "job", theirs.get(), output.get());
     job->control = std::move(ours);
   } catch (const EngineError& refusal) {

@@ -153,7 +153,10 @@ private:
   void begin(const AgentMessage& message) {
     lease_ = milliseconds(message.at("lease").get<milliseconds::rep>());
     for (auto& [name, value] : message.at("environment").items())
-      ::setenv(name.c_str(), value.get<std::string>().c_str(), 1);
+      if (name == "LD_LIBRARY_PATH")
+        libraries_of_jobs_ = value.get<std::string>();
+      else
+        ::setenv(name.c_str(), value.get<std::string>().c_str(), 1);
     const auto directory = message.at("directory").get<std::string>();
     if (const char* home = std::getenv("HOME");
         ::chdir(directory.c_str()) != 0 && (!home || ::chdir(home) != 0))

@@ -127,19 +127,19 @@ void Host::expect_answer(milliseconds limit) {
 
 void Host::on_output(std::string_view bytes) {
   const auto connection = channel_; // A new one may be there after a loss.
-  while (!has_agent_ && !bytes.empty()) {
-    const auto end = bytes.find('\n');
-    line_ += bytes.substr(0, end);
-    bytes.remove_prefix(end == bytes.npos ? bytes.size() : end + 1);
-    if (line_.size() > line_limit)
-      line_.clear(); // A start file prints without end of line.
-    if (end != bytes.npos)
-      on_line(std::exchange(line_, {}));
-    if (channel_ != connection)
-      return;
-  }
-  reader_.add(bytes);
   try {
+    while (!has_agent_ && !bytes.empty()) {
+      const auto end = bytes.find('\n');
+      line_ += bytes.substr(0, end);
+      bytes.remove_prefix(end == bytes.npos ? bytes.size() : end + 1);
+      if (line_.size() > line_limit)
+        line_.clear(); // A start file prints without end of line.
+      if (end != bytes.npos)
+        on_line(std::exchange(line_, {}));
+      if (channel_ != connection)
+        return;
+    }
+    reader_.add(bytes);
     while (auto message = reader_.next()) {
       on_message(*message);
       if (channel_ != connection)
@@ -190,7 +190,7 @@ void Host::copy_program() {
       if (!result.problem.empty())
         return lose(result.problem);
       if (result.libraries > 0)
-        log().info("ssh: {} had not {} of its libraries; they were copied", name(),
+        log().info("ssh: {} lacked {} libraries of the program; copied them", name(),
                    result.libraries);
       channel_->send("go\n");
       expect_answer(answer_limit);
@@ -251,7 +251,7 @@ void Host::begin(const AgentMessage& agent) {
 void Host::ping() {
   // Counted, not timed: this process may itself have been stopped.
   if (++unanswered_ > max_unanswered)
-    return lose("it does not answer any more");
+    return lose("its agent no longer answers");
   channel_->send(packed({{"is", "ping"}}));
   next_ping_ = loop_.after(ping_pause(options_.lease), [this] {
     next_ping_.reset();

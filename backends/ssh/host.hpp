@@ -49,7 +49,9 @@ public:
   const std::string& name() const { return entry_.name; }
   bool is_up() const { return state_ == State::up; }
   bool is_down() const { return state_ == State::down; }
-  const std::string& problem() const { return problem_; } ///< Why it is down.
+  /// Whether it could not be reached, or was lost, since it was last up.
+  bool has_failed() const { return attempts_ > 0 && !is_up(); }
+  const std::string& problem() const { return problem_; } ///< Why.
   std::size_t slots() const { return slots_; }
   std::size_t max_slots() const { return max_slots_; }
   int gpus() const { return gpus_; }

@@ -109,7 +109,11 @@ void ProgramCopy::run(const std::string& command, const std::string& input_file,
       if (!failure(result, copy_limit).empty())
         return copy->finish(
           copy->command_.problem(copy->host_, result.errors, result.exit_code));
-      then(lines);
+      try {
+        then(lines);
+      } catch (const EngineError& error) {
+        copy->finish(error.what());
+      }
     });
 }
 

@@ -14,6 +14,13 @@ namespace fiber::backends::ssh {
 
 namespace {
 
+std::string repeated(const std::string& pattern, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i)
+    all += pattern;
+  return all;
+}
+
 std::string script(std::initializer_list<std::string> commands) {
   std::string text = "exec /bin/sh -c '";
   for (auto& command : commands)
@@ -24,7 +31,7 @@ std::string script(std::initializer_list<std::string> commands) {
 std::string variables(const RemoteProgram& program, const std::string& number) {
   return "umask 077; n=" + number + "; d=" + shell_word(program.directory) +
          "; case $d in \"~\") d=$HOME;; \"~/\"*) d=$HOME/${d#\"~/\"};; esac; b=$d/" +
-         program.build + "; t=$d/.$n; e=" + program.name;
+         program.build + "; t=$d/.fiber-$n; e=" + program.name;
 }
 
 constexpr auto say = "say() { echo \"@fiber $n $*\"; }";
@@ -32,6 +39,9 @@ constexpr auto say = "say() { echo \"@fiber $n $*\"; }";
 constexpr auto own = "own() { set -- $(stat -Lc \"%u %a\" \"$1\" 2>/dev/null); "
                      "[ \"$1\" = \"$(id -u)\" ] || return 1; "
                      "case $2 in *[2367]|*[2367]?) return 1;; esac; }";
+// Asks the loader. A program without one runs instead: as an agent, which ends at once.
+const std::string trace =
+  "FIBER_NODE=" + std::string(agent_role) + ":trace LD_TRACE_LOADED_OBJECTS=1 ";
 constexpr auto sum = "sum() { say sum \"$(sha256sum <\"$1\" | cut -d\" \" -f1)\"; }";
 
 } // namespace
@@ -58,8 +68,8 @@ std::string start_command(const RemoteProgram& program, const std::string& numbe
      "same() { [ -x \"$p\" ] || return 1; u=$(stat -Lc %u \"$p\"); "
      "[ \"$u\" = 0 ] || [ \"$u\" = \"$(id -u)\" ] || return 1; "
      "[ \"$(sha256sum <\"$p\" | cut -d\" \" -f1)\" = \"$1\" ] || return 1; "
-     "if LD_TRACE_LOADED_OBJECTS=1 \"$p\" 2>&1 | grep -q \"not found\"; "
-     "then return 1; fi; }",
+     "if " +
+       trace + "\"$p\" 2>&1 </dev/null | grep -q \"not found\"; then return 1; fi; }",
      "echo", "say host \"$(uname -m)\"", "while :; do",
      "if own \"$d\" && own \"$b\" && [ -x \"$b/$e\" ]; then touch \"$b\"; "
      "start \"$b/$e\" \"$b/lib\"; fi",
@@ -87,8 +97,8 @@ std::string copy_library_command(const RemoteProgram& program, const std::string
 
 std::string trace_command(const RemoteProgram& program, const std::string& number) {
   return script({variables(program, number), say,
-                 "a=$(LD_LIBRARY_PATH=$t/lib${LD_LIBRARY_PATH:+:}$LD_LIBRARY_PATH "
-                 "LD_TRACE_LOADED_OBJECTS=1 \"$t/$e\" 2>&1)",
+                 "a=$(LD_LIBRARY_PATH=$t/lib${LD_LIBRARY_PATH:+:}$LD_LIBRARY_PATH " +
+                   trace + "\"$t/$e\" 2>&1 </dev/null)",
                  "c=$?", "printf \"%s\\n\" \"$a\" | sed \"s/^/@fiber $n trace /\"",
                  "say traced $c"});
 }
@@ -96,12 +106,18 @@ std::string trace_command(const RemoteProgram& program, const std::string& numbe
 std::string publish_command(const RemoteProgram& program, const std::string& number) {
   return script(
     {variables(program, number), say, own,
-     "if own \"$b\" && [ -x \"$b/$e\" ]; then mv -T \"$b\" \"$t.old\"; fi",
-     "if mv -T \"$t\" \"$b\"; then say copied; else say problem \"$b can not be made\"; "
-     "fi",
-     "rm -rf \"$t\" \"$t.old\"",
-     "find \"$d\" -mindepth 1 -maxdepth 1 -type d \\( -name \"[0-9a-f]*\" -mtime +30 -o "
-     "-name \".[0-9a-f]*\" -mtime +1 \\) -exec rm -rf {} +"});
+     // Another driver may have published the same build, maybe under another name.
+     "if own \"$b\" && [ -x \"$b/$e\" ]; then say copied; "
+     "elif mv -T \"$t\" \"$b\" 2>/dev/null; then say copied; "
+     "elif own \"$b\" && { mv -f \"$t\"/lib/* \"$b/lib/\" 2>/dev/null; "
+     "mv -f \"$t/$e\" \"$b/$e\"; }; then say copied; "
+     "else say problem \"$b can not be made\"; fi",
+     "rm -rf \"$t\"",
+     // The user may keep other folders there.
+     "find \"$d/\" -mindepth 1 -maxdepth 1 -type d \\( -name \"" +
+       repeated("[0-9a-f]", program.build.size()) + "\" -mtime +30 -o -name \".fiber-" +
+       repeated("[0-9a-f]", number.size()) + "\" -mtime +1 \\) -exec rm -rf {} +",
+     "exit 0"});
 }
 
 std::vector<std::string> lines_for(std::string_view output, const std::string& number) {

@@ -102,7 +102,8 @@ std::vector<std::string> SshCommand::forward(const std::string& host,
   auto name = address.substr(0, colon);
   if (name.find(':') != name.npos)
     name = "[" + name + "]";
-  words.insert(words.end(), {"-O", "forward", "-R",
+  // Without the user's configuration, whose own forwards this would request.
+  words.insert(words.end(), {"-F", "/dev/null", "-O", "forward", "-R",
                              "127.0.0.1:0:" + name + address.substr(colon), "--", host});
   return words;
 }

@@ -91,6 +91,12 @@ void SshJobs::pump() {
     queue_.pop_front();
     job.at->taken += job.slots;
     job.at->gpus_taken += job.gpus;
+    if (!job.waits_for.empty()) { // It waits no more.
+      JobEvent event;
+      event.kind = JobEvent::Kind::waits;
+      event.job = name;
+      handler_.event(event);
+    }
     job.at->host->create(std::move(job.spec));
   }
   say_what_is_waited_for();
@@ -101,7 +107,7 @@ void SshJobs::say_what_is_waited_for() {
   for (auto& member : members_) {
     slots += member->host->is_up() ? member->host->max_slots() : 0;
     up += member->host->is_up() ? 1 : 0;
-    down += member->host->is_down() ? 1 : 0;
+    down += member->host->has_failed() ? 1 : 0;
   }
   JobEvent event;
   event.kind = JobEvent::Kind::waits;
@@ -154,7 +160,7 @@ std::string SshJobs::lack_for(const Job& job) const {
   };
   // Hosts that were in use are waited for.
   if (!ran_jobs_ &&
-      std::ranges::all_of(members_, is([](auto& host) { return host.is_down(); })))
+      std::ranges::all_of(members_, is([](auto& host) { return host.has_failed(); })))
     return down_in_words();
   if (!std::ranges::all_of(members_, is([](auto& host) { return host.is_up(); })))
     return {};

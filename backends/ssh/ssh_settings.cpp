@@ -22,7 +22,10 @@ std::vector<std::string> words_of(const std::string& text) {
 }
 
 std::vector<ssh::HostEntry> hosts_of(const BackendOptions& options) {
-  if (auto list = options.value("ssh_hosts"); !list.empty())
+  const auto list = options.value("ssh_hosts");
+  if (list.starts_with('/'))
+    return ssh::read_hostfile(list);
+  if (!list.empty())
     return ssh::parse_hosts(list, "settings");
   if (auto file = options.value("ssh_hostfile"); !file.empty())
     return ssh::read_hostfile(file);
