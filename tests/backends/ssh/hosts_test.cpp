@@ -128,6 +128,7 @@ TEST(SshCommand, asks_for_no_password_and_forwards_nothing) {
 }
 
 TEST(SshCommand, says_what_to_do_about_what_ssh_says) {
+  const SshCommand ssh{.words = {"ssh"}, .control = {}};
   for (auto& [errors, remedy] :
        std::initializer_list<std::pair<const char*, const char*>>{
          {"Permission denied (publickey).", "ssh-copy-id me@a"},
@@ -139,11 +140,11 @@ TEST(SshCommand, says_what_to_do_about_what_ssh_says) {
          {"@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification "
           "failed.",
           "ssh-keygen -R "}}) {
-    auto problem = ssh_problem("me@a", errors, 255);
+    auto problem = ssh.problem("me@a", errors, 255);
     EXPECT_TRUE(has(problem, remedy)) << problem;
   }
-  EXPECT_EQ(ssh_problem("a", "", 255), "ssh ended with exit code 255");
-  EXPECT_EQ(ssh_problem("a", "something new\n\n", 255), "something new");
+  EXPECT_EQ(ssh.problem("a", "", 255), "ssh: exit code 255");
+  EXPECT_EQ(ssh.problem("a", "something new\n\n", 255), "something new");
 }
 
 } // namespace
