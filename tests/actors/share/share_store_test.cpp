@@ -177,13 +177,16 @@ TEST_F(ShareOnMachine, a_job_that_can_not_map_it_is_sent_the_value) {
   EXPECT_EQ(fetch(2, 0), size);
 }
 
-TEST_F(ShareOnMachine, another_job_is_sent_the_value_when_the_first_is_gone) {
+TEST_F(ShareOnMachine, jobs_that_wait_are_sent_the_value_when_the_first_is_gone) {
   store_->job_gone(1);
-  EXPECT_EQ(heard(2), (std::vector<Op>{Op::shared, Op::share_memory}));
-  EXPECT_EQ(heard(3), std::vector<Op>{});
-  place(2, 5);
-  EXPECT_EQ(heard(3), std::vector<Op>{Op::share_mapped});
-  store_->job_gone(2); // And with it the memory.
+  EXPECT_EQ(heard(2), std::vector<Op>{Op::shared});
+  EXPECT_EQ(heard(3), std::vector<Op>{Op::shared});
+  EXPECT_EQ(fetch(4, machine), size) << "no job of the machine has a copy to share";
+}
+
+TEST_F(ShareOnMachine, a_copy_ends_with_the_job_that_has_it) {
+  place(1, 5);
+  store_->job_gone(1);
   EXPECT_EQ(fetch(4, machine), size);
 }
 
