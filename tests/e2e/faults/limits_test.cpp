@@ -412,7 +412,8 @@ TEST_F(Limits, of_open_files_leave_the_work_to_the_workers_there_is_room_for) {
   EXPECT_GT(workers, 20u);
   EXPECT_LT(workers, 67u) << "three descriptors each";
   EXPECT_LE(pool.stats().workers_lost, wanted - workers + 5) << "attempts to start";
-  EXPECT_NE(told.find(std::to_string(workers) + " of 100 workers run"), told.npos)
+  // Some of those that it counts as missing may still be starting.
+  EXPECT_NE(told.find(" of 100 workers run, and there is no room for more"), told.npos)
     << told;
   EXPECT_NE(told.find("the hard limit is 200, raise with ulimit -Hn"), told.npos) << told;
   EXPECT_LE(std::ranges::count(told, '\n'), 3) << told;
