@@ -62,6 +62,8 @@ const std::vector<BackendKind>& backend_kinds();
 
 /// Splits a list at commas.
 std::vector<std::string> parts_of(const std::string& text);
+/// Splits a text at white space.
+std::vector<std::string> words_of(const std::string& text);
 /// Returns whether each part of a list is one of `words`.
 bool are_among(const std::string& text, std::span<const char* const> words);
 /// Returns whether `text` has no spaces, tabs and commas.

@@ -15,11 +15,9 @@ bool is_shortage(int status, std::string_view words) {
   constexpr std::array of_the_kernel{"too many open files",
                                      "resource temporarily unavailable",
                                      "cannot allocate memory", "no space left on device"};
-  constexpr int forbidden = 403, server_error = 500;
+  constexpr int server_error = 500;
   auto text = ascii::lower(std::string(words));
   auto says = [&](const char* part) { return text.find(part) != text.npos; };
-  if (status == forbidden)
-    return says("exceeded quota"); // Of Kubernetes.
   return std::ranges::find(errors, status) != errors.end() ||
          (status >= server_error && std::ranges::any_of(of_the_kernel, says));
 }

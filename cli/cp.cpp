@@ -68,10 +68,6 @@ void copy(const CopyOptions& options) {
                  : !options.backend.empty() ? options.backend
                                             : chosen_backend();
   auto& engine = engine_called(backend);
-  if (backend == "ssh")
-    throw Error("cp copies to volumes, and hosts that are reached by ssh have none; copy "
-                "files by scp: scp FILE " +
-                there.volume + ":" + there.path);
   if (!engine.copy)
     throw Error("cp can't copy to volumes of " + backend +
                 "; those of docker are named by --backend docker, or as in docker:" +

@@ -10,7 +10,7 @@
 
 #include "backends/docker/docker_job.hpp"
 #include "backends/docker/strangers.hpp"
-#include "backends/engine/job_table.hpp"
+#include "backends/output/backend_with_output.hpp"
 #include "base/log.hpp"
 #include "base/random_id.hpp"
 
@@ -25,9 +25,8 @@ using std::chrono::milliseconds;
 
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(60000);
-constexpr milliseconds listen_again(1000);     // Pause before the next event stream.
-constexpr std::size_t max_starting = 16;       // More gain nothing.
-constexpr std::size_t descriptors_per_job = 3; // Link, output and the wait for its end.
+constexpr milliseconds listen_again(1000); // Pause before the next event stream.
+constexpr std::size_t max_starting = 16;   // More gain nothing.
 
 Placement place_for(Engine& engine, const DockerOptions& options) {
   auto place = find_place(engine, options);
@@ -51,7 +50,7 @@ Placement place_for(Engine& engine, const DockerOptions& options) {
   return place;
 }
 
-class DockerBackend final : public Backend {
+class DockerBackend final : public BackendWithOutput {
 public:
   explicit DockerBackend(const DockerOptions& options);
   ~DockerBackend() override;
@@ -59,12 +58,8 @@ public:
   std::string name() const override { return "docker"; }
   std::string driver_address() const override { return place_.address; }
   bool address_comes_later() const override { return place_.address_later; }
-  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;
-  std::string logs(const JobId& job) override { return output_.last(table_.find(job)); }
-  void forget(const JobId& job) override;
-  std::vector<JobId> list() override { return table_.list(); }
 
 private:
   // On the loop's thread.
@@ -73,9 +68,6 @@ private:
   void pump();
   void end_all();
 
-  Watcher watcher_;
-  JobTable table_{descriptors_per_job};
-  Output output_;
   Loop loop_;
   Engine engine_;
   Images images_{engine_};
@@ -90,28 +82,25 @@ private:
 };
 
 DockerBackend::DockerBackend(const DockerOptions& options)
-  : output_(options.forward_output, options.terminal),
+  : BackendWithOutput(descriptors_per_job, options.forward_output, options.terminal),
     engine_(loop_, options.host, options.allowed.contains(plaintext)),
-    place_(place_for(engine_, options)), services_{.loop = loop_,
-                                                   .output = output_,
-                                                   .engine = engine_,
-                                                   .images = images_,
-                                                   .place = place_,
-                                                   .event =
-                                                     [this](const JobEvent& event) {
-                                                       if (watcher_)
-                                                         watcher_(event);
-                                                     },
-                                                   .start_done =
-                                                     [this](std::uint64_t serial) {
-                                                       starting_.erase(serial);
-                                                       loop_.post([this] { pump(); });
-                                                     },
-                                                   .closed =
-                                                     [this](std::uint64_t serial) {
-                                                       jobs_.erase(serial);
-                                                       table_.close(serial);
-                                                     }} {
+    place_(place_for(engine_, options)),
+    services_{.loop = loop_,
+              .output = output_,
+              .engine = engine_,
+              .images = images_,
+              .place = place_,
+              .event = [this](const JobEvent& event) { report(event); },
+              .start_done =
+                [this](std::uint64_t serial) {
+                  starting_.erase(serial);
+                  loop_.post([this] { pump(); });
+                },
+              .closed =
+                [this](std::uint64_t serial) {
+                  jobs_.erase(serial);
+                  table_.close(serial);
+                }} {
   log().info("backend docker: {}, image {}", engine_.description(), place_.image);
   remove_strangers(engine_, place_.session);
   loop_.post([this] { listen(); });
@@ -212,11 +201,6 @@ void DockerBackend::end_all() {
   auto jobs = jobs_; // A copy: ends of jobs change jobs_.
   for (auto& [serial, job] : jobs)
     job->terminate(milliseconds(0));
-}
-
-void DockerBackend::forget(const JobId& id) {
-  if (auto serial = table_.forget(id))
-    output_.forget(serial);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +15,13 @@
 #include "backends/output/status_lines.hpp"
 
 namespace fiber::backends {
+
+namespace docker {
+
+/// Descriptors of the driver that a job takes: link, output and the wait for its end.
+inline constexpr std::size_t descriptors_per_job = 3;
+
+} // namespace docker
 
 /// Options of the docker backend.
 struct DockerOptions {

@@ -92,6 +92,15 @@ environment_with(const std::map<std::string, std::string>& variables) {
   return all;
 }
 
+ChildCommand command_of(std::vector<std::string> words, std::chrono::milliseconds limit) {
+  ChildCommand command;
+  command.program = words.front();
+  command.argv = std::move(words);
+  command.environment = environment_with({});
+  command.limit = limit;
+  return command;
+}
+
 std::shared_ptr<ChildProcess> ChildProcess::start(Loop& loop, ChildCommand command,
                                                   Done done) {
   std::shared_ptr<ChildProcess> child(

@@ -32,6 +32,9 @@ struct ChildCommand {
   std::function<void(std::string_view)> on_errors; ///< Gets its stderr. May be empty.
 };
 
+/// Returns a command with this process's environment.
+ChildCommand command_of(std::vector<std::string> words, std::chrono::milliseconds limit);
+
 struct ChildResult {
   int start_error = 0;                             ///< errno if the start failed.
   bool timed_out = false, too_much_output = false; ///< It was killed.

@@ -22,9 +22,10 @@ public:
 
   /// Returns the original limit; 0: unknown.
   std::uint64_t usual() const { return usual_; }
-  /// Raises the limit if need be, before one more job is created beside `jobs` others.
-  /// Throws EngineError with EMFILE if the hard limit has no room for it: jobs that dial
-  /// back would otherwise wait in vain for this process to accept their connections.
+  /// Raises the limit if need be, before one more job is created while there are `jobs`
+  /// others. Throws EngineError with EMFILE if the hard limit has no room for it: jobs
+  /// that dial back would otherwise wait in vain for this process to accept their
+  /// connections.
   void make_room(std::size_t jobs);
 
 private:

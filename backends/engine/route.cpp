@@ -6,11 +6,11 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <memory>
 #include <system_error>
 
+#include "base/address_on_route.hpp"
 #include "base/unique_fd.hpp"
 
 namespace fiber::backends {
@@ -31,21 +31,6 @@ Addresses look_up(const std::string& host, const std::string& port, int type,
             if (all)
               ::freeaddrinfo(all);
           }};
-}
-
-/// Returns our numeric address after connecting a datagram socket, which sends nothing.
-std::string address_on_route(const addrinfo& target) {
-  UniqueFd socket(::socket(target.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  auto* address = reinterpret_cast<sockaddr*>(&own);
-  std::array<char, NI_MAXHOST> text{};
-  if (!socket || ::connect(socket.get(), target.ai_addr, target.ai_addrlen) != 0 ||
-      ::getsockname(socket.get(), address, &size) != 0 ||
-      ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0,
-                    NI_NUMERICHOST) != 0)
-    return {};
-  return text.data();
 }
 
 /// Returns 0 or errno.

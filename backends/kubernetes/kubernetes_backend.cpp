@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "backends/engine/job_table.hpp"
 #include "backends/engine/program.hpp"
 #include "backends/engine/retry_pause.hpp"
 #include "backends/kubernetes/anchor.hpp"
@@ -16,6 +15,7 @@
 #include "backends/kubernetes/own_pod.hpp"
 #include "backends/kubernetes/pod_watch.hpp"
 #include "backends/kubernetes/reply_json.hpp"
+#include "backends/output/backend_with_output.hpp"
 #include "base/log.hpp"
 #include "base/random_id.hpp"
 
@@ -31,10 +31,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds end_patience(60000); // Then the server removes the rest.
 constexpr std::size_t max_creating = 16;
 constexpr auto in_turn = "other pods are created first";
-constexpr std::size_t descriptors_per_job = 2; // Link and log.
 constexpr double creates_a_second = 50, creates_at_once = 50;
 
-class KubernetesBackend final : public Backend {
+class KubernetesBackend final : public BackendWithOutput {
 public:
   explicit KubernetesBackend(const KubernetesOptions& options);
   ~KubernetesBackend() override;
@@ -42,12 +41,8 @@ public:
   std::string name() const override { return "kubernetes"; }
   std::string driver_address() const override { return address_; }
   void anchor(const JobSpec& spec) override { anchor_.create(spec); }
-  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;
-  std::string logs(const JobId& job) override { return output_.last(table_.find(job)); }
-  void forget(const JobId& job) override;
-  std::vector<JobId> list() override { return table_.list(); }
 
 private:
   using JobPtr = std::shared_ptr<KubernetesJob>;
@@ -66,9 +61,6 @@ private:
   void end_all();
   void end_each(const std::string& problem);
 
-  Watcher watcher_;
-  JobTable table_{descriptors_per_job};
-  Output output_;
   Loop loop_;
   Api api_;
   Plan plan_;
@@ -111,12 +103,13 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
 }
 
 KubernetesBackend::KubernetesBackend(const KubernetesOptions& options)
-  : output_(options.forward_output, options.terminal), api_(loop_, options.access),
-    plan_(first_plan(options)), anchor_(loop_, api_, plan_, options.anchor_deadline),
-    services_(job_services()), watch_(loop_, api_,
-                                      std::string(instance_label) + "=" + plan_.session +
-                                        "," + component_label + "=" + worker,
-                                      handler()) {
+  : BackendWithOutput(descriptors_per_job, options.forward_output, options.terminal),
+    api_(loop_, options.access), plan_(first_plan(options)),
+    anchor_(loop_, api_, plan_, options.anchor_deadline), services_(job_services()),
+    watch_(loop_, api_,
+           std::string(instance_label) + "=" + plan_.session + "," + component_label +
+             "=" + worker,
+           handler()) {
   try {
     connect();
   } catch (...) {
@@ -163,11 +156,7 @@ JobServices KubernetesBackend::job_services() {
           .plan = plan_,
           .owner = anchor_.owner(),
           .images = images_,
-          .event =
-            [this](const JobEvent& event) {
-              if (watcher_)
-                watcher_(event);
-            },
+          .event = [this](const JobEvent& event) { report(event); },
           .created = [this](std::uint64_t serial) { created(serial); },
           .no_room = [this](std::uint64_t serial,
                             const std::string& words) { no_room(serial, words); },
@@ -349,11 +338,6 @@ void KubernetesBackend::end_each(const std::string& problem) {
   auto jobs = jobs_; // Ends change it.
   for (auto& [serial, job] : jobs)
     job->terminate(milliseconds(0));
-}
-
-void KubernetesBackend::forget(const JobId& id) {
-  if (auto serial = table_.forget(id))
-    output_.forget(serial);
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,13 @@
 #include "backends/output/status_lines.hpp"
 
 namespace fiber::backends {
+
+namespace kubernetes {
+
+/// Descriptors of the driver that a job takes: link and log.
+inline constexpr std::size_t descriptors_per_job = 2;
+
+} // namespace kubernetes
 
 /// Options of the kubernetes backend.
 struct KubernetesOptions {

@@ -9,10 +9,10 @@
 #include <system_error>
 
 #include "backends/engine/errors.hpp"
-#include "backends/engine/job_table.hpp"
 #include "backends/local/core_table.hpp"
 #include "backends/local/gpu_table.hpp"
 #include "backends/local/local_jobs.hpp"
+#include "backends/output/backend_with_output.hpp"
 #include "backends/resource_variables.hpp"
 #include "base/log.hpp"
 
@@ -27,9 +27,6 @@ using std::chrono::milliseconds;
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(10000);
 
-// Link, output and the process itself.
-constexpr std::size_t descriptors_per_job = 3;
-
 /// What the zygote is started with. Jobs of one core are forked from it.
 constexpr JobResources one_core{.gpu = 1};
 
@@ -43,25 +40,19 @@ Program program_of(const LocalOptions& options, const ResourceVariables& variabl
   return program;
 }
 
-class LocalBackend final : public Backend {
+class LocalBackend final : public BackendWithOutput {
 public:
   explicit LocalBackend(const LocalOptions& options);
   ~LocalBackend() override;
 
   std::string name() const override { return "local"; }
-  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;
-  std::string logs(const JobId& job) override;
-  void forget(const JobId& job) override;
-  std::vector<JobId> list() override;
 
 private:
   LocalJobs::Handler handler();
   void give_back(std::uint64_t serial);
 
-  Watcher watcher_;
-  JobTable table_{descriptors_per_job};
   std::mutex mutex_; // Guards zygote_there_.
   std::condition_variable changed_;
   bool zygote_there_ = false;
@@ -69,14 +60,14 @@ private:
   GpuTable gpus_;
   CoreTable cores_{CoreTable::here()};
 
-  Output output_;
   Loop loop_;
   LocalJobs jobs_; // Used on the loop's thread only.
 };
 
 LocalBackend::LocalBackend(const LocalOptions& options)
-  : variables_(options.hide_gpus), gpus_(Gpus::here(), options.jobs_per_gpu),
-    output_(options.forward_output, options.terminal, options.on_output),
+  : BackendWithOutput(descriptors_per_job, options.forward_output, options.terminal,
+                      options.on_output),
+    variables_(options.hide_gpus), gpus_(Gpus::here(), options.jobs_per_gpu),
     jobs_(loop_, output_, program_of(options, variables_), options.plain_spawn,
           handler()) {}
 
@@ -95,10 +86,7 @@ LocalBackend::~LocalBackend() {
 
 LocalJobs::Handler LocalBackend::handler() {
   LocalJobs::Handler handler;
-  handler.event = [this](const JobEvent& event) {
-    if (watcher_)
-      watcher_(event);
-  };
+  handler.event = [this](const JobEvent& event) { report(event); };
   handler.closed = [this](std::uint64_t serial) {
     give_back(serial);
     table_.close(serial);
@@ -149,19 +137,6 @@ Job LocalBackend::create(JobSpec spec) {
 void LocalBackend::terminate(const JobId& id, milliseconds grace) {
   if (auto serial = table_.find(id))
     loop_.post([this, serial, grace] { jobs_.terminate(serial, grace); });
-}
-
-std::string LocalBackend::logs(const JobId& id) {
-  return output_.last(table_.find(id));
-}
-
-void LocalBackend::forget(const JobId& id) {
-  if (auto serial = table_.forget(id))
-    output_.forget(serial);
-}
-
-std::vector<JobId> LocalBackend::list() {
-  return table_.list();
 }
 
 } // namespace

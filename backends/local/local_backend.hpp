@@ -2,6 +2,7 @@
 // local/ runs jobs as processes on this machine, forked by a zygote.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,13 @@
 #include "backends/output/status_lines.hpp"
 
 namespace fiber::backends {
+
+namespace local {
+
+/// Descriptors of the driver that a job takes: link, output and the process itself.
+inline constexpr std::size_t descriptors_per_job = 3;
+
+} // namespace local
 
 /// The variable by which the processes of a session are found, also those that a task
 /// has started, after its driver was killed.

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "backends/engine/job_table.hpp"
+#include "backends/output/backend_with_output.hpp"
 #include "backends/slurm/cluster.hpp"
 #include "backends/slurm/guard.hpp"
 #include "backends/slurm/slurm_jobs.hpp"
@@ -21,9 +21,8 @@ using std::chrono::milliseconds;
 
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(60000);
-constexpr std::size_t descriptors_per_job = 1; // The link.
 
-class SlurmBackend final : public Backend {
+class SlurmBackend final : public BackendWithOutput {
 public:
   explicit SlurmBackend(const SlurmOptions& options);
   ~SlurmBackend() override;
@@ -31,21 +30,15 @@ public:
   std::string name() const override { return "slurm"; }
   std::string driver_address() const override { return cluster_.address; }
   std::size_t min_start_window() const override { return 1024; }
-  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;
   std::string logs(const JobId& job) override;
-  void forget(const JobId& job) override;
-  std::vector<JobId> list() override { return table_.list(); }
 
 private:
   JobServices job_services();
   void say_alive();
 
   const SlurmOptions options_;
-  Watcher watcher_;
-  JobTable table_{descriptors_per_job};
-  Output output_;
   OutputFiles files_{output_};
   Loop loop_;
   Commands commands_{loop_, clean_environment()};
@@ -56,8 +49,8 @@ private:
 };
 
 SlurmBackend::SlurmBackend(const SlurmOptions& options)
-  : options_(options), output_(options.forward_output, options.terminal),
-    cluster_(find_cluster(commands_, options.partition)),
+  : BackendWithOutput(descriptors_per_job, options.forward_output, options.terminal),
+    options_(options), cluster_(find_cluster(commands_, options.partition)),
     folder_(options.directory.empty() ? usual_base() : options.directory,
             options.session.empty() ? random_id() : options.session,
             std::chrono::ceil<std::chrono::seconds>(options.lease)),
@@ -95,11 +88,7 @@ JobServices SlurmBackend::job_services() {
           .resource_variables = ResourceVariables(options_.hide_gpus),
           .largest_array = cluster_.largest_array,
           .file_limit = table_.usual_file_limit(),
-          .event =
-            [this](const JobEvent& event) {
-              if (watcher_)
-                watcher_(event);
-            },
+          .event = [this](const JobEvent& event) { report(event); },
           .closed = [this](std::uint64_t serial) { table_.close(serial); }};
 }
 
@@ -127,11 +116,6 @@ std::string SlurmBackend::logs(const JobId& id) {
   auto serial = table_.find(id);
   files_.read(serial);
   return output_.last(serial);
-}
-
-void SlurmBackend::forget(const JobId& id) {
-  if (auto serial = table_.forget(id))
-    output_.forget(serial);
 }
 
 } // namespace

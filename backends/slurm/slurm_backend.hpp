@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,6 +12,13 @@
 #include "backends/output/status_lines.hpp"
 
 namespace fiber::backends {
+
+namespace slurm {
+
+/// Descriptors of the driver that a job takes: its link.
+inline constexpr std::size_t descriptors_per_job = 1;
+
+} // namespace slurm
 
 /// Options of the slurm backend. Those of jobs are passed on to sbatch; empty: not set.
 struct SlurmOptions {

@@ -4,24 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <sstream>
 #include <string_view>
 
+#include "backends/registry.hpp"
 #include "base/ascii.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::slurm {
 
 namespace {
-
-std::vector<std::string> words_of(const std::string& text) {
-  fiber::detail::Classic<std::istringstream> stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
-}
 
 /// Splits at a separator and reads each part as a number; nothing if one is none.
 std::optional<std::vector<long>> numbers(const std::string& text, char separator) {
@@ -129,7 +123,7 @@ std::vector<std::string> sbatch_words(const Submission& submission,
                                       const SlurmOptions& options,
                                       const std::string& directory) {
   auto& resources = submission.resources;
-  auto cpus = std::max(1L, std::lround(std::ceil(resources.cpu)));
+  auto cpus = cores_of(resources);
   auto words = first_sbatch_words();
   words.insert(words.end(),
                {"--job-name=" + submission.name,
@@ -165,8 +159,7 @@ JobResources resources_in_all(const JobResources& resources,
 
 bool is_submit_limit(const std::string& words) {
   // AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit, AssocGrpSubmitJobsLimit ...
-  return words.find("SubmitJob") != words.npos ||
-         words.find("temporarily unable to accept job") != words.npos;
+  return words.find("SubmitJob") != words.npos;
 }
 
 bool is_time_limit(const std::string& text) {

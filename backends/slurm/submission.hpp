@@ -57,8 +57,7 @@ std::vector<std::string> sbatch_words(const Submission& submission,
 /// Returns the resources with the GPUs for which `options` ask besides: one, if they do.
 JobResources resources_in_all(const JobResources& resources, const SlurmOptions& options);
 
-/// Returns whether sbatch says that the user, the account or the cluster has as many jobs
-/// as allowed.
+/// Returns whether sbatch says that the user or the account has as many jobs as allowed.
 bool is_submit_limit(const std::string& words);
 
 /// Returns the text as one word of a POSIX shell.

@@ -63,17 +63,11 @@ void Channel::run(const std::vector<std::string>& words) {
 }
 
 void Channel::send(std::string_view bytes) {
-  if (!input_ || input_ends_)
+  if (!input_)
     return;
   unsent_ += bytes;
   if (!writing_)
     write();
-}
-
-void Channel::end_input() {
-  input_ends_ = true;
-  if (unsent_.empty() && input_)
-    ::shutdown(input_.get(), SHUT_WR);
 }
 
 void Channel::write() {
@@ -96,8 +90,6 @@ void Channel::write() {
   if (!rest && writing_)
     loop_.unwatch(input_.get());
   writing_ = rest;
-  if (!rest && input_ends_)
-    ::shutdown(input_.get(), SHUT_WR);
 }
 
 bool Channel::read(const UniqueFd& fd,

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,15 +36,12 @@ public:
 
   /// Writes as fast as ssh reads; keeps the rest. Never blocks.
   void send(std::string_view bytes);
-  /// Ends stdin once everything has been sent: the other side ends, then ssh.
-  void end_input();
   /// Kills ssh, and calls no handler any more.
   void close();
 
 private:
   Channel(Loop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
   void run(const std::vector<std::string>& words);
-  void watch_input(std::uint32_t events);
   void write();
   /// Returns false at the end.
   bool read(const UniqueFd& fd, const std::function<void(std::string_view)>& take);
@@ -57,7 +53,6 @@ private:
   UniqueFd input_, output_, errors_, pidfd_;
   std::string unsent_;
   bool writing_ = false; // input_ is watched.
-  bool input_ends_ = false;
 };
 
 } // namespace fiber::backends::ssh

@@ -10,6 +10,7 @@
 
 #include "backends/driver_variables.hpp"
 #include "backends/engine/program.hpp"
+#include "backends/engine/retry_pause.hpp"
 #include "backends/ssh/agent.hpp"
 #include "base/code_place.hpp"
 #include "base/log.hpp"
@@ -23,6 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds answer_limit(30000); // For each line until the agent answers.
 constexpr milliseconds forward_limit(20000);
+constexpr milliseconds first_retry(1000), max_retry(60000);
 constexpr int max_unanswered = 5; // Pings; then the host is lost.
 constexpr int ssh_failed = 255;   // Its exit code if it could not connect.
 constexpr std::size_t errors_kept = 4096;
@@ -30,10 +32,6 @@ constexpr std::size_t line_limit = 64 * 1024;
 
 milliseconds ping_pause(milliseconds lease) {
   return std::clamp(lease / 6, milliseconds(100), milliseconds(2000));
-}
-
-milliseconds retry_pause(int attempts) {
-  return std::min(milliseconds(60000), milliseconds(1000) * (1 << std::min(attempts, 6)));
 }
 
 /// Returns the settings of this driver that jobs need, as other backends pass them on.
@@ -85,9 +83,7 @@ void Host::connect() {
 void Host::close() {
   closed_ = true;
   drop_connection();
-  if (retry_)
-    loop_.cancel(*retry_);
-  retry_.reset();
+  stop(retry_);
 }
 
 void Host::drop_connection() {
@@ -99,14 +95,11 @@ void Host::drop_connection() {
                           ignored); // Unless ssh was killed, it is gone.
   copy_.reset();
   forward_.reset();
-  for (auto* timer : {&limit_, &next_ping_}) {
-    if (*timer)
-      loop_.cancel(**timer);
-    timer->reset();
-  }
+  stop(limit_);
+  stop(next_ping_);
   line_.clear();
   errors_.clear();
-  shell_runs_ = looked_ = has_agent_ = started_ = false;
+  stage_ = Stage::silent;
   reader_ = {};
   way_from_.clear();
   way_.clear();
@@ -115,9 +108,14 @@ void Host::drop_connection() {
   unanswered_ = 0;
 }
 
+void Host::stop(std::optional<Loop::Timer>& timer) {
+  if (timer)
+    loop_.cancel(*timer);
+  timer.reset();
+}
+
 void Host::expect_answer(milliseconds limit) {
-  if (limit_)
-    loop_.cancel(*limit_);
+  stop(limit_);
   limit_ = loop_.after(limit, [this, limit] {
     limit_.reset();
     lose("no answer within " + std::to_string(limit.count() / 1000) +
@@ -128,7 +126,7 @@ void Host::expect_answer(milliseconds limit) {
 void Host::on_output(std::string_view bytes) {
   const auto connection = channel_; // A new one may be there after a loss.
   try {
-    while (!has_agent_ && !bytes.empty()) {
+    while (stage_ != Stage::agent && !bytes.empty()) {
       const auto end = bytes.find('\n');
       line_ += bytes.substr(0, end);
       bytes.remove_prefix(end == bytes.npos ? bytes.size() : end + 1);
@@ -152,13 +150,13 @@ void Host::on_output(std::string_view bytes) {
 
 void Host::on_line(const std::string& line) {
   if (line == std::string(agent_greeting) + number_) {
-    has_agent_ = true;
+    stage_ = Stage::agent;
     return;
   }
   const auto ours = lines_for(line, number_);
   if (ours.empty())
     return;
-  shell_runs_ = true;
+  stage_ = std::max(stage_, Stage::shell);
   expect_answer(answer_limit);
   const auto space = ours.front().find(' ');
   const auto word = ours.front().substr(0, space);
@@ -167,11 +165,11 @@ void Host::on_line(const std::string& line) {
     return lose("it is a machine of kind " + rest + ", and this program is for " +
                 machine());
   if (word == "starts")
-    started_ = true;
-  if (word == "needs" && looked_)
-    return lose("the copy of the program is not where it was put");
+    stage_ = Stage::started;
   if (word == "needs") {
-    looked_ = true;
+    if (stage_ >= Stage::asked)
+      return lose("the copy of the program is not where it was put");
+    stage_ = Stage::asked;
     channel_->send("same " + program_.sha256() + "\n");
   }
   if (word == "differs")
@@ -181,9 +179,7 @@ void Host::on_line(const std::string& line) {
 void Host::copy_program() {
   log().info("ssh: copying {} to {}:{}/{}", program_.remote().path, name(),
              program_.remote().directory, program_.remote().build);
-  if (limit_)
-    loop_.cancel(*limit_); // The copy has a limit of its own.
-  limit_.reset();
+  stop(limit_); // The copy has its own.
   copy_ = std::make_shared<ProgramCopy>(
     loop_, command_, name(), program_, number_,
     [this](const ProgramCopy::Result& result) {
@@ -230,9 +226,7 @@ void Host::begin(const AgentMessage& agent) {
   slots_ = entry_.slots != 0 ? entry_.slots : cpus;
   max_slots_ = std::max(slots_, entry_.max_slots);
   gpus_ = agent.at("gpus").get<int>();
-  if (limit_)
-    loop_.cancel(*limit_);
-  limit_.reset();
+  stop(limit_);
   channel_->send(packed({{"is", "begin"},
                          {"environment", environment_of_jobs(options_.environment)},
                          {"words", program_words()},
@@ -282,13 +276,9 @@ void Host::open_tunnel(const std::string& driver, const std::string& problem) {
   if (!problem.empty())
     log().info("ssh: {} can't connect to the driver at {} ({}): its jobs use a tunnel",
                name(), driver, problem);
-  ChildCommand command;
-  command.argv = command_.forward(name(), driver);
-  command.program = command.argv.front();
-  command.environment = environment_with({});
-  command.limit = forward_limit;
-  forward_ =
-    ChildProcess::start(loop_, std::move(command), [this, driver](ChildResult result) {
+  forward_ = ChildProcess::start(
+    loop_, command_of(command_.forward(name(), driver), forward_limit),
+    [this, driver](ChildResult result) {
       const auto port = result.output.substr(0, result.output.find('\n'));
       if (!failure(result, forward_limit).empty() || port.empty())
         return lose("it can't connect to the driver at " + driver +
@@ -326,11 +316,13 @@ void Host::on_end(std::optional<int> exit_code) {
   auto problem = command_.problem(name(), errors_, exit_code);
   if (is_up())
     problem = "the connection or the agent there has ended: " + problem;
-  else if (started_ && exit_code && (*exit_code == 126 || *exit_code == 127))
+  else if (stage_ >= Stage::started && exit_code &&
+           (*exit_code == 126 || *exit_code == 127))
     problem = "its copy of the program can't start any more; remove " +
               program_.remote().directory + "/" + program_.remote().build +
               " there: " + problem;
-  else if (!shell_runs_ && exit_code && *exit_code >= 0 && *exit_code != ssh_failed)
+  else if (stage_ == Stage::silent && exit_code && *exit_code >= 0 &&
+           *exit_code != ssh_failed)
     problem = "the login shell there does not run commands, or a start file such as "
               ".bashrc ends it: " +
               problem;
@@ -345,7 +337,7 @@ void Host::lose(const std::string& problem) {
     return;
   if (std::exchange(logged_problem_, problem) != problem)
     log().warn("ssh: {}: {}", name(), problem);
-  retry_ = loop_.after(retry_pause(attempts_++), [this] {
+  retry_ = loop_.after(retry_pause(attempts_++, first_retry, max_retry), [this] {
     retry_.reset();
     connect();
   });

@@ -76,6 +76,7 @@ private:
   void begin(const AgentMessage& agent);
   void ping();
   void expect_answer(std::chrono::milliseconds limit);
+  void stop(std::optional<Loop::Timer>& timer);
   void find_way(const std::string& driver);
   void open_tunnel(const std::string& driver, const std::string& problem);
   void use_way(const std::string& driver, const std::string& address);
@@ -99,13 +100,11 @@ private:
 
   // Of one connection:
   std::shared_ptr<Channel> channel_;
-  std::string number_;      // Tells our lines from what the user's start files print.
-  std::string line_;        // The end of what ssh has printed.
-  std::string errors_;      // The last of stderr.
-  bool shell_runs_ = false; // A line of ours has come.
-  bool looked_ = false;     // The host has looked for the program at its own path.
-  bool has_agent_ = false;  // Messages follow.
-  bool started_ = false;    // The agent's program has been started.
+  std::string number_; // Tells our lines from what the user's start files print.
+  std::string line_;   // The end of what ssh has printed.
+  std::string errors_; // The last of stderr.
+  /// How far it has come. `asked`: the host looks for the program at its own path.
+  enum class Stage { silent, shell, asked, started, agent } stage_ = Stage::silent;
   MessageReader reader_;
   std::shared_ptr<ProgramCopy> copy_;
   std::shared_ptr<ChildProcess> forward_;

@@ -17,7 +17,6 @@ namespace fiber::backends::ssh {
 namespace {
 
 constexpr std::size_t max_slots_of_host = 4096;
-constexpr auto valid_hosts = "HOST or HOST:SLOTS, separated by commas, as in a:8,b:16";
 constexpr auto valid_line = "HOST [slots=N] [max_slots=N] [# comment]";
 
 /// Where a host was named, for errors.

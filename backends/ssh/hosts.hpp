@@ -9,6 +9,11 @@
 
 namespace fiber::backends::ssh {
 
+/// Values of the setting ssh_hosts.
+inline constexpr auto valid_hosts =
+  "HOST or HOST:SLOTS, separated by commas, as in a:8,b:16; or the absolute path of a "
+  "hostfile";
+
 /// A host, as the user names it.
 struct HostEntry {
   std::string name;          ///< For ssh: "a", "me@10.0.0.7", an alias of ~/.ssh/config.

@@ -33,8 +33,7 @@ std::unique_ptr<Backend> make_ssh_backend(const BackendOptions& options) {
 
 BackendKind ssh_kind() {
   return {.name = "ssh",
-          .keys = {{"ssh_hosts",
-                    "HOST or HOST:SLOTS, separated by commas, as in a:8,b:16", is_given},
+          .keys = {{"ssh_hosts", ssh::valid_hosts, is_given},
                    {"ssh_hostfile", "the path of a hostfile, as for mpirun", is_given},
                    {"ssh_command", "ssh, with options: ssh -F FILE", is_command},
                    {"ssh_directory",

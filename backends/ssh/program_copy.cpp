@@ -91,12 +91,8 @@ void ProgramCopy::start() {
 
 void ProgramCopy::run(const std::string& command, const std::string& input_file,
                       std::function<void(const std::vector<std::string>&)> then) {
-  ChildCommand child;
-  child.argv = command_.run(host_, command);
-  child.program = child.argv.front();
-  child.environment = environment_with({});
+  auto child = command_of(command_.run(host_, command), copy_limit);
   child.input_file = input_file;
-  child.limit = copy_limit;
   child_ = ChildProcess::start(
     loop_, std::move(child),
     [self = weak_from_this(), then = std::move(then)](const ChildResult& result) {

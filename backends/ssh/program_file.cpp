@@ -7,8 +7,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "backends/engine/errors.hpp"
 #include "backends/engine/program.hpp"
 #include "base/code_place.hpp"
+#include "base/hex.hpp"
 #include "base/unique_fd.hpp"
 
 namespace fiber::backends::ssh {
@@ -31,14 +30,6 @@ std::string plain_name(const std::string& path) {
   const bool odd =
     name.empty() || name.front() == '-' || name.find_first_not_of(plain) != name.npos;
   return odd ? "program" : name;
-}
-
-std::string hex(const std::vector<unsigned char>& bytes) {
-  constexpr auto digits = "0123456789abcdef";
-  std::string text;
-  for (auto byte : bytes)
-    text.append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
-  return text;
 }
 
 } // namespace
@@ -83,7 +74,7 @@ std::string sha256_of(const std::string& path) {
   if (!fine || EVP_DigestFinal_ex(digest.get(), sum.data(), &size) != 1)
     throw EngineError("compute the SHA-256 of " + path, 0, "OpenSSL can't do that");
   sum.resize(size);
-  return hex(sum);
+  return hex({reinterpret_cast<const char*>(sum.data()), sum.size()});
 }
 
 std::map<std::string, std::string> loaded_libraries() {

@@ -29,8 +29,7 @@ std::string script(std::initializer_list<std::string> commands) {
 }
 
 std::string variables(const RemoteProgram& program, const std::string& number) {
-  return "umask 077; n=" + number + "; d=" + shell_word(program.directory) +
-         "; case $d in \"~\") d=$HOME;; \"~/\"*) d=$HOME/${d#\"~/\"};; esac; b=$d/" +
+  return "umask 077; n=" + number + "; " + set_folder(program.directory) + "; b=$d/" +
          program.build + "; t=$d/.fiber-$n; e=" + program.name;
 }
 
@@ -54,6 +53,11 @@ std::string shell_word(const std::string& text) {
     octal += digits.data();
   }
   return "\"$(printf %b \"" + octal + "\")\"";
+}
+
+std::string set_folder(const std::string& directory) {
+  return "d=" + shell_word(directory) +
+         "; case $d in \"~\") d=$HOME;; \"~/\"*) d=$HOME/${d#\"~/\"};; esac";
 }
 
 std::string start_command(const RemoteProgram& program, const std::string& number) {

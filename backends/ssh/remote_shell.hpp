@@ -38,12 +38,15 @@ std::string copy_library_command(const RemoteProgram& program, const std::string
 /// Asks the host's loader what the draft needs. Prints "trace LINE" for each line of its
 /// answer, and "traced EXIT-CODE".
 std::string trace_command(const RemoteProgram& program, const std::string& number);
-/// Makes the draft the copy, and removes copies that nobody has used for 30 days. Prints
+/// Makes the draft the copy, and removes copies that were not used for 30 days. Prints
 /// "problem WORDS" or "copied".
 std::string publish_command(const RemoteProgram& program, const std::string& number);
 
 /// Returns an expression of sh for a text without NUL, as part of such a command.
 std::string shell_word(const std::string& text);
+
+/// Sets $d to a folder, in such a command. "~" is the user's home.
+std::string set_folder(const std::string& directory);
 
 /// Returns what follows "@fiber NUMBER " in each line that has it.
 std::vector<std::string> lines_for(std::string_view output, const std::string& number);

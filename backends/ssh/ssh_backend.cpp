@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "backends/engine/child_process.hpp"
-#include "backends/engine/job_table.hpp"
 #include "backends/engine/route.hpp"
 #include "backends/engine/spawn.hpp"
+#include "backends/output/backend_with_output.hpp"
 #include "backends/ssh/program_file.hpp"
 #include "backends/ssh/ssh_jobs.hpp"
 #include "base/log.hpp"
@@ -24,17 +24,13 @@ using std::chrono::milliseconds;
 constexpr milliseconds end_patience(10000);
 constexpr milliseconds lookup_limit(10000);
 constexpr auto loopback = "127.0.0.1";
-constexpr std::size_t descriptors_per_job = 1; // Its link.
 
 /// Returns this machine's address on the way to a host, as `ssh` would connect to it.
 std::string address_towards_host(const SshOptions& options, const HostEntry& host) {
-  ChildCommand command;
-  command.argv = options.command;
-  command.argv.insert(command.argv.end(), {"-G", "--", host.name});
-  command.program = command.argv.front();
-  command.environment = environment_with({});
-  command.limit = lookup_limit;
-  return address_towards(host_name_in(run_child(std::move(command)).output));
+  auto words = options.command;
+  words.insert(words.end(), {"-G", "--", host.name});
+  const auto answer = run_child(command_of(std::move(words), lookup_limit));
+  return address_towards(host_name_in(answer.output));
 }
 
 /// Returns the address at which jobs reach this process: the one on the way to the first
@@ -49,7 +45,7 @@ std::string find_address(const SshOptions& options) {
   return loopback;
 }
 
-class SshBackend final : public Backend {
+class SshBackend final : public BackendWithOutput {
 public:
   explicit SshBackend(const SshOptions& options);
   ~SshBackend() override;
@@ -57,33 +53,22 @@ public:
   std::string name() const override { return "ssh"; }
   std::string driver_address() const override { return address_; }
   std::size_t min_start_window() const override { return 1024; }
-  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;
-  std::string logs(const JobId& job) override { return output_.last(table_.find(job)); }
-  void forget(const JobId& job) override;
-  std::vector<JobId> list() override { return table_.list(); }
 
 private:
   const SshOptions options_;
   const ProgramFile program_;
   const std::string address_;
-  Watcher watcher_;
-  JobTable table_{descriptors_per_job};
-  Output output_;
   Loop loop_;
   SshJobs jobs_; // Used on the loop's thread only.
 };
 
 SshBackend::SshBackend(const SshOptions& options)
-  : options_(options), program_(options.directory), address_(find_address(options)),
-    output_(options.forward_output, options.terminal),
+  : BackendWithOutput(descriptors_per_job, options.forward_output, options.terminal),
+    options_(options), program_(options.directory), address_(find_address(options)),
     jobs_(loop_, output_, options_, program_,
-          {.event =
-             [this](const JobEvent& event) {
-               if (watcher_)
-                 watcher_(event);
-             },
+          {.event = [this](const JobEvent& event) { report(event); },
            .closed = [this](std::uint64_t serial) { table_.close(serial); }}) {
   loop_.post([this] { jobs_.connect(); });
 }
@@ -118,21 +103,20 @@ void SshBackend::terminate(const JobId& id, milliseconds grace) {
   loop_.post([this, id, grace] { jobs_.terminate(id, grace); });
 }
 
-void SshBackend::forget(const JobId& id) {
-  if (auto serial = table_.forget(id))
-    output_.forget(serial);
-}
-
 } // namespace
 
 } // namespace ssh
 
-std::unique_ptr<Backend> make_ssh(const SshOptions& options) {
+void check_ssh_command(const SshOptions& options) {
   if (const auto& ssh = options.command.front();
       ssh.find('/') == ssh.npos && find_in_path(ssh).empty())
     throw EngineError("find " + ssh, 0,
                       "it is not on PATH: install it (Debian: openssh-client), or set "
                       "ssh_command");
+}
+
+std::unique_ptr<Backend> make_ssh(const SshOptions& options) {
+  check_ssh_command(options);
   return std::make_unique<ssh::SshBackend>(options);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,13 @@
 #include "backends/ssh/hosts.hpp"
 
 namespace fiber::backends {
+
+namespace ssh {
+
+/// Descriptors of the driver that a job takes: its link.
+inline constexpr std::size_t descriptors_per_job = 1;
+
+} // namespace ssh
 
 /// Whether jobs reach the driver through a tunnel of the ssh connection.
 enum class SshTunnel {
@@ -33,6 +41,9 @@ struct SshOptions {
   std::chrono::milliseconds lease{60000};
   std::string session = {}; ///< Marks the processes of the session; empty: none.
 };
+
+/// Throws EngineError if the command that connects is not there.
+void check_ssh_command(const SshOptions& options);
 
 /// Makes a backend whose jobs are processes on other machines. On each, an agent runs
 /// them as make_local() does; it is this program, started by the user's ssh, and copied

@@ -11,7 +11,6 @@
 
 #include "backends/engine/errors.hpp"
 #include "backends/engine/job_exit.hpp"
-#include "base/trusted_file.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::ssh {

@@ -2,9 +2,9 @@
 #include "backends/ssh/ssh_jobs.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "backends/resource_variables.hpp"
 #include "base/random_id.hpp"
 
 namespace fiber::backends::ssh {
@@ -49,7 +49,7 @@ void SshJobs::create(std::uint64_t serial, JobSpec spec) {
   const auto name = spec.name;
   Job job;
   job.serial = serial;
-  job.slots = static_cast<std::size_t>(std::max(1.0, std::ceil(spec.resources.cpu)));
+  job.slots = cores_of(spec.resources);
   job.gpus = spec.resources.gpu;
   job.spec = std::move(spec);
   jobs_.emplace(name, std::move(job));
@@ -91,12 +91,8 @@ void SshJobs::pump() {
     queue_.pop_front();
     job.at->taken += job.slots;
     job.at->gpus_taken += job.gpus;
-    if (!job.waits_for.empty()) { // It waits no more.
-      JobEvent event;
-      event.kind = JobEvent::Kind::waits;
-      event.job = name;
-      handler_.event(event);
-    }
+    if (!job.waits_for.empty()) // It waits no more.
+      handler_.event({.kind = JobEvent::Kind::waits, .job = name});
     job.at->host->create(std::move(job.spec));
   }
   say_what_is_waited_for();
@@ -132,7 +128,7 @@ void SshJobs::say_what_is_waited_for() {
 /// Returns the host that has room for the job and the largest part of its slots free:
 /// below `slots`, if there is one, or else below `max_slots`.
 SshJobs::Member* SshJobs::place_for(const Job& job) {
-  const auto least_full = [&](auto slots_of) {
+  const auto emptiest = [&](auto slots_of) {
     Member* best = nullptr;
     double best_part = 0;
     for (auto& member : members_) {
@@ -149,8 +145,8 @@ SshJobs::Member* SshJobs::place_for(const Job& job) {
     }
     return best;
   };
-  auto* place = least_full([](const Host& host) { return host.slots(); });
-  return place ? place : least_full([](const Host& host) { return host.max_slots(); });
+  auto* place = emptiest([](const Host& host) { return host.slots(); });
+  return place ? place : emptiest([](const Host& host) { return host.max_slots(); });
 }
 
 /// Returns why the job can never run, as far as that is known; empty if it may.

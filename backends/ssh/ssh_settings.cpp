@@ -3,23 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
-
-#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends {
 
 namespace {
 
 constexpr std::array tunnels{"auto", "always", "never"}; // In the order of SshTunnel.
-
-std::vector<std::string> words_of(const std::string& text) {
-  fiber::detail::Classic<std::istringstream> stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;)
-    words.push_back(word);
-  return words;
-}
 
 std::vector<ssh::HostEntry> hosts_of(const BackendOptions& options) {
   const auto list = options.value("ssh_hosts");

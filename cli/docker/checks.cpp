@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backends/backend.hpp"
+#include "backends/docker/docker_backend.hpp"
 #include "backends/engine/program.hpp"
 #include "cli/docker/client.hpp"
 #include "cli/docker/docker.hpp"
@@ -22,7 +23,6 @@ namespace fiber::cli::docker {
 namespace {
 
 constexpr auto engine_name = "docker";
-constexpr std::size_t files_per_job = 3; // See docs/backends/docker.md.
 
 std::string after(const std::string& text, const std::string& words) {
   auto at = text.find(words);
@@ -85,7 +85,8 @@ public:
     : request_(request), report_(report) {}
 
   void make() {
-    check_open_files(engine_name, files_per_job, usual_jobs, report_);
+    check_open_files(engine_name, backends::docker::descriptors_per_job, usual_jobs,
+                     report_);
     if (!report_.check(engine_name, "engine", [this] { return connect(); }))
       return;
     if (!request_.image.empty()) {

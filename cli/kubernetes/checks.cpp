@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "backends/kubernetes/access.hpp"
+#include "backends/kubernetes/kubernetes_backend.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
@@ -18,7 +19,6 @@ using backends::kubernetes::text;
 using nlohmann::json;
 
 constexpr auto engine_name = "kubernetes";
-constexpr std::size_t files_per_job = 2; // See docs/backends/kubernetes.md.
 constexpr std::chrono::seconds longest_check{8};
 
 /// A right that the backend uses, as in deploy/kubernetes/rbac.yaml.
@@ -96,7 +96,8 @@ public:
     : request_(request), report_(report) {}
 
   void make() {
-    check_open_files(engine_name, files_per_job, usual_jobs, report_);
+    check_open_files(engine_name, backends::kubernetes::descriptors_per_job, usual_jobs,
+                     report_);
     if (!report_.check(engine_name, "access", [this] { return find_access(); }) ||
         !report_.check(engine_name, "API server", [this] { return reach(); }) ||
         !report_.check(engine_name, "namespace", [this] { return find_namespace(); }) ||

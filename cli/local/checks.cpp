@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "backends/local/local_backend.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
@@ -15,7 +16,6 @@ namespace fiber::cli::local {
 namespace {
 
 constexpr auto engine = "local";
-constexpr std::size_t files_per_job = 3; // See docs/backends/local.md.
 
 std::string check_memory() {
   constexpr off_t size = 1 << 20;
@@ -45,7 +45,8 @@ std::string advice(const std::string& problem) {
 
 void diagnose(const DoctorRequest& request, Report& report) {
   report.check(engine, "shared memory", check_memory);
-  if (!check_open_files(engine, files_per_job, cpu_count(), report))
+  if (!check_open_files(engine, backends::local::descriptors_per_job, cpu_count(),
+                        report))
     return report.skip(engine, "session", "the limit of open files is too low for one");
   Config config;
   config.backend = engine;

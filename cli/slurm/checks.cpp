@@ -14,6 +14,7 @@
 #include "backends/slurm/cluster.hpp"
 #include "backends/slurm/command.hpp"
 #include "backends/slurm/session_folder.hpp"
+#include "backends/slurm/slurm_backend.hpp"
 #include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
 #include "cli/slurm/left.hpp"
@@ -28,7 +29,6 @@ using backends::slurm::CommandResult;
 using backends::slurm::run_command;
 
 constexpr auto engine_name = "slurm";
-constexpr std::size_t files_per_job = 1; // See docs/backends/slurm.md.
 
 bool has(const std::string& text, const char* words) {
   return text.find(words) != text.npos;
@@ -76,7 +76,8 @@ public:
     : request_(request), report_(report), values_(resolve({}).backend_values) {}
 
   void make() {
-    check_open_files(engine_name, files_per_job, usual_jobs, report_);
+    check_open_files(engine_name, backends::slurm::descriptors_per_job, usual_jobs,
+                     report_);
     if (!report_.check(engine_name, "commands", [this] { return find_commands(); }) ||
         !report_.check(engine_name, "controller", [this] { return reach(); }) ||
         !report_.check(engine_name, "partition", [this] { return find_partition(); }) ||

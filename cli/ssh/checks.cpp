@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "backends/engine/child_process.hpp"
-#include "backends/engine/spawn.hpp"
 #include "backends/ssh/remote_shell.hpp"
 #include "backends/ssh/ssh_backend.hpp"
 #include "backends/ssh/ssh_command.hpp"
@@ -19,17 +18,14 @@ namespace fiber::cli::ssh {
 namespace {
 
 constexpr auto engine_name = "ssh";
-constexpr std::size_t files_per_job = 1; // Its link.
 constexpr std::chrono::seconds command_limit(30);
 constexpr double wanted_megabytes = 200, wanted_seconds = 5;
 
 /// Prints "machine MACHINE", "library GNU-C-LIBRARY", "time SECONDS" and the end of df's
 /// table for the folder of copies, or for the one above that is there.
 std::string facts_command(const std::string& directory) {
-  const auto folder = backends::ssh::shell_word(directory);
-  return "exec /bin/sh -c 'd=" + folder +
-         "; case $d in \"~\") d=$HOME;; \"~/\"*) d=$HOME/${d#\"~/\"};; esac; "
-         "until [ -e \"$d\" ]; do d=$(dirname \"$d\"); done; "
+  return "exec /bin/sh -c '" + backends::ssh::set_folder(directory) +
+         "; until [ -e \"$d\" ]; do d=$(dirname \"$d\"); done; "
          "echo machine $(uname -m); echo library $(getconf GNU_LIBC_VERSION); "
          "echo time $(date +%s); echo cpus $(getconf _NPROCESSORS_ONLN); "
          "echo room $(df -Pk \"$d\" | tail -n 1)'";
@@ -57,7 +53,8 @@ public:
     : request_(request), report_(report) {}
 
   void make() {
-    check_open_files(engine_name, files_per_job, usual_jobs, report_);
+    check_open_files(engine_name, backends::ssh::descriptors_per_job, usual_jobs,
+                     report_);
     if (!report_.check(engine_name, "hosts", [this] { return read_settings(); }))
       return;
     for (auto& host : options_.hosts)
@@ -70,14 +67,14 @@ private:
     given.values = resolve({}).backend_values;
     try {
       options_ = backends::ssh_options_of(given);
+      backends::check_ssh_command(options_);
+    } catch (const backends::EngineError& error) {
+      throw Trouble(error.what(), "make ssh run here");
     } catch (const backends::SettingError& error) {
       throw Trouble(error.what(),
                     "name hosts by FIBER_SSH_HOSTS=a:8,b:16, or a file of them by "
                     "FIBER_SSH_HOSTFILE");
     }
-    if (const auto& ssh = options_.command.front();
-        ssh.find('/') == ssh.npos && backends::find_in_path(ssh).empty())
-      throw Trouble(ssh + " is not on PATH", "install it: apt install openssh-client");
     std::string names;
     for (auto& host : options_.hosts)
       names += (names.empty() ? "" : ", ") + host.name;
@@ -100,13 +97,9 @@ private:
   /// Runs a command there, with a connection of its own.
   std::string reach(const std::string& host) {
     const backends::ssh::SshCommand ssh{.words = options_.command, .control = "none"};
-    backends::ChildCommand command;
-    command.argv = ssh.run(host, facts_command(options_.directory));
-    command.program = command.argv.front();
-    command.environment = backends::environment_with({});
-    command.limit = command_limit;
     const auto asked = std::time(nullptr);
-    const auto result = backends::run_child(std::move(command));
+    const auto result = backends::run_child(backends::command_of(
+      ssh.run(host, facts_command(options_.directory)), command_limit));
     asked_ = asked;
     answered_ = std::time(nullptr);
     if (!backends::failure(result, command_limit).empty())

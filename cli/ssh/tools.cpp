@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ssh/ssh.hpp"
 
+#include "fiber/error.hpp"
 #include "libfiber/session/settings.hpp"
 
 namespace fiber::cli {
@@ -19,6 +20,12 @@ int run_driver(const RunRequest& request) {
   return engine_called("local").run(request);
 }
 
+std::size_t refuse_copy(const CopyRequest& request) {
+  throw Error("cp copies to volumes, and hosts that are reached by ssh have none; copy "
+              "files by scp: scp FILE " +
+              request.volume + ":" + request.path);
+}
+
 } // namespace
 
 EngineTools ssh_tools() {
@@ -26,7 +33,7 @@ EngineTools ssh_tools() {
           .detect = detect_hosts,
           .diagnose = ssh::diagnose,
           .run = run_driver,
-          .copy = nullptr};
+          .copy = refuse_copy};
 }
 
 } // namespace fiber::cli

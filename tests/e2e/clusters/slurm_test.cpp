@@ -18,6 +18,7 @@
 #include <fiber/fiber.hpp>
 
 #include "tests/clusters/cluster.hpp"
+#include "tests/e2e/clusters/es_training.hpp"
 #include "tests/e2e/support/fixture.hpp"
 #include "tests/examples/program.hpp"
 
@@ -318,31 +319,14 @@ TEST_F(SlurmPool, nothing_is_left_of_a_driver_that_was_killed) {
 }
 
 #ifdef ES_TRAIN
-/// Starts a training that goes on to its last iteration.
-std::unique_ptr<Program> train(const std::string& out,
-                               const std::vector<std::string>& settings) {
-  std::vector<std::string> command{"/usr/bin/env"};
-  command.insert(command.end(), settings.begin(), settings.end());
-  command.insert(command.end(),
-                 {ES_TRAIN, "--env", "cartpole", "--iterations", "60", "--directions",
-                  "100", "--episodes", "16", "--learning-rate", "0.0001", "--seed", "5",
-                  "--workers", "2", "--out", out});
-  return std::make_unique<Program>(command);
-}
-
-std::string policy(const std::string& out) {
-  std::ifstream file(out + "/policy.txt", std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST_F(SlurmPool, a_training_ends_the_same_though_a_worker_is_cancelled) {
   auto local = (folder() / "local").string(), slurm = (folder() / "slurm").string();
-  auto here = train(local, {"FIBER_BACKEND=local"});
+  auto here = start_training(ES_TRAIN, local, 2, {"FIBER_BACKEND=local"});
   auto told = here->rest();
   ASSERT_EQ(here->wait(), 1) << told;
-  ASSERT_FALSE(policy(local).empty()) << told;
-  auto there =
-    train(slurm, {"FIBER_BACKEND=slurm", "FIBER_SLURM_DIRECTORY=" + sessions()});
+  ASSERT_FALSE(policy_in(local).empty()) << told;
+  auto there = start_training(
+    ES_TRAIN, slurm, 2, {"FIBER_BACKEND=slurm", "FIBER_SLURM_DIRECTORY=" + sessions()});
   there->limit_unread();
   std::string output;
   while (auto line = there->line()) {
@@ -356,7 +340,7 @@ TEST_F(SlurmPool, a_training_ends_the_same_though_a_worker_is_cancelled) {
   }
   output += there->rest();
   EXPECT_EQ(there->wait(), 1) << output;
-  EXPECT_EQ(policy(slurm), policy(local)) << output;
+  EXPECT_EQ(policy_in(slurm), policy_in(local)) << output;
 }
 #endif
 

@@ -20,6 +20,7 @@
 #include <fiber/fiber.hpp>
 
 #include "tests/clusters/cluster.hpp"
+#include "tests/e2e/clusters/es_training.hpp"
 #include "tests/e2e/support/fixture.hpp"
 #include "tests/examples/program.hpp"
 
@@ -68,18 +69,6 @@ protected:
     for (std::string line; std::getline(lines, line);)
       pids.push_back(std::stoi(line));
     return pids;
-  }
-  /// Returns the error of a pool on these hosts.
-  std::string start_error(const Config& config) {
-    try {
-      open(config);
-      Pool pool(1);
-      pool.map(f, indices(1));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    ADD_FAILURE() << "it works";
-    return "";
   }
 };
 
@@ -253,31 +242,16 @@ TEST_F(SshPool, nothing_is_left_of_a_driver_that_was_killed) {
 }
 
 #ifdef ES_TRAIN
-/// Starts a training that goes on to its last iteration.
-std::unique_ptr<Program> train(const std::string& out,
-                               const std::vector<std::string>& settings) {
-  std::vector<std::string> command{"/usr/bin/env"};
-  command.insert(command.end(), settings.begin(), settings.end());
-  command.insert(command.end(),
-                 {ES_TRAIN, "--env", "cartpole", "--iterations", "60", "--directions",
-                  "100", "--episodes", "16", "--learning-rate", "0.0001", "--seed", "5",
-                  "--workers", "4", "--out", out});
-  return std::make_unique<Program>(command);
-}
-
-std::string policy(const std::string& out) {
-  std::ifstream file(out + "/policy.txt", std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST_F(SshPool, a_training_ends_the_same_though_a_host_loses_sshd_and_agent) {
   auto local = (folder() / "local").string(), there = (folder() / "ssh").string();
-  auto here = train(local, {"FIBER_BACKEND=local"});
+  auto here = start_training(ES_TRAIN, local, 4, {"FIBER_BACKEND=local"});
   auto told = here->rest();
   ASSERT_EQ(here->wait(), 1) << told;
-  ASSERT_FALSE(policy(local).empty()) << told;
-  auto remote = train(there, {"FIBER_BACKEND=ssh", "FIBER_SSH_HOSTS=fiber-a:2,fiber-b:2",
-                              "FIBER_SSH_COMMAND=" + clusters::ssh()->at("SSH_COMMAND")});
+  ASSERT_FALSE(policy_in(local).empty()) << told;
+  auto remote =
+    start_training(ES_TRAIN, there, 4,
+                   {"FIBER_BACKEND=ssh", "FIBER_SSH_HOSTS=fiber-a:2,fiber-b:2",
+                    "FIBER_SSH_COMMAND=" + clusters::ssh()->at("SSH_COMMAND")});
   remote->limit_unread();
   ASSERT_TRUE(remote->read_until(
     1, [](const std::string& line) { return line.find("10/60") != line.npos; }))
@@ -288,7 +262,7 @@ TEST_F(SshPool, a_training_ends_the_same_though_a_host_loses_sshd_and_agent) {
   ssh_host("sshd fiber-a");
   remote->rest();
   EXPECT_EQ(remote->wait(), 1) << remote->output();
-  EXPECT_EQ(policy(there), policy(local)) << remote->output();
+  EXPECT_EQ(policy_in(there), policy_in(local)) << remote->output();
 }
 #endif
 
