@@ -26,6 +26,7 @@ struct JobResources {
   double cpu = 1;
   std::size_t memory_mb = 0; ///< 0: no limit.
   int gpu = 0;
+  bool operator==(const JobResources&) const = default;
 };
 
 /// Memory shared by driver and job, initially zero.
@@ -60,6 +61,7 @@ struct JobSpec {
   Bytes boot = {}; ///< Parameters for the job; no secrets, about 1 KiB.
   Bytes keys = {}; ///< Sent over a private channel; the same for all jobs that dial back.
   bool link = true;           ///< Requests an inherited socket pair, where supported.
+  std::string driver = {};    ///< HOST:PORT that the job dials; empty with a link.
   std::size_t page_bytes = 0; ///< Size of the shared page, where supported; 0: none.
   JobResources resources = {};
   std::string image = {}; ///< For backends with images.
@@ -86,6 +88,12 @@ struct JobEvent {
     ended,   ///< Its process has ended.
     failed   ///< It never started; `detail` has the engine's own words.
   };
+  /// What a job waits for.
+  enum class Wait {
+    blocked, ///< It may never start unless somebody mends something.
+    turn,    ///< The backend creates other jobs first, or its image is being pulled.
+    room     ///< The engine starts it when there is room.
+  };
   Kind kind = Kind::started;
   JobId job;
   int pid = 0; ///< started: as seen by the engine; 0 if it has none.
@@ -94,10 +102,15 @@ struct JobEvent {
   /// ended, failed: for example "killed by SIGKILL", "exit unknown (zygote lost)"; waits:
   /// "Unschedulable: 0/2 nodes are available".
   std::string detail = {};
-  int status = 0;         ///< failed: errno or HTTP status; 0 if there is none.
-  bool disrupted = false; ///< ended: the cluster removed it (eviction, drain).
-  bool confirmed = true;  ///< ended: certainly no process of it is left.
+  int status = 0;            ///< failed: errno or HTTP status; 0 if there is none.
+  bool disrupted = false;    ///< ended: the cluster removed it (eviction, drain).
+  bool confirmed = true;     ///< ended: certainly no process of it is left.
+  Wait wait = Wait::blocked; ///< waits, with a detail: what for.
 
+  /// Returns whether nothing is wrong with the job, which only waits.
+  bool is_in_queue() const {
+    return kind == Kind::waits && wait != Wait::blocked && !detail.empty();
+  }
   /// Returns whether this is the job's last event.
   bool is_last() const { return kind == Kind::ended || kind == Kind::failed; }
 };

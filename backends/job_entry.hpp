@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "backends/backend.hpp"
 
@@ -13,6 +14,8 @@ struct JobEntry {
   Bytes boot, keys;                 ///< As in JobSpec.
   UniqueFd link;                    ///< Empty: `boot` says where to dial back.
   std::shared_ptr<SharedPage> page; ///< May be null.
+  /// HOST:PORT to dial in place of the address in `boot`; empty: that one.
+  std::string driver = {};
 };
 
 /// Called first in fiber::init. Returns nothing in a driver, and in a job what it was

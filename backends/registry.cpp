@@ -2,6 +2,7 @@
 #include "backends/registry.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 #include "fiber/detail/classic_locale.hpp"
@@ -19,6 +20,11 @@ std::vector<std::string> parts_of(const std::string& text) {
   for (std::string part; std::getline(stream, part, ',');)
     parts.push_back(part);
   return parts;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  fiber::detail::Classic<std::istringstream> stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
 }
 
 bool are_among(const std::string& text, std::span<const char* const> words) {

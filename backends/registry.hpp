@@ -30,6 +30,7 @@ struct BackendOptions {
   std::map<std::string, std::string> values = {};
   std::string image = {};                              ///< Empty: the driver's image.
   std::map<std::string, std::string> environment = {}; ///< For jobs in containers.
+  bool hide_gpus = true;      ///< A job that asks for no GPU sees none.
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};
@@ -61,6 +62,8 @@ const std::vector<BackendKind>& backend_kinds();
 
 /// Splits a list at commas.
 std::vector<std::string> parts_of(const std::string& text);
+/// Splits a text at white space.
+std::vector<std::string> words_of(const std::string& text);
 /// Returns whether each part of a list is one of `words`.
 bool are_among(const std::string& text, std::span<const char* const> words);
 /// Returns whether `text` has no spaces, tabs and commas.

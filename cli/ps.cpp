@@ -14,6 +14,7 @@
 #include "cli/engines/engine.hpp"
 #include "cli/printable.hpp"
 #include "cli/remote.hpp"
+#include "cli/session_text.hpp"
 #include "cli/sessions.hpp"
 #include "cli/table.hpp"
 #include "cli/totals.hpp"
@@ -39,6 +40,8 @@ void add_snapshot(json& one, const json& snapshot) {
   one["jobs"] = snapshot.value("jobs", json::array()).size();
   one["done"] = totals.done;
   one["failed"] = totals.failed;
+  if (auto waits = wait_line(snapshot); !waits.empty())
+    one["waits"] = waits;
   one["jobs_lost"] = about.value("jobs_lost", 0U);
 }
 
@@ -110,6 +113,10 @@ void print(const std::vector<json>& entries) {
   }
   for (auto& line : table.lines())
     std::cout << line << "\n";
+  for (auto& one : entries)
+    if (one.contains("waits"))
+      std::cout << printable(one.value("name", "")) << ": "
+                << printable(one.value("waits", "")) << "\n";
   if (std::ranges::any_of(entries, [](auto& one) { return one.value("crashed", false); }))
     std::cout << "`fiber kill NAME` removes what a crashed session has left\n";
 }

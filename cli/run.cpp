@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "backends/registry.hpp"
@@ -70,6 +72,20 @@ void check_volumes(const std::vector<std::string>& volumes) {
   }
 }
 
+/// Takes --hosts: the path of a hostfile, or hosts separated by commas.
+void name_hosts(RunRequest& request) {
+  if (request.backend != "ssh")
+    throw Error("--hosts is for the backend ssh, and the backend is " + request.backend +
+                "; give --backend ssh");
+  std::error_code none;
+  const bool is_file = std::filesystem::is_regular_file(request.hosts, none);
+  if (!is_file && request.hosts.find('/') != request.hosts.npos)
+    throw Error("--hosts " + request.hosts + ": there is no such file");
+  // The path, as well, so that no ssh_hosts of a settings file comes first.
+  request.environment["FIBER_SSH_HOSTS"] =
+    is_file ? std::filesystem::absolute(request.hosts).string() : request.hosts;
+}
+
 int start(RunOptions& options) {
   auto& request = options.request;
   read_environment(options);
@@ -83,21 +99,15 @@ int start(RunOptions& options) {
     request.backend = chosen_backend();
   if (!request.time.empty() && request.backend != "slurm")
     throw Error("--time is a limit of Slurm; " + request.backend + " has none");
+  if (!request.hosts.empty())
+    name_hosts(request);
   auto host = request.backend == "inline"
                 ? "local"
                 : request.backend; // Its driver is a process of this machine.
   return engine_called(host).run(request);
 }
 
-void add_options(CLI::App& verb, RunOptions& options) {
-  auto& request = options.request;
-  std::vector<std::string> names{"auto", "inline"};
-  for (auto& engine : engine_tools())
-    names.push_back(engine.name);
-  verb
-    .add_option("--backend", request.backend,
-                "Where the program and its jobs run; default: the setting backend")
-    ->check(CLI::IsMember(names));
+void add_image_options(CLI::App& verb, RunRequest& request) {
   verb
     .add_option("--image", request.image,
                 "The image that has the program; default: the setting image")
@@ -114,6 +124,18 @@ void add_options(CLI::App& verb, RunOptions& options) {
     ->type_name("COMMAND")
     ->expected(1)
     ->take_all();
+}
+
+void add_options(CLI::App& verb, RunOptions& options) {
+  auto& request = options.request;
+  std::vector<std::string> names{"auto", "inline"};
+  for (auto& engine : engine_tools())
+    names.push_back(engine.name);
+  verb
+    .add_option("--backend", request.backend,
+                "Where the program and its jobs run; default: the setting backend")
+    ->check(CLI::IsMember(names));
+  add_image_options(verb, request);
   verb
     .add_option("--cpu", request.cpu, "The CPUs of the program itself, not of its jobs")
     ->check(CLI::PositiveNumber);
@@ -138,6 +160,11 @@ void add_options(CLI::App& verb, RunOptions& options) {
     "--name", request.name,
     "The name of the session, for `fiber status NAME`, and of the container, "
     "pod or Slurm job; of a detached process, the name of its log");
+  verb
+    .add_option("--hosts", request.hosts,
+                "The machines of the backend ssh: a hostfile as for mpirun, or HOST or "
+                "HOST:SLOTS, separated by commas")
+    ->type_name("FILE|HOSTS");
   verb
     .add_option("--time", request.time,
                 "The time limit of the program itself, on Slurm: minutes, HH:MM:SS, D-HH")

@@ -195,7 +195,22 @@ std::vector<json> sorted_jobs(const json& snapshot, JobOrder order) {
 }
 
 std::string waits_for(const json& job) {
-  return text(job, "waits_for");
+  auto words = text(job, "waits_for");
+  return words.empty() || !job.contains("waits_seconds")
+           ? words
+           : words + " (for " + clock_time(number(job, "waits_seconds")) + ")";
+}
+
+std::string wait_line(const json& snapshot) {
+  auto all = list(snapshot, "jobs");
+  std::vector<json> jobs(all.begin(), all.end());
+  std::erase_if(jobs, [](auto& job) { return waits_for(job).empty(); });
+  if (jobs.empty())
+    return {};
+  auto longest = std::ranges::max_element(
+    jobs, {}, [](auto& job) { return number(job, "waits_seconds"); });
+  return std::to_string(jobs.size()) +
+         (jobs.size() == 1 ? " job waits: " : " jobs wait: ") + waits_for(*longest);
 }
 
 Lines job_lines(const std::vector<json>& jobs) {

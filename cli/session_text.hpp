@@ -28,6 +28,9 @@ const char* text_of(JobOrder order);
 std::vector<nlohmann::json> sorted_jobs(const nlohmann::json& snapshot, JobOrder order);
 /// Why a job of a snapshot waits, in the engine's words; empty if it does not.
 std::string waits_for(const nlohmann::json& job);
+/// Returns "3 jobs wait: Priority (for 1:05)", with what the job waits for that has
+/// waited longest; "" if none waits.
+std::string wait_line(const nlohmann::json& snapshot);
 /// The titles, then a row for each job.
 Lines job_lines(const std::vector<nlohmann::json>& jobs);
 

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
 
+#include "base/system_error_text.hpp"
 #include "wire/error.hpp"
 
 namespace fiber::wire {
@@ -20,10 +20,6 @@ namespace {
 constexpr int tcp_rto_max_ms = 44;
 /// The smallest value that the kernel accepts.
 constexpr int max_between_repeats_ms = 1000;
-
-std::string errno_text(int error) {
-  return std::generic_category().message(error);
-}
 
 UniqueFd make_socket(const addrinfo& address) {
   return UniqueFd(::socket(address.ai_family,
@@ -115,7 +111,7 @@ UniqueFd listen_on(const std::string& host, std::uint16_t port, bool later) {
     error = errno;
   }
   throw WireError("cannot listen on " + host + ":" + std::to_string(port) + ": " +
-                  errno_text(error));
+                  system_error_text(error));
 }
 
 std::uint16_t port_of(int fd) {
@@ -172,7 +168,7 @@ UniqueFd connect_to(const std::string& host, std::uint16_t port,
       set_tcp_options(socket.get());
       return socket;
     }
-    error = errno_text(reason);
+    error = system_error_text(reason);
   }
   return {};
 }

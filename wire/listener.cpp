@@ -18,6 +18,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/log.hpp"
+#include "base/system_error_text.hpp"
 #include "wire/address.hpp"
 #include "wire/error.hpp"
 #include "wire/greeting.hpp"
@@ -287,7 +288,7 @@ private:
   void pause(int error) {
     if (!std::exchange(exhausted_, true))
       log().error("cannot accept connections on port {}: {}", port_,
-                  std::generic_category().message(error));
+                  system_error_text(error));
     accept_later(accept_pause);
   }
 

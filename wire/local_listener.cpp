@@ -24,6 +24,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/log.hpp"
+#include "base/system_error_text.hpp"
 #include "base/unique_fd.hpp"
 #include "wire/error.hpp"
 #include "wire/reactor.hpp"
@@ -39,7 +40,7 @@ constexpr int backlog = 64;
 constexpr int accepts_per_turn = 16;
 
 [[noreturn]] void fail(const std::string& what) {
-  throw WireError(what + ": " + std::generic_category().message(errno));
+  throw WireError(what + ": " + system_error_text(errno));
 }
 
 sockaddr_un address_of(const std::string& path) {

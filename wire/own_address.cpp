@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/own_address.hpp"
 
-#include <array>
 #include <cerrno>
 #include <system_error>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/address_on_route.hpp"
 #include "base/unique_fd.hpp"
 #include "wire/address.hpp"
 #include "wire/error.hpp"
@@ -40,20 +40,9 @@ std::string own_address_towards(const std::string& host) {
   auto problem = EADDRNOTAVAIL;
   auto found = resolve(host, any_port, false);
   for (auto* at = found.get(); at != nullptr; at = at->ai_next) {
-    // Connecting a datagram socket only looks up the route.
-    UniqueFd socket(::socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_storage own{};
-    socklen_t size = sizeof own;
-    auto* address = reinterpret_cast<sockaddr*>(&own);
-    if (!socket || ::connect(socket.get(), at->ai_addr, at->ai_addrlen) != 0 ||
-        ::getsockname(socket.get(), address, &size) != 0) {
-      problem = errno;
-      continue;
-    }
-    std::array<char, NI_MAXHOST> text{};
-    if (::getnameinfo(address, size, text.data(), text.size(), nullptr, 0,
-                      NI_NUMERICHOST) == 0)
-      return text.data();
+    if (auto address = address_on_route(*at); !address.empty())
+      return address;
+    problem = errno;
   }
   throw WireError("no route to " + host + ": " +
                   std::generic_category().message(problem));

@@ -9,10 +9,23 @@
 
 #include <caf/all.hpp>
 
+#include "actors/driver/wait_news.hpp"
 #include "backends/output/crash_line.hpp"
+#include "backends/shortage.hpp"
+#include "base/log.hpp"
+
+namespace fiber::actors {
+
+struct TellWaits {}; ///< Time to log what jobs wait for.
+
+} // namespace fiber::actors
+
+FIBER_ACTOR_MESSAGE(fiber::actors::TellWaits)
 
 namespace fiber::actors {
 namespace {
+
+constexpr std::chrono::seconds short_wait{3}; ///< It is usual, and not logged.
 
 struct BackendState {
   static constexpr const char* name = "fiber.job_backend";
@@ -44,6 +57,7 @@ struct BackendState {
       },
       [this](const StartFinished& finished) {
         starting.erase(finished.name);
+        in_queue.erase(finished.name);
         create();
       },
       [this](const CancelJob& cancel) {
@@ -74,6 +88,11 @@ struct BackendState {
         read.reply->set(known ? std::optional(backend->logs(read.job)) : std::nullopt);
       },
       [this](const backends::JobEvent& event) { report(event); },
+      [this](TellWaits) {
+        telling = false;
+        for (auto& line : waits.take())
+          log().warn("{}", line);
+      },
     };
   }
 
@@ -82,18 +101,34 @@ struct BackendState {
       auto next = std::move(waiting.front());
       waiting.pop_front();
       auto name = next.order.spec->name;
+      const auto resources = next.order.spec->resources;
       try {
         auto job =
           std::make_shared<backends::Job>(backend->create(std::move(*next.order.spec)));
-        jobs[job->id] = {name, next.order.owner, next.order.all_output};
+        jobs[job->id] = {name, next.order.owner, next.order.all_output, resources};
         starting.insert(name);
         next.promise.deliver(JobCreated{std::move(job), {}});
       } catch (const backends::EngineError& error) {
         next.promise.deliver(JobCreated{nullptr, error.what(), error.status()});
+        refuse_others(resources, error.what(), error.status());
       } catch (const std::exception& error) {
         next.promise.deliver(JobCreated{nullptr, error.what()});
       }
     }
+  }
+
+  /// If a job was refused for lack of something, refuses all that wait and ask for the
+  /// same: they would be tried in vain.
+  void refuse_others(const backends::JobResources& resources, const std::string& why,
+                     int status) {
+    if (!backends::is_shortage(status, why))
+      return;
+    std::erase_if(waiting, [&](Waiting& other) {
+      auto same = other.order.spec->resources == resources;
+      if (same)
+        other.promise.deliver(JobCreated{nullptr, why, status});
+      return same;
+    });
   }
 
   void report(const backends::JobEvent& event) {
@@ -103,18 +138,40 @@ struct BackendState {
     if (event.kind == backends::JobEvent::Kind::ended)
       tell_output(event.job, job->second);
     self->send(job->second.owner, event);
+    note_wait(job->second.name, event);
     if (!event.is_last())
       return;
+    if (event.kind == backends::JobEvent::Kind::failed)
+      refuse_others(job->second.resources, event.detail, event.status);
     starting.erase(job->second.name);
+    in_queue.erase(job->second.name);
     jobs.erase(job);
     backend->forget(event.job);
     create();
+  }
+
+  /// A job that the engine has no room for leaves the start window, so that it keeps no
+  /// other from being created; it returns when it has room.
+  void note_wait(const std::string& name, const backends::JobEvent& event) {
+    auto waiting = event.kind == backends::JobEvent::Kind::waits;
+    waits.waits(name, waiting ? event.detail : "");
+    if (waiting && !event.detail.empty() && !std::exchange(telling, true))
+      self->delayed_send(self, short_wait, TellWaits{});
+    if (event.is_in_queue() && event.wait == backends::JobEvent::Wait::room) {
+      if (starting.erase(name) > 0) {
+        in_queue.insert(name);
+        create();
+      }
+    } else if (in_queue.erase(name) > 0) {
+      starting.insert(name);
+    }
   }
 
   struct Known {
     std::string name;
     caf::actor owner;
     bool all_output = false;
+    backends::JobResources resources = {};
   };
 
   /// Sends the job's output to its owner, before the backend forgets both.
@@ -134,7 +191,9 @@ struct BackendState {
   std::size_t window = 1;
   std::shared_ptr<Roster> roster;
   std::deque<Waiting> waiting;
-  std::set<std::string> starting;
+  std::set<std::string> starting, in_queue; ///< No job is in both.
+  WaitNews waits;
+  bool telling = false; ///< A TellWaits is pending.
   std::map<backends::JobId, Known> jobs;
 };
 

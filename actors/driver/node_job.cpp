@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/driver/node_job.hpp"
 
+#include <cerrno>
+
 #include "actors/pool/running_table.hpp"
 #include "actors/protocol/node_boot.hpp"
 #include "backends/output/crash_line.hpp"
+#include "backends/shortage.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -18,6 +21,11 @@ void explain_exit(NodeLost& lost, const NodeStartup& start) {
     lost.cause = LossCause::other_build;
     lost.reason = "the job runs another build than this program, which is build " +
                   start.build + "; make its image anew from this program";
+  } else if (lost.exit_code == exit_shortage) {
+    lost.cause = LossCause::shortage;
+    lost.status = EAGAIN;
+    lost.reason = "its machine has no room for the threads and the memory of one more "
+                  "job: Resource temporarily unavailable";
   } else if (lost.exit_code == exit_unreachable) {
     lost.cause = LossCause::unreachable;
     lost.reason = "jobs cannot reach " + start.dialled +
@@ -53,7 +61,8 @@ NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_temp
   NodeJob job;
   if (services.address)
     job.spec.keys = services.address(boot);
-  job.dialled = boot.host + ":" + std::to_string(boot.port);
+  job.dialled = boot.address();
+  job.spec.driver = job.dialled;
   job.spec.name = order.name + "-" + std::to_string(incarnation);
   job.spec.link = boot.host.empty();
   job.spec.page_bytes = order.slots * SlotProgress::stride + JobLedger::bytes;
@@ -63,13 +72,21 @@ NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_temp
   return job;
 }
 
+LossCause cause_of_refusal(int status, const std::string& words) {
+  return backends::is_shortage(status, words) ? LossCause::shortage : LossCause::refused;
+}
+
+std::string reason_of_initializer(const Failure& failure) {
+  return "the initializer threw " + failure.type + ": " + failure.what;
+}
+
 void describe_end(NodeLost& lost, const backends::JobEvent& event,
                   const NodeStartup& start, bool keep_output) {
   lost.exit_code = event.exit_code;
   lost.confirmed = event.confirmed;
   auto failed = event.kind == backends::JobEvent::Kind::failed;
   if (failed && lost.cause == LossCause::ended) {
-    lost.cause = LossCause::refused;
+    lost.cause = cause_of_refusal(event.status, event.detail);
     lost.status = event.status;
   }
   lost.last = read_last_output(lost.output);
@@ -80,7 +97,7 @@ void describe_end(NodeLost& lost, const backends::JobEvent& event,
   if (lost.reason.empty())
     lost.reason =
       event.detail + (lost.last.crash ? in_brackets(lost.last.crash->detail()) : "");
-  else if (failed && !event.detail.empty())
+  else if (failed && !event.detail.empty() && lost.cause != LossCause::queued)
     lost.reason += ": " + event.detail; // The detail names what the job waited for.
 }
 

@@ -7,6 +7,7 @@
 #include "actors/driver/node_link_actor.hpp"
 #include "actors/protocol/messages.hpp"
 #include "backends/backend.hpp"
+#include "fiber/error.hpp"
 
 namespace fiber::actors {
 
@@ -26,6 +27,13 @@ struct NodeStartup {
   bool linked = false; ///< The job has connected.
   bool up = false;     ///< The node is ready for tasks.
 };
+
+/// Returns the cause if an engine has created no job, by its errno or HTTP status and its
+/// words.
+LossCause cause_of_refusal(int status, const std::string& words);
+
+/// Says that the initializer of a node has failed.
+std::string reason_of_initializer(const Failure& failure);
 
 /// Completes `lost` from the end of the node's job. `lost.output` is the last output of
 /// the job; it stays there, without crash lines, if `keep_output`.

@@ -12,6 +12,7 @@
 #include "actors/driver/fenced_job.hpp"
 #include "actors/driver/job_handler.hpp"
 #include "actors/driver/node_job.hpp"
+#include "actors/driver/start_clock.hpp"
 #include "actors/pool/pool_trace.hpp"
 #include "actors/protocol/job_log.hpp"
 #include "actors/trace/clock_offset.hpp"
@@ -53,7 +54,7 @@ struct NodeLinkState {
     pool = std::move(of);
     order = std::move(with_order);
     for_process = job_template->use != NodeUse::pool;
-    starting = {start_interval(), services->start_deadline};
+    starting = {services->start_deadline, services->queue_deadline};
     probes = {probe_interval(), services->lease};
     node.name = lost.name = order.name;
     node.incarnation = lost.incarnation = services->next_incarnation();
@@ -124,7 +125,7 @@ struct NodeLinkState {
 
   void job_created(JobCreated& created) {
     if (!created.job) {
-      lost.cause = LossCause::refused;
+      lost.cause = cause_of_refusal(created.status, created.problem);
       lost.status = created.status;
       never_created(created.problem);
       return;
@@ -145,12 +146,16 @@ struct NodeLinkState {
   void check_start() {
     if (startup.up || ended || !lost.reason.empty())
       return;
-    if (starting.tick(self->clock().now(), false)) {
-      give_up(LossCause::late, "not ready after " + seconds(services->start_deadline) +
-                                 " (start_deadline)");
-      return;
-    }
-    self->delayed_send(self, start_interval(), StartTick{});
+    auto over = starting.tick(self->clock().now());
+    if (over == StartClock::Over::start)
+      return give_up(LossCause::late, "not ready after " +
+                                        seconds(services->start_deadline) +
+                                        " (start_deadline)");
+    if (over == StartClock::Over::queue)
+      return give_up(LossCause::queued,
+                     "waited " + seconds(services->queue_deadline) +
+                       " to be started (queue_deadline): " + waits_for);
+    self->delayed_send(self, starting.next(), StartTick{});
   }
 
   /// Ends a job that will never be a node.
@@ -162,9 +167,6 @@ struct NodeLinkState {
 
   // Deadlines are counted in ticks, so that time in which this process was suspended does
   // not count.
-  std::chrono::milliseconds start_interval() const {
-    return std::max(services->start_deadline / 8, std::chrono::milliseconds(1));
-  }
   std::chrono::milliseconds probe_interval() const {
     return std::max(services->lease / 4, std::chrono::milliseconds(1));
   }
@@ -203,7 +205,7 @@ struct NodeLinkState {
                                         ", this program is build " + services->build);
       return;
     }
-    if (lost.cause == LossCause::late) // It was given up, and is being ended.
+    if (lost.cause != LossCause::ended) // It was given up, and is being ended.
       return end_job(std::chrono::milliseconds(0));
     if (startup.up)
       throw Error("it is ready for the second time");
@@ -257,11 +259,9 @@ struct NodeLinkState {
       services->roster->draining(node.incarnation);
       self->send(pool, NodeDraining{node.incarnation});
       return retire_if_stopping();
-    case Op::init_failed: {
-      auto failure = read_failure(reader);
-      lost.reason = "the initializer threw " + failure.type + ": " + failure.what;
+    case Op::init_failed:
+      lost.reason = reason_of_initializer(read_failure(reader));
       return;
-    }
     case Op::probed:
       answered = true;
       clock.answered(std::chrono::nanoseconds(read_clock(reader)),
@@ -270,7 +270,9 @@ struct NodeLinkState {
     case Op::fetch:
       handler->answering();
       return self->send(pool, NodeShare{services->shares->fetch(
-                                reader.get<std::uint64_t>(), *node.link)});
+                                reader.get<ShareFetch>(), node.incarnation, node.link)});
+    case Op::share_place:
+      return services->shares->placed(reader.get<SharePlace>(), node.incarnation);
     case Op::retain:
       return services->shares->retain(reader.get<std::uint64_t>(), node.incarnation,
                                       node.link);
@@ -357,7 +359,9 @@ struct NodeLinkState {
   void job_event(const backends::JobEvent& event) {
     if (!event.is_last()) {
       startup.runs = startup.runs || event.kind == backends::JobEvent::Kind::started;
-      services->roster->waits(node.incarnation, startup.runs ? "" : event.detail);
+      waits_for = startup.runs ? "" : event.detail;
+      starting.in_queue(self->clock().now(), !startup.runs && event.is_in_queue());
+      services->roster->waits(node.incarnation, waits_for);
       return;
     }
     node.job_gone = true;
@@ -469,7 +473,9 @@ struct NodeLinkState {
   NodeLost lost;    ///< The report of the loss, as far as it is known.
   std::string logs; ///< The last log lines of the job.
   std::shared_ptr<JobHandler> handler;
-  wire::Silence starting{{}, {}}, probes{{}, {}};
+  StartClock starting;
+  wire::Silence probes{{}, {}};
+  std::string waits_for; ///< Why the job has not started, in the engine's words.
   ClockOffset clock;
   bool for_process = false, answered = false, start_finished = false, stopping = false,
        draining = false, disrupted = false, ended = false;

@@ -44,6 +44,7 @@ struct NodeServices {
   std::chrono::milliseconds heartbeat_timeout{10000};
   std::chrono::milliseconds lease{60000};
   std::chrono::milliseconds start_deadline{60000};
+  std::chrono::milliseconds queue_deadline{0}; ///< 0: none.
   std::string log_level = "warn";
   std::string chaos; ///< Fault injection; see Chaos::parse().
   std::shared_ptr<ChaosCounts> chaos_counts = std::make_shared<ChaosCounts>();

@@ -2,13 +2,16 @@
 #include "actors/job/anchor.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "backends/anchor_linger.hpp"
 #include "base/code_place.hpp"
 #include "base/log.hpp"
 #include "wire/error.hpp"
@@ -21,9 +24,10 @@ namespace {
 /// The limit on an engine's anchors that overlap.
 constexpr std::size_t max_links = 8;
 
-/// Ends the process when the driver is gone. The first reason counts.
+/// Notes that the driver is gone. The first reason counts.
 class DriverWatch final : public wire::LinkHandler {
 public:
+  explicit DriverWatch(std::promise<void>& gone) : gone_(gone) {}
   void on_message(wire::StreamId, Bytes) override {}
   void on_silence() override { end("nothing heard from the driver for the whole lease"); }
   void on_closed(const wire::LinkEnd& link_end) override {
@@ -31,11 +35,23 @@ public:
   }
 
 private:
-  static void end(const std::string& why) {
+  void end(const std::string& why) {
+    if (std::exchange(ended_, true))
+      return;
     log().info("{}; this anchor ends, and the session's objects with it", why);
-    std::_Exit(EXIT_SUCCESS);
+    gone_.set_value();
   }
+
+  std::promise<void>& gone_;
+  bool ended_ = false;
 };
+
+/// Ends the process, after the time that the backend asks for.
+[[noreturn]] void end_after_driver() {
+  if (auto* seconds = std::getenv(backends::anchor_linger))
+    std::this_thread::sleep_for(std::chrono::seconds(std::atol(seconds)));
+  std::_Exit(EXIT_SUCCESS);
+}
 
 } // namespace
 
@@ -82,11 +98,12 @@ void run_anchor(Bytes keys, const NodeBoot& boot) {
     std::_Exit(exit_other_build);
   } catch (const std::exception& error) {
     log().error("this anchor can't connect to its driver: {}", error.what());
-    std::_Exit(EXIT_SUCCESS);
+    end_after_driver();
   }
-  link->start(std::make_shared<DriverWatch>());
-  std::promise<void>().get_future().wait(); // The link's handler ends the process.
-  std::_Exit(EXIT_FAILURE);
+  std::promise<void> gone;
+  link->start(std::make_shared<DriverWatch>(gone));
+  gone.get_future().wait();
+  end_after_driver();
 }
 
 } // namespace fiber::actors

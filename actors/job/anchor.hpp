@@ -15,8 +15,9 @@ namespace fiber::actors {
 inline constexpr std::uint64_t anchor_incarnation = UINT64_MAX;
 
 /// Runs this job as its session's anchor: a node without slots, which only waits for the
-/// end of the driver. It then exits with code 0; if it is asked to end before, it exits
-/// with another code, so that the engine restarts it. `keys` is its packed identity.
+/// end of the driver. It then exits with code 0, after the time in anchor_linger; if it
+/// is asked to end before, it exits with another code, so that the engine restarts it.
+/// `keys` is its packed identity.
 [[noreturn]] void run_anchor(Bytes keys, const NodeBoot& boot);
 
 /// A driver's links to its anchors. An anchor takes the end of its link for the end of

@@ -135,6 +135,10 @@ struct NodeState {
     case Op::shared:
       reader.raw(share_padding);
       return ShareCache::instance().arrived(reader, whole);
+    case Op::share_memory:
+      return ShareCache::instance().place(reader.get<std::uint64_t>());
+    case Op::share_mapped:
+      return ShareCache::instance().mapped(reader.get<SharePlace>());
     case Op::freed:
       return ShareCache::instance().freed(reader.get<std::uint64_t>());
     case Op::received:

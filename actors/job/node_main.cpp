@@ -4,9 +4,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <future>
 #include <iostream>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -134,6 +137,41 @@ struct SystemConfig : caf::actor_system_config {
   log().error("this job can't join its session: {}", error.what());
   exit_job(code);
 }
+
+/// Ends a job whose start lacks threads or memory, by an exit code and without a word: a
+/// machine that has room for no more jobs has none for many of them, and the driver says
+/// so once. Call it while an exception is handled; returns if that is another one.
+void end_if_short() {
+  try {
+    throw;
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again ||
+        error.code() == std::errc::not_enough_memory)
+      end_process(exit_shortage, Children::stay);
+  } catch (const std::bad_alloc&) {
+    end_process(exit_shortage, Children::stay);
+  } catch (...) {
+  }
+}
+
+/// While it exists, the end of this process by an exception is a failed start. Some
+/// exceptions get no further than to the threads that were started before.
+class Start {
+public:
+  Start() {
+    usual = std::set_terminate([] {
+      if (std::current_exception())
+        end_if_short();
+      usual();
+    });
+  }
+  ~Start() { std::set_terminate(usual); }
+  Start(const Start&) = delete;
+  Start& operator=(const Start&) = delete;
+
+private:
+  static inline std::terminate_handler usual = nullptr;
+};
 
 std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry& entry,
                                       const NodeBoot& boot,
@@ -317,6 +355,8 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
   std::shared_ptr<JobLog> job_log;
   try {
     auto boot = NodeBoot::unpack(entry.boot);
+    if (!entry.driver.empty())
+      boot.set_address(entry.driver);
     log().set_level(spdlog::level::from_str(boot.log_level));
     unset_driver_variables();
     if (boot.slots == 0)
@@ -324,6 +364,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     note_forks();
     report_crashes();
     install_exit_hook();
+    std::optional<Start> start(std::in_place);
     // Never destroyed, since the process ends while they are in use.
     auto& reactor = *new wire::Reactor; // NOLINT(cppcoreguidelines-owning-memory)
     auto& config = *new SystemConfig;   // NOLINT(cppcoreguidelines-owning-memory)
@@ -342,6 +383,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     NodeRun run{entry, boot, reactor, system, identity, link, objects};
     make_slots(run);
     auto node = start_node(run, job_log);
+    start.reset();
     run_slots(run, node);
     at_end();
     objects->peers().settle(final_flush_limit); // Links to peers may hold unsent bytes.
@@ -354,6 +396,8 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
   } catch (const std::exception& error) {
     if (job_log)
       job_log->link_over();
+    else
+      end_if_short();
     refuse(error, EXIT_FAILURE);
   }
 }

@@ -51,6 +51,7 @@ caf::behavior PoolState::make_behavior(PoolSettings with) {
     },
     [this](const Autoscale& message) { autoscale(message); },
     [this](ScaleTick) { shrink(); },
+    [this](RoomTick) { shortage_tick(); },
     [this](ClosePool) {
       closed = true;
       stop_if_closed();
@@ -215,6 +216,7 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
     recover_tasks(node, lost, !planned && !lost.lease, charged);
     deliver_completions();
   }
+  auto no_room = !was_up && wait_for_room(lost);
   auto child = child_of(lost.name);
   if (child != children.end() && child->second.stopping) {
     planned = true; // Else its supervisor would replace it.
@@ -224,8 +226,9 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
   if (settings.trace && child != children.end())
     settings.trace->worker_lost(child->first * settings.workers_per_job,
                                 child->second.slots, lost, planned);
-  if (!planned) {
+  if (!planned || no_room)
     ++totals.workers_lost;
+  if (!planned) {
     last_cause = lost.cause;
     last_status = lost.status;
     warn_of(lost);
@@ -233,7 +236,7 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
   dispatch();
   if (planned)
     return ExitKind::planned;
-  if (lost.lease)
+  if (lost.lease || lost.cause == LossCause::queued) // Not a failure of the pool.
     return ExitKind::lease;
   if (charged)
     return ExitKind::charged;
@@ -242,14 +245,16 @@ ExitKind PoolState::node_lost(const NodeLost& lost) {
 }
 
 /// Returns why no worker will ever start, or null if a retry may help. Once a worker has
-/// been up, a late or unreachable one is an ordinary loss.
+/// been up, a late or unreachable one is an ordinary loss; and so is one without room
+/// while another one is up.
 std::exception_ptr PoolState::why_none_will_start(const NodeLost& lost) const {
   if (lost.cause == LossCause::other_build)
     return std::make_exception_ptr(VersionMismatch(lost.reason));
-  if (ever_up)
+  auto no_room = lost.cause == LossCause::queued;
+  if (no_room ? !nodes.empty() : ever_up)
     return nullptr;
   auto text = "no worker could be started: " + lost.name + ": " + lost.reason;
-  if (lost.cause == LossCause::late)
+  if (lost.cause == LossCause::late || no_room)
     return std::make_exception_ptr(TimeoutError(text));
   auto retry_is_useless = lost.cause == LossCause::refused &&
                           (lost.status == bad_request || lost.status == not_found);
@@ -350,7 +355,7 @@ void PoolState::supervisor_down(const caf::error& reason) {
   }
   // The pool lives on to report the failure to later callers.
   if (!failure)
-    failure = last_cause == LossCause::late
+    failure = last_cause == LossCause::late || last_cause == LossCause::queued
                 ? std::make_exception_ptr(
                     TimeoutError("no worker could be started: " + exit_text(reason)))
                 : std::make_exception_ptr(

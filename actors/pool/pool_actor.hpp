@@ -53,6 +53,8 @@ struct PoolSettings {
   std::shared_ptr<Roster> roster = nullptr; ///< Is told of failures; null: nobody is.
   Backoff backoff = {};
   std::uint64_t seed = 0; ///< Of the back-off's jitter; 0: random.
+  /// For so long a pool without any worker waits for room.
+  std::chrono::milliseconds start_deadline{60000};
 };
 
 /// Runs tasks on nodes. Each accepted task ends exactly once, whatever happens to the

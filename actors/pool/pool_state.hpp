@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -37,6 +38,8 @@ struct ProvenTick {
   std::uint64_t incarnation = 0;
 };
 
+/// Time to start a worker again for which there was no room.
+struct RoomTick {};
 /// Time to look for idle workers.
 struct ScaleTick {};
 /// The grace period of a task that was told to stop is over.
@@ -49,6 +52,7 @@ struct GraceOver {
 /// The state of a pool and its methods, which several files define:
 ///   pool_actor.cpp   message handlers, calls, lost nodes, the end of the pool
 ///   workers.cpp      how many workers there are, and how they come and go
+///   shortage.cpp     workers for which there is no room
 ///   dispatch.cpp     which slot gets which tasks, and when
 ///   results.cpp      how results arrive, and how tasks and calls end
 ///   retry.cpp        which tasks of a lost or failed worker are retried
@@ -85,6 +89,20 @@ struct PoolState {
     bool stopping = false;
     bool asked_to_stop = false; ///< The supervisor was asked to stop this child.
   };
+  /// Children that could not be started for lack of something.
+  struct Shortage {
+    std::set<std::size_t> missing = {};    ///< Their ordinals.
+    std::optional<std::size_t> tried = {}; ///< The one that is being started again.
+    int failures = 0;                      ///< Tries in a row that have failed.
+    std::string reason = {};               ///< Why the last one could not be started.
+    int status = 0;
+    /// Since then there has been no worker.
+    std::optional<std::chrono::steady_clock::time_point> idle_since = {};
+    bool pending = false; ///< A RoomTick is pending.
+    bool told = false;    ///< The log says how many workers there are.
+
+    bool lasts() const { return tried || !missing.empty(); }
+  };
 
   // pool_actor.cpp
   void submit(const std::shared_ptr<const TaskBatch>& batch);
@@ -114,6 +132,7 @@ struct PoolState {
   void shrink();
   void schedule_scale_tick();
   void node_up(NodeUp& up);
+  std::string child_name(std::size_t ordinal) const;
   std::map<std::size_t, Child>::iterator child_of(const std::string& node_name);
   void trace_tasks(const std::shared_ptr<PoolTrace>& trace);
   void time_results(Node& node);
@@ -122,6 +141,14 @@ struct PoolState {
   std::size_t workers_up() const;
   void await_workers(const std::shared_ptr<WorkersReply>& up);
   void answer_waiting();
+
+  // shortage.cpp
+  bool wait_for_room(const NodeLost& lost);
+  void try_later();
+  void shortage_tick();
+  void try_next();
+  void found_room(std::size_t ordinal);
+  bool any_starting() const;
 
   // dispatch.cpp
   void dispatch();
@@ -183,7 +210,8 @@ struct PoolState {
   std::map<std::uint64_t, Node> nodes;   ///< Nodes that are up, by incarnation.
   std::size_t slots_up = 0;              ///< Slots of these nodes.
   std::map<std::size_t, Child> children; ///< The supervisor's children, by ordinal.
-  std::deque<SlotRef> idle;              ///< Idle slots; some may be busy or gone.
+  Shortage shortage;
+  std::deque<SlotRef> idle; ///< Idle slots; some may be busy or gone.
   std::vector<std::shared_ptr<WorkersReply>> awaiting_workers;
   std::vector<Completion> completions; ///< Of `completing`, not yet delivered.
   std::shared_ptr<const Call> completed_call;
@@ -219,4 +247,5 @@ FIBER_ACTOR_MESSAGE(fiber::actors::SpeculateTick)
 FIBER_ACTOR_MESSAGE(fiber::actors::CloseTick)
 FIBER_ACTOR_MESSAGE(fiber::actors::ProvenTick)
 FIBER_ACTOR_MESSAGE(fiber::actors::ScaleTick)
+FIBER_ACTOR_MESSAGE(fiber::actors::RoomTick)
 FIBER_ACTOR_MESSAGE(fiber::actors::GraceOver)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -61,10 +62,13 @@ void PoolState::reconcile() {
     if (wanted(ordinal) != child.slots && !child.stopping)
       stop_child(ordinal);
   for (std::size_t ordinal = 0; wanted(ordinal) > 0; ++ordinal) {
-    if (children.count(ordinal) > 0)
+    if (children.count(ordinal) > 0 || shortage.missing.contains(ordinal))
       continue;
-    NodeOrder order{settings.name + ".w" + std::to_string(ordinal), ordinal * per_job,
-                    wanted(ordinal)};
+    if (shortage.lasts() && shortage.tried != ordinal) {
+      shortage.missing.insert(ordinal);
+      continue;
+    }
+    NodeOrder order{child_name(ordinal), ordinal * per_job, wanted(ordinal)};
     children[ordinal] = {.slots = order.slots};
     auto pool = caf::actor_cast<caf::actor>(self);
     caf::anon_send(
@@ -85,7 +89,7 @@ void PoolState::reconcile() {
 /// Stops a child: at once if it is not up, else when its tasks are done.
 void PoolState::stop_child(std::size_t ordinal) {
   children[ordinal].stopping = true;
-  auto name = settings.name + ".w" + std::to_string(ordinal);
+  auto name = child_name(ordinal);
   auto node = std::find_if(nodes.begin(), nodes.end(),
                            [&](auto& entry) { return entry.second.name == name; });
   if (node != nodes.end()) {
@@ -97,6 +101,12 @@ void PoolState::stop_child(std::size_t ordinal) {
     return;
   auto gone = [this, ordinal] {
     children.erase(ordinal);
+    if (shortage.missing.contains(ordinal))
+      return;
+    if (shortage.tried == ordinal) { // It is no longer wanted.
+      shortage.tried.reset();
+      try_later();
+    }
     reconcile();
   };
   self->request(supervisor, caf::infinite, actors::StopChild{name})
@@ -180,8 +190,10 @@ void PoolState::node_up(NodeUp& up) {
   if (losses_counted)
     self->delayed_send(self, proven_after, ProvenTick{up.incarnation});
   auto child = child_of(up.name);
-  if (child != children.end())
+  if (child != children.end()) {
     node.first_rank = child->first * settings.workers_per_job;
+    found_room(child->first);
+  }
   if (settings.trace) {
     settings.trace->worker_up(node);
     time_results(node);
@@ -212,11 +224,18 @@ void PoolState::time_results(Node& node) {
   flush(node, frame);
 }
 
+std::string PoolState::child_name(std::size_t ordinal) const {
+  return settings.name + ".w" + std::to_string(ordinal);
+}
+
 std::map<std::size_t, PoolState::Child>::iterator
 PoolState::child_of(const std::string& node_name) {
-  return std::find_if(children.begin(), children.end(), [&](auto& child) {
-    return settings.name + ".w" + std::to_string(child.first) == node_name;
-  });
+  auto begin = settings.name.size() + 2;
+  std::size_t ordinal = 0;
+  if (node_name.size() > begin)
+    std::from_chars(node_name.data() + begin, node_name.data() + node_name.size(),
+                    ordinal);
+  return node_name == child_name(ordinal) ? children.find(ordinal) : children.end();
 }
 
 /// Gives the node no more tasks and recalls those that it has not started.

@@ -259,7 +259,7 @@ struct ProcessState {
     auto text = settings.name + ": " + lost.reason;
     if (lost.cause == LossCause::other_build)
       return std::make_exception_ptr(VersionMismatch(text));
-    if (lost.cause == LossCause::late)
+    if (lost.cause == LossCause::late || lost.cause == LossCause::queued)
       return std::make_exception_ptr(TimeoutError(text));
     return std::make_exception_ptr(BackendError("start process", lost.status, text));
   }

@@ -108,7 +108,9 @@ struct NodeShare {
 enum class LossCause : std::uint8_t {
   ended,       ///< The job ended or was declared dead.
   refused,     ///< The engine created no job.
+  shortage,    ///< It created none, or the job did not start, for lack of something.
   late,        ///< The job was not ready within the start deadline.
+  queued,      ///< The job had no room within the queue deadline.
   unreachable, ///< The job could not reach the driver.
   other_build  ///< The job runs another build, and so would its replacement.
 };

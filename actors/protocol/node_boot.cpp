@@ -1,9 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/protocol/node_boot.hpp"
 
+#include <charconv>
+
+#include "fiber/error.hpp"
 #include "fiber/value.hpp"
 
 namespace fiber::actors {
+
+std::string NodeBoot::address() const {
+  return host.empty() ? std::string() : host + ":" + std::to_string(port);
+}
+
+void NodeBoot::set_address(const std::string& address) {
+  const auto colon = address.rfind(':');
+  const auto* end = address.data() + address.size();
+  const auto digits =
+    address.data() + (colon == address.npos ? address.size() : colon + 1);
+  std::uint16_t number = 0;
+  if (auto parsed = std::from_chars(digits, end, number);
+      colon == 0 || parsed.ec != std::errc() || parsed.ptr != end)
+    throw Error("'" + address + "' is no address of a driver; valid: HOST:PORT");
+  host = address.substr(0, colon);
+  port = number;
+}
 
 Bytes NodeBoot::pack() const {
   Bytes bytes;

@@ -10,8 +10,8 @@
 namespace fiber::actors {
 
 /// Exit codes of a job that could not become a node: the driver did not answer, or runs
-/// another build.
-inline constexpr int exit_unreachable = 74, exit_other_build = 75;
+/// another build, or the machine has no room for the job's threads.
+inline constexpr int exit_unreachable = 74, exit_other_build = 75, exit_shortage = 76;
 
 /// What a node is for.
 enum class NodeUse : std::uint8_t {
@@ -40,6 +40,10 @@ struct NodeBoot {
   std::uint16_t port = 0;
   std::string session;
   std::uint64_t session_tag = 0; ///< Identifies the session in handles.
+
+  /// Returns "HOST:PORT"; empty if the link is inherited.
+  std::string address() const;
+  void set_address(const std::string& address); ///< Throws Error unless HOST:PORT.
 
   Bytes pack() const;
   static NodeBoot unpack(const Bytes& bytes); ///< Throws Error on malformed input.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/core/chaos.hpp"
+#include "base/memory_file.hpp"
 #include "fiber/bytes.hpp"
 #include "fiber/callable.hpp"
 #include "fiber/error.hpp"
@@ -29,18 +30,21 @@ inline constexpr wire::StreamId share_stream = 2;
 
 enum class Op : std::uint8_t {
   // driver to node
-  open,      ///< OpenCall
-  run,       ///< RunTasks
-  close,     ///< call id: its callable is no longer needed
-  recall,    ///< Recall
-  stop,      ///< call id: tell its running tasks to stop
-  stop_task, ///< StopTask
-  retire,    ///< finish the tasks that you have, then end
-  probe,     ///< answer with probed
-  shared,    ///< padding, id, whether there is one, size and bytes of a shared value
-  freed,     ///< id of a shared value that nobody holds any more
-  received,  ///< parcel number: this process now holds the objects that the handles of
-             ///< that message refer to. A node sends it too, for messages between jobs
+  open,         ///< OpenCall
+  run,          ///< RunTasks
+  close,        ///< call id: its callable is no longer needed
+  recall,       ///< Recall
+  stop,         ///< call id: tell its running tasks to stop
+  stop_task,    ///< StopTask
+  retire,       ///< finish the tasks that you have, then end
+  probe,        ///< answer with probed
+  shared,       ///< padding, id, whether there is one, size and bytes of a shared value
+  share_memory, ///< id of a shared value that this job has been sent: put it where
+                ///< others on its machine can map it, and answer with share_place
+  share_mapped, ///< SharePlace: map it there instead of being sent it
+  freed,        ///< id of a shared value that nobody holds any more
+  received,     ///< parcel number: this process now holds the objects that the handles of
+                ///< that message refer to. A node sends it too, for messages between jobs
   // node to driver
   ready,         ///< Ready
   results,       ///< TaskResults
@@ -50,7 +54,8 @@ enum class Op : std::uint8_t {
   draining,      ///< the job was asked to end: send no more tasks, then retire
   init_failed,   ///< Failure of the initializer; the job ends
   probed,        ///< the node's clock, in ns: the answer to a probe
-  fetch,         ///< id of a shared value: send it
+  fetch,         ///< ShareFetch
+  share_place,   ///< SharePlace: the answer to share_memory
   retain,        ///< id of a shared value: this job holds it
   release,       ///< id of a shared value: this job has dropped it
   chaos,         ///< ChaosNote: the fault that the job is about to inject
@@ -81,6 +86,19 @@ inline constexpr std::size_t share_padding = 64 - (1 + 8 + 1 + 8);
 
 /// The initializer: a call without tasks, which each slot runs before any other.
 inline constexpr std::uint64_t initializer_call = 0;
+
+/// Asks for a shared value.
+struct ShareFetch {
+  std::uint64_t id = 0;
+  /// Jobs with the same number can map each other's memory. 0: send the value anyway.
+  std::uint64_t machine = 0;
+};
+
+/// Where a job has a shared value in memory that others on its machine can map.
+struct SharePlace {
+  std::uint64_t id = 0, machine = 0;
+  MemoryPlace place = {}; ///< `fd` is -1 if there is no memory for it.
+};
 
 struct OpenCall {
   std::uint64_t call = 0;

@@ -39,8 +39,11 @@ void Roster::created(std::uint64_t incarnation, std::string id) {
 void Roster::waits(std::uint64_t incarnation, std::string why) {
   std::lock_guard lock(mutex_);
   if (auto job = jobs_.find(incarnation);
-      job != jobs_.end() && job->second.state == JobEntry::State::starting)
+      job != jobs_.end() && job->second.state == JobEntry::State::starting) {
+    if (job->second.waits_for.empty())
+      job->second.waits_since = std::chrono::steady_clock::now();
     job->second.waits_for = shortened(std::move(why));
+  }
 }
 
 void Roster::up(std::uint64_t incarnation, int pid, std::weak_ptr<wire::Link> link) {
@@ -128,6 +131,21 @@ void Roster::keep_output(const std::string& job, std::string text) {
 std::map<std::uint64_t, JobEntry> Roster::jobs() const {
   std::lock_guard lock(mutex_);
   return jobs_;
+}
+
+WaitingJobs Roster::waiting(const std::string& pool) const {
+  WaitingJobs waiting;
+  auto now = std::chrono::steady_clock::now();
+  std::lock_guard lock(mutex_);
+  for (auto& [incarnation, job] : jobs_) {
+    if (job.waits_for.empty() || !job.node.starts_with(pool + "."))
+      continue;
+    if (waiting.jobs++ == 0 || now - job.waits_since > waiting.time) {
+      waiting.why = job.waits_for;
+      waiting.time = now - job.waits_since;
+    }
+  }
+  return waiting;
 }
 
 std::vector<FailureNote> Roster::failures() const {

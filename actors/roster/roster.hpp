@@ -29,12 +29,20 @@ struct JobEntry {
   enum class State : std::uint8_t { starting, up, draining };
   State state = State::starting;
   std::string waits_for = {}; ///< Why it has not started, in the engine's words.
+  std::chrono::steady_clock::time_point waits_since = {}; ///< If it waits for anything.
   std::string id =
     {};             ///< The engine's name; empty until the engine has accepted the job.
   int pid = 0;      ///< As the job sees it; 0 until it is up.
   int restarts = 0; ///< Losses of this node before.
   std::chrono::steady_clock::time_point since = {}; ///< When it was asked for.
   std::weak_ptr<wire::Link> link = {};
+};
+
+/// What the jobs of one pool wait for that have not started.
+struct WaitingJobs {
+  std::size_t jobs = 0;
+  std::string why;                            ///< Of the job that has waited longest.
+  std::chrono::steady_clock::duration time{}; ///< How long that job has waited.
 };
 
 /// A job that was lost unasked, or a task that failed.
@@ -84,6 +92,8 @@ public:
 
   /// Returns the jobs by incarnation.
   std::map<std::uint64_t, JobEntry> jobs() const;
+  /// Returns which jobs of the pool of that name wait.
+  WaitingJobs waiting(const std::string& pool) const;
   /// Returns the last failures, the oldest first.
   std::vector<FailureNote> failures() const;
   /// Returns the last events of jobs, the oldest first, and sets how many there were.

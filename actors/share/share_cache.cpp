@@ -2,18 +2,48 @@
 #include "actors/share/share_cache.hpp"
 
 #include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 
+#include <unistd.h>
+
 #include "actors/protocol/node_protocol.hpp"
+#include "base/file_limit.hpp"
+#include "base/log.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::actors {
 namespace {
 
-void tell(wire::Link& link, Op op, std::uint64_t id) {
+template <class Field>
+void tell(wire::Link& link, Op op, const Field& field) {
   Bytes head;
   Writer writer(head);
-  write(writer, op, id);
+  write(writer, op);
+  writer.put(field);
   link.send(task_stream, std::move(head));
+}
+
+/// Returns a number that two processes share if each can open the other's descriptors by
+/// /proc: those of one boot of a machine, one namespace of processes and one user.
+std::uint64_t machine_number() {
+  static const std::uint64_t number = [] {
+    fiber::detail::Classic<std::ifstream> file("/proc/sys/kernel/random/boot_id");
+    std::string boot;
+    std::getline(file, boot);
+    std::error_code unknown;
+    auto processes = std::filesystem::read_symlink("/proc/self/ns/pid", unknown).string();
+    if (boot.empty() || unknown)
+      return std::uint64_t{0};
+    return std::uint64_t{std::hash<std::string>()(boot + " " + processes + " " +
+                                                  std::to_string(::geteuid()))};
+  }();
+  return number;
 }
 
 } // namespace
@@ -34,7 +64,7 @@ public:
       if (memory_)
         ready_ = true;
       else
-        tell(*link_, Op::fetch, id_);
+        tell(*link_, Op::fetch, ShareFetch{id_, machine_number()});
     }
     if (!ready_)
       on_wait_();
@@ -53,6 +83,41 @@ public:
         fetched_ = std::move(*bytes);
     }
     changed_.notify_all();
+  }
+  /// Maps the copy of another job of this machine, or asks to be sent the value.
+  void mapped(const SharedMemory::Place& place) {
+    {
+      std::lock_guard lock(mutex_);
+      if (ready_)
+        return;
+      memory_ = SharedMemory::open(place);
+      ready_ = memory_ != nullptr;
+    }
+    if (!ready_)
+      tell(*link_, Op::fetch, ShareFetch{.id = id_});
+    changed_.notify_all();
+  }
+  /// Puts the value, which has arrived, where others can map it.
+  void share_place() {
+    SharePlace at{.id = id_, .machine = machine_number()};
+    try {
+      Payload value;
+      {
+        std::lock_guard lock(mutex_);
+        if (ready_ && !missing_ && !memory_)
+          value = fetched_;
+      }
+      const auto bytes = value.bytes();
+      if (!bytes.empty() && may_make_file(bytes.size() + sizeof at.place.tag)) {
+        auto memory = std::make_unique<SharedMemory>(bytes);
+        at.place = memory->place();
+        std::lock_guard lock(mutex_);
+        for_others_ = std::move(memory);
+      }
+    } catch (const std::system_error& error) {
+      log().debug("a shared value is sent to each job of this machine: {}", error.what());
+    }
+    tell(*link_, Op::share_place, at);
   }
   SharedMemory::Place place() const {
     std::lock_guard lock(mutex_);
@@ -78,6 +143,7 @@ private:
   bool asked_ = false, ready_ = false, missing_ = false;
   Payload fetched_;
   std::unique_ptr<SharedMemory> memory_;
+  std::unique_ptr<SharedMemory> for_others_; // A copy of `fetched_`.
 };
 
 /// Shared by all of this job's handles to a value. The driver keeps the value while it
@@ -145,14 +211,24 @@ void ShareCache::arrived(Reader& reader, const Payload& whole) {
   auto found = reader.get<bool>();
   auto bytes = reader.raw(reader.size());
   auto from = static_cast<std::size_t>(bytes.data() - whole.bytes().data());
-  std::shared_ptr<Copy> copy;
-  {
-    std::lock_guard lock(mutex_);
-    if (auto entry = copies_.find(id); entry != copies_.end())
-      copy = entry->second;
-  }
-  if (copy)
+  if (auto copy = find(id))
     copy->arrived(found ? std::optional(whole.slice(from, bytes.size())) : std::nullopt);
+}
+
+void ShareCache::mapped(const SharePlace& at) {
+  if (auto copy = find(at.id))
+    copy->mapped(at.place);
+}
+
+void ShareCache::place(std::uint64_t id) {
+  if (auto copy = find(id))
+    std::thread([copy] { copy->share_place(); }).detach();
+}
+
+std::shared_ptr<ShareCache::Copy> ShareCache::find(std::uint64_t id) const {
+  std::lock_guard lock(mutex_);
+  auto entry = copies_.find(id);
+  return entry == copies_.end() ? nullptr : entry->second;
 }
 
 void ShareCache::freed(std::uint64_t id) {

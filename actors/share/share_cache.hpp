@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "actors/protocol/node_protocol.hpp"
 #include "actors/share/shared_memory.hpp"
 #include "fiber/detail/shared_object.hpp"
 #include "wire/link.hpp"
@@ -33,6 +34,11 @@ public:
   std::shared_ptr<detail::SharedObject> hold(std::uint64_t id);
   /// Handles the answer to a fetch.
   void arrived(Reader& reader, const Payload& whole);
+  /// Puts the value where other jobs of this machine can map it, and tells the driver. In
+  /// a thread of its own, since the value may be large.
+  void place(std::uint64_t id);
+  /// Handles the other answer to a fetch: another job of this machine has the value.
+  void mapped(const SharePlace& at);
   /// Drops the copy: nobody holds the value any more.
   void freed(std::uint64_t id);
 
@@ -42,6 +48,7 @@ private:
 
   std::shared_ptr<detail::SharedObject> handle(std::uint64_t id,
                                                const SharedMemory::Place& place);
+  std::shared_ptr<Copy> find(std::uint64_t id) const;
 
   mutable std::mutex mutex_;
   std::shared_ptr<wire::Link> link_;

@@ -40,6 +40,15 @@ std::unique_ptr<SharedMemory> mapped(const Bytes& packed) {
   }
 }
 
+template <class Field>
+void answer(wire::Link& link, Op op, const Field& field) {
+  Bytes head;
+  Writer writer(head);
+  write(writer, op);
+  writer.put(field);
+  link.send(share_stream, std::move(head));
+}
+
 } // namespace
 
 class ShareStore::Object final : public detail::SharedObject {
@@ -98,7 +107,71 @@ std::shared_ptr<detail::SharedObject> ShareStore::find(std::uint64_t id) {
   return entry == entries_.end() ? nullptr : entry->second.object.lock();
 }
 
-std::size_t ShareStore::fetch(std::uint64_t id, wire::Link& link) {
+std::size_t ShareStore::fetch(const ShareFetch& wanted, std::uint64_t incarnation,
+                              const std::shared_ptr<wire::Link>& link) {
+  if (share_within_machine(wanted, {incarnation, link}))
+    return 0;
+  return send(wanted.id, *link);
+}
+
+/// Returns false if the job must be sent the value.
+bool ShareStore::share_within_machine(const ShareFetch& wanted, const Fetcher& fetcher) {
+  std::shared_ptr<Object>
+    object; // These end after the unlock: their ends may lock again.
+  std::shared_ptr<wire::Link> holder;
+  SharePlace at{.id = wanted.id, .machine = wanted.machine};
+  {
+    std::lock_guard lock(mutex_);
+    auto entry = entries_.find(wanted.id);
+    if (entry == entries_.end() || wanted.machine == 0)
+      return false;
+    object = entry->second.object.lock();
+    if (!object || object->bytes().size() < min_mapped)
+      return false;
+    auto [copy, is_first] = entry->second.machines.try_emplace(wanted.machine);
+    auto& held = copy->second;
+    if (is_first) {
+      held.holder = fetcher;
+      return false;
+    }
+    at.place = held.place;
+    if (at.place.fd < 0) {
+      held.waiting.push_back(fetcher);
+      if (!std::exchange(held.asked, true))
+        holder = held.holder.link.lock();
+    }
+  }
+  if (auto link = fetcher.link.lock(); link && at.place.fd >= 0)
+    answer(*link, Op::share_mapped, at);
+  else if (holder) // After the value, which was sent on the same stream.
+    answer(*holder, Op::share_memory, wanted.id);
+  return true;
+}
+
+void ShareStore::placed(const SharePlace& at, std::uint64_t incarnation) {
+  std::vector<Fetcher> waiting;
+  {
+    std::lock_guard lock(mutex_);
+    auto entry = entries_.find(at.id);
+    if (entry == entries_.end())
+      return;
+    auto copy = entry->second.machines.find(at.machine);
+    if (copy == entry->second.machines.end() ||
+        copy->second.holder.incarnation != incarnation)
+      return;
+    waiting = std::move(copy->second.waiting);
+    copy->second.place = at.place;
+    if (at.place.fd < 0) // No memory: each job is sent the value.
+      entry->second.machines.erase(copy);
+  }
+  for (auto& fetcher : waiting)
+    if (auto link = fetcher.link.lock(); link && at.place.fd >= 0)
+      answer(*link, Op::share_mapped, at);
+    else if (link)
+      send(at.id, *link);
+}
+
+std::size_t ShareStore::send(std::uint64_t id, wire::Link& link) {
   auto object = find(id);
   if (object && object->bytes().size() > most_) {
     log().error(
@@ -154,13 +227,28 @@ void ShareStore::release(std::uint64_t id, std::uint64_t incarnation) {
 
 void ShareStore::job_gone(std::uint64_t incarnation) {
   std::map<std::uint64_t, Retained> last;
-  std::lock_guard lock(mutex_);
-  if (auto job = retained_.find(incarnation); job != retained_.end()) {
-    last = std::move(job->second);
-    retained_.erase(job);
+  std::vector<std::pair<std::uint64_t, Fetcher>> waiting; // Their copy is gone.
+  {
+    std::lock_guard lock(mutex_);
+    if (auto job = retained_.find(incarnation); job != retained_.end()) {
+      last = std::move(job->second);
+      retained_.erase(job);
+    }
+    for (auto& [id, entry] : entries_) {
+      entry.copies.erase(incarnation);
+      std::erase_if(entry.machines, [&, id = id](auto& machine) {
+        if (machine.second.holder.incarnation != incarnation)
+          return false;
+        for (auto& fetcher : machine.second.waiting)
+          waiting.emplace_back(id, fetcher);
+        return true;
+      });
+    }
   }
-  for (auto& [id, entry] : entries_)
-    entry.copies.erase(incarnation);
+  // None becomes the holder: it may be gone as well.
+  for (auto& [id, fetcher] : waiting)
+    if (auto link = fetcher.link.lock())
+      send(id, *link);
 }
 
 void ShareStore::freed(std::uint64_t id) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "actors/protocol/node_protocol.hpp"
 #include "fiber/bytes.hpp"
@@ -38,9 +39,13 @@ public:
 
   // -- requests of jobs --
 
-  /// Sends the value and returns its size. Sends that there is none, and returns 0, if it
-  /// is freed or too large.
-  std::size_t fetch(std::uint64_t id, wire::Link& link);
+  /// Answers a job, and returns how many bytes of the value were sent. The first job of a
+  /// machine is sent the value; others are told where that job has it in memory, once
+  /// that is known. Sends that there is none if it is freed or too large.
+  std::size_t fetch(const ShareFetch& wanted, std::uint64_t incarnation,
+                    const std::shared_ptr<wire::Link>& link);
+  /// Takes a job's answer to Op::share_memory.
+  void placed(const SharePlace& at, std::uint64_t incarnation);
   void retain(std::uint64_t id, std::uint64_t incarnation,
               std::weak_ptr<wire::Link> link);
   void release(std::uint64_t id, std::uint64_t incarnation);
@@ -48,9 +53,21 @@ public:
 
 private:
   class Object;
+  struct Fetcher {
+    std::uint64_t incarnation = 0;
+    std::weak_ptr<wire::Link> link;
+  };
+  /// The copy that the jobs of one machine share.
+  struct MachineCopy {
+    Fetcher holder;         ///< The job that was sent the value.
+    bool asked = false;     ///< Whether it was asked to put the value into memory.
+    MemoryPlace place = {}; ///< `fd` is -1 until it has answered.
+    std::vector<Fetcher> waiting;
+  };
   struct Entry {
     std::weak_ptr<Object> object;
     std::map<std::uint64_t, std::weak_ptr<wire::Link>> copies; ///< By incarnation.
+    std::map<std::uint64_t, MachineCopy> machines;
   };
   struct Retained {
     std::size_t count = 0;
@@ -59,6 +76,8 @@ private:
 
   std::shared_ptr<Object> enter(std::shared_ptr<Object> object);
   void freed(std::uint64_t id);
+  std::size_t send(std::uint64_t id, wire::Link& link);
+  bool share_within_machine(const ShareFetch& wanted, const Fetcher& fetcher);
 
   const std::size_t most_;
   std::mutex mutex_;

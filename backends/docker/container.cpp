@@ -242,6 +242,9 @@ json container_body(const JobSpec& spec, const Placement& place, const Image& im
     variables.try_emplace("HOME", temporary_folder);
   for (auto& [name, value] : spec.environment)
     variables[name] = value;
+  for (auto& [name, value] : place.resource_variables.of(spec.resources))
+    if (!image.variables.contains(name))
+      variables.try_emplace(name, value);
   for (auto& [name, value] : variables)
     environment.push_back(std::string(name).append("=").append(value));
   json labels(spec.labels);

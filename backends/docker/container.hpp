@@ -12,6 +12,7 @@
 #include "backends/docker/allowed.hpp"
 #include "backends/docker/engine.hpp"
 #include "backends/docker/images.hpp"
+#include "backends/resource_variables.hpp"
 
 namespace fiber::backends {
 struct DockerOptions;
@@ -39,6 +40,7 @@ struct Placement {
   std::string directory;          ///< Working directory; empty: the image's.
   std::vector<std::string> binds; ///< "SOURCE:TARGET[:ro]"
   std::map<std::string, std::string> environment;
+  ResourceVariables resource_variables{true};
   std::string executable;             ///< Path of the program.
   std::vector<std::string> arguments; ///< Without argv[0].
   /// The engine keeps what containers print in JSON files, which have no limit of their

@@ -10,7 +10,7 @@
 
 #include "backends/docker/docker_job.hpp"
 #include "backends/docker/strangers.hpp"
-#include "backends/engine/job_table.hpp"
+#include "backends/output/backend_with_output.hpp"
 #include "base/log.hpp"
 #include "base/random_id.hpp"
 
@@ -46,10 +46,11 @@ Placement place_for(Engine& engine, const DockerOptions& options) {
     place.user = options.user;
   for (auto& [name, value] : options.environment)
     place.environment[name] = value;
+  place.resource_variables = ResourceVariables(options.hide_gpus);
   return place;
 }
 
-class DockerBackend final : public Backend {
+class DockerBackend final : public BackendWithOutput {
 public:
   explicit DockerBackend(const DockerOptions& options);
   ~DockerBackend() override;
@@ -57,12 +58,8 @@ public:
   std::string name() const override { return "docker"; }
   std::string driver_address() const override { return place_.address; }
   bool address_comes_later() const override { return place_.address_later; }
-  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;
-  std::string logs(const JobId& job) override { return output_.last(table_.find(job)); }
-  void forget(const JobId& job) override;
-  std::vector<JobId> list() override { return table_.list(); }
 
 private:
   // On the loop's thread.
@@ -71,9 +68,6 @@ private:
   void pump();
   void end_all();
 
-  Watcher watcher_;
-  JobTable table_;
-  Output output_;
   Loop loop_;
   Engine engine_;
   Images images_{engine_};
@@ -88,28 +82,25 @@ private:
 };
 
 DockerBackend::DockerBackend(const DockerOptions& options)
-  : output_(options.forward_output, options.terminal),
+  : BackendWithOutput(descriptors_per_job, options.forward_output, options.terminal),
     engine_(loop_, options.host, options.allowed.contains(plaintext)),
-    place_(place_for(engine_, options)), services_{.loop = loop_,
-                                                   .output = output_,
-                                                   .engine = engine_,
-                                                   .images = images_,
-                                                   .place = place_,
-                                                   .event =
-                                                     [this](const JobEvent& event) {
-                                                       if (watcher_)
-                                                         watcher_(event);
-                                                     },
-                                                   .start_done =
-                                                     [this](std::uint64_t serial) {
-                                                       starting_.erase(serial);
-                                                       loop_.post([this] { pump(); });
-                                                     },
-                                                   .closed =
-                                                     [this](std::uint64_t serial) {
-                                                       jobs_.erase(serial);
-                                                       table_.close(serial);
-                                                     }} {
+    place_(place_for(engine_, options)),
+    services_{.loop = loop_,
+              .output = output_,
+              .engine = engine_,
+              .images = images_,
+              .place = place_,
+              .event = [this](const JobEvent& event) { report(event); },
+              .start_done =
+                [this](std::uint64_t serial) {
+                  starting_.erase(serial);
+                  loop_.post([this] { pump(); });
+                },
+              .closed =
+                [this](std::uint64_t serial) {
+                  jobs_.erase(serial);
+                  table_.close(serial);
+                }} {
   log().info("backend docker: {}, image {}", engine_.description(), place_.image);
   remove_strangers(engine_, place_.session);
   loop_.post([this] { listen(); });
@@ -188,8 +179,10 @@ Job DockerBackend::create(JobSpec spec) {
   loop_.post([this, serial, spec = std::move(spec)] {
     auto job = std::make_shared<DockerJob>(services_, serial, spec);
     jobs_[serial] = job;
-    queue_.push_back(std::move(job));
+    queue_.push_back(job);
     pump();
+    if (starting_.size() >= max_starting)
+      job->wait_for_turn();
   });
   return {.id = id, .link = {}, .page = nullptr};
 }
@@ -208,11 +201,6 @@ void DockerBackend::end_all() {
   auto jobs = jobs_; // A copy: ends of jobs change jobs_.
   for (auto& [serial, job] : jobs)
     job->terminate(milliseconds(0));
-}
-
-void DockerBackend::forget(const JobId& id) {
-  if (auto serial = table_.forget(id))
-    output_.forget(serial);
 }
 
 } // namespace

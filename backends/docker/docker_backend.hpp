@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +16,13 @@
 
 namespace fiber::backends {
 
+namespace docker {
+
+/// Descriptors of the driver that a job takes: link, output and the wait for its end.
+inline constexpr std::size_t descriptors_per_job = 3;
+
+} // namespace docker
+
 /// Options of the docker backend.
 struct DockerOptions {
   std::string host;    ///< "unix:///path", "tcp://host:port"; empty: as docker(1).
@@ -24,6 +32,7 @@ struct DockerOptions {
   std::vector<std::string> volumes; ///< "SOURCE:TARGET[:ro]"
   docker::Allowed allowed;          ///< What jobs may have beyond the defaults.
   std::map<std::string, std::string> environment;
+  bool hide_gpus = true;      ///< A job that asks for no GPU sees none.
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};

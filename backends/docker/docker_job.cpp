@@ -66,6 +66,8 @@ void DockerJob::retry(void (DockerJob::*order)()) {
 void DockerJob::begin() {
   if (terminate_)
     return fail("terminated before it was created", 0);
+  if (told_turn_)
+    waits("");
   state_ = State::creating;
   services_.images.ensure(
     image_name(),
@@ -77,10 +79,21 @@ void DockerJob::begin() {
       self->image_ = image;
       self->create();
     },
-    [self = shared_from_this()](const std::string& words) {
-      self->services_.event(
-        {.kind = JobEvent::Kind::waits, .job = self->spec_.name, .detail = words});
-    });
+    [self = shared_from_this()](const std::string& words) { self->waits(words); });
+}
+
+void DockerJob::wait_for_turn() {
+  if (state_ != State::queued)
+    return;
+  told_turn_ = true;
+  waits("other containers start first");
+}
+
+void DockerJob::waits(const std::string& words) {
+  services_.event({.kind = JobEvent::Kind::waits,
+                   .job = spec_.name,
+                   .detail = words,
+                   .wait = JobEvent::Wait::turn});
 }
 
 const std::string& DockerJob::image_name() const {

@@ -38,6 +38,8 @@ public:
   DockerJob(JobServices& services, std::uint64_t serial, JobSpec spec);
 
   void begin();
+  /// Reports that it waits, unless begin() was called.
+  void wait_for_turn();
   void terminate(std::chrono::milliseconds grace);
   /// Handles the event that this container ran out of memory.
   void out_of_memory();
@@ -53,6 +55,7 @@ private:
 
   // Each sends a request, whose reply goes to its on_ counterpart.
   const std::string& image_name() const;
+  void waits(const std::string& words);
   void create();
   void on_created(const http::Reply& reply);
   void on_found(const http::Reply& reply);
@@ -87,7 +90,8 @@ private:
   const std::uint64_t serial_;
   const JobSpec spec_;
   State state_ = State::queued;
-  std::string id_; // The container's id, once it exists.
+  bool told_turn_ = false; // It was reported to wait for its turn.
+  std::string id_;         // The container's id, once it exists.
   std::shared_ptr<http::Client::Upgrade> stream_;
   StreamDecoder decoder_;
   bool attached_ = false, waiting_ = false, output_over_ = false, told_started_ = false;

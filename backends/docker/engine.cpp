@@ -15,6 +15,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/http/curl.hpp"
+#include "base/system_error_text.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::docker {
@@ -61,7 +62,7 @@ void check_socket(const std::string& where, const std::string& path) {
   if (::access(path.c_str(), R_OK | W_OK) == 0)
     return;
   int error = errno;
-  auto words = std::generic_category().message(error);
+  auto words = system_error_text(error);
   if (error == EACCES)
     refuse(where, words + "; be in the group that owns the socket (docker), or root",
            error);

@@ -93,9 +93,14 @@ void Images::inspect(const std::string& name, bool may_pull) {
       auto id = text(told, {"Id"});
       if (id.empty())
         return settle(name, {.problem = "image " + name + ": the engine names no id"});
-      settle(name, {.id = id,
-                    .has_entrypoint = !part(told, {"Config", "Entrypoint"}).empty(),
-                    .user = text(told, {"Config", "User"})});
+      Image image{.id = id,
+                  .has_entrypoint = !part(told, {"Config", "Entrypoint"}).empty(),
+                  .user = text(told, {"Config", "User"})};
+      for (auto& variable : part(told, {"Config", "Env"})) {
+        auto word = text(variable, {});
+        image.variables.insert(word.substr(0, word.find('=')));
+      }
+      settle(name, image);
     });
 }
 

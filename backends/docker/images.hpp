@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,8 @@ struct Image {
   int status = 0;           ///< HTTP status of the problem.
   std::string id = {};      ///< Its digest, which no other image has.
   bool has_entrypoint = false;
-  std::string user = {}; ///< Empty: root.
+  std::string user = {};                ///< Empty: root.
+  std::set<std::string> variables = {}; ///< Names of those that it sets.
 };
 
 /// The images of an engine. Pulls missing ones, once each, and logs the progress. A name

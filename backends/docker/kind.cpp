@@ -30,6 +30,7 @@ std::unique_ptr<Backend> make_docker_backend(const BackendOptions& options) {
   auto allowed = parts_of(options.value("docker_allow"));
   docker.allowed = {allowed.begin(), allowed.end()};
   docker.environment = options.environment;
+  docker.hide_gpus = options.hide_gpus;
   docker.forward_output = options.forward_output;
   docker.terminal = options.terminal;
   docker.session = options.session;

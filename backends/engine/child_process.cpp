@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/engine/child_process.hpp"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include "backends/engine/errors.hpp"
 #include "backends/engine/message_channel.hpp"
 #include "backends/engine/spawn.hpp"
+#include "base/system_error_text.hpp"
 
 namespace fiber::backends {
 
@@ -65,7 +67,7 @@ std::string in_words(std::chrono::milliseconds time) {
 
 std::string failure(const ChildResult& result, std::chrono::milliseconds limit) {
   if (result.start_error != 0)
-    return std::generic_category().message(result.start_error);
+    return system_error_text(result.start_error);
   if (result.timed_out)
     return "no answer within " + in_words(limit);
   if (result.too_much_output)
@@ -88,6 +90,15 @@ environment_with(const std::map<std::string, std::string>& variables) {
   for (auto& [name, value] : variables)
     all.push_back(name + "=" + value);
   return all;
+}
+
+ChildCommand command_of(std::vector<std::string> words, std::chrono::milliseconds limit) {
+  ChildCommand command;
+  command.program = words.front();
+  command.argv = std::move(words);
+  command.environment = environment_with({});
+  command.limit = limit;
+  return command;
 }
 
 std::shared_ptr<ChildProcess> ChildProcess::start(Loop& loop, ChildCommand command,
@@ -140,6 +151,10 @@ int ChildProcess::spawn() {
     UniqueFd in, out, err;
     if (!command_.input.empty())
       in = file_of(std::exchange(command_.input, {}));
+    else if (!command_.input_file.empty())
+      in = UniqueFd(::open(command_.input_file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!in && !command_.input_file.empty())
+      return errno;
     std::tie(out_, out) = local::make_pipe();
     std::tie(err_, err) = local::make_pipe();
     return spawn_child({.executable = command_.program,

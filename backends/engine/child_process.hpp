@@ -26,10 +26,14 @@ struct ChildCommand {
   /// Otherwise it has a process group of its own.
   bool interactive = false;
   std::string input;                      ///< For its stdin; empty: it reads /dev/null.
+  std::string input_file;                 ///< The same from a file, if `input` is empty.
   std::chrono::milliseconds limit{60000}; ///< 0: none.
   std::size_t output_limit = 1 << 20;     ///< The program is killed if it prints more.
   std::function<void(std::string_view)> on_errors; ///< Gets its stderr. May be empty.
 };
+
+/// Returns a command with this process's environment.
+ChildCommand command_of(std::vector<std::string> words, std::chrono::milliseconds limit);
 
 struct ChildResult {
   int start_error = 0;                             ///< errno if the start failed.

@@ -7,9 +7,11 @@ namespace fiber::backends {
 
 JobTable::Serial JobTable::admit(const JobId& id) {
   std::lock_guard lock(mutex_);
-  if (!serials_.try_emplace(id, last_ + 1).second)
+  if (serials_.contains(id))
     throw EngineError("create job", EEXIST,
                       "this session already had a job named \"" + id + "\"");
+  limit_.make_room(alive_.size());
+  serials_[id] = last_ + 1;
   alive_[++last_] = id;
   return last_;
 }
@@ -48,11 +50,6 @@ std::vector<JobId> JobTable::list() const {
   for (auto& [serial, id] : alive_)
     ids.push_back(id);
   return ids;
-}
-
-std::size_t JobTable::alive() const {
-  std::lock_guard lock(mutex_);
-  return alive_.size();
 }
 
 std::size_t JobTable::wait_for_none(std::chrono::milliseconds limit) {

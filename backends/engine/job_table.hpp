@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/engine/descriptor_limit.hpp"
 
 namespace fiber::backends {
 
@@ -21,7 +22,11 @@ class JobTable {
 public:
   using Serial = std::uint64_t;
 
-  /// Adds a job. Throws EngineError if its name exists and has not been forgotten.
+  /// A running job takes `descriptors` of this process.
+  explicit JobTable(std::size_t descriptors) : limit_(descriptors) {}
+
+  /// Adds a job, for which this process then has descriptors. Throws EngineError if its
+  /// name exists and has not been forgotten, or if there are too few descriptors.
   Serial admit(const JobId& id);
   /// Removes a job that was never created; its name may be used again.
   void discard(const JobId& id);
@@ -33,12 +38,14 @@ public:
   Serial forget(const JobId& id);
   /// Returns the jobs that have not ended.
   std::vector<JobId> list() const;
-  std::size_t alive() const;
+  /// Returns the soft limit of open files before it was raised for jobs; 0: unknown.
+  std::uint64_t usual_file_limit() const { return limit_.usual(); }
   /// Waits until all jobs have ended or `limit` has passed. Returns how many have not.
   std::size_t wait_for_none(std::chrono::milliseconds limit);
 
 private:
   mutable std::mutex mutex_;
+  DescriptorLimit limit_;
   std::condition_variable changed_;
   std::map<JobId, Serial> serials_;
   std::map<Serial, JobId> alive_;

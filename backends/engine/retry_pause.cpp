@@ -6,12 +6,12 @@
 
 namespace fiber::backends {
 
-std::chrono::milliseconds retry_pause(int number) {
+std::chrono::milliseconds retry_pause(int number, std::chrono::milliseconds first,
+                                      std::chrono::milliseconds max) {
   using std::chrono::milliseconds;
-  constexpr milliseconds first_pause{200}, max_pause{10000};
   constexpr int max_doublings = 10;
   thread_local std::minstd_rand random(std::random_device{}());
-  auto pause = std::min(first_pause * (1 << std::min(number, max_doublings)), max_pause);
+  auto pause = std::min(first * (1 << std::min(number, max_doublings)), max);
   return milliseconds(
     std::uniform_int_distribution<long>(pause.count() / 2, pause.count())(random));
 }

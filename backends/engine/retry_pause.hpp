@@ -6,8 +6,10 @@
 namespace fiber::backends {
 
 /// Returns the pause before retry `number` (from 0) of a request to an engine: an
-/// exponential backoff from 0.2 s to 10 s, with jitter, which spreads out the retries of
-/// many jobs.
-std::chrono::milliseconds retry_pause(int number);
+/// exponential backoff from `first` to `max`, with jitter, which spreads out the retries
+/// of many jobs.
+std::chrono::milliseconds
+retry_pause(int number, std::chrono::milliseconds first = std::chrono::milliseconds(200),
+            std::chrono::milliseconds max = std::chrono::seconds(10));
 
 } // namespace fiber::backends

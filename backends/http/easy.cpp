@@ -10,6 +10,7 @@
 
 #include "backends/backend.hpp"
 #include "base/ascii.hpp"
+#include "base/system_error_text.hpp"
 
 namespace fiber::backends::http {
 
@@ -76,7 +77,7 @@ std::string Easy::problem(CURLcode result) const {
   long error = 0; // libcurl's text lacks the reason.
   if (result == CURLE_COULDNT_CONNECT &&
       curl().easy_getinfo(get(), CURLINFO_OS_ERRNO, &error) == CURLE_OK && error != 0)
-    words += ": " + std::generic_category().message(static_cast<int>(error));
+    words += ": " + system_error_text(static_cast<int>(error));
   return words;
 }
 

@@ -30,9 +30,11 @@ std::unique_ptr<Backend> make_kubernetes_backend(const BackendOptions& options) 
   if (auto key = options.value("gpu_key"); !key.empty())
     pods.gpu_key = key;
   pods.environment = options.environment;
+  pods.hide_gpus = options.hide_gpus;
   pods.forward_output = options.forward_output;
   pods.terminal = options.terminal;
   pods.session = options.session;
+  pods.anchor_deadline = std::chrono::ceil<std::chrono::seconds>(10 * options.lease);
   return make_kubernetes(pods);
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/kubernetes/kubernetes_backend.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <set>
 #include <utility>
 
-#include "backends/engine/job_table.hpp"
 #include "backends/engine/program.hpp"
+#include "backends/engine/retry_pause.hpp"
 #include "backends/kubernetes/anchor.hpp"
 #include "backends/kubernetes/api.hpp"
 #include "backends/kubernetes/kubernetes_job.hpp"
@@ -14,6 +15,7 @@
 #include "backends/kubernetes/own_pod.hpp"
 #include "backends/kubernetes/pod_watch.hpp"
 #include "backends/kubernetes/reply_json.hpp"
+#include "backends/output/backend_with_output.hpp"
 #include "base/log.hpp"
 #include "base/random_id.hpp"
 
@@ -28,9 +30,10 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds end_patience(60000); // Then the server removes the rest.
 constexpr std::size_t max_creating = 16;
+constexpr auto in_turn = "other pods are created first";
 constexpr double creates_a_second = 50, creates_at_once = 50;
 
-class KubernetesBackend final : public Backend {
+class KubernetesBackend final : public BackendWithOutput {
 public:
   explicit KubernetesBackend(const KubernetesOptions& options);
   ~KubernetesBackend() override;
@@ -38,12 +41,8 @@ public:
   std::string name() const override { return "kubernetes"; }
   std::string driver_address() const override { return address_; }
   void anchor(const JobSpec& spec) override { anchor_.create(spec); }
-  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;
-  std::string logs(const JobId& job) override { return output_.last(table_.find(job)); }
-  void forget(const JobId& job) override;
-  std::vector<JobId> list() override { return table_.list(); }
 
 private:
   using JobPtr = std::shared_ptr<KubernetesJob>;
@@ -57,12 +56,11 @@ private:
   void compare(const json& list);
   void pump();
   bool may_create();
+  void created(std::uint64_t serial);
+  void no_room(std::uint64_t serial, const std::string& words);
   void end_all();
   void end_each(const std::string& problem);
 
-  Watcher watcher_;
-  JobTable table_;
-  Output output_;
   Loop loop_;
   Api api_;
   Plan plan_;
@@ -80,6 +78,10 @@ private:
   double may_create_ = creates_at_once;
   Loop::Clock::time_point counted_ = Loop::Clock::now();
   bool pumping_later_ = false;
+  // While a quota is used up, pods are tried one at a time; after that more and more.
+  std::size_t at_once_ = max_creating;
+  int room_tries_ = 0;
+  bool room_pause_ = false;
   int end_tries_ = 0;
 };
 
@@ -93,6 +95,7 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
   plan.restricted = options.restricted;
   plan.gpu_key = options.gpu_key;
   plan.environment = options.environment;
+  plan.resource_variables = ResourceVariables(options.hide_gpus);
   plan.executable = program_path();
   plan.directory = program_directory();
   plan.arguments = program_arguments();
@@ -100,8 +103,9 @@ Plan KubernetesBackend::first_plan(const KubernetesOptions& options) {
 }
 
 KubernetesBackend::KubernetesBackend(const KubernetesOptions& options)
-  : output_(options.forward_output, options.terminal), api_(loop_, options.access),
-    plan_(first_plan(options)), anchor_(api_, plan_), services_(job_services()),
+  : BackendWithOutput(descriptors_per_job, options.forward_output, options.terminal),
+    api_(loop_, options.access), plan_(first_plan(options)),
+    anchor_(loop_, api_, plan_, options.anchor_deadline), services_(job_services()),
     watch_(loop_, api_,
            std::string(instance_label) + "=" + plan_.session + "," + component_label +
              "=" + worker,
@@ -152,16 +156,10 @@ JobServices KubernetesBackend::job_services() {
           .plan = plan_,
           .owner = anchor_.owner(),
           .images = images_,
-          .event =
-            [this](const JobEvent& event) {
-              if (watcher_)
-                watcher_(event);
-            },
-          .created =
-            [this](std::uint64_t serial) {
-              if (creating_.erase(serial) > 0)
-                loop_.post([this] { pump(); });
-            },
+          .event = [this](const JobEvent& event) { report(event); },
+          .created = [this](std::uint64_t serial) { created(serial); },
+          .no_room = [this](std::uint64_t serial,
+                            const std::string& words) { no_room(serial, words); },
           .closed =
             [this](std::uint64_t serial) {
               if (auto job = jobs_.extract(serial))
@@ -226,8 +224,34 @@ bool KubernetesBackend::may_create() {
   return true;
 }
 
+/// Notes that a job is created, or has failed before.
+void KubernetesBackend::created(std::uint64_t serial) {
+  if (creating_.erase(serial) == 0)
+    return;
+  if (auto job = jobs_.find(serial); job != jobs_.end() && job->second->exists()) {
+    at_once_ = std::min(2 * at_once_, max_creating);
+    room_tries_ = 0;
+  }
+  loop_.post([this] { pump(); });
+}
+
+/// Lets the job wait behind the others, which may be smaller. All of them are told why.
+void KubernetesBackend::no_room(std::uint64_t serial, const std::string& words) {
+  creating_.erase(serial);
+  for (auto& job : queue_)
+    job->waits(words, JobEvent::Wait::room);
+  queue_.push_back(jobs_.at(serial));
+  at_once_ = 1;
+  if (std::exchange(room_pause_, true))
+    return;
+  loop_.after(retry_pause(room_tries_++), [this] {
+    room_pause_ = false;
+    pump();
+  });
+}
+
 void KubernetesBackend::pump() {
-  while (!queue_.empty() && creating_.size() < max_creating) {
+  while (!room_pause_ && !queue_.empty() && creating_.size() < at_once_) {
     if (queue_.front()->over()) {
       queue_.pop_front();
       continue;
@@ -258,8 +282,10 @@ Job KubernetesBackend::create(JobSpec spec) {
     auto job = std::make_shared<KubernetesJob>(services_, serial, spec);
     jobs_[serial] = job;
     pods_[job->pod()] = serial;
-    queue_.push_back(std::move(job));
+    queue_.push_back(job);
     pump();
+    if (!job->begun())
+      job->waits(in_turn, JobEvent::Wait::turn);
   });
   return {.id = id, .link = {}, .page = nullptr};
 }
@@ -312,11 +338,6 @@ void KubernetesBackend::end_each(const std::string& problem) {
   auto jobs = jobs_; // Ends change it.
   for (auto& [serial, job] : jobs)
     job->terminate(milliseconds(0));
-}
-
-void KubernetesBackend::forget(const JobId& id) {
-  if (auto serial = table_.forget(id))
-    output_.forget(serial);
 }
 
 } // namespace

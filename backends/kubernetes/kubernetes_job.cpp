@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/kubernetes/pod_state.hpp"
+#include "backends/kubernetes/quota.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 #include "backends/kubernetes/security.hpp"
 #include "base/log.hpp"
@@ -49,7 +50,28 @@ void KubernetesJob::after(milliseconds pause, F f) {
 
 void KubernetesJob::begin() {
   begun_ = true;
+  if (waits_for_.empty()) // Else it waits for the same until the server has accepted it.
+    waits("", JobEvent::Wait::blocked);
   create_secret();
+}
+
+void KubernetesJob::waits(const std::string& words, JobEvent::Wait wait) {
+  if (over_ || started_ || (told_wait_ == words && told_kind_ == wait))
+    return;
+  told_wait_ = words;
+  told_kind_ = wait;
+  services_.event(
+    {.kind = JobEvent::Kind::waits, .job = spec_.name, .detail = words, .wait = wait});
+}
+
+/// A quota is used up. It has room again when other pods have ended.
+void KubernetesJob::on_no_room(const std::string& words) {
+  if (terminate_)
+    return fail("terminated before it was created: " + words, 0);
+  begun_ = false;
+  waits_for_ = words;
+  waits(words, JobEvent::Wait::room);
+  services_.no_room(serial_, words);
 }
 
 /// Each pod has a Secret of its own, by the pod's name, so that no job can pose as
@@ -69,6 +91,8 @@ void KubernetesJob::create_secret() {
         self->tries_ = 0;
         return self->create();
       }
+      if (is_used_up(reply))
+        return self->on_no_room("create secret: " + problem(reply));
       if (!is_transient(reply))
         return self->fail("create secret: " + problem(reply), reply.status);
       log().info("kubernetes: create secret {}: {}; trying again", self->name_,
@@ -120,6 +144,8 @@ void KubernetesJob::on_created(const http::Reply& reply) {
     return services_.api.send(
       {.path = services_.api.path("pods", name_)},
       [self = shared_from_this()](const http::Reply& found) { self->on_found(found); });
+  if (is_used_up(reply))
+    return on_no_room("create pod: " + problem(reply));
   if (!is_transient(reply))
     return fail("create pod: " + problem(reply), reply.status);
   log().info("kubernetes: create pod {}: {}; trying again", name_, problem(reply));
@@ -147,6 +173,7 @@ void KubernetesJob::on_found(const http::Reply& reply) {
 void KubernetesJob::on_exists() {
   if (!std::exchange(exists_, true)) {
     tries_ = 0;
+    waits_for_.clear();
     services_.created(serial_);
   }
   if (terminate_)
@@ -190,14 +217,11 @@ void KubernetesJob::changed(const json& pod) {
     follow();
   }
   if (!state.waits_for.empty() && state.waits_for != waits_for_) {
-    log().warn("kubernetes: pod {} waits: {}", name_, state.waits_for);
+    log().info("kubernetes: pod {} waits: {}", name_, state.waits_for);
     waits_for_ = state.waits_for;
   }
-  if (!started_ && !state.exit && told_wait_ != state.waits_for) {
-    told_wait_ = state.waits_for;
-    services_.event(
-      {.kind = JobEvent::Kind::waits, .job = spec_.name, .detail = told_wait_});
-  }
+  if (!state.exit)
+    waits(state.waits_for, state.wait);
   if (state.exit)
     return exited(*state.exit, state.seen || !started_);
   if (state.never) {
@@ -311,7 +335,9 @@ void KubernetesJob::terminate(milliseconds grace) {
     return;
   asked_ = true;
   if (!begun_)
-    return fail("terminated before it was created", 0);
+    return fail("terminated before it was created" +
+                  (waits_for_.empty() ? "" : ": " + waits_for_),
+                0);
   if (!exists_) {
     terminate_ = terminate_ ? std::min(*terminate_, grace) : grace;
     return;

@@ -26,7 +26,9 @@ struct JobServices {
   Images& images;
   std::function<void(const JobEvent&)> event;
   std::function<void(std::uint64_t serial)> created; ///< Called once created or failed.
-  std::function<void(std::uint64_t serial)> closed;  ///< Called before the last event.
+  /// The server has no room for it: begin() is to be called again.
+  std::function<void(std::uint64_t serial, const std::string& words)> no_room;
+  std::function<void(std::uint64_t serial)> closed; ///< Called before the last event.
 };
 
 /// A job's pod, from the request to the last event. Used on the loop's thread only.
@@ -38,6 +40,8 @@ public:
   KubernetesJob(JobServices& services, std::uint64_t serial, JobSpec spec);
 
   void begin();
+  /// Reports why the job waits; without words it no longer does.
+  void waits(const std::string& words, JobEvent::Wait wait);
   void terminate(std::chrono::milliseconds grace);
   /// All pods are being asked to end.
   void on_deleting_all() { asked_ = session_ends_ = true; }
@@ -51,6 +55,8 @@ public:
 
   const std::string& pod() const { return name_; }
   std::uint64_t serial() const { return serial_; }
+  /// Returns whether begin() was called, and the server had room.
+  bool begun() const { return begun_; }
   /// Returns whether the server has confirmed that the pod exists.
   bool exists() const { return exists_; }
   /// Returns whether the last event was reported.
@@ -63,6 +69,7 @@ private:
   void on_created(const http::Reply& reply);
   void on_found(const http::Reply& reply);
   void on_exists();
+  void on_no_room(const std::string& words);
   bool is_ours(const nlohmann::json& pod);
   void remove(std::chrono::milliseconds grace);
   void on_removed(const http::Reply& reply, std::chrono::milliseconds grace);
@@ -95,6 +102,7 @@ private:
   std::string log_end_;               // The last bytes received.
   std::string uid_;                   // Empty until known.
   std::string waits_for_, told_wait_; // The last reason; what the last event said.
+  JobEvent::Wait told_kind_ = JobEvent::Wait::blocked;
   std::optional<Exit> exit_;
   std::optional<std::chrono::milliseconds> terminate_; // Requested before it existed.
 };

@@ -41,10 +41,30 @@ json field_variable(const char* name, const char* field) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", field}}}}}};
 }
 
+/// Returns our container in the pod template.
+const json& container_of_template(const Plan& plan) {
+  return named(part(plan.template_pod, "spec", "containers"), container_name);
+}
+
+/// Returns whether the pod template gives pods devices, which Resources do not mention.
+bool template_has_devices(const Plan& plan) {
+  auto& limits = part(container_of_template(plan), "resources", "limits");
+  return !part(plan.template_pod, "spec", "resourceClaims").empty() ||
+         std::ranges::any_of(limits.items(), [](auto& limit) { // "nvidia.com/gpu"
+           return limit.key().find('/') != std::string::npos;
+         });
+}
+
 json environment(const Plan& plan, const JobSpec& spec) {
   auto variables = plan.environment;
   for (auto& [name, value] : spec.environment)
     variables[name] = value;
+  auto resources = spec.resources;
+  resources.gpu += template_has_devices(plan) ? 1 : 0;
+  auto& in_template = part(container_of_template(plan), "env");
+  for (auto& [name, value] : plan.resource_variables.of(resources))
+    if (named(in_template, name).is_null())
+      variables.try_emplace(name, value);
   variables["FIBER_NODE"] = std::string(pod_role) + ":" + encode(spec.boot);
   json list = json::array();
   for (auto& [name, value] : variables)
@@ -115,6 +135,20 @@ Plan without_company(Plan plan) {
   return plan;
 }
 
+/// Returns the marks by which meshes leave a pod without a sidecar. The pod template may
+/// have others.
+json without_mesh(const Plan& plan) {
+  json marks{{"labels", {{"sidecar.istio.io/inject", "false"}}},
+             {"annotations",
+              {{"sidecar.istio.io/inject", "false"}, {"linkerd.io/inject", "disabled"}}}};
+  for (auto& [kind, values] : marks.items())
+    for (auto& [key, value] : values.items())
+      if (auto& given = part(plan.template_pod, "metadata", kind.c_str(), key.c_str());
+          given.is_string())
+        value = given;
+  return marks;
+}
+
 bool is_named(const json& list) {
   return list.is_array() && std::all_of(list.begin(), list.end(), [](auto& each) {
            return each.is_object() && each.contains("name");
@@ -139,8 +173,7 @@ json merged_lists(json base, const json& over, bool whole) {
 } // namespace
 
 std::string template_image(const Plan& plan) {
-  return text(named(part(plan.template_pod, "spec", "containers"), container_name),
-              "image");
+  return text(container_of_template(plan), "image");
 }
 
 std::string base_name(const Plan& plan) {
@@ -196,7 +229,8 @@ json anchor_body(const Plan& plan_of_pods, const JobSpec& spec) {
         {{"containerName", container_name},
          {"operator", "In"},
          {"values", {126, 127, 128}}}}}}}};
-  auto about = metadata(plan, base_name(plan), anchor, nullptr);
+  auto about =
+    merged(without_mesh(plan), metadata(plan, base_name(plan), anchor, nullptr));
   about.erase("name"); // Its pods get their own names.
   json job{{"apiVersion", "batch/v1"},
            {"kind", "Job"},

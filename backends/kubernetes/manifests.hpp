@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/resource_variables.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -29,6 +30,7 @@ struct Plan {
   bool restricted = true;      ///< Pods are what "restricted" admits, see security.hpp.
   std::string gpu_key = "nvidia.com/gpu";
   std::map<std::string, std::string> environment;
+  ResourceVariables resource_variables{true};
   std::string executable, directory;            ///< This process's, for own_image.
   std::vector<std::string> arguments;           ///< Without argv[0].
   std::optional<std::chrono::seconds> deadline; ///< Deadline of each pod, if any.

@@ -63,14 +63,36 @@ bool is_disrupted(const json& pod, const json& status) {
   return false;
 }
 
-std::string reason_to_wait(const json& status, const json& waiting) {
+/// Returns what a pod without a node waits for. A claim that does not exist does not come
+/// by itself.
+JobEvent::Wait wait_for_node(const json& scheduled) {
+  constexpr std::array<std::string_view, 2> patient{"Unschedulable", "SchedulingGated"};
+  auto mends = one_of(text(scheduled, "reason"), patient) &&
+               text(scheduled, "message").find("\" not found") == std::string::npos;
+  return mends ? JobEvent::Wait::room : JobEvent::Wait::blocked;
+}
+
+void note_wait(PodState& result, const json& pod, const json& waiting) {
+  constexpr std::array<std::string_view, 2> sandbox_is_there{
+    "PodReadyToStartContainers", "PodHasNetwork"}; // Since Kubernetes 1.29; 1.25 to 1.28.
   auto reason = text(waiting, "reason");
-  if (!reason.empty() && reason != "ContainerCreating" && reason != "PodInitializing")
-    return in_words(waiting);
-  for (auto& condition : part(status, "conditions"))
-    if (text(condition, "type") == "PodScheduled" && text(condition, "status") == "False")
-      return in_words(condition);
-  return {};
+  if (!reason.empty() && reason != "ContainerCreating" && reason != "PodInitializing") {
+    result.waits_for = in_words(waiting);
+    return;
+  }
+  for (auto& condition : part(pod, "status", "conditions")) {
+    auto type = text(condition, "type"), is = text(condition, "status");
+    if (type == "PodScheduled" && is == "False") {
+      result.waits_for = in_words(condition);
+      result.wait = wait_for_node(condition);
+    } else if (one_of(type, sandbox_is_there) && is == "True" &&
+               reason == "ContainerCreating") {
+      result.waits_for =
+        "the node gets image " +
+        text(named(part(pod, "spec", "containers"), container_name), "image");
+      result.wait = JobEvent::Wait::turn;
+    }
+  }
 }
 
 } // namespace
@@ -93,7 +115,7 @@ PodState read_pod(const json& pod, std::size_t memory_mb) {
   if (result.exit && result.disrupted && !in_words(status).empty())
     result.exit->detail += " (" + in_words(status) + ")";
   if (!result.started && !result.exit) {
-    result.waits_for = reason_to_wait(status, waiting);
+    note_wait(result, pod, waiting);
     result.never = one_of(text(waiting, "reason"), hopeless);
   }
   return result;

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "backends/backend.hpp"
 #include "backends/engine/job_exit.hpp"
 
 namespace fiber::backends::kubernetes {
@@ -20,7 +21,11 @@ struct PodState {
   /// The cluster or a user removes it (eviction, drain, delete).
   bool disrupted = false;
   std::string waits_for; ///< Why it has not started, in the cluster's words.
-  bool never = false;    ///< It can never start.
+  JobEvent::Wait wait = JobEvent::Wait::blocked; ///< Of what kind waits_for is.
+  bool never = false;                            ///< It can never start.
+
+  /// Returns whether nothing is wrong with the pod, which only waits.
+  bool is_in_queue() const { return wait != JobEvent::Wait::blocked; }
 };
 
 /// Reads a Pod. `memory_mb` is its limit, for the message if it was exceeded; 0: none.

@@ -14,7 +14,7 @@ const nlohmann::json& part(const nlohmann::json& object, const char* key) {
   return found != object.end() ? *found : nothing;
 }
 
-const nlohmann::json& named(const nlohmann::json& list, const std::string& name) {
+const nlohmann::json& named(const nlohmann::json& list, std::string_view name) {
   static const nlohmann::json nothing;
   for (auto& each : list)
     if (text(each, "name") == name)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,7 @@ nlohmann::json parse_reply(const std::string& text);
 const nlohmann::json& part(const nlohmann::json& object, const char* key);
 
 /// Returns the item of a list of objects that has this "name", or null.
-const nlohmann::json& named(const nlohmann::json& list, const std::string& name);
+const nlohmann::json& named(const nlohmann::json& list, std::string_view name);
 
 template <class... Keys>
 const nlohmann::json& part(const nlohmann::json& object, const char* key, Keys... more) {

@@ -1,56 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/local/gpu_table.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <sstream>
+#include <algorithm>
+#include <cerrno>
+#include <numeric>
 #include <utility>
 
 #include "backends/backend.hpp"
-#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::local {
 
-std::vector<std::string> GpuTable::here() {
-  std::vector<std::string> devices;
-  if (auto* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
-    fiber::detail::Classic<std::istringstream> list(visible);
-    for (std::string device; std::getline(list, device, ',');)
-      if (!device.empty() && device != "-1")
-        devices.push_back(device);
-    return devices;
-  }
-  for (int i = 0; std::filesystem::exists("/dev/nvidia" + std::to_string(i)); ++i)
-    devices.push_back(std::to_string(i));
-  return devices;
-}
+GpuTable::GpuTable(Gpus gpus, std::size_t jobs_per_gpu)
+  : gpus_(std::move(gpus)), jobs_per_gpu_(jobs_per_gpu), jobs_(gpus_.names.size()) {}
 
-std::string GpuTable::take(std::uint64_t job, int n) {
+std::map<std::string, std::string> GpuTable::take(std::uint64_t job, int n) {
   std::lock_guard lock(mutex_);
-  if (static_cast<std::size_t>(n) > free_.size()) {
-    auto all = free_.size();
-    for (auto& [other, devices] : taken_)
-      all += devices.size();
-    throw EngineError("create job", 0,
+  auto wanted = static_cast<std::size_t>(n);
+  std::vector<std::size_t> devices(jobs_.size());
+  std::iota(devices.begin(), devices.end(), 0);
+  std::erase_if(devices, [&](auto device) { return jobs_[device] >= jobs_per_gpu_; });
+  if (wanted > devices.size())
+    throw EngineError("create job", wanted > jobs_.size() ? ENODEV : EBUSY,
                       std::to_string(n) + " GPUs were asked for, and of the " +
-                        std::to_string(all) + " of this machine " +
-                        std::to_string(free_.size()) + " are free");
+                        std::to_string(jobs_.size()) + " of this machine " +
+                        std::to_string(devices.size()) + " are free");
+  std::ranges::stable_sort(devices, {}, [&](auto device) { return jobs_[device]; });
+  devices.resize(wanted);
+  std::string names;
+  for (auto device : devices) {
+    ++jobs_[device];
+    names += (names.empty() ? "" : ",") + gpus_.names[device];
   }
-  auto& taken = taken_[job];
-  std::string value;
-  for (; n > 0; --n) {
-    value += (value.empty() ? "" : ",") + free_.front();
-    taken.push_back(std::move(free_.front()));
-    free_.erase(free_.begin());
-  }
-  return value;
+  taken_[job] = std::move(devices);
+  auto variables = gpus_.more;
+  variables[gpus_.variable] = names;
+  return variables;
 }
 
 void GpuTable::give_back(std::uint64_t job) {
   std::lock_guard lock(mutex_);
   auto taken = taken_.extract(job);
   if (!taken.empty())
-    free_.insert(free_.begin(), taken.mapped().begin(), taken.mapped().end());
+    for (auto device : taken.mapped())
+      --jobs_[device];
 }
 
 } // namespace fiber::backends::local

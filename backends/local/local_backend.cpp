@@ -9,11 +9,11 @@
 #include <system_error>
 
 #include "backends/engine/errors.hpp"
-#include "backends/engine/job_table.hpp"
 #include "backends/local/core_table.hpp"
-#include "backends/local/descriptor_limit.hpp"
 #include "backends/local/gpu_table.hpp"
 #include "backends/local/local_jobs.hpp"
+#include "backends/output/backend_with_output.hpp"
+#include "backends/resource_variables.hpp"
 #include "base/log.hpp"
 
 namespace fiber::backends {
@@ -27,52 +27,49 @@ using std::chrono::milliseconds;
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(10000);
 
-Program program_of(const LocalOptions& options) {
+/// What the zygote is started with. Jobs of one core are forked from it.
+constexpr JobResources one_core{.gpu = 1};
+
+Program program_of(const LocalOptions& options, const ResourceVariables& variables) {
   auto program = Program::resolve(options.executable, options.argv);
+  program.set(variables.of(one_core));
   if (!options.session.empty()) {
-    auto prefix = std::string(session_variable) + "=";
     // A driver that a task has started has a session of its own.
-    std::erase_if(program.environment,
-                  [&](auto& word) { return word.starts_with(prefix); });
-    program.environment.push_back(prefix + options.session);
+    program.set({{session_variable, options.session}});
   }
   return program;
 }
 
-class LocalBackend final : public Backend {
+class LocalBackend final : public BackendWithOutput {
 public:
   explicit LocalBackend(const LocalOptions& options);
   ~LocalBackend() override;
 
   std::string name() const override { return "local"; }
-  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;
-  std::string logs(const JobId& job) override;
-  void forget(const JobId& job) override;
-  std::vector<JobId> list() override;
 
 private:
   LocalJobs::Handler handler();
   void give_back(std::uint64_t serial);
 
-  Watcher watcher_;
-  JobTable table_;
-  std::mutex mutex_; // Guards limit_ and zygote_there_.
+  std::mutex mutex_; // Guards zygote_there_.
   std::condition_variable changed_;
-  DescriptorLimit limit_;
   bool zygote_there_ = false;
-  GpuTable gpus_{GpuTable::here()};
+  const ResourceVariables variables_;
+  GpuTable gpus_;
   CoreTable cores_{CoreTable::here()};
 
-  Output output_;
   Loop loop_;
   LocalJobs jobs_; // Used on the loop's thread only.
 };
 
 LocalBackend::LocalBackend(const LocalOptions& options)
-  : output_(options.forward_output, options.terminal),
-    jobs_(loop_, output_, program_of(options), options.plain_spawn, handler()) {}
+  : BackendWithOutput(descriptors_per_job, options.forward_output, options.terminal,
+                      options.on_output),
+    variables_(options.hide_gpus), gpus_(Gpus::here(), options.jobs_per_gpu),
+    jobs_(loop_, output_, program_of(options, variables_), options.plain_spawn,
+          handler()) {}
 
 LocalBackend::~LocalBackend() {
   loop_.post([this] { jobs_.end_all(); });
@@ -89,10 +86,7 @@ LocalBackend::~LocalBackend() {
 
 LocalJobs::Handler LocalBackend::handler() {
   LocalJobs::Handler handler;
-  handler.event = [this](const JobEvent& event) {
-    if (watcher_)
-      watcher_(event);
-  };
+  handler.event = [this](const JobEvent& event) { report(event); };
   handler.closed = [this](std::uint64_t serial) {
     give_back(serial);
     table_.close(serial);
@@ -112,17 +106,15 @@ void LocalBackend::give_back(std::uint64_t serial) {
 
 Job LocalBackend::create(JobSpec spec) {
   auto job = std::make_shared<LocalJob>();
-  job->descriptors = limit_.usual();
+  job->descriptors = table_.usual_file_limit();
   Job result{.id = spec.name, .link = {}, .page = nullptr};
   job->serial = table_.admit(spec.name);
-  {
-    std::lock_guard lock(mutex_);
-    limit_.make_room(table_.alive());
-  }
   try {
     if (spec.resources.gpu > 0)
-      spec.environment["CUDA_VISIBLE_DEVICES"] =
-        gpus_.take(job->serial, spec.resources.gpu);
+      spec.environment.merge(gpus_.take(job->serial, spec.resources.gpu));
+    job->own_program =
+      variables_.threads_of(spec.resources) != variables_.threads_of(one_core);
+    spec.environment.merge(variables_.of(spec.resources));
     job->cores = cores_.take(job->serial, spec.resources.cpu);
     if (spec.link)
       std::tie(result.link, job->link) = make_socket_pair(SOCK_STREAM);
@@ -145,19 +137,6 @@ Job LocalBackend::create(JobSpec spec) {
 void LocalBackend::terminate(const JobId& id, milliseconds grace) {
   if (auto serial = table_.find(id))
     loop_.post([this, serial, grace] { jobs_.terminate(serial, grace); });
-}
-
-std::string LocalBackend::logs(const JobId& id) {
-  return output_.last(table_.find(id));
-}
-
-void LocalBackend::forget(const JobId& id) {
-  if (auto serial = table_.forget(id))
-    output_.forget(serial);
-}
-
-std::vector<JobId> LocalBackend::list() {
-  return table_.list();
 }
 
 } // namespace

@@ -24,6 +24,7 @@ struct LocalJob {
   std::uint64_t descriptors = 0; ///< Soft limit for the job; 0: inherited.
   std::vector<int> cores;        ///< Cores to pin it to; empty: none.
   State state = State::queued;
+  bool own_program = false; ///< It must not be forked from the zygote.
   bool plain = false;       ///< Our own child rather than the zygote's.
   std::uint64_t zygote = 0; ///< Number of the zygote that was asked.
   int attempts = 0;

@@ -10,6 +10,7 @@
 
 #include "backends/container/control_group.hpp"
 #include "backends/engine/errors.hpp"
+#include "backends/local/process_limit.hpp"
 #include "base/log.hpp"
 
 namespace fiber::backends::local {
@@ -67,6 +68,8 @@ void LocalJobs::close_zygote() {
 
 void LocalJobs::admit(const JobPtr& job) {
   jobs_[job->serial] = job;
+  if (job->own_program)
+    return spawn_plain(job);
   queue_.push_back(job);
   pump();
 }
@@ -99,7 +102,11 @@ bool LocalJobs::request_fork(const JobPtr& job) {
     auto message = job->request(fds);
     error = zygote_->request(message, fds);
   } catch (const EngineError& refusal) {
-    fail(job, refusal.what());
+    if (refusal.status() == EMFILE && requested_ > 0) {
+      queue_.push_front(job); // Those that are starting will give descriptors back.
+      return false;
+    }
+    fail(job, refusal.what(), refusal.status());
     return true;
   }
   if (error != 0 && (requested_ > 0 || error == EPIPE || error == ECONNRESET)) {
@@ -107,7 +114,7 @@ bool LocalJobs::request_fork(const JobPtr& job) {
     return false;
   }
   if (error != 0) {
-    fail(job, engine_error("ask the zygote", error).what());
+    fail(job, engine_error("ask the zygote", error).what(), error);
     return true;
   }
   job->state = LocalJob::State::requested;
@@ -124,7 +131,7 @@ void LocalJobs::start_zygote() {
     zygote_ = ZygoteClient::start(loop_, output_, zygote_keys + number, program_,
                                   zygote_handler());
   } catch (const EngineError& error) {
-    return fail_queued(error.what());
+    return fail_queued(error.what(), error.status());
   }
   log().debug("local: zygote {} is process {}", number, zygote_->pid());
   handler_.zygote(true);
@@ -162,7 +169,7 @@ ZygoteClient::Handler LocalJobs::zygote_handler() {
   handler.fork_failed = [this](std::uint64_t serial, int error) {
     --requested_;
     if (auto job = find(serial))
-      fail(job, engine_error("fork", error).what());
+      fail(job, "fork: " + fork_error_text(error), error);
     pump();
   };
   handler.lost = [this, number = zygote_number_](bool was_ready, const Exit& exit,
@@ -181,10 +188,14 @@ void LocalJobs::spawn_plain(const JobPtr& job) {
     auto message = job->request(fds);
     if (int error = send_message(ours.get(), message, fds, MSG_DONTWAIT))
       throw engine_error("hand over start message", error);
-    job->pid = spawn(program_, "job", theirs.get(), output.get());
+    auto program = program_;
+    auto variables = job->spec.environment;
+    variables.erase("LD_LIBRARY_PATH"); // For its children: begin_job() sets it.
+    program.set(variables);
+    job->pid = spawn(program, "job", theirs.get(), output.get());
     job->control = std::move(ours);
   } catch (const EngineError& refusal) {
-    return fail(job, refusal.what());
+    return fail(job, refusal.what(), refusal.status());
   }
   job->plain = true;
   job->state = LocalJob::State::requested;
@@ -298,19 +309,20 @@ Exit LocalJobs::with_reason(const LocalJob& job, Exit exit) {
   return exit;
 }
 
-void LocalJobs::fail_queued(const std::string& detail) {
+void LocalJobs::fail_queued(const std::string& detail, int status) {
   std::deque<JobPtr> queued;
   queued.swap(queue_);
   for (auto& job : queued)
-    fail(job, detail);
+    fail(job, detail, status);
 }
 
-void LocalJobs::fail(const JobPtr& job, const std::string& detail) {
+void LocalJobs::fail(const JobPtr& job, const std::string& detail, int status) {
   close(job, {.kind = JobEvent::Kind::failed,
               .job = job->spec.name,
               .pid = 0,
               .exit_code = {},
-              .detail = detail});
+              .detail = detail,
+              .status = status});
 }
 
 void LocalJobs::end(const JobPtr& job, const Exit& exit) {

@@ -50,9 +50,9 @@ private:
   void on_started(const JobPtr& job, int pid, UniqueFd pidfd);
   void begin_terminate(const JobPtr& job, std::chrono::milliseconds grace);
   void end(const JobPtr& job, const Exit& exit);
-  void fail(const JobPtr& job, const std::string& detail);
+  void fail(const JobPtr& job, const std::string& detail, int status = 0);
   Exit with_reason(const LocalJob& job, Exit exit);
-  void fail_queued(const std::string& detail);
+  void fail_queued(const std::string& detail, int status = 0);
   void close(const JobPtr& job, JobEvent event);
   JobPtr find(std::uint64_t serial) const;
 

@@ -6,10 +6,11 @@
 
 #include <unistd.h>
 
+#include "backends/backend.hpp"
 #include "backends/driver_variables.hpp"
-#include "backends/engine/errors.hpp"
 #include "backends/engine/program.hpp"
 #include "backends/engine/spawn.hpp"
+#include "backends/local/process_limit.hpp"
 
 namespace fiber::backends::local {
 namespace {
@@ -41,6 +42,14 @@ Program Program::resolve(std::string executable, std::vector<std::string> argv) 
   return program;
 }
 
+void Program::set(const std::map<std::string, std::string>& variables) {
+  std::erase_if(environment, [&](auto& word) {
+    return variables.contains(word.substr(0, word.find('=')));
+  });
+  for (auto& [name, value] : variables)
+    environment.push_back(std::string(name).append("=").append(value));
+}
+
 pid_t spawn(const Program& program, const std::string& role, int control, int output) {
   ChildProgram child{.executable = program.executable,
                      .argv = program.argv,
@@ -51,7 +60,7 @@ pid_t spawn(const Program& program, const std::string& role, int control, int ou
   child.environment.push_back("FIBER_NODE=" + role + ":" + std::to_string(control));
   pid_t pid = 0;
   if (int error = spawn_child(child, pid); error != 0)
-    throw engine_error("start " + program.executable, error);
+    throw EngineError("start " + program.executable, error, fork_error_text(error));
   return pid;
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct Program {
   /// Replaces empty parameters by their defaults and adds the current environment. Throws
   /// EngineError.
   static Program resolve(std::string executable, std::vector<std::string> argv);
+  /// Adds or replaces variables of the environment.
+  void set(const std::map<std::string, std::string>& variables);
 };
 
 /// Runs `program` in a process group of its own, with stdout and stderr going to `output`

@@ -15,10 +15,10 @@ namespace fiber::backends::local {
 namespace {
 
 // Layout: sizes, then NUL-terminated names and values, the boot bytes, the keys, the
-// cores.
+// cores, the driver's address.
 struct Sizes {
   std::uint64_t environment = 0, boot = 0, keys = 0, page = 0, descriptors = 0,
-                memory_mb = 0, cores = 0;
+                memory_mb = 0, cores = 0, driver = 0;
 };
 
 void write_all(int fd, const void* data, std::size_t size) {
@@ -65,14 +65,20 @@ UniqueFd write_start(const JobSpec& spec, std::uint64_t descriptors,
   std::string words;
   for (auto& [name, value] : spec.environment)
     words.append(name).append(1, '\0').append(value).append(1, '\0');
-  Sizes sizes{
-    words.size(), spec.boot.size(),         spec.keys.size(),          spec.page_bytes,
-    descriptors,  spec.resources.memory_mb, cores.size() * sizeof(int)};
+  Sizes sizes{words.size(),
+              spec.boot.size(),
+              spec.keys.size(),
+              spec.page_bytes,
+              descriptors,
+              spec.resources.memory_mb,
+              cores.size() * sizeof(int),
+              spec.driver.size()};
   write_all(fd.get(), &sizes, sizeof sizes);
   write_all(fd.get(), words.data(), words.size());
   write_all(fd.get(), spec.boot.data(), spec.boot.size());
   write_all(fd.get(), spec.keys.data(), spec.keys.size());
   write_all(fd.get(), cores.data(), sizes.cores);
+  write_all(fd.get(), spec.driver.data(), spec.driver.size());
   return fd;
 }
 
@@ -84,8 +90,10 @@ Start read_start(UniqueFd fd) {
   read_all(fd.get(), &sizes, sizeof sizes, 0);
   auto size = static_cast<std::uint64_t>(file.st_size);
   if (sizes.environment > size || sizes.boot > size || sizes.keys > size ||
-      sizes.cores > size ||
-      sizeof sizes + sizes.environment + sizes.boot + sizes.keys + sizes.cores != size)
+      sizes.cores > size || sizes.driver > size ||
+      sizeof sizes + sizes.environment + sizes.boot + sizes.keys + sizes.cores +
+          sizes.driver !=
+        size)
     throw engine_error("read start message", EBADMSG);
   Start start;
   std::string words(sizes.environment, '\0');
@@ -103,9 +111,12 @@ Start read_start(UniqueFd fd) {
   at += start.boot.size();
   start.keys.resize(sizes.keys);
   read_all(fd.get(), start.keys.data(), start.keys.size(), at);
+  at += start.keys.size();
   start.cores.resize(sizes.cores / sizeof(int));
-  read_all(fd.get(), start.cores.data(), start.cores.size() * sizeof(int),
-           at + start.keys.size());
+  read_all(fd.get(), start.cores.data(), sizes.cores, at);
+  at += sizes.cores;
+  start.driver.resize(sizes.driver);
+  read_all(fd.get(), start.driver.data(), start.driver.size(), at);
   return start;
 }
 

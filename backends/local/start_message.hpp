@@ -19,6 +19,7 @@ struct Start {
   std::uint64_t descriptors = 0;
   std::uint64_t memory_mb = 0; ///< 0: no limit.
   std::vector<int> cores;
+  std::string driver; ///< As in JobSpec.
   Bytes boot, keys;
 };
 

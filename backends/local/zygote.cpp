@@ -18,10 +18,10 @@
 #include <map>
 
 #include "backends/engine/child_exit.hpp"
+#include "backends/engine/descriptor_limit.hpp"
 #include "backends/engine/errors.hpp"
 #include "backends/engine/message_channel.hpp"
 #include "backends/local/core_table.hpp"
-#include "backends/local/descriptor_limit.hpp"
 #include "backends/local/parent_death.hpp"
 #include "backends/local/start_message.hpp"
 
@@ -120,6 +120,7 @@ JobEntry begin_job(Received received) {
   }
   entry.boot = std::move(told.boot);
   entry.keys = std::move(told.keys);
+  entry.driver = std::move(told.driver);
   return entry;
 }
 

@@ -25,8 +25,8 @@ constexpr std::size_t read_at_once = 256 * 1024; // Per job, then the next.
 
 } // namespace
 
-Output::Output(bool forward, std::shared_ptr<StatusLines> terminal)
-  : forward_(forward),
+Output::Output(bool forward, std::shared_ptr<StatusLines> terminal, Tap tap)
+  : forward_(forward), tap_(std::move(tap)),
     terminal_(terminal ? std::move(terminal) : std::make_shared<StatusLines>()) {}
 
 Output::~Output() {
@@ -50,7 +50,7 @@ Output::~Output() {
 
 void Output::add(Key key, const std::string& name, UniqueFd pipe) {
   auto stream = std::make_shared<Stream>();
-  stream->prefix = "[" + name + "] ";
+  stream->name = name;
   stream->pipe = std::move(pipe);
   {
     std::lock_guard lock(mutex_);
@@ -167,6 +167,8 @@ void Output::close(const StreamPtr& stream) {
 }
 
 void Output::forward(Stream& stream, std::string_view text) {
+  if (tap_)
+    return tap_(stream.name, text);
   if (!forward_)
     return;
   to_terminal_ = ::isatty(STDERR_FILENO) != 0; // It may have been redirected.
@@ -199,7 +201,7 @@ void Output::queue_lines(Stream& stream, std::string_view text) {
 }
 
 void Output::queue_line(const Stream& stream) {
-  pending_ += stream.prefix;
+  pending_.append("[").append(stream.name).append("] ");
   pending_ += to_terminal_ ? for_terminal(stream.partial) : stream.partial;
   pending_ += '\n';
 }

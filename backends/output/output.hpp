@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "backends/engine/loop.hpp"
 #include "backends/output/crash_line.hpp"
@@ -32,7 +33,12 @@ public:
   using Key = std::uint64_t;
   static constexpr std::size_t kept_bytes = 1 << 20;
 
-  explicit Output(bool forward, std::shared_ptr<StatusLines> terminal = nullptr);
+  /// Gets what a job has written, in place of stderr, on the output's thread. While it
+  /// blocks, no more output is read.
+  using Tap = std::function<void(const std::string& name, std::string_view text)>;
+
+  explicit Output(bool forward, std::shared_ptr<StatusLines> terminal = nullptr,
+                  Tap tap = nullptr);
   /// Waits up to half a second for stderr to accept the rest.
   ~Output();
 
@@ -59,7 +65,7 @@ public:
 private:
   static constexpr std::size_t pending_limit = 1 << 20;
   struct Stream {
-    std::string prefix;
+    std::string name;
     UniqueFd pipe;
     std::string kept; // Guarded by mutex_; at most twice kept_bytes.
     CrashLineFilter filter;
@@ -82,6 +88,7 @@ private:
   void pause(bool on);
 
   const bool forward_;
+  const Tap tap_;
   std::mutex mutex_; // Guards streams_ and each stream's kept.
   std::map<Key, StreamPtr> streams_;
   std::atomic<std::size_t> waiting_bytes_ = 0; // Posted to the loop.

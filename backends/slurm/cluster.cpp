@@ -1,38 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/slurm/cluster.hpp"
 
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <sstream>
 
 #include "backends/backend.hpp"
+#include "backends/engine/route.hpp"
 #include "backends/engine/spawn.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::slurm {
 
 namespace {
-
-/// Returns our numeric address after connecting a datagram socket, which sends nothing.
-std::string address_on_route(const addrinfo& target) {
-  UniqueFd socket(::socket(target.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  auto* address = reinterpret_cast<sockaddr*>(&own);
-  std::array<char, NI_MAXHOST> text{};
-  if (!socket || ::connect(socket.get(), target.ai_addr, target.ai_addrlen) != 0 ||
-      ::getsockname(socket.get(), address, &size) != 0 ||
-      ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0,
-                    NI_NUMERICHOST) != 0)
-    return {};
-  return text.data();
-}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -51,19 +33,6 @@ std::string config_value(const std::string& config, const std::string& key) {
     auto value = line.substr(equals + 3);
     return value.substr(0, value.find_last_not_of(' ') + 1);
   }
-  return {};
-}
-
-std::string address_towards(const std::string& host) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), "6817", &wanted, &found) != 0)
-    return {};
-  std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
-  for (auto* target = found; target; target = target->ai_next)
-    if (auto address = address_on_route(*target); !address.empty())
-      return address;
   return {};
 }
 

@@ -23,7 +23,4 @@ ClusterInfo find_cluster(Commands& commands, const std::string& partition);
 /// string.
 std::string config_value(const std::string& config, const std::string& key);
 
-/// Returns this machine's address on the way to a host; empty if there is none.
-std::string address_towards(const std::string& host);
-
 } // namespace fiber::backends::slurm

@@ -53,6 +53,43 @@ bool JobRow::waits() const {
   return is_one_of(state, states);
 }
 
+bool JobRow::is_in_queue() const {
+  // "None" is the reason of a job that Slurm has not looked at yet. For the limits of QOS
+  // and association see below.
+  constexpr std::array<std::string_view, 17> patient{"Resources",
+                                                     "Priority",
+                                                     "BeginTime",
+                                                     "Dependency",
+                                                     "Licenses",
+                                                     "Reservation",
+                                                     "ReqNodeNotAvail",
+                                                     "Nodes required for job are",
+                                                     "Nodes_required_for_job_are",
+                                                     "JobArrayTaskLimit",
+                                                     "BurstBufferResources",
+                                                     "BurstBufferStageIn",
+                                                     "Cleaning",
+                                                     "Prolog",
+                                                     "SchedDefer",
+                                                     "PowerNotAvail",
+                                                     "PowerReserved"};
+  constexpr std::array<std::string_view, 2> never{"DependencyNeverSatisfied",
+                                                  "ReservationDeleted"};
+  if (state == "CONFIGURING") // Its nodes boot, for as long as ResumeTimeout at most.
+    return true;
+  if (state != "PENDING" || is_one_of(reason, never))
+    return false;
+  auto has = [&](std::string_view part) { return reason.find(part) != reason.npos; };
+  // Limits of all jobs together. The job itself exceeds the others: QOSMaxCpuPerJobLimit.
+  if (reason.starts_with("QOS") || reason.starts_with("Assoc"))
+    return (has("Grp") || has("PerUser") || has("PerAccount") || has("MaxJobs") ||
+            has("JobLimit") || has("ResourceLimit") || has("MaxSubmit")) &&
+           !has("PerJob");
+  return reason.empty() || std::ranges::any_of(patient, [&](std::string_view word) {
+           return reason.starts_with(word);
+         });
+}
+
 bool JobRow::over() const {
   constexpr std::array<std::string_view, 11> states{
     "COMPLETED", "FAILED",   "CANCELLED", "TIMEOUT",       "NODE_FAIL",    "PREEMPTED",

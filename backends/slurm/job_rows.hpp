@@ -22,6 +22,9 @@ struct JobRow {
 
   /// Returns whether the job waits and no process of it exists.
   bool waits() const;
+  /// Returns whether a job that waits only waits for its turn, its time or its nodes: for
+  /// what comes without that somebody mends it.
+  bool is_in_queue() const;
   /// Returns whether the job is over. States that are not known count as running.
   bool over() const;
 };

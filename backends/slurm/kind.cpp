@@ -36,6 +36,7 @@ std::unique_ptr<Backend> make_slurm_backend(const BackendOptions& options) {
   slurm.arguments = options.value("slurm_arguments");
   slurm.directory = options.value("slurm_directory");
   slurm.environment = options.environment;
+  slurm.hide_gpus = options.hide_gpus;
   slurm.forward_output = options.forward_output;
   slurm.terminal = options.terminal;
   slurm.session = options.session;

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "backends/engine/job_table.hpp"
+#include "backends/output/backend_with_output.hpp"
 #include "backends/slurm/cluster.hpp"
 #include "backends/slurm/guard.hpp"
 #include "backends/slurm/slurm_jobs.hpp"
@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 // Then the destructor gives up with a warning.
 constexpr milliseconds end_patience(60000);
 
-class SlurmBackend final : public Backend {
+class SlurmBackend final : public BackendWithOutput {
 public:
   explicit SlurmBackend(const SlurmOptions& options);
   ~SlurmBackend() override;
@@ -30,21 +30,15 @@ public:
   std::string name() const override { return "slurm"; }
   std::string driver_address() const override { return cluster_.address; }
   std::size_t min_start_window() const override { return 1024; }
-  void watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;
   std::string logs(const JobId& job) override;
-  void forget(const JobId& job) override;
-  std::vector<JobId> list() override { return table_.list(); }
 
 private:
   JobServices job_services();
   void say_alive();
 
   const SlurmOptions options_;
-  Watcher watcher_;
-  JobTable table_;
-  Output output_;
   OutputFiles files_{output_};
   Loop loop_;
   Commands commands_{loop_, clean_environment()};
@@ -55,8 +49,8 @@ private:
 };
 
 SlurmBackend::SlurmBackend(const SlurmOptions& options)
-  : options_(options), output_(options.forward_output, options.terminal),
-    cluster_(find_cluster(commands_, options.partition)),
+  : BackendWithOutput(descriptors_per_job, options.forward_output, options.terminal),
+    options_(options), cluster_(find_cluster(commands_, options.partition)),
     folder_(options.directory.empty() ? usual_base() : options.directory,
             options.session.empty() ? random_id() : options.session,
             std::chrono::ceil<std::chrono::seconds>(options.lease)),
@@ -91,12 +85,10 @@ JobServices SlurmBackend::job_services() {
           .commands = commands_,
           .folder = folder_,
           .options = options_,
+          .resource_variables = ResourceVariables(options_.hide_gpus),
           .largest_array = cluster_.largest_array,
-          .event =
-            [this](const JobEvent& event) {
-              if (watcher_)
-                watcher_(event);
-            },
+          .file_limit = table_.usual_file_limit(),
+          .event = [this](const JobEvent& event) { report(event); },
           .closed = [this](std::uint64_t serial) { table_.close(serial); }};
 }
 
@@ -124,11 +116,6 @@ std::string SlurmBackend::logs(const JobId& id) {
   auto serial = table_.find(id);
   files_.read(serial);
   return output_.last(serial);
-}
-
-void SlurmBackend::forget(const JobId& id) {
-  if (auto serial = table_.forget(id))
-    output_.forget(serial);
 }
 
 } // namespace

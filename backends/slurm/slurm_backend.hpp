@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,13 @@
 
 namespace fiber::backends {
 
+namespace slurm {
+
+/// Descriptors of the driver that a job takes: its link.
+inline constexpr std::size_t descriptors_per_job = 1;
+
+} // namespace slurm
+
 /// Options of the slurm backend. Those of jobs are passed on to sbatch; empty: not set.
 struct SlurmOptions {
   std::string partition, account, qos, constraint;
@@ -20,6 +28,7 @@ struct SlurmOptions {
   std::string arguments; ///< Further options of sbatch, "--exclusive --nice=10".
   std::string directory; ///< On a file system of all nodes; empty: ~/.cache/fiber.
   std::map<std::string, std::string> environment; ///< For jobs, besides the driver's.
+  bool hide_gpus = true;      ///< A job that asks for no GPU sees none.
   bool forward_output = true; ///< Copy jobs' output to our stderr, with names.
   std::shared_ptr<StatusLines> terminal = {}; ///< Destination; null: a new one.
   std::chrono::milliseconds lease{60000};

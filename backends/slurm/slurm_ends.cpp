@@ -167,8 +167,11 @@ std::string SlurmJobs::failure(const SlurmJob& job, const JobRow& row) const {
   return said.empty() ? text : text + "; its output ends: " + said;
 }
 
-void SlurmJobs::fail(const SlurmJobPtr& job, const std::string& detail) {
-  close(job, {.kind = JobEvent::Kind::failed, .job = job->spec.name, .detail = detail});
+void SlurmJobs::fail(const SlurmJobPtr& job, const std::string& detail, int status) {
+  close(job, {.kind = JobEvent::Kind::failed,
+              .job = job->spec.name,
+              .detail = detail,
+              .status = status});
 }
 
 void SlurmJobs::close(const SlurmJobPtr& job, const JobEvent& event) {

@@ -3,6 +3,7 @@
 #include "backends/slurm/slurm_jobs.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <utility>
 
@@ -29,9 +30,7 @@ constexpr milliseconds look_again{250};  // At the files of jobs.
 constexpr milliseconds look_early{5000}; // After the submission, before Slurm says more.
 
 bool same_shape(const JobSpec& one, const JobSpec& two) {
-  return one.resources.cpu == two.resources.cpu &&
-         one.resources.memory_mb == two.resources.memory_mb &&
-         one.resources.gpu == two.resources.gpu && one.environment == two.environment;
+  return one.resources == two.resources && one.environment == two.environment;
 }
 
 } // namespace
@@ -145,8 +144,10 @@ void SlurmJobs::send(const JobArrayPtr& array) {
   auto environment = services_.options.environment;
   for (auto& [name, value] : spec.environment)
     environment[name] = value;
-  auto script =
-    job_script(array->folder, program_path(), program_arguments(), environment);
+  environment.merge(
+    services_.resource_variables.of(resources_in_all(spec.resources, services_.options)));
+  auto script = job_script(array->folder, program_path(), program_arguments(),
+                           environment, services_.file_limit);
   std::erase_if(environment, [](auto& each) { return is_shell_name(each.first); });
   services_.commands.run(
     sbatch_words({.name = array->name,
@@ -182,6 +183,8 @@ void SlurmJobs::submitted(const JobArrayPtr& array, const CommandResult& result)
     return schedule(longest_pause);
   }
   auto id = parse_submitted(result.output);
+  if (!result.ok() && is_submit_limit(result.problem()))
+    return submit_fewer(array, result.problem());
   if (!result.ok() || !id)
     return fail_all(array, result.ok() ? "sbatch printed no job id: " + result.output
                                        : result.problem());
@@ -196,6 +199,17 @@ void SlurmJobs::submitted(const JobArrayPtr& array, const CommandResult& result)
   poll_soon();
   look_at_files();
   end_later();
+}
+
+/// Slurm refuses a whole array of which a part would fit: tries the first half of it.
+void SlurmJobs::submit_fewer(const JobArrayPtr& array, const std::string& detail) {
+  auto jobs = array->jobs;
+  auto kept = jobs.size() / 2;
+  array->jobs.resize(std::max<std::size_t>(1, kept)); // One is there, to close the array.
+  for (auto job = jobs.begin() + static_cast<std::ptrdiff_t>(kept); job != jobs.end();
+       ++job)
+    fail(*job, detail, EDQUOT);
+  send_again(array);
 }
 
 void SlurmJobs::fail_all(const JobArrayPtr& array, const std::string& detail) {
@@ -310,7 +324,8 @@ void SlurmJobs::changed(const SlurmJobPtr& job, const JobRow& row) {
   if (row.over())
     return ended(job, row);
   if (row.waits()) {
-    waits(job, row.reason);
+    auto wait = row.is_in_queue() ? JobEvent::Wait::room : JobEvent::Wait::blocked;
+    waits(job, row.reason.empty() ? row.state : row.reason, wait);
     if (!row.reason.empty() && job->array->told_reason != row.reason)
       log().info("slurm: job {} waits: {}", job->array->id, row.reason);
     job->array->told_reason = row.reason;
@@ -318,7 +333,7 @@ void SlurmJobs::changed(const SlurmJobPtr& job, const JobRow& row) {
   }
   if (!std::exchange(job->runs, true)) {
     change_ = true;
-    waits(job, "");
+    waits(job, "", JobEvent::Wait::blocked);
   }
   if (row.state != "COMPLETING")
     return job->completing.reset();
@@ -332,14 +347,17 @@ void SlurmJobs::changed(const SlurmJobPtr& job, const JobRow& row) {
       {.array = row.array, .index = row.index, .state = "COMPLETING", .node = row.node});
 }
 
-void SlurmJobs::waits(const SlurmJobPtr& job, const std::string& reason) {
+void SlurmJobs::waits(const SlurmJobPtr& job, const std::string& reason,
+                      JobEvent::Wait wait) {
   if (job->reason == reason)
     return;
   change_ = true;
   job->reason = reason;
   if (!job->told_started) // Slurm may requeue a job.
-    services_.event(
-      {.kind = JobEvent::Kind::waits, .job = job->spec.name, .detail = reason});
+    services_.event({.kind = JobEvent::Kind::waits,
+                     .job = job->spec.name,
+                     .detail = reason,
+                     .wait = wait});
 }
 
 void SlurmJobs::missing(const SlurmJobPtr& job) {

@@ -11,6 +11,7 @@
 
 #include "backends/engine/loop.hpp"
 #include "backends/output/output.hpp"
+#include "backends/resource_variables.hpp"
 #include "backends/slurm/command.hpp"
 #include "backends/slurm/job_rows.hpp"
 #include "backends/slurm/output_files.hpp"
@@ -28,7 +29,9 @@ struct JobServices {
   Commands& commands;
   const SessionFolder& folder;
   const SlurmOptions& options;
+  ResourceVariables resource_variables;
   std::size_t largest_array;
+  std::uint64_t file_limit; ///< Soft limit of open files for the jobs; 0: unknown.
   std::function<void(const JobEvent&)> event;
   std::function<void(std::uint64_t serial)> closed; ///< Called before the last event.
 };
@@ -59,6 +62,7 @@ private:
   void write_files(const JobArray& array) const;
   void send(const JobArrayPtr& array);
   void send_again(const JobArrayPtr& array);
+  void submit_fewer(const JobArrayPtr& array, const std::string& detail);
   void submitted(const JobArrayPtr& array, const CommandResult& result);
   void fail_all(const JobArrayPtr& array, const std::string& detail);
 
@@ -69,7 +73,7 @@ private:
   void listed(const CommandResult& result);
   void compare(const JobArrayPtr& array, const std::vector<JobRow>& rows);
   void changed(const SlurmJobPtr& job, const JobRow& row);
-  void waits(const SlurmJobPtr& job, const std::string& reason);
+  void waits(const SlurmJobPtr& job, const std::string& reason, JobEvent::Wait wait);
   void missing(const SlurmJobPtr& job);
   void look_up(const SlurmJobPtr& job);
   void look_at_files();
@@ -80,7 +84,7 @@ private:
   void cancel(std::vector<std::string> words, const std::vector<std::string>& ids);
   void ended(const SlurmJobPtr& job, const JobRow& row);
   void started(const SlurmJobPtr& job);
-  void fail(const SlurmJobPtr& job, const std::string& detail);
+  void fail(const SlurmJobPtr& job, const std::string& detail, int status = 0);
   void close(const SlurmJobPtr& job, const JobEvent& event);
   std::string failure(const SlurmJob& job, const JobRow& row) const;
   bool took_start_file(const SlurmJob& job) const;

@@ -4,24 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <sstream>
 #include <string_view>
 
+#include "backends/registry.hpp"
 #include "base/ascii.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::slurm {
 
 namespace {
-
-std::vector<std::string> words_of(const std::string& text) {
-  fiber::detail::Classic<std::istringstream> stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
-}
 
 /// Splits at a separator and reads each part as a number; nothing if one is none.
 std::optional<std::vector<long>> numbers(const std::string& text, char separator) {
@@ -95,7 +89,8 @@ bool is_shell_name(const std::string& name) {
 
 std::string job_script(const std::string& folder, const std::string& program,
                        const std::vector<std::string>& arguments,
-                       const std::map<std::string, std::string>& environment) {
+                       const std::map<std::string, std::string>& environment,
+                       std::uint64_t file_limit) {
   auto start = shell_word(folder + "/start.") + "\"$SLURM_ARRAY_TASK_ID\"";
   auto refuse = [&](const std::string& test, const std::string& path,
                     const std::string& problem) {
@@ -107,6 +102,8 @@ std::string job_script(const std::string& folder, const std::string& program,
   script += refuse("-x", shell_word(program), "has no program");
   script += refuse("-r", start, no_start_file);
   script += "exec <" + start + "\nrm -f " + start + "\n";
+  if (file_limit > 0)
+    script += "ulimit -S -n " + std::to_string(file_limit) + " 2>/dev/null\n";
   for (auto& [name, value] : environment)
     if (is_shell_name(name))
       script += "export " + name + "=" + shell_word(value) + "\n";
@@ -126,7 +123,7 @@ std::vector<std::string> sbatch_words(const Submission& submission,
                                       const SlurmOptions& options,
                                       const std::string& directory) {
   auto& resources = submission.resources;
-  auto cpus = std::max(1L, std::lround(std::ceil(resources.cpu)));
+  auto cpus = cores_of(resources);
   auto words = first_sbatch_words();
   words.insert(words.end(),
                {"--job-name=" + submission.name,
@@ -149,6 +146,20 @@ std::vector<std::string> sbatch_words(const Submission& submission,
   for (auto& word : words_of(options.arguments))
     words.push_back(word);
   return words;
+}
+
+JobResources resources_in_all(const JobResources& resources,
+                              const SlurmOptions& options) {
+  auto all = resources;
+  for (auto* text : {&options.gres, &options.arguments}) // "--gpus-per-node=1"
+    if (text->find("gpu") != text->npos)
+      all.gpu = std::max(all.gpu, 1);
+  return all;
+}
+
+bool is_submit_limit(const std::string& words) {
+  // AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit, AssocGrpSubmitJobsLimit ...
+  return words.find("SubmitJob") != words.npos;
 }
 
 bool is_time_limit(const std::string& text) {

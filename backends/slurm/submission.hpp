@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,10 +34,13 @@ std::string output_file(const std::string& folder, std::size_t index);
 /// Returns the script that all tasks of an array run: it gives the program its start file
 /// as stdin, removes the file and becomes the program. `environment` is what the program
 /// gets besides the environment of the job. sbatch itself must not have it: it may hold
-/// LD_PRELOAD. Names that a shell can't export are left out.
+/// LD_PRELOAD. Names that a shell can't export are left out. Slurm would give the program
+/// the soft limit of open files that this process has raised for itself; `file_limit` is
+/// the one that it should have, 0: no change.
 std::string job_script(const std::string& folder, const std::string& program,
                        const std::vector<std::string>& arguments,
-                       const std::map<std::string, std::string>& environment = {});
+                       const std::map<std::string, std::string>& environment = {},
+                       std::uint64_t file_limit = 0);
 /// Returns whether a shell can export a variable of this name.
 bool is_shell_name(const std::string& name);
 
@@ -49,6 +53,12 @@ std::vector<std::string> first_sbatch_words();
 std::vector<std::string> sbatch_words(const Submission& submission,
                                       const SlurmOptions& options,
                                       const std::string& directory);
+
+/// Returns the resources with the GPUs for which `options` ask besides: one, if they do.
+JobResources resources_in_all(const JobResources& resources, const SlurmOptions& options);
+
+/// Returns whether sbatch says that the user or the account has as many jobs as allowed.
+bool is_submit_limit(const std::string& words);
 
 /// Returns the text as one word of a POSIX shell.
 std::string shell_word(const std::string& text);

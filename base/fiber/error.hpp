@@ -130,7 +130,7 @@ private:
   LastWords last_;
 };
 
-/// A time limit passed: the task_timeout of a task, or the start_deadline of a job.
+/// A time limit passed: a task_timeout, start_deadline or queue_deadline.
 class TimeoutError : public Error {
 public:
   using Error::Error;

@@ -8,12 +8,14 @@
 #include <optional>
 
 #include "backends/backend.hpp"
+#include "backends/docker/docker_backend.hpp"
 #include "backends/engine/program.hpp"
 #include "cli/docker/client.hpp"
 #include "cli/docker/docker.hpp"
 #include "cli/docker/image_file.hpp"
 #include "cli/docker/images.hpp"
 #include "cli/engines/image.hpp"
+#include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
 #include "fiber/error.hpp"
 
@@ -83,6 +85,8 @@ public:
     : request_(request), report_(report) {}
 
   void make() {
+    check_open_files(engine_name, backends::docker::descriptors_per_job, usual_jobs,
+                     report_);
     if (!report_.check(engine_name, "engine", [this] { return connect(); }))
       return;
     if (!request_.image.empty()) {
@@ -96,7 +100,7 @@ public:
     Config config;
     config.backend = engine_name;
     config.image = probed_image_;
-    config.start_deadline = request_.deadline;
+    config.start_deadline = config.queue_deadline = request_.deadline;
     probe(engine_name, config, report_, advice_for_session);
     if (!own_image_.empty())
       remove_image(*client_, own_image_);

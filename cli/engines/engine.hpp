@@ -30,8 +30,9 @@ struct RunRequest {
   int gpu = 0;
   std::vector<std::string> volumes; ///< SOURCE:TARGET[:ro]
   std::map<std::string, std::string> environment;
-  std::string name; ///< Empty: one that is free.
-  std::string time; ///< The time limit, in the engine's words; empty: the engine's own.
+  std::string name;  ///< Empty: one that is free.
+  std::string hosts; ///< A hostfile, or hosts as in ssh_hosts; empty: the settings.
+  std::string time;  ///< The time limit, in the engine's words; empty: the engine's own.
   bool detach = false, json = false;
 };
 

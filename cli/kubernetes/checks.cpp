@@ -3,7 +3,9 @@
 #include <memory>
 
 #include "backends/kubernetes/access.hpp"
+#include "backends/kubernetes/kubernetes_backend.hpp"
 #include "backends/kubernetes/reply_json.hpp"
+#include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
 #include "cli/kubernetes/client.hpp"
 #include "cli/kubernetes/kubernetes.hpp"
@@ -94,6 +96,8 @@ public:
     : request_(request), report_(report) {}
 
   void make() {
+    check_open_files(engine_name, backends::kubernetes::descriptors_per_job, usual_jobs,
+                     report_);
     if (!report_.check(engine_name, "access", [this] { return find_access(); }) ||
         !report_.check(engine_name, "API server", [this] { return reach(); }) ||
         !report_.check(engine_name, "namespace", [this] { return find_namespace(); }) ||
@@ -108,7 +112,7 @@ public:
     config.backend = engine_name;
     if (!request_.image.empty())
       config.image = request_.image;
-    config.start_deadline = request_.deadline;
+    config.start_deadline = config.queue_deadline = request_.deadline;
     probe(engine_name, config, report_, advice_for_session);
   }
 

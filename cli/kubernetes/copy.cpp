@@ -17,6 +17,7 @@
 #include "cli/kubernetes/exec.hpp"
 #include "cli/kubernetes/kubernetes.hpp"
 #include "cli/kubernetes/owned_pod.hpp"
+#include "cli/kubernetes/pod_start.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/settings.hpp"
 
@@ -77,7 +78,7 @@ public:
 private:
   void await_start() {
     constexpr int look_every_ms = 200;
-    auto limit = Clock::now() + resolve({}).start_deadline;
+    PodStart start(resolve({}));
     for (;;) {
       auto told = Client::json_of(client_.ask("GET", pod_.path()), "look at the pod");
       auto state = backends::kubernetes::read_pod(told, 0);
@@ -87,7 +88,7 @@ private:
                     "; its image must have sleep, sh, head and tar (--image)");
       if (state.started)
         return;
-      check(state, Clock::now() > limit);
+      check(state, start.late(state));
       pollfd signals{interrupts_.fd(), POLLIN, 0};
       ::poll(&signals, 1, look_every_ms);
       if (interrupts_.take().number != 0)
@@ -95,16 +96,16 @@ private:
     }
   }
 
-  void check(const backends::kubernetes::PodState& state, bool late) const {
+  void check(const backends::kubernetes::PodState& state, const char* late) const {
     auto& why = state.waits_for;
     auto& space = client_.api().name_space();
     if (why.find("\"" + request_.volume + "\" not found") != why.npos)
       throw Error("there is no volume " + request_.volume + " in namespace " + space +
                   "; kubectl -n " + space +
                   " get persistentvolumeclaims names those that there are");
-    if (state.never || late)
-      throw Error("the pod that mounts " + request_.volume +
-                  " has not started in time (start_deadline)" +
+    if (state.never || late != nullptr)
+      throw Error("the pod that mounts " + request_.volume + " has not started" +
+                  (late != nullptr ? " in time (" + std::string(late) + ")" : "") +
                   (why.empty() ? "" : ": " + why) +
                   "; --image names an image that the nodes can get");
   }

@@ -23,6 +23,7 @@
 #include "cli/kubernetes/driver_pod.hpp"
 #include "cli/kubernetes/kubernetes.hpp"
 #include "cli/kubernetes/owned_pod.hpp"
+#include "cli/kubernetes/pod_start.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/settings.hpp"
 
@@ -126,8 +127,7 @@ public:
 
   /// Waits for the end of the driver. Throws Error if it does not start.
   PodState wait(Interrupts& interrupts) {
-    auto settings = resolve({});
-    auto start_limit = Clock::now() + settings.start_deadline;
+    PodStart start(resolve({}));
     for (;;) {
       pollfd signals{interrupts.fd(), POLLIN, 0};
       ::poll(&signals, 1, look_every_ms);
@@ -143,7 +143,7 @@ public:
         return *state;
       }
       if (!state->started)
-        check_start(*state, start_limit);
+        check_start(*state, start.late(*state));
     }
   }
 
@@ -191,12 +191,13 @@ private:
       ::poll(nullptr, 0, log_look_ms);
   }
 
-  void check_start(const PodState& state, Clock::time_point limit) {
+  void check_start(const PodState& state, const char* late) {
     if (!state.waits_for.empty() &&
         state.waits_for != std::exchange(told_, state.waits_for))
       std::fprintf(stderr, "fiber: the pod waits: %s\n", state.waits_for.c_str());
-    if (state.never || Clock::now() > limit)
-      throw Error("the driver's pod has not started in time (start_deadline)" +
+    if (state.never || late != nullptr)
+      throw Error("the driver's pod has not started" +
+                  (late != nullptr ? " in time (" + std::string(late) + ")" : "") +
                   (state.waits_for.empty() ? "" : ": " + state.waits_for) +
                   "; fiber doctor kubernetes says more");
   }

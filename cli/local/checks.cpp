@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "backends/local/local_backend.hpp"
 #include "base/unique_fd.hpp"
+#include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
 #include "cli/local/local.hpp"
 #include "fiber/session.hpp"
@@ -15,8 +16,6 @@ namespace fiber::cli::local {
 namespace {
 
 constexpr auto engine = "local";
-constexpr std::size_t files_per_job = 3,
-                      files_of_program = 64; // See docs/backends/local.md.
 
 std::string check_memory() {
   constexpr off_t size = 1 << 20;
@@ -35,23 +34,6 @@ std::string check_memory() {
   return "anonymous memory and /dev/shm can be used";
 }
 
-std::string check_files() {
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  auto jobs = cpu_count();
-  auto needed = files_of_program + files_per_job * jobs;
-  auto words = "at most " + std::to_string(limit.rlim_max) + " open files";
-  if (limit.rlim_max < needed)
-    throw Trouble(words + ", and " + std::to_string(jobs) +
-                    " jobs, one for each core, need about " + std::to_string(needed),
-                  "raise the hard limit: ulimit -Hn 4096 as root in the shell that "
-                  "starts the program, nofile in "
-                  "/etc/security/limits.conf, LimitNOFILE= in a systemd unit, or "
-                  "--ulimit nofile of docker run");
-  return words + ", enough for " +
-         std::to_string((limit.rlim_max - files_of_program) / files_per_job) + " jobs";
-}
-
 std::string advice(const std::string& problem) {
   if (problem.find("too many open files") != problem.npos)
     return "raise the hard limit of open files: ulimit -Hn 4096 as root, or nofile in "
@@ -63,11 +45,12 @@ std::string advice(const std::string& problem) {
 
 void diagnose(const DoctorRequest& request, Report& report) {
   report.check(engine, "shared memory", check_memory);
-  if (!report.check(engine, "open files", check_files))
+  if (!check_open_files(engine, backends::local::descriptors_per_job, cpu_count(),
+                        report))
     return report.skip(engine, "session", "the limit of open files is too low for one");
   Config config;
   config.backend = engine;
-  config.start_deadline = request.deadline;
+  config.start_deadline = config.queue_deadline = request.deadline;
   probe(engine, config, report, advice);
 }
 

@@ -14,6 +14,8 @@
 #include "backends/slurm/cluster.hpp"
 #include "backends/slurm/command.hpp"
 #include "backends/slurm/session_folder.hpp"
+#include "backends/slurm/slurm_backend.hpp"
+#include "cli/engines/open_files.hpp"
 #include "cli/engines/probe.hpp"
 #include "cli/slurm/left.hpp"
 #include "cli/slurm/slurm.hpp"
@@ -60,7 +62,8 @@ std::string advice_for_session(const std::string& words) {
       has(words, "Invalid qos"))
     return "correct slurm_partition, slurm_account or slurm_qos: sinfo lists partitions, "
            "sacctmgr show assoc user=$USER lists accounts";
-  if (has(words, "Slurm job waited") || has(words, "not ready after"))
+  if (has(words, "Slurm job waited") || has(words, "queue_deadline") ||
+      has(words, "not ready after"))
     return "see what the job waits for (squeue --me --start): give --deadline more "
            "seconds, or choose another slurm_partition";
   return advice_for(words);
@@ -73,6 +76,8 @@ public:
     : request_(request), report_(report), values_(resolve({}).backend_values) {}
 
   void make() {
+    check_open_files(engine_name, backends::slurm::descriptors_per_job, usual_jobs,
+                     report_);
     if (!report_.check(engine_name, "commands", [this] { return find_commands(); }) ||
         !report_.check(engine_name, "controller", [this] { return reach(); }) ||
         !report_.check(engine_name, "partition", [this] { return find_partition(); }) ||
@@ -81,7 +86,7 @@ public:
       return;
     Config config;
     config.backend = engine_name;
-    config.start_deadline = request_.deadline;
+    config.start_deadline = config.queue_deadline = request_.deadline;
     probe(engine_name, config, report_, advice_for_session);
   }
 

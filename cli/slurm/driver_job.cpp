@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <iterator>
-#include <sstream>
 
 #include <unistd.h>
 
 #include "backends/driver_variables.hpp"
+#include "backends/registry.hpp"
 #include "backends/slurm/submission.hpp"
-#include "fiber/detail/classic_locale.hpp"
 #include "fiber/error.hpp"
 #include "libfiber/session/settings.hpp"
 
@@ -82,8 +80,8 @@ std::vector<std::string> driver_words(const RunRequest& request,
   add("--partition=", values["slurm_partition"]);
   add("--account=", values["slurm_account"]);
   add("--qos=", values["slurm_qos"]);
-  fiber::detail::Classic<std::istringstream> more(values["slurm_arguments"]);
-  words.insert(words.end(), std::istream_iterator<std::string>(more), {});
+  for (auto& word : backends::words_of(values["slurm_arguments"]))
+    words.push_back(word);
   words.push_back("--wrap=" + script_of(request, program));
   return words;
 }

@@ -197,7 +197,6 @@ struct Trained {
 };
 
 Trained train(Plan plan, fiber::RingMember& member) {
-  torch::set_num_threads(1); // The members share the cores.
   Trainer trainer;
   if (auto state = member.checkpoint().load<State>())
     trainer.go_on_from(*state);

@@ -24,8 +24,12 @@ struct Config {
   /// A job that has heard nothing from the driver for this long ends itself. At least
   /// twice heartbeat_timeout. Default: 60 s.
   std::optional<std::chrono::milliseconds> lease = {};
-  /// A job that is not ready after this long has failed to start. Default: 60 s.
+  /// A job that is not ready after this long has failed to start. Time in which the
+  /// engine has no room for the job does not count. Default: 60 s.
   std::optional<std::chrono::milliseconds> start_deadline = {};
+  /// How long a job may wait for room, for its turn and for its image. Default: none, a
+  /// job waits as long as it must.
+  std::optional<std::chrono::milliseconds> queue_deadline = {};
   /// How jobs talk to the driver: "auto" (a socket pair for local jobs) or "tls".
   /// Default: auto.
   std::optional<std::string> link = {};
@@ -76,6 +80,8 @@ struct Config {
   /// "NAME=VALUE", or "NAME" for the driver's value, separated by commas: variables for
   /// jobs in containers. Default: none.
   std::optional<std::string> environment = {};
+  /// Whether jobs that ask for no GPU see none. Default: true.
+  std::optional<bool> hide_gpus = {};
   /// The container engine, "unix:///PATH" or "tcp://HOST:PORT". Default: $DOCKER_HOST,
   /// else the usual sockets of Docker and Podman.
   std::optional<std::string> docker_host = {};

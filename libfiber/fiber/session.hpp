@@ -45,8 +45,8 @@ private:
 /// engine can't be reached or refuses, Error while another Session lives.
 [[nodiscard]] Session init(int& argc, char**& argv, Config overrides = {});
 
-/// The cores that this process may use, by its affinity and the quota of its control
-/// group; at least 1.
+/// The cores that this process may use, at least 1: by its affinity, the quota of its
+/// control group and, in a job, Resources::cpu of the job, rounded up.
 std::size_t cpu_count();
 
 } // namespace fiber

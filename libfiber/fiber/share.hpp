@@ -64,8 +64,8 @@ private:
   std::shared_ptr<detail::SharedObject> object_;
 };
 
-/// A handle to an array that is sent once: local jobs use one copy a machine, in sealed
-/// shared memory; elsewhere there is one copy a job. The first access in a job fetches
+/// A handle to an array that is sent once to each machine, whose jobs map one copy, in
+/// sealed shared memory. Containers have a copy each. The first access in a job fetches
 /// the array and blocks; it throws Error if the array was freed. Spans and pointers are
 /// valid as long as a handle in this process.
 ///

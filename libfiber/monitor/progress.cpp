@@ -67,6 +67,12 @@ std::string live_text(const ProgressView& view, std::size_t columns) {
   }
   if (view.failed > 0)
     text += fmt::format("  {} failed", view.failed);
+  if (view.waiting.jobs > 0) {
+    std::chrono::duration<double> time = view.waiting.time;
+    text += fmt::format("  {} wait{} {} for {}", view.waiting.jobs,
+                        view.waiting.jobs == 1 ? "s" : "", clock_text(time.count()),
+                        view.waiting.why);
+  }
   auto filled = static_cast<std::size_t>(share * bar_width);
   auto bar = fmt::format(" [{:<{}}] ", std::string(filled, '#'), bar_width);
   auto fits = view.name.size() + bar.size() + text.size() <= columns;
@@ -96,6 +102,7 @@ ProgressView Progress::Line::view(Clock::time_point now) const {
   view.per_second = rate_;
   view.elapsed = now - begin_;
   view.pool = stats_;
+  view.waiting = waiting_;
   return view;
 }
 
@@ -162,18 +169,21 @@ void Progress::update(Line& line, Clock::time_point now) {
     stats = line.asked_->value();
     line.asked_ = nullptr;
   }
-  if (!line.asked_) {
-    if (auto pool = line.pool_.lock()) {
-      try {
+  std::optional<actors::WaitingJobs> waiting;
+  if (auto pool = line.pool_.lock()) {
+    try {
+      waiting = pool->waiting_jobs();
+      if (!line.asked_)
         line.asked_ = pool->ask_stats();
-      } catch (const Closed&) { // Keeps the last ones.
-      }
+    } catch (const Closed&) { // Keeps the last ones.
     }
   }
   auto columns = terminal_->columns();
   std::unique_lock lock(mutex_);
   if (stats)
     line.stats_ = stats;
+  if (waiting)
+    line.waiting_ = std::move(*waiting);
   line.update_rate(now);
   line.text_ = live_text(line.view(now), columns - 1);
   auto pause = now - line.begin_ < later_interval ? first_interval : later_interval;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // monitor/ shows what pools do: progress lines on stderr, metrics for Prometheus. It may
-// include actors/protocol/, backends/output/ and base/, and nothing of libfiber/.
+// include actors/protocol/, actors/roster/, backends/output/ and base/, and nothing of
+// libfiber/.
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "actors/protocol/messages.hpp"
+#include "actors/roster/roster.hpp"
 #include "backends/output/status_lines.hpp"
 #include "fiber/pool_stats.hpp"
 
@@ -31,10 +33,11 @@ struct ProgressView {
   double per_second = 0;
   std::chrono::duration<double> elapsed{0};
   std::optional<PoolStats> pool = {}; ///< Counts of the whole pool.
+  actors::WaitingJobs waiting = {};   ///< Jobs of the pool that have not started.
 };
 
 /// "pool0/1 [#####     ] 512/1000 51 %  1.20k/s  ETA 0:12  4 workers  2 retries  1
-/// failed"; without the bar if it does not fit into `columns`.
+/// failed  3 wait 1:05 for Priority"; without the bar if it does not fit into `columns`.
 std::string live_text(const ProgressView& view, std::size_t columns);
 /// "pool0/1: 1000 tasks in 3.20 s, 312/s, 1 failed"
 std::string final_text(const ProgressView& view);
@@ -109,6 +112,7 @@ private:
   std::shared_ptr<actors::StatsReply> asked_; ///< Used by the progress thread only.
   // Guarded by progress_->mutex_:
   std::optional<PoolStats> stats_;
+  actors::WaitingJobs waiting_;
   double rate_ = 0; ///< Recent tasks per second.
   std::size_t seen_ = 0;
   Clock::time_point seen_at_ = begin_, printed_at_ = begin_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "actors/protocol/messages.hpp"
+#include "actors/roster/roster.hpp"
 #include "fiber/detail/results.hpp"
 
 namespace fiber::detail {
@@ -19,6 +20,8 @@ public:
   virtual const std::string& name() const = 0;
   /// Requests the counts; the reply is set later. Throws Closed.
   virtual std::shared_ptr<actors::StatsReply> ask_stats() = 0;
+  /// Returns which of the pool's jobs wait to be started.
+  virtual actors::WaitingJobs waiting_jobs() = 0;
   /// Requests counts and durations without lending the caller's thread to the pool's
   /// actor. Returns null after the session has ended.
   virtual std::shared_ptr<actors::ReportReply> ask_report() = 0;

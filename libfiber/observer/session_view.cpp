@@ -218,8 +218,10 @@ json SessionView::jobs() {
     entry["job"] = job.job;
     entry["kind"] = job.kind;
     entry["state"] = state_text(job.state);
-    if (!job.waits_for.empty())
+    if (!job.waits_for.empty()) {
       entry["waits_for"] = job.waits_for;
+      entry["waits_seconds"] = seconds(now - job.waits_since);
+    }
     entry["workers"] = job.slots;
     entry["incarnation"] = incarnation;
     entry["id"] = job.id;

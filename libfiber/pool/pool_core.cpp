@@ -101,7 +101,8 @@ void PoolCore::spawn() {
                  },
                .chaos_counts = services->chaos_counts,
                .trace = job_->trace,
-               .roster = services->roster});
+               .roster = services->roster,
+               .start_deadline = services->start_deadline});
   });
   actor_->attach_functor([ending = ending_](const caf::error&) { ending->actor_gone(); });
 }
@@ -340,6 +341,10 @@ void PoolCore::end() {
     await(ending_->signal, Results::forever);
   } catch (const Closed&) { // The session has ended, and the pool with it.
   }
+}
+
+actors::WaitingJobs PoolCore::waiting_jobs() {
+  return runtime_->services()->roster->waiting(name_);
 }
 
 std::shared_ptr<actors::StatsReply> PoolCore::ask_stats() {

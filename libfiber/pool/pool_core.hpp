@@ -55,6 +55,7 @@ public:
   void end();
   PoolStats stats();
   std::shared_ptr<actors::StatsReply> ask_stats() override;
+  actors::WaitingJobs waiting_jobs() override;
   const std::string& name() const override { return name_; }
   std::shared_ptr<actors::ReportReply> ask_report() override;
   std::optional<actors::PoolReport> report(const actors::ReportReply& reply,

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "actors/ring/ring_attempt.hpp"
-#include "fiber/session.hpp"
+#include "libfiber/session/cpu_quota.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -39,7 +39,7 @@ RingRounds::RingRounds(std::byte* memory, std::size_t rank, std::size_t members,
                        LookForLoss look)
   : memory_(memory), rank_(rank), members_(members),
     box_bytes_((memory_bytes / (2 * members) - 1) / page_bytes * page_bytes),
-    look_(std::move(look)), crowded_(members > cpu_count()) {
+    look_(std::move(look)), crowded_(members > usable_cores()) {
   static_assert(sizeof(Head) <= page_bytes);
 }
 

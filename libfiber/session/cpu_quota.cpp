@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libfiber/session/cpu_quota.hpp"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <optional>
+#include <thread>
 
 #include "backends/container/control_group.hpp"
 #include "fiber/detail/classic_locale.hpp"
@@ -35,6 +40,17 @@ double cpu_quota(const std::string& root) {
     if (auto limit = limit_of(folder); limit && (least == 0 || *limit < least))
       least = *limit;
   return least;
+}
+
+std::size_t usable_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  auto cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0
+                 ? static_cast<std::size_t>(CPU_COUNT(&allowed))
+                 : std::size_t{std::thread::hardware_concurrency()};
+  if (auto limit = cpu_quota(); limit > 0)
+    cores = std::min(cores, static_cast<std::size_t>(std::ceil(limit)));
+  return std::max<std::size_t>(1, cores);
 }
 
 } // namespace fiber

@@ -208,6 +208,7 @@ Runtime::Runtime(Settings settings)
   services_->heartbeat_timeout = settings_.heartbeat_timeout;
   services_->lease = settings_.lease;
   services_->start_deadline = settings_.start_deadline;
+  services_->queue_deadline = settings_.queue_deadline;
   services_->log_level = settings_.log_level;
   services_->chaos = settings_.chaos;
   services_->build = build_id();

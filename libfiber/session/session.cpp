@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/session.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include <boost/system/system_error.hpp>
@@ -16,6 +15,7 @@
 #include "actors/job/node_main.hpp"
 #include "backends/backend.hpp"
 #include "backends/job_entry.hpp"
+#include "backends/resource_variables.hpp"
 #include "base/forked_child.hpp"
 #include "base/harmless_signal.hpp"
 #include "base/thread_stacks.hpp"
@@ -91,14 +91,14 @@ Session init(int&, char**&, Config overrides) {
 }
 
 std::size_t cpu_count() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  auto cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0
-                 ? static_cast<std::size_t>(CPU_COUNT(&allowed))
-                 : std::size_t{std::thread::hardware_concurrency()};
-  if (auto limit = cpu_quota(); limit > 0)
-    cores = std::min(cores, static_cast<std::size_t>(std::ceil(limit)));
-  return std::max<std::size_t>(1, cores);
+  auto cores = usable_cores();
+  if (const char* share = std::getenv(backends::cpus_variable)) {
+    std::size_t cpus = 0;
+    std::from_chars(share, share + std::strlen(share), cpus);
+    if (cpus > 0)
+      return std::min(cores, cpus);
+  }
+  return cores;
 }
 
 } // namespace fiber

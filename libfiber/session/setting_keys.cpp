@@ -44,8 +44,9 @@ Key duration(std::string name, milliseconds Settings::*field) {
   auto standard = (Settings{}.*field).count();
   return {std::move(name),
           "a time such as 10s or 1.5 (seconds), more than 0; units: ms, s, min, h, d",
-          standard % 1000 == 0 ? std::to_string(standard / 1000) + "s"
-                               : std::to_string(standard) + "ms",
+          standard == 0          ? ""
+          : standard % 1000 == 0 ? std::to_string(standard / 1000) + "s"
+                                 : std::to_string(standard) + "ms",
           [field](const std::string& text, Settings& settings) {
             std::string unit;
             auto value = number(text, unit);
@@ -191,6 +192,7 @@ std::vector<Key> common_keys() {
     duration("heartbeat_timeout", &Settings::heartbeat_timeout),
     duration("lease", &Settings::lease),
     duration("start_deadline", &Settings::start_deadline),
+    duration("queue_deadline", &Settings::queue_deadline),
     choice("link", &Settings::link, {"auto", "tls"}),
     truth("forward_output", &Settings::forward_output),
     choice("log_level", &Settings::log_level,
@@ -222,6 +224,7 @@ std::vector<Key> common_keys() {
        return backends::is_word(text);
      }},
     {"environment", "NAME=VALUE or NAME, separated by commas", "", set_environment},
+    truth("hide_gpus", &Settings::hide_gpus),
     truth("ring_plaintext", &Settings::ring_plaintext)};
 }
 

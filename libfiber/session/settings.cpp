@@ -27,8 +27,9 @@ namespace {
 
 /// FIBER_ variables that are not settings: a job's own, those of fiber::rl and those of
 /// Fiber's tests. A name that ends in _ is a prefix.
-constexpr std::string_view no_settings[] = {"FIBER_NODE", "FIBER_RL_", "FIBER_SESSION_ID",
-                                            "FIBER_SIM_", "FIBER_TEST_"};
+constexpr std::string_view no_settings[] = {
+  "FIBER_ANCHOR_LINGER", "FIBER_CPUS", "FIBER_NODE", "FIBER_RL_",
+  "FIBER_SESSION_ID",    "FIBER_SIM_", "FIBER_TEST_"};
 
 using std::chrono::milliseconds;
 
@@ -61,6 +62,7 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("heartbeat_timeout", code.heartbeat_timeout);
   put("lease", code.lease);
   put("start_deadline", code.start_deadline);
+  put("queue_deadline", code.queue_deadline);
   put("link", code.link);
   put("forward_output", code.forward_output);
   put("log_level", code.log_level);
@@ -78,6 +80,7 @@ std::map<std::string, Given> from_code(const Config& code) {
   put("advertise_address", code.advertise_address);
   put("image", code.image);
   put("environment", code.environment);
+  put("hide_gpus", code.hide_gpus);
   put("docker_host", code.docker_host);
   put("docker_network", code.docker_network);
   put("docker_user", code.docker_user);

@@ -21,12 +21,14 @@ struct Settings {
   std::chrono::milliseconds heartbeat_timeout{10000};
   std::chrono::milliseconds lease{60000};
   std::chrono::milliseconds start_deadline{60000};
+  std::chrono::milliseconds queue_deadline{0}; ///< 0: none.
   std::string link = "auto";
   std::string advertise_host;       ///< Empty: the backend chooses.
   std::uint16_t advertise_port = 0; ///< 0: any.
   std::string image;
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> backend_values; ///< By the backends' own keys.
+  bool hide_gpus = true;
   bool forward_output = true;
   bool ring_plaintext = false;
   std::string log_level = "warn";

@@ -66,14 +66,6 @@ void enter(const fs::path& folder) {
   py::module_::import("site").attr("main")();
 }
 
-/// A worker is one of many on its machine: without this, NumPy starts a thread per core.
-void keep_single_threaded() {
-  auto environment = py::module_::import("os").attr("environ");
-  for (const char* variable :
-       {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})
-    environment.attr("setdefault")(variable, "1");
-}
-
 /// What a thread needs to run Python. Kept from call to call, since Python's thread-local
 /// values live in it.
 class ThreadState {
@@ -144,7 +136,6 @@ void start() {
   try {
     if (!choice.folder.empty())
       enter(choice.folder);
-    keep_single_threaded();
   } catch (const py::error_already_set& error) {
     throw GymError("Python does not start: " + traceback_of(error));
   }

@@ -110,6 +110,12 @@ void cut_page(const JobEntry& entry) {
   std::cout << (cut ? "cut" : page ? "page refused" : "page not found") << std::endl;
 }
 
+void show_host() {
+  std::string name(256, '\0');
+  ::gethostname(name.data(), name.size());
+  std::cout << name.c_str() << std::endl;
+}
+
 void show_descriptors() {
   for (auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code error;
@@ -165,6 +171,8 @@ bool show(const std::string& command, const std::string& rest, int argc, char** 
       std::cout << "argv " << i << " " << argv[i] << std::endl;
   } else if (command == "cwd") {
     std::cout << "cwd " << std::filesystem::current_path().string() << std::endl;
+  } else if (command == "host") {
+    show_host();
   } else if (command == "fds") {
     show_descriptors();
   } else if (command == "status") {
@@ -179,6 +187,15 @@ bool show(const std::string& command, const std::string& rest, int argc, char** 
     return false;
   }
   return true;
+}
+
+/// Stays for the seconds in a variable, or for ever if none is named.
+void stay(const std::string& variable) {
+  if (!variable.empty())
+    ::sleep(static_cast<unsigned>(std::stoul(std::getenv(variable.c_str()))));
+  else
+    for (;;)
+      ::pause();
 }
 
 } // namespace
@@ -196,10 +213,8 @@ int play(const JobEntry& entry, int argc, char** argv) {
       return std::stoi(rest);
     } else if (command == "signal") {
       die_of(std::stoi(rest));
-    } else if (command == "print") {
-      std::cout << rest << std::endl;
-    } else if (command == "error") {
-      std::cerr << rest << std::endl;
+    } else if (command == "print" || command == "error") {
+      (command == "print" ? std::cout : std::cerr) << rest << std::endl;
     } else if (command == "tail") {
       std::cout << rest << std::flush;
     } else if (command == "flood") {
@@ -210,8 +225,7 @@ int play(const JobEntry& entry, int argc, char** argv) {
       std::signal(SIGTERM, SIG_IGN);
       std::cout << "ignoring" << std::endl;
     } else if (command == "linger") {
-      for (;;)
-        ::pause();
+      stay(rest);
     } else if (command == "stop") {
       std::cout << "stopping" << std::endl;
       std::raise(SIGSTOP);

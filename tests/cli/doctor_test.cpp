@@ -50,6 +50,10 @@ TEST(Doctor, prints_a_line_for_each_check) {
 TEST(Doctor, finds_too_few_open_files) {
   auto outcome = shell("ulimit -n 50; " FIBER_COMMAND " doctor local --json");
   expect_trouble(outcome, "open files", "at most 50 open files", "ulimit -Hn");
+  for (std::string backend : {"docker", "kubernetes", "slurm"})
+    expect_trouble(shell("ulimit -n 80; " FIBER_COMMAND " doctor " + backend + " --json"),
+                   "open files", "at most 80 open files, and 64 jobs need about",
+                   "ulimit -Hn");
 }
 
 TEST(Doctor, finds_no_shared_memory) {

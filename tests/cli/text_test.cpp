@@ -126,9 +126,23 @@ TEST(SessionText, a_job_that_waits_has_the_engines_words) {
   EXPECT_EQ(job_lines(sorted_jobs(now, JobOrder::name))[0].find("WHY"),
             std::string::npos);
   now["jobs"][1]["waits_for"] = "Unschedulable:\x1b 0/2 nodes";
+  now["jobs"][1]["waits_seconds"] = 65;
   auto lines = job_lines(sorted_jobs(now, JobOrder::name));
   EXPECT_TRUE(lines[0].ends_with("ID  WHY IT WAITS")) << lines[0];
-  EXPECT_TRUE(lines[2].ends_with("  Unschedulable:\\x1b 0/2 nodes")) << lines[2];
+  EXPECT_TRUE(lines[2].ends_with("  Unschedulable:\\x1b 0/2 nodes (for 1:05)"))
+    << lines[2];
+}
+
+TEST(SessionText, the_jobs_that_wait_are_summed_up) {
+  auto now = snapshot(3);
+  EXPECT_EQ(wait_line(now), "");
+  now["jobs"][1]["waits_for"] = "Priority";
+  now["jobs"][1]["waits_seconds"] = 5;
+  EXPECT_EQ(wait_line(now), "1 job waits: Priority (for 0:05)");
+  now["jobs"][2]["waits_for"] = "Resources";
+  now["jobs"][2]["waits_seconds"] = 65;
+  EXPECT_EQ(wait_line(now), "2 jobs wait: Resources (for 1:05)");
+  EXPECT_EQ(wait_line(json::object()), "");
 }
 
 TEST(SessionText, an_empty_snapshot_is_no_error) {

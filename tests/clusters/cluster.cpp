@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
+#include <utility>
+
+#include <gtest/gtest.h>
 
 #include "base/unique_fd.hpp"
 
@@ -25,6 +27,18 @@ Cluster read_cluster(const char* state_variable, const std::string& usual_state)
     if (auto equals = line.find('='); equals != line.npos)
       told[line.substr(0, equals)] = line.substr(equals + 1);
   return told;
+}
+
+/// Runs a shell command. Returns its stdout and its status.
+std::pair<std::string, int> output_of(const std::string& command) {
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe)
+    return {"", -1};
+  std::string output;
+  char piece[4096];
+  while (std::fgets(piece, sizeof piece, pipe))
+    output += piece;
+  return {output, ::pclose(pipe)};
 }
 
 } // namespace
@@ -45,13 +59,18 @@ Cluster slurm() {
   return read_cluster("SLURM_STATE", "/var/tmp/fiber-slurm");
 }
 
+Cluster ssh() {
+  return read_cluster("SSH_STATE", "/var/tmp/fiber-ssh");
+}
+
 std::string ask_slurm(const std::string& command) {
-  auto full = "SLURM_CONF=" + slurm()->at("SLURM_CONF") + " timeout 30 " + command;
-  std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(full.c_str(), "r"), ::pclose);
-  std::string output;
-  char piece[4096];
-  while (pipe && std::fgets(piece, sizeof piece, pipe.get()))
-    output += piece;
+  return output_of("SLURM_CONF=" + slurm()->at("SLURM_CONF") + " timeout 30 " + command)
+    .first;
+}
+
+std::string ssh_host(const std::string& words) {
+  auto [output, status] = output_of(ssh()->at("SSH_SCRIPTS") + "/host " + words);
+  EXPECT_EQ(status, 0) << "host " << words;
   return output;
 }
 

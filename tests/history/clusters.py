@@ -105,22 +105,22 @@ class CutAll:
 
 
 class CutNode:
-    """Drops all packets from and to a node of Kubernetes."""
+    """Drops packets of a node of Kubernetes or a host with sshd: those from it and to it, or those of one way."""
 
     weight = 2
 
-    def __init__(self, control: str, nodes: list[str]):
-        self.control, self.nodes = control, nodes
+    def __init__(self, control: str, nodes: list[str], ways: tuple[str, ...] = ("cut",)):
+        self.control, self.nodes, self.ways = control, nodes, ways
 
     def begin(self, nemesis, number: int) -> float:
-        node = nemesis.random.choice(self.nodes)
+        node, way = nemesis.random.choice(self.nodes), nemesis.random.choice(self.ways)
 
         def mend():
             run(self.control, "mend", node)
             nemesis.write("mended", number)
 
-        nemesis.write("cut", {"number": number, "deadly": deadly(), "node": node}, object=node)
-        run(self.control, "cut", node)
+        nemesis.write("cut", {"number": number, "deadly": deadly(), "node": node}, object=f"{way} {node}")
+        run(self.control, way, node)
         nemesis.mend = mend
         return length_of_cut(nemesis.random)
 
@@ -149,6 +149,23 @@ class RestartEngine:
         return 0
 
 
+class RestartSshd:
+    """Kills the sshd of a host with its connections, which ends all jobs there, and starts it anew."""
+
+    weight = 1
+
+    def __init__(self, control: Path, hosts: list[str]):
+        self.control, self.hosts = control, hosts
+
+    def begin(self, nemesis, number: int) -> float:
+        host = nemesis.random.choice(self.hosts)
+        nemesis.write("restart", number, object=f"sshd {host}", node=host)
+        run(self.control, "sshd-kill", host)
+        run(self.control, "sshd", host)
+        nemesis.write("restarted", number)
+        return 0
+
+
 class Stop:
     """Stops a part of the engine for a while, or kills it and starts it after a while. Containers go on, unless this
     takes so long that Kubernetes gives up a node, as on a busy machine, where a kubelet is slow to start.
@@ -171,7 +188,7 @@ class Stop:
 
 
 class Cluster:
-    """One that is up and has an image of the program."""
+    """One that is up and has an image of the program, where jobs run in images."""
 
     pause = (1.5, 4.0)  # Seconds between two faults.
     kills = 0.3  # Clients that the program kills in a second.
@@ -183,8 +200,11 @@ class Cluster:
 
     def begin(self) -> None:
         self.told = self.up()
-        self.faults = self.faults_of_kubernetes() if self.kind == "kubernetes" else self.faults_of_engine()
-        run(self.scripts / "load", self.image, self.program)
+        self.shown = False
+        faults = {"kubernetes": self.faults_of_kubernetes, "ssh": self.faults_of_ssh}
+        self.faults = faults.get(self.kind, self.faults_of_engine)()
+        if self.kind != "ssh":
+            run(self.scripts / "load", self.image, self.program)
 
     def begin_again(self) -> None:
         """After a fault that could not be mended."""
@@ -203,10 +223,15 @@ class Cluster:
 
     def command(self) -> list[str]:
         """What goes before the program."""
-        return [] if self.kind == "kubernetes" else ["nsenter", f"--net={self.told['DOCKER_NETNS']}"]
+        return [] if self.kind in ("kubernetes", "ssh") else ["nsenter", f"--net={self.told['DOCKER_NETNS']}"]
 
     def environment(self, folder: Path) -> dict[str, str]:
         """The settings of the program, whose jobs see the folder at the same path."""
+        if self.kind == "ssh":
+            self.show(folder)
+            hosts = ",".join(f"{host}:16" for host in self.told["SSH_HOSTS"].split(","))
+            return {**os.environ, "FIBER_BACKEND": "ssh", "FIBER_SSH_HOSTS": hosts,
+                    "FIBER_SSH_COMMAND": self.told["SSH_COMMAND"], "FIBER_HEARTBEAT_TIMEOUT": f"{TIMEOUT}s"}
         told = {**os.environ, "FIBER_IMAGE": self.image, "FIBER_HEARTBEAT_TIMEOUT": f"{TIMEOUT}s"}
         if self.kind == "kubernetes":
             template = folder / "pod.yaml"
@@ -215,6 +240,24 @@ class Cluster:
                     "FIBER_KUBERNETES_POD_TEMPLATE": str(template)}
         return {**told, "FIBER_BACKEND": "docker", "FIBER_DOCKER_HOST": self.told["DOCKER_HOST"],
                 "FIBER_DOCKER_VOLUMES": f"{folder}:{folder}"}
+
+    def show(self, folder: Path) -> None:
+        """Shows the hosts a folder of this machine."""
+        if not self.shown:
+            run(self.scripts / "host", "usual")
+            for host in self.told["SSH_HOSTS"].split(","):
+                run(self.scripts / "host", "share", host, folder)
+        self.shown = True
+
+    def faults_of_ssh(self) -> list:
+        control, hosts = self.scripts / "host", self.told["SSH_HOSTS"].split(",")
+
+        def signal(host: str, name: str) -> list:
+            """The agent is the oldest process of the program on a host, if there is one. The shell is not meant."""
+            return [control, "run", host, "sh", "-c", f"pkill -{name} --oldest --full /history_progra[m] || true"]
+
+        return [CutNode(control, hosts, ("cut", "mute", "deafen")), RestartSshd(control, hosts),
+                Stop(1, [(signal(host, "STOP"), signal(host, "CONT")) for host in hosts])]
 
     def faults_of_engine(self) -> list:
         signal = self.scripts / "signal"

@@ -233,6 +233,20 @@ class Clients(Checks):
         self.end()
         self.bad("a was lost")
 
+    def test_that_a_restart_on_another_node_ends(self):
+        self.story.born("a", node="n1")
+        self.story.add("nemesis", "restart", value=1, node="n2")
+        self.end()
+        self.story.add("nemesis", "restarted", value=1)
+        self.bad("a was lost")
+
+    def test_that_a_restart_on_its_node_ends(self):
+        self.story.born("a", node="n1")
+        self.story.add("nemesis", "restart", value=1, node="n1")
+        self.end()
+        self.story.add("nemesis", "restarted", value=1)
+        self.good()
+
     def test_that_a_restart_ends(self):
         self.story.born("a")
         self.story.add("nemesis", "restart", value=1)

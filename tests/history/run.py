@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program under chaos again and again, and checks each history that it writes.
 
-usage: run.py PROGRAM [--cluster docker|podman|kubernetes] [--seconds S] [--each S] [--seed N] [--folder DIR]
-              [--plant]
+usage: run.py PROGRAM [--cluster docker|podman|kubernetes|ssh] [--seconds S] [--each S] [--seed N]
+              [--folder DIR] [--plant]
 
 --cluster brings one of tests/clusters up, runs the clients there, and also cuts their network and stops and restarts
 the engine. The cluster stays up; its script `down` ends it. Without --cluster the backend is that of FIBER_BACKEND.
@@ -127,7 +127,7 @@ def run(options, folder: Path) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("program")
-    parser.add_argument("--cluster", choices=("docker", "podman", "kubernetes"))
+    parser.add_argument("--cluster", choices=("docker", "podman", "kubernetes", "ssh"))
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--each", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)

@@ -30,7 +30,7 @@ class Dev(unittest.TestCase):
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, self.folder / name)
         (self.folder / "bin").mkdir()
-        for name, text in (("apt-get", NOTE), ("cmake", NOTE), ("dpkg-query", INSTALLED), ("sudo", NOTE + 'exec "$@"\n')):
+        for name, text in (("apt-get", NOTE), ("cmake", NOTE), ("ln", NOTE), ("dpkg-query", INSTALLED), ("sudo", NOTE + 'exec "$@"\n')):
             (self.folder / "bin" / name).write_text(text, encoding="utf-8")
             (self.folder / "bin" / name).chmod(0o755)
 
@@ -82,6 +82,13 @@ class Dev(unittest.TestCase):
         self.assertRegex(done.stdout, r"== installing with sudo, which may ask for your password: .*libcaf-dev")
         self.assertIn("sudo apt-get ", notes)
         self.assertNotIn("installing", self.ran("run", "pi", ALL_INSTALLED="1")[0].stdout)
+
+    def test_a_machine_without_an_sshd_gets_none_that_listens(self):
+        mask = "ln -sT /dev/null /etc/systemd/system/ssh.service"
+        _, notes = self.ran("install-deps", "ssh")
+        self.assertRegex(notes, rf"(?s){mask}\n.*apt-get .* install .*openssh-server")
+        self.assertNotIn(mask, self.ran("install-deps", "slurm")[1])
+        self.assertNotIn(mask, self.ran("install-deps", "ssh", ALL_INSTALLED="1")[1])
 
     def test_words_that_it_does_not_know_are_refused_before_anything_is_installed(self):
         for command, error in ((("run", "pie"), "dev: run: no program 'pie'; there are: early_stop hello "),

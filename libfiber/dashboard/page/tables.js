@@ -83,7 +83,7 @@ const columns = [ // Title, class, and the text of a job.
   ['job', ''], ['kind', 'wide'], ['state', 'words'], ['tasks', 'n'], ['restarts', 'n'], ['cpu', 'n'], ['memory', 'n'], ['heard', 'n'], ['age', 'n'],
   ['pid', 'n wide'], ['engine', 'wide']];
 
-function stateOf(job) { return job.state + (job.waits_for ? ': ' + job.waits_for : ''); }
+function stateOf(job) { return job.state + (job.waits_for ? ' for ' + span(job.waits_seconds) + ': ' + job.waits_for : ''); }
 
 function jobTexts(job, now) {
   return [job.job, job.kind, stateOf(job), job.tasks === undefined ? '-' : count(job.tasks), count(job.restarts), cpuOf(job, now),

@@ -19,8 +19,12 @@ public:
   std::string name() const override { return "one job"; }
   void watch(Watcher watcher) override { tell_ = std::move(watcher); }
   backends::Job create(backends::JobSpec) override { return {"7", {}, nullptr}; }
-  void wait(const std::string& words) {
-    tell_({.kind = backends::JobEvent::Kind::waits, .job = "7", .detail = words});
+  void wait(const std::string& words,
+            backends::JobEvent::Wait wait = backends::JobEvent::Wait::blocked) {
+    tell_({.kind = backends::JobEvent::Kind::waits,
+           .job = "7",
+           .detail = words,
+           .wait = wait});
   }
   void terminate(const backends::JobId&, std::chrono::milliseconds) override {
     backends::JobEvent event;
@@ -88,10 +92,49 @@ TEST(JobBackend, a_job_that_waits_has_neither_started_nor_ended) {
   ask(); // The window has no room.
   engine->wait("Priority");
   EXPECT_EQ(next().detail, "Priority");
+  engine->wait("it has its turn", backends::JobEvent::Wait::turn);
+  EXPECT_EQ(next().detail, "it has its turn");
   EXPECT_FALSE(created(std::chrono::milliseconds(0)));
   owner->send(backend, EndJob{"7"});
   EXPECT_TRUE(next().is_last());
   EXPECT_TRUE(created(std::chrono::minutes(1)));
+  caf::anon_send_exit(backend, caf::exit_reason::user_shutdown);
+}
+
+/// Else the workers of a pool that wait for GPUs keep a process from being started.
+TEST(JobBackend, a_job_that_waits_for_room_keeps_no_other_from_being_created) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+  caf::scoped_actor owner{system};
+  auto engine = std::make_shared<OneJob>("output");
+  auto backend = spawn_job_backend(system, engine, 1);
+  auto ask = [&] {
+    auto spec = std::make_shared<backends::JobSpec>();
+    spec->name = "a";
+    owner->send(backend, CreateJob{spec, caf::actor_cast<caf::actor>(owner)});
+  };
+  auto created = [&](std::chrono::milliseconds patience) {
+    auto done = false;
+    owner->receive([&](const JobCreated&) { done = true; },
+                   caf::after(patience) >> [] {});
+    return done;
+  };
+  auto heard = [&] {
+    owner->receive([&](const backends::JobEvent&) {},
+                   caf::after(std::chrono::minutes(1)) >> [] { FAIL(); });
+  };
+  ask();
+  EXPECT_TRUE(created(std::chrono::minutes(1)));
+  ask();
+  engine->wait("Resources", backends::JobEvent::Wait::room);
+  heard();
+  EXPECT_TRUE(created(std::chrono::minutes(1)));
+  engine->wait(""); // It has room: it starts, and is in the window again.
+  heard();
+  ask();
+  engine->wait("ErrImagePull");
+  heard();
+  EXPECT_FALSE(created(std::chrono::milliseconds(0)));
   caf::anon_send_exit(backend, caf::exit_reason::user_shutdown);
 }
 

@@ -4,11 +4,14 @@
 
 #include "actors/job/anchor.hpp"
 
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "backends/anchor_linger.hpp"
 #include "tests/actors/closing_link.hpp"
 
 namespace fiber::actors {
@@ -36,6 +39,22 @@ TEST(AnchorLinks, make_room_when_one_has_ended) {
     EXPECT_FALSE(link->closed) << i;
     link->handler->on_closed({});
   }
+}
+
+/// Returns after how long an anchor ends that does not reach its driver.
+std::chrono::milliseconds life_of_anchor() {
+  auto begin = std::chrono::steady_clock::now();
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(run_anchor({}, {}), testing::ExitedWithCode(0), "");
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+    std::chrono::steady_clock::now() - begin);
+}
+
+TEST(AnchorDeathTest, without_its_driver_stays_for_as_long_as_the_backend_asks) {
+  ::setenv(backends::anchor_linger, "2", 1);
+  EXPECT_GE(life_of_anchor(), std::chrono::seconds(2));
+  ::unsetenv(backends::anchor_linger);
+  life_of_anchor();
 }
 
 } // namespace

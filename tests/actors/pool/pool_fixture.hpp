@@ -72,14 +72,15 @@ protected:
     for (auto& [id, link] : links_)
       caf::anon_send_exit(link, caf::exit_reason::kill);
     links_.clear();
-    for (auto& job : jobs_)
-      caf::anon_send_exit(job, caf::exit_reason::kill);
-    jobs_.clear();
-    pool_ = supervisor_ = nullptr;
+    pool_ = nullptr;
     settings.start_node = nullptr;
-    do {
+    do { // A timer may keep the pool, for which the supervisor starts another job.
+      for (auto& job : std::exchange(jobs_, {}))
+        caf::anon_send_exit(job, caf::exit_reason::kill);
+      supervisor_ = nullptr;
       run();
-    } while (scheduler().trigger_timeouts() > 0 || scheduler().has_job());
+    } while (scheduler().trigger_timeouts() > 0 || scheduler().has_job() ||
+             !jobs_.empty());
   }
 
   caf::scheduler::test_coordinator& scheduler() {
@@ -236,6 +237,8 @@ protected:
     run();
   }
   std::size_t jobs() const { return jobs_.size(); }
+  /// Returns the name of the job that was ordered last.
+  const std::string& last_name() const { return names_.back(); }
 
   void pass(std::chrono::milliseconds time) {
     scheduler().advance_time(time);

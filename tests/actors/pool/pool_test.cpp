@@ -10,7 +10,7 @@
 namespace fiber::actors {
 namespace {
 
-int second(const std::string&, int x) {
+int second_of(const std::string&, int x) {
   return x;
 }
 
@@ -49,7 +49,7 @@ TEST_F(PoolTest, the_end_of_a_call_never_follows_a_large_callable_in_its_frame) 
   submit(1);
   auto& node = up(1);
   answer(1, 1);
-  const auto large = fiber::bind(second, std::string(own_message_bytes, 'x'));
+  const auto large = fiber::bind(second_of, std::string(own_message_bytes, 'x'));
   submit_call(2, AnyCallable::of<int, false>(large), 1);
   EXPECT_EQ(node.operations,
             (std::vector{Op::open, Op::run, Op::open, Op::run, Op::close}));
@@ -65,7 +65,7 @@ TEST_F(PoolTest, a_worker_hears_of_the_end_of_a_call_before_it_retires) {
 
 TEST_F(PoolTest, a_large_callable_is_dropped_as_soon_as_its_call_is_over) {
   start_pool();
-  const auto large = fiber::bind(second, std::string(own_message_bytes, 'x'));
+  const auto large = fiber::bind(second_of, std::string(own_message_bytes, 'x'));
   submit_call(1, AnyCallable::of<int, false>(large), 1);
   auto& node = up(1);
   answer(1, 1);
@@ -397,6 +397,28 @@ TEST_F(PoolTest, the_pool_gives_up_when_its_first_worker_was_not_ready_in_time) 
   submit(1);
   EXPECT_EQ(lose(LossCause::late), ExitKind::planned);
   EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
+}
+
+TEST_F(PoolTest, the_pool_gives_up_when_no_worker_is_up_and_one_had_no_room_in_time) {
+  submit(1);
+  EXPECT_EQ(lose(LossCause::queued), ExitKind::planned);
+  EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
+}
+
+TEST_F(PoolTest, the_pool_gives_up_when_its_workers_are_lost_and_there_is_no_room) {
+  submit(1);
+  up(1);
+  EXPECT_EQ(lose(1), ExitKind::charged);
+  EXPECT_EQ(lose(LossCause::queued), ExitKind::planned);
+  EXPECT_THROW(std::rethrow_exception(failure(0)), TimeoutError);
+}
+
+TEST_F(PoolTest, a_worker_without_room_waits_again_while_another_one_is_up) {
+  settings.workers = 2;
+  submit(1);
+  up(1);
+  for (int i = 0; i < 100; ++i) // Is no failure, of which a pool survives few.
+    EXPECT_EQ(lose(LossCause::queued), ExitKind::lease);
 }
 
 TEST_F(PoolTest, the_pool_gives_up_when_its_first_worker_could_not_reach_the_driver) {

@@ -73,7 +73,7 @@ struct NodeState {
     if (plan().after_results)
       possible.push_back(Fate::killed_after);
     if (plan().failing_starts)
-      possible.push_back(Fate::stillborn);
+      possible.insert(possible.end(), {Fate::stillborn, Fate::no_room});
     if (plan().silences)
       possible.push_back(Fate::silent);
     if (plan().leases)
@@ -120,9 +120,9 @@ struct NodeState {
   }
 
   void come_up() {
-    if (fate == Fate::stillborn)
+    up = fate != Fate::stillborn && fate != Fate::no_room;
+    if (!up)
       return die(1, false);
-    up = true;
     if (plan().pages)
       page = backends::SharedPage::create(4096);
     self->send(pool, NodeUp{incarnation, order.name, "job" + std::to_string(incarnation),
@@ -418,7 +418,8 @@ struct NodeState {
                          .lease = lease,
                          .planned = draining,
                          .confirmed = fate != Fate::silent,
-                         .reason = "simulated"})
+                         .reason = "simulated",
+                         .cause = cause_of(fate)})
       .then([this](std::uint8_t kind) { judged(static_cast<ExitKind>(kind)); },
             [this](caf::error&) { self->quit(make_exit(ExitKind::planned, "")); });
   }

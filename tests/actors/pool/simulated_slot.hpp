@@ -16,6 +16,7 @@ namespace fiber::actors::simulation {
 enum class Fate {
   none,
   stillborn,     ///< Ends before it is ready.
+  no_room,       ///< The same, for lack of something.
   killed,        ///< At a random moment.
   killed_inside, ///< While it runs its n-th task.
   killed_after,  ///< Just after it sent results.
@@ -23,6 +24,10 @@ enum class Fate {
   silent,        ///< It is declared dead, but goes on sending.
   lease,         ///< It ends because its lease has expired.
 };
+
+inline LossCause cause_of(Fate fate) {
+  return fate == Fate::no_room ? LossCause::shortage : LossCause::ended;
+}
 
 struct Item {
   std::uint64_t seq = 0;

@@ -48,6 +48,23 @@ TEST(Roster, a_job_waits_until_it_starts) {
   EXPECT_TRUE(roster.jobs().empty());
 }
 
+TEST(Roster, the_waits_of_a_pool_are_summed_up) {
+  Roster roster;
+  roster.expect(1, entry("a.w0", 1));
+  roster.expect(2, entry("a.w1", 2));
+  roster.expect(3, entry("ab.w0", 3));
+  EXPECT_EQ(roster.waiting("a").jobs, 0U);
+  roster.waits(2, "Resources");
+  roster.waits(3, "of another pool");
+  roster.waits(1, "Priority");
+  roster.waits(2, "Licenses"); // It has waited longer, for whatever.
+  EXPECT_EQ(roster.waiting("a").jobs, 2U);
+  EXPECT_EQ(roster.waiting("a").why, "Licenses");
+  roster.up(2, 4711, {});
+  EXPECT_EQ(roster.waiting("a").jobs, 1U);
+  EXPECT_EQ(roster.waiting("a").why, "Priority");
+}
+
 TEST(Roster, an_unplanned_loss_is_a_failure_and_a_restart) {
   Roster roster;
   roster.expect(1, entry("w0", 1));

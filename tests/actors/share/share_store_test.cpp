@@ -47,8 +47,8 @@ TEST(ShareStore, an_array_that_is_too_large_to_be_sent_is_only_mapped) {
   auto [driver, job] = wire::loopback();
   auto heard = std::make_shared<Job>();
   job->start(heard);
-  store->fetch(small->id(), *driver);
-  store->fetch(large->id(), *driver);
+  store->fetch({small->id()}, 1, driver);
+  store->fetch({large->id()}, 1, driver);
   EXPECT_EQ(heard->found, (std::vector<bool>{true, false}));
 }
 
@@ -66,7 +66,7 @@ TEST(ShareStore, a_job_cannot_guess_the_number_of_a_value_that_it_was_not_given)
   auto heard = std::make_shared<Job>();
   job->start(heard);
   for (std::uint64_t id = 0; id <= values.size(); ++id)
-    EXPECT_EQ(store->fetch(id, *driver), 0U) << "value " << id << " for the asking";
+    EXPECT_EQ(store->fetch({id}, 1, driver), 0U) << "value " << id << " for the asking";
 }
 
 SharedMemory::Place place_of(const detail::SharedObject& object) {
@@ -89,8 +89,8 @@ TEST(ShareStore, a_large_value_is_mapped_and_freed_with_its_last_handle) {
   ASSERT_TRUE(memory);
   EXPECT_TRUE(std::ranges::equal(memory->bytes(), packed));
   {
-    FakeLink link; // A job elsewhere.
-    EXPECT_EQ(store->fetch(large->id(), link), packed.size());
+    auto link = std::make_shared<FakeLink>(); // A job elsewhere.
+    EXPECT_EQ(store->fetch({large->id()}, 1, link), packed.size());
   }
   large = nullptr;
   EXPECT_FALSE(SharedMemory::open(place));
@@ -106,18 +106,95 @@ TEST(ShareStore, a_value_is_sent_if_there_is_no_memory_for_it) {
   auto object = store->add(Bytes(1'000'000), nullptr);
   setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_LT(place_of(*object).fd, 0);
-  FakeLink link;
-  EXPECT_EQ(store->fetch(object->id(), link), 1'000'000U);
+  auto link = std::make_shared<FakeLink>();
+  EXPECT_EQ(store->fetch({object->id()}, 1, link), 1'000'000U);
 }
 
 TEST(ShareStore, a_value_is_aligned_within_its_message) {
   auto store = std::make_shared<ShareStore>();
   auto object = store->add(Bytes(100), nullptr);
-  FakeLink link;
-  EXPECT_EQ(store->fetch(object->id(), link), 100u);
-  auto message = link.sent().at(0);
+  auto link = std::make_shared<FakeLink>();
+  EXPECT_EQ(store->fetch({object->id()}, 1, link), 100u);
+  auto message = link->sent().at(0);
   EXPECT_EQ(message.head.size() % 64, 0u);
   EXPECT_EQ(message.body.size(), 100u);
+}
+
+/// Three jobs of one machine, the first of which has been sent a value, and one of
+/// another machine.
+class ShareOnMachine : public testing::Test {
+protected:
+  static constexpr std::uint64_t machine = 7, other_machine = 8;
+  static constexpr std::size_t size = 1 << 20;
+
+  void SetUp() override {
+    EXPECT_EQ(fetch(1, machine), size);
+    EXPECT_EQ(fetch(2, machine), 0U);
+    EXPECT_EQ(fetch(3, machine), 0U);
+    EXPECT_EQ(heard(1), (std::vector<Op>{Op::shared, Op::share_memory}));
+    EXPECT_EQ(heard(2), std::vector<Op>{});
+  }
+  std::size_t fetch(std::uint64_t job, std::uint64_t at) {
+    return store_->fetch({value_->id(), at}, job, links_[job]);
+  }
+  void place(std::uint64_t job, int fd) {
+    store_->placed({value_->id(), machine, {.pid = 1, .fd = fd}}, job);
+  }
+  std::vector<Op> heard(std::uint64_t job) {
+    std::vector<Op> ops;
+    for (auto& message : links_[job]->sent()) {
+      Reader reader(message.head);
+      ops.push_back(read_op(reader));
+    }
+    return ops;
+  }
+
+  std::shared_ptr<ShareStore> store_ = std::make_shared<ShareStore>();
+  std::shared_ptr<detail::SharedObject> value_ = store_->add(Bytes(size), nullptr);
+  std::vector<std::shared_ptr<FakeLink>> links_{
+    std::make_shared<FakeLink>(), std::make_shared<FakeLink>(),
+    std::make_shared<FakeLink>(), std::make_shared<FakeLink>(),
+    std::make_shared<FakeLink>()};
+};
+
+TEST_F(ShareOnMachine, one_job_is_sent_the_value_and_the_others_map_it) {
+  place(1, 5);
+  EXPECT_EQ(heard(2), std::vector<Op>{Op::share_mapped});
+  EXPECT_EQ(heard(3), std::vector<Op>{Op::share_mapped});
+  EXPECT_EQ(fetch(4, other_machine), size);
+  EXPECT_EQ(fetch(4, machine), 0U); // Later.
+  EXPECT_EQ(heard(4), (std::vector<Op>{Op::shared, Op::share_mapped}));
+}
+
+TEST_F(ShareOnMachine, each_job_is_sent_the_value_if_there_is_no_memory_for_it) {
+  place(1, -1);
+  EXPECT_EQ(heard(2), std::vector<Op>{Op::shared});
+  EXPECT_EQ(heard(3), std::vector<Op>{Op::shared});
+}
+
+TEST_F(ShareOnMachine, a_job_that_can_not_map_it_is_sent_the_value) {
+  place(1, 5);
+  EXPECT_EQ(fetch(2, 0), size);
+}
+
+TEST_F(ShareOnMachine, jobs_that_wait_are_sent_the_value_when_the_first_is_gone) {
+  store_->job_gone(1);
+  EXPECT_EQ(heard(2), std::vector<Op>{Op::shared});
+  EXPECT_EQ(heard(3), std::vector<Op>{Op::shared});
+  EXPECT_EQ(fetch(4, machine), size) << "no job of the machine has a copy to share";
+}
+
+TEST_F(ShareOnMachine, a_copy_ends_with_the_job_that_has_it) {
+  place(1, 5);
+  store_->job_gone(1);
+  EXPECT_EQ(fetch(4, machine), size);
+}
+
+TEST_F(ShareOnMachine, a_job_that_was_not_asked_can_not_place_the_value) {
+  place(2, 5);
+  EXPECT_EQ(heard(3), std::vector<Op>{});
+  place(1, 6);
+  EXPECT_EQ(heard(3), std::vector<Op>{Op::share_mapped});
 }
 
 } // namespace

@@ -223,6 +223,34 @@ TEST_F(Manifests, our_part_is_merged_into_the_template) {
   EXPECT_EQ(template_image(plan_), "lab/template:3");
 }
 
+TEST_F(Manifests, pods_learn_what_they_may_use_unless_user_or_template_say_otherwise) {
+  spec_.resources.cpu = 3;
+  for (auto* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "FIBER_CPUS"})
+    EXPECT_EQ(variable(name), "3") << name;
+  EXPECT_EQ(variable("CUDA_VISIBLE_DEVICES"), "");
+  plan_.environment = {{"MKL_NUM_THREADS", "2"}};
+  use_template(R"(
+spec:
+  containers:
+  - name: fiber
+    env:
+    - {name: OMP_NUM_THREADS, value: "7"}
+)");
+  EXPECT_EQ(variable("MKL_NUM_THREADS"), "2");
+  EXPECT_EQ(variable("OMP_NUM_THREADS"), "7");
+  EXPECT_EQ(variable("CUDA_VISIBLE_DEVICES"), "");
+}
+
+TEST_F(Manifests, devices_of_resources_or_template_are_not_hidden) {
+  use_template(full_template);
+  EXPECT_TRUE(variable("CUDA_VISIBLE_DEVICES").is_null());
+  use_template("spec: {resourceClaims: [{name: gpu}]}");
+  EXPECT_TRUE(variable("CUDA_VISIBLE_DEVICES").is_null());
+  plan_.template_pod = json::object();
+  spec_.resources.gpu = 1;
+  EXPECT_TRUE(variable("CUDA_VISIBLE_DEVICES").is_null());
+}
+
 TEST_F(Manifests, the_anchor_is_alone_and_takes_no_device) {
   use_template(full_template);
   plan_.owner =
@@ -238,6 +266,20 @@ TEST_F(Manifests, the_anchor_is_alone_and_takes_no_device) {
   auto& about = job["spec"]["template"]["metadata"];
   EXPECT_EQ(about["labels"]["app.kubernetes.io/component"], "anchor");
   EXPECT_FALSE(about.contains("name"));
+}
+
+TEST_F(Manifests, the_anchor_asks_meshes_for_no_sidecar) {
+  auto about = [&] { return anchor_body(plan_, spec_)["spec"]["template"]["metadata"]; };
+  EXPECT_EQ(about()["labels"]["sidecar.istio.io/inject"], "false");
+  EXPECT_EQ(about()["annotations"]["sidecar.istio.io/inject"], "false");
+  EXPECT_EQ(about()["annotations"]["linkerd.io/inject"], "disabled");
+  EXPECT_FALSE(pod()["metadata"]["labels"].contains("sidecar.istio.io/inject"));
+  use_template("metadata:\n  labels: {sidecar.istio.io/inject: 'true', tier: a}\n"
+               "  annotations: {linkerd.io/inject: enabled}\nspec: {}\n");
+  EXPECT_EQ(about()["labels"]["sidecar.istio.io/inject"], "true");
+  EXPECT_EQ(about()["annotations"]["sidecar.istio.io/inject"], "false");
+  EXPECT_EQ(about()["annotations"]["linkerd.io/inject"], "enabled");
+  EXPECT_FALSE(about()["labels"].contains("tier"));
 }
 
 TEST_F(Manifests, our_container_is_the_first_if_none_is_named_fiber) {

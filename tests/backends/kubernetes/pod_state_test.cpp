@@ -8,6 +8,7 @@
 
 #include "backends/http/client.hpp"
 #include "backends/kubernetes/api.hpp"
+#include "backends/kubernetes/quota.hpp"
 #include "backends/kubernetes/reply_json.hpp"
 
 namespace fiber::backends::kubernetes {
@@ -67,6 +68,69 @@ TEST(PodState, the_reason_to_wait_is_reported_in_the_clusters_words) {
   EXPECT_EQ(read_pod(room, 0).waits_for, "Unschedulable: 0/2 nodes");
   room["status"]["conditions"][1]["status"] = "True";
   EXPECT_EQ(read_pod(room, 0).waits_for, "");
+}
+
+using Wait = JobEvent::Wait;
+
+TEST(PodState, a_pod_that_waits_for_a_node_is_in_a_queue) {
+  auto without_node = [](const char* reason, const char* message) {
+    return read_pod(status_only({{"phase", "Pending"},
+                                 {"conditions",
+                                  {{{"type", "PodScheduled"},
+                                    {"status", "False"},
+                                    {"reason", reason},
+                                    {"message", message}}}}}),
+                    0);
+  };
+  auto full =
+    without_node("Unschedulable", "0/2 nodes are available: 2 Insufficient cpu.");
+  EXPECT_EQ(full.wait, Wait::room);
+  EXPECT_EQ(full.waits_for,
+            "Unschedulable: 0/2 nodes are available: 2 Insufficient cpu.");
+  EXPECT_EQ(without_node("SchedulingGated", "Scheduling is blocked").wait, Wait::room);
+  EXPECT_EQ(without_node("SchedulerError", "internal").wait, Wait::blocked);
+  EXPECT_EQ(
+    without_node("Unschedulable", "persistentvolumeclaim \"data\" not found").wait,
+    Wait::blocked); // It does not come by itself.
+}
+
+TEST(PodState, a_pod_whose_node_gets_its_image_waits_for_its_turn) {
+  auto pod = pod_in({{"waiting", {{"reason", "ContainerCreating"}}}},
+                    {{"conditions",
+                      {{{"type", "PodScheduled"}, {"status", "True"}},
+                       {{"type", "PodReadyToStartContainers"}, {"status", "True"}}}}});
+  pod["spec"]["containers"] = {{{"name", "fiber"}, {"image", "lab/program:1"}}};
+  EXPECT_EQ(read_pod(pod, 0).wait, Wait::turn);
+  EXPECT_EQ(read_pod(pod, 0).waits_for, "the node gets image lab/program:1");
+  pod["status"]["conditions"][1]["status"] = "False"; // Its network or a volume lacks.
+  EXPECT_EQ(read_pod(pod, 0).wait, Wait::blocked);
+  EXPECT_EQ(read_pod(pod, 0).waits_for, "");
+  for (auto* reason :
+       {"ErrImagePull", "ImagePullBackOff", "CreateContainerConfigError"}) {
+    pod["status"]["conditions"][1]["status"] = "True";
+    pod["status"]["containerStatuses"][1]["state"]["waiting"]["reason"] = reason;
+    EXPECT_EQ(read_pod(pod, 0).wait, Wait::blocked) << reason;
+  }
+}
+
+TEST(Quota, is_used_up_if_others_use_it) {
+  auto refused = [](int status, const std::string& message) {
+    http::Reply reply;
+    reply.status = status;
+    reply.body = json{{"message", message}}.dump();
+    return is_used_up(reply);
+  };
+  const std::string begin = "pods \"p\" is forbidden: exceeded quota: small, requested: ";
+  EXPECT_TRUE(refused(403, begin + "pods=1, used: pods=5, limited: pods=5"));
+  EXPECT_TRUE(refused(403, begin + "cpu=1,pods=1, used: cpu=10,pods=5, limited: cpu=10"));
+  // The pod alone is more than the quota.
+  EXPECT_FALSE(refused(403, begin + "cpu=1, used: cpu=10m, limited: cpu=100m"));
+  EXPECT_FALSE(refused(403, begin + "memory=2Gi, used: memory=1Mi, limited: memory=1G"));
+  EXPECT_TRUE(refused(403, begin + "memory=1Gi, used: memory=1Mi, limited: memory=1Gi"));
+  EXPECT_FALSE(
+    refused(403, begin + "cpu=1,pods=1, used: cpu=0,pods=5, limited: cpu=100m,pods=5"));
+  EXPECT_FALSE(refused(403, "pods is forbidden: User \"jane\" cannot create pods"));
+  EXPECT_FALSE(refused(500, begin + "pods=1, used: pods=5, limited: pods=5"));
 }
 
 TEST(PodState, some_pods_never_start) {

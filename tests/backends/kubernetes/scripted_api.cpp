@@ -44,6 +44,8 @@ Target target_of(const std::string& path) {
 std::string verb_of(const HttpsRequest& request, const Target& target) {
   if (request.method == "POST")
     return request.query.contains("dryRun") ? "try" : "create";
+  if (request.method == "PATCH")
+    return "patch";
   if (request.method == "DELETE")
     return target.name.empty() ? "deletecollection" : "delete";
   if (!target.name.empty())
@@ -209,7 +211,11 @@ std::pair<int, json> ScriptedApi::answer(const std::string& verb,
       return {409, status_object(409, "the UID in the precondition is another one")};
     return erase(kind, name);
   }
-  if (verb == "get")
+  if (verb == "patch" && all.contains(name)) {
+    all[name].merge_patch(json::parse(request.body));
+    return {200, all[name]};
+  }
+  if (verb == "get" || verb == "patch")
     return all.contains(name) ? std::pair(200, all[name])
                               : std::pair(404, status_object(404, name + " not found"));
   json items = json::array();

@@ -39,6 +39,18 @@ protected:
     return events.size() == 1 && events[0].kind == JobEvent::Kind::started;
   }
 
+  static bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+  }
+  /// Returns what a server says to a user who lacks a right.
+  static std::string forbidden(const std::string& verb, const std::string& resource) {
+    return nlohmann::json{{"kind", "Status"},
+                          {"message", resource + " is forbidden: User \"jane\" cannot " +
+                                        verb + " resource \"" + resource +
+                                        "\" in API group \"\""}}
+      .dump();
+  }
+
   ScriptedApi api_;
   KubernetesOptions options_;
   HeardLog heard_;

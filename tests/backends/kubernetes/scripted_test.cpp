@@ -3,6 +3,8 @@
 // once.
 #include "tests/backends/kubernetes/scripted_kubernetes.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
 namespace fiber::backends::kubernetes {
@@ -14,17 +16,6 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 using Event = JobEvent::Kind;
-
-std::string forbidden(const std::string& verb, const std::string& resource) {
-  return json{{"kind", "Status"},
-              {"message", resource + " is forbidden: User \"jane\" cannot " + verb +
-                            " resource \"" + resource + "\" in API group \"\""}}
-    .dump();
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
 
 // -- create -----------------------------------------------------------------------------
 
@@ -42,6 +33,26 @@ TEST_F(ScriptedKubernetes, a_session_leaves_nothing_behind) {
   EXPECT_EQ(last("one").kind, Event::ended);
   EXPECT_EQ(last("two").kind, Event::ended);
   EXPECT_FALSE(last("one").disrupted);
+}
+
+TEST_F(ScriptedKubernetes, many_pods_get_descriptors_under_a_low_soft_limit) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few{256, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  auto soft_limit = [] {
+    rlimit now{};
+    ::getrlimit(RLIMIT_NOFILE, &now);
+    return now.rlim_cur;
+  };
+  start();
+  EXPECT_EQ(soft_limit(), 256U);
+  for (int i = 0; i < 60; ++i)
+    create("job-" + std::to_string(i));
+  EXPECT_EQ(soft_limit(), before.rlim_max);
+  stop();
+  EXPECT_EQ(soft_limit(), 256U);
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(ScriptedKubernetes, the_secret_of_a_pod_goes_when_its_process_ends) {
@@ -243,71 +254,6 @@ TEST_F(ScriptedKubernetes, a_server_whose_clock_is_wrong_does_no_harm) {
     EXPECT_EQ(last(year).exit_code, 0);
     test_.reset();
   }
-}
-
-// -- the anchor -------------------------------------------------------------------------
-
-TEST_F(ScriptedKubernetes, the_anchor_owns_all_and_is_removed_by_the_server) {
-  start();
-  test_->backend->anchor(BackendTest::spec("anchor", "wait"));
-  auto pod = api_.object("pods", create_running("one"));
-  auto job = api_.objects("jobs").begin()->second;
-  EXPECT_EQ(job["spec"]["ttlSecondsAfterFinished"], 0);
-  EXPECT_EQ(pod["metadata"]["ownerReferences"][0]["uid"], job["metadata"]["uid"]);
-  EXPECT_EQ(pod["metadata"]["ownerReferences"][0]["kind"], "Job");
-  EXPECT_FALSE(pod["spec"].contains("activeDeadlineSeconds"));
-  EXPECT_FALSE(heard_.has("ttlSecondsAfterFinished"));
-}
-
-TEST_F(ScriptedKubernetes, a_server_without_ttl_support_causes_a_warning) {
-  for (bool refuses : {false, true}) {
-    api_.drops_ttl = !refuses;
-    api_.refuses_ttl = refuses;
-    auto warned = heard_.count("ttlSecondsAfterFinished");
-    start();
-    test_->backend->anchor(BackendTest::spec("anchor", "wait"));
-    EXPECT_EQ(heard_.count("ttlSecondsAfterFinished"), warned + 1);
-    auto pod = api_.object("pods", create_running("one"));
-    EXPECT_EQ(pod["spec"]["activeDeadlineSeconds"], 24 * 60 * 60);
-    test_.reset();
-    EXPECT_EQ(api_.objects("jobs").size(), 0u);
-  }
-}
-
-TEST_F(ScriptedKubernetes, an_anchor_whose_reply_was_lost_is_recognized) {
-  start();
-  api_.spoil("create jobs", {.kind = Fault::Kind::reset_after});
-  api_.spoil("create secrets", {.kind = Fault::Kind::reset_after});
-  test_->backend->anchor(BackendTest::spec("anchor", "wait"));
-  EXPECT_EQ(api_.objects("jobs").size(), 1u);
-  stop();
-  EXPECT_EQ(api_.objects("jobs").size(), 0u);
-}
-
-TEST_F(ScriptedKubernetes, an_anchor_that_cannot_be_examined_is_an_error) {
-  start();
-  api_.spoil("create jobs", {.kind = Fault::Kind::reset_after});
-  api_.spoil("get jobs", {.status = 403, .body = forbidden("get", "jobs")});
-  try {
-    test_->backend->anchor(BackendTest::spec("anchor", "wait"));
-    FAIL() << "it was made";
-  } catch (const EngineError& error) {
-    EXPECT_TRUE(contains(error.what(), "cannot get resource \"jobs\"")) << error.what();
-  }
-  EXPECT_EQ(api_.objects("jobs").size(), 0u);
-}
-
-TEST_F(ScriptedKubernetes, an_anchor_without_its_secret_is_removed) {
-  start();
-  api_.spoil("create secrets", {.status = 403, .body = forbidden("create", "secrets")});
-  try {
-    test_->backend->anchor(BackendTest::spec("anchor", "wait"));
-    FAIL() << "it was made";
-  } catch (const EngineError& error) {
-    EXPECT_TRUE(contains(error.what(), "cannot create resource \"secrets\""))
-      << error.what();
-  }
-  EXPECT_EQ(api_.objects("jobs").size(), 0u);
 }
 
 // -- logs -------------------------------------------------------------------------------

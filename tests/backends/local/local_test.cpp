@@ -150,6 +150,45 @@ TEST(LocalBackend, each_gpu_is_assigned_once) {
             std::string("CUDA_VISIBLE_DEVICES=4,GPU-5,6\n").size());
 }
 
+std::string environment_of(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/environ");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(LocalBackend, a_job_has_the_threads_of_its_cores_before_its_libraries_are_loaded) {
+  for (bool plain : {false, true}) {
+    BackendTest test(traits("", plain).make());
+    for (int cpu : {1, 2}) {
+      auto name = "job-" + std::to_string(cpu);
+      auto spec = BackendTest::spec(name, "env OMP_NUM_THREADS\nenv FIBER_CPUS\nwait");
+      spec.resources.cpu = cpu;
+      auto job = test.backend->create(std::move(spec));
+      auto pid = test.events.started(name);
+      auto threads = "OMP_NUM_THREADS=" + std::to_string(cpu);
+      EXPECT_EQ(test.logs_with(name, "waiting"),
+                threads + "\nFIBER_CPUS=" + std::to_string(cpu) + "\nwaiting\n");
+      EXPECT_NE(environment_of(pid).find(threads), std::string::npos)
+        << "plain " << plain << ": " << environment_of(pid);
+    }
+  }
+}
+
+TEST(LocalBackend, a_job_without_gpus_sees_none_unless_told_so) {
+  auto seen_by_job = [](bool hide) {
+    LocalOptions options;
+    options.hide_gpus = hide;
+    options.forward_output = false;
+    ::setenv("CUDA_VISIBLE_DEVICES", "4", 1);
+    BackendTest test(make_local(options));
+    ::unsetenv("CUDA_VISIBLE_DEVICES");
+    test.create("one", "env CUDA_VISIBLE_DEVICES");
+    test.events.last("one");
+    return test.backend->logs("one");
+  };
+  EXPECT_EQ(seen_by_job(true), "CUDA_VISIBLE_DEVICES=\n");
+  EXPECT_EQ(seen_by_job(false), "CUDA_VISIBLE_DEVICES=4\n");
+}
+
 void keep_all_threads_to(const cpu_set_t& cores) {
   for (auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
     ::sched_setaffinity(std::stoi(thread.path().filename().string()), sizeof cores,

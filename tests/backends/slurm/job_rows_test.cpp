@@ -89,6 +89,48 @@ TEST(JobRows, a_job_waits_or_runs_or_is_over) {
     EXPECT_TRUE(row(state).over()) << state;
 }
 
+TEST(JobRows, a_job_in_a_queue_is_told_from_one_that_somebody_must_mend) {
+  auto row = [](const char* reason, const char* state = "PENDING") {
+    JobRow made;
+    made.state = state;
+    made.reason = reason;
+    return made;
+  };
+  for (auto* reason :
+       {"", "Resources", "Priority", "BeginTime", "Dependency", "Licenses", "Reservation",
+        "ReqNodeNotAvail, UnavailableNodes:n[1-2]", "JobArrayTaskLimit",
+        "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher "
+        "priority "
+        "partitions",
+        "QOSMaxJobsPerUserLimit", "QOSGrpCpuLimit", "QOSMaxCpuPerUserLimit",
+        "AssocGrpGRES", "AssocGrpCpuLimit", "AssocMaxJobsLimit", "AssociationJobLimit"})
+    EXPECT_TRUE(row(reason).is_in_queue()) << reason;
+  for (auto* reason : {"PartitionDown",
+                       "PartitionInactive",
+                       "PartitionNodeLimit",
+                       "JobHeldAdmin",
+                       "JobHeldUser",
+                       "DependencyNeverSatisfied",
+                       "BadConstraints",
+                       "InvalidAccount",
+                       "ReservationDeleted",
+                       "QOSMaxCpuPerJobLimit",
+                       "QOSMaxWallDurationPerJobLimit",
+                       "QOSMinCpuNotSatisfied",
+                       "QOSMaxNodePerJobLimit",
+                       "QOSMaxMemoryPerNode",
+                       "AssocMaxWallDurationPerJobLimit",
+                       "AssocMaxCpuPerJobLimit",
+                       "QOSNotAllowed",
+                       "AssociationTimeLimit",
+                       "QOSTimeLimit",
+                       "AReasonOf2030"})
+    EXPECT_FALSE(row(reason).is_in_queue()) << reason;
+  EXPECT_TRUE(row("", "CONFIGURING").is_in_queue());
+  EXPECT_FALSE(row("Resources", "REQUEUE_HOLD").is_in_queue());
+  EXPECT_FALSE(row("", "RUNNING").is_in_queue());
+}
+
 TEST(JobRows, an_end_has_the_exit_code_and_the_node) {
   auto rows = parse_rows(listing);
   auto exited = end_of(rows[2], 0, false);

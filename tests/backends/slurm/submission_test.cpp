@@ -172,6 +172,20 @@ TEST_F(SlurmScript, gives_the_program_the_environment_that_sbatch_must_not_have)
   EXPECT_FALSE(is_shell_name("A.B") || is_shell_name("1A") || is_shell_name(""));
 }
 
+TEST_F(SlurmScript, gives_the_program_the_usual_limit_of_open_files) {
+  auto program = folder_ + "/program";
+  write_program(program, "#!/bin/sh\nulimit -S -n\n");
+  auto limit_of_program = [&](std::uint64_t wanted) {
+    std::filesystem::remove(script_file(folder_));
+    write_program(script_file(folder_), job_script(folder_, program, {}, {}, wanted));
+    write_private(start_file(folder_, 3), "start\n");
+    return run_script(folder_).second;
+  };
+  auto usual = limit_of_program(0);
+  EXPECT_EQ(limit_of_program(100), "100\n");
+  EXPECT_EQ(limit_of_program(2'000'000'000), usual) << "more than the node allows";
+}
+
 TEST_F(SlurmScript, names_the_node_and_the_path_of_a_program_that_is_not_there) {
   write_program(script_file(folder_), job_script(folder_, "/nowhere/it's", {}));
   write_private(start_file(folder_, 3), "start\n");
@@ -186,6 +200,17 @@ TEST_F(SlurmScript, does_not_start_the_program_without_its_start_file) {
   auto [code, told] = run_script(folder_);
   EXPECT_EQ(code, script_failed);
   EXPECT_EQ(told, "node n7 has no start file " + start_file(folder_, 3) + "\n");
+}
+
+TEST(SlurmSubmission, gpus_of_the_options_are_not_hidden_from_jobs) {
+  SlurmOptions options;
+  EXPECT_EQ(resources_in_all({}, options).gpu, 0);
+  EXPECT_EQ(resources_in_all({.gpu = 2}, options).gpu, 2);
+  options.gres = "nvme:1,gpu:a100:1";
+  EXPECT_EQ(resources_in_all({}, options).gpu, 1);
+  options.gres = "";
+  options.arguments = "--gpus-per-node=1";
+  EXPECT_EQ(resources_in_all({}, options).gpu, 1);
 }
 
 TEST(SlurmKind, is_chosen_in_an_allocation_where_its_commands_are) {

@@ -73,17 +73,6 @@ protected:
     EXPECT_EQ(ids.size(), n);
     return ids;
   }
-  std::string start_error(const Config& config) {
-    try {
-      open(config);
-      Pool pool(1);
-      pool.map(f, indices(1));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    ADD_FAILURE() << "it works";
-    return "";
-  }
   /// Starts this program as `drive WHAT`, its stderr in the file `output`.
   pid_t drive(const std::string& what, const std::string& output) {
     setenv("FIBER_BACKEND", "docker", 1);

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/e2e/clusters/es_training.hpp"
 #include "tests/e2e/clusters/kubernetes_cluster.hpp"
 #include "tests/examples/program.hpp"
 
@@ -36,11 +37,6 @@ protected:
                     episodes, "--learning-rate", "0.0001", "--seed", "5", "--workers",
                     "2", "--out", folder() + "/" + out});
     return std::make_unique<Program>(command);
-  }
-
-  std::string policy(const std::string& out) const {
-    std::ifstream file(folder() + "/" + out + "/policy.txt", std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
   }
 };
 
@@ -95,7 +91,7 @@ TEST_F(KubernetesEs, ends_the_same_though_a_pod_is_deleted_and_a_node_drained) {
   auto local = start("local", {"FIBER_BACKEND=local"});
   auto told = local->rest();
   ASSERT_EQ(local->wait(), 1) << told;
-  ASSERT_FALSE(policy("local").empty()) << told;
+  ASSERT_FALSE(policy_in(folder() + "/local").empty()) << told;
 
   auto program = start("kubernetes", settings("localhost/fiber-test:es_train"));
   Reader reader(*program);
@@ -124,7 +120,8 @@ TEST_F(KubernetesEs, ends_the_same_though_a_pod_is_deleted_and_a_node_drained) {
   auto& output = reader.rest();
   drain.join();
   EXPECT_EQ(program->wait(), 1) << output;
-  EXPECT_EQ(policy("kubernetes"), policy("local")) << output;
+  EXPECT_EQ(policy_in(folder() + "/kubernetes"), policy_in(folder() + "/local"))
+    << output;
   EXPECT_NE(output.find("\n0 workers lost"), std::string::npos) << output;
   EXPECT_TRUE(nothing_left()) << left();
 }

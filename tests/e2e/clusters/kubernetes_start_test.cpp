@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever keeps pods from starting, the error says it in the cluster's own words.
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -21,7 +22,7 @@ class KubernetesStart : public KubernetesTest {
 protected:
   Config hurried() const {
     auto settings = config();
-    settings.start_deadline = 8s;
+    settings.start_deadline = settings.queue_deadline = 8s;
     return settings;
   }
 
@@ -84,9 +85,48 @@ TEST_F(KubernetesStart, says_at_once_that_an_image_is_never_pulled) {
 
 TEST_F(KubernetesStart, says_why_no_node_can_have_a_pod) {
   auto said = refusal<TimeoutError>(hurried(), {.cpu = 1000});
+  EXPECT_SAYS(said, "queue_deadline");
   EXPECT_SAYS(said, "Unschedulable");
   EXPECT_SAYS(said, "Insufficient cpu");
   EXPECT_SAYS(log(), "waits: Unschedulable: ");
+}
+
+TEST_F(KubernetesStart, waits_for_a_cordoned_node_longer_than_a_start_may_take) {
+  AtEnd uncordon(cluster("K8S_KUBECTL") + " uncordon node1 node2");
+  kubectl("cordon node1 node2");
+  auto settings = config();
+  settings.start_deadline = 8s;
+  open(settings);
+  Pool pool(PoolOptions{.workers = 2, .resources = few_resources});
+  auto results = pool.map_async(f, indices(20));
+  EXPECT_FALSE(results.wait_for(10s));
+  EXPECT_NO_THROW(pool.stats()); // The pool lives.
+  kubectl("uncordon node1 node2");
+  EXPECT_EQ(results.get(), undisturbed(20));
+}
+
+TEST_F(KubernetesStart, uses_what_a_quota_leaves_and_waits_for_the_rest) {
+  apply("apiVersion: v1\n"
+        "kind: ResourceQuota\n"
+        "metadata: {name: small}\n"
+        "spec: {hard: {pods: 2}}\n"); // Another one is the anchor's.
+  ASSERT_TRUE(await(
+    [&] { return !kubectl("get quota small -o jsonpath={.status.hard}").empty(); }));
+  auto settings = config();
+  settings.start_deadline = 8s;
+  testing::internal::CaptureStderr(); // Where the log is.
+  open(settings);
+  Pool pool(PoolOptions{.workers = 5, .resources = few_resources});
+  EXPECT_EQ(pool.map(f, indices(20)), undisturbed(20));
+  EXPECT_FALSE(pool.wait_until_workers_up(10s));
+  EXPECT_EQ(pool.map(f, indices(20)), undisturbed(20));
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+  kubectl("delete quota small");
+  EXPECT_TRUE(pool.wait_until_workers_up(60s));
+  auto told = testing::internal::GetCapturedStderr();
+  EXPECT_SAYS(told, "exceeded quota: small");
+  auto lines = std::count(told.begin(), told.end(), '\n');
+  EXPECT_LE(lines, 3) << told;
 }
 
 TEST_F(KubernetesStart, names_a_gpu_that_no_node_has) {

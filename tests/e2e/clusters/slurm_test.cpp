@@ -18,6 +18,7 @@
 #include <fiber/fiber.hpp>
 
 #include "tests/clusters/cluster.hpp"
+#include "tests/e2e/clusters/es_training.hpp"
 #include "tests/e2e/support/fixture.hpp"
 #include "tests/examples/program.hpp"
 
@@ -91,6 +92,58 @@ TEST_F(SlurmPool, many_workers_are_few_arrays) {
   for (auto& job : running())
     arrays.insert(job.substr(0, job.find('_')));
   EXPECT_LE(arrays.size(), 10u);
+}
+
+/// Takes all nodes, as the jobs of others do.
+class FullPartition {
+public:
+  FullPartition() {
+    clusters::ask_slurm("sbatch --job-name=filler --exclusive --array=0-3 "
+                        "--output=/dev/null --wrap='sleep 600'");
+    EXPECT_TRUE(wait_until([] { return taken() == 4; }, 60s));
+  }
+  FullPartition(const FullPartition&) = delete;
+  FullPartition& operator=(const FullPartition&) = delete;
+  ~FullPartition() { empty(); }
+  static void empty() { clusters::ask_slurm("scancel --name=filler"); }
+
+private:
+  static std::ptrdiff_t taken() {
+    auto nodes = clusters::ask_slurm(
+      "squeue --noheader --array --name=filler --states=running --format=%N");
+    return std::ranges::count(nodes, '\n');
+  }
+};
+
+TEST_F(SlurmPool, waits_for_a_full_partition_longer_than_a_start_may_take) {
+  FullPartition others;
+  auto hurried = config();
+  hurried.start_deadline = 8s;
+  open(hurried);
+  Pool pool(2);
+  auto results = pool.map_async(f, indices(20));
+  EXPECT_FALSE(results.wait_for(10s));
+  others.empty();
+  EXPECT_EQ(results.get(), undisturbed(20));
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+}
+
+TEST_F(SlurmPool, the_wait_ends_at_the_queue_deadline_with_slurms_words) {
+  FullPartition others;
+  auto patient = config();
+  patient.queue_deadline = 5s;
+  open(patient);
+  Pool pool(1);
+  auto begin = std::chrono::steady_clock::now();
+  std::string said;
+  try {
+    pool.apply(f, std::size_t{1});
+  } catch (const TimeoutError& error) {
+    said = error.what();
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 5s);
+  EXPECT_NE(said.find("waited 5 s to be started (queue_deadline): "), said.npos) << said;
+  EXPECT_TRUE(said.ends_with("Resources") || said.ends_with("Priority")) << said;
 }
 
 TEST_F(SlurmPool, a_worker_that_is_killed_is_replaced) {
@@ -266,31 +319,14 @@ TEST_F(SlurmPool, nothing_is_left_of_a_driver_that_was_killed) {
 }
 
 #ifdef ES_TRAIN
-/// Starts a training that goes on to its last iteration.
-std::unique_ptr<Program> train(const std::string& out,
-                               const std::vector<std::string>& settings) {
-  std::vector<std::string> command{"/usr/bin/env"};
-  command.insert(command.end(), settings.begin(), settings.end());
-  command.insert(command.end(),
-                 {ES_TRAIN, "--env", "cartpole", "--iterations", "60", "--directions",
-                  "100", "--episodes", "16", "--learning-rate", "0.0001", "--seed", "5",
-                  "--workers", "2", "--out", out});
-  return std::make_unique<Program>(command);
-}
-
-std::string policy(const std::string& out) {
-  std::ifstream file(out + "/policy.txt", std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST_F(SlurmPool, a_training_ends_the_same_though_a_worker_is_cancelled) {
   auto local = (folder() / "local").string(), slurm = (folder() / "slurm").string();
-  auto here = train(local, {"FIBER_BACKEND=local"});
+  auto here = start_training(ES_TRAIN, local, 2, {"FIBER_BACKEND=local"});
   auto told = here->rest();
   ASSERT_EQ(here->wait(), 1) << told;
-  ASSERT_FALSE(policy(local).empty()) << told;
-  auto there =
-    train(slurm, {"FIBER_BACKEND=slurm", "FIBER_SLURM_DIRECTORY=" + sessions()});
+  ASSERT_FALSE(policy_in(local).empty()) << told;
+  auto there = start_training(
+    ES_TRAIN, slurm, 2, {"FIBER_BACKEND=slurm", "FIBER_SLURM_DIRECTORY=" + sessions()});
   there->limit_unread();
   std::string output;
   while (auto line = there->line()) {
@@ -304,7 +340,7 @@ TEST_F(SlurmPool, a_training_ends_the_same_though_a_worker_is_cancelled) {
   }
   output += there->rest();
   EXPECT_EQ(there->wait(), 1) << output;
-  EXPECT_EQ(policy(slurm), policy(local)) << output;
+  EXPECT_EQ(policy_in(slurm), policy_in(local)) << output;
 }
 #endif
 

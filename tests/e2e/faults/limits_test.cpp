@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <ranges>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -161,7 +162,7 @@ TEST_F(Limits, of_processes_that_leave_room_for_none_are_told) {
   if (!make_group("pids"))
     GTEST_SKIP() << why_not;
   join_group(group->door());
-  open({.log_level = "off"}); // The error is asked for.
+  open({.start_deadline = 3s, .log_level = "off"}); // The error is asked for.
   Pool pool(2);
   group->limit(group->current());
   try {
@@ -170,6 +171,8 @@ TEST_F(Limits, of_processes_that_leave_room_for_none_are_told) {
   } catch (const BackendError& error) {
     EXPECT_NE(std::string(error.what()).find("Resource temporarily unavailable"),
               std::string::npos)
+      << error.what();
+    EXPECT_NE(std::string(error.what()).find("pids.max is "), std::string::npos)
       << error.what();
   }
   group->unlimit();
@@ -382,6 +385,38 @@ TEST_F(Limits, of_the_disk_under_stderr_change_no_result) {
   EXPECT_EQ(pool.stats().workers_lost, 1u);
   expect_works(pool, 2);
   close();
+}
+
+int nap(int i) {
+  std::this_thread::sleep_for(20ms);
+  return i;
+}
+
+// Seen: after 801 vain starts in 0.2 s the pool ended, although it could do the work. The
+// last test of this program, because a hard limit can't be raised again.
+TEST_F(Limits, of_open_files_leave_the_work_to_the_workers_there_is_room_for) {
+  constexpr std::size_t wanted = 100;
+  rlimit few{200, 200};
+  setrlimit(RLIMIT_NOFILE, &few);
+  open({.log_level = "warn"});
+  Pool pool(wanted);
+  testing::internal::CaptureStderr();
+  auto naps = pool.map(nap, std::views::iota(0, 1000));
+  EXPECT_TRUE(wait_until([&] { // A second attempt has failed.
+    auto now = pool.stats();
+    return now.workers + now.workers_lost > wanted;
+  }));
+  auto told = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(std::ranges::equal(naps, std::views::iota(0, 1000)));
+  auto workers = pool.stats().workers;
+  EXPECT_GT(workers, 20u);
+  EXPECT_LT(workers, 67u) << "three descriptors each";
+  EXPECT_LE(pool.stats().workers_lost, wanted - workers + 5) << "attempts to start";
+  // Some of those that it counts as missing may still be starting.
+  EXPECT_NE(told.find(" of 100 workers run, and there is no room for more"), told.npos)
+    << told;
+  EXPECT_NE(told.find("the hard limit is 200, raise with ulimit -Hn"), told.npos) << told;
+  EXPECT_LE(std::ranges::count(told, '\n'), 3) << told;
 }
 
 } // namespace

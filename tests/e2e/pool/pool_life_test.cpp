@@ -122,6 +122,28 @@ TEST_F(PoolLife, workers_start_with_the_first_task) {
   EXPECT_EQ(pool.stats().workers, 2U);
 }
 
+/// What a task sees of its share of the machine: its cores, the threads of OpenMP, and
+/// the workers of a pool with the default number.
+std::string share_of_task() {
+  Pool pool;
+  pool.wait_until_workers_up(std::chrono::minutes(1));
+  const char* threads = std::getenv("OMP_NUM_THREADS");
+  const char* gpus = std::getenv("CUDA_VISIBLE_DEVICES");
+  return std::to_string(cpu_count()) + " cores, " + (threads ? threads : "no") +
+         " threads, " + std::to_string(pool.stats().workers) +
+         " workers, GPUs: " + (gpus ? gpus : "all");
+}
+
+TEST_F(PoolLife, a_task_has_the_share_of_its_job) {
+  open();
+  Pool one(1);
+  EXPECT_EQ(one.apply(share_of_task), "1 cores, 1 threads, 1 workers, GPUs: ");
+  auto cores = std::to_string(std::min<std::size_t>(2, cpu_count()));
+  Pool two(PoolOptions{.workers = 1, .resources = {.cpu = 2}});
+  EXPECT_EQ(two.apply(share_of_task),
+            cores + " cores, 2 threads, " + cores + " workers, GPUs: ");
+}
+
 TEST_F(PoolLife, who_waits_for_workers_is_told_why_there_are_none) {
   open();
   Pool broken(PoolOptions{.workers = 1,

@@ -19,6 +19,18 @@ void SessionTest::open(Config config) {
   session_.emplace(init(arguments, none, std::move(config)));
 }
 
+std::string SessionTest::start_error(const Config& config) {
+  try {
+    open(config);
+    Pool pool(1);
+    pool.map(f, indices(1));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "it works";
+  return "";
+}
+
 void SessionTest::close() {
   if (!session_)
     return;

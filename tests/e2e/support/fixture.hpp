@@ -24,6 +24,8 @@ protected:
 
   /// Opens the session. Output of jobs is kept off the test's own unless asked for.
   void open(Config config = {});
+  /// Opens it, and returns the error of a pool. No error is a failure of the test.
+  std::string start_error(const Config& config);
   /// Ends it, and checks that no process of it is left.
   void close();
   const std::string& mark() const { return scratch_.mark(); }

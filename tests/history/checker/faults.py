@@ -39,9 +39,10 @@ class Cut:
 
 @dataclass
 class Restart:
-    """The engine starts anew, and its containers have ended when it has."""
+    """The engine starts anew, or what runs jobs on a node, and its jobs have ended when it has."""
 
     begin: float
+    node: str | None = None  # Of all nodes.
     end: float = NEVER
 
 
@@ -84,7 +85,7 @@ class Faults:
         elif what == "mended":
             self.cuts[value].end = at
         elif what == "restart":
-            self.restarts[value] = Restart(at)
+            self.restarts[value] = Restart(at, event.get("node"))
         elif what == "restarted":
             self.restarts[value].end = at
         elif what == "outage":
@@ -105,7 +106,7 @@ class Faults:
         """When the client may have been killed, or have been taken for dead: (from, until)."""
         found = [(self.kills[who], NEVER)] if who in self.kills else []
         for restart in self.restarts.values():
-            if self.born.get(who, NEVER) <= restart.end:
+            if self.born.get(who, NEVER) <= restart.end and restart.node in (None, self.nodes.get(who)):
                 found.append((restart.begin, NEVER))
         for outage in self.outages.values():
             if outage.end - outage.begin >= outage.deadly:

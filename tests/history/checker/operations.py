@@ -16,7 +16,7 @@ and those that say what was done to clients (checker/faults.py):
   cut       the network of some clients is about to be cut: of "clients", of a "node", else of all; "value" has these,
             its "number", and how long a cut may end them ("deadly", in nanoseconds)
   mended    the cut of the number "value" is over
-  restart   the engine is about to be restarted, which ends all clients; "value" is a number
+  restart   the engine is about to be restarted, which ends all clients, or those on a "node"; "value" is a number
   restarted the restart of the number "value" is over
   outage    a part of the engine is about to be killed or stopped for a while, which ends no client, unless "value" has a
             time in nanoseconds ("deadly") and it takes longer; "value" also has its "number"

@@ -75,7 +75,7 @@ class CrowdTest(ScreenTest):
         self.program.do("lose")
         self.await_text("events", r"pool1\.w0-1 was lost: killed by SIGKILL")
         self.program.do("wait")
-        self.await_text("workers", r"waiting process starting: Unschedulable: <b>0/3 nodes</b>")
+        self.await_text("workers", r"waiting process starting for [0-9:]+: Unschedulable: <b>0/3 nodes</b>")
         for viewer in stalled:
             self.await_that(viewer.is_dropped)
         for viewer in viewers:

@@ -48,6 +48,17 @@ TEST(Progress, a_line_shows_retries_and_failures) {
             "pool0/1 500/1000 50 %  42/s  ETA 0:12  1 worker  2 retries  3 failed");
 }
 
+TEST(Progress, a_line_shows_what_jobs_wait_for_and_since_when) {
+  auto view = half();
+  view.waiting = {3, "Unschedulable: 0/2 nodes", std::chrono::seconds(65)};
+  EXPECT_EQ(live_text(view, 10), "pool0/1 500/1000 50 %  42/s  ETA 0:12  4 workers  3 "
+                                 "wait 1:05 for Unschedulable: 0/2 nodes");
+  view.waiting = {1, "Priority", std::chrono::seconds(5)};
+  EXPECT_EQ(
+    live_text(view, 10),
+    "pool0/1 500/1000 50 %  42/s  ETA 0:12  4 workers  1 waits 0:05 for Priority");
+}
+
 TEST(Progress, an_unknown_total_shows_no_share_and_no_remaining_time) {
   auto view = half();
   view.total_known = false;

@@ -102,6 +102,7 @@ TEST_F(View, a_job_that_waits_has_the_engines_words) {
   EXPECT_FALSE(view.snapshot(1s)["jobs"][0].contains("waits_for"));
   roster->waits(1, "Unschedulable: 0/2 nodes");
   EXPECT_EQ(view.snapshot(1s)["jobs"][0]["waits_for"], "Unschedulable: 0/2 nodes");
+  EXPECT_GE(view.snapshot(1s)["jobs"][0]["waits_seconds"], 0);
   roster->up(1, 100, {});
   EXPECT_FALSE(view.picture(1s, 0)["jobs"][0].contains("waits_for"));
 }

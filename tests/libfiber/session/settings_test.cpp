@@ -158,6 +158,15 @@ TEST_F(SettingsTest, numbers_that_make_no_sense_are_refused) {
   }
 }
 
+TEST_F(SettingsTest, a_job_waits_for_room_without_limit_unless_one_is_set) {
+  EXPECT_EQ(resolve().queue_deadline.count(), 0);
+  file("[default]\nqueue_deadline = 2min\n");
+  EXPECT_EQ(resolve().queue_deadline, std::chrono::minutes(2));
+  EXPECT_EQ(resolve({.queue_deadline = std::chrono::seconds(20)}).queue_deadline,
+            std::chrono::seconds(20));
+  EXPECT_EQ(refused({.queue_deadline = std::chrono::seconds(0)}).key(), "queue_deadline");
+}
+
 TEST_F(SettingsTest, an_unknown_variable_is_named_with_the_most_similar_setting) {
   set_other("FIBER_BACKND", "inline");
   auto text = logged();
