@@ -59,11 +59,11 @@ void check(const Samples& samples, std::size_t observation, std::size_t action) 
 
 class Learner::Impl {
 public:
-  Impl(const PolicySpec& spec, std::span<const float> parameters, UpdateOptions options,
+  Impl(Spaces spaces, std::unique_ptr<Network> network, PpoOptions options,
        std::uint64_t seed)
-    : spaces_(spec.spaces), options_(options), seed_(seed), network_(spec, parameters),
-      first_(torch::zeros_like(network_.gradient())),
-      second_(torch::zeros_like(network_.gradient())) {}
+    : spaces_(std::move(spaces)), options_(std::move(options)), seed_(seed),
+      network_(std::move(network)), first_(torch::zeros_like(network_->gradient())),
+      second_(torch::zeros_like(network_->gradient())) {}
 
   Rows rows(const Samples& samples) const {
     check(samples, spaces_.observation_size(), spaces_.action_size());
@@ -81,6 +81,7 @@ public:
 
   Losses update(const Samples& samples, double learning_rate, double clip_range) {
     auto all = rows(samples);
+    const Learning learning(*network_);
     auto n = static_cast<std::int64_t>(samples.size());
     auto most = std::min(n, static_cast<std::int64_t>(options_.minibatch));
     Losses sum;
@@ -106,12 +107,12 @@ public:
     return mean_of(sum);
   }
 
-  /// Leaves the gradient of the loss in network_.gradient().
+  /// Leaves the gradient of the loss in network_->gradient().
   Losses backward(const Rows& part, double clip_range) {
     Losses losses;
-    network_.gradient().zero_();
-    auto forward = network_.forward(part.observations);
-    auto [log_probability, entropy] = distribution(forward.policy, part.actions);
+    network_->gradient().zero_();
+    auto forward = network_->forward(part.observations);
+    auto [log_probability, entropy] = distribution(forward, part.actions);
 
     // Detail 7: advantages with mean 0 and deviation 1 in each minibatch.
     auto advantages = part.advantages;
@@ -146,7 +147,7 @@ public:
     measure(log_ratio.detach(), clip_range, losses);
     if (average_)
       average_all(losses);
-    losses.gradient_norm = network_.gradient().norm().item<double>();
+    losses.gradient_norm = network_->gradient().norm().item<double>();
     losses.steps = 1;
     check_finite(losses);
     return losses;
@@ -155,7 +156,7 @@ public:
   /// Several learners take the same step. The losses are averaged, too, since they decide
   /// whether an update goes on.
   void average_all(Losses& losses) {
-    auto& gradient = network_.gradient();
+    auto& gradient = network_->gradient();
     average_({gradient.data_ptr<float>(), static_cast<std::size_t>(gradient.numel())});
     std::array numbers = {&losses.policy, &losses.value, &losses.entropy, &losses.kl,
                           &losses.clip_fraction};
@@ -169,20 +170,21 @@ public:
 
   /// The mean and the number a row of the actions' log-probabilities, and the mean of
   /// the entropies.
-  std::pair<torch::Tensor, torch::Tensor> distribution(const torch::Tensor& policy,
+  std::pair<torch::Tensor, torch::Tensor> distribution(const PpoForward& forward,
                                                        const torch::Tensor& actions) {
     if (spaces_.discrete()) {
-      auto logarithms = policy.log_softmax(1);
+      auto logarithms = forward.policy.log_softmax(1);
       return {logarithms.gather(1, actions).flatten(),
               -(logarithms.exp() * logarithms).sum(1).mean()};
     }
-    // Details 23 to 25: normal distributions whose deviations no observation changes. The
-    // components of an action are independent, so logarithms add up.
-    auto& log_std = network_.log_std();
-    auto scaled = (actions - policy) * (-log_std).exp();
+    // Details 23 to 25: normal distributions, whose deviations no observation changes
+    // unless the network is the user's own. The components of an action are independent,
+    // so logarithms add up.
+    auto& log_std = forward.log_std;
+    auto scaled = (actions - forward.policy) * (-log_std).exp();
     auto constant = 0.5 * std::log(2 * std::numbers::pi);
     return {-(0.5 * scaled.square() + log_std + constant).sum(1),
-            (log_std + (0.5 + constant)).sum()};
+            (log_std + (0.5 + constant)).sum(-1).mean()};
   }
 
   /// Detail 12: what tells how far an update has gone.
@@ -215,7 +217,7 @@ public:
   void adam_step(double learning_rate, const Losses& losses) {
     torch::NoGradGuard no_graph;
     constexpr double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-5;
-    auto gradient = network_.gradient();
+    auto gradient = network_->gradient();
     // Detail 11: the norm of the whole gradient is limited.
     if (auto over = losses.gradient_norm + 1e-6; over > options_.max_gradient_norm)
       gradient.mul_(options_.max_gradient_norm / over);
@@ -224,7 +226,7 @@ public:
     second_.mul_(beta2).addcmul_(gradient, gradient, 1 - beta2);
     auto t = static_cast<double>(steps_);
     auto below = second_.sqrt().div_(std::sqrt(1 - std::pow(beta2, t))).add_(epsilon);
-    auto parameters = network_.parameters();
+    auto parameters = network_->parameters();
     parameters.addcdiv_(first_, below, -learning_rate / (1 - std::pow(beta1, t)));
   }
 
@@ -255,31 +257,57 @@ public:
     return sum;
   }
 
+  /// For dropout.
+  class Learning {
+  public:
+    explicit Learning(Network& network) : network_(network) { network_.train(true); }
+    ~Learning() { network_.train(false); }
+    Learning(const Learning&) = delete;
+    Learning& operator=(const Learning&) = delete;
+
+  private:
+    Network& network_;
+  };
+
   Spaces spaces_;
-  UpdateOptions options_;
+  PpoOptions options_;
   std::uint64_t seed_;
-  Network network_;
+  std::string own_network_;
+  std::unique_ptr<Network> network_;
   torch::Tensor first_, second_; ///< Adam's moments.
   std::uint64_t steps_ = 0, updates_ = 0;
   Average average_;
 };
 
 Learner::Learner(const PolicySpec& spec, std::span<const float> parameters,
-                 UpdateOptions options, std::uint64_t seed) {
+                 const PpoOptions& options, std::uint64_t seed) {
   torch::set_num_threads(1); // More are slower for networks of this size.
-  impl_ = std::make_unique<Impl>(spec, parameters, options, seed);
+  impl_ = std::make_unique<Impl>(
+    spec.spaces, std::make_unique<SpecNetwork>(spec, parameters), options, seed);
+}
+Learner::Learner(const Spaces& spaces, std::shared_ptr<PpoNetwork> network,
+                 const PpoOptions& options, std::uint64_t seed) {
+  torch::set_num_threads(1);
+  auto own = std::make_unique<OwnNetwork>(spaces, std::move(network));
+  auto names = own->describe();
+  impl_ = std::make_unique<Impl>(spaces, std::move(own), options, seed);
+  impl_->own_network_ = std::move(names);
 }
 Learner::~Learner() = default;
 Learner::Learner(Learner&&) noexcept = default;
 Learner& Learner::operator=(Learner&&) noexcept = default;
 
 std::span<const float> Learner::parameters() const {
-  auto& tensor = impl_->network_.parameters();
+  auto& tensor = impl_->network_->parameters();
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
+const std::string& Learner::own_network() const {
+  return impl_->own_network_;
+}
+
 Learner::State Learner::state() const {
-  return {copy_of(impl_->network_.parameters()), copy_of(impl_->first_),
+  return {copy_of(impl_->network_->parameters()), copy_of(impl_->first_),
           copy_of(impl_->second_), impl_->steps_, impl_->updates_};
 }
 
@@ -293,7 +321,7 @@ void Learner::go_on_from(const State& state) {
                                   std::to_string(from.size()) + " " + what);
     std::ranges::copy(from, to.data_ptr<float>());
   };
-  restore("parameters", state.parameters, impl_->network_.parameters());
+  restore("parameters", state.parameters, impl_->network_->parameters());
   restore("first moments", state.first_moments, impl_->first_);
   restore("second moments", state.second_moments, impl_->second_);
   impl_->steps_ = state.steps;
@@ -306,10 +334,14 @@ Learner::Outputs Learner::infer(std::span<const float> observations) const {
   if (observations.empty() || observations.size() % size != 0)
     throw std::invalid_argument("observations: " + std::to_string(observations.size()) +
                                 " numbers are no rows of " + std::to_string(size));
-  auto forward = impl_->network_.forward(
+  auto forward = impl_->network_->forward(
     view(observations, {static_cast<std::int64_t>(observations.size() / size),
                         static_cast<std::int64_t>(size)}));
-  return {copy_of(forward.policy.contiguous()), copy_of(forward.value.contiguous())};
+  Outputs outputs{
+    copy_of(forward.policy.contiguous()), copy_of(forward.value.contiguous()), {}};
+  if (!impl_->spaces_.discrete())
+    outputs.log_std = copy_of(forward.log_std.contiguous());
+  return outputs;
 }
 
 void Learner::set_average(Average average) {
@@ -323,7 +355,7 @@ Losses Learner::update(const Samples& samples, double learning_rate, double clip
 Losses Learner::gradient_of(const Samples& samples, double clip_range,
                             std::vector<float>& gradient) {
   auto losses = impl_->backward(impl_->rows(samples), clip_range);
-  gradient = copy_of(impl_->network_.gradient());
+  gradient = copy_of(impl_->network_->gradient());
   return losses;
 }
 

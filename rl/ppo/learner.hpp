@@ -7,31 +7,18 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "fiber/rl/detail/learner_state.hpp"
 #include "fiber/rl/policy.hpp"
+#include "fiber/rl/ppo_options.hpp"
+
+namespace fiber::rl {
+class PpoNetwork;
+}
 
 namespace fiber::rl::ppo {
-
-/// How an update learns from a rollout. The numbers of an environment are in
-/// hyperparameters.cpp.
-struct UpdateOptions {
-  std::size_t minibatch = 64; ///< Samples a step of Adam.
-  int epochs = 10;            ///< How often an update sees each sample.
-  double value_coefficient = 0.5;
-  double entropy_coefficient = 0;
-  double max_gradient_norm = 0.5;
-  double target_kl = 0; ///< An update stops above 1.5 times this; 0: never.
-  bool normalise_advantages = true;
-  bool clip_values = false;
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned) {
-    archive& minibatch& epochs& value_coefficient& entropy_coefficient& max_gradient_norm;
-    archive& target_kl& normalise_advantages& clip_values;
-  }
-};
 
 /// The rows of a rollout, one for each step that an environment took: row i of
 /// `observations` has as many floats as an observation, of `actions` as an action.
@@ -69,12 +56,18 @@ public:
   /// `seed` decides the order in which an update sees the samples. Throws
   /// std::invalid_argument for another number of parameters than the spec's.
   Learner(const PolicySpec& spec, std::span<const float> parameters,
-          UpdateOptions options, std::uint64_t seed);
+          const PpoOptions& options, std::uint64_t seed);
+  /// Trains a network of the user's own. Throws std::invalid_argument, saying what is
+  /// wrong, for one that these spaces can't do with.
+  Learner(const Spaces& spaces, std::shared_ptr<PpoNetwork> network,
+          const PpoOptions& options, std::uint64_t seed);
   ~Learner();
   Learner(Learner&&) noexcept;
   Learner& operator=(Learner&&) noexcept;
 
   std::span<const float> parameters() const;
+  /// The names and shapes of the parameters of the user's own network; else empty.
+  const std::string& own_network() const;
 
   /// What must be kept beside the parameters to go on as if nothing had happened.
   using State = detail::LearnerState;
@@ -86,6 +79,8 @@ public:
   /// actions, the means; and the value. Logits have Spaces::actions floats a row.
   struct Outputs {
     std::vector<float> policy = {}, values = {};
+    /// Of continuous actions: a number for each component, or for each of each row.
+    std::vector<float> log_std = {};
   };
   Outputs infer(std::span<const float> observations) const;
 

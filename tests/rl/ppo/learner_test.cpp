@@ -48,7 +48,7 @@ struct Case {
     returns;
   fiber::rl::ppo::Learner learner;
 
-  Case(fiber::rl::PolicySpec of, double size, fiber::rl::ppo::UpdateOptions options)
+  Case(fiber::rl::PolicySpec of, double size, fiber::rl::PpoOptions options)
     : spec(std::move(of)),
       observations(wave(rows * spec.spaces.observation_size(), 0.2, 1)),
       actions(wave(rows * spec.spaces.action_size(), 0.7, 1.5)),
@@ -67,7 +67,7 @@ struct Case {
   }
 };
 
-fiber::rl::ppo::UpdateOptions one_minibatch(double entropy, bool clip_values = false) {
+fiber::rl::PpoOptions one_minibatch(double entropy, bool clip_values = false) {
   return {.minibatch = rows,
           .epochs = 3,
           .entropy_coefficient = entropy,
@@ -171,7 +171,7 @@ TEST(LearnerTest, a_learner_goes_on_from_the_state_of_another_bit_by_bit) {
 TEST(LearnerTest, the_mean_of_two_gradients_is_that_of_all_rows) {
   auto half = rows / 2;
   auto options = [](std::size_t minibatch) {
-    return fiber::rl::ppo::UpdateOptions{
+    return fiber::rl::PpoOptions{
       .minibatch = minibatch, .epochs = 1, .normalise_advantages = false};
   };
   Case whole(spec_of({4}, 3, 0), 0.3, options(rows)),
