@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The networks in LibTorch's terms. Only learner.cpp, network.cpp and ppo_trainer.cpp
-// include this: its headers take long to compile.
+// The networks in LibTorch's terms. Only network.cpp and torch_gradient.cpp include this:
+// its headers take long to compile.
 #pragma once
 
 #include <cstdint>

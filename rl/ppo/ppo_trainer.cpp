@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "fiber/rl/ppo_network.hpp"
 #include "rl/ppo/asynchronous.hpp"
 #ifdef FIBER_HAS_RING
 #include "rl/ppo/learner_group.hpp"
