@@ -3,6 +3,7 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -159,6 +160,8 @@ int run_in_session(int argc, char** argv) {
   auto stop = [](int) { interrupted = true; };
   std::signal(SIGINT, stop);
   std::signal(SIGTERM, stop);
+  if (settings.asynchronous && settings.actors == 0)
+    throw std::invalid_argument("--actors must be at least 1");
   if (settings.asynchronous)
     training.actors = settings.actors;
   training.check();

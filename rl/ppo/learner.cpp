@@ -67,6 +67,15 @@ private:
     returns_;
 };
 
+const TorchGradients& torch() {
+  if (fiber_rl_torch_gradients == nullptr)
+    throw std::invalid_argument(
+      "PPO learns from images, and trains networks of your own, with LibTorch, which "
+      "this program is without: install libtorch-dev, run CMake again, and link "
+      "fiber::ppo_torch");
+  return *fiber_rl_torch_gradients();
+}
+
 } // namespace
 
 void measure_ratios(std::span<const float> log_ratio, double clip_range, Losses& losses) {
@@ -213,14 +222,14 @@ Learner::Learner(const PolicySpec& spec, std::span<const float> parameters,
     throw std::invalid_argument("the network " + spec.describe() + " has " +
                                 std::to_string(spec.parameter_count()) +
                                 " parameters, not " + std::to_string(parameters.size()));
-  auto networks = spec.convolution ? gradient_on_torch(spec, parameters, options)
+  auto networks = spec.convolution ? torch().of_spec(spec, parameters, options)
                                    : gradient_on_eigen(spec, parameters, options);
   impl_ = std::make_unique<Impl>(spec.spaces, std::move(networks), options, seed);
 }
 Learner::Learner(const Spaces& spaces, std::shared_ptr<PpoNetwork> network,
                  const PpoOptions& options, std::uint64_t seed)
   : impl_(std::make_unique<Impl>(
-      spaces, gradient_of_own(spaces, std::move(network), options), options, seed)) {}
+      spaces, torch().of_own(spaces, std::move(network), options), options, seed)) {}
 Learner::~Learner() = default;
 Learner::Learner(Learner&&) noexcept = default;
 Learner& Learner::operator=(Learner&&) noexcept = default;

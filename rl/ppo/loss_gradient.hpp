@@ -64,18 +64,27 @@ public:
 std::unique_ptr<LossGradient> gradient_on_eigen(const PolicySpec& spec,
                                                 std::span<const float> parameters,
                                                 const PpoOptions& options);
-/// The networks of any spec.
-std::unique_ptr<LossGradient> gradient_on_torch(const PolicySpec& spec,
+
+/// Those on LibTorch, which fiber::ppo_torch has.
+class TorchGradients {
+public:
+  virtual ~TorchGradients() = default;
+  /// The networks of any spec.
+  virtual std::unique_ptr<LossGradient> of_spec(const PolicySpec& spec,
                                                 std::span<const float> parameters,
-                                                const PpoOptions& options);
-/// A network of the user's own. Throws std::invalid_argument, saying what is wrong, for
-/// one that these spaces or a checkpoint can't do with.
-std::unique_ptr<LossGradient> gradient_of_own(const Spaces& spaces,
-                                              std::shared_ptr<PpoNetwork> network,
-                                              const PpoOptions& options);
+                                                const PpoOptions& options) const = 0;
+  /// A network of the user's own. Throws std::invalid_argument, saying what is wrong, for
+  /// one that these spaces or a checkpoint can't do with.
+  virtual std::unique_ptr<LossGradient> of_own(const Spaces& spaces,
+                                               std::shared_ptr<PpoNetwork> network,
+                                               const PpoOptions& options) const = 0;
+};
 
 /// Detail 12: what tells how far an update has gone. `log_ratio`: of the new probability
 /// of each action to the old one.
 void measure_ratios(std::span<const float> log_ratio, double clip_range, Losses& losses);
 
 } // namespace fiber::rl::ppo
+
+// Null unless the program is linked with fiber::ppo_torch.
+extern "C" [[gnu::weak]] const fiber::rl::ppo::TorchGradients* fiber_rl_torch_gradients();

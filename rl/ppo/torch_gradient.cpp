@@ -138,22 +138,29 @@ private:
   std::string own_network_;
 };
 
+class Gradients final : public TorchGradients {
+public:
+  std::unique_ptr<LossGradient> of_spec(const PolicySpec& spec,
+                                        std::span<const float> parameters,
+                                        const PpoOptions& options) const override {
+    return std::make_unique<TorchGradient>(
+      spec.spaces, options, std::make_unique<SpecNetwork>(spec, parameters), "");
+  }
+
+  std::unique_ptr<LossGradient> of_own(const Spaces& spaces,
+                                       std::shared_ptr<PpoNetwork> network,
+                                       const PpoOptions& options) const override {
+    auto own = std::make_unique<OwnNetwork>(spaces, std::move(network));
+    auto described = own->describe();
+    return std::make_unique<TorchGradient>(spaces, options, std::move(own),
+                                           std::move(described));
+  }
+};
+
 } // namespace
-
-std::unique_ptr<LossGradient> gradient_on_torch(const PolicySpec& spec,
-                                                std::span<const float> parameters,
-                                                const PpoOptions& options) {
-  return std::make_unique<TorchGradient>(
-    spec.spaces, options, std::make_unique<SpecNetwork>(spec, parameters), "");
-}
-
-std::unique_ptr<LossGradient> gradient_of_own(const Spaces& spaces,
-                                              std::shared_ptr<PpoNetwork> network,
-                                              const PpoOptions& options) {
-  auto own = std::make_unique<OwnNetwork>(spaces, std::move(network));
-  auto described = own->describe();
-  return std::make_unique<TorchGradient>(spaces, options, std::move(own),
-                                         std::move(described));
-}
-
 } // namespace fiber::rl::ppo
+
+const fiber::rl::ppo::TorchGradients* fiber_rl_torch_gradients() {
+  static const fiber::rl::ppo::Gradients gradients;
+  return &gradients;
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network of your own for PpoTrainer. The only header of Fiber that includes LibTorch.
+// Link with fiber::ppo_torch.
 #pragma once
 
 #include <cstdint>

@@ -59,8 +59,8 @@ struct PpoUpdate {
 /// What it learns follows from the options, for any number of jobs and whatever jobs are
 /// lost, except with `actors`. A checkpoint continues as if nothing had happened.
 ///
-/// The programs ppo and run_ppo() are made of this class. Link with fiber::ppo:
-/// find_package(fiber CONFIG REQUIRED COMPONENTS ppo).
+/// run_ppo() is made of this class. Link with fiber::ppo, and with fiber::ppo_torch to
+/// learn from images or to train a network of your own.
 ///
 /// Thread safety: one thread at a time.
 class PpoTrainer {
