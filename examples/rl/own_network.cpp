@@ -18,8 +18,8 @@ struct SharedTrunk : torch::nn::Module {
   SharedTrunk(int observation, int actions) {
     using torch::nn::Linear;
     trunk = register_module(
-      "trunk", torch::nn::Sequential(Linear(observation, 64), torch::nn::SiLU(),
-                                     Linear(64, 64), torch::nn::SiLU()));
+      "trunk", torch::nn::Sequential(Linear(observation, 64), torch::nn::Tanh(),
+                                     Linear(64, 64), torch::nn::Tanh()));
     policy = register_module("policy", Linear(64, actions));
     value = register_module("value", Linear(64, 1));
   }
