@@ -7,7 +7,7 @@ install(DIRECTORY base/fiber actors/fiber libfiber/fiber TYPE INCLUDE COMPONENT 
 install(TARGETS fiber EXPORT fiberTargets COMPONENT dev)
 if(FIBER_RL)
   install(DIRECTORY rl/fiber TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTERN "*.hpp")
-  foreach(target IN ITEMS fiber_rl fiber_es_train fiber_poet)
+  foreach(target IN ITEMS fiber_rl fiber_es_train fiber_poet fiber_ppo)
     if(TARGET ${target})
       install(TARGETS ${target} EXPORT fiberTargets COMPONENT dev)
     endif()
@@ -18,9 +18,9 @@ if(TARGET fiber_rl_gym) # Apart, as it needs Python's library, and programs that
   install(TARGETS fiber_rl_gym EXPORT fiberGymTargets COMPONENT dev)
   install(EXPORT fiberGymTargets NAMESPACE fiber:: DESTINATION ${package_dir} COMPONENT dev)
 endif()
-if(TARGET fiber_ppo) # Apart, as only who asks for it needs LibTorch.
-  install(TARGETS fiber_ppo EXPORT fiberPpoTargets COMPONENT dev)
-  install(EXPORT fiberPpoTargets NAMESPACE fiber:: DESTINATION ${package_dir} COMPONENT dev)
+if(TARGET fiber_ppo_torch) # Apart, as only who asks for it needs LibTorch.
+  install(TARGETS fiber_ppo_torch EXPORT fiberPpoTorchTargets COMPONENT dev)
+  install(EXPORT fiberPpoTorchTargets NAMESPACE fiber:: DESTINATION ${package_dir} COMPONENT dev)
 endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/fiberConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 configure_file(cmake/fiberConfig.cmake.in fiberConfig.cmake @ONLY)

@@ -17,9 +17,7 @@
 #include <fiber/rl/environments.hpp>
 #include <fiber/rl/live_line.hpp>
 #include <fiber/rl/population.hpp>
-#ifdef PBT_HAS_PPO
 #include <fiber/rl/ppo_problem.hpp>
-#endif
 
 #include "pbt_figures.hpp"
 #include "pbt_problems.hpp"
@@ -90,10 +88,8 @@ void add_options(CLI::App& app, Settings& settings) {
   auto& population = search.population;
   add("--problem", settings.problem,
       "toy: the paper's; or an environment, such as cartpole, that the trainer learns");
-  add(
-    "--trainer", settings.trainer,
-    "Of an environment: es, evolution strategies; or ppo, proximal policy optimisation, "
-    "if LibTorch was there when this program was built")
+  add("--trainer", settings.trainer,
+      "Of an environment: es, evolution strategies; or ppo, proximal policy optimisation")
     ->check(CLI::IsMember({"es", "ppo"}));
   add("--seed", population.seed,
       "The same seed gives the same result, byte for byte, whoever is killed");
@@ -134,8 +130,7 @@ int evolve(Settings& settings) {
   return pbt::search(settings.evolved, settings.search, "evolution strategies");
 }
 
-int learn_by_ppo([[maybe_unused]] Settings& settings) {
-#ifdef PBT_HAS_PPO
+int learn_by_ppo(Settings& settings) {
   auto& population = settings.search.population;
   population.ranges = rl::PpoProblem::ranges();
   population.check();
@@ -144,11 +139,6 @@ int learn_by_ppo([[maybe_unused]] Settings& settings) {
                                     .steps = settings.steps_per_round,
                                     .evaluations = settings.evaluations},
                      settings.search, "PPO");
-#else
-  throw std::invalid_argument(
-    "--trainer ppo: LibTorch was missing when this program was built; with Fiber's "
-    "sources, ./dev train pbt --trainer ppo installs it and builds again");
-#endif
 }
 
 /// Throws std::invalid_argument for an option of the trainer that was not asked for.

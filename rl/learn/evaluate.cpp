@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/evaluate.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -21,16 +22,11 @@ constexpr std::uint64_t actions = 0x6576616c2d616374;  // "eval-act"
 
 class Player {
 public:
-  Player(AnyEnvironment& environment, Policy& policy, const FrozenNormaliser& normaliser,
+  Player(AnyEnvironment& environment, const ChooseAction& choose,
          const EvaluationOptions& options)
-    : environment_(environment), policy_(policy), normaliser_(normaliser),
-      options_(options), spaces_(environment.spaces()),
-      observation_(spaces_.observation_size()) {
-    if (spaces_ != policy.spec().spaces)
-      throw std::invalid_argument("the policy " + policy.spec().describe() +
-                                  " is for other observations or actions than the "
-                                  "environment's");
-  }
+    : environment_(environment), choose_(choose), options_(options),
+      spaces_(environment.spaces()), observation_(spaces_.observation_size()),
+      action_(spaces_.action_size()) {}
 
   void play(std::size_t episode, Evaluation& results) {
     environment_.reset(evaluation_seed(options_.seed, episode));
@@ -59,13 +55,8 @@ private:
   std::span<const float> action(std::size_t episode, std::size_t step,
                                 std::uint64_t draws) {
     environment_.observe(observation_);
-    normaliser_.apply(observation_);
     try {
-      const auto chosen =
-        options_.deterministic
-          ? policy_.best(observation_)
-          : policy_.sample(observation_, {.seed = draws, .step = step}).actions;
-      action_.assign(chosen.begin(), chosen.end());
+      choose_(observation_, {.seed = draws, .step = step}, action_);
     } catch (const PolicyOverflow& error) {
       throw PolicyOverflow(at(episode, step) + error.what());
     } catch (const std::domain_error& error) {
@@ -76,10 +67,9 @@ private:
   }
 
   AnyEnvironment& environment_;
-  Policy& policy_;
-  const FrozenNormaliser& normaliser_;
+  const ChooseAction& choose_;
   const EvaluationOptions& options_;
-  Spaces spaces_;
+  const Spaces spaces_;
   std::vector<float> observation_, action_;
 };
 
@@ -107,14 +97,32 @@ std::uint64_t evaluation_seed(std::uint64_t seed, std::size_t episode) {
   return Random(seed, {evaluated::episodes, episode}).next();
 }
 
-Evaluation evaluate(AnyEnvironment& environment, Policy& policy,
-                    const FrozenNormaliser& observations,
+Evaluation evaluate(AnyEnvironment& environment, const ChooseAction& choose,
                     const EvaluationOptions& options) {
-  evaluated::Player player(environment, policy, observations, options);
+  evaluated::Player player(environment, choose, options);
   Evaluation results;
   for (std::size_t i = 0; i < options.episodes; ++i)
     player.play(options.first + i, results);
   return results;
+}
+
+Evaluation evaluate(AnyEnvironment& environment, Policy& policy,
+                    const FrozenNormaliser& observations,
+                    const EvaluationOptions& options) {
+  if (environment.spaces() != policy.spec().spaces)
+    throw std::invalid_argument("the policy " + policy.spec().describe() +
+                                " is for other observations or actions than the "
+                                "environment's");
+  std::vector<float> seen;
+  const auto choose = [&](std::span<const float> observation, const SampleKey& key,
+                          std::span<float> action) {
+    seen.assign(observation.begin(), observation.end());
+    observations.apply(seen);
+    std::ranges::copy(options.deterministic ? policy.best(seen)
+                                            : policy.sample(seen, key).actions,
+                      action.begin());
+  };
+  return evaluate(environment, choose, options);
 }
 
 Evaluation evaluate(const std::string& environment, Policy& policy,

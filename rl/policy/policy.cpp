@@ -6,7 +6,7 @@
 
 #include <Eigen/Core>
 
-#include "fiber/rl/distributions.hpp"
+#include "rl/policy/draw.hpp"
 #include "rl/policy/layout.hpp"
 #include "rl/policy/network.hpp"
 
@@ -46,9 +46,6 @@ void check_outputs(const char* what, std::span<const float> outputs, std::size_t
 }
 
 } // namespace finite_rows
-
-// Sets these draws apart from the seeds of episodes.
-constexpr std::uint64_t drawn_actions = 0x616374696f6e73; // "actions"
 } // namespace
 
 struct Policy::Impl {
@@ -158,31 +155,9 @@ std::span<const float> Policy::evaluate_values(std::span<const float> observatio
 Policy::Decisions Policy::sample(std::span<const float> observations,
                                  const SampleKey& key) {
   const auto rows = impl_->rows_of(observations);
-  if (!key.env_ids.empty() && key.env_ids.size() != rows)
-    throw std::invalid_argument(std::to_string(key.env_ids.size()) + " ids for " +
-                                std::to_string(rows) + " observations");
   const auto evaluated = evaluate(observations);
-  const auto& spaces = impl_->spec.spaces;
-  const auto width = impl_->spec.outputs();
-  impl_->actions.resize(rows * spaces.action_size());
-  impl_->log_probabilities.resize(rows);
-  for (std::size_t row = 0; row < rows; ++row) {
-    const auto id =
-      key.env_ids.empty() ? row : static_cast<std::uint64_t>(key.env_ids[row]);
-    Random random(key.seed, {drawn_actions, key.step, id});
-    const auto outputs = evaluated.policy.subspan(row * width, width);
-    double log_probability = 0;
-    if (spaces.discrete()) {
-      const auto action = sample_categorical(outputs, random);
-      impl_->actions[row] = static_cast<float>(action);
-      log_probability = categorical_log_probability(outputs, action);
-    } else {
-      const auto action = std::span(impl_->actions).subspan(row * width, width);
-      sample_gaussian(outputs, log_std(), random, action);
-      log_probability = gaussian_log_probability(outputs, log_std(), action);
-    }
-    impl_->log_probabilities[row] = static_cast<float>(log_probability);
-  }
+  draw_actions(impl_->spec.spaces, evaluated.policy, log_std(), key, impl_->actions,
+               impl_->log_probabilities);
   return {.rows = rows,
           .actions = impl_->actions,
           .log_probabilities = impl_->log_probabilities,
@@ -191,13 +166,7 @@ Policy::Decisions Policy::sample(std::span<const float> observations,
 
 std::span<const float> Policy::best(std::span<const float> observations) {
   const auto outputs = evaluate_policy(observations);
-  if (!impl_->spec.spaces.discrete())
-    return outputs;
-  const auto width = impl_->spec.outputs();
-  impl_->actions.resize(outputs.size() / width);
-  for (std::size_t row = 0; row < impl_->actions.size(); ++row)
-    impl_->actions[row] =
-      static_cast<float>(most_probable(outputs.subspan(row * width, width)));
+  choose_actions(impl_->spec.spaces, outputs, impl_->actions);
   return impl_->actions;
 }
 

@@ -20,7 +20,7 @@ SupervisorOptions options_for(std::size_t actors) {
 
 } // namespace
 
-Actors::Actors(const TrainingOptions& options, const PolicySpec& spec,
+Actors::Actors(const PpoOptions& options, const PolicySpec& spec,
                const PublishedPolicy& policy,
                std::shared_ptr<std::atomic<std::uint64_t>> lives)
   : newest_(new Newest{{}, policy}), done_((options.actors + 1) / 2),
@@ -36,12 +36,12 @@ Actors::Actors(const TrainingOptions& options, const PolicySpec& spec,
   start(options, spec, lives);
 }
 
-void Actors::start(const TrainingOptions& options, const PolicySpec& spec,
+void Actors::start(const PpoOptions& options, const PolicySpec& spec,
                    const std::shared_ptr<std::atomic<std::uint64_t>>& lives) {
   auto run = [lives](const Ref<RolloutActor>& actor) {
     actor.send<&RolloutActor::run>((*lives)++);
   };
-  auto envs = options.settings.envs;
+  auto envs = options.envs;
   auto begin_of = [&](std::size_t i) { return i * envs / options.actors; };
   for (std::size_t i = 0; i < options.actors; ++i) {
     ActorOptions own;
@@ -50,7 +50,7 @@ void Actors::start(const TrainingOptions& options, const PolicySpec& spec,
     own.seed = options.seed;
     own.first_env = begin_of(i);
     own.envs = begin_of(i + 1) - begin_of(i);
-    own.rollout = options.settings.rollout;
+    own.rollout = options.rollout;
     auto actor = supervisor_.spawn<RolloutActor>({.name = "actor" + std::to_string(i)},
                                                  own, board_, done_);
     supervisor_.on_restart(actor, run);

@@ -20,8 +20,7 @@ class Actors {
 public:
   /// Starts them. `lives` counts the lives of actors, from what it is now. Throws what
   /// Supervisor::spawn() does.
-  Actors(const TrainingOptions& options, const PolicySpec& spec,
-         const PublishedPolicy& policy,
+  Actors(const PpoOptions& options, const PolicySpec& spec, const PublishedPolicy& policy,
          std::shared_ptr<std::atomic<std::uint64_t>> lives);
   ~Actors();
   Actors(const Actors&) = delete;
@@ -40,7 +39,7 @@ private:
     std::mutex mutex;
     PublishedPolicy policy;
   };
-  void start(const TrainingOptions& options, const PolicySpec& spec,
+  void start(const PpoOptions& options, const PolicySpec& spec,
              const std::shared_ptr<std::atomic<std::uint64_t>>& lives);
 
   std::shared_ptr<Newest> newest_;

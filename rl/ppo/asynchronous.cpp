@@ -2,7 +2,6 @@
 #include "rl/ppo/asynchronous.hpp"
 
 #include <chrono>
-#include <stdexcept>
 
 #include "fiber/rl/checkpoint_file.hpp"
 #include "fiber/rl/detail/formatted.hpp"
@@ -30,50 +29,40 @@ struct AsynchronousState {
 };
 
 /// Another number of actors may go on from it.
-FileLabel asynchronous_label(const TrainingOptions& options, const PolicySpec& spec) {
+FileLabel asynchronous_label(const PpoOptions& options, const PolicySpec& spec) {
   return {.kind = "fiber-ppo-asynchronous-checkpoint",
           .version = 1,
           .settings = {{"environment", options.environment},
                        {"network", spec.describe()},
                        {"seed", std::to_string(options.seed)},
-                       {"settings", describe(options.settings)}}};
-}
-
-TrainingOptions checked(const TrainingOptions& options) {
-  if (options.actors == 0)
-    throw std::invalid_argument("--actors must be at least 1");
-  if (options.actors > options.settings.envs)
-    throw std::invalid_argument("--actors must be at most the number of --envs, " +
-                                std::to_string(options.settings.envs) + ", not " +
-                                std::to_string(options.actors));
-  return options;
+                       {"settings", options.describe()}}};
 }
 
 } // namespace
 
-AsynchronousTraining::AsynchronousTraining(const TrainingOptions& options)
-  : options_(checked(options)),
-    spec_(default_policy(make_environment(options.environment)->spaces())),
+AsynchronousTraining::AsynchronousTraining(const PpoOptions& options)
+  : options_(options),
+    spec_(options.policy_spec(make_environment(options.environment)->spaces())),
     learner_(spec_, initial_parameters(spec_, seed_for(Use::networks, options.seed)),
-             options.settings.update, seed_for(Use::order, options.seed)),
-    batch_(options.settings, spec_), lives_(new std::atomic<std::uint64_t>(0)) {}
+             options, seed_for(Use::order, options.seed)),
+    batch_(options, spec_), lives_(new std::atomic<std::uint64_t>(0)) {}
 
 bool AsynchronousTraining::done() const {
-  auto a_rollout = options_.settings.envs * options_.settings.rollout;
-  return last_row().steps + a_rollout > options_.settings.steps;
+  auto a_rollout = options_.envs * options_.rollout;
+  return last_row().steps + a_rollout > options_.steps;
 }
 
 PublishedPolicy AsynchronousTraining::published() const {
   return {last_row().update, share(learner_.parameters()), batch_.observations()};
 }
 
-const CurveRow& AsynchronousTraining::update() {
+const PpoUpdate& AsynchronousTraining::update() {
   if (!actors_)
     actors_ = std::make_unique<Actors>(options_, spec_, published(), lives_);
   auto started = Clock::now();
   collect();
   auto waited = seconds_since(started);
-  auto [rate, clip] = rates_after(last_row().steps, options_.settings);
+  auto [rate, clip] = rates_after(last_row().steps, options_);
   auto samples = batch_.samples(learner_);
   auto variance = explained_variance(samples.values, samples.returns);
   auto losses = learner_.update(samples, rate, clip);
@@ -93,7 +82,7 @@ const CurveRow& AsynchronousTraining::update() {
 
 void AsynchronousTraining::collect() {
   batch_.clear();
-  while (batch_.rows() < options_.settings.envs * options_.settings.rollout) {
+  while (batch_.rows() < options_.envs * options_.rollout) {
     auto trajectory = actors_->take();
     versions_ += static_cast<double>(last_row().update - trajectory.version);
     ++trajectories_;

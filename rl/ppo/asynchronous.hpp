@@ -24,16 +24,16 @@ namespace fiber::rl::ppo {
 /// differ.
 class AsynchronousTraining final : public Trainer {
 public:
-  /// Throws std::invalid_argument unless each actor has an environment.
-  explicit AsynchronousTraining(const TrainingOptions& options);
+  explicit AsynchronousTraining(const PpoOptions& options);
 
   bool done() const override;
   /// The first update starts the actors and throws what Supervisor::spawn() does. Throws
   /// std::runtime_error if an actor can't go on, and WorkerLost if actors are lost again
   /// and again.
-  const CurveRow& update() override;
+  const PpoUpdate& update() override;
 
-  const CurveRow& last_row() const override { return progress_.row(); }
+  const PpoUpdate& last_row() const override { return progress_.row(); }
+  std::string network() const override { return spec_.describe(); }
   SavedPolicy policy() const override;
   std::string summary() const override;
 
@@ -45,7 +45,7 @@ private:
   PublishedPolicy published() const;
   void collect();
 
-  TrainingOptions options_;
+  PpoOptions options_;
   PolicySpec spec_;
   Learner learner_;
   TrajectoryBatch batch_;

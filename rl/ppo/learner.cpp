@@ -5,38 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include <Eigen/Core>
+
 #include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/random.hpp"
-#include "rl/ppo/network.hpp"
 
 namespace fiber::rl::ppo {
 namespace {
-
-torch::Tensor view(std::span<const float> numbers, std::vector<std::int64_t> shape) {
-  return torch::from_blob(const_cast<float*>(numbers.data()), shape, torch::kFloat32);
-}
-
-std::vector<float> copy_of(const torch::Tensor& tensor) {
-  auto* at = tensor.data_ptr<float>();
-  return {at, at + tensor.numel()};
-}
-
-/// A rollout, or some rows of it, as tensors.
-struct Rows {
-  torch::Tensor observations, actions, log_probabilities, values, advantages, returns;
-
-  Rows at(const torch::Tensor& indices) const {
-    auto pick = [&](const torch::Tensor& from) { return from.index_select(0, indices); };
-    return {pick(observations), pick(actions),    pick(log_probabilities),
-            pick(values),       pick(advantages), pick(returns)};
-  }
-};
 
 void check(const Samples& samples, std::size_t observation, std::size_t action) {
   auto n = samples.size();
@@ -55,46 +35,87 @@ void check(const Samples& samples, std::size_t observation, std::size_t action) 
   expect("returns", samples.returns.size(), n);
 }
 
+using Numbers = Eigen::Map<Eigen::ArrayXf>;
+
+Numbers array(std::span<float> numbers) {
+  return {numbers.data(), static_cast<Eigen::Index>(numbers.size())};
+}
+
+/// Some rows of a rollout, one after another.
+class Minibatch {
+public:
+  Samples take(const Samples& from, std::span<const std::size_t> rows) {
+    const auto n = from.size();
+    const auto copy = [&](std::span<const float> numbers, std::vector<float>& to) {
+      const auto width = numbers.size() / n;
+      to.resize(rows.size() * width);
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        std::ranges::copy(numbers.subspan(rows[i] * width, width),
+                          to.begin() + static_cast<std::ptrdiff_t>(i * width));
+    };
+    copy(from.observations, observations_);
+    copy(from.actions, actions_);
+    copy(from.log_probabilities, log_probabilities_);
+    copy(from.values, values_);
+    copy(from.advantages, advantages_);
+    copy(from.returns, returns_);
+    return {observations_, actions_, log_probabilities_, values_, advantages_, returns_};
+  }
+
+private:
+  std::vector<float> observations_, actions_, log_probabilities_, values_, advantages_,
+    returns_;
+};
+
+const TorchGradients& torch() {
+  if (fiber_rl_torch_gradients == nullptr)
+    throw std::invalid_argument(
+      "PPO learns from images, and trains networks of your own, with LibTorch, which "
+      "this program is without: install libtorch-dev, run CMake again, and link "
+      "fiber::ppo_torch");
+  return *fiber_rl_torch_gradients();
+}
+
 } // namespace
+
+void measure_ratios(std::span<const float> log_ratio, double clip_range, Losses& losses) {
+  double kl = 0;
+  std::size_t clipped = 0;
+  for (const auto logarithm : log_ratio) {
+    const auto ratio = std::exp(logarithm);
+    kl += static_cast<double>(ratio - 1 - logarithm);
+    clipped += std::abs(static_cast<double>(ratio) - 1) > clip_range ? 1 : 0;
+  }
+  losses.kl = kl / static_cast<double>(log_ratio.size());
+  losses.clip_fraction =
+    static_cast<double>(clipped) / static_cast<double>(log_ratio.size());
+}
 
 class Learner::Impl {
 public:
-  Impl(const PolicySpec& spec, std::span<const float> parameters, UpdateOptions options,
+  Impl(Spaces spaces, std::unique_ptr<LossGradient> networks, PpoOptions options,
        std::uint64_t seed)
-    : spaces_(spec.spaces), options_(options), seed_(seed), network_(spec, parameters),
-      first_(torch::zeros_like(network_.gradient())),
-      second_(torch::zeros_like(network_.gradient())) {}
-
-  Rows rows(const Samples& samples) const {
-    check(samples, spaces_.observation_size(), spaces_.action_size());
-    auto n = static_cast<std::int64_t>(samples.size());
-    auto actions =
-      view(samples.actions, {n, static_cast<std::int64_t>(spaces_.action_size())});
-    return {view(samples.observations,
-                 {n, static_cast<std::int64_t>(spaces_.observation_size())}),
-            spaces_.discrete() ? actions.to(torch::kInt64) : actions,
-            view(samples.log_probabilities, {n}),
-            view(samples.values, {n}),
-            view(samples.advantages, {n}),
-            view(samples.returns, {n})};
-  }
+    : spaces_(std::move(spaces)), options_(std::move(options)), seed_(seed),
+      networks_(std::move(networks)), first_(networks_->parameters().size()),
+      second_(first_.size()) {}
 
   Losses update(const Samples& samples, double learning_rate, double clip_range) {
-    auto all = rows(samples);
-    auto n = static_cast<std::int64_t>(samples.size());
-    auto most = std::min(n, static_cast<std::int64_t>(options_.minibatch));
+    check(samples, spaces_.observation_size(), spaces_.action_size());
+    const auto n = samples.size();
+    const auto most = std::min(n, options_.minibatch);
+    Minibatch minibatch;
     Losses sum;
     bool stopped = false;
     for (int epoch = 0; epoch < options_.epochs && !stopped; ++epoch) {
-      auto order = shuffled(n, static_cast<std::uint64_t>(epoch));
-      for (std::int64_t at = 0; at < n && !stopped; at += most) {
+      const auto order = shuffled(n, static_cast<std::uint64_t>(epoch));
+      for (std::size_t at = 0; at < n && !stopped; at += most) {
         // Detail 6: minibatches of a shuffled rollout. A last one of a single row has no
         // deviation to divide by and is left out.
-        auto end = std::min(n, at + most);
-        if (end - at < 2 && n > 1)
+        const auto size = std::min(n - at, most);
+        if (size < 2 && n > 1)
           break;
-        auto part = n == most ? all.at(order) : all.at(order.slice(0, at, end));
-        auto losses = backward(part, clip_range);
+        auto losses = backward(
+          minibatch.take(samples, std::span(order).subspan(at, size)), clip_range);
         if (options_.target_kl > 0 && losses.kl > 1.5 * options_.target_kl)
           stopped = true; // Detail 12, an option: the policy is far enough from the old.
         else
@@ -106,47 +127,13 @@ public:
     return mean_of(sum);
   }
 
-  /// Leaves the gradient of the loss in network_.gradient().
-  Losses backward(const Rows& part, double clip_range) {
-    Losses losses;
-    network_.gradient().zero_();
-    auto forward = network_.forward(part.observations);
-    auto [log_probability, entropy] = distribution(forward.policy, part.actions);
-
-    // Detail 7: advantages with mean 0 and deviation 1 in each minibatch.
-    auto advantages = part.advantages;
-    if (options_.normalise_advantages && advantages.numel() > 1)
-      advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8);
-
-    // Detail 8: the clipped surrogate (Schulman et al. 2017, eq. 7).
-    auto log_ratio = log_probability - part.log_probabilities;
-    auto ratio = log_ratio.exp();
-    auto policy_loss =
-      -torch::min(advantages * ratio,
-                  advantages * ratio.clamp(1 - clip_range, 1 + clip_range))
-         .mean();
-
-    // Detail 9, an option: a value moves by no more than the clip range.
-    auto errors = (forward.value - part.returns).square();
-    if (options_.clip_values) {
-      auto clipped =
-        part.values + (forward.value - part.values).clamp(-clip_range, clip_range);
-      errors = torch::max(errors, (clipped - part.returns).square());
-    }
-    auto value_loss = errors.mean();
-
-    // Detail 10: one loss for all, with a bonus for entropy.
-    auto loss = policy_loss + options_.value_coefficient * value_loss -
-                options_.entropy_coefficient * entropy;
-    loss.backward();
-
-    losses.policy = policy_loss.item<double>();
-    losses.value = value_loss.item<double>();
-    losses.entropy = entropy.item<double>();
-    measure(log_ratio.detach(), clip_range, losses);
+  /// Leaves the gradient of the loss in networks_.
+  Losses backward(const Samples& minibatch, double clip_range) {
+    auto losses = networks_->compute(minibatch, clip_range);
     if (average_)
       average_all(losses);
-    losses.gradient_norm = network_.gradient().norm().item<double>();
+    losses.gradient_norm =
+      std::sqrt(array(networks_->gradient()).cast<double>().square().sum());
     losses.steps = 1;
     check_finite(losses);
     return losses;
@@ -155,8 +142,7 @@ public:
   /// Several learners take the same step. The losses are averaged, too, since they decide
   /// whether an update goes on.
   void average_all(Losses& losses) {
-    auto& gradient = network_.gradient();
-    average_({gradient.data_ptr<float>(), static_cast<std::size_t>(gradient.numel())});
+    average_(networks_->gradient());
     std::array numbers = {&losses.policy, &losses.value, &losses.entropy, &losses.kl,
                           &losses.clip_fraction};
     std::array<float, numbers.size()> means{};
@@ -165,39 +151,6 @@ public:
     average_(means);
     for (std::size_t i = 0; i < means.size(); ++i)
       *numbers[i] = static_cast<double>(means[i]);
-  }
-
-  /// The mean and the number a row of the actions' log-probabilities, and the mean of
-  /// the entropies.
-  std::pair<torch::Tensor, torch::Tensor> distribution(const torch::Tensor& policy,
-                                                       const torch::Tensor& actions) {
-    if (spaces_.discrete()) {
-      auto logarithms = policy.log_softmax(1);
-      return {logarithms.gather(1, actions).flatten(),
-              -(logarithms.exp() * logarithms).sum(1).mean()};
-    }
-    // Details 23 to 25: normal distributions whose deviations no observation changes. The
-    // components of an action are independent, so logarithms add up.
-    auto& log_std = network_.log_std();
-    auto scaled = (actions - policy) * (-log_std).exp();
-    auto constant = 0.5 * std::log(2 * std::numbers::pi);
-    return {-(0.5 * scaled.square() + log_std + constant).sum(1),
-            (log_std + (0.5 + constant)).sum()};
-  }
-
-  /// Detail 12: what tells how far an update has gone.
-  static void measure(const torch::Tensor& log_ratio, double clip_range, Losses& losses) {
-    auto* at = log_ratio.data_ptr<float>();
-    double kl = 0;
-    std::int64_t clipped = 0;
-    for (std::int64_t i = 0; i < log_ratio.numel(); ++i) {
-      auto ratio = std::exp(at[i]);
-      kl += static_cast<double>(ratio - 1 - at[i]);
-      clipped += std::abs(static_cast<double>(ratio) - 1) > clip_range ? 1 : 0;
-    }
-    losses.kl = kl / static_cast<double>(log_ratio.numel());
-    losses.clip_fraction =
-      static_cast<double>(clipped) / static_cast<double>(log_ratio.numel());
   }
 
   void check_finite(const Losses& losses) const {
@@ -213,28 +166,27 @@ public:
 
   /// Kingma and Ba 2015, arXiv 1412.6980, algorithm 1. Detail 3: epsilon is 1e-5.
   void adam_step(double learning_rate, const Losses& losses) {
-    torch::NoGradGuard no_graph;
-    constexpr double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-5;
-    auto gradient = network_.gradient();
+    constexpr float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-5F;
+    auto gradient = array(networks_->gradient());
     // Detail 11: the norm of the whole gradient is limited.
     if (auto over = losses.gradient_norm + 1e-6; over > options_.max_gradient_norm)
-      gradient.mul_(options_.max_gradient_norm / over);
+      gradient *= static_cast<float>(options_.max_gradient_norm / over);
     ++steps_;
-    first_.mul_(beta1).add_(gradient, 1 - beta1);
-    second_.mul_(beta2).addcmul_(gradient, gradient, 1 - beta2);
-    auto t = static_cast<double>(steps_);
-    auto below = second_.sqrt().div_(std::sqrt(1 - std::pow(beta2, t))).add_(epsilon);
-    auto parameters = network_.parameters();
-    parameters.addcdiv_(first_, below, -learning_rate / (1 - std::pow(beta1, t)));
+    auto first = array(first_), second = array(second_);
+    first = beta1 * first + (1 - beta1) * gradient;
+    second = beta2 * second + (1 - beta2) * gradient.square();
+    const auto t = static_cast<double>(steps_);
+    const auto spread = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, t)));
+    const auto rate = static_cast<float>(learning_rate / (1 - std::pow(0.9, t)));
+    array(networks_->parameters()) -= rate * first / (spread * second.sqrt() + epsilon);
   }
 
-  torch::Tensor shuffled(std::int64_t n, std::uint64_t epoch) const {
-    auto order = torch::empty({n}, torch::kInt64);
-    auto* at = order.data_ptr<std::int64_t>();
-    std::iota(at, at + n, 0);
+  std::vector<std::size_t> shuffled(std::size_t n, std::uint64_t epoch) const {
+    std::vector<std::size_t> order(n);
+    std::iota(order.begin(), order.end(), 0);
     Random random(seed_, {updates_, epoch});
     for (auto i = n - 1; i > 0; --i)
-      std::swap(at[i], at[random.below(static_cast<std::uint64_t>(i) + 1)]);
+      std::swap(order[i], order[random.below(i + 1)]);
     return order;
   }
 
@@ -256,44 +208,60 @@ public:
   }
 
   Spaces spaces_;
-  UpdateOptions options_;
+  PpoOptions options_;
   std::uint64_t seed_;
-  Network network_;
-  torch::Tensor first_, second_; ///< Adam's moments.
+  std::unique_ptr<LossGradient> networks_;
+  std::vector<float> first_, second_; ///< Adam's moments.
   std::uint64_t steps_ = 0, updates_ = 0;
   Average average_;
 };
 
 Learner::Learner(const PolicySpec& spec, std::span<const float> parameters,
-                 UpdateOptions options, std::uint64_t seed) {
-  torch::set_num_threads(1); // More are slower for networks of this size.
-  impl_ = std::make_unique<Impl>(spec, parameters, options, seed);
+                 const PpoOptions& options, std::uint64_t seed) {
+  if (parameters.size() != spec.parameter_count())
+    throw std::invalid_argument("the network " + spec.describe() + " has " +
+                                std::to_string(spec.parameter_count()) +
+                                " parameters, not " + std::to_string(parameters.size()));
+  auto networks = spec.convolution ? torch().of_spec(spec, parameters, options)
+                                   : gradient_on_eigen(spec, parameters, options);
+  impl_ = std::make_unique<Impl>(spec.spaces, std::move(networks), options, seed);
 }
+Learner::Learner(const Spaces& spaces, std::shared_ptr<PpoNetwork> network,
+                 const PpoOptions& options, std::uint64_t seed)
+  : impl_(std::make_unique<Impl>(
+      spaces, torch().of_own(spaces, std::move(network), options), options, seed)) {}
 Learner::~Learner() = default;
 Learner::Learner(Learner&&) noexcept = default;
 Learner& Learner::operator=(Learner&&) noexcept = default;
 
 std::span<const float> Learner::parameters() const {
-  auto& tensor = impl_->network_.parameters();
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+  return impl_->networks_->parameters();
+}
+
+std::string Learner::own_network() const {
+  return impl_->networks_->own_network();
 }
 
 Learner::State Learner::state() const {
-  return {copy_of(impl_->network_.parameters()), copy_of(impl_->first_),
-          copy_of(impl_->second_), impl_->steps_, impl_->updates_};
+  const auto parameters = this->parameters();
+  return {{parameters.begin(), parameters.end()},
+          impl_->first_,
+          impl_->second_,
+          impl_->steps_,
+          impl_->updates_};
 }
 
 void Learner::go_on_from(const State& state) {
-  auto size = parameters().size();
+  const auto parameters = impl_->networks_->parameters();
   auto restore = [&](const char* what, const std::vector<float>& from,
-                     const torch::Tensor& to) {
-    if (from.size() != size)
-      throw std::invalid_argument("a network of " + std::to_string(size) +
+                     std::span<float> to) {
+    if (from.size() != to.size())
+      throw std::invalid_argument("a network of " + std::to_string(to.size()) +
                                   " parameters can't go on from " +
                                   std::to_string(from.size()) + " " + what);
-    std::ranges::copy(from, to.data_ptr<float>());
+    std::ranges::copy(from, to.begin());
   };
-  restore("parameters", state.parameters, impl_->network_.parameters());
+  restore("parameters", state.parameters, parameters);
   restore("first moments", state.first_moments, impl_->first_);
   restore("second moments", state.second_moments, impl_->second_);
   impl_->steps_ = state.steps;
@@ -301,15 +269,11 @@ void Learner::go_on_from(const State& state) {
 }
 
 Learner::Outputs Learner::infer(std::span<const float> observations) const {
-  torch::NoGradGuard no_graph;
   auto size = impl_->spaces_.observation_size();
   if (observations.empty() || observations.size() % size != 0)
     throw std::invalid_argument("observations: " + std::to_string(observations.size()) +
                                 " numbers are no rows of " + std::to_string(size));
-  auto forward = impl_->network_.forward(
-    view(observations, {static_cast<std::int64_t>(observations.size() / size),
-                        static_cast<std::int64_t>(size)}));
-  return {copy_of(forward.policy.contiguous()), copy_of(forward.value.contiguous())};
+  return impl_->networks_->infer(observations);
 }
 
 void Learner::set_average(Average average) {
@@ -322,8 +286,10 @@ Losses Learner::update(const Samples& samples, double learning_rate, double clip
 
 Losses Learner::gradient_of(const Samples& samples, double clip_range,
                             std::vector<float>& gradient) {
-  auto losses = impl_->backward(impl_->rows(samples), clip_range);
-  gradient = copy_of(impl_->network_.gradient());
+  check(samples, impl_->spaces_.observation_size(), impl_->spaces_.action_size());
+  auto losses = impl_->backward(samples, clip_range);
+  const auto computed = impl_->networks_->gradient();
+  gradient.assign(computed.begin(), computed.end());
   return losses;
 }
 

@@ -7,58 +7,22 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "fiber/rl/detail/learner_state.hpp"
 #include "fiber/rl/policy.hpp"
+#include "fiber/rl/ppo_options.hpp"
+#include "rl/ppo/loss_gradient.hpp"
 
 namespace fiber::rl::ppo {
-
-/// How an update learns from a rollout. The numbers of an environment are in
-/// hyperparameters.cpp.
-struct UpdateOptions {
-  std::size_t minibatch = 64; ///< Samples a step of Adam.
-  int epochs = 10;            ///< How often an update sees each sample.
-  double value_coefficient = 0.5;
-  double entropy_coefficient = 0;
-  double max_gradient_norm = 0.5;
-  double target_kl = 0; ///< An update stops above 1.5 times this; 0: never.
-  bool normalise_advantages = true;
-  bool clip_values = false;
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned) {
-    archive& minibatch& epochs& value_coefficient& entropy_coefficient& max_gradient_norm;
-    archive& target_kl& normalise_advantages& clip_values;
-  }
-};
-
-/// The rows of a rollout, one for each step that an environment took: row i of
-/// `observations` has as many floats as an observation, of `actions` as an action.
-struct Samples {
-  std::span<const float> observations, actions;
-  std::span<const float> log_probabilities; ///< Of the actions, when they were drawn.
-  std::span<const float> values;            ///< As estimated then.
-  std::span<const float> advantages, returns;
-
-  std::size_t size() const { return log_probabilities.size(); }
-};
-
-/// Means over the minibatches of an update.
-struct Losses {
-  double policy = 0, value = 0, entropy = 0;
-  double kl = 0;            ///< An estimate of KL(old, new): mean of r - 1 - log r.
-  double clip_fraction = 0; ///< Samples whose ratio was outside of the clip range.
-  double gradient_norm = 0; ///< Before it was clipped.
-  int steps = 0;            ///< Of Adam.
-};
 
 /// A loss or the gradient is not finite.
 struct Diverged : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The networks of policy and value, and their optimiser: LibTorch behind plain numbers.
+/// The networks of policy and value, and their optimiser.
 ///
 /// The parameters are in the order of PolicySpec, so that Policy
 /// infers from them. What an update does follows from the parameters, the seed and the
@@ -69,12 +33,18 @@ public:
   /// `seed` decides the order in which an update sees the samples. Throws
   /// std::invalid_argument for another number of parameters than the spec's.
   Learner(const PolicySpec& spec, std::span<const float> parameters,
-          UpdateOptions options, std::uint64_t seed);
+          const PpoOptions& options, std::uint64_t seed);
+  /// Trains a network of the user's own. Throws std::invalid_argument, saying what is
+  /// wrong, for one that these spaces can't do with.
+  Learner(const Spaces& spaces, std::shared_ptr<PpoNetwork> network,
+          const PpoOptions& options, std::uint64_t seed);
   ~Learner();
   Learner(Learner&&) noexcept;
   Learner& operator=(Learner&&) noexcept;
 
   std::span<const float> parameters() const;
+  /// The names and shapes of the parameters of the user's own network; else empty.
+  std::string own_network() const;
 
   /// What must be kept beside the parameters to go on as if nothing had happened.
   using State = detail::LearnerState;
@@ -82,11 +52,8 @@ public:
   /// Throws std::invalid_argument if the sizes are those of another network.
   void go_on_from(const State& state);
 
-  /// What the networks say of `observations`: for each row the logits or, for continuous
-  /// actions, the means; and the value. Logits have Spaces::actions floats a row.
-  struct Outputs {
-    std::vector<float> policy = {}, values = {};
-  };
+  /// What the networks say of `observations`.
+  using Outputs = NetworkOutputs;
   Outputs infer(std::span<const float> observations) const;
 
   /// Called with the gradient of each minibatch before it is clipped, and with its

@@ -74,8 +74,7 @@ std::vector<Training::State> states_of_all(const Training& training, Peers& peer
 
 /// Run by each member of the ring. After a loss it begins at the ring's checkpoint, or at
 /// `loaded` if there is none.
-void follow_orders(const TrainingOptions& options,
-                   const std::vector<Training::State>& loaded,
+void follow_orders(const PpoOptions& options, const std::vector<Training::State>& loaded,
                    const SimpleQueue<LearnerOrder>& orders,
                    const Queue<LearnerReport>& reports, RingMember& member) {
   RingPeers peers(member);
@@ -106,37 +105,21 @@ void follow_orders(const TrainingOptions& options,
   }
 }
 
-FileLabel group_label(const TrainingOptions& options, const PolicySpec& spec) {
+FileLabel group_label(const PpoOptions& options, const PolicySpec& spec) {
   return {.kind = "fiber-ppo-group-checkpoint",
           .version = 1,
           .settings = {{"environment", options.environment},
                        {"network", spec.describe()},
                        {"seed", std::to_string(options.seed)},
                        {"learners", std::to_string(options.learners)},
-                       {"settings", describe(options.settings)}}};
-}
-
-TrainingOptions checked(const TrainingOptions& options) {
-  auto require_multiple = [&](const char* option, std::size_t value) {
-    if (value % options.learners != 0)
-      throw std::invalid_argument(
-        std::string(option) + " must be a multiple of --learners, " +
-        std::to_string(options.learners) + ", not " + std::to_string(value));
-  };
-  if (options.learners == 0)
-    throw std::invalid_argument("--learners must be at least 1");
-  require_multiple("--envs", options.settings.envs);
-  require_multiple("--minibatch", options.settings.update.minibatch);
-  if (options.settings.update.minibatch / options.learners < 2)
-    throw std::invalid_argument("--minibatch must be at least 2 for each of --learners");
-  return options;
+                       {"settings", options.describe()}}};
 }
 
 } // namespace
 
-LearnerGroup::LearnerGroup(const TrainingOptions& options)
-  : options_(checked(options)),
-    spec_(default_policy(make_environment(options.environment)->spaces())),
+LearnerGroup::LearnerGroup(const PpoOptions& options)
+  : options_(options),
+    spec_(options.policy_spec(make_environment(options.environment)->spaces())),
     policy_{.environment = options.environment,
             .spec = spec_,
             .parameters =
@@ -189,11 +172,11 @@ LearnerReport LearnerGroup::ask(const LearnerOrder& order) const {
 }
 
 bool LearnerGroup::done() const {
-  auto a_rollout = options_.settings.envs * options_.settings.rollout;
-  return row_.steps + a_rollout > options_.settings.steps;
+  auto a_rollout = options_.envs * options_.rollout;
+  return row_.steps + a_rollout > options_.steps;
 }
 
-const CurveRow& LearnerGroup::update() {
+const PpoUpdate& LearnerGroup::update() {
   auto report = ask({.update = row_.update + 1});
   row_ = report.row;
   policy_ = std::move(report.policy);
@@ -221,7 +204,7 @@ bool LearnerGroup::load(const std::filesystem::path& path) {
   auto& first = loaded_.at(0);
   row_ = first.progress.row();
   policy_.parameters = first.learner.parameters;
-  if (options_.settings.normalise_observations)
+  if (options_.normalise_observations)
     policy_.observations = first.rollouts.observations.frozen();
   return true;
 }

@@ -30,7 +30,7 @@ struct LearnerOrder {
 struct LearnerReport {
   /// The learners have begun, perhaps again, and wait for an order. The rest is empty.
   bool begun = false;
-  CurveRow row = {};
+  PpoUpdate row = {};
   SavedPolicy policy = {};
   std::vector<Training::State> states = {}; ///< By rank, if the order asks for them.
 
@@ -45,9 +45,7 @@ struct LearnerReport {
 /// lost: all begin again at the last save(), or at the start, and do the same once more.
 class LearnerGroup final : public Trainer {
 public:
-  /// Throws std::invalid_argument if the environments or a minibatch can't be shared out
-  /// evenly.
-  explicit LearnerGroup(const TrainingOptions& options);
+  explicit LearnerGroup(const PpoOptions& options);
   /// Ends the learners.
   ~LearnerGroup() override;
   LearnerGroup(const LearnerGroup&) = delete;
@@ -56,9 +54,10 @@ public:
   bool done() const override;
   /// Lets all learners play a rollout and learn from it. Throws what a learner has
   /// thrown, and WorkerLost if learners were lost too often.
-  const CurveRow& update() override;
+  const PpoUpdate& update() override;
 
-  const CurveRow& last_row() const override { return row_; }
+  const PpoUpdate& last_row() const override { return row_; }
+  std::string network() const override { return spec_.describe(); }
   SavedPolicy policy() const override { return policy_; }
   std::string summary() const override;
 
@@ -69,9 +68,9 @@ private:
   void start() const;
   LearnerReport ask(const LearnerOrder& order) const;
 
-  TrainingOptions options_;
+  PpoOptions options_;
   PolicySpec spec_;
-  CurveRow row_;
+  PpoUpdate row_;
   SavedPolicy policy_;
   std::vector<Training::State> loaded_; ///< Empty: they begin anew.
   // Learners take orders one after the other; asking changes nothing else.

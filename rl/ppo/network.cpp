@@ -2,6 +2,7 @@
 #include "rl/ppo/network.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -17,15 +18,31 @@ std::int64_t signed_size(std::size_t size) {
 
 } // namespace
 
-Network::Network(const PolicySpec& spec, std::span<const float> parameters)
+void Network::make_room(std::int64_t parameters) {
+  parameters_ = torch::empty({parameters}, torch::kFloat32);
+  gradient_ = torch::zeros_like(parameters_);
+}
+
+Network::Part Network::next_part(std::vector<std::int64_t> shape) {
+  std::int64_t size = 1;
+  for (auto extent : shape)
+    size *= extent;
+  auto part = [&](const torch::Tensor& all) {
+    return all.narrow(0, used_, size).view(shape).detach();
+  };
+  Part result{part(parameters_), part(gradient_)};
+  used_ += size;
+  return result;
+}
+
+SpecNetwork::SpecNetwork(const PolicySpec& spec, std::span<const float> parameters)
   : spec_(spec) {
   if (parameters.size() != spec.parameter_count())
     throw std::invalid_argument("the network " + spec.describe() + " has " +
                                 std::to_string(spec.parameter_count()) +
                                 " parameters, not " + std::to_string(parameters.size()));
-  parameters_ = torch::empty({signed_size(parameters.size())}, torch::kFloat32);
-  std::ranges::copy(parameters, parameters_.data_ptr<float>());
-  gradient_ = torch::zeros_like(parameters_);
+  make_room(signed_size(parameters.size()));
+  std::ranges::copy(parameters, this->parameters().data_ptr<float>());
 
   // In the order of PolicySpec::parameter_count().
   auto outputs = signed_size(spec.outputs());
@@ -50,27 +67,21 @@ Network::Network(const PolicySpec& spec, std::span<const float> parameters)
 
 /// The next of the parameters as a leaf of the graph. It shares the memory of the two
 /// flat tensors, where backward() adds its gradient up.
-torch::Tensor Network::leaf(std::vector<std::int64_t> shape) {
-  std::int64_t size = 1;
-  for (auto extent : shape)
-    size *= extent;
-  auto part = [&](const torch::Tensor& all) {
-    return all.narrow(0, used_, size).view(shape).detach();
-  };
-  auto tensor = part(parameters_).requires_grad_();
-  tensor.mutable_grad() = part(gradient_);
-  used_ += size;
+torch::Tensor SpecNetwork::leaf(std::vector<std::int64_t> shape) {
+  auto part = next_part(std::move(shape));
+  auto tensor = part.parameters.requires_grad_();
+  tensor.mutable_grad() = part.gradient;
   return tensor;
 }
 
-Network::Layer Network::layer(std::vector<std::int64_t> weight) {
+SpecNetwork::Layer SpecNetwork::layer(std::vector<std::int64_t> weight) {
   auto outputs = weight[0];
   auto matrix = leaf(std::move(weight));
   return {matrix, leaf({outputs})};
 }
 
 /// Appends the hidden layers and returns the width of the last one.
-std::int64_t Network::hidden_layers(std::vector<Layer>& to, std::int64_t inputs) {
+std::int64_t SpecNetwork::hidden_layers(std::vector<Layer>& to, std::int64_t inputs) {
   for (auto width : spec_.hidden) {
     to.push_back(layer({signed_size(width), inputs}));
     inputs = signed_size(width);
@@ -78,12 +89,12 @@ std::int64_t Network::hidden_layers(std::vector<Layer>& to, std::int64_t inputs)
   return inputs;
 }
 
-torch::Tensor Network::activate(const torch::Tensor& x) const {
+torch::Tensor SpecNetwork::activate(const torch::Tensor& x) const {
   return spec_.activation == Activation::tanh ? x.tanh() : x.relu();
 }
 
-torch::Tensor Network::through(const std::vector<Layer>& layers, torch::Tensor x,
-                               bool linear_end) const {
+torch::Tensor SpecNetwork::through(const std::vector<Layer>& layers, torch::Tensor x,
+                                   bool linear_end) const {
   for (auto& each : layers) {
     x = torch::addmm(each.bias, x, each.weight.t());
     if (!linear_end || &each != &layers.back())
@@ -92,7 +103,7 @@ torch::Tensor Network::through(const std::vector<Layer>& layers, torch::Tensor x
   return x;
 }
 
-Forward Network::forward(const torch::Tensor& observations) const {
+PpoForward SpecNetwork::forward(const torch::Tensor& observations) {
   auto x = observations;
   if (spec_.observation_scale != 1)
     x = x * spec_.observation_scale;
@@ -104,7 +115,85 @@ Forward Network::forward(const torch::Tensor& observations) const {
                                  convolution_strides[i]));
     x = through(trunk_, x.flatten(1), false);
   }
-  return {through(policy_, x, true), through(value_, x, true).flatten()};
+  return {through(policy_, x, true), through(value_, x, true).flatten(), log_std_};
+}
+
+OwnNetwork::OwnNetwork(const Spaces& spaces, std::shared_ptr<PpoNetwork> network)
+  : spaces_(spaces), network_(std::move(network)), shape_{-1} {
+  for (auto extent : spaces.observation_shape)
+    shape_.push_back(signed_size(extent));
+  if (auto buffers = network_->buffers(); !buffers.empty())
+    throw std::invalid_argument("a network for PpoTrainer has no buffers, because a "
+                                "checkpoint would not have them; this one has " +
+                                buffers.front());
+  auto named = network_->parameters();
+  std::int64_t count = 0;
+  for (auto& [name, tensor] : named) {
+    if (tensor.scalar_type() != torch::kFloat32 || !tensor.device().is_cpu() ||
+        !tensor.requires_grad())
+      throw std::invalid_argument("the network's parameter " + name +
+                                  " must be float32, on the CPU, and require a gradient");
+    count += tensor.numel();
+  }
+  if (count == 0)
+    throw std::invalid_argument("the network has no parameters: are its modules "
+                                "registered with register_module()?");
+  make_room(count);
+  for (auto& [name, tensor] : named) {
+    auto part = next_part(tensor.sizes().vec());
+    torch::NoGradGuard no_graph;
+    part.parameters.copy_(tensor);
+    tensor.set_data(part.parameters);
+    tensor.mutable_grad() = part.gradient;
+  }
+  network_->train(false);
+  check_outputs();
+}
+
+PpoForward OwnNetwork::forward(const torch::Tensor& observations) {
+  auto result = network_->forward(observations.view(shape_));
+  result.value = result.value.flatten();
+  return result;
+}
+
+std::string OwnNetwork::describe() const {
+  std::ostringstream text;
+  text << "own network";
+  for (auto& [name, tensor] : network_->parameters())
+    text << ", " << name << ' ' << tensor.sizes();
+  return text.str();
+}
+
+void OwnNetwork::check_outputs() {
+  torch::NoGradGuard no_graph;
+  constexpr std::int64_t rows = 2;
+  auto outputs = spaces_.discrete() ? std::int64_t{spaces_.actions}
+                                    : signed_size(spaces_.action_size());
+  auto given = forward(torch::zeros({rows, signed_size(spaces_.observation_size())}));
+  auto require = [](bool right, const char* what, const torch::Tensor& tensor,
+                    const std::string& expected) {
+    if (right)
+      return;
+    std::ostringstream text;
+    text << "the network's " << what << " has the shape "
+         << (tensor.defined() ? tensor.sizes() : c10::IntArrayRef()) << " for " << rows
+         << " observations; it must be " << expected;
+    throw std::invalid_argument(text.str());
+  };
+  auto shape = std::to_string(rows) + ", " + std::to_string(outputs) + "]";
+  auto is = [](const torch::Tensor& tensor, std::initializer_list<std::int64_t> sizes) {
+    return tensor.defined() && tensor.sizes() == c10::IntArrayRef(sizes);
+  };
+  require(is(given.policy, {rows, outputs}), "policy", given.policy,
+          '[' + shape +
+            (spaces_.discrete() ? ", a logit for each action"
+                                : ", a mean for each component of an action"));
+  require(is(given.value, {rows}), "value", given.value, "[2] or [2, 1]");
+  if (!spaces_.discrete())
+    require(is(given.log_std, {outputs}) || is(given.log_std, {rows, outputs}), "log_std",
+            given.log_std,
+            '[' + std::to_string(outputs) + "] or [" + shape +
+              ", as actions are continuous");
 }
 
 } // namespace fiber::rl::ppo

@@ -1,39 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// The networks in LibTorch's terms. Only learner.cpp and network.cpp include this: its
-// headers take long to compile.
+// The networks in LibTorch's terms. Only network.cpp and torch_gradient.cpp include this:
+// its headers take long to compile.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
-#include <torch/torch.h>
-
 #include "fiber/rl/policy.hpp"
+#include "fiber/rl/ppo_network.hpp"
 
 namespace fiber::rl::ppo {
 
-/// What the networks give for a batch of observations.
-struct Forward {
-  torch::Tensor policy; ///< Logits, or means: a row for each observation.
-  torch::Tensor value;  ///< One number for each.
-};
-
-/// The networks that a PolicySpec describes. Their parameters lie in one tensor and their
-/// gradients in another, both in the order of the spec, so that clipping and Adam are a
-/// few operations whatever the number of layers.
+/// What a learner trains. The parameters lie in one tensor and their gradients in
+/// another, so that clipping and Adam are a few operations whatever the number of layers.
 class Network {
 public:
-  /// Throws std::invalid_argument for another number of parameters than the spec's.
-  Network(const PolicySpec& spec, std::span<const float> parameters);
+  virtual ~Network() = default;
 
   /// `observations`: a row of floats for each.
-  Forward forward(const torch::Tensor& observations) const;
-  /// The logarithms of the standard deviations of continuous actions.
-  const torch::Tensor& log_std() const { return log_std_; }
+  virtual PpoForward forward(const torch::Tensor& observations) = 0;
+  virtual void train(bool /*learns*/) {}
 
-  const torch::Tensor& parameters() const { return parameters_; }
-  const torch::Tensor& gradient() const { return gradient_; }
+  torch::Tensor& parameters() { return parameters_; }
+  torch::Tensor& gradient() { return gradient_; }
+
+protected:
+  /// Makes room for this number of parameters.
+  void make_room(std::int64_t parameters);
+  /// The next part of the two flat tensors, in this shape.
+  struct Part {
+    torch::Tensor parameters, gradient;
+  };
+  Part next_part(std::vector<std::int64_t> shape);
+
+private:
+  std::int64_t used_ = 0;
+  torch::Tensor parameters_, gradient_;
+};
+
+/// The networks that a PolicySpec describes, in the order of the spec.
+class SpecNetwork final : public Network {
+public:
+  /// Throws std::invalid_argument for another number of parameters than the spec's.
+  SpecNetwork(const PolicySpec& spec, std::span<const float> parameters);
+
+  PpoForward forward(const torch::Tensor& observations) override;
 
 private:
   struct Layer {
@@ -47,10 +61,29 @@ private:
                         bool linear_end) const;
 
   PolicySpec spec_;
-  std::int64_t used_ = 0; ///< Of the parameters, while layers are made.
-  torch::Tensor parameters_, gradient_, log_std_;
+  torch::Tensor log_std_;
   std::vector<Layer> convolutions_, trunk_; ///< Of images.
   std::vector<Layer> policy_, value_;
+};
+
+/// A network of the user's own, whose parameters become parts of the flat tensors.
+class OwnNetwork final : public Network {
+public:
+  /// Throws std::invalid_argument, saying what is wrong, for a network that these spaces
+  /// or a checkpoint can't do with.
+  OwnNetwork(const Spaces& spaces, std::shared_ptr<PpoNetwork> network);
+
+  PpoForward forward(const torch::Tensor& observations) override;
+  void train(bool learns) override { network_->train(learns); }
+  /// The names and shapes of all parameters.
+  std::string describe() const;
+
+private:
+  void check_outputs();
+
+  Spaces spaces_;
+  std::shared_ptr<PpoNetwork> network_;
+  std::vector<std::int64_t> shape_; ///< Of a batch of observations.
 };
 
 } // namespace fiber::rl::ppo

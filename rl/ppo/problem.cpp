@@ -18,23 +18,21 @@ constexpr std::uint64_t first_networks = 401;
 constexpr std::uint64_t rounds = 402;
 constexpr std::uint64_t judgement = 403;
 
-ppo::Hyperparameters settings_of(const PpoProblem& problem) {
-  auto settings = ppo::hyperparameters_of(problem.environment);
+PpoOptions settings_of(const PpoProblem& problem) {
+  auto settings = ppo_defaults(problem.environment);
   const auto rollout = settings.envs * settings.rollout;
   settings.steps = std::max<std::uint64_t>(1, (problem.steps + rollout - 1) / rollout);
   settings.steps *= rollout;
   settings.anneal_learning_rate = settings.anneal_clip_range = false;
-  settings.update.target_kl = 0; // It would hide what a learning rate does.
+  settings.target_kl = 0; // It would hide what a learning rate does.
   return settings;
 }
 
 ppo::Training training_of(const PpoProblem& problem, std::uint64_t seed,
-                          const ppo::Hyperparameters& settings) {
-  ppo::TrainingOptions options;
-  options.environment = problem.environment;
-  options.seed = seed;
-  options.settings = settings;
-  return ppo::Training(options);
+                          PpoOptions settings) {
+  settings.environment = problem.environment;
+  settings.seed = seed;
+  return ppo::Training(settings);
 }
 
 PpoProblem::State learned_by(const ppo::Training& training) {
@@ -71,9 +69,9 @@ double PpoProblem::train(State& state, const Hyperparameters& values,
                          std::uint64_t member, std::uint64_t round) const {
   auto settings = settings_of(*this);
   settings.learning_rate = values.at(0);
-  settings.update.entropy_coefficient = values.at(1);
+  settings.entropy_coefficient = values.at(1);
   settings.clip_range = values.at(2);
-  ppo::check(settings);
+  settings.check();
   // A seed of its own for each member and round, so that copies do not repeat each other.
   const auto drawn = Random(seed, {rounds, member, round}).next();
   auto training = training_of(*this, drawn, settings);
@@ -109,7 +107,7 @@ std::map<std::string, std::string> PpoProblem::settings() const {
   return {{"trainer", "ppo"},
           {"round", std::to_string(steps) + " steps, " + std::to_string(evaluations) +
                       " evaluations"},
-          {"settings", ppo::describe(settings_of(*this))}};
+          {"settings", settings_of(*this).describe()}};
 }
 
 } // namespace fiber::rl

@@ -6,7 +6,7 @@
 
 namespace fiber::rl::ppo {
 
-const CurveRow& Progress::add(const UpdateRecord& record) {
+const PpoUpdate& Progress::add(const UpdateRecord& record) {
   last_returns_.insert(last_returns_.end(), record.returns.begin(), record.returns.end());
   if (last_returns_.size() > 100)
     last_returns_.erase(last_returns_.begin(), last_returns_.end() - 100);
@@ -48,7 +48,7 @@ double explained_variance(std::span<const float> values, std::span<const float> 
   return variance > 0 ? 1 - (left_squares / n - left * left / n / n) / variance : 0;
 }
 
-Rates rates_after(std::uint64_t steps, const Hyperparameters& settings) {
+Rates rates_after(std::uint64_t steps, const PpoOptions& settings) {
   auto left = 1 - static_cast<double>(steps) / static_cast<double>(settings.steps);
   return {settings.learning_rate * (settings.anneal_learning_rate ? left : 1),
           settings.clip_range * (settings.anneal_clip_range ? left : 1)};

@@ -8,8 +8,8 @@
 #include <boost/serialization/access.hpp>
 #include <boost/serialization/vector.hpp>
 
-#include "rl/ppo/curve.hpp"
-#include "rl/ppo/hyperparameters.hpp"
+#include "fiber/rl/ppo_options.hpp"
+#include "fiber/rl/ppo_trainer.hpp"
 #include "rl/ppo/learner.hpp"
 
 namespace fiber::rl::ppo {
@@ -27,9 +27,9 @@ struct UpdateRecord {
 /// How far a training is.
 class Progress {
 public:
-  const CurveRow& add(const UpdateRecord& record);
+  const PpoUpdate& add(const UpdateRecord& record);
   /// The statistics of the last update.
-  const CurveRow& row() const { return row_; }
+  const PpoUpdate& row() const { return row_; }
 
 private:
   friend class boost::serialization::access;
@@ -41,7 +41,7 @@ private:
   }
   double mean_of_last_returns() const;
 
-  CurveRow row_;
+  PpoUpdate row_;
   std::vector<double> last_returns_; ///< Of up to 100 episodes.
 };
 
@@ -53,6 +53,6 @@ struct Rates {
   double learning_rate, clip_range;
 };
 /// After so many steps of all environments together.
-Rates rates_after(std::uint64_t steps, const Hyperparameters& settings);
+Rates rates_after(std::uint64_t steps, const PpoOptions& settings);
 
 } // namespace fiber::rl::ppo

@@ -13,29 +13,26 @@ namespace fiber::rl::ppo {
 namespace {
 
 // Detail 1: environments step together, and one whose episode ended begins the next.
-VecEnvOptions options_of(const Hyperparameters& settings, std::uint64_t seed,
-                         std::size_t jobs) {
-  VecEnvOptions options;
-  options.envs = settings.envs;
-  options.jobs = jobs;
-  options.seed = seed_for(Use::environments, seed);
-  options.replay = true;
-  return options;
+VecEnvOptions options_of(const PpoOptions& options, std::uint64_t seed) {
+  VecEnvOptions result;
+  result.envs = options.envs;
+  result.jobs = options.jobs;
+  result.seed = seed_for(Use::environments, seed);
+  result.replay = true;
+  return result;
 }
 
 } // namespace
 
-Rollouts::Rollouts(const std::string& environment, const Hyperparameters& settings,
-                   std::uint64_t seed, std::size_t jobs)
-  : settings_(settings), action_seed_(seed_for(Use::actions, seed)),
-    envs_(options_of(settings, seed, jobs), environment),
-    spec_(default_policy(envs_.spaces())), policy_(spec_, initial_parameters(spec_, 0)),
-    observation_normaliser_(spec_.spaces.observation_size()),
-    reward_normaliser_(settings.envs, settings.gamma) {
-  auto rows = settings.envs * settings.rollout;
-  now_.resize(settings.envs * spec_.spaces.observation_size());
-  observations_.resize(rows * spec_.spaces.observation_size());
-  actions_.resize(rows * spec_.spaces.action_size());
+Rollouts::Rollouts(const PpoOptions& options, std::uint64_t seed)
+  : options_(options), action_seed_(seed_for(Use::actions, seed)),
+    envs_(options_of(options, seed), options.environment),
+    observation_normaliser_(spaces().observation_size()),
+    reward_normaliser_(options.envs, options.gamma) {
+  auto rows = options.envs * options.rollout;
+  now_.resize(options.envs * spaces().observation_size());
+  observations_.resize(rows * spaces().observation_size());
+  actions_.resize(rows * spaces().action_size());
   for (auto* each :
        {&log_probabilities_, &values_, &final_values_, &advantages_, &targets_})
     each->resize(rows);
@@ -47,8 +44,8 @@ Rollouts::Rollouts(const std::string& environment, const Hyperparameters& settin
 /// Takes what the environments show, normalised if that is asked for.
 void Rollouts::see(const Batch& batch) {
   std::ranges::copy(batch.observations, now_.begin());
-  check_observations(now_, settings_.envs, 0, vector_steps_);
-  if (settings_.normalise_observations) {
+  check_observations(now_, options_.envs, 0, vector_steps_);
+  if (options_.normalise_observations) {
     // Details 28 and 29: observations have mean 0 and variance 1, and are limited.
     shown_ = now_;
     observation_normaliser_.update(now_, batch.valid);
@@ -57,22 +54,21 @@ void Rollouts::see(const Batch& batch) {
   }
 }
 
-void Rollouts::play(std::span<const float> parameters) {
-  policy_.set_parameters(parameters);
+void Rollouts::play(Actor& actor) {
   returns_.clear();
   before_ = observation_normaliser_;
-  seen_ = RunningMoments(spec_.spaces.observation_size());
+  seen_ = RunningMoments(spaces().observation_size());
   if (!started_)
     see(envs_.reset());
   started_ = true;
-  for (std::size_t step = 0; step < settings_.rollout; ++step) {
-    act(step);
+  for (std::size_t step = 0; step < options_.rollout; ++step) {
+    act(actor, step);
     auto& batch = envs_.step(sent_);
-    record(batch, step);
+    record(actor, batch, step);
     ++vector_steps_;
     see(batch);
   }
-  auto last = policy_.evaluate_values(now_);
+  auto last = actor.values(now_);
   last_values_.assign(last.begin(), last.end());
   estimate();
 }
@@ -85,24 +81,24 @@ void Rollouts::replace_seen(std::span<const RunningMoments> all) {
   observation_normaliser_.apply(now_);
 }
 
-void Rollouts::act(std::size_t step) {
+void Rollouts::act(Actor& actor, std::size_t step) {
   auto at = [&](auto& rows, std::size_t width) {
-    return rows.begin() + static_cast<std::ptrdiff_t>(step * settings_.envs * width);
+    return rows.begin() + static_cast<std::ptrdiff_t>(step * options_.envs * width);
   };
   auto decisions =
-    policy_.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}});
-  std::ranges::copy(now_, at(observations_, spec_.spaces.observation_size()));
-  std::ranges::copy(decisions.actions, at(actions_, spec_.spaces.action_size()));
+    actor.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}});
+  std::ranges::copy(now_, at(observations_, spaces().observation_size()));
+  std::ranges::copy(decisions.actions, at(actions_, spaces().action_size()));
   std::ranges::copy(decisions.log_probabilities, at(log_probabilities_, 1));
   std::ranges::copy(decisions.values, at(values_, 1));
   // Detail 27: the environment gets the action within its bounds, the learner gets it as
   // it was drawn.
   sent_.assign(decisions.actions.begin(), decisions.actions.end());
-  limit_actions(spec_.spaces, sent_);
+  limit_actions(spaces(), sent_);
 }
 
-void Rollouts::record(const Batch& batch, std::size_t step) {
-  auto envs = settings_.envs;
+void Rollouts::record(Actor& actor, const Batch& batch, std::size_t step) {
+  auto envs = options_.envs;
   auto begin = step * envs;
   auto offset = static_cast<std::ptrdiff_t>(begin);
   check_rewards(batch.rewards, 0, vector_steps_);
@@ -110,12 +106,12 @@ void Rollouts::record(const Batch& batch, std::size_t step) {
   std::ranges::copy(batch.truncated, truncated_.begin() + offset);
   std::ranges::copy(batch.valid, valid_.begin() + offset);
   std::span<double> rewards(rewards_.data() + begin, envs);
-  if (settings_.normalise_rewards) // Details 30 and 31: scaled, and limited.
+  if (options_.normalise_rewards) // Details 30 and 31: scaled, and limited.
     reward_normaliser_.apply(batch.rewards, batch.terminated, batch.truncated,
                              batch.valid, batch.env_ids, rewards);
   else
     std::ranges::copy(batch.rewards, rewards.begin());
-  if (settings_.sign_rewards) // Detail 19.
+  if (options_.sign_rewards) // Detail 19.
     for (auto& reward : rewards)
       reward = reward > 0 ? 1 : reward < 0 ? -1 : 0;
   std::vector<float> last;
@@ -128,9 +124,9 @@ void Rollouts::record(const Batch& batch, std::size_t step) {
     if (batch.truncated[i] == 1 && batch.terminated[i] == 0) {
       auto shown = batch.final_observation(i);
       last.assign(shown.begin(), shown.end());
-      if (settings_.normalise_observations)
+      if (options_.normalise_observations)
         observation_normaliser_.apply(last);
-      final_values_[begin + i] = policy_.evaluate_values(last)[0];
+      final_values_[begin + i] = actor.values(last)[0];
     }
   }
 }
@@ -139,8 +135,8 @@ void Rollouts::record(const Batch& batch, std::size_t step) {
 /// episode that was cut off counts on the value of its last observation.
 void Rollouts::estimate() {
   Rollout rollout;
-  rollout.steps = settings_.rollout;
-  rollout.envs = settings_.envs;
+  rollout.steps = options_.rollout;
+  rollout.envs = options_.envs;
   rollout.rewards = rewards_;
   rollout.values = values_;
   rollout.last_values = last_values_;
@@ -148,7 +144,7 @@ void Rollouts::estimate() {
   rollout.terminated = terminated_;
   rollout.truncated = truncated_;
   rollout.valid = valid_;
-  estimate_advantages(rollout, {.gamma = settings_.gamma, .lambda = settings_.lambda},
+  estimate_advantages(rollout, {.gamma = options_.gamma, .lambda = options_.lambda},
                       advantages_, targets_);
 }
 
@@ -157,8 +153,8 @@ Samples Rollouts::samples() const {
 }
 
 FrozenNormaliser Rollouts::observations() const {
-  return settings_.normalise_observations ? observation_normaliser_.frozen()
-                                          : FrozenNormaliser();
+  return options_.normalise_observations ? observation_normaliser_.frozen()
+                                         : FrozenNormaliser();
 }
 
 Rollouts::State Rollouts::state() const {
@@ -171,7 +167,7 @@ void Rollouts::go_on_from(const State& state) {
   reward_normaliser_ = state.rewards;
   vector_steps_ = state.vector_steps;
   std::ranges::copy(batch.observations, now_.begin());
-  if (settings_.normalise_observations)
+  if (options_.normalise_observations)
     observation_normaliser_.apply(now_);
   started_ = true;
 }

@@ -9,29 +9,28 @@
 
 #include "fiber/rl/any_vec_env.hpp"
 #include "fiber/rl/normalisation.hpp"
-#include "fiber/rl/policy.hpp"
-#include "rl/ppo/hyperparameters.hpp"
+#include "fiber/rl/ppo_options.hpp"
+#include "rl/ppo/actor.hpp"
 #include "rl/ppo/learner.hpp"
 
 namespace fiber::rl::ppo {
 
 /// Plays rollouts: as many steps of each environment as an update learns from. Actions
-/// are inferred here, with Eigen, for all environments in one batch.
+/// are inferred here, for all environments in one batch.
 ///
-/// The seed and the parameters decide the rollouts; the number of jobs does not matter.
+/// The seed and the networks decide the rollouts; the number of jobs does not matter.
 class Rollouts {
 public:
-  /// The environments are in `jobs` jobs, or for 0 in this process. A job that is lost is
-  /// replaced and plays its episodes again, so that no row differs.
-  Rollouts(const std::string& environment, const Hyperparameters& settings,
-           std::uint64_t seed, std::size_t jobs);
+  /// The environments are in PpoOptions::jobs, or for 0 in this process. A job that is
+  /// lost is replaced and plays its episodes again, so that no row differs.
+  Rollouts(const PpoOptions& options, std::uint64_t seed);
 
-  const PolicySpec& spec() const { return spec_; }
+  const Spaces& spaces() const { return envs_.spaces(); }
 
-  /// Plays a rollout and estimates its advantages. Rows of samples() are valid until the
-  /// next. Throws std::domain_error, naming the environment, if an observation or a
-  /// reward is not finite.
-  void play(std::span<const float> parameters);
+  /// Plays a rollout by `actor` and estimates its advantages. Rows of samples() are valid
+  /// until the next. Throws std::domain_error, naming the environment, if an observation
+  /// or a reward is not finite.
+  void play(Actor& actor);
   Samples samples() const;
   /// The returns of the episodes that ended in the last rollout, ordered by steps and
   /// environments.
@@ -65,15 +64,13 @@ public:
 
 private:
   void see(const Batch& batch);
-  void act(std::size_t step);
-  void record(const Batch& batch, std::size_t step);
+  void act(Actor& actor, std::size_t step);
+  void record(Actor& actor, const Batch& batch, std::size_t step);
   void estimate();
 
-  Hyperparameters settings_;
+  PpoOptions options_;
   std::uint64_t action_seed_;
   AnyVecEnv envs_;
-  PolicySpec spec_;
-  Policy policy_;
   ObservationNormaliser observation_normaliser_;
   ObservationNormaliser before_; ///< As it was before the last rollout.
   RunningMoments seen_;

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rl/ppo/training.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <utility>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/environments.hpp"
+#include "rl/policy/draw.hpp"
 #include "rl/ppo/seeds.hpp"
 
 namespace fiber::rl::ppo {
 namespace {
 
-FileLabel label_of(const TrainingOptions& options, const PolicySpec& spec) {
+FileLabel label_of(const PpoOptions& options, const std::string& network) {
   return {.kind = "fiber-ppo-checkpoint",
           .version = 2,
           .settings = {{"environment", options.environment},
-                       {"network", spec.describe()},
+                       {"network", network},
                        {"seed", std::to_string(options.seed)},
-                       {"settings", describe(options.settings)}}};
+                       {"settings", options.describe()}}};
 }
 
 using Clock = std::chrono::steady_clock;
@@ -26,44 +30,61 @@ double seconds_since(Clock::time_point start) {
 }
 
 /// One learner's part of all environments and of each minibatch.
-Hyperparameters part_of(Hyperparameters settings, const Peers* peers) {
+PpoOptions part_of(PpoOptions options, const Peers* peers) {
   if (peers != nullptr) {
-    settings.envs /= peers->size();
-    settings.update.minibatch /= peers->size();
+    options.envs /= peers->size();
+    options.minibatch /= peers->size();
   }
-  return settings;
+  return options;
+}
+
+Learner learner_of(const std::optional<PolicySpec>& spec, const Spaces& spaces,
+                   const PpoOptions& options, std::shared_ptr<PpoNetwork> network) {
+  const auto order = seed_for(Use::order, options.seed);
+  if (!spec)
+    return {spaces, std::move(network), options, order};
+  return {*spec, initial_parameters(*spec, seed_for(Use::networks, options.seed)),
+          options, order};
 }
 
 } // namespace
 
-Training::Training(const TrainingOptions& options, Peers* peers)
+Training::Training(const PpoOptions& options, Peers* peers,
+                   std::shared_ptr<PpoNetwork> network)
   : options_(options), peers_(peers),
-    rollouts_(options.environment, part_of(options.settings, peers),
-              seed_of_learner(peers == nullptr ? 0 : peers->rank(), options.seed),
-              options.jobs),
-    learner_(rollouts_.spec(),
-             initial_parameters(rollouts_.spec(), seed_for(Use::networks, options.seed)),
-             part_of(options.settings, peers).update,
-             seed_for(Use::order, options.seed)) {
+    rollouts_(part_of(options, peers),
+              seed_of_learner(peers == nullptr ? 0 : peers->rank(), options.seed)),
+    spec_(network ? std::nullopt
+                  : std::optional(options.policy_spec(rollouts_.spaces()))),
+    learner_(
+      learner_of(spec_, rollouts_.spaces(), part_of(options, peers), std::move(network))),
+    actor_(spec_ ? actor_of(*spec_) : actor_of(rollouts_.spaces(), learner_)) {
   if (peers_ != nullptr)
     learner_.set_average([this](std::span<float> numbers) { peers_->average(numbers); });
 }
 
+Training::Training(const PpoOptions& options, Peers* peers)
+  : Training(options, peers, nullptr) {}
+
+Training::Training(const PpoOptions& options, std::shared_ptr<PpoNetwork> network)
+  : Training(options, nullptr, std::move(network)) {}
+
 bool Training::done() const {
-  auto a_rollout = options_.settings.envs * options_.settings.rollout;
-  return last_row().steps + a_rollout > options_.settings.steps;
+  auto a_rollout = options_.envs * options_.rollout;
+  return last_row().steps + a_rollout > options_.steps;
 }
 
-const CurveRow& Training::update() {
+const PpoUpdate& Training::update() {
   auto started = Clock::now();
-  rollouts_.play(learner_.parameters());
+  actor_->follow(learner_);
+  rollouts_.play(*actor_);
   auto waited = seconds_since(started);
-  auto [rate, clip] = rates_after(last_row().steps, options_.settings);
+  auto [rate, clip] = rates_after(last_row().steps, options_);
   auto samples = rollouts_.samples();
   auto told = of_all({rollouts_.seen(), rollouts_.returns(),
                       explained_variance(samples.values, samples.returns)});
   auto losses = learner_.update(samples, rate, clip);
-  return progress_.add({.rows = options_.settings.envs * options_.settings.rollout,
+  return progress_.add({.rows = options_.envs * options_.rollout,
                         .returns = told.returns,
                         .explained_variance = told.explained_variance,
                         .losses = losses,
@@ -85,21 +106,49 @@ Training::Told Training::of_all(Told own) {
     all.explained_variance +=
       told.explained_variance / static_cast<double>(peers_->size());
   }
-  if (options_.settings.normalise_observations)
+  if (options_.normalise_observations)
     rollouts_.replace_seen(seen);
   return all;
 }
 
+std::string Training::network() const {
+  return spec_ ? spec_->describe() : learner_.own_network();
+}
+
 SavedPolicy Training::policy() const {
+  if (!spec_)
+    throw std::logic_error("a network of your own has no SavedPolicy: save it with "
+                           "torch::save(), together with PpoTrainer::observations()");
   auto parameters = learner_.parameters();
   return {.environment = options_.environment,
-          .spec = rollouts_.spec(),
+          .spec = *spec_,
           .parameters = {parameters.begin(), parameters.end()},
           .observations = rollouts_.observations()};
 }
 
+Evaluation Training::evaluate(const EvaluationOptions& options) const {
+  if (spec_)
+    return Trainer::evaluate(options);
+  const auto environment = make_environment(options_.environment);
+  const auto normaliser = rollouts_.observations();
+  std::vector<float> seen, actions, log_probabilities;
+  const auto choose = [&](std::span<const float> observation, const SampleKey& key,
+                          std::span<float> action) {
+    seen.assign(observation.begin(), observation.end());
+    normaliser.apply(seen);
+    const auto outputs = learner_.infer(seen);
+    if (options.deterministic)
+      choose_actions(rollouts_.spaces(), outputs.policy, actions);
+    else
+      draw_actions(rollouts_.spaces(), outputs.policy, outputs.log_std, key, actions,
+                   log_probabilities);
+    std::ranges::copy(actions, action.begin());
+  };
+  return rl::evaluate(*environment, choose, options);
+}
+
 void Training::save(const std::filesystem::path& path) const {
-  save_state(path, label_of(options_, rollouts_.spec()), state());
+  save_state(path, label_of(options_, network()), state());
 }
 
 Training::State Training::state() const {
@@ -125,7 +174,7 @@ std::string Training::summary() const {
 }
 
 bool Training::load(const std::filesystem::path& path) {
-  auto state = load_state<State>(path, label_of(options_, rollouts_.spec()));
+  auto state = load_state<State>(path, label_of(options_, network()));
   if (!state)
     return false;
   go_on_from(std::move(*state));

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "rl/ppo/actor.hpp"
 #include "rl/ppo/learner.hpp"
 #include "rl/ppo/peers.hpp"
 #include "rl/ppo/progress.hpp"
@@ -22,14 +25,19 @@ namespace fiber::rl::ppo {
 /// that all have the same networks after each step of Adam.
 class Training final : public Trainer {
 public:
-  explicit Training(const TrainingOptions& options, Peers* peers = nullptr);
+  explicit Training(const PpoOptions& options, Peers* peers = nullptr);
+  /// Trains a network of the user's own.
+  Training(const PpoOptions& options, std::shared_ptr<PpoNetwork> network);
 
   bool done() const override;
   /// Plays a rollout and learns from it.
-  const CurveRow& update() override;
+  const PpoUpdate& update() override;
 
-  const CurveRow& last_row() const override { return progress_.row(); }
+  const PpoUpdate& last_row() const override { return progress_.row(); }
+  std::string network() const override;
   SavedPolicy policy() const override;
+  FrozenNormaliser observations() const override { return rollouts_.observations(); }
+  Evaluation evaluate(const EvaluationOptions& options) const override;
   std::string summary() const override;
 
   void save(const std::filesystem::path& path) const override;
@@ -65,12 +73,15 @@ private:
       archive& seen& returns& explained_variance;
     }
   };
+  Training(const PpoOptions& options, Peers* peers, std::shared_ptr<PpoNetwork> network);
   Told of_all(Told own);
 
-  TrainingOptions options_;
+  PpoOptions options_;
   Peers* peers_;
   Rollouts rollouts_;
+  std::optional<PolicySpec> spec_; ///< Nothing: the network is the user's own.
   Learner learner_;
+  std::unique_ptr<Actor> actor_;
   Progress progress_;
 };
 

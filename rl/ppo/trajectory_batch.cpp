@@ -25,7 +25,7 @@ std::span<const T> part_of(const std::vector<T>& all, std::size_t begin,
 
 } // namespace
 
-TrajectoryBatch::TrajectoryBatch(const Hyperparameters& settings, const PolicySpec& spec)
+TrajectoryBatch::TrajectoryBatch(const PpoOptions& settings, const PolicySpec& spec)
   : settings_(settings), spaces_(spec.spaces),
     observation_normaliser_(spaces_.observation_size()),
     reward_normaliser_(settings.envs, settings.gamma) {}
@@ -107,9 +107,9 @@ Samples TrajectoryBatch::samples(const Learner& learner) {
   normaliser.apply(observations_);
   normaliser.apply(last_observations_);
   normaliser.apply(final_observations_);
-  auto [outputs, values] = infer(observations_);
-  values_ = std::move(values);
-  log_probabilities_now(learner, outputs);
+  auto outputs = infer(observations_);
+  log_probabilities_now(outputs.policy, outputs.log_std);
+  values_ = std::move(outputs.values);
   auto last_values = infer(last_observations_).values;
   auto ends = infer(final_observations_).values;
   std::vector<float> final_values(rows());
@@ -123,10 +123,9 @@ Samples TrajectoryBatch::samples(const Learner& learner) {
   return {observations_, actions_, now_, values_, advantages_, targets_};
 }
 
-void TrajectoryBatch::log_probabilities_now(const Learner& learner,
-                                            std::span<const float> outputs) {
+void TrajectoryBatch::log_probabilities_now(std::span<const float> outputs,
+                                            std::span<const float> log_std) {
   auto size = spaces_.action_size(), width = outputs.size() / rows();
-  auto log_std = learner.parameters().first(spaces_.discrete() ? 0 : size);
   now_.resize(rows());
   for (std::size_t i = 0; i < rows(); ++i) {
     auto output = outputs.subspan(i * width, width);

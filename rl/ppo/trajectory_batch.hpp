@@ -8,7 +8,7 @@
 
 #include "fiber/rl/normalisation.hpp"
 #include "fiber/rl/policy.hpp"
-#include "rl/ppo/hyperparameters.hpp"
+#include "fiber/rl/ppo_options.hpp"
 #include "rl/ppo/learner.hpp"
 #include "rl/ppo/trajectory.hpp"
 
@@ -24,7 +24,7 @@ namespace fiber::rl::ppo {
 /// Keeps the statistics that normalise observations and rewards, of all environments.
 class TrajectoryBatch {
 public:
-  TrajectoryBatch(const Hyperparameters& settings, const PolicySpec& spec);
+  TrajectoryBatch(const PpoOptions& settings, const PolicySpec& spec);
 
   /// Drops the trajectories and keeps the statistics.
   void clear();
@@ -59,11 +59,12 @@ private:
   };
   void check(const Trajectory& trajectory) const;
   void add_rewards(const Trajectory& trajectory);
-  void log_probabilities_now(const Learner& learner, std::span<const float> outputs);
+  void log_probabilities_now(std::span<const float> outputs,
+                             std::span<const float> log_std);
   void estimate(const Part& part, std::span<const float> last_values,
                 std::span<const float> final_values);
 
-  Hyperparameters settings_;
+  PpoOptions settings_;
   Spaces spaces_;
   ObservationNormaliser observation_normaliser_;
   RewardNormaliser reward_normaliser_;

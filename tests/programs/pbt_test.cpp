@@ -147,7 +147,6 @@ TEST_F(PbtTest, refuses_an_option_of_the_other_trainer) {
   }
 }
 
-#ifdef PBT_HAS_PPO
 /// The best score of any member in any round. What a member has learned it may lose in
 /// the next round, and the last bits of its numbers depend on the processor.
 double best_score(const std::string& csv) {
@@ -185,7 +184,6 @@ TEST_F(PbtTest, ppo_goes_on_after_kill_9_of_the_driver) {
   expect_equal("cut", "whole");
   EXPECT_EQ(content("cut/random.csv"), content("whole/random.csv"));
 }
-#endif
 
 TEST_F(PbtTest, mistakes_are_explained) {
   auto expect = [&](std::vector<std::string> words, const std::string& text) {
@@ -197,9 +195,6 @@ TEST_F(PbtTest, mistakes_are_explained) {
   expect({PBT, "--problem", "carpole", "--out", folder.string()}, "cartpole");
   expect(command("x", {"--quantile", "0.7"}), "--quantile");
   expect({PBT, "--trainer", "ppo", "--out", folder.string()}, "--problem cartpole");
-#ifndef PBT_HAS_PPO
-  expect(command("x", {"--trainer", "ppo"}), "LibTorch was missing");
-#endif
   run("mine", {"--rounds", "1", "--no-random-search"});
   expect(command("mine", {"--resume", "--seed", "6"}), "seed: saved with 5, now 6");
 }

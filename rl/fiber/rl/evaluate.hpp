@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,16 @@ std::uint64_t evaluation_seed(std::uint64_t seed, std::size_t episode);
 /// environment throws.
 Evaluation evaluate(AnyEnvironment& environment, Policy& policy,
                     const FrozenNormaliser& observations,
+                    const EvaluationOptions& options = {});
+
+/// Chooses an action for an observation. `action` has Spaces::action_size() floats. One
+/// who draws takes the random numbers of `key`: they are others in each step.
+using ChooseAction = std::function<void(std::span<const float> observation,
+                                        const SampleKey& key, std::span<float> action)>;
+
+/// The same by whatever chooses actions. EvaluationOptions::deterministic is for
+/// `choose` to follow.
+Evaluation evaluate(AnyEnvironment& environment, const ChooseAction& choose,
                     const EvaluationOptions& options = {});
 
 /// The same, in an environment that it makes with make_environment().

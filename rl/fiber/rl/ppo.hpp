@@ -4,7 +4,7 @@
 namespace fiber::rl {
 
 /// The program ppo: proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347)
-/// with LibTorch. Its options are those of programs/ppo. It calls fiber::init() and
+/// by PpoTrainer. Its options are those of programs/ppo. It calls fiber::init() and
 /// returns main()'s exit code. A program that trains on its own environment looks
 /// like this:
 ///
@@ -13,8 +13,7 @@ namespace fiber::rl {
 ///     return fiber::rl::run_ppo(argc, argv); // --env mine
 ///   }
 ///
-/// Link with fiber::ppo, which exists if LibTorch was installed when Fiber was built:
-/// find_package(fiber CONFIG REQUIRED COMPONENTS ppo).
+/// Link with fiber::ppo, and with fiber::ppo_torch to learn from images.
 int run_ppo(int argc, char** argv);
 
 } // namespace fiber::rl

@@ -28,7 +28,7 @@ namespace fiber::rl {
 /// score. Settings that are not tuned are those that the program ppo takes for the
 /// environment, without its schedules and its target KL.
 ///
-/// Link with fiber::ppo, which exists if LibTorch was installed when Fiber was built.
+/// Link with fiber::ppo, and with fiber::ppo_torch for environments that show images.
 struct PpoProblem {
   /// All that a round leaves for the next one.
   struct State {

@@ -40,7 +40,7 @@ struct Broken {
 
 /// Three of five environments, and a learner of the policy that plays them.
 struct Share {
-  ppo::Hyperparameters settings;
+  fiber::rl::PpoOptions settings;
   ppo::ActorOptions actor;
   ppo::Learner learner;
 

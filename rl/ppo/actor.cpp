@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/ppo/actor.hpp"
+
+#include <cstddef>
+#include <vector>
+
+#include "rl/policy/draw.hpp"
+
+namespace fiber::rl::ppo {
+namespace {
+
+class SpecActor final : public Actor {
+public:
+  explicit SpecActor(const PolicySpec& spec)
+    : policy_(spec, initial_parameters(spec, 0)) {}
+
+  void follow(const Learner& learner) override {
+    policy_.set_parameters(learner.parameters());
+  }
+  Policy::Decisions sample(std::span<const float> observations,
+                           const SampleKey& key) override {
+    return policy_.sample(observations, key);
+  }
+  std::span<const float> values(std::span<const float> observations) override {
+    return policy_.evaluate_values(observations);
+  }
+
+private:
+  Policy policy_;
+};
+
+class OwnActor final : public Actor {
+public:
+  OwnActor(Spaces spaces, const Learner& learner)
+    : spaces_(std::move(spaces)), learner_(&learner) {}
+
+  void follow(const Learner& learner) override { learner_ = &learner; }
+  Policy::Decisions sample(std::span<const float> observations,
+                           const SampleKey& key) override {
+    outputs_ = learner_->infer(observations);
+    draw_actions(spaces_, outputs_.policy, outputs_.log_std, key, actions_,
+                 log_probabilities_);
+    return {.rows = outputs_.values.size(),
+            .actions = actions_,
+            .log_probabilities = log_probabilities_,
+            .values = outputs_.values};
+  }
+  std::span<const float> values(std::span<const float> observations) override {
+    outputs_ = learner_->infer(observations);
+    return outputs_.values;
+  }
+
+private:
+  Spaces spaces_;
+  const Learner* learner_;
+  Learner::Outputs outputs_;
+  std::vector<float> actions_, log_probabilities_;
+};
+
+} // namespace
+
+std::unique_ptr<Actor> actor_of(const PolicySpec& spec) {
+  return std::make_unique<SpecActor>(spec);
+}
+
+std::unique_ptr<Actor> actor_of(const Spaces& spaces, const Learner& learner) {
+  return std::make_unique<OwnActor>(spaces, learner);
+}
+
+} // namespace fiber::rl::ppo

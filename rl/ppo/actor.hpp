@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "fiber/rl/policy.hpp"
+#include "rl/ppo/learner.hpp"
+
+namespace fiber::rl::ppo {
+
+/// Acts by the networks that a learner trains. A returned span is valid until the next
+/// call.
+class Actor {
+public:
+  virtual ~Actor() = default;
+
+  /// Acts from now on as the learner has learned to.
+  virtual void follow(const Learner& learner) = 0;
+  virtual Policy::Decisions sample(std::span<const float> observations,
+                                   const SampleKey& key) = 0;
+  virtual std::span<const float> values(std::span<const float> observations) = 0;
+};
+
+/// Infers on Eigen what a spec describes.
+std::unique_ptr<Actor> actor_of(const PolicySpec& spec);
+/// Infers by the learner's own network.
+std::unique_ptr<Actor> actor_of(const Spaces& spaces, const Learner& learner);
+
+} // namespace fiber::rl::ppo

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers behind "detail" are those of docs/rl/ppo-checklist.md.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <Eigen/Core>
+
+#include "rl/policy/layout.hpp"
+#include "rl/ppo/loss_gradient.hpp"
+
+namespace fiber::rl::ppo {
+namespace {
+
+using Eigen::Index;
+using Matrix = Eigen::MatrixXf; ///< A column for each sample.
+using Array = Eigen::ArrayXf;
+using Weights =
+  Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+using Vector = Eigen::Map<Eigen::VectorXf>;
+using Samples1 = Eigen::Map<const Array>;
+
+Index index(std::size_t size) {
+  return static_cast<Index>(size);
+}
+
+Samples1 array(std::span<const float> numbers) {
+  return {numbers.data(), index(numbers.size())};
+}
+
+/// A multi-layer perceptron: its layers are parts of flat parameters.
+class Perceptron {
+public:
+  Perceptron(std::vector<LayerPlace> layers, Activation activation)
+    : layers_(std::move(layers)), activation_(activation), outputs_(layers_.size()) {}
+
+  /// The linear outputs of the last layer. Keeps what each layer gave, for backward().
+  const Matrix& forward(std::span<float> parameters,
+                        const Eigen::Ref<const Matrix>& inputs) {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      auto& out = outputs_[i];
+      out.resize(index(layers_[i].outputs), inputs.cols());
+      if (i == 0)
+        out.noalias() = weights(parameters, i) * inputs;
+      else
+        out.noalias() = weights(parameters, i) * outputs_[i - 1];
+      out.colwise() += biases(parameters, i);
+      if (i + 1 < layers_.size())
+        activate(out);
+    }
+    return outputs_.back();
+  }
+
+  /// Writes the gradient of each layer. `errors`: that of the outputs.
+  void backward(std::span<float> parameters, std::span<float> gradient,
+                const Eigen::Ref<const Matrix>& inputs, const Matrix& errors) {
+    auto* of_outputs = &errors;
+    for (auto i = layers_.size(); i-- > 0;) {
+      if (i == 0)
+        weights(gradient, i).noalias() = *of_outputs * inputs.transpose();
+      else
+        weights(gradient, i).noalias() = *of_outputs * outputs_[i - 1].transpose();
+      biases(gradient, i) = of_outputs->rowwise().sum();
+      if (i == 0)
+        return;
+      auto& next = errors_[i % 2];
+      next.noalias() = weights(parameters, i).transpose() * *of_outputs;
+      through_activation(outputs_[i - 1], next);
+      of_outputs = &next;
+    }
+  }
+
+private:
+  Weights weights(std::span<float> all, std::size_t i) const {
+    return {all.data() + layers_[i].offset, index(layers_[i].outputs),
+            index(layers_[i].inputs)};
+  }
+  Vector biases(std::span<float> all, std::size_t i) const {
+    return {all.data() + layers_[i].biases(), index(layers_[i].outputs)};
+  }
+  void activate(Matrix& numbers) const {
+    if (activation_ == Activation::tanh)
+      numbers = numbers.array().tanh();
+    else
+      numbers = 0.5F * (numbers.array() + numbers.array().abs()); // Keeps a NaN.
+  }
+  /// `given`: what the activation gave.
+  void through_activation(const Matrix& given, Matrix& errors) const {
+    if (activation_ == Activation::tanh)
+      errors.array() *= 1 - given.array().square();
+    else
+      errors.array() *= (given.array() > 0).cast<float>();
+  }
+
+  std::vector<LayerPlace> layers_;
+  Activation activation_;
+  std::vector<Matrix> outputs_;
+  Matrix errors_[2];
+};
+
+class MlpGradient final : public LossGradient {
+public:
+  MlpGradient(const PolicySpec& spec, std::span<const float> parameters,
+              const PpoOptions& options)
+    : spec_(spec), options_(options), layout_(spec),
+      parameters_(parameters.begin(), parameters.end()), gradient_(parameters.size()),
+      policy_(layout_.policy, spec.activation), value_(layout_.value, spec.activation) {}
+
+  std::span<float> parameters() override { return parameters_; }
+  std::span<float> gradient() override { return gradient_; }
+
+  Losses compute(const Samples& minibatch, double clip_range) override {
+    Losses losses;
+    const auto inputs = this->inputs(minibatch.observations);
+    const auto& policy = policy_.forward(parameters_, inputs);
+    const auto& value = value_.forward(parameters_, inputs);
+    const auto n = index(minibatch.size());
+    // Each continues where the one before left off: the logarithms of the probabilities,
+    // the gradient of the loss by them, and that by the outputs.
+    log_probabilities(policy, minibatch.actions);
+    by_log_probability(minibatch, static_cast<float>(clip_range), losses);
+    policy_errors_.resize(policy.rows(), n);
+    if (spec_.spaces.discrete())
+      by_logits(minibatch.actions, losses);
+    else
+      by_means(losses);
+    policy_.backward(parameters_, gradient_, inputs, policy_errors_);
+    by_value(value, minibatch, static_cast<float>(clip_range), losses);
+    value_.backward(parameters_, gradient_, inputs, value_errors_);
+    return losses;
+  }
+
+  NetworkOutputs infer(std::span<const float> observations) override {
+    const auto inputs = this->inputs(observations);
+    const auto copy = [](const Matrix& from) {
+      return std::vector<float>(from.data(), from.data() + from.size());
+    };
+    NetworkOutputs outputs{copy(policy_.forward(parameters_, inputs)),
+                           copy(value_.forward(parameters_, inputs)),
+                           {}};
+    outputs.log_std.assign(parameters_.begin(),
+                           parameters_.begin() +
+                             static_cast<std::ptrdiff_t>(layout_.log_std));
+    return outputs;
+  }
+
+private:
+  Eigen::Map<const Matrix> inputs(std::span<const float> observations) {
+    const auto size = spec_.spaces.observation_size();
+    if (spec_.observation_scale != 1) {
+      scaled_ = array(observations) * spec_.observation_scale;
+      observations = {scaled_.data(), observations.size()};
+    }
+    return {observations.data(), index(size), index(observations.size() / size)};
+  }
+
+  /// Into new_. Of discrete actions, also those of all actions into logarithms_; of
+  /// continuous ones, the distances in deviations into scaled_actions_.
+  void log_probabilities(const Matrix& policy, std::span<const float> actions) {
+    const auto n = policy.cols();
+    if (spec_.spaces.discrete()) {
+      const Eigen::RowVectorXf largest = policy.colwise().maxCoeff();
+      logarithms_ = policy.rowwise() - largest;
+      const Eigen::RowVectorXf sums =
+        logarithms_.array().exp().matrix().colwise().sum().array().log().matrix();
+      logarithms_.rowwise() -= sums;
+      new_.resize(n);
+      for (Index i = 0; i < n; ++i)
+        new_[i] =
+          logarithms_(static_cast<Index>(actions[static_cast<std::size_t>(i)]), i);
+      return;
+    }
+    // Details 23 to 25: normal distributions whose deviations no observation changes.
+    // The components of an action are independent, so logarithms add up.
+    const Vector log_std(parameters_.data(), index(layout_.log_std));
+    const auto constant = static_cast<float>(0.5 * std::log(2 * std::numbers::pi)) *
+                          static_cast<float>(log_std.size());
+    inverse_ = (-log_std.array()).exp();
+    scaled_actions_ = Eigen::Map<const Matrix>(actions.data(), policy.rows(), n) - policy;
+    scaled_actions_.array().colwise() *= inverse_;
+    new_ = -0.5F * scaled_actions_.colwise().squaredNorm().transpose().array() -
+           (log_std.sum() + constant);
+  }
+
+  /// The policy's loss, and into by_log_ its gradient by new_.
+  void by_log_probability(const Samples& minibatch, float clip_range, Losses& losses) {
+    const auto n = static_cast<float>(minibatch.size());
+    // Detail 7: advantages with mean 0 and deviation 1 in each minibatch.
+    advantages_ = array(minibatch.advantages);
+    if (options_.normalise_advantages && advantages_.size() > 1) {
+      advantages_ -= advantages_.mean();
+      const auto deviation = std::sqrt(advantages_.square().sum() / (n - 1));
+      advantages_ /= deviation + 1e-8F;
+    }
+    // Detail 8: the clipped surrogate (Schulman et al. 2017, eq. 7). Where the clipped
+    // term is the smaller one, it does not depend on the parameters.
+    log_ratio_ = new_ - array(minibatch.log_probabilities);
+    ratio_ = log_ratio_.exp();
+    const Array clipped = ratio_.cwiseMax(1 - clip_range).cwiseMin(1 + clip_range);
+    const Array free = advantages_ * ratio_, bound = advantages_ * clipped;
+    losses.policy = -static_cast<double>(free.min(bound).mean());
+    by_log_ = (free <= bound).select(-free / n, 0.0F * free);
+    measure_ratios({log_ratio_.data(), minibatch.size()}, clip_range, losses);
+  }
+
+  /// Into policy_errors_.
+  void by_logits(std::span<const float> actions, Losses& losses) {
+    const auto n = policy_errors_.cols();
+    probabilities_ = logarithms_.array().exp();
+    const Eigen::RowVectorXf entropies =
+      -(probabilities_.array() * logarithms_.array()).matrix().colwise().sum();
+    losses.entropy = static_cast<double>(entropies.mean());
+    // Detail 10: a bonus for entropy.
+    const auto weight =
+      static_cast<float>(options_.entropy_coefficient) / static_cast<float>(n);
+    policy_errors_ =
+      probabilities_.array() * (weight * (logarithms_.rowwise() + entropies).array());
+    policy_errors_.array() -= probabilities_.array().rowwise() * by_log_.transpose();
+    for (Index i = 0; i < n; ++i)
+      policy_errors_(static_cast<Index>(actions[static_cast<std::size_t>(i)]), i) +=
+        by_log_[i];
+  }
+
+  /// Into policy_errors_, and the gradient by the logarithms of the deviations.
+  void by_means(Losses& losses) {
+    const Vector log_std(parameters_.data(), index(layout_.log_std));
+    const auto constant = static_cast<float>(0.5 + 0.5 * std::log(2 * std::numbers::pi));
+    losses.entropy = static_cast<double>((log_std.array() + constant).sum());
+    policy_errors_ = scaled_actions_.array().colwise() * inverse_;
+    policy_errors_.array().rowwise() *= by_log_.transpose();
+    Vector(gradient_.data(), log_std.size()) =
+      (scaled_actions_.array().square() - 1).matrix() * by_log_.matrix() -
+      Eigen::VectorXf::Constant(log_std.size(),
+                                static_cast<float>(options_.entropy_coefficient));
+  }
+
+  /// The value's loss, and its gradient into value_errors_.
+  void by_value(const Matrix& value, const Samples& minibatch, float clip_range,
+                Losses& losses) {
+    const auto n = static_cast<float>(minibatch.size());
+    const auto factor = 2 * static_cast<float>(options_.value_coefficient) / n;
+    const auto now = value.row(0).transpose().array();
+    const Array distances = now - array(minibatch.returns);
+    Array errors = distances.square(), by_value = factor * distances;
+    if (options_.clip_values) { // Detail 9: a value moves by no more than the clip range.
+      const auto old = array(minibatch.values);
+      const Array moved = (now - old).cwiseMax(-clip_range).cwiseMin(clip_range);
+      const Array clipped = (old + moved - array(minibatch.returns)).square();
+      by_value = (errors >= clipped).select(by_value, 0.0F * by_value);
+      errors = errors.max(clipped);
+    }
+    losses.value = static_cast<double>(errors.mean());
+    value_errors_ = by_value.matrix().transpose();
+  }
+
+  PolicySpec spec_;
+  PpoOptions options_;
+  PolicyLayout layout_;
+  std::vector<float> parameters_, gradient_;
+  Perceptron policy_, value_;
+  // Of the present minibatch.
+  Array scaled_, new_, advantages_, log_ratio_, ratio_, by_log_, inverse_;
+  Matrix logarithms_, probabilities_, scaled_actions_, policy_errors_, value_errors_;
+};
+
+} // namespace
+
+std::unique_ptr<LossGradient> gradient_on_eigen(const PolicySpec& spec,
+                                                std::span<const float> parameters,
+                                                const PpoOptions& options) {
+  return std::make_unique<MlpGradient>(spec, parameters, options);
+}
+
+} // namespace fiber::rl::ppo

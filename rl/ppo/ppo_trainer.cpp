@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fiber/rl/ppo_trainer.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "rl/ppo/asynchronous.hpp"
+#ifdef FIBER_HAS_RING
+#include "rl/ppo/learner_group.hpp"
+#endif
+#include "rl/ppo/training.hpp"
+
+namespace fiber::rl {
+namespace {
+
+std::unique_ptr<ppo::Trainer> trainer_of(const PpoOptions& options,
+                                         std::shared_ptr<PpoNetwork> network) {
+  options.check();
+  if (network) {
+    if (options.actors > 0 || options.learners > 1)
+      throw std::invalid_argument("a network of your own learns and acts in this "
+                                  "process: actors must be 0, and learners 1");
+    if (options.hidden || options.activation)
+      throw std::invalid_argument("hidden and activation describe a network, and "
+                                  "you have given one of your own");
+    return std::make_unique<ppo::Training>(options, std::move(network));
+  }
+  if (options.learners > 1)
+#ifdef FIBER_HAS_RING
+    return std::make_unique<ppo::LearnerGroup>(options);
+#else
+    throw std::invalid_argument(
+      "learners: this build has no Ring; build with FIBER_RING=ON");
+#endif
+  if (options.actors > 0)
+    return std::make_unique<ppo::AsynchronousTraining>(options);
+  return std::make_unique<ppo::Training>(options);
+}
+
+} // namespace
+
+Evaluation ppo::Trainer::evaluate(const EvaluationOptions& options) const {
+  const auto saved = policy();
+  Policy player(saved.spec, saved.parameters);
+  return rl::evaluate(saved.environment, player, saved.observations, options);
+}
+
+std::vector<std::string> PpoUpdate::column_names() {
+  return {"update",           "episodes",
+          "return",           "loss/policy",
+          "loss/value",       "loss/entropy",
+          "policy/kl",        "policy/clip_fraction",
+          "gradient/norm",    "value/explained_variance",
+          "learning_rate",    "time/seconds",
+          "time/learner_idle"};
+}
+
+std::vector<double> PpoUpdate::columns() const {
+  return {static_cast<double>(update),
+          static_cast<double>(episodes),
+          return_mean,
+          policy_loss,
+          value_loss,
+          entropy,
+          kl,
+          clip_fraction,
+          gradient_norm,
+          explained_variance,
+          learning_rate,
+          seconds,
+          learner_idle};
+}
+
+class PpoTrainer::Impl {
+public:
+  Impl(const PpoOptions& of, std::shared_ptr<PpoNetwork> network)
+    : options(of), trainer(trainer_of(of, std::move(network))) {}
+
+  const PpoOptions options;
+  const std::unique_ptr<ppo::Trainer> trainer;
+};
+
+PpoTrainer::PpoTrainer(const PpoOptions& options) : PpoTrainer(options, nullptr) {}
+PpoTrainer::PpoTrainer(const PpoOptions& options, std::shared_ptr<PpoNetwork> network)
+  : impl_(std::make_unique<Impl>(options, std::move(network))) {}
+PpoTrainer::~PpoTrainer() = default;
+PpoTrainer::PpoTrainer(PpoTrainer&&) noexcept = default;
+PpoTrainer& PpoTrainer::operator=(PpoTrainer&&) noexcept = default;
+
+const PpoOptions& PpoTrainer::options() const {
+  return impl_->options;
+}
+
+std::string PpoTrainer::network() const {
+  return impl_->trainer->network();
+}
+
+bool PpoTrainer::done() const {
+  return impl_->trainer->done();
+}
+
+const PpoUpdate& PpoTrainer::update() {
+  return impl_->trainer->update();
+}
+
+void PpoTrainer::run(const std::function<bool(const PpoUpdate&)>& go_on) {
+  while (!done())
+    if (const auto& made = update(); go_on && !go_on(made))
+      return;
+}
+
+const PpoUpdate& PpoTrainer::last_update() const {
+  return impl_->trainer->last_row();
+}
+
+Evaluation PpoTrainer::evaluate(const EvaluationOptions& options) const {
+  return impl_->trainer->evaluate(options);
+}
+
+SavedPolicy PpoTrainer::policy() const {
+  return impl_->trainer->policy();
+}
+
+FrozenNormaliser PpoTrainer::observations() const {
+  return impl_->trainer->observations();
+}
+
+void PpoTrainer::save(const std::filesystem::path& path) const {
+  impl_->trainer->save(path);
+}
+
+bool PpoTrainer::load(const std::filesystem::path& path) {
+  return impl_->trainer->load(path);
+}
+
+std::string PpoTrainer::summary() const {
+  return impl_->trainer->summary();
+}
+
+} // namespace fiber::rl

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Promise: PpoTrainer trains a network of the user's own as it trains one of its own, a
+// checkpoint continues bit by bit, and a network that can't be trained is an error that
+// says why.
+#include "fiber/rl/ppo_network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "fiber/rl/environments.hpp"
+#include "fiber/rl/ppo_trainer.hpp"
+#include "rl/ppo/learner.hpp"
+
+namespace own_network {
+namespace {
+
+using fiber::rl::PpoForward;
+using fiber::rl::PpoOptions;
+using fiber::rl::PpoTrainer;
+
+/// The networks of default_policy(), with parameters in the order of PolicySpec.
+struct Module : torch::nn::Module {
+  Module(std::int64_t inputs, std::int64_t outputs, bool continuous) {
+    if (continuous)
+      log_std = register_parameter("log_std", torch::zeros({outputs}));
+    auto layers = [&](std::int64_t last) {
+      return torch::nn::Sequential(torch::nn::Linear(inputs, 64), torch::nn::Tanh(),
+                                   torch::nn::Linear(64, 64), torch::nn::Tanh(),
+                                   torch::nn::Linear(64, last));
+    };
+    policy = register_module("policy", layers(outputs));
+    value = register_module("value", layers(1));
+  }
+  PpoForward forward(const torch::Tensor& observations) {
+    modes.push_back(is_training());
+    return {policy->forward(observations), value->forward(observations), log_std};
+  }
+  torch::Tensor log_std;
+  torch::nn::Sequential policy, value;
+  std::vector<bool> modes;
+};
+
+std::shared_ptr<Module> module_for(const std::string& environment) {
+  torch::manual_seed(7);
+  const auto spaces = fiber::rl::make_environment(environment)->spaces();
+  const auto outputs = static_cast<std::int64_t>(
+    spaces.discrete() ? static_cast<std::size_t>(spaces.actions) : spaces.action_size());
+  return std::make_shared<Module>(static_cast<std::int64_t>(spaces.observation_size()),
+                                  outputs, !spaces.discrete());
+}
+
+std::vector<float> parameters_of(const torch::nn::Module& module) {
+  std::vector<float> result;
+  for (const auto& each : module.parameters()) {
+    const auto flat = each.detach().flatten().contiguous();
+    result.insert(result.end(), flat.data_ptr<float>(),
+                  flat.data_ptr<float>() + flat.numel());
+  }
+  return result;
+}
+
+PpoOptions short_training(const std::string& environment) {
+  auto options = fiber::rl::ppo_defaults(environment);
+  options.envs = 2;
+  options.rollout = 64;
+  options.steps = 640;
+  options.minibatch = 32;
+  options.epochs = 2;
+  return options;
+}
+
+std::filesystem::path scratch(const std::string& name) {
+  return std::filesystem::path(testing::TempDir()) /
+         (name + '-' + std::to_string(::getpid()));
+}
+
+class OwnNetworkTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(OwnNetworkTest, an_update_is_that_of_the_same_network_made_from_a_spec) {
+  const auto spaces = fiber::rl::make_environment(GetParam())->spaces();
+  const auto spec = fiber::rl::default_policy(spaces);
+  const auto options = short_training(GetParam());
+  const auto module = module_for(GetParam());
+  constexpr std::size_t rows = 64;
+  auto wave = [](std::size_t count, double phase) {
+    std::vector<float> numbers(count);
+    for (std::size_t i = 0; i < count; ++i)
+      numbers[i] = static_cast<float>(std::sin(0.7 * static_cast<double>(i) + phase));
+    return numbers;
+  };
+  const auto observations = wave(rows * spaces.observation_size(), 0.1);
+  auto actions = wave(rows * spaces.action_size(), 0.2);
+  if (spaces.discrete())
+    std::ranges::fill(actions, 1.0F);
+  const auto log_probabilities = wave(rows, 0.3), values = wave(rows, 0.4),
+             advantages = wave(rows, 0.5), returns = wave(rows, 0.6);
+  const fiber::rl::ppo::Samples samples{observations, actions,    log_probabilities,
+                                        values,       advantages, returns};
+  fiber::rl::ppo::Learner ours(spec, parameters_of(*module), options, 3),
+    theirs(spaces, fiber::rl::ppo_network(module), options, 3);
+  for (auto* learner : {&ours, &theirs})
+    learner->update(samples, 1e-3, 0.2);
+  const auto trained = parameters_of(*module);
+  ASSERT_EQ(trained.size(), ours.parameters().size());
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    EXPECT_NEAR(trained[i], ours.parameters()[i], 1e-5);
+    EXPECT_EQ(trained[i], theirs.parameters()[i]); // The module's own tensors changed.
+  }
+}
+
+TEST_P(OwnNetworkTest, a_checkpoint_continues_as_if_nothing_had_happened) {
+  const auto file = scratch("own-checkpoint");
+  const auto options = short_training(GetParam());
+  const auto whole = module_for(GetParam()), rest = module_for(GetParam());
+  PpoTrainer trainer(options, fiber::rl::ppo_network(whole));
+  trainer.update();
+  trainer.update();
+  trainer.save(file);
+  trainer.run();
+  PpoTrainer resumed(options, fiber::rl::ppo_network(rest));
+  ASSERT_TRUE(resumed.load(file));
+  std::filesystem::remove(file);
+  resumed.run();
+  EXPECT_EQ(resumed.last_update().update, 5u);
+  EXPECT_EQ(parameters_of(*rest), parameters_of(*whole));
+  EXPECT_EQ(resumed.evaluate({.episodes = 2}).returns,
+            trainer.evaluate({.episodes = 2}).returns);
+}
+
+INSTANTIATE_TEST_SUITE_P(spaces, OwnNetworkTest, testing::Values("cartpole", "pendulum"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(PpoTrainerTest, a_network_of_its_own_learns) {
+  auto options = fiber::rl::ppo_defaults("cartpole");
+  options.steps = 40'000;
+  PpoTrainer trainer(options, fiber::rl::ppo_network(module_for("cartpole")));
+  const auto before = trainer.evaluate({.episodes = 20}).mean_return();
+  double best = before;
+  trainer.run([&](const fiber::rl::PpoUpdate& row) {
+    if (row.update % 20 == 0)
+      best = std::max(best, trainer.evaluate({.episodes = 20}).mean_return());
+    return best < 200;
+  });
+  EXPECT_GE(best, 200) << "before: " << before;
+}
+
+TEST(PpoTrainerTest, a_network_acts_in_its_mode_for_acting_and_learns_in_the_other) {
+  const auto module = module_for("cartpole");
+  PpoTrainer trainer(short_training("cartpole"), fiber::rl::ppo_network(module));
+  module->modes.clear();
+  trainer.update();
+  const auto learnt = std::ranges::count(module->modes, true);
+  EXPECT_EQ(learnt, 2 * 128 / 32); // Epochs and minibatches.
+  EXPECT_FALSE(module->modes.front());
+  EXPECT_FALSE(module->is_training());
+}
+
+TEST(PpoTrainerTest, deviations_may_depend_on_observations) {
+  struct Spread : Module {
+    Spread() : Module(3, 1, false) {
+      head = register_module("head", torch::nn::Linear(3, 1));
+    }
+    PpoForward forward(const torch::Tensor& observations) {
+      auto result = Module::forward(observations);
+      result.log_std = head->forward(observations);
+      return result;
+    }
+    torch::nn::Linear head{nullptr};
+  };
+  const auto module = std::make_shared<Spread>();
+  const auto before = parameters_of(*module->head);
+  PpoTrainer trainer(short_training("pendulum"), fiber::rl::ppo_network(module));
+  EXPECT_TRUE(std::isfinite(trainer.update().entropy));
+  EXPECT_NE(parameters_of(*module->head), before);
+}
+
+/// What the trainer says of this network for CartPole.
+template <class Network>
+std::string refusal(std::shared_ptr<Network> network,
+                    const char* environment = "cartpole",
+                    const std::function<void(PpoOptions&)>& change = {}) {
+  auto options = short_training(environment);
+  if (change)
+    change(options);
+  try {
+    PpoTrainer(options, fiber::rl::ppo_network(network));
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(PpoTrainerTest, a_network_that_cannot_be_trained_is_an_error_that_says_why) {
+  EXPECT_EQ(refusal(std::make_shared<Module>(4, 5, false)),
+            "the network's policy has the shape [2, 5] for 2 observations; it must be "
+            "[2, 2], a logit for each action");
+  EXPECT_EQ(
+    refusal(std::make_shared<Module>(3, 1, false), "pendulum"),
+    "the network's log_std has the shape [] for 2 observations; it must be [1] or "
+    "[2, 1], as actions are continuous");
+  auto buffered = std::make_shared<Module>(4, 2, false);
+  buffered->register_module("norm", torch::nn::BatchNorm1d(4));
+  EXPECT_EQ(
+    refusal(buffered),
+    "a network for PpoTrainer has no buffers, because a checkpoint would not have "
+    "them; this one has norm.running_mean");
+  auto wide = std::make_shared<Module>(4, 2, false);
+  wide->to(torch::kFloat64);
+  EXPECT_EQ(refusal(wide), "the network's parameter policy.0.weight must be float32, on "
+                           "the CPU, and require a gradient");
+  EXPECT_NE(refusal(module_for("cartpole"), "cartpole",
+                    [](PpoOptions& options) { options.hidden = {{8}}; })
+              .find("one of your own"),
+            std::string::npos);
+  EXPECT_NE(refusal(module_for("cartpole"), "cartpole",
+                    [](PpoOptions& options) { options.actors = 1; })
+              .find("actors must be 0"),
+            std::string::npos);
+}
+
+TEST(PpoTrainerTest, a_network_of_its_own_has_no_saved_policy) {
+  PpoTrainer trainer(short_training("cartpole"),
+                     fiber::rl::ppo_network(module_for("cartpole")));
+  EXPECT_THROW(std::ignore = trainer.policy(), std::logic_error);
+  EXPECT_TRUE(trainer.observations().identity());
+}
+
+} // namespace
+} // namespace own_network
