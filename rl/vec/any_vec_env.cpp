@@ -2,6 +2,7 @@
 #include "fiber/rl/any_vec_env.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <map>
 #include <numeric>
@@ -25,6 +26,22 @@ using detail::Op;
 namespace vec_start {
 namespace {
 
+[[noreturn]] void refuse_timeout(const std::string& valid, const std::string& problem) {
+  throw ConfigError("step_timeout", "VecEnvOptions", valid, problem);
+}
+
+void check_timeout(const VecEnvOptions& options) {
+  if (!options.step_timeout)
+    return;
+  if (options.step_timeout->count() < 1)
+    refuse_timeout("1 ms or more, or nothing for no limit",
+                   std::to_string(options.step_timeout->count()) + " ms can't be used");
+  if (options.jobs == 0)
+    refuse_timeout("only with jobs >= 1",
+                   "with jobs = 0 environments run on the caller's thread, and nothing "
+                   "can interrupt one that hangs");
+}
+
 VecEnvOptions checked(VecEnvOptions options) {
   constexpr std::size_t most = 1'000'000;
   auto refuse = [](const char* key, std::size_t value, const std::string& valid) {
@@ -39,19 +56,26 @@ VecEnvOptions checked(VecEnvOptions options) {
   if (options.batch == 0)
     options.batch = options.envs;
   options.jobs = std::min(options.jobs, options.envs);
+  check_timeout(options);
   return options;
 }
 
 /// Gives each job as many environments as any other, or one more.
 std::vector<HostPlan> spread(const VecEnvOptions& options) {
   std::vector<HostPlan> plans;
+  std::optional<Queue<detail::Hang>> hangs;
+  if (options.step_timeout)
+    hangs.emplace(options.jobs + 64); // A job says one thing before it ends.
   for (std::size_t job = 0; job < options.jobs; ++job) {
     const auto first = job * options.envs / options.jobs;
     const auto end = (job + 1) * options.envs / options.jobs;
-    plans.push_back({.job = static_cast<int>(job),
-                     .first = static_cast<int>(first),
-                     .count = static_cast<int>(end - first),
-                     .autoreset = static_cast<std::uint8_t>(options.autoreset)});
+    plans.push_back(
+      {.job = static_cast<int>(job),
+       .first = static_cast<int>(first),
+       .count = static_cast<int>(end - first),
+       .autoreset = static_cast<std::uint8_t>(options.autoreset),
+       .step_timeout = options.step_timeout.value_or(std::chrono::milliseconds(0)),
+       .hangs = hangs});
   }
   return plans;
 }
@@ -165,6 +189,7 @@ public:
   const VecEnvOptions options;
   Spaces spaces;
   std::size_t in_flight = 0; ///< Rows that were ordered and not handed out.
+  vec::Incidents incidents;
 
 private:
   // -- start and end --
@@ -175,13 +200,15 @@ private:
     spaces.check_actions("the environment of a VecEnv");
     lay_out(false);
     auto make = [&] { return first ? std::move(first) : hosts_->make(); };
-    workers_ = vec::work_here({options, *rows_, *book_}, make);
+    workers_ = vec::work_here({options, *rows_, *book_, incidents}, make);
   }
 
   void start_jobs() {
     try {
       const auto plans = vec_start::spread(options);
       hosts_->start(plans, options.resources);
+      if (options.step_timeout)
+        check_processes(plans.size());
       const auto all_spaces =
         vec_start::ask_all(plans.size(), [&](auto job) { return hosts_->open(job); });
       spaces = all_spaces.front();
@@ -190,15 +217,28 @@ private:
         if (other != spaces)
           throw Error("the environments of a VecEnv have different spaces");
       if (!hosts_->messages_only && share_rows(plans.size())) {
-        workers_ = vec::work_in_shared_memory({options, *rows_, *book_}, *hosts_, plans);
+        workers_ = vec::work_in_shared_memory({options, *rows_, *book_, incidents},
+                                              *hosts_, plans);
       } else {
         lay_out(false);
-        workers_ = vec::work_by_messages({options, *rows_, *book_}, *hosts_, plans);
+        workers_ =
+          vec::work_by_messages({options, *rows_, *book_, incidents}, *hosts_, plans);
       }
     } catch (...) {
       stop_jobs();
       throw;
     }
+  }
+
+  /// A job that hangs must not be this process.
+  void check_processes(std::size_t jobs) {
+    for (const auto& mark :
+         vec_start::ask_all(jobs, [&](auto job) { return hosts_->process(job); }))
+      if (mark == detail::process_mark())
+        vec_start::refuse_timeout(
+          "only with a backend whose jobs are processes",
+          "with the backend inline environments run in this process, and nothing can "
+          "interrupt one that hangs");
   }
 
   /// Whether all jobs have mapped the rows: whether they are on this machine.
@@ -392,6 +432,9 @@ const Batch& AnyVecEnv::restore(const VecEnvState& state) {
 }
 std::size_t AnyVecEnv::jobs_lost() const {
   return impl_->jobs_lost();
+}
+std::size_t AnyVecEnv::hangs() const {
+  return impl_->incidents.hangs();
 }
 bool AnyVecEnv::shares_memory() const {
   return impl_->shares_memory();

@@ -28,7 +28,11 @@ void EpisodeBook::order(int id, Op op, std::span<const float> action) {
   std::ranges::copy(action,
                     sent_.begin() + static_cast<std::ptrdiff_t>(row * action_size_));
   std::ranges::copy(action, rows_.action(row).begin());
-  auto& cell = rows_.cell(row);
+  write_order(id);
+}
+
+void EpisodeBook::write_order(int id) {
+  auto& cell = rows_.cell(static_cast<std::size_t>(id));
   const auto given = pending(id);
   cell.op = given.op;
   cell.next_seed = given.next_seed;
@@ -56,6 +60,7 @@ void EpisodeBook::accept(int id) {
   if (facts.failed != 0) {
     next_episode(id); // The seed of this one may be what it fails at.
     target.failure = rows_.error(row);
+    ++target.failures;
   } else if (facts.lost != 0) {
     next_episode(id);
     target.where.done = options_.autoreset != Autoreset::same_step;
@@ -63,7 +68,24 @@ void EpisodeBook::accept(int id) {
     next_episode(id);
   } else if (target.op == Op::step) {
     note_step(id, terminated[row] != 0 || truncated[row] != 0);
+    target.failures = 0;
   }
+  target.given_up = false;
+}
+
+void EpisodeBook::give_up(int id, bool other_seed) {
+  auto& of = env(id);
+  of.given_up = true;
+  if (other_seed)
+    next_episode(id);
+  if (of.op == Op::show)
+    of.op = Op::step; // Of an environment in no episode: begins one, and says so.
+  write_order(id);
+}
+
+void EpisodeBook::renew(int id) {
+  env(id).failure.reset();
+  give_up(id, false); // accept() has chosen the next seed.
 }
 
 void EpisodeBook::note_step(int id, bool ended) {
@@ -90,7 +112,7 @@ void EpisodeBook::next_episode(int id) {
 History EpisodeBook::history(int id) const {
   const auto& where = env(id).where;
   return {.id = id,
-          .begun = where.episodes > 0,
+          .begun = where.episodes > 0 && !env(id).given_up,
           .done = where.done,
           .seed = seed_of(id, where.episodes - 1),
           .actions = where.actions};
@@ -99,7 +121,7 @@ History EpisodeBook::history(int id) const {
 bool EpisodeBook::retraces(int id) const {
   const auto& of = env(id);
   const auto wanted = options_.replay || (of.in_flight && of.op == Op::show);
-  return wanted && has_begun(id) && !of.failure;
+  return wanted && has_begun(id) && !of.failure && !of.given_up;
 }
 
 std::uint64_t EpisodeBook::seed_of(int id, std::uint64_t episode) const {

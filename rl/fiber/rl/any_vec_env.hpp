@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -55,6 +57,17 @@ struct VecEnvOptions {
   /// actions of their episodes, so that no row is lost and none differs. This needs
   /// repeatable environments, as the concept Environment demands.
   bool replay = false;
+  /// How long one call of one environment may take: reset(), step() or observe(). A job
+  /// whose environment takes longer is ended and replaced, within about a second, and the
+  /// log names the environment. What happens to its environments is what `replay` says.
+  /// With `replay` the step is tried again; at the third hang in a row the episode of
+  /// that environment alone is given up, with a row that has valid 0 and truncated 1. An
+  /// environment that hangs six times without a row in between is an error: TimeoutError.
+  ///
+  /// The time in which a job waits for orders or steps other environments does not count,
+  /// nor does the making of environments, which has no limit. Needs jobs >= 1, and a
+  /// backend other than inline. Nothing: no limit.
+  std::optional<std::chrono::milliseconds> step_timeout = {};
 };
 
 /// A checkpoint of a VecEnv: enough to bring its environments back to the same states. It
@@ -173,6 +186,8 @@ public:
 
   /// The number of jobs that were lost and replaced so far.
   std::size_t jobs_lost() const;
+  /// How often an environment hung: see VecEnvOptions::step_timeout.
+  std::size_t hangs() const;
   /// Whether the rows come through memory that the jobs share with this process.
   bool shares_memory() const;
 
