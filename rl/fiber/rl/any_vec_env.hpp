@@ -35,6 +35,17 @@ enum class Autoreset {
   disabled
 };
 
+/// What follows if an environment throws an exception.
+enum class OnError {
+  /// The call of the VecEnv throws std::runtime_error: see AnyVecEnv.
+  stop,
+  /// The episode has ended: its row has valid 0 and truncated 1, and a new episode
+  /// begins. A reset() that fails is tried again with the seed of the next episode.
+  /// Errors are counted: see AnyVecEnv::errors(). At the 10th error of one environment in
+  /// a row, without a step that ended well in between, the call throws as with `stop`.
+  new_episode
+};
+
 /// The options of a VecEnv.
 struct VecEnvOptions {
   /// The number of environments; at least 1.
@@ -68,6 +79,8 @@ struct VecEnvOptions {
   /// nor does the making of environments, which has no limit. Needs jobs >= 1, and a
   /// backend other than inline. Nothing: no limit.
   std::optional<std::chrono::milliseconds> step_timeout = {};
+  /// What follows if an environment throws an exception.
+  OnError on_error = OnError::stop;
 };
 
 /// A checkpoint of a VecEnv: enough to bring its environments back to the same states. It
@@ -113,8 +126,9 @@ struct VecEnvState {
 /// the reason. The object can't be used after that: each call throws the same error.
 ///
 /// If an environment throws, step(), recv() or reset() throws std::runtime_error, which
-/// names the environment. Rows of other environments stay in flight until recv() returns
-/// them. The environment can be used again after reset(ids).
+/// names the environment, unless VecEnvOptions::on_error says otherwise. Rows of other
+/// environments stay in flight until recv() returns them. The environment can be used
+/// again after reset(ids).
 ///
 /// Memory: the actions of each episode under way are kept, for replay and for state().
 ///
@@ -186,6 +200,12 @@ public:
 
   /// The number of jobs that were lost and replaced so far.
   std::size_t jobs_lost() const;
+  /// How many exceptions of environments there were so far. Of a session's live page this
+  /// is the series "environment errors", and hangs() is "environment hangs".
+  std::size_t errors() const;
+  /// The first of them, with the environment's number and, of a GymEnv, the traceback;
+  /// empty if there was none.
+  const std::string& first_error() const;
   /// How often an environment hung: see VecEnvOptions::step_timeout.
   std::size_t hangs() const;
   /// Whether the rows come through memory that the jobs share with this process.
