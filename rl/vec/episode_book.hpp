@@ -51,6 +51,8 @@ public:
   /// The row of its order is handed out, or nobody wants it.
   void land(int id) { env(id).in_flight = false; }
 
+  /// How many numbers the histories have room for: what their memory is.
+  std::size_t kept() const;
   VecEnvState state() const;
   void restore(const VecEnvState& state);
 
@@ -75,6 +77,7 @@ private:
   void write_order(int id);
   void next_episode(int id);
   void note_step(int id, bool ended);
+  void keep_action(int id);
   std::uint64_t seed_of(int id, std::uint64_t episode) const;
 
   const VecEnvOptions& options_;

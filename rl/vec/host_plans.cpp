@@ -48,6 +48,9 @@ VecEnvOptions checked(VecEnvOptions options) {
   if (options.batch == 0)
     options.batch = options.envs;
   options.jobs = std::min(options.jobs, options.envs);
+  if (options.replay && options.history_limit == 0)
+    refuse("history_limit", options.history_limit,
+           "1 or more with replay, which needs the actions of an episode");
   plan_checks::check_timeout(options);
   return options;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <boost/serialization/vector.hpp>
+#include <boost/serialization/version.hpp>
 
 #include "fiber/callable.hpp"
 #include "fiber/rl/batch.hpp"
@@ -81,6 +82,13 @@ struct VecEnvOptions {
   std::optional<std::chrono::milliseconds> step_timeout = {};
   /// What follows if an environment throws an exception.
   OnError on_error = OnError::stop;
+  /// How many actions of the episode under way are kept for each environment, in 4 *
+  /// Spaces::action_size() bytes each: replay and state() need them. An episode with more
+  /// actions continues, but can't be retraced: if its job is lost, the row of the
+  /// environment has valid 0 even with `replay`, and the log says so; see
+  /// VecEnvState::Env::forgotten. 0 keeps none, which is enough without `replay` and
+  /// state().
+  std::size_t history_limit = 100'000;
 };
 
 /// A checkpoint of a VecEnv: enough to bring its environments back to the same states. It
@@ -91,12 +99,17 @@ struct VecEnvState {
     std::uint64_t episodes = 0; ///< Episodes begun; the last one is under way.
     std::vector<float> actions; ///< Of the last episode, in rows of action_size().
     bool done = false;          ///< The last episode has ended; never with same_step.
+    /// The last episode had more actions than VecEnvOptions::history_limit, and `actions`
+    /// is empty: restore() can't bring the episode back, and begins the next one.
+    bool forgotten = false;
 
     friend bool operator==(const Env&, const Env&) = default;
 
     template <class Archive>
-    void serialize(Archive& archive, unsigned) {
+    void serialize(Archive& archive, unsigned version) {
       archive& episodes& actions& done;
+      if (version > 0)
+        archive& forgotten;
     }
   };
 
@@ -130,7 +143,8 @@ struct VecEnvState {
 /// environments stay in flight until recv() returns them. The environment can be used
 /// again after reset(ids).
 ///
-/// Memory: the actions of each episode under way are kept, for replay and for state().
+/// Memory: the actions of each episode under way are kept, for replay and for state(), up
+/// to VecEnvOptions::history_limit.
 ///
 /// Thread safety: one thread at a time.
 class AnyVecEnv {
@@ -194,7 +208,9 @@ public:
   /// and replays the same actions. Later episodes continue with the state's seed. Returns
   /// a row for each environment with its present observation, the reward 0, and the
   /// return and length of the episode so far. The row of an environment that was never
-  /// reset holds zeros. Throws std::invalid_argument for a state that does not fit,
+  /// reset holds zeros. That of an environment whose episode is forgotten
+  /// (VecEnvState::Env) has valid 0 and truncated 1, and the first observation of the
+  /// next episode. Throws std::invalid_argument for a state that does not fit,
   /// std::logic_error if rows are in flight.
   const Batch& restore(const VecEnvState& state);
 
@@ -220,3 +236,5 @@ private:
 };
 
 } // namespace fiber::rl
+
+BOOST_CLASS_VERSION(fiber::rl::VecEnvState::Env, 1)
