@@ -3,6 +3,8 @@
 // and nothing else; it is counted and told. One that always throws is an error.
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -175,6 +177,18 @@ TEST_F(VecEnvErrors, in_each_step_end_with_an_error) {
     envs.reset(Ids{2});
     EXPECT_EQ(envs.step(Floats(4)).valid[2], 1);
   }
+}
+
+TEST_F(VecEnvErrors, are_a_series_of_the_report) {
+  const auto file = folder() / "report.html";
+  open({.report = file.string()});
+  auto envs = vec_env<Puppet>(forgiving(), Way::here);
+  envs.reset();
+  envs.step(Floats{0, Puppet::fail, 0, 0});
+  close();
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  EXPECT_NE(text.str().find("environment errors"), std::string::npos);
 }
 
 } // namespace

@@ -22,6 +22,7 @@ class VecEnvHangs : public e2e::SessionTest {};
 
 constexpr auto timeout = 500ms;
 constexpr std::uint64_t base_seed = 8;
+constexpr std::uint64_t bad_seed = 9; ///< Environment 1 can't begin its second episode.
 
 [[noreturn]] void hang() {
   for (;;)
@@ -39,7 +40,7 @@ public:
   static constexpr std::size_t observation_size = 3;
 
   void reset(std::uint64_t seed) {
-    if (seed == episode_seed(base_seed, 1, 1)) // Environment 1 can't begin this one.
+    if (seed == episode_seed(bad_seed, 1, 1))
       hang();
     seed_ = seed % 1'000'000;
     steps_ = 0;
@@ -64,7 +65,7 @@ private:
   int steps_ = 0;
 };
 
-/// Cannot begin an episode.
+/// Can't begin an episode.
 class NeverReady {
 public:
   using Action = int;
@@ -102,6 +103,12 @@ TEST_F(VecEnvHangs, mark_the_rows_of_their_job) {
     batch = &envs.step(Floats(4));
     for (std::size_t i = 0; i < 4; ++i)
       EXPECT_EQ(batch->valid[i], 1);
+    const float hangs = Sleeper::hang_always;
+    batch = &envs.step(Floats{hangs, 0, hangs, 0}); // Two jobs at once.
+    EXPECT_EQ(envs.hangs(), 3U);
+    EXPECT_EQ(envs.jobs_lost(), 3U);
+    EXPECT_EQ(batch->valid[0], 0);
+    EXPECT_EQ(batch->valid[2], 0);
   }
 }
 
@@ -181,15 +188,17 @@ TEST_F(VecEnvHangs, in_a_reset_lead_to_another_seed) {
   open();
   for (const auto way : job_ways) {
     for (const bool replay : {false, true}) {
-      auto envs = vec_env<Sleeper>(four_in_two(replay), way);
+      auto options = four_in_two(replay);
+      options.seed = bad_seed;
+      auto envs = vec_env<Sleeper>(options, way);
       envs.reset();
       const auto* batch = &envs.step(Floats{0, Sleeper::terminate, 0, 0});
       EXPECT_EQ(envs.hangs(), replay ? 3U : 1U);
       EXPECT_EQ(batch->valid[1], 0);
-      EXPECT_EQ(batch->observation(1)[1], shown_seed(base_seed, 1, 2));
+      EXPECT_EQ(batch->observation(1)[1], shown_seed(bad_seed, 1, 2));
       batch = &envs.step(Floats{0, Sleeper::terminate, 0, 0});
       EXPECT_EQ(batch->valid[1], 1);
-      EXPECT_EQ(batch->observation(1)[1], shown_seed(base_seed, 1, 3));
+      EXPECT_EQ(batch->observation(1)[1], shown_seed(bad_seed, 1, 3));
     }
   }
 }
@@ -213,11 +222,34 @@ TEST_F(VecEnvHangs, without_end_are_an_error_that_names_the_environment) {
   }
 }
 
-TEST_F(VecEnvHangs, are_not_what_many_slow_environments_of_a_job_do) {
+TEST_F(VecEnvHangs, cost_other_environments_of_the_job_nothing) {
+  open();
+  for (const auto way : job_ways) {
+    auto options = four_in_two(true);
+    options.batch = 1;
+    options.jobs = 1;
+    auto envs = vec_env<Sleeper>(options, way);
+    envs.reset();
+    const float hangs = Sleeper::hang_always;
+    const std::vector<int> ids = {0, 1, 2, 3};
+    const Floats actions = {hangs, hangs, 0, 0};
+    for (std::size_t i = 0; i < 4; ++i) // Each has a message of its own.
+      envs.send(std::span(actions).subspan(i, 1), std::span(ids).subspan(i, 1));
+    // The job is lost six times. The last two environments lost it as often.
+    for (std::size_t i = 0; i < 4; ++i) {
+      const auto& batch = envs.recv();
+      EXPECT_EQ(batch.valid[0], batch.env_ids[0] < 2 ? 0 : 1);
+    }
+    EXPECT_EQ(envs.hangs(), 6U);
+  }
+}
+
+TEST_F(VecEnvHangs, are_neither_waits_for_orders_nor_many_slow_environments_of_a_job) {
   open();
   for (const auto way : job_ways) {
     auto envs = vec_env<Sleeper>({.envs = 6, .jobs = 1, .step_timeout = timeout}, way);
     envs.reset();
+    std::this_thread::sleep_for(2 * timeout); // The job waits for orders.
     const auto& batch = envs.step(Floats(6, Sleeper::take_a_while));
     for (std::size_t i = 0; i < 6; ++i)
       EXPECT_EQ(batch.valid[i], 1);
