@@ -32,13 +32,36 @@ std::string current() {
 Lanes::Lanes(const detail::MakeEnvironment& make, int first, int count,
              Autoreset autoreset)
   : first_(first), autoreset_(autoreset), lanes_(static_cast<std::size_t>(count)) {
-  for (auto& lane : lanes_)
+  for (auto& lane : lanes_) {
+    lane.id = first++;
     lane.environment = make();
+  }
   spaces_ = lanes_.front().environment->spaces();
 }
 
-void Lanes::begin(Lane& lane, std::uint64_t seed) {
+// A call is told to the watch as two bits for the function and the rest for the
+// environment: there are at most a million.
+
+void Lanes::calls(detail::EnvCall call, const Lane& lane) const noexcept {
+  if (watch_ != nullptr)
+    watch_->begin((static_cast<std::uint32_t>(lane.id) << 2) |
+                  static_cast<std::uint32_t>(call));
+}
+
+void Lanes::called() const noexcept {
+  if (watch_ != nullptr)
+    watch_->end();
+}
+
+detail::Hang Lanes::watched(int job, std::uint32_t what) {
+  return {.job = job,
+          .id = static_cast<int>(what >> 2),
+          .call = static_cast<detail::EnvCall>(what & 3)};
+}
+
+void Lanes::begin(Lane& lane, std::uint64_t seed) const {
   lane.live = false; // Unless all goes well.
+  calls(detail::EnvCall::reset, lane);
   lane.environment->reset(seed);
   lane.episode_return = 0;
   lane.episode_length = 0;
@@ -46,11 +69,17 @@ void Lanes::begin(Lane& lane, std::uint64_t seed) {
   lane.done = false;
 }
 
-Step Lanes::act(Lane& lane, std::span<const float> action) {
+Step Lanes::act(Lane& lane, std::span<const float> action) const {
+  calls(detail::EnvCall::step, lane);
   auto result = lane.environment->step(action);
   lane.episode_return += result.reward;
   ++lane.episode_length;
   return result;
+}
+
+void Lanes::observe(const Lane& lane, std::span<float> out) const {
+  calls(detail::EnvCall::observe, lane);
+  lane.environment->observe(out);
 }
 
 void Lanes::replay(const History& history) noexcept {
@@ -62,6 +91,7 @@ void Lanes::replay(const History& history) noexcept {
     target.live = false;
     target.replay_error = lane_errors::current();
   }
+  called();
 }
 
 void Lanes::retrace(Lane& lane, const History& history) const {
@@ -89,13 +119,16 @@ void Lanes::retrace(Lane& lane, const History& history) const {
 RowFacts Lanes::follow(const Order& order, std::span<const float> action,
                        RowPlace place) noexcept {
   auto& target = lane(order.id);
+  RowFacts facts;
   try {
-    return try_follow(target, order, action, place);
+    facts = try_follow(target, order, action, place);
   } catch (...) {
     target.live = false;
     place.error = lane_errors::current();
-    return {.failed = 1};
+    facts = {.failed = 1};
   }
+  called();
+  return facts;
 }
 
 RowFacts Lanes::try_follow(Lane& lane, const Order& order, std::span<const float> action,
@@ -108,13 +141,13 @@ RowFacts Lanes::try_follow(Lane& lane, const Order& order, std::span<const float
     return step(lane, order, action, place);
   case Op::reset:
     begin(lane, order.next_seed);
-    lane.environment->observe(place.observation);
+    observe(lane, place.observation);
     return {};
   case Op::show:
     break;
   }
   if (lane.live)
-    lane.environment->observe(place.observation);
+    observe(lane, place.observation);
   else
     std::ranges::fill(place.observation, 0.0F);
   return {.episode_return = lane.episode_return, .episode_length = lane.episode_length};
@@ -139,12 +172,12 @@ RowFacts Lanes::step(Lane& lane, const Order& order, std::span<const float> acti
     if (result.terminated || result.truncated) {
       lane.done = true;
       if (autoreset_ == Autoreset::same_step) {
-        lane.environment->observe(place.final_observation);
+        observe(lane, place.final_observation);
         begin(lane, order.next_seed);
       }
     }
   }
-  lane.environment->observe(place.observation);
+  observe(lane, place.observation);
   return facts;
 }
 
