@@ -15,8 +15,12 @@ using detail::Order;
 EpisodeBook::EpisodeBook(const VecEnvOptions& options, const Spaces& spaces, Rows& rows)
   : rewards(options.envs), episode_returns(options.envs), terminated(options.envs),
     truncated(options.envs), valid(options.envs), episode_lengths(options.envs),
-    options_(options), action_size_(spaces.action_size()), rows_(rows),
-    seed_(options.seed), envs_(options.envs), sent_(options.envs * action_size_) {
+    options_(options), action_size_(spaces.action_size()),
+    most_kept_(std::min(options.history_limit, std::vector<float>().max_size() /
+                                                 std::max<std::size_t>(action_size_, 1)) *
+               action_size_),
+    rows_(rows), seed_(options.seed), envs_(options.envs),
+    sent_(options.envs * action_size_) {
   for (std::size_t i = 0; i < envs_.size(); ++i)
     envs_[i].next_seed = episode_seed(seed_, i, 0);
 }
@@ -101,22 +105,22 @@ void EpisodeBook::note_step(int id, bool ended) {
   } else if (ended && options_.autoreset == Autoreset::same_step) {
     next_episode(id);
   } else {
-    keep_action(id);
+    keep_action(where, sent(id));
     where.done = ended;
   }
 }
 
-void EpisodeBook::keep_action(int id) {
-  auto& where = env(id).where;
+void EpisodeBook::keep_action(VecEnvState::Env& where,
+                              std::span<const float> action) const {
   if (where.forgotten)
     return;
-  if (where.actions.size() >= options_.history_limit * action_size_) {
+  if (where.actions.size() < most_kept_) {
+    for (const float number : action) // Faster than insert(), for so few.
+      where.actions.push_back(number);
+  } else {
     where.forgotten = true;
     where.actions = std::vector<float>(); // Not {}, which keeps the memory.
-    return;
   }
-  const auto action = sent(id);
-  where.actions.insert(where.actions.end(), action.begin(), action.end());
 }
 
 void EpisodeBook::next_episode(int id) {

@@ -68,7 +68,7 @@ private:
     detail::Op op = detail::Op::reset;
     bool in_flight = false;
     bool given_up = false; ///< Since its last row.
-    int failures = 0;
+    std::uint16_t failures = 0;
     std::optional<std::string> failure;
   };
 
@@ -77,11 +77,12 @@ private:
   void write_order(int id);
   void next_episode(int id);
   void note_step(int id, bool ended);
-  void keep_action(int id);
+  void keep_action(VecEnvState::Env& where, std::span<const float> action) const;
   std::uint64_t seed_of(int id, std::uint64_t episode) const;
 
   const VecEnvOptions& options_;
   const std::size_t action_size_;
+  const std::size_t most_kept_; ///< Numbers of a history.
   Rows& rows_;
   std::uint64_t seed_;
   std::vector<Env> envs_;

@@ -32,25 +32,17 @@ std::string current() {
 Lanes::Lanes(const detail::MakeEnvironment& make, int first, int count,
              Autoreset autoreset)
   : first_(first), autoreset_(autoreset), lanes_(static_cast<std::size_t>(count)) {
-  for (auto& lane : lanes_) {
-    lane.id = first++;
+  for (auto& lane : lanes_)
     lane.environment = make();
-  }
   spaces_ = lanes_.front().environment->spaces();
 }
 
 // A call is told to the watch as two bits for the function and the rest for the
 // environment: there are at most a million.
 
-void Lanes::calls(detail::EnvCall call, const Lane& lane) const noexcept {
-  if (watch_ != nullptr)
-    watch_->begin((static_cast<std::uint32_t>(lane.id) << 2) |
-                  static_cast<std::uint32_t>(call));
-}
-
-void Lanes::called() const noexcept {
-  if (watch_ != nullptr)
-    watch_->end();
+void Lanes::tell(detail::EnvCall call, const Lane& lane) const noexcept {
+  const auto id = first_ + static_cast<int>(&lane - lanes_.data());
+  watch_->begin((static_cast<std::uint32_t>(id) << 2) | static_cast<std::uint32_t>(call));
 }
 
 detail::Hang Lanes::watched(int job, std::uint32_t what) {
@@ -84,6 +76,7 @@ void Lanes::observe(const Lane& lane, std::span<float> out) const {
 
 void Lanes::replay(const History& history) noexcept {
   auto& target = lane(history.id);
+  const AtEnd called(*this);
   target.replay_error.clear();
   try {
     retrace(target, history);
@@ -91,7 +84,6 @@ void Lanes::replay(const History& history) noexcept {
     target.live = false;
     target.replay_error = lane_errors::current();
   }
-  called();
 }
 
 void Lanes::retrace(Lane& lane, const History& history) const {
@@ -119,16 +111,14 @@ void Lanes::retrace(Lane& lane, const History& history) const {
 RowFacts Lanes::follow(const Order& order, std::span<const float> action,
                        RowPlace place) noexcept {
   auto& target = lane(order.id);
-  RowFacts facts;
+  const AtEnd called(*this);
   try {
-    facts = try_follow(target, order, action, place);
+    return try_follow(target, order, action, place);
   } catch (...) {
     target.live = false;
     place.error = lane_errors::current();
-    facts = {.failed = 1};
+    return {.failed = 1};
   }
-  called();
-  return facts;
 }
 
 RowFacts Lanes::try_follow(Lane& lane, const Order& order, std::span<const float> action,

@@ -46,7 +46,6 @@ public:
 
 private:
   struct Lane {
-    int id = 0;
     std::unique_ptr<AnyEnvironment> environment;
     double episode_return = 0;
     int episode_length = 0;
@@ -55,10 +54,28 @@ private:
     std::string replay_error;
   };
 
+  /// Tells the watch, at the end of its scope, that no call is under way.
+  class AtEnd {
+  public:
+    explicit AtEnd(const Lanes& lanes) : lanes_(lanes) {}
+    ~AtEnd() {
+      if (lanes_.watch_ != nullptr) [[unlikely]]
+        lanes_.watch_->end();
+    }
+    AtEnd(const AtEnd&) = delete;
+    AtEnd& operator=(const AtEnd&) = delete;
+
+  private:
+    const Lanes& lanes_;
+  };
+
   Lane& lane(int id) { return lanes_[static_cast<std::size_t>(id - first_)]; }
   /// A call of this environment begins; the one before has ended.
-  void calls(detail::EnvCall call, const Lane& lane) const noexcept;
-  void called() const noexcept;
+  void calls(detail::EnvCall call, const Lane& lane) const noexcept {
+    if (watch_ != nullptr) [[unlikely]]
+      tell(call, lane);
+  }
+  void tell(detail::EnvCall call, const Lane& lane) const noexcept;
   void begin(Lane& lane, std::uint64_t seed) const;
   Step act(Lane& lane, std::span<const float> action) const;
   void observe(const Lane& lane, std::span<float> out) const;
