@@ -34,6 +34,7 @@ PAGES = {
     "actor": ("CAF actors in jobs", "The one header that shows CAF.", ["fiber/actor.hpp"]),
     "rl-environments": ("RL: environments", "What an agent acts in.",
                         ["fiber/rl/environment.hpp", "fiber/rl/environment_check.hpp",
+                         "fiber/rl/wrappers.hpp",
                          "fiber/rl/environments.hpp", "fiber/rl/cartpole.hpp",
                          "fiber/rl/pendulum.hpp", "fiber/rl/acrobot.hpp", "fiber/rl/mountain_car_continuous.hpp",
                          "fiber/rl/lunar_lander.hpp", "fiber/rl/bipedal_walker.hpp", "fiber/rl/terrain.hpp",

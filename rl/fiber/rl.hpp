@@ -36,3 +36,4 @@
 #include "fiber/rl/terrain.hpp"                 // IWYU pragma: export
 #include "fiber/rl/training_log.hpp"            // IWYU pragma: export
 #include "fiber/rl/vec_env.hpp"                 // IWYU pragma: export
+#include "fiber/rl/wrappers.hpp"                // IWYU pragma: export

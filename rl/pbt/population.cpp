@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "fiber/error.hpp"
 #include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/random.hpp"
 
@@ -57,6 +58,8 @@ void PopulationOptions::check() const {
     throw std::invalid_argument("the probability to resample must be 0 to 1");
   if (!(up > 0) || !(down > 0))
     throw std::invalid_argument("the factors of explore must be above 0");
+  if (round_timeout && round_timeout->count() < 1)
+    throw std::invalid_argument("the round_timeout must be at least 1 ms, or nothing");
   for (const auto& range : ranges)
     if (!(range.low <= range.high) || (range.logarithmic && !(range.low > 0)))
       throw std::invalid_argument("the range of " + range.name +
@@ -78,6 +81,46 @@ std::map<std::string, std::string> PopulationOptions::settings() const {
       detail::number_text(range.low) + " to " + detail::number_text(range.high);
   return all;
 }
+
+namespace detail {
+
+std::unique_ptr<CallWatch> watch_training(std::uint64_t member, std::uint64_t round,
+                                          std::chrono::milliseconds limit) {
+  if (limit.count() == 0)
+    return nullptr;
+  auto tell = [text = "member " + std::to_string(member) +
+                      " of a population hung: round " + std::to_string(round) +
+                      " took longer than " + std::to_string(limit.count()) +
+                      " ms (round_timeout); its job is replaced\n"](std::uint32_t) {
+    // Unlike a record of the log, this outlives the process that ends now.
+    [[maybe_unused]] const auto written =
+      ::write(STDERR_FILENO, text.data(), text.size());
+  };
+  auto watch = std::make_unique<CallWatch>(limit, std::move(tell));
+  watch->begin(0);
+  return watch;
+}
+
+void check_can_end(const ProcessMark& member) {
+  if (member == process_mark())
+    throw ConfigError("round_timeout", "PopulationOptions",
+                      "only with a backend whose jobs are processes",
+                      "with the backend inline members train in this process, and "
+                      "nothing can interrupt one that hangs");
+}
+
+void check_losses(std::size_t member, std::uint64_t round, int losses,
+                  const std::string& reason) {
+  constexpr int most = 10;
+  if (losses >= most)
+    throw TimeoutError("member " + std::to_string(member) + " of a population has lost " +
+                       std::to_string(losses) + " jobs in round " +
+                       std::to_string(round) + ", the last one: " + reason +
+                       ". Exit code " + std::to_string(CallWatch::exit_code) +
+                       " means that the round took longer than round_timeout");
+}
+
+} // namespace detail
 
 Hyperparameters initial_hyperparameters(const PopulationOptions& options,
                                         std::size_t member) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -25,6 +28,8 @@ struct Settings {
   ppo::RunOptions run;
   bool asynchronous = false;
   std::size_t actors = 4;
+  double step_timeout = 0;
+  std::string on_error = "stop";
 };
 
 void add_ways_to_play(CLI::App& app, Settings& settings) {
@@ -32,6 +37,12 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
                  .add_option("--jobs", settings.training.jobs,
                              "That play the environments; 0: this process")
                  ->capture_default_str();
+  app
+    .add_option("--step-timeout", settings.step_timeout,
+                "Seconds that a step of an environment may take; a job whose environment "
+                "takes longer is replaced. 0: no limit")
+    ->needs(jobs)
+    ->check(CLI::NonNegativeNumber);
   auto* asynchronous =
     app
       .add_flag("--asynchronous", settings.asynchronous,
@@ -39,6 +50,12 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
                 "for its age. For environments that are slow or many. Neither a run nor "
                 "--resume repeats byte for byte")
       ->excludes(jobs);
+  app
+    .add_option("--on-error", settings.on_error,
+                "If an environment throws: stop, or begin a new_episode")
+    ->check(CLI::IsMember({"stop", "new_episode"}))
+    ->excludes(asynchronous)
+    ->capture_default_str();
   app
     .add_option("--actors", settings.actors,
                 "With --asynchronous: actors, a job each, that share the environments")
@@ -164,6 +181,11 @@ int run_in_session(int argc, char** argv) {
     throw std::invalid_argument("--actors must be at least 1");
   if (settings.asynchronous)
     training.actors = settings.actors;
+  if (settings.step_timeout > 0)
+    training.step_timeout = std::chrono::milliseconds(
+      std::max(std::llround(1000 * settings.step_timeout), 1LL));
+  if (settings.on_error == "new_episode")
+    training.on_error = OnError::new_episode;
   training.check();
   check_environment(training.environment);
   return ppo::run(training, settings.run, interrupted);

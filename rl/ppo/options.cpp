@@ -159,6 +159,10 @@ void PpoOptions::check() const {
           "at most one of jobs, actors and learners can play the environments");
   require(actors <= envs, "actors must be at most the number of environments, " +
                             std::to_string(envs) + ", not " + std::to_string(actors));
+  require(actors == 0 || (on_error == OnError::stop && !step_timeout),
+          "on_error and step_timeout are not for environments that actors play");
+  require(!step_timeout || jobs > 0, "step_timeout needs jobs: only the end of a process "
+                                     "interrupts an environment that hangs");
   require_multiple("envs", envs);
   require_multiple("minibatch", minibatch);
   require(minibatch / learners > 1, "minibatch must be at least 2 for each of learners");

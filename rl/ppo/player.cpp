@@ -20,6 +20,7 @@ VecEnvOptions options_of(const ActorOptions& options, std::uint64_t life) {
   VecEnvOptions result;
   result.envs = options.envs;
   result.seed = seed_of(Use::environments, options, life);
+  result.history_limit = 0; // It neither replays nor saves.
   return result;
 }
 

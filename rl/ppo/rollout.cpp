@@ -3,6 +3,7 @@
 #include "rl/ppo/rollout.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "fiber/rl/advantages.hpp"
 #include "fiber/rl/distributions.hpp"
@@ -19,6 +20,8 @@ VecEnvOptions options_of(const PpoOptions& options, std::uint64_t seed) {
   result.jobs = options.jobs;
   result.seed = seed_for(Use::environments, seed);
   result.replay = true;
+  result.step_timeout = options.step_timeout;
+  result.on_error = options.on_error;
   return result;
 }
 
@@ -146,10 +149,37 @@ void Rollouts::estimate() {
   rollout.valid = valid_;
   estimate_advantages(rollout, {.gamma = options_.gamma, .lambda = options_.lambda},
                       advantages_, targets_);
+  leave_out_invalid_rows();
+}
+
+/// Moves the valid rows to the front.
+void Rollouts::leave_out_invalid_rows() {
+  rows_ = 0;
+  for (std::size_t row = 0; row < valid_.size(); ++row) {
+    if (valid_[row] == 0)
+      continue;
+    if (rows_ < row) {
+      const auto move = [&](std::vector<float>& numbers) {
+        const auto width = numbers.size() / valid_.size();
+        std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(row * width), width,
+                    numbers.begin() + static_cast<std::ptrdiff_t>(rows_ * width));
+      };
+      for (auto* each : {&observations_, &actions_, &log_probabilities_, &values_,
+                         &advantages_, &targets_})
+        move(*each);
+    }
+    ++rows_;
+  }
+  if (rows_ < 2)
+    throw std::runtime_error("a rollout has no two valid rows: the environments failed");
 }
 
 Samples Rollouts::samples() const {
-  return {observations_, actions_, log_probabilities_, values_, advantages_, targets_};
+  const auto first = [&](const std::vector<float>& numbers) {
+    return std::span(numbers).first(numbers.size() / valid_.size() * rows_);
+  };
+  return {first(observations_), first(actions_),    first(log_probabilities_),
+          first(values_),       first(advantages_), first(targets_)};
 }
 
 FrozenNormaliser Rollouts::observations() const {

@@ -42,7 +42,8 @@ public:
   void replace_seen(std::span<const RunningMoments> all);
   /// What a policy's observations go through now.
   FrozenNormaliser observations() const;
-  std::size_t jobs_lost() const { return envs_.jobs_lost(); }
+  /// What environments suffered.
+  const AnyVecEnv& environments() const { return envs_; }
 
   /// Where it is between two rollouts.
   struct State {
@@ -67,6 +68,7 @@ private:
   void act(Actor& actor, std::size_t step);
   void record(Actor& actor, const Batch& batch, std::size_t step);
   void estimate();
+  void leave_out_invalid_rows();
 
   PpoOptions options_;
   std::uint64_t action_seed_;
@@ -85,6 +87,7 @@ private:
   std::vector<float> final_values_, last_values_, advantages_, targets_;
   std::vector<double> rewards_;
   std::vector<std::uint8_t> terminated_, truncated_, valid_;
+  std::size_t rows_ = 0; ///< Those that are valid: the first ones.
   std::vector<double> returns_;
 };
 

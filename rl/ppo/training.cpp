@@ -169,8 +169,16 @@ void Training::begin_with(const Learner::State& learner,
 }
 
 std::string Training::summary() const {
-  auto lost = rollouts_.jobs_lost();
-  return lost == 0 ? "" : std::to_string(lost) + " jobs were lost and replaced";
+  const auto& envs = rollouts_.environments();
+  std::string text;
+  const auto say = [&](std::size_t count, const char* what) {
+    if (count > 0)
+      text += (text.empty() ? "" : "; ") + std::to_string(count) + what;
+  };
+  say(envs.jobs_lost(), " jobs were lost and replaced");
+  say(envs.hangs(), " hangs of environments");
+  say(envs.errors(), " errors of environments, the first: ");
+  return text + envs.first_error();
 }
 
 bool Training::load(const std::filesystem::path& path) {

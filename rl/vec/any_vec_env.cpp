@@ -2,6 +2,7 @@
 #include "fiber/rl/any_vec_env.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <map>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "fiber/rl/environments.hpp"
 #include "rl/vec/batch_rows.hpp"
 #include "rl/vec/episode_book.hpp"
+#include "rl/vec/host_plans.hpp"
 #include "rl/vec/order_check.hpp"
 #include "rl/vec/rows.hpp"
 #include "rl/vec/workers.hpp"
@@ -19,42 +21,10 @@
 namespace fiber::rl {
 
 using detail::EnvHosts;
-using detail::HostPlan;
 using detail::Op;
 
 namespace vec_start {
 namespace {
-
-VecEnvOptions checked(VecEnvOptions options) {
-  constexpr std::size_t most = 1'000'000;
-  auto refuse = [](const char* key, std::size_t value, const std::string& valid) {
-    throw ConfigError(key, "VecEnvOptions", valid,
-                      std::to_string(value) + " can't be used");
-  };
-  if (options.envs < 1 || options.envs > most)
-    refuse("envs", options.envs, "1 to " + std::to_string(most));
-  if (options.batch > options.envs)
-    refuse("batch", options.batch,
-           "0 (all) to " + std::to_string(options.envs) + ", the number of environments");
-  if (options.batch == 0)
-    options.batch = options.envs;
-  options.jobs = std::min(options.jobs, options.envs);
-  return options;
-}
-
-/// Gives each job as many environments as any other, or one more.
-std::vector<HostPlan> spread(const VecEnvOptions& options) {
-  std::vector<HostPlan> plans;
-  for (std::size_t job = 0; job < options.jobs; ++job) {
-    const auto first = job * options.envs / options.jobs;
-    const auto end = (job + 1) * options.envs / options.jobs;
-    plans.push_back({.job = static_cast<int>(job),
-                     .first = static_cast<int>(first),
-                     .count = static_cast<int>(end - first),
-                     .autoreset = static_cast<std::uint8_t>(options.autoreset)});
-  }
-  return plans;
-}
 
 /// What `call(job)` returns for each job. A job that is lost meanwhile is asked again,
 /// but not for ever.
@@ -85,7 +55,7 @@ auto ask_all(std::size_t jobs, Call call) {
 class AnyVecEnv::Impl {
 public:
   Impl(const VecEnvOptions& options, std::unique_ptr<EnvHosts> hosts)
-    : options(vec_start::checked(options)), hosts_(std::move(hosts)) {
+    : options(vec::checked(options)), hosts_(std::move(hosts)) {
     if (this->options.jobs == 0)
       start_here();
     else
@@ -165,6 +135,7 @@ public:
   const VecEnvOptions options;
   Spaces spaces;
   std::size_t in_flight = 0; ///< Rows that were ordered and not handed out.
+  vec::Incidents incidents;
 
 private:
   // -- start and end --
@@ -175,13 +146,15 @@ private:
     spaces.check_actions("the environment of a VecEnv");
     lay_out(false);
     auto make = [&] { return first ? std::move(first) : hosts_->make(); };
-    workers_ = vec::work_here({options, *rows_, *book_}, make);
+    workers_ = vec::work_here({options, *rows_, *book_, incidents}, make);
   }
 
   void start_jobs() {
     try {
-      const auto plans = vec_start::spread(options);
+      const auto plans = vec::spread(options);
       hosts_->start(plans, options.resources);
+      if (options.step_timeout)
+        check_processes(plans.size());
       const auto all_spaces =
         vec_start::ask_all(plans.size(), [&](auto job) { return hosts_->open(job); });
       spaces = all_spaces.front();
@@ -190,15 +163,28 @@ private:
         if (other != spaces)
           throw Error("the environments of a VecEnv have different spaces");
       if (!hosts_->messages_only && share_rows(plans.size())) {
-        workers_ = vec::work_in_shared_memory({options, *rows_, *book_}, *hosts_, plans);
+        workers_ = vec::work_in_shared_memory({options, *rows_, *book_, incidents},
+                                              *hosts_, plans);
       } else {
         lay_out(false);
-        workers_ = vec::work_by_messages({options, *rows_, *book_}, *hosts_, plans);
+        workers_ =
+          vec::work_by_messages({options, *rows_, *book_, incidents}, *hosts_, plans);
       }
     } catch (...) {
       stop_jobs();
       throw;
     }
+  }
+
+  /// A job that hangs must not be this process.
+  void check_processes(std::size_t jobs) {
+    for (const auto& mark :
+         vec_start::ask_all(jobs, [&](auto job) { return hosts_->process(job); }))
+      if (mark == detail::process_mark())
+        vec::refuse_timeout(
+          "only with a backend whose jobs are processes",
+          "with the backend inline environments run in this process, and nothing can "
+          "interrupt one that hangs");
   }
 
   /// Whether all jobs have mapped the rows: whether they are on this machine.
@@ -275,8 +261,30 @@ private:
 
   /// Waits until `count` rows are ready.
   void collect(std::size_t count) {
-    if (ready_.size() < count)
-      guarded([&] { workers_->collect(count - ready_.size(), ready_); });
+    while (ready_.size() < count) {
+      const auto known = ready_.size();
+      guarded([&] { workers_->collect(count - known, ready_); });
+      if (options.on_error == OnError::new_episode)
+        renew_failed(known);
+    }
+  }
+
+  /// Has those that threw begin new episodes, of the rows that came after so many others.
+  void renew_failed(std::size_t known) {
+    std::vector<int> failed;
+    for (auto at = known; at < ready_.size(); ++at)
+      if (const auto id = ready_[at];
+          book_->failure(id) && book_->failures(id) < errors_in_a_row)
+        failed.push_back(id);
+    if (failed.empty())
+      return;
+    std::erase_if(ready_,
+                  [&](int id) { return std::ranges::find(failed, id) != failed.end(); });
+    for (const int id : failed) {
+      incidents.failed(id, *book_->failure(id));
+      book_->renew(id);
+    }
+    guarded([&] { workers_->post(failed); });
   }
 
   const Batch& rows_of_all() {
@@ -314,6 +322,8 @@ private:
     std::erase_if(ready_, [&](int id) { return !book_->in_flight(id); });
     if (failed.empty())
       return;
+    for (const int id : failed)
+      incidents.failed(id, *book_->failure(id));
     throw std::runtime_error(failures(failed));
   }
 
@@ -329,6 +339,10 @@ private:
       if (ids.front() == id)
         text += (text.empty() ? "" : "; ") + vec::name_envs(ids) + " failed: " + said;
     }
+    if (options.on_error == OnError::new_episode)
+      text += "\nThat was error " + std::to_string(errors_in_a_row) +
+              " in a row without a step that ended well in between, so no further "
+              "episode was begun (on_error)";
     return text;
   }
 
@@ -340,6 +354,8 @@ private:
     ready_.clear();
     in_flight = 0;
   }
+
+  static constexpr int errors_in_a_row = 10; ///< With OnError::new_episode.
 
   std::unique_ptr<EnvHosts> hosts_;
   std::unique_ptr<vec::Rows> rows_;
@@ -392,6 +408,15 @@ const Batch& AnyVecEnv::restore(const VecEnvState& state) {
 }
 std::size_t AnyVecEnv::jobs_lost() const {
   return impl_->jobs_lost();
+}
+std::size_t AnyVecEnv::errors() const {
+  return impl_->incidents.errors();
+}
+const std::string& AnyVecEnv::first_error() const {
+  return impl_->incidents.first_error();
+}
+std::size_t AnyVecEnv::hangs() const {
+  return impl_->incidents.hangs();
 }
 bool AnyVecEnv::shares_memory() const {
   return impl_->shares_memory();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/detail/env_host.hpp"
 
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -63,6 +64,26 @@ StepReply StepReply::fiber_unpack(Reader& reader) {
   return reply;
 }
 
+void HostPlan::fiber_pack(Writer& writer) const {
+  pack(writer, job);
+  pack(writer, first);
+  pack(writer, count);
+  pack(writer, autoreset);
+  pack<std::int64_t>(writer, step_timeout.count());
+  pack(writer, hangs);
+}
+
+HostPlan HostPlan::fiber_unpack(Reader& reader) {
+  HostPlan plan;
+  plan.job = unpack<int>(reader);
+  plan.first = unpack<int>(reader);
+  plan.count = unpack<int>(reader);
+  plan.autoreset = unpack<std::uint8_t>(reader);
+  plan.step_timeout = std::chrono::milliseconds(unpack<std::int64_t>(reader));
+  plan.hangs = unpack<std::optional<Queue<Hang>>>(reader);
+  return plan;
+}
+
 // -- the host --
 
 class EnvHost::Impl {
@@ -71,9 +92,12 @@ public:
     : make_(std::move(make)), plan_(plan) {}
 
   Lanes& lanes() {
-    if (!lanes_)
+    if (!lanes_) {
       lanes_ = std::make_unique<Lanes>(make_, plan_.first, plan_.count,
                                        static_cast<Autoreset>(plan_.autoreset));
+      if (plan_.hangs)
+        watch_calls();
+    }
     return *lanes_;
   }
 
@@ -106,6 +130,14 @@ public:
   StepReply step(const StepRequest& request);
 
 private:
+  void watch_calls() {
+    watch_ = std::make_unique<CallWatch>(
+      plan_.step_timeout, [job = plan_.job, hangs = *plan_.hangs](std::uint32_t what) {
+        hangs.put(Lanes::watched(job, what), std::chrono::milliseconds(500));
+      });
+    lanes_->watch(*watch_);
+  }
+
   void check(int id) {
     if (!lanes().has(id))
       throw std::out_of_range("environment " + std::to_string(id) + " is not here");
@@ -152,6 +184,7 @@ private:
   MakeEnvironment make_;
   const HostPlan plan_;
   std::unique_ptr<Lanes> lanes_;
+  std::unique_ptr<CallWatch> watch_;
   std::unique_ptr<Rows> rows_;
 };
 

@@ -28,6 +28,12 @@ public:
   std::span<const float> sent(int id) const;
   /// Takes note of the row that answers the order. It is in the environment's cell.
   void accept(int id);
+  /// The episode is lost: its environment, which forgot it, begins a new one when it
+  /// follows the order that it has, or the next one. `other_seed`: that is not to begin
+  /// with the seed that was to be the next.
+  void give_up(int id, bool other_seed);
+  /// The order of an environment that threw is in flight again, to begin a new episode.
+  void renew(int id);
 
   /// The episode under way.
   detail::History history(int id) const;
@@ -40,9 +46,13 @@ public:
   bool done(int id) const { return env(id).where.done; }
   /// What it threw, if it must be reset for that.
   const std::optional<std::string>& failure(int id) const { return env(id).failure; }
+  /// How often it threw since its last step that ended well.
+  int failures(int id) const { return env(id).failures; }
   /// The row of its order is handed out, or nobody wants it.
   void land(int id) { env(id).in_flight = false; }
 
+  /// How many numbers the histories have room for: what their memory is.
+  std::size_t kept() const;
   VecEnvState state() const;
   void restore(const VecEnvState& state);
 
@@ -57,17 +67,22 @@ private:
     std::uint64_t next_seed = 0; ///< Of the episode after this one.
     detail::Op op = detail::Op::reset;
     bool in_flight = false;
+    bool given_up = false; ///< Since its last row.
+    std::uint16_t failures = 0;
     std::optional<std::string> failure;
   };
 
   Env& env(int id) { return envs_[static_cast<std::size_t>(id)]; }
   const Env& env(int id) const { return envs_[static_cast<std::size_t>(id)]; }
+  void write_order(int id);
   void next_episode(int id);
   void note_step(int id, bool ended);
+  void keep_action(VecEnvState::Env& where, std::span<const float> action) const;
   std::uint64_t seed_of(int id, std::uint64_t episode) const;
 
   const VecEnvOptions& options_;
   const std::size_t action_size_;
+  const std::size_t most_kept_; ///< Numbers of a history.
   Rows& rows_;
   std::uint64_t seed_;
   std::vector<Env> envs_;

@@ -37,8 +37,23 @@ Lanes::Lanes(const detail::MakeEnvironment& make, int first, int count,
   spaces_ = lanes_.front().environment->spaces();
 }
 
-void Lanes::begin(Lane& lane, std::uint64_t seed) {
+// A call is told to the watch as two bits for the function and the rest for the
+// environment: there are at most a million.
+
+void Lanes::tell(detail::EnvCall call, const Lane& lane) const noexcept {
+  const auto id = first_ + static_cast<int>(&lane - lanes_.data());
+  watch_->begin((static_cast<std::uint32_t>(id) << 2) | static_cast<std::uint32_t>(call));
+}
+
+detail::Hang Lanes::watched(int job, std::uint32_t what) {
+  return {.job = job,
+          .id = static_cast<int>(what >> 2),
+          .call = static_cast<detail::EnvCall>(what & 3)};
+}
+
+void Lanes::begin(Lane& lane, std::uint64_t seed) const {
   lane.live = false; // Unless all goes well.
+  calls(detail::EnvCall::reset, lane);
   lane.environment->reset(seed);
   lane.episode_return = 0;
   lane.episode_length = 0;
@@ -46,15 +61,22 @@ void Lanes::begin(Lane& lane, std::uint64_t seed) {
   lane.done = false;
 }
 
-Step Lanes::act(Lane& lane, std::span<const float> action) {
+Step Lanes::act(Lane& lane, std::span<const float> action) const {
+  calls(detail::EnvCall::step, lane);
   auto result = lane.environment->step(action);
   lane.episode_return += result.reward;
   ++lane.episode_length;
   return result;
 }
 
+void Lanes::observe(const Lane& lane, std::span<float> out) const {
+  calls(detail::EnvCall::observe, lane);
+  lane.environment->observe(out);
+}
+
 void Lanes::replay(const History& history) noexcept {
   auto& target = lane(history.id);
+  const AtEnd called(*this);
   target.replay_error.clear();
   try {
     retrace(target, history);
@@ -89,6 +111,7 @@ void Lanes::retrace(Lane& lane, const History& history) const {
 RowFacts Lanes::follow(const Order& order, std::span<const float> action,
                        RowPlace place) noexcept {
   auto& target = lane(order.id);
+  const AtEnd called(*this);
   try {
     return try_follow(target, order, action, place);
   } catch (...) {
@@ -108,13 +131,13 @@ RowFacts Lanes::try_follow(Lane& lane, const Order& order, std::span<const float
     return step(lane, order, action, place);
   case Op::reset:
     begin(lane, order.next_seed);
-    lane.environment->observe(place.observation);
+    observe(lane, place.observation);
     return {};
   case Op::show:
     break;
   }
   if (lane.live)
-    lane.environment->observe(place.observation);
+    observe(lane, place.observation);
   else
     std::ranges::fill(place.observation, 0.0F);
   return {.episode_return = lane.episode_return, .episode_length = lane.episode_length};
@@ -139,12 +162,12 @@ RowFacts Lanes::step(Lane& lane, const Order& order, std::span<const float> acti
     if (result.terminated || result.truncated) {
       lane.done = true;
       if (autoreset_ == Autoreset::same_step) {
-        lane.environment->observe(place.final_observation);
+        observe(lane, place.final_observation);
         begin(lane, order.next_seed);
       }
     }
   }
-  lane.environment->observe(place.observation);
+  observe(lane, place.observation);
   return facts;
 }
 

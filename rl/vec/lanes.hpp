@@ -26,6 +26,11 @@ public:
   /// Makes the environments `first` to `first + count - 1`.
   Lanes(const detail::MakeEnvironment& make, int first, int count, Autoreset autoreset);
 
+  /// Has `watch`, which must live as long as this, see each call of an environment.
+  void watch(detail::CallWatch& watch) { watch_ = &watch; }
+  /// What CallWatch tells of a call, in words of the driver.
+  static detail::Hang watched(int job, std::uint32_t what);
+
   const Spaces& spaces() const { return spaces_; }
   bool has(int id) const { return id >= first_ && id - first_ < count(); }
   int first() const { return first_; }
@@ -49,9 +54,31 @@ private:
     std::string replay_error;
   };
 
+  /// Tells the watch, at the end of its scope, that no call is under way.
+  class AtEnd {
+  public:
+    explicit AtEnd(const Lanes& lanes) : lanes_(lanes) {}
+    ~AtEnd() {
+      if (lanes_.watch_ != nullptr) [[unlikely]]
+        lanes_.watch_->end();
+    }
+    AtEnd(const AtEnd&) = delete;
+    AtEnd& operator=(const AtEnd&) = delete;
+
+  private:
+    const Lanes& lanes_;
+  };
+
   Lane& lane(int id) { return lanes_[static_cast<std::size_t>(id - first_)]; }
-  static void begin(Lane& lane, std::uint64_t seed);
-  static Step act(Lane& lane, std::span<const float> action);
+  /// A call of this environment begins; the one before has ended.
+  void calls(detail::EnvCall call, const Lane& lane) const noexcept {
+    if (watch_ != nullptr) [[unlikely]]
+      tell(call, lane);
+  }
+  void tell(detail::EnvCall call, const Lane& lane) const noexcept;
+  void begin(Lane& lane, std::uint64_t seed) const;
+  Step act(Lane& lane, std::span<const float> action) const;
+  void observe(const Lane& lane, std::span<float> out) const;
   void retrace(Lane& lane, const detail::History& history) const;
   detail::RowFacts try_follow(Lane& lane, const detail::Order& order,
                               std::span<const float> action, RowPlace place) const;
@@ -62,6 +89,7 @@ private:
   const Autoreset autoreset_;
   std::vector<Lane> lanes_;
   Spaces spaces_;
+  detail::CallWatch* watch_ = nullptr;
 };
 
 } // namespace fiber::rl::vec

@@ -12,15 +12,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int losses_in_a_row = 5;
+constexpr int tries = 3; // Of an order at which an environment hangs.
+constexpr int hangs_in_a_row = 2 * tries;
 constexpr int failed_starts = 30; // With the supervisor's waits, half a minute or more.
 constexpr std::chrono::seconds between_checks{1};
 
 } // namespace
 } // namespace loss_limits
 
-LossGuard::LossGuard(const detail::EnvHosts& hosts, std::vector<detail::HostPlan> plans)
-  : hosts_(hosts), plans_(std::move(plans)),
-    in_a_row_(static_cast<std::size_t>(plans_.back().first + plans_.back().count)),
+LossGuard::LossGuard(Desk desk, const detail::EnvHosts& hosts,
+                     std::vector<detail::HostPlan> plans)
+  : desk_(desk), hosts_(hosts), plans_(std::move(plans)), envs_(desk.options.envs),
     jobs_(plans_.size()) {}
 
 std::string LossGuard::name(std::size_t job) const {
@@ -34,14 +36,66 @@ std::string LossGuard::name(std::size_t job) const {
 
 void LossGuard::lost(std::size_t job, std::span<const int> orders,
                      const std::string& reason) {
+  if (const auto hang = take_hang(job))
+    hung(*hang, orders);
+  else
+    blame(job, orders, reason);
+  if (!std::exchange(jobs_[job].awaited, true))
+    jobs_[job].restarts = hosts_.info(job).restarts;
+}
+
+/// What a job said before it ended. It may have said anything.
+std::optional<detail::Hang> LossGuard::take_hang(std::size_t job) const {
+  const auto& plan = plans_[job];
+  std::optional<detail::Hang> found;
+  if (!plan.hangs)
+    return found;
+  std::vector<detail::Hang> others;
+  while (auto hang = plan.hangs->get(std::chrono::milliseconds(0)))
+    if (hang->job == plan.job && hang->id >= plan.first &&
+        hang->id < plan.first + plan.count)
+      found = hang;
+    else
+      others.push_back(*hang);
+  for (const auto& hang : others)
+    plan.hangs->put(hang, std::chrono::milliseconds(0));
+  return found;
+}
+
+void LossGuard::hung(const detail::Hang& hang, std::span<const int> orders) {
+  const auto job = static_cast<std::size_t>(hang.job);
+  for (int id = plans_[job].first; id < plans_[job].first + plans_[job].count; ++id)
+    envs_[static_cast<std::size_t>(id)].spared = desk_.book.in_flight(id);
   for (const int id : orders)
-    if (++in_a_row_[static_cast<std::size_t>(id)] >= loss_limits::losses_in_a_row)
+    envs_[static_cast<std::size_t>(id)].spared = false;
+  const auto in_reset = hang.call == detail::EnvCall::reset;
+  const auto call = in_reset                                ? "reset()"
+                    : hang.call == detail::EnvCall::observe ? "observe()"
+                                                            : "step()";
+  const auto text = "environment " + std::to_string(hang.id) + " hung: its " + call +
+                    " took longer than " +
+                    std::to_string(plans_[job].step_timeout.count()) +
+                    " ms (step_timeout), and " + name(job) + " was ended";
+  const auto hangs = ++envs_[static_cast<std::size_t>(hang.id)].hangs;
+  const auto gives_up = !desk_.options.replay || hangs % loss_limits::tries == 0;
+  desk_.incidents.hung(text + (gives_up ? "; its episode is given up" : ""));
+  if (hangs >= loss_limits::hangs_in_a_row)
+    throw TimeoutError(text + ", " + std::to_string(hangs) +
+                       " times without a row in between");
+  if (gives_up)
+    desk_.book.give_up(hang.id, in_reset);
+}
+
+void LossGuard::blame(std::size_t job, std::span<const int> orders,
+                      const std::string& reason) {
+  for (const int id : orders) {
+    auto& env = envs_[static_cast<std::size_t>(id)];
+    if (!std::exchange(env.spared, false) && ++env.losses >= loss_limits::losses_in_a_row)
       throw Error(name(job) + " was lost " +
                   std::to_string(loss_limits::losses_in_a_row) +
                   " times in a row while environment " + std::to_string(id) +
                   " was to be stepped, the last time: " + reason);
-  if (!std::exchange(jobs_[job].awaited, true))
-    jobs_[job].restarts = hosts_.info(job).restarts;
+  }
 }
 
 void LossGuard::check_starts() {

@@ -14,7 +14,7 @@ namespace {
 class WorkByMessages final : public Workers {
 public:
   WorkByMessages(Desk desk, detail::EnvHosts& hosts, std::vector<detail::HostPlan> plans)
-    : desk_(desk), hosts_(hosts), plans_(std::move(plans)), guard_(hosts, plans_) {}
+    : desk_(desk), hosts_(hosts), plans_(std::move(plans)), guard_(desk, hosts, plans_) {}
 
   void post(std::span<const int> ids) override {
     std::vector<std::vector<int>> by_job(plans_.size());

@@ -18,7 +18,7 @@ class WorkInSharedMemory final : public Workers {
 public:
   WorkInSharedMemory(Desk desk, detail::EnvHosts& hosts,
                      std::vector<detail::HostPlan> plans)
-    : desk_(desk), hosts_(hosts), plans_(std::move(plans)), guard_(hosts, plans_),
+    : desk_(desk), hosts_(hosts), plans_(std::move(plans)), guard_(desk, hosts, plans_),
       asked_(desk.options.envs), called_(plans_.size()) {
     for (const auto& plan : plans_)
       job_of_.insert(job_of_.end(), static_cast<std::size_t>(plan.count),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rl/vec/episode_book.hpp"
+#include "rl/vec/incidents.hpp"
 #include "rl/vec/rows.hpp"
 
 namespace fiber::rl::vec {
@@ -35,6 +36,7 @@ struct Desk {
   const VecEnvOptions& options;
   Rows& rows;
   EpisodeBook& book;
+  Incidents& incidents;
 };
 
 /// Environments in this process. They follow their orders within collect(), in the order

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include <boost/serialization/vector.hpp>
+#include <boost/serialization/version.hpp>
 
 #include "fiber/callable.hpp"
 #include "fiber/rl/batch.hpp"
@@ -31,6 +34,17 @@ enum class Autoreset {
   /// The row has the last observation of the episode. Stepping the environment again is
   /// an error until reset(ids) was called.
   disabled
+};
+
+/// What follows if an environment throws an exception.
+enum class OnError {
+  /// The call of the VecEnv throws std::runtime_error: see AnyVecEnv.
+  stop,
+  /// The episode has ended: its row has valid 0 and truncated 1, and a new episode
+  /// begins. A reset() that fails is tried again with the seed of the next episode.
+  /// Errors are counted: see AnyVecEnv::errors(). At the 10th error of one environment in
+  /// a row, without a step that ended well in between, the call throws as with `stop`.
+  new_episode
 };
 
 /// The options of a VecEnv.
@@ -55,6 +69,26 @@ struct VecEnvOptions {
   /// actions of their episodes, so that no row is lost and none differs. This needs
   /// repeatable environments, as the concept Environment demands.
   bool replay = false;
+  /// How long one call of one environment may take: reset(), step() or observe(). A job
+  /// whose environment takes longer is ended and replaced, within about a second, and the
+  /// log names the environment. What happens to its environments is what `replay` says.
+  /// With `replay` the step is tried again; at the third hang in a row the episode of
+  /// that environment alone is given up, with a row that has valid 0 and truncated 1. An
+  /// environment that hangs six times without a row in between is an error: TimeoutError.
+  ///
+  /// The time in which a job waits for orders or steps other environments does not count,
+  /// nor does the making of environments, which has no limit. Needs jobs >= 1, and a
+  /// backend other than inline. Nothing: no limit.
+  std::optional<std::chrono::milliseconds> step_timeout = {};
+  /// What follows if an environment throws an exception.
+  OnError on_error = OnError::stop;
+  /// How many actions of the episode under way are kept for each environment, in 4 *
+  /// Spaces::action_size() bytes each: replay and state() need them. An episode with more
+  /// actions continues, but can't be retraced: if its job is lost, the row of the
+  /// environment has valid 0 even with `replay`, and the log says so; see
+  /// VecEnvState::Env::forgotten. 0 keeps none, which is enough without `replay` and
+  /// state().
+  std::size_t history_limit = 100'000;
 };
 
 /// A checkpoint of a VecEnv: enough to bring its environments back to the same states. It
@@ -65,12 +99,17 @@ struct VecEnvState {
     std::uint64_t episodes = 0; ///< Episodes begun; the last one is under way.
     std::vector<float> actions; ///< Of the last episode, in rows of action_size().
     bool done = false;          ///< The last episode has ended; never with same_step.
+    /// The last episode had more actions than VecEnvOptions::history_limit, and `actions`
+    /// is empty: restore() can't bring the episode back, and begins the next one.
+    bool forgotten = false;
 
     friend bool operator==(const Env&, const Env&) = default;
 
     template <class Archive>
-    void serialize(Archive& archive, unsigned) {
+    void serialize(Archive& archive, unsigned version) {
       archive& episodes& actions& done;
+      if (version > 0)
+        archive& forgotten;
     }
   };
 
@@ -100,10 +139,12 @@ struct VecEnvState {
 /// the reason. The object can't be used after that: each call throws the same error.
 ///
 /// If an environment throws, step(), recv() or reset() throws std::runtime_error, which
-/// names the environment. Rows of other environments stay in flight until recv() returns
-/// them. The environment can be used again after reset(ids).
+/// names the environment, unless VecEnvOptions::on_error says otherwise. Rows of other
+/// environments stay in flight until recv() returns them. The environment can be used
+/// again after reset(ids).
 ///
-/// Memory: the actions of each episode under way are kept, for replay and for state().
+/// Memory: the actions of each episode under way are kept, for replay and for state(), up
+/// to VecEnvOptions::history_limit.
 ///
 /// Thread safety: one thread at a time.
 class AnyVecEnv {
@@ -167,12 +208,22 @@ public:
   /// and replays the same actions. Later episodes continue with the state's seed. Returns
   /// a row for each environment with its present observation, the reward 0, and the
   /// return and length of the episode so far. The row of an environment that was never
-  /// reset holds zeros. Throws std::invalid_argument for a state that does not fit,
+  /// reset holds zeros. That of an environment whose episode is forgotten
+  /// (VecEnvState::Env) has valid 0 and truncated 1, and the first observation of the
+  /// next episode. Throws std::invalid_argument for a state that does not fit,
   /// std::logic_error if rows are in flight.
   const Batch& restore(const VecEnvState& state);
 
   /// The number of jobs that were lost and replaced so far.
   std::size_t jobs_lost() const;
+  /// How many exceptions of environments there were so far. Of a session's live page this
+  /// is the series "environment errors", and hangs() is "environment hangs".
+  std::size_t errors() const;
+  /// The first of them, with the environment's number and, of a GymEnv, the traceback;
+  /// empty if there was none.
+  const std::string& first_error() const;
+  /// How often an environment hung: see VecEnvOptions::step_timeout.
+  std::size_t hangs() const;
   /// Whether the rows come through memory that the jobs share with this process.
   bool shares_memory() const;
 
@@ -185,3 +236,5 @@ private:
 };
 
 } // namespace fiber::rl
+
+BOOST_CLASS_VERSION(fiber::rl::VecEnvState::Env, 1)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -14,11 +16,14 @@
 #include <boost/serialization/vector.hpp>
 #include <unistd.h>
 
+#include <fiber/callable.hpp>
 #include <fiber/checkpoint.hpp>
 #include <fiber/future.hpp>
 #include <fiber/ref.hpp>
 #include <fiber/supervisor.hpp>
 #include <fiber/this_object.hpp>
+
+#include "fiber/rl/detail/call_watch.hpp"
 
 // Population-based training (Jaderberg et al. 2017, arXiv 1711.09846).
 
@@ -45,10 +50,17 @@ struct PopulationOptions {
   bool explore = true;    ///< Change the hyper-parameters of those that exploit.
   /// Whether exploit copies hyper-parameters with the state.
   bool copy_hyperparameters = true;
+  /// What the job of each member may use.
+  Resources resources = {};
+  /// How long a member may train in one round; it includes no wait for other members. The
+  /// job of one that takes longer is ended and replaced, and the member trains the round
+  /// again from its last state. The tenth loss of a member's job in one round is an
+  /// error then. Not with the backend inline. Nothing: no limit.
+  std::optional<std::chrono::milliseconds> round_timeout = {};
 
   /// Throws std::invalid_argument, which says what would be right.
   void check() const;
-  /// Every option, for FileLabel::settings.
+  /// Every option that results depend on, for FileLabel::settings.
   std::map<std::string, std::string> settings() const;
 };
 
@@ -114,6 +126,22 @@ struct PopulationState {
   }
 };
 
+namespace detail {
+
+/// Ends this process if the training of a member takes longer than `limit`, and says so
+/// on stderr; nothing if `limit` is 0.
+std::unique_ptr<CallWatch> watch_training(std::uint64_t member, std::uint64_t round,
+                                          std::chrono::milliseconds limit);
+/// Throws ConfigError about PopulationOptions::round_timeout if a member lives in this
+/// process.
+void check_can_end(const ProcessMark& member);
+/// Throws TimeoutError if a member has lost so many jobs in this round that it will
+/// hardly end.
+void check_losses(std::size_t member, std::uint64_t round, int losses,
+                  const std::string& reason);
+
+} // namespace detail
+
 /// A member, in a separate job. It saves its state after each step; after a restart it
 /// continues from there. So each step may be asked for again: it is done once.
 template <class Problem>
@@ -121,8 +149,11 @@ class PopulationMember {
 public:
   using State = MemberState<typename Problem::State>;
 
-  PopulationMember(Problem problem, std::uint64_t number, State start)
-    : problem_(std::move(problem)), number_(number), saved_(std::move(start)) {}
+  /// `round_timeout` in milliseconds; 0: no limit.
+  PopulationMember(Problem problem, std::uint64_t number, State start,
+                   std::int64_t round_timeout)
+    : problem_(std::move(problem)), number_(number), saved_(std::move(start)),
+      round_timeout_(round_timeout) {}
 
   void on_restart(Checkpoint& checkpoint) {
     if (auto saved = checkpoint.load<State>())
@@ -134,7 +165,10 @@ public:
     if (saved_.round >= round)
       return saved_.score; // Done, but the job died before it could say so.
     auto next = saved_;
+    const auto watch = detail::watch_training(number_, round, round_timeout_);
     next.score = problem_.train(next.state, hyperparameters, number_, round);
+    if (watch)
+      watch->end();
     next.round = round;
     save(std::move(next));
     return saved_.score;
@@ -145,6 +179,7 @@ public:
 
   State state() const { return saved_; }
   int pid() const { return ::getpid(); }
+  detail::ProcessMark process() const { return detail::process_mark(); }
 
 private:
   void save(State next) {
@@ -155,6 +190,7 @@ private:
   Problem problem_;
   std::uint64_t number_;
   State saved_;
+  std::chrono::milliseconds round_timeout_;
 };
 
 namespace detail {
@@ -180,6 +216,13 @@ struct StateOfMember {
   template <class Member>
   typename Member::State operator()(const Member& member) const {
     return member.state();
+  }
+};
+struct ProcessOfMember {
+  static constexpr bool idempotent = true;
+  template <class Member>
+  ProcessMark operator()(const Member& member) const {
+    return member.process();
   }
 };
 struct PidOfMember {
@@ -226,11 +269,13 @@ public:
 
   /// Starts the members; blocks until all are up. Continues from `state`, if that is
   /// given. Needs a session. Throws as PopulationOptions::check() and Supervisor::spawn()
-  /// do, and std::invalid_argument if the state has another number of members.
+  /// do, std::invalid_argument if the state has another number of members, and
+  /// ConfigError for a round_timeout with the backend inline.
   Population(Problem problem, PopulationOptions options, std::optional<State> state = {});
 
   /// All members train a round; then they exploit and explore, if it is time to. Throws
-  /// RemoteError if a member's training throws.
+  /// RemoteError if a member's training throws, and TimeoutError if a member with a
+  /// round_timeout has lost its job ten times in the round.
   const PopulationRound& step();
 
   /// Rounds done.
@@ -251,7 +296,12 @@ public:
 private:
   using Member = PopulationMember<Problem>;
 
-  Supervisor supervisor_{SupervisorOptions{.intensity = 1'000'000}};
+  /// The score of a member's round; `before`: all members when the round began.
+  double score_of(std::size_t member, const Future<double>& score,
+                  const std::vector<ChildInfo>& before) const;
+
+  Supervisor supervisor_{SupervisorOptions{
+    .intensity = 1'000'000, .backoff = {.most = std::chrono::milliseconds(1000)}}};
   PopulationOptions options_;
   std::vector<Ref<Member>> members_;
   std::vector<Hyperparameters> hyperparameters_;
@@ -275,7 +325,12 @@ Population<Problem>::Population(Problem problem, PopulationOptions options,
     auto start =
       state ? state->members[i] : typename Member::State{.state = problem.start(i)};
     members_.push_back(supervisor_.template spawn<Member>(
-      SpawnOptions{}, problem, std::uint64_t{i}, std::move(start)));
+      SpawnOptions{.resources = options_.resources}, problem, std::uint64_t{i},
+      std::move(start),
+      std::int64_t{
+        options_.round_timeout.value_or(std::chrono::milliseconds(0)).count()}));
+    if (i == 0 && options_.round_timeout)
+      detail::check_can_end(members_[0].call(detail::ProcessOfMember{}));
     hyperparameters_.push_back(state ? state->hyperparameters[i]
                                      : initial_hyperparameters(options_, i));
   }
@@ -291,8 +346,9 @@ const PopulationRound& Population<Problem>::step() {
   for (std::size_t i = 0; i < members_.size(); ++i)
     scores.push_back(
       members_[i].async(detail::TrainMember{}, number, hyperparameters_[i]));
-  for (auto& score : scores)
-    done.scores.push_back(score.get());
+  const auto before = supervisor_.children();
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    done.scores.push_back(score_of(i, scores[i], before));
 
   for (std::size_t i = 0; i < members_.size(); ++i)
     done.sources.push_back(i);
@@ -313,6 +369,18 @@ const PopulationRound& Population<Problem>::step() {
       copy.get();
   }
   return history_.emplace_back(std::move(done));
+}
+
+template <class Problem>
+double Population<Problem>::score_of(std::size_t member, const Future<double>& score,
+                                     const std::vector<ChildInfo>& before) const {
+  if (options_.round_timeout)
+    while (!score.wait_for(std::chrono::seconds(1))) {
+      const auto now = supervisor_.children().at(member);
+      detail::check_losses(member, round() + 1, now.restarts - before.at(member).restarts,
+                           now.last_error);
+    }
+  return score.get();
 }
 
 template <class Problem>

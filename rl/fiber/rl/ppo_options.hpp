@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "fiber/rl/any_vec_env.hpp"
 #include "fiber/rl/policy.hpp"
 
 namespace fiber::rl {
@@ -28,6 +30,12 @@ struct PpoOptions {
   /// from the mean of their gradients (DD-PPO: Wijmans et al. 2020). `jobs` and `actors`
   /// are 0 then.
   std::size_t learners = 1;
+
+  /// As in VecEnvOptions, for `jobs` and for `learners` that play in their own process;
+  /// only `jobs` can have a time limit for steps. Rows that are not valid are left out of
+  /// the learning.
+  std::optional<std::chrono::milliseconds> step_timeout = {};
+  OnError on_error = OnError::stop;
 
   // -- Rollouts --
 
@@ -92,7 +100,10 @@ void archive_optional(Archive& archive, std::optional<T>& value) {
 
 template <class Archive>
 void PpoOptions::serialize(Archive& archive, unsigned) {
-  archive& environment& seed& jobs& actors& learners;
+  auto limit = step_timeout.value_or(std::chrono::milliseconds(0)).count();
+  archive& environment& seed& jobs& actors& learners& limit& on_error;
+  if (Archive::is_loading::value && limit > 0)
+    step_timeout = std::chrono::milliseconds(limit);
   archive& steps& envs& rollout& gamma& lambda;
   archive& normalise_observations& normalise_rewards& sign_rewards;
   detail::archive_optional(archive, hidden);

@@ -75,6 +75,9 @@ public:
   const Batch& restore(const VecEnvState& state) { return envs_.restore(state); }
 
   std::size_t jobs_lost() const { return envs_.jobs_lost(); }
+  std::size_t errors() const { return envs_.errors(); }
+  const std::string& first_error() const { return envs_.first_error(); }
+  std::size_t hangs() const { return envs_.hangs(); }
   bool shares_memory() const { return envs_.shares_memory(); }
 
 private:

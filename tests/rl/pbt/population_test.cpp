@@ -2,15 +2,21 @@
 // A member whose job is killed goes on from its checkpoint, and the population ends as if
 // nothing had happened.
 
+#include <chrono>
 #include <csignal>
 #include <stdexcept>
+#include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "fiber/error.hpp"
 #include "fiber/rl/population.hpp"
 #include "fiber/rl/random.hpp"
 #include "tests/e2e/support/fixture.hpp"
+#include "tests/e2e/support/notes.hpp"
 
 namespace fiber::rl {
 namespace {
@@ -134,6 +140,70 @@ TEST_F(PopulationTest, copies_are_made_in_intervals) {
 TEST_F(PopulationTest, an_exception_in_training_reaches_the_caller) {
   Population<Growth> population({.failing_round = 1}, four());
   EXPECT_THROW(population.step(), RemoteError);
+}
+
+/// As Growth, but member 1 hangs in round 2: once, or each time.
+struct Sleepy : Growth {
+  double train(State& state, const Hyperparameters& values, std::uint64_t member,
+               std::uint64_t round) const {
+    if (member == 1 && round == 2 && (always || e2e::note("hung", "") == 1))
+      for (;;)
+        ::pause();
+    return Growth::train(state, values, member, round);
+  }
+
+  bool always = false;
+};
+
+TEST_F(PopulationTest, a_member_that_hangs_trains_the_round_again) {
+  const auto expected = undisturbed(3);
+  auto options = four();
+  options.round_timeout = std::chrono::milliseconds(500);
+  Population<Sleepy> population({}, options);
+  for (int round = 0; round < 3; ++round)
+    population.step();
+  EXPECT_EQ(population.restarts(), 1);
+  EXPECT_EQ(e2e::notes("hung").size(), 2U);
+  const auto state = population.state();
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(state.members[i].state.size, expected.members[i].state.size) << i;
+}
+
+TEST_F(PopulationTest, a_member_that_always_hangs_is_an_error_that_names_it) {
+  auto options = four();
+  options.round_timeout = std::chrono::milliseconds(100);
+  Sleepy problem;
+  problem.always = true;
+  Population<Sleepy> population(problem, options);
+  population.step();
+  try {
+    population.step();
+    FAIL();
+  } catch (const TimeoutError& error) {
+    const std::string text = error.what();
+    EXPECT_TRUE(text.starts_with("member 1 of a population has lost 10 jobs in round 2"))
+      << text;
+    EXPECT_NE(text.find("124"), std::string::npos) << text;
+  }
+}
+
+TEST_F(PopulationTest, a_round_timeout_needs_jobs_that_can_be_ended) {
+  auto options = four();
+  options.round_timeout = std::chrono::milliseconds(0);
+  EXPECT_THROW(options.check(), std::invalid_argument);
+  close();
+  open({.backend = "inline"});
+  options.round_timeout = std::chrono::milliseconds(500);
+  EXPECT_THROW(Population<Growth>({}, options), ConfigError);
+}
+
+TEST_F(PopulationTest, members_have_the_resources_of_the_options) {
+  auto options = four();
+  options.resources = {.cpu = 0.25}; // Four of them fit into a job.
+  Population<Growth> population({}, options);
+  population.step();
+  const auto pids = population.pids();
+  EXPECT_EQ(pids, std::vector<int>(4, pids[0]));
 }
 
 } // namespace

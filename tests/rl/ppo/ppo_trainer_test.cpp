@@ -3,11 +3,18 @@
 // make no sense.
 #include "fiber/rl/ppo_trainer.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "fiber/rl/cartpole.hpp"
+#include "fiber/rl/environments.hpp"
+#include "rl/ppo/actor.hpp"
+#include "rl/ppo/rollout.hpp"
 
 namespace trainer_options {
 namespace {
@@ -64,6 +71,54 @@ TEST(PpoTrainerTest, equal_options_learn_the_same_and_another_seed_does_not) {
   EXPECT_NE(learnt(1), learnt(2));
 }
 
+/// CartPole that throws in the 15th step of each episode that has one.
+class Failing : public fiber::rl::CartPole {
+public:
+  void reset(std::uint64_t seed) {
+    CartPole::reset(seed);
+    steps_ = 0;
+  }
+  fiber::rl::Step step(int action) {
+    if (++steps_ == 15)
+      throw std::runtime_error("the simulator failed");
+    return CartPole::step(action);
+  }
+
+private:
+  int steps_ = 0;
+};
+
+const bool registered = [] {
+  fiber::rl::register_environment<Failing>("failing");
+  return true;
+}();
+
+TEST(PpoTrainerTest, environments_that_throw_end_the_training_or_only_their_episodes) {
+  auto options = small();
+  options.environment = "failing";
+  EXPECT_THROW(PpoTrainer(options).run(), std::runtime_error);
+  options.on_error = fiber::rl::OnError::new_episode;
+  PpoTrainer trainer(options);
+  trainer.run();
+  EXPECT_EQ(trainer.last_update().steps, 192u);
+  EXPECT_NE(trainer.summary().find("errors of environments"), std::string::npos)
+    << trainer.summary();
+  EXPECT_NE(trainer.summary().find("the simulator failed"), std::string::npos)
+    << trainer.summary();
+}
+
+TEST(PpoTrainerTest, rows_of_lost_episodes_are_left_out_of_learning) {
+  auto options = small();
+  options.environment = "failing";
+  options.on_error = fiber::rl::OnError::new_episode;
+  fiber::rl::ppo::Rollouts rollouts(options, 1);
+  rollouts.play(*fiber::rl::ppo::actor_of(options.policy_spec(rollouts.spaces())));
+  const auto failed = rollouts.environments().errors();
+  EXPECT_GT(failed, 0u);
+  EXPECT_EQ(rollouts.samples().size(), options.envs * options.rollout - failed);
+  EXPECT_EQ(rollouts.samples().observations.size(), 4 * rollouts.samples().size());
+}
+
 TEST(PpoTrainerTest, options_that_make_no_sense_are_errors_that_name_them) {
   auto refusal = [](const std::function<void(PpoOptions&)>& change) -> std::string {
     auto options = small();
@@ -82,6 +137,10 @@ TEST(PpoTrainerTest, options_that_make_no_sense_are_errors_that_name_them) {
             "actors must be at most the number of environments, 2, not 3");
   EXPECT_EQ(refusal([](auto& o) { o.jobs = o.learners = 2; }),
             "at most one of jobs, actors and learners can play the environments");
+  EXPECT_EQ(
+    refusal([](auto& o) { o.step_timeout = std::chrono::seconds(1); }),
+    "step_timeout needs jobs: only the end of a process interrupts an environment "
+    "that hangs");
   EXPECT_EQ(refusal([](auto& o) { o.learners = 3; }),
             "envs must be a multiple of learners, 3, not 2");
   EXPECT_NE(refusal([](auto& o) { o.environment = "nothing"; }).find("no environment"),

@@ -27,8 +27,6 @@ protected:
   }
 };
 
-constexpr Way job_ways[] = {Way::shared_memory, Way::messages};
-
 TEST_F(VecEnvLoss, marks_the_rows_of_a_job_that_died_in_a_step) {
   open();
   for (const auto way : job_ways) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +16,8 @@
 #include <sys/types.h>
 
 #include "fiber/callable.hpp"
+#include "fiber/queue.hpp"
+#include "fiber/rl/detail/call_watch.hpp"
 #include "fiber/rl/environment.hpp"
 #include "fiber/supervisor.hpp"
 #include "fiber/value.hpp"
@@ -96,12 +100,29 @@ struct SharedPlace {
   std::array<std::uint64_t, 2> tag = {};
 };
 
+/// A call of an environment.
+enum class EnvCall : std::uint32_t { step, reset, observe };
+
+/// What a job says right before it ends because an environment hangs.
+struct Hang {
+  int job = 0;
+  int id = 0;
+  EnvCall call = EnvCall::step;
+};
+
 /// The part of a VecEnv that one process has.
 struct HostPlan {
   int job = 0;
   int first = 0;
   int count = 0;
   std::uint8_t autoreset = 0;
+  /// The limit of a call of an environment; 0: none.
+  std::chrono::milliseconds step_timeout{0};
+  /// Where a job tells which environment hung; there is one if there is a limit.
+  std::optional<Queue<Hang>> hangs = {};
+
+  void fiber_pack(Writer& writer) const;
+  static HostPlan fiber_unpack(Reader& reader);
 };
 
 using MakeEnvironment = std::function<std::unique_ptr<AnyEnvironment>()>;
@@ -113,6 +134,8 @@ public:
   EnvHost(MakeEnvironment make, const HostPlan& plan);
   ~EnvHost();
 
+  /// The process that this lives in.
+  ProcessMark process() const { return process_mark(); }
   /// Makes the environments and returns the spaces of one.
   Spaces open();
   /// Maps the driver's memory. Returns whether it is there, and not in this process.
@@ -137,6 +160,7 @@ public:
   virtual std::unique_ptr<AnyEnvironment> make() = 0;
   /// Starts a job for each plan; returns when all are up.
   virtual void start(const std::vector<HostPlan>& plans, const Resources& resources) = 0;
+  virtual Future<ProcessMark> process(std::size_t job) = 0;
   virtual Future<Spaces> open(std::size_t job) = 0;
   virtual Future<bool> attach(std::size_t job, const SharedPlace& place) = 0;
   virtual Future<bool> serve(std::size_t job, const SharedPlace& place,
@@ -182,6 +206,9 @@ public:
         hosts_[job] =
           supervisor_->template spawn<TypedHost<Make>>(options, make_, plans[job]);
       });
+  }
+  Future<ProcessMark> process(std::size_t job) override {
+    return hosts_[job].template async<&EnvHost::process>();
   }
   Future<Spaces> open(std::size_t job) override {
     return hosts_[job].template async<&EnvHost::open>();
