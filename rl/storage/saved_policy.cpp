@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/saved_policy.hpp"
 
+#include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/environments.hpp"
 
 namespace fiber::rl {
 namespace {
 namespace policy_file {
 
 constexpr const char* kind = "fiber-rl-policy";
+constexpr const char* physics_key = "physics";
 
 std::string wrong_count(const SavedPolicy& policy) {
   const auto expected = policy.spec.parameter_count();
@@ -25,11 +29,21 @@ std::string wrong_count(const SavedPolicy& policy) {
 void save_policy(const std::filesystem::path& path, const SavedPolicy& policy) {
   if (const auto wrong = policy_file::wrong_count(policy); !wrong.empty())
     throw std::invalid_argument(wrong);
-  save_state(path,
-             {.kind = policy_file::kind,
-              .settings = {{"environment", policy.environment},
-                           {"network", policy.spec.describe()}}},
-             policy);
+  FileLabel label{.kind = policy_file::kind,
+                  .settings = {{"environment", policy.environment},
+                               {"network", policy.spec.describe()}}};
+  if (auto physics = physics_engine(policy.environment); !physics.empty())
+    label.settings.emplace(policy_file::physics_key, std::move(physics));
+  save_state(path, label, policy);
+}
+
+std::string physics_of_policy(const std::filesystem::path& path) {
+  const auto start = std::string(policy_file::physics_key) + ": ";
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line) && !line.starts_with("content: ");)
+    if (line.starts_with(start))
+      return line.substr(start.size());
+  return {};
 }
 
 SavedPolicy detail::policy_in(const std::filesystem::path& path,
