@@ -25,7 +25,8 @@ public:
              .version = version,
              .frame_skip = 5,
              .observation_size = version == MujocoVersion::v4 ? 27u : 105u,
-             .forces = version == MujocoVersion::v5}) {}
+             .forces = version == MujocoVersion::v5,
+             .view = {.height = 0.4, .distance = 3.8, .up = 25, .turn = 20}}) {}
 
 private:
   void start(Random& random, std::span<double> positions,
@@ -69,7 +70,8 @@ public:
              .version = version,
              .frame_skip = 5,
              .observation_size = version == MujocoVersion::v4 ? 376u : 348u,
-             .forces = true}) {}
+             .forces = true,
+             .view = {.height = 1, .distance = 2.8, .up = 10, .turn = 30}}) {}
 
 private:
   void start(Random& random, std::span<double> positions,

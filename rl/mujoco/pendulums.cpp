@@ -13,10 +13,12 @@ namespace pendulums {
 class InvertedPendulum final : public Robot {
 public:
   explicit InvertedPendulum(MujocoVersion version)
-    : Robot(built_in("inverted_pendulum"), {.name = "inverted_pendulum",
-                                            .version = version,
-                                            .frame_skip = 2,
-                                            .observation_size = 4}) {}
+    : Robot(built_in("inverted_pendulum"),
+            {.name = "inverted_pendulum",
+             .version = version,
+             .frame_skip = 2,
+             .observation_size = 4,
+             .view = {.follows = false, .height = 0.25, .distance = 2.4, .up = 6}}) {}
 
 private:
   void start(Random& random, std::span<double> positions,
@@ -43,7 +45,8 @@ public:
             {.name = "inverted_double_pendulum",
              .version = version,
              .frame_skip = 5,
-             .observation_size = version == MujocoVersion::v4 ? 11u : 9u}) {}
+             .observation_size = version == MujocoVersion::v4 ? 11u : 9u,
+             .view = {.follows = false, .height = 0.5, .distance = 3.2, .up = 6}}) {}
 
 private:
   void start(Random& random, std::span<double> positions,
@@ -82,7 +85,8 @@ public:
              .version = version,
              .frame_skip = 2,
              .step_limit = 50,
-             .observation_size = version == MujocoVersion::v4 ? 11u : 10u}),
+             .observation_size = version == MujocoVersion::v4 ? 11u : 10u,
+             .view = {.follows = false, .distance = 0.95, .up = 75}}),
       fingertip_(mj_name2id(&model(), mjOBJ_BODY, "fingertip")),
       target_(mj_name2id(&model(), mjOBJ_BODY, "target")) {}
 

@@ -5,22 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "rl/mujoco/picture.hpp"
-
 namespace fiber::rl::mujoco {
 
 Robot::Robot(Model model, Plan plan)
   : plan_(std::move(plan)), simulation_(std::move(model), plan_.name, plan_.frame_skip) {}
 
 Spaces Robot::spaces() const {
-  Spaces spaces{.observation_shape = {plan_.observation_size}};
-  for (int i = 0; i < model().nu; ++i) {
-    spaces.action_low.push_back(
-      static_cast<float>(model().actuator_ctrlrange[std::ptrdiff_t{2} * i]));
-    spaces.action_high.push_back(
-      static_cast<float>(model().actuator_ctrlrange[std::ptrdiff_t{2} * i + 1]));
-  }
-  return spaces;
+  return spaces_of(model(), plan_.observation_size);
 }
 
 void Robot::add(const Noise& noise, Random& random, std::span<double> positions,
@@ -71,7 +62,7 @@ void Robot::observe(std::span<float> out) const {
 
 Image Robot::render() const {
   require_episode("render");
-  return picture(simulation_);
+  return picture(simulation_, plan_.view);
 }
 
 void Robot::require_episode(const char* call) const {

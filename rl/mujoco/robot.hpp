@@ -10,6 +10,7 @@
 #include "fiber/rl/environment.hpp"
 #include "fiber/rl/mujoco.hpp"
 #include "fiber/rl/random.hpp"
+#include "rl/mujoco/picture.hpp"
 #include "rl/mujoco/simulation.hpp"
 
 namespace fiber::rl::mujoco {
@@ -36,6 +37,7 @@ protected:
     int step_limit = 1000;
     std::size_t observation_size = 0;
     bool forces = false; ///< Needs the forces on bodies.
+    View view = {};
   };
 
   /// A quantity before and after a step.

@@ -14,8 +14,10 @@ namespace runners {
 class Swimmer final : public Robot {
 public:
   Swimmer()
-    : Robot(built_in("swimmer"),
-            {.name = "swimmer", .frame_skip = 4, .observation_size = 8}) {}
+    : Robot(built_in("swimmer"), {.name = "swimmer",
+                                  .frame_skip = 4,
+                                  .observation_size = 8,
+                                  .view = {.distance = 5.5, .up = 55}}) {}
 
 private:
   void start(Random& random, std::span<double> positions,
@@ -38,7 +40,10 @@ class HalfCheetah final : public Robot {
 public:
   HalfCheetah()
     : Robot(built_in("half_cheetah"),
-            {.name = "half_cheetah", .frame_skip = 5, .observation_size = 17}) {}
+            {.name = "half_cheetah",
+             .frame_skip = 5,
+             .observation_size = 17,
+             .view = {.height = 0.45, .distance = 2.5, .up = 8}}) {}
 
 private:
   void start(Random& random, std::span<double> positions,
@@ -88,10 +93,11 @@ private:
 class Hopper final : public Upright {
 public:
   explicit Hopper(MujocoVersion version)
-    : Upright(
-        built_in("hopper"),
-        {.name = "hopper", .version = version, .frame_skip = 4, .observation_size = 11}) {
-  }
+    : Upright(built_in("hopper"), {.name = "hopper",
+                                   .version = version,
+                                   .frame_skip = 4,
+                                   .observation_size = 11,
+                                   .view = {.height = 0.75, .distance = 2.7, .up = 8}}) {}
 
 private:
   bool stands() const override {
@@ -118,7 +124,8 @@ public:
     : Upright(walker2d(version), {.name = "walker2d",
                                   .version = version,
                                   .frame_skip = 4,
-                                  .observation_size = 17}) {}
+                                  .observation_size = 17,
+                                  .view = {.height = 0.75, .distance = 2.7, .up = 8}}) {}
 
 private:
   bool stands() const override {

@@ -49,6 +49,16 @@ std::string joint_of(const mjModel& model, int warning, int index) {
 } // namespace divergence
 } // namespace
 
+Spaces spaces_of(const mjModel& model, std::size_t observation_size) {
+  Spaces spaces{.observation_shape = {observation_size}};
+  for (std::ptrdiff_t motor = 0; motor < model.nu; ++motor) {
+    spaces.action_low.push_back(static_cast<float>(model.actuator_ctrlrange[2 * motor]));
+    spaces.action_high.push_back(
+      static_cast<float>(model.actuator_ctrlrange[2 * motor + 1]));
+  }
+  return spaces;
+}
+
 Simulation::Simulation(Model model, std::string name, int frame_skip)
   : model_(std::move(model)), data_(mj_makeData(model_.get()), &mj_deleteData),
     name_(std::move(name)), frame_skip_(frame_skip) {
@@ -94,6 +104,10 @@ void Simulation::act(std::span<const float> action, int step, bool forces) {
   check(step);
   if (forces)
     mj_rnePostConstraint(model_.get(), data_.get());
+}
+
+void Simulation::place_bodies() {
+  mj_kinematics(model_.get(), data_.get());
 }
 
 void Simulation::check(int step) const {

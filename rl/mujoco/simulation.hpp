@@ -6,9 +6,13 @@
 #include <span>
 #include <string>
 
+#include "fiber/rl/environment.hpp"
 #include "rl/mujoco/model.hpp"
 
 namespace fiber::rl::mujoco {
+
+/// The spaces of an environment with this model. Each motor has bounds.
+Spaces spaces_of(const mjModel& model, std::size_t observation_size);
 
 /// A model in motion. Nothing is allocated after construction.
 class Simulation {
@@ -37,6 +41,10 @@ public:
   /// std::invalid_argument for an action that is not finite, and std::domain_error,
   /// naming the step, if the physics diverges.
   void act(std::span<const float> action, int step, bool forces);
+
+  /// Computes the places of bodies and sites anew: act() leaves those from before its
+  /// last step of the physics.
+  void place_bodies();
 
 private:
   static std::size_t size(long long count) { return static_cast<std::size_t>(count); }

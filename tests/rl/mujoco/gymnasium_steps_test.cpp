@@ -27,7 +27,7 @@ struct Tolerance {
 };
 
 // A float has 24 bits.
-constexpr Tolerance exact{1e-9, 0x1p-23}, close{1e-6, 1e-6};
+constexpr Tolerance exact{1e-9, 0x1p-23};
 
 /// The recordings are of this version.
 bool as_recorded() {
@@ -37,7 +37,7 @@ bool as_recorded() {
 /// The solver of Humanoid stops before it has converged, so that versions of MuJoCo
 /// differ when parts touch.
 Tolerance of_humanoid() {
-  return as_recorded() ? close : Tolerance{1e-3, 1e-3};
+  return as_recorded() ? exact : Tolerance{1e-4, 1e-4};
 }
 
 /// Follows a recording.
@@ -126,7 +126,7 @@ TEST_F(MujocoStepsTest, inverted_pendulum) {
 }
 
 TEST_F(MujocoStepsTest, inverted_double_pendulum) {
-  follow_both<InvertedDoublePendulum>("inverted_double_pendulum", close);
+  follow_both<InvertedDoublePendulum>("inverted_double_pendulum", exact);
 }
 
 TEST_F(MujocoStepsTest, reacher) {
@@ -142,7 +142,7 @@ TEST_F(MujocoStepsTest, hopper) {
 }
 
 TEST_F(MujocoStepsTest, half_cheetah) {
-  follow("half_cheetah", HalfCheetah(), close);
+  follow("half_cheetah", HalfCheetah(), exact);
 }
 
 TEST_F(MujocoStepsTest, walker2d) {
@@ -150,7 +150,7 @@ TEST_F(MujocoStepsTest, walker2d) {
 }
 
 TEST_F(MujocoStepsTest, ant) {
-  follow_both<Ant>("ant", close);
+  follow_both<Ant>("ant", exact);
 }
 
 TEST_F(MujocoStepsTest, humanoid) {
