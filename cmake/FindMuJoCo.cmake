@@ -3,10 +3,9 @@
 # folder that is not there.
 if(FIBER_MUJOCO_ROOT)
   # A Python package has only libmujoco.so.X.Y.Z, for which find_library() does not look.
-  file(GLOB MuJoCo_LIBRARY LIST_DIRECTORIES FALSE
+  file(GLOB mujoco_libraries LIST_DIRECTORIES FALSE
     "${FIBER_MUJOCO_ROOT}/libmujoco.so*" "${FIBER_MUJOCO_ROOT}/lib/libmujoco.so*")
-  list(SORT MuJoCo_LIBRARY)
-  list(POP_FRONT MuJoCo_LIBRARY MuJoCo_LIBRARY)
+  list(SUBLIST mujoco_libraries 0 1 MuJoCo_LIBRARY) # The first, if there is one.
   find_path(MuJoCo_ROOT_INCLUDE_DIR mujoco/mujoco.h PATHS "${FIBER_MUJOCO_ROOT}/include" NO_DEFAULT_PATH NO_CACHE)
   set(MuJoCo_INCLUDE_DIR "${MuJoCo_ROOT_INCLUDE_DIR}")
 else()

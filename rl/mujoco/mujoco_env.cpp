@@ -65,8 +65,7 @@ std::array<double, 3> place(const mjtNum* places, int id) {
 struct detail::MujocoTask::Impl {
   Impl(const MujocoModel& plan, std::size_t motors)
     : simulation(own_robot::compiled(plan), plan.name, plan.frame_skip),
-      view(mujoco::view_of(simulation.model())), noise(plan.start_noise),
-      step_limit(plan.step_limit),
+      noise(plan.start_noise), step_limit(plan.step_limit),
       places(static_cast<std::size_t>(3 * simulation.model().nbody)) {
     own_robot::check_motors(simulation, motors);
   }
@@ -93,7 +92,7 @@ struct detail::MujocoTask::Impl {
   }
 
   mujoco::Simulation simulation;
-  mujoco::View view;
+  mujoco::View view; ///< Of this episode.
   double noise;
   int step_limit;
   std::vector<double> places; ///< Of the bodies, before the last step.
@@ -115,6 +114,7 @@ void detail::MujocoTask::reset(std::uint64_t seed) {
   start(random, at, speeds);
   simulation.set(at, speeds);
   std::copy_n(simulation.data().xpos, impl_->places.size(), impl_->places.begin());
+  impl_->view = mujoco::view_of(simulation);
   impl_->steps = 0;
 }
 

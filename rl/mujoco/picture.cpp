@@ -233,8 +233,18 @@ private:
 } // namespace drawing
 } // namespace
 
-View view_of(const mjModel& model) {
-  return {.height = model.stat.center[2], .distance = 2.5 * model.stat.extent, .up = 15};
+View view_of(const Simulation& simulation) {
+  const auto& model = simulation.model();
+  const auto* center = simulation.data().subtree_com;
+  double reach = 0;
+  for (std::ptrdiff_t geom = 0; geom < model.ngeom; ++geom) {
+    const auto* at = simulation.data().geom_xpos + 3 * geom;
+    if (model.geom_type[geom] != mjGEOM_PLANE && model.geom_bodyid[geom] != 0)
+      reach = std::max(
+        reach, std::hypot(at[0] - center[0], at[1] - center[1], at[2] - center[2]) +
+                 model.geom_rbound[geom]);
+  }
+  return {.height = center[2], .distance = std::max(4 * reach, 1e-3), .up = 15};
 }
 
 Image picture(const Simulation& simulation, const View& view) {

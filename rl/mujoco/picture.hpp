@@ -15,8 +15,9 @@ struct View {
   double turn = 0;     ///< How far to the left the camera stands; 0: it looks along y.
 };
 
-/// A view from the side that shows all of a model of which nothing else is known.
-View view_of(const mjModel& model);
+/// A view from the side that shows all that moves of a model of which nothing else is
+/// known.
+View view_of(const Simulation& simulation);
 
 /// The scene, drawn on the CPU: planes, spheres, capsules, cylinders, boxes, ellipsoids.
 /// All else is drawn as an ellipsoid. Shades are few, so that a GIF of many pictures has

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/saved_policy.hpp"
 
-#include <fstream>
 #include <stdexcept>
 #include <utility>
 
@@ -38,12 +37,7 @@ void save_policy(const std::filesystem::path& path, const SavedPolicy& policy) {
 }
 
 std::string physics_of_policy(const std::filesystem::path& path) {
-  const auto start = std::string(policy_file::physics_key) + ": ";
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line) && !line.starts_with("content: ");)
-    if (line.starts_with(start))
-      return line.substr(start.size());
-  return {};
+  return detail::setting_of(path, policy_file::physics_key);
 }
 
 SavedPolicy detail::policy_in(const std::filesystem::path& path,
