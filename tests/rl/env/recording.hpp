@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What record_box2d.py and record_mujoco.py recorded, and the comparison of two samples of
-// episodes.
+// What record_box2d.py and record_mujoco.py recorded, and the comparison of two samples
+// of episodes.
 #pragma once
 
 #include <algorithm>
