@@ -25,6 +25,7 @@ endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/fiberConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 configure_file(cmake/fiberConfig.cmake.in fiberConfig.cmake @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/fiberConfig.cmake" cmake/FindCAF.cmake cmake/FindElfutils.cmake
+  cmake/FindMuJoCo.cmake
   "${PROJECT_BINARY_DIR}/fiberConfigVersion.cmake" DESTINATION ${package_dir} COMPONENT dev)
 
 # For pkg-config. The libraries that have a file of their own there are named by Requires, the others by Libs.

@@ -101,8 +101,19 @@ double play(fiber::rl::AnyEnvironment& environment, fiber::rl::Policy& policy,
   return total;
 }
 
+/// Says in one line if the policy was trained with another physics engine.
+void compare_physics(const fs::path& policy, const std::string& environment) {
+  const auto trained = fiber::rl::physics_of_policy(policy);
+  const auto here = fiber::rl::physics_engine(environment);
+  if (!trained.empty() && trained != here)
+    std::cerr << "play: warning: " << policy.string() << " was trained with " << trained
+              << ", and this program has " << (here.empty() ? "another engine" : here)
+              << ": returns may differ\n";
+}
+
 int run(const Settings& settings) {
   auto saved = fiber::rl::load_policy(settings.policy);
+  compare_physics(settings.policy, saved.environment);
   auto environment = fiber::rl::make_environment(saved.environment);
   if (environment->spaces() != saved.spec.spaces)
     throw std::runtime_error(settings.policy.string() + " is for another form of " +

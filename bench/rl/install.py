@@ -24,6 +24,7 @@ from install import install  # noqa: E402
 PEERS = {
     "Gymnasium": [["gymnasium==1.4.0", "numpy"]],
     "Box2D": [["gymnasium[box2d]==1.4.0"]],
+    "Gymnasium, MuJoCo": [["gymnasium==1.4.0", "mujoco==3.3.7"]],
     "ALE": [["gymnasium[atari]==1.4.0", "opencv-python-headless"]],
     "EnvPool": [["envpool==1.2.5"]],
     "Stable-Baselines3": [["torch==2.15.0"], ["stable-baselines3==2.9.2"]],

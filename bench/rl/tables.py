@@ -15,9 +15,10 @@ SOURCE = Path(__file__).resolve().parent
 
 VEC_ENV = "fiber_vec_env.py"
 PPO = "fiber_ppo.py"
+MUJOCO = "fiber_mujoco.py"
 
 # What those run, in the build folder.
-BUILT = {VEC_ENV: "bench/vec_env_bench", PPO: "programs/ppo"}
+BUILT = {VEC_ENV: "bench/vec_env_bench", PPO: "programs/ppo", MUJOCO: "bench/mujoco_bench"}
 
 # Peers in the virtual environment of install.py: by label, which of its packages they need.
 NEEDS = {
@@ -25,6 +26,9 @@ NEEDS = {
     "Gymnasium, async": "Gymnasium",
     "EnvPool": "EnvPool",
     "EnvPool, async": "EnvPool",
+    "EnvPool, MuJoCo": "EnvPool",
+    "Gymnasium, MuJoCo, sync": "Gymnasium, MuJoCo",
+    "Gymnasium, MuJoCo, async": "Gymnasium, MuJoCo",
     "SubprocVecEnv": "Stable-Baselines3",
     "Stable-Baselines3": "Stable-Baselines3",
 }
@@ -71,6 +75,16 @@ def _training(env, limit, rows):
         yield Row(f"ppo_{env}_{kind}", title, unit, peers, goals, program=ours)
 
 
+def _robot(name):
+    peers = tuple((label, ("peers/mujoco_peer.py", kind, name)) for label, kind in (
+        ("EnvPool, MuJoCo", "envpool"), ("Gymnasium, MuJoCo, sync", "sync"),
+        ("Gymnasium, MuJoCo, async", "async")))
+    goals = (Goal(">=", 1.4 if name == "half_cheetah" else 1, "EnvPool, MuJoCo"),)
+    if name == "hopper":
+        goals += (Goal(">=", 1.8, "Gymnasium, MuJoCo, sync"),)
+    return Row(f"mujoco_{name}", name, "steps/s", peers, goals, program=(MUJOCO, name))
+
+
 TABLES = {
     "VecEnv: 64 CartPoles": (
         _vec_env("cartpole_64", "local jobs", "cartpole", "bare shared-memory farm",
@@ -92,6 +106,9 @@ TABLES = {
     "VecEnv: environments that sleep as long as steps of Atari, a job each": (
         _sleepers(8, 4), _sleepers(32, 8), _sleepers(64, 16), _sleepers(128, 32), _sleepers(256, 64),
         _sleepers(256, 1, "sleep_256_unscaled", (Goal(">=", 2, "SubprocVecEnv"),))),
+    "VecEnv: 16 robots of MuJoCo": tuple(map(_robot, (
+        "inverted_pendulum", "inverted_double_pendulum", "reacher", "swimmer", "hopper", "half_cheetah",
+        "walker2d", "ant", "humanoid"))),
     "PPO: CartPole-v1": tuple(_training("cartpole", 100_000, {
         "seconds": ("until a mean of 475", "s",
                     (Goal("<=", 60), Goal("<=", 0.2, "Stable-Baselines3"))),

@@ -38,6 +38,7 @@ PAGES = {
                          "fiber/rl/environments.hpp", "fiber/rl/cartpole.hpp",
                          "fiber/rl/pendulum.hpp", "fiber/rl/acrobot.hpp", "fiber/rl/mountain_car_continuous.hpp",
                          "fiber/rl/lunar_lander.hpp", "fiber/rl/bipedal_walker.hpp", "fiber/rl/terrain.hpp",
+                         "fiber/rl/mujoco.hpp", "fiber/rl/mujoco_env.hpp",
                          "fiber/rl/breakout.hpp", "fiber/rl/gym.hpp", "fiber/rl/image.hpp"]),
     "rl-vectors": ("RL: vectors of environments", "Many environments that are stepped together.",
                    ["fiber/rl/vec_env.hpp", "fiber/rl/any_vec_env.hpp", "fiber/rl/batch.hpp"]),

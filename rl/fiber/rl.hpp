@@ -27,6 +27,8 @@
 #include "fiber/rl/live_line.hpp"               // IWYU pragma: export
 #include "fiber/rl/lunar_lander.hpp"            // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
+#include "fiber/rl/mujoco.hpp"                  // IWYU pragma: export
+#include "fiber/rl/mujoco_env.hpp"              // IWYU pragma: export
 #include "fiber/rl/normalisation.hpp"           // IWYU pragma: export
 #include "fiber/rl/pendulum.hpp"                // IWYU pragma: export
 #include "fiber/rl/plot.hpp"                    // IWYU pragma: export

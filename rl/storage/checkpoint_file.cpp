@@ -209,4 +209,18 @@ std::optional<std::string> detail::load_labelled(const std::filesystem::path& pa
   }
 }
 
+std::string detail::setting_of(const std::filesystem::path& path, std::string_view key) {
+  using namespace labelled;
+  const auto file = read_whole(path);
+  std::string_view rest = file ? std::string_view(*file) : std::string_view();
+  while (const auto line = take_line(rest)) {
+    const auto [name, value] = split(*line, ": ");
+    if (name == content_key)
+      break;
+    if (name == key)
+      return std::string(value);
+  }
+  return {};
+}
+
 } // namespace fiber::rl

@@ -2,14 +2,17 @@
 #include "fiber/rl/saved_policy.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/environments.hpp"
 
 namespace fiber::rl {
 namespace {
 namespace policy_file {
 
 constexpr const char* kind = "fiber-rl-policy";
+constexpr const char* physics_key = "physics";
 
 std::string wrong_count(const SavedPolicy& policy) {
   const auto expected = policy.spec.parameter_count();
@@ -25,11 +28,16 @@ std::string wrong_count(const SavedPolicy& policy) {
 void save_policy(const std::filesystem::path& path, const SavedPolicy& policy) {
   if (const auto wrong = policy_file::wrong_count(policy); !wrong.empty())
     throw std::invalid_argument(wrong);
-  save_state(path,
-             {.kind = policy_file::kind,
-              .settings = {{"environment", policy.environment},
-                           {"network", policy.spec.describe()}}},
-             policy);
+  FileLabel label{.kind = policy_file::kind,
+                  .settings = {{"environment", policy.environment},
+                               {"network", policy.spec.describe()}}};
+  if (auto physics = physics_engine(policy.environment); !physics.empty())
+    label.settings.emplace(policy_file::physics_key, std::move(physics));
+  save_state(path, label, policy);
+}
+
+std::string physics_of_policy(const std::filesystem::path& path) {
+  return detail::setting_of(path, policy_file::physics_key);
 }
 
 SavedPolicy detail::policy_in(const std::filesystem::path& path,

@@ -39,6 +39,8 @@ void save_labelled(const std::filesystem::path& path, const FileLabel& label,
                    std::string_view content);
 std::optional<std::string> load_labelled(const std::filesystem::path& path,
                                          const FileLabel& label);
+/// A setting of the label of a file; empty if there is none, or no such file.
+std::string setting_of(const std::filesystem::path& path, std::string_view key);
 std::span<const std::byte> after_archive_head(const std::filesystem::path& path,
                                               std::string_view content);
 

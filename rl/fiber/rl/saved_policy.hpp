@@ -29,14 +29,20 @@ struct SavedPolicy {
   }
 };
 
-/// Saves a policy with save_state(). The file's first lines name the environment and
-/// describe the network. Throws as save_state() does, and std::invalid_argument if the
-/// number of parameters is not the spec's.
+/// Saves a policy with save_state(). The file's first lines name the environment,
+/// describe the network, and name the physics engine, if physics_engine() knows one.
+/// Throws as save_state() does, and std::invalid_argument if the number of parameters is
+/// not the spec's.
 void save_policy(const std::filesystem::path& path, const SavedPolicy& policy);
 
 /// Loads what save_policy() saved. Throws std::runtime_error, saying what is wrong, if
 /// there is no such file or if save_policy() did not write it.
 SavedPolicy load_policy(const std::filesystem::path& path);
+
+/// The physics engine that the file of a policy names: "MuJoCo 2.2.2". Empty if it names
+/// none, as files of older versions of Fiber. With another version than physics_engine()
+/// says, the policy plays a little differently.
+std::string physics_of_policy(const std::filesystem::path& path);
 
 namespace detail {
 

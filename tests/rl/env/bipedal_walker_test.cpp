@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "rl/env/bipedal_walker_world.hpp"
-#include "tests/rl/env/box2d_recording.hpp"
+#include "tests/rl/env/recording.hpp"
 
 namespace fiber::rl {
 namespace {

@@ -91,5 +91,38 @@ TEST(EnvironmentsTest, a_build_without_box2d_names_the_package) {
     }
 }
 
+TEST(EnvironmentsTest, a_build_without_mujoco_names_the_package_and_the_option) {
+  const auto names = environment_names();
+  for (const std::string name :
+       {"inverted_pendulum", "inverted_double_pendulum", "reacher", "swimmer", "hopper",
+        "half_cheetah", "walker2d", "ant", "humanoid", "hopper_v4"})
+    if (std::ranges::count(names, name) == 0) {
+      EXPECT_NE(error_for(name).find("libmujoco-dev"), std::string::npos) << name;
+      EXPECT_NE(error_for(name).find("FIBER_MUJOCO"), std::string::npos) << name;
+    }
+}
+
+TEST(EnvironmentsTest, an_environment_names_its_physics_engine_and_the_version) {
+  for (const auto& name : environment_names()) {
+    if (name == "hopper" || name == "ant_v4") {
+      EXPECT_TRUE(physics_engine(name).starts_with("MuJoCo ")) << physics_engine(name);
+    }
+    if (name == "lunar_lander") {
+      EXPECT_TRUE(physics_engine(name).starts_with("Box2D 2.")) << physics_engine(name);
+    }
+  }
+  EXPECT_EQ(physics_engine("cartpole"), "");
+  EXPECT_EQ(physics_engine("none"), "");
+}
+
+struct OwnEngine : Counter {
+  static std::string physics() { return "Own 1"; }
+};
+
+TEST(EnvironmentsTest, a_class_can_name_its_physics_engine) {
+  register_environment<OwnEngine>("own_engine");
+  EXPECT_EQ(physics_engine("own_engine"), "Own 1");
+}
+
 } // namespace
 } // namespace fiber::rl

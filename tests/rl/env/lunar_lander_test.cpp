@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "rl/env/lunar_lander_world.hpp"
-#include "tests/rl/env/box2d_recording.hpp"
+#include "tests/rl/env/recording.hpp"
 
 namespace fiber::rl {
 namespace {

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/rl/env/box2d_recording.hpp"
+#include "tests/rl/env/recording.hpp"
 
 namespace fiber::rl {
 namespace {

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/environments.hpp"
 
 namespace fiber::rl {
 namespace {
@@ -48,6 +49,30 @@ TEST_F(SavedPolicyTest, has_all_its_parameters) {
   EXPECT_THROW(save_policy(folder_ / "policy", policy_), std::invalid_argument);
   save_state(folder_ / "policy", {.kind = "fiber-rl-policy"}, policy_);
   EXPECT_THROW(load_policy(folder_ / "policy"), std::runtime_error);
+}
+
+struct Engine {
+  using Action = int;
+  static constexpr int actions = 1;
+  static constexpr std::size_t observation_size = 1;
+  static std::string physics() { return "Engine 7.0"; }
+  void reset(std::uint64_t) {}
+  Step step(Action) { return {}; }
+  void observe(std::span<float>) const {}
+};
+
+TEST_F(SavedPolicyTest, names_the_physics_engine_on_which_it_was_trained) {
+  register_environment<Engine>("engine");
+  policy_.environment = "engine";
+  save_policy(folder_ / "policy", policy_);
+  EXPECT_EQ(physics_of_policy(folder_ / "policy"), "Engine 7.0");
+  EXPECT_EQ(load_policy(folder_ / "policy"), policy_);
+}
+
+TEST_F(SavedPolicyTest, without_an_engine_names_none) {
+  save_policy(folder_ / "policy", policy_);
+  EXPECT_EQ(physics_of_policy(folder_ / "policy"), "");
+  EXPECT_EQ(physics_of_policy(folder_ / "none"), "");
 }
 
 TEST_F(SavedPolicyTest, a_file_that_is_not_there_is_an_error) {

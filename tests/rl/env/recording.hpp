@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What record_box2d.py recorded, and the comparison of two samples of episodes.
+// What record_box2d.py and record_mujoco.py recorded, and the comparison of two samples
+// of episodes.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 
 namespace fiber::rl::recording {
 
-/// A line of a start: what it is, and its numbers.
+/// A line of a recording: what it is, and its numbers.
 struct Line {
   std::string key;
   int step = 0; ///< Of a line "seen": the number of steps before it.
@@ -32,15 +33,15 @@ struct Episodes {
 };
 
 inline std::ifstream open(const std::string& file) {
-  const auto path = std::string(FIBER_RL_FIXTURES) + "/box2d/" + file;
+  const auto path = std::string(FIBER_RL_RECORDINGS) + "/" + file;
   std::ifstream stream(path);
   if (!stream)
     throw std::runtime_error("cannot open " + path);
   return stream;
 }
 
-inline std::vector<Line> start(const std::string& environment) {
-  auto stream = open(environment + "_start.txt");
+inline std::vector<Line> lines(const std::string& file) {
+  auto stream = open(file);
   std::vector<Line> lines;
   for (std::string text; std::getline(stream, text);) {
     fiber::detail::Classic<std::istringstream> words(text);
@@ -53,6 +54,10 @@ inline std::vector<Line> start(const std::string& environment) {
     lines.push_back(std::move(line));
   }
   return lines;
+}
+
+inline std::vector<Line> start(const std::string& environment) {
+  return lines(environment + "_start.txt");
 }
 
 /// The columns of a table, without their names.
