@@ -26,6 +26,7 @@ PEERS = {
     "Box2D": [["gymnasium[box2d]==1.4.0"]],
     "ALE": [["gymnasium[atari]==1.4.0", "opencv-python-headless"]],
     "EnvPool": [["envpool==1.2.5"]],
+    "exported policies": [["onnx==1.23.2", "onnxruntime==1.32.0", "safetensors"]],
     "Stable-Baselines3": [["torch==2.15.0"], ["stable-baselines3==2.9.2"]],
 }
 
