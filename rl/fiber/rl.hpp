@@ -21,6 +21,7 @@
 #include "fiber/rl/evolution.hpp"               // IWYU pragma: export
 #include "fiber/rl/evolution_evaluation.hpp"    // IWYU pragma: export
 #include "fiber/rl/evolution_training.hpp"      // IWYU pragma: export
+#include "fiber/rl/export_policy.hpp"           // IWYU pragma: export
 #include "fiber/rl/genetic.hpp"                 // IWYU pragma: export
 #include "fiber/rl/gym.hpp"                     // IWYU pragma: export
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
