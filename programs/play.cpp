@@ -77,16 +77,18 @@ Image strip_of(const std::vector<Image>& images, std::size_t count) {
   return strip;
 }
 
-/// Plays an episode and returns its return. `see` is called with each picture.
+/// Plays an episode and returns its return. If it is `seen`, `see` is called with each
+/// picture.
 template <class See>
 double play(fiber::rl::AnyEnvironment& environment, fiber::rl::ActingPolicy& policy,
-            std::uint64_t seed, std::size_t step_limit, See see) {
+            std::uint64_t seed, std::size_t step_limit, bool seen, See see) {
   std::vector<float> observation(environment.spaces().observation_size());
   environment.reset(seed);
   double total = 0;
   for (std::size_t step = 0; step < step_limit; ++step) {
-    if (auto image = environment.render())
-      see(*image);
+    if (seen)
+      if (auto image = environment.render())
+        see(*image);
     environment.observe(observation);
     auto got = environment.step(policy.act(observation));
     total += got.reward;
@@ -134,7 +136,7 @@ int run(const Settings& settings) {
   for (std::size_t episode = 0; episode < settings.episodes; ++episode) {
     auto total =
       play(*environment, policy, fiber::rl::evaluation_seed(settings.seed, episode),
-           settings.step_limit, show);
+           settings.step_limit, to_file || terminal, show);
     std::cout << saved.environment << ", episode " << episode + 1 << ": return " << total
               << std::endl;
   }

@@ -133,7 +133,12 @@ double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t
     es_evaluation::check_observation(observation, seed, steps);
     if (seen != nullptr)
       seen->add(std::span<const float>(observation));
-    const auto step = environment.step(policy.act(observation));
+    Step step;
+    try {
+      step = environment.step(policy.act(observation));
+    } catch (const PhysicsDiverged&) {
+      return total; // One candidate in many: the search continues.
+    }
     if (!std::isfinite(step.reward))
       es_evaluation::refuse(seed, steps + 1,
                             "the reward is " + detail::shown(step.reward));

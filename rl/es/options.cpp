@@ -84,10 +84,13 @@ EvolutionTrainingOptions ars_options(const std::string& environment,
                               {"walker2d", 1000, 40, 30, 0.03, 0.025F, -1},
                               {"ant", 1000, 60, 20, 0.015, 0.025F, -1},
                               {"humanoid", 500, 230, 230, 0.02, 0.0075F, -5}};
-  const auto* found = std::ranges::find(robots, environment, &Robot::name);
+  std::string_view task = environment;
+  if (task.ends_with("_v4")) // The same robot, with the rewards of Gymnasium's version 4.
+    task.remove_suffix(3);
+  const auto* found = std::ranges::find(robots, task, &Robot::name);
   const auto& robot = found == std::end(robots) ? general : *found;
   const auto chosen =
-    variant.value_or(environment == "swimmer" ? ArsVariant::v1 : ArsVariant::v2_t);
+    variant.value_or(task == "swimmer" ? ArsVariant::v1 : ArsVariant::v2_t);
 
   auto options = evolution_options(environment);
   options.iterations = robot.iterations;

@@ -122,8 +122,22 @@ bool EvolutionTraining::finished() const {
   return state_.solved || state_.search.iteration >= options_.iterations;
 }
 
+FrozenNormaliser EvolutionTraining::normaliser() const {
+  constexpr double epsilon = 1e-8, constant = 1e-14;
+  const auto& seen = state_.observations;
+  const FrozenNormaliser all(seen, options_.observation_clip, epsilon);
+  if (std::isfinite(options_.observation_clip))
+    return all;
+  // Without a limit, a number that was constant so far would be huge once it changes, and
+  // its weights have learned nothing: it is left out, as in the authors' program of ARS.
+  std::vector<double> scale(all.scale().begin(), all.scale().end());
+  for (std::size_t i = 0; i < scale.size(); ++i)
+    if (seen.variance(i) < constant)
+      scale[i] = 0;
+  return {{all.mean().begin(), all.mean().end()}, std::move(scale), all.clip()};
+}
+
 Generation EvolutionTraining::generation() const {
-  constexpr double epsilon = 1e-8;
   // The moments of few rows would scale by chance, so the first iteration does without.
   const bool scales = options_.normalise && state_.observations.count() > 1;
   return {.policy = policy_,
@@ -133,9 +147,7 @@ Generation EvolutionTraining::generation() const {
           .sigma = options_.search.sigma,
           .counted_share = options_.normalise ? options_.counted_share : 0,
           .alive_bonus_offset = options_.alive_bonus_offset,
-          .normaliser = scales ? FrozenNormaliser(state_.observations,
-                                                  options_.observation_clip, epsilon)
-                               : FrozenNormaliser(),
+          .normaliser = scales ? normaliser() : FrozenNormaliser(),
           .parameters = state_.search.parameters};
 }
 

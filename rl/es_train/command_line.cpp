@@ -430,9 +430,7 @@ Settings Options::resolve() const {
   training.episodes = episodes.value_or(training.episodes);
   training.evaluations = evaluations.value_or(training.evaluations);
   training.evaluate_every = evaluate_every.value_or(training.evaluate_every);
-  // With CLI11 2.1 the defaults of evolution_options() never came here: runs of ES stay
-  // what they were.
-  training.normalise = normalise.value_or(ars && training.normalise);
+  training.normalise = normalise.value_or(training.normalise);
   training.counted_share = counted_share.value_or(training.counted_share);
   if (!hidden.empty())
     training.hidden = hidden;

@@ -102,6 +102,8 @@ inline constexpr std::size_t max_rollout_steps = 100'000;
 /// Plays one episode from this seed and returns the sum of its rewards, each with
 /// `offset` added. Adds the observations to `seen`, if that is given.
 ///
+/// An episode whose physics diverges (PhysicsDiverged) ends there.
+///
 /// Throws std::domain_error for an observation or a reward that is not finite, and
 /// std::runtime_error for an episode that does not end. Both name the episode's seed.
 double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t seed,

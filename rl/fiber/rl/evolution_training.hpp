@@ -135,6 +135,7 @@ public:
   std::span<const float> parameters() const { return state_.search.parameters; }
 
 private:
+  FrozenNormaliser normaliser() const;
   /// Fills in the number of the iteration and of its episodes, and in its turn the mean
   /// return of the present policy.
   void judge(const EvolutionEvaluator& evaluator, CurvePoint& point);

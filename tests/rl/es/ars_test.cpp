@@ -120,6 +120,62 @@ TEST(ArsUpdateTest, more_best_directions_than_directions_are_refused) {
   }
 }
 
+TEST(ArsOptionsTest, a_robot_of_version_4_has_the_settings_of_its_task) {
+  for (const std::string name : {"hopper", "swimmer", "half_cheetah"}) {
+    const auto now = ars_options(name), before = ars_options(name + "_v4");
+    EXPECT_EQ(now.search.directions, before.search.directions) << name;
+    EXPECT_EQ(now.alive_bonus_offset, before.alive_bonus_offset) << name;
+    EXPECT_EQ(now.normalise, before.normalise) << name;
+  }
+  EXPECT_EQ(ars_options("hopper_v4").alive_bonus_offset, -1);
+}
+
+/// Shows a number that changes and one that does not.
+struct Half {
+  using Action = std::array<float, 1>;
+  static constexpr Action action_low{-1}, action_high{1};
+  static constexpr std::size_t observation_size = 2;
+  void reset(std::uint64_t) { steps_ = 0; }
+  Step step(Action) { return {.reward = 1, .truncated = ++steps_ == 5}; }
+  void observe(std::span<float> out) const {
+    out[0] = static_cast<float>(steps_);
+    out[1] = 3;
+  }
+  int steps_ = 0;
+};
+
+TEST(ArsPolicyTest, a_number_that_never_changed_counts_nothing) {
+  auto options = ars_options("half");
+  options.search.directions = 2;
+  options.search.top = 1;
+  const auto noise = make_noise_table(1 << 10, 3);
+  Half half;
+  EvolutionTraining training(options, spaces_of(half), noise);
+  const auto environment = erase<Half>();
+  training.step(serial_evaluator(*environment, noise));
+  const auto normaliser = training.generation().normaliser;
+  ASSERT_EQ(normaliser.scale().size(), 2u);
+  EXPECT_GT(normaliser.scale()[0], 0);
+  EXPECT_EQ(normaliser.scale()[1], 0);
+}
+
+/// Diverges in its third step.
+struct Diverging : Half {
+  Step step(Action action) {
+    if (steps_ == 2)
+      throw PhysicsDiverged("half: the physics diverged");
+    return Half::step(action);
+  }
+};
+
+TEST(RolloutTest, ends_where_the_physics_diverges) {
+  Diverging diverging;
+  auto spec = evolved_policy(spaces_of(diverging), {});
+  const std::vector<float> zeros(evolved_parameter_count(spec));
+  EvolvedPolicy policy(spec, zeros, {});
+  EXPECT_EQ(rollout(*erase<Diverging>(), policy, 1), 2);
+}
+
 TEST(ArsPolicyTest, acts_on_states_normalised_by_all_that_were_seen) {
   auto lines = recording();
   const auto states = floats(lines["states"].at(0));
