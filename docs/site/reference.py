@@ -48,7 +48,7 @@ PAGES = {
     "rl-searches": ("RL: evolution and populations", "Searches that evaluate many candidates at once.",
                     ["fiber/rl/evolution.hpp", "fiber/rl/evolution_evaluation.hpp",
                      "fiber/rl/evolution_training.hpp", "fiber/rl/genetic.hpp", "fiber/rl/cma_es.hpp",
-                     "fiber/rl/population.hpp", "fiber/rl/ppo_problem.hpp"]),
+                     "fiber/rl/map_elites.hpp", "fiber/rl/population.hpp", "fiber/rl/ppo_problem.hpp"]),
     "rl-programs": ("RL: programs, logs and files", "Trainers to call from your main, and what they write.",
                     ["fiber/rl/ppo.hpp", "fiber/rl/es_train.hpp", "fiber/rl/poet.hpp",
                      "fiber/rl/checkpoint_file.hpp", "fiber/rl/training_log.hpp", "fiber/rl/event_file.hpp",
