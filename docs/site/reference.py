@@ -50,7 +50,7 @@ PAGES = {
     "rl-searches": ("RL: evolution and populations", "Searches that evaluate many candidates at once.",
                     ["fiber/rl/evolution.hpp", "fiber/rl/evolution_evaluation.hpp",
                      "fiber/rl/evolution_training.hpp", "fiber/rl/genetic.hpp", "fiber/rl/cma_es.hpp",
-                     "fiber/rl/population.hpp", "fiber/rl/ppo_problem.hpp"]),
+                     "fiber/rl/map_elites.hpp", "fiber/rl/population.hpp", "fiber/rl/ppo_problem.hpp"]),
     "rl-ppo": ("RL: proximal policy optimisation", "A trainer to call from your loop, its options, and networks of your own.",
                ["fiber/rl/ppo_trainer.hpp", "fiber/rl/ppo_options.hpp", "fiber/rl/ppo_network.hpp"]),
     "rl-programs": ("RL: programs, logs and files", "Trainers to call from your main, and what they write.",

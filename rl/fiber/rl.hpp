@@ -27,6 +27,7 @@
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
 #include "fiber/rl/live_line.hpp"               // IWYU pragma: export
 #include "fiber/rl/lunar_lander.hpp"            // IWYU pragma: export
+#include "fiber/rl/map_elites.hpp"              // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
 #include "fiber/rl/mujoco.hpp"                  // IWYU pragma: export
 #include "fiber/rl/mujoco_env.hpp"              // IWYU pragma: export
