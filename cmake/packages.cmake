@@ -46,7 +46,7 @@ endforeach()
 
 # -- the examples and the programs, and their sources ---------------------------------------------------------------
 
-set(examples hello pi es_train poet pbt deep_ga cma_es ppo)
+set(examples hello pi es_train poet pbt deep_ga cma_es map_elites ppo)
 foreach(example IN LISTS examples)
   if(TARGET ${example})
     add_dependencies(fiber_packages ${example})

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// play: a saved policy plays, in the terminal as text or into a GIF or a strip of PNG.
+// play: a saved policy plays, in the terminal as text or into a GIF or a strip of PNG; or
+// it is written for other programs.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,9 +16,9 @@
 #include <CLI/CLI.hpp>
 
 #include "fiber/rl/detail/parse_options.hpp"
-#include "fiber/rl/distributions.hpp"
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/evaluate.hpp"
+#include "fiber/rl/export_policy.hpp"
 #include "fiber/rl/image.hpp"
 #include "fiber/rl/saved_policy.hpp"
 
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 using fiber::rl::Image;
 
 struct Settings {
-  fs::path policy = "out/policy", gif, png;
+  fs::path policy = "out/policy", gif, png, exported;
   std::size_t episodes = 1, step_limit = 2000, strip = 8;
   std::uint64_t seed = 0;
   int milliseconds = 20;
@@ -76,24 +77,20 @@ Image strip_of(const std::vector<Image>& images, std::size_t count) {
   return strip;
 }
 
-/// Plays an episode and returns its return. `see` is called with each picture.
+/// Plays an episode and returns its return. If it is `seen`, `see` is called with each
+/// picture.
 template <class See>
-double play(fiber::rl::AnyEnvironment& environment, fiber::rl::Policy& policy,
-            const fiber::rl::FrozenNormaliser& normaliser, std::uint64_t seed,
-            std::size_t step_limit, See see) {
-  auto spaces = environment.spaces();
-  std::vector<float> observation(spaces.observation_size());
+double play(fiber::rl::AnyEnvironment& environment, fiber::rl::ActingPolicy& policy,
+            std::uint64_t seed, std::size_t step_limit, bool seen, See see) {
+  std::vector<float> observation(environment.spaces().observation_size());
   environment.reset(seed);
   double total = 0;
   for (std::size_t step = 0; step < step_limit; ++step) {
-    if (auto image = environment.render())
-      see(*image);
+    if (seen)
+      if (auto image = environment.render())
+        see(*image);
     environment.observe(observation);
-    normaliser.apply(observation);
-    auto best = policy.best(observation);
-    std::vector<float> action(best.begin(), best.end());
-    fiber::rl::limit_actions(spaces, action);
-    auto got = environment.step(action);
+    auto got = environment.step(policy.act(observation));
     total += got.reward;
     if (got.terminated || got.truncated)
       break;
@@ -113,12 +110,18 @@ void compare_physics(const fs::path& policy, const std::string& environment) {
 
 int run(const Settings& settings) {
   auto saved = fiber::rl::load_policy(settings.policy);
+  if (!settings.exported.empty()) {
+    fiber::rl::export_policy(settings.exported, saved);
+    std::cout << settings.policy.string() << " exported to " << settings.exported.string()
+              << '\n';
+    return 0;
+  }
   compare_physics(settings.policy, saved.environment);
   auto environment = fiber::rl::make_environment(saved.environment);
   if (environment->spaces() != saved.spec.spaces)
     throw std::runtime_error(settings.policy.string() + " is for another form of " +
                              saved.environment);
-  fiber::rl::Policy policy(saved.spec, saved.parameters);
+  fiber::rl::ActingPolicy policy(saved);
   auto to_file = !settings.gif.empty() || !settings.png.empty();
   auto terminal = ::isatty(STDOUT_FILENO) == 1;
   std::vector<Image> images;
@@ -132,8 +135,8 @@ int run(const Settings& settings) {
   };
   for (std::size_t episode = 0; episode < settings.episodes; ++episode) {
     auto total =
-      play(*environment, policy, saved.observations,
-           fiber::rl::evaluation_seed(settings.seed, episode), settings.step_limit, show);
+      play(*environment, policy, fiber::rl::evaluation_seed(settings.seed, episode),
+           settings.step_limit, to_file || terminal, show);
     std::cout << saved.environment << ", episode " << episode + 1 << ": return " << total
               << std::endl;
   }
@@ -151,7 +154,7 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Plays a saved policy: in the terminal, or into a file");
+  CLI::App app("Plays a saved policy, in the terminal or into a file, or exports it");
   auto add = [&](const char* name, auto& value, const char* what) {
     app.add_option(name, value, what)->capture_default_str();
   };
@@ -163,6 +166,10 @@ int main(int argc, char** argv) {
   add("--png", settings.png, "Write some pictures side by side");
   add("--strip", settings.strip, "How many pictures side by side");
   add("--milliseconds", settings.milliseconds, "That a picture is shown");
+  app
+    .add_option("--export", settings.exported,
+                "Play nothing: write the policy to FILE.onnx, FILE.safetensors or FILE.h")
+    ->excludes("--gif", "--png");
   if (const auto ended = fiber::rl::detail::parse_options(app, argc, argv))
     return *ended;
   try {

@@ -27,6 +27,7 @@ PEERS = {
     "Gymnasium, MuJoCo": [["gymnasium==1.4.0", "mujoco==3.3.7"]],
     "ALE": [["gymnasium[atari]==1.4.0", "opencv-python-headless"]],
     "EnvPool": [["envpool==1.2.5"]],
+    "exported policies": [["onnx==1.23.2", "onnxruntime==1.32.0", "safetensors"]],
     "Stable-Baselines3": [["torch==2.15.0"], ["stable-baselines3==2.9.2"]],
 }
 

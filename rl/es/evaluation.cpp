@@ -71,6 +71,13 @@ std::size_t evolved_parameter_count(const PolicySpec& spec) {
   return count + es_evaluation::layer(inputs, spec.outputs());
 }
 
+std::size_t evolved_weight_count(const PolicySpec& spec) {
+  if (!spec.hidden.empty())
+    throw std::invalid_argument("only a linear policy can do without biases; " +
+                                spec.describe() + " has hidden layers");
+  return evolved_parameter_count(spec) - spec.outputs();
+}
+
 std::vector<float> initial_evolved_parameters(const PolicySpec& spec,
                                               std::uint64_t seed) {
   const auto all = initial_parameters(spec, seed);
@@ -89,13 +96,23 @@ EvolvedPolicy::EvolvedPolicy(const PolicySpec& spec, std::span<const float> para
 
 void EvolvedPolicy::set_parameters(std::span<const float> parameters) {
   const auto& spec = network_.spec();
-  if (const auto count = evolved_parameter_count(spec); parameters.size() != count)
+  const auto count = evolved_parameter_count(spec);
+  const bool weights =
+    spec.hidden.empty() && parameters.size() == evolved_weight_count(spec);
+  if (parameters.size() != count && !weights)
     throw std::invalid_argument("the policy " + spec.describe() + " has " +
                                 std::to_string(count) + " parameters, not " +
                                 std::to_string(parameters.size()));
   const auto first = static_cast<std::ptrdiff_t>(es_evaluation::first_parameter(spec));
-  std::ranges::copy(parameters, all_.begin() + first);
+  const auto rest = std::ranges::copy(parameters, all_.begin() + first).out;
+  std::fill_n(rest, count - parameters.size(), 0.0F);
   network_.set_parameters(all_);
+}
+
+std::span<const float> EvolvedPolicy::network_parameters() const {
+  const auto& spec = network_.spec();
+  return std::span(all_).subspan(es_evaluation::first_parameter(spec),
+                                 evolved_parameter_count(spec));
 }
 
 std::span<const float> EvolvedPolicy::act(std::span<const float> observation) {
@@ -107,7 +124,7 @@ std::span<const float> EvolvedPolicy::act(std::span<const float> observation) {
 }
 
 double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t seed,
-               RunningMoments* seen) {
+               RunningMoments* seen, double offset) {
   std::vector<float> observation(environment.spaces().observation_size());
   environment.reset(seed);
   double total = 0;
@@ -116,11 +133,16 @@ double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t
     es_evaluation::check_observation(observation, seed, steps);
     if (seen != nullptr)
       seen->add(std::span<const float>(observation));
-    const auto step = environment.step(policy.act(observation));
+    Step step;
+    try {
+      step = environment.step(policy.act(observation));
+    } catch (const PhysicsDiverged&) {
+      return total; // One candidate in many: the search continues.
+    }
     if (!std::isfinite(step.reward))
       es_evaluation::refuse(seed, steps + 1,
                             "the reward is " + detail::shown(step.reward));
-    total += step.reward;
+    total += step.reward + offset;
     if (step.terminated || step.truncated)
       return total;
   }
@@ -143,7 +165,8 @@ DirectionResult evaluate_direction(AnyEnvironment& environment,
     for (std::uint64_t episode = 0; episode < generation.episodes; ++episode) {
       Random seeds(generation.seed,
                    {es::training_episode, generation.iteration, offset, episode});
-      total += rollout(environment, policy, seeds.next(), counts ? &seen : nullptr);
+      total += rollout(environment, policy, seeds.next(), counts ? &seen : nullptr,
+                       generation.alive_bonus_offset);
     }
     return total / static_cast<double>(generation.episodes);
   };

@@ -3,13 +3,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 
 #include "fiber/rl/random.hpp"
 #include "rl/es/keys.hpp"
 
 namespace fiber::rl {
+namespace {
+namespace es_update {
+
+/// Divides by the standard deviation. All 0 if the values are equal: then no direction is
+/// better than another one.
+std::vector<double> by_deviation(std::vector<double> values) {
+  const auto size = static_cast<double>(values.size());
+  const auto mean = std::accumulate(values.begin(), values.end(), 0.0) / size;
+  double squares = 0;
+  for (auto& value : values) {
+    value -= mean;
+    squares += value * value;
+  }
+  const auto deviation = std::sqrt(squares / size);
+  for (auto& value : values)
+    value = deviation > 0 ? value / deviation : 0;
+  return values;
+}
+
+} // namespace es_update
+} // namespace
 
 Evolution::Evolution(const std::vector<float>& parameters, std::span<const float> noise,
                      std::uint64_t seed, EvolutionOptions options)
@@ -29,6 +52,10 @@ Evolution::Evolution(EvolutionState state, std::span<const float> noise,
     throw std::invalid_argument("the noise table is shorter than the parameters");
   if (options_.directions == 0 || !(options_.sigma > 0) || !(options_.learning_rate > 0))
     throw std::invalid_argument("directions, sigma and learning rate must be above 0");
+  if (options_.top > options_.directions)
+    throw std::invalid_argument("only the best " + std::to_string(options_.top) +
+                                " directions are to count, but there are " +
+                                std::to_string(options_.directions));
 }
 
 std::vector<std::uint64_t> Evolution::ask() const {
@@ -44,6 +71,16 @@ void Evolution::tell(std::span<const MirroredReturns> returns) {
     throw std::invalid_argument("there must be one pair of returns a direction");
   const auto slope = gradient(returns);
   ++state_.iteration;
+  move(slope);
+}
+
+void Evolution::move(std::span<const double> slope) {
+  if (options_.optimiser == Optimiser::sgd) {
+    for (std::size_t i = 0; i < slope.size(); ++i)
+      state_.parameters[i] =
+        static_cast<float>(state_.parameters[i] + options_.learning_rate * slope[i]);
+    return;
+  }
   const auto time = static_cast<double>(state_.iteration);
   const double rate = options_.learning_rate *
                       std::sqrt(1 - std::pow(options_.beta2, time)) /
@@ -58,26 +95,47 @@ void Evolution::tell(std::span<const MirroredReturns> returns) {
   }
 }
 
+std::vector<std::size_t>
+Evolution::counting(std::span<const MirroredReturns> returns) const {
+  std::vector<std::size_t> directions(returns.size());
+  std::iota(directions.begin(), directions.end(), std::size_t{0});
+  if (options_.top == 0)
+    return directions;
+  std::ranges::stable_sort(directions, std::greater(), [&](std::size_t i) {
+    return std::max(returns[i].plus, returns[i].minus);
+  });
+  directions.resize(options_.top);
+  std::ranges::sort(directions);
+  return directions;
+}
+
 std::vector<double> Evolution::gradient(std::span<const MirroredReturns> returns) const {
-  std::vector<double> values;
-  values.reserve(2 * returns.size());
-  for (const auto& pair : returns) {
+  for (const auto& pair : returns)
     if (!std::isfinite(pair.plus) || !std::isfinite(pair.minus))
       throw std::invalid_argument("a return is not a finite number");
-    values.push_back(pair.plus);
-    values.push_back(pair.minus);
+  const auto directions = counting(returns);
+  std::vector<double> values;
+  values.reserve(2 * directions.size());
+  for (auto i : directions) {
+    values.push_back(returns[i].plus);
+    values.push_back(returns[i].minus);
   }
-  const auto ranks = centred_ranks(values);
+  const auto scores = options_.normalise_by_deviation
+                        ? es_update::by_deviation(std::move(values))
+                        : centred_ranks(values);
   const auto offsets = ask();
   std::vector<double> slope(state_.parameters.size());
-  for (std::size_t i = 0; i < offsets.size(); ++i) {
-    const double weight = ranks[2 * i] - ranks[2 * i + 1];
-    const auto direction = noise_.subspan(offsets[i], slope.size());
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    const double weight = scores[2 * i] - scores[2 * i + 1];
+    const auto direction = noise_.subspan(offsets[directions[i]], slope.size());
     for (std::size_t j = 0; j < slope.size(); ++j)
       slope[j] += weight * static_cast<double>(direction[j]);
   }
-  const double scale =
-    1.0 / (static_cast<double>(values.size()) * static_cast<double>(options_.sigma));
+  const double divisor =
+    options_.optimiser == Optimiser::sgd
+      ? static_cast<double>(directions.size())
+      : static_cast<double>(scores.size()) * static_cast<double>(options_.sigma);
+  const double scale = 1.0 / divisor;
   for (std::size_t j = 0; j < slope.size(); ++j)
     slope[j] = slope[j] * scale - options_.weight_decay * state_.parameters[j];
   return slope;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/evolution_training.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <string_view>
+
 namespace fiber::rl {
 
 // docs/rl/evolution-strategies.md says where the numbers are from, and which were tried.
@@ -54,6 +59,57 @@ EvolutionTrainingOptions evolution_options(const std::string& environment) {
     options.hidden = {32, 32};
     search.learning_rate = 0.02;
   }
+  return options;
+}
+
+EvolutionTrainingOptions ars_options(const std::string& environment,
+                                     std::optional<ArsVariant> variant) {
+  struct Robot {
+    std::string_view name;
+    std::size_t iterations, directions, top;
+    double learning_rate;
+    float sigma;
+    double alive_bonus_offset;
+  };
+  constexpr Robot general{.name = "",
+                          .iterations = 200,
+                          .directions = 32,
+                          .top = 16,
+                          .learning_rate = 0.02,
+                          .sigma = 0.03F,
+                          .alive_bonus_offset = 0};
+  constexpr Robot robots[] = {{"half_cheetah", 200, 32, 4, 0.02, 0.03F, 0},
+                              {"hopper", 1000, 8, 4, 0.01, 0.025F, -1},
+                              {"swimmer", 2000, 1, 1, 0.02, 0.01F, 0},
+                              {"walker2d", 1000, 40, 30, 0.03, 0.025F, -1},
+                              {"ant", 1000, 60, 20, 0.015, 0.025F, -1},
+                              {"humanoid", 500, 230, 230, 0.02, 0.0075F, -5}};
+  std::string_view task = environment;
+  if (task.ends_with("_v4")) // The same robot, with the rewards of Gymnasium's version 4.
+    task.remove_suffix(3);
+  const auto* found = std::ranges::find(robots, task, &Robot::name);
+  const auto& robot = found == std::end(robots) ? general : *found;
+  const auto chosen =
+    variant.value_or(task == "swimmer" ? ArsVariant::v1 : ArsVariant::v2_t);
+
+  auto options = evolution_options(environment);
+  options.iterations = robot.iterations;
+  options.hidden = {};
+  options.weights_only = true;
+  options.episodes = 1;
+  options.evaluations = 20;
+  options.evaluate_every = 10;
+  options.normalise = chosen == ArsVariant::v2 || chosen == ArsVariant::v2_t;
+  options.counted_share = 1;
+  options.observation_clip = std::numeric_limits<double>::infinity();
+  options.alive_bonus_offset = robot.alive_bonus_offset;
+  const bool best_only = chosen == ArsVariant::v1_t || chosen == ArsVariant::v2_t;
+  options.search = {.directions = robot.directions,
+                    .sigma = robot.sigma,
+                    .learning_rate = robot.learning_rate,
+                    .optimiser = Optimiser::sgd,
+                    .top = best_only ? robot.top : 0,
+                    .normalise_by_deviation = true};
   return options;
 }
 

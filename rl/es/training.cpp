@@ -3,6 +3,7 @@
 #include "fiber/rl/evolution_training.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -21,12 +22,21 @@ double mean(std::span<const double> values) {
   return total / static_cast<double>(values.size());
 }
 
+std::size_t parameter_count(const EvolutionTrainingOptions& options,
+                            const PolicySpec& policy) {
+  return options.weights_only ? evolved_weight_count(policy)
+                              : evolved_parameter_count(policy);
+}
+
 EvolutionTrainingState initial_state(const EvolutionTrainingOptions& options,
                                      const Spaces& spaces) {
   Random seeds(options.seed, {es::initial_parameters});
   EvolutionTrainingState state;
-  state.search.parameters =
-    initial_evolved_parameters(evolved_policy(spaces, options.hidden), seeds.next());
+  const auto policy = evolved_policy(spaces, options.hidden);
+  if (options.weights_only)
+    state.search.parameters.resize(parameter_count(options, policy));
+  else
+    state.search.parameters = initial_evolved_parameters(policy, seeds.next());
   state.search.moment1.resize(state.search.parameters.size());
   state.search.moment2.resize(state.search.parameters.size());
   if (options.normalise)
@@ -57,8 +67,21 @@ std::map<std::string, std::string> EvolutionTrainingOptions::settings() const {
     {"weight decay", detail::number_text(search.weight_decay)},
     {"Adam", detail::number_text(search.beta1) + " " + detail::number_text(search.beta2) +
                " " + detail::number_text(search.epsilon)}};
-  if (evaluate_every != 1) // Only then, so that older checkpoints go on.
+  // What has its old value is not named, so that older checkpoints go on.
+  if (evaluate_every != 1)
     all.emplace("evaluate every", detail::number_text(evaluate_every));
+  if (search.optimiser == Optimiser::sgd)
+    all.emplace("optimiser", "sgd");
+  if (search.top != 0)
+    all.emplace("top", detail::number_text(search.top));
+  if (search.normalise_by_deviation)
+    all.emplace("normalise by deviation", "yes");
+  if (weights_only)
+    all.emplace("weights only", "yes");
+  if (alive_bonus_offset != 0)
+    all.emplace("alive bonus offset", detail::number_text(alive_bonus_offset));
+  if (observation_clip != 5)
+    all.emplace("observation clip", detail::number_text(observation_clip));
   return all;
 }
 
@@ -79,10 +102,15 @@ EvolutionTraining::EvolutionTraining(EvolutionTrainingOptions options,
   if (!(options_.counted_share > 0 && options_.counted_share <= 1))
     throw std::invalid_argument("the share of directions that count must be above 0, "
                                 "and 1 at most");
-  if (state_.search.parameters.size() != evolved_parameter_count(policy_))
-    throw std::invalid_argument(
-      "the saved state has " + std::to_string(state_.search.parameters.size()) +
-      " parameters; the policy has " + std::to_string(evolved_parameter_count(policy_)));
+  if (!(options_.observation_clip > 0))
+    throw std::invalid_argument("the limit of observations must be above 0");
+  if (!std::isfinite(options_.alive_bonus_offset))
+    throw std::invalid_argument("the offset of the alive bonus must be finite");
+  if (const auto count = es_training::parameter_count(options_, policy_);
+      state_.search.parameters.size() != count)
+    throw std::invalid_argument("the saved state has " +
+                                std::to_string(state_.search.parameters.size()) +
+                                " parameters; the policy has " + std::to_string(count));
   if (options_.normalise && state_.observations.size() != spaces.observation_size())
     throw std::invalid_argument("the saved state has the moments of " +
                                 std::to_string(state_.observations.size()) +
@@ -94,9 +122,22 @@ bool EvolutionTraining::finished() const {
   return state_.solved || state_.search.iteration >= options_.iterations;
 }
 
+FrozenNormaliser EvolutionTraining::normaliser() const {
+  constexpr double epsilon = 1e-8, constant = 1e-14;
+  const auto& seen = state_.observations;
+  const FrozenNormaliser all(seen, options_.observation_clip, epsilon);
+  if (std::isfinite(options_.observation_clip))
+    return all;
+  // Without a limit, a number that was constant so far would be huge once it changes, and
+  // its weights have learned nothing: it is left out, as in the authors' program of ARS.
+  std::vector<double> scale(all.scale().begin(), all.scale().end());
+  for (std::size_t i = 0; i < scale.size(); ++i)
+    if (seen.variance(i) < constant)
+      scale[i] = 0;
+  return {{all.mean().begin(), all.mean().end()}, std::move(scale), all.clip()};
+}
+
 Generation EvolutionTraining::generation() const {
-  constexpr double clip = 5,
-                   epsilon = 1e-8; // The clip is that of Salimans et al.'s code.
   // The moments of few rows would scale by chance, so the first iteration does without.
   const bool scales = options_.normalise && state_.observations.count() > 1;
   return {.policy = policy_,
@@ -105,8 +146,8 @@ Generation EvolutionTraining::generation() const {
           .episodes = options_.episodes,
           .sigma = options_.search.sigma,
           .counted_share = options_.normalise ? options_.counted_share : 0,
-          .normaliser = scales ? FrozenNormaliser(state_.observations, clip, epsilon)
-                               : FrozenNormaliser(),
+          .alive_bonus_offset = options_.alive_bonus_offset,
+          .normaliser = scales ? normaliser() : FrozenNormaliser(),
           .parameters = state_.search.parameters};
 }
 

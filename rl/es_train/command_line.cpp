@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/es_train.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -124,14 +126,14 @@ struct Settings {
 void save_result(const Settings& settings, const EvolutionTraining& training,
                  es_train::Progress& progress) {
   const auto& options = training.options();
-  const auto& parameters = training.parameters();
   const auto normaliser = training.generation().normaliser;
+  const EvolvedPolicy evolved(training.policy(), training.parameters(), normaliser);
+  const auto parameters = evolved.network_parameters();
   const auto policy = settings.out / "policy.txt";
   es_train::save_policy(policy, {.environment = options.environment,
                                  .policy = training.policy(),
                                  .normaliser = normaliser,
                                  .parameters = {parameters.begin(), parameters.end()}});
-  const EvolvedPolicy evolved(training.policy(), parameters, normaliser);
   const auto all = evolved.spec_parameters();
   save_policy(settings.out / "policy", {.environment = options.environment,
                                         .spec = training.policy(),
@@ -249,6 +251,30 @@ std::string listed(const std::vector<std::string>& names) {
   return list;
 }
 
+/// A variant of --ars; none for an empty name. Throws CLI::ValidationError for another
+/// name.
+std::optional<ArsVariant> parsed_variant(const std::string& name) {
+  static const std::map<std::string, std::optional<ArsVariant>> variants{
+    {"", {}},
+    {"v1", ArsVariant::v1},
+    {"v1-t", ArsVariant::v1_t},
+    {"v2", ArsVariant::v2},
+    {"v2-t", ArsVariant::v2_t}};
+  const auto found = variants.find(name);
+  if (found == variants.end())
+    throw CLI::ValidationError("--ars",
+                               "expected v1, v1-t, v2 or v2-t, not \"" + name + '"');
+  return found->second;
+}
+
+/// A flag that leaves `value` empty if it is not given. CLI::App::add_flag() of CLI11 2.1
+/// makes that false.
+CLI::Option* add_switch(CLI::App& app, const std::string& names,
+                        std::optional<bool>& value, const std::string& what) {
+  return app.add_flag_function(
+    names, [&value](std::int64_t count) { value = count > 0; }, what);
+}
+
 /// What the command line may say.
 struct Options {
   std::string environment = "cartpole";
@@ -265,8 +291,16 @@ struct Options {
   std::vector<std::size_t> hidden;
   std::uint64_t seed = 1;
 
+  bool ars = false;
+  std::optional<ArsVariant> ars_variant;
+  std::optional<Optimiser> optimiser;
+  std::optional<std::size_t> top;
+  std::optional<bool> normalise_by_deviation, weights_only;
+  std::optional<double> alive_bonus_offset, observation_clip;
+
   void add_to(CLI::App& app);
   void add_search_to(CLI::App& app);
+  void add_ars_to(CLI::App& app);
   /// The settings, with the defaults of the environment where nothing was said.
   Settings resolve() const;
 };
@@ -301,6 +335,7 @@ void Options::add_to(CLI::App& app) {
     "Go on from the checkpoint, if there is one; the end is the same as that of "
     "an undisturbed run");
   add_search_to(app);
+  add_ars_to(app);
 }
 
 void Options::add_search_to(CLI::App& app) {
@@ -313,7 +348,7 @@ void Options::add_search_to(CLI::App& app) {
   app.add_option("--episodes", episodes, "Episodes a candidate is judged by")
     ->check(CLI::PositiveNumber)
     ->group(search);
-  app.add_option("--learning-rate", learning_rate, "Step of Adam")
+  app.add_option("--learning-rate", learning_rate, "Step of the optimiser")
     ->check(CLI::PositiveNumber)
     ->group(search);
   app
@@ -321,9 +356,8 @@ void Options::add_search_to(CLI::App& app) {
       "--hidden", hidden,
       "Units in each hidden layer of the policy, such as --hidden 40 40; 0: none")
     ->group(search);
-  app
-    .add_flag("--normalise,!--no-normalise", normalise,
-              "Scale observations by the mean and deviation of those seen so far")
+  add_switch(app, "--normalise,!--no-normalise", normalise,
+             "Scale observations by the mean and deviation of those seen so far")
     ->group(search);
   app
     .add_option(
@@ -347,10 +381,50 @@ void Options::add_search_to(CLI::App& app) {
     ->group(search);
 }
 
+void Options::add_ars_to(CLI::App& app) {
+  const auto group = "Augmented random search, or parts of it";
+  app
+    .add_option_function<std::string>(
+      "--ars",
+      [this](const std::string& name) {
+        ars = true;
+        ars_variant = parsed_variant(name);
+      },
+      "Search as Mania et al. 2018, in a variant: v1, v1-t, v2 or v2-t [default: by "
+      "--env]")
+    ->expected(0, 1)
+    ->group(group);
+  app.add_option("--optimiser", optimiser, "adam; sgd: a step along the gradient")
+    ->transform(CLI::CheckedTransformer(std::map<std::string, Optimiser>{
+      {"adam", Optimiser::adam}, {"sgd", Optimiser::sgd}}))
+    ->group(group);
+  app
+    .add_option("--top", top,
+                "Only so many directions count: those with the best candidates; 0: all")
+    ->group(group);
+  add_switch(app, "--normalise-by-deviation,!--ranks", normalise_by_deviation,
+             "Weigh directions by returns divided by their deviation, or by ranks")
+    ->group(group);
+  add_switch(app, "--weights-only,!--biases", weights_only,
+             "The linear policy has no biases, and its weights start at 0")
+    ->group(group);
+  app
+    .add_option("--alive-bonus-offset", alive_bonus_offset,
+                "Added to each reward of the candidates: -1 cancels a bonus of 1")
+    ->group(group);
+  app
+    .add_option("--observation-clip", observation_clip,
+                "Limit of observations with --normalise; inf: none [default: 5]")
+    ->check(CLI::PositiveNumber)
+    ->group(group);
+}
+
 Settings Options::resolve() const {
   auto resolved = settings;
   auto& training = resolved.training;
-  training = evolution_options(environment);
+  training = ars ? ars_options(environment, ars_variant) : evolution_options(environment);
+  training.alive_bonus_offset = alive_bonus_offset.value_or(training.alive_bonus_offset);
+  training.observation_clip = observation_clip.value_or(training.observation_clip);
   training.seed = seed;
   training.iterations = iterations.value_or(training.iterations);
   training.episodes = episodes.value_or(training.episodes);
@@ -361,10 +435,16 @@ Settings Options::resolve() const {
   if (!hidden.empty())
     training.hidden = hidden;
   std::erase(training.hidden, 0);
+  training.weights_only =
+    weights_only.value_or(training.weights_only && training.hidden.empty());
   auto& search = training.search;
   search.directions = directions.value_or(search.directions);
   search.learning_rate = learning_rate.value_or(search.learning_rate);
   search.sigma = sigma.value_or(search.sigma);
+  search.optimiser = optimiser.value_or(search.optimiser);
+  search.top = top.value_or(std::min(search.top, search.directions));
+  search.normalise_by_deviation =
+    normalise_by_deviation.value_or(search.normalise_by_deviation);
   return resolved;
 }
 

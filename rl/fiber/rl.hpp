@@ -21,11 +21,13 @@
 #include "fiber/rl/evolution.hpp"               // IWYU pragma: export
 #include "fiber/rl/evolution_evaluation.hpp"    // IWYU pragma: export
 #include "fiber/rl/evolution_training.hpp"      // IWYU pragma: export
+#include "fiber/rl/export_policy.hpp"           // IWYU pragma: export
 #include "fiber/rl/genetic.hpp"                 // IWYU pragma: export
 #include "fiber/rl/gym.hpp"                     // IWYU pragma: export
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
 #include "fiber/rl/live_line.hpp"               // IWYU pragma: export
 #include "fiber/rl/lunar_lander.hpp"            // IWYU pragma: export
+#include "fiber/rl/map_elites.hpp"              // IWYU pragma: export
 #include "fiber/rl/mountain_car_continuous.hpp" // IWYU pragma: export
 #include "fiber/rl/mujoco.hpp"                  // IWYU pragma: export
 #include "fiber/rl/mujoco_env.hpp"              // IWYU pragma: export

@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include <dlfcn.h>
+
 #include "rl/gym/array.hpp"
 #include "rl/gym/interpreter.hpp"
 
@@ -60,7 +62,23 @@ py::dict arguments_of(const GymOptions& options) {
   return arguments;
 }
 
+/// While it lives, Python's extensions use the symbols of the libraries that they bring
+/// along, not those of this program: gymnasium's MuJoCo is another version than ours.
+class OwnLibraries {
+#ifndef FIBER_SANITIZED // The runtimes of sanitizers refuse such libraries.
+public:
+  OwnLibraries() { sys_.attr("setdlopenflags")(RTLD_NOW | RTLD_DEEPBIND); }
+  ~OwnLibraries() { sys_.attr("setdlopenflags")(before_); }
+  OwnLibraries(const OwnLibraries&) = delete;
+  OwnLibraries& operator=(const OwnLibraries&) = delete;
+
+private:
+  py::object sys_ = py::module_::import("sys"), before_ = sys_.attr("getdlopenflags")();
+#endif
+};
+
 py::object make(const GymOptions& options) {
+  [[maybe_unused]] const OwnLibraries libraries;
   auto gymnasium = import("gymnasium", "gymnasium");
   auto arguments = arguments_of(options);
   if (!is_atari(options.id))

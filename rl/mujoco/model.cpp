@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <clocale>
 #include <cstring>
+#include <locale>
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace fiber::rl::mujoco {
@@ -45,8 +48,30 @@ private:
   std::unique_ptr<mjVFS> files_; // In old versions 2 MB, too large for a stack.
 };
 
+#if mjVERSION_HEADER < 300
+class ClassicLocale {
+public:
+  ClassicLocale() = default;
+  ~ClassicLocale() {
+    std::locale::global(before_);
+    std::setlocale(LC_ALL, before_in_c_.c_str()); // It may differ from that of C++.
+  }
+  ClassicLocale(const ClassicLocale&) = delete;
+  ClassicLocale& operator=(const ClassicLocale&) = delete;
+
+private:
+  std::string before_in_c_ = std::setlocale(LC_ALL, nullptr);
+  std::locale before_ = std::locale::global(std::locale::classic());
+};
+#endif
+
 Owned parse(const char* file, const mjVFS* files, const std::string& name) {
   take_errors();
+#if mjVERSION_HEADER < 300 // Reads numbers as the global locale writes them.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  const ClassicLocale classic;
+#endif
   std::array<char, 1000> error = {};
   Owned model(mj_loadXML(file, files, error.data(), static_cast<int>(error.size())),
               &mj_deleteModel);

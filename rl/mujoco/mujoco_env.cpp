@@ -2,7 +2,13 @@
 #include "fiber/rl/mujoco_env.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <mutex>
 #include <stdexcept>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,11 +20,29 @@ namespace {
 namespace own_robot {
 
 mujoco::Model compiled(const MujocoModel& model) {
+  if (model.step_limit < 1)
+    throw std::invalid_argument(model.name + ": step_limit must be at least 1, not " +
+                                std::to_string(model.step_limit));
+  if (!(model.start_noise >= 0 && std::isfinite(model.start_noise)))
+    throw std::invalid_argument(model.name +
+                                ": start_noise must be finite and at least 0");
   if (model.file.empty() == model.xml.empty())
     throw std::invalid_argument(model.name +
                                 ": a MujocoModel has either a file or an xml");
-  return model.file.empty() ? mujoco::compile(model.xml, model.name)
-                            : mujoco::load(model.file);
+  // Each environment has the same model as the one before: meshes take long to compile.
+  using Key = std::tuple<std::string, std::filesystem::file_time_type>;
+  static std::mutex mutex;
+  static std::map<Key, mujoco::Model> models;
+  Key key{model.xml, {}};
+  if (!model.file.empty() && std::filesystem::exists(model.file))
+    key = {std::filesystem::absolute(model.file).string(),
+           std::filesystem::last_write_time(model.file)};
+  const std::lock_guard lock(mutex);
+  if (const auto known = models.find(key); known != models.end())
+    return known->second;
+  auto compiled = model.file.empty() ? mujoco::compile(model.xml, model.name)
+                                     : mujoco::load(model.file);
+  return models.emplace(std::move(key), std::move(compiled)).first->second;
 }
 
 std::string name_of(const mjModel& model, mjtObj kind, int id) {

@@ -39,11 +39,11 @@ std::string joint_of(const mjModel& model, int warning, int index) {
 
 [[noreturn]] void report(const Simulation& simulation, int step, const char* quantity,
                          int warning, int index) {
-  throw std::domain_error(
-    simulation.name() + ": the physics diverged in step " + std::to_string(step) +
-    " of the episode: " + quantity + " of joint " +
-    joint_of(simulation.model(), warning, index) + " is not a number or beyond 1e10 (" +
-    version() + "). Smaller actions or a smaller time step keep a model stable");
+  throw PhysicsDiverged(simulation.name() + ": the physics diverged in step " +
+                        std::to_string(step) + " of the episode: " + quantity +
+                        " of joint " + joint_of(simulation.model(), warning, index) +
+                        " is not a number or beyond 1e10 (" + version() +
+                        "). Smaller actions or a smaller time step keep a model stable");
 }
 
 } // namespace divergence
@@ -112,6 +112,14 @@ void Simulation::place_bodies() {
 
 void Simulation::check(int step) const {
   using namespace divergence;
+  for (const auto& [warning, what] : {std::pair(mjWARN_CONTACTFULL, "contacts"),
+                                      std::pair(mjWARN_CNSTRFULL, "constraints")})
+    if (data_->warning[warning].number > 0)
+      throw std::runtime_error(
+        name_ + ": MuJoCo had no room for all " + what + " in step " +
+        std::to_string(step) +
+        R"( of the episode: give the model <size nconmax="1000" njmax="5000"/>, or from )"
+        R"(MuJoCo 2.3 on <size memory="100M"/>)");
   for (const auto& [warning, quantity] : kinds)
     if (data_->warning[warning].number > 0)
       report(*this, step, quantity, warning, data_->warning[warning].lastinfo);

@@ -196,6 +196,13 @@ void Rollouts::go_on_from(const State& state) {
   observation_normaliser_ = state.observations;
   reward_normaliser_ = state.rewards;
   vector_steps_ = state.vector_steps;
+  for (std::size_t i = 0; i < options_.envs; ++i)
+    if (batch.valid[i] == 0) { // Its episode was too long to keep: it begins the next.
+      double none = 0;
+      reward_normaliser_.apply({&none, 1}, batch.terminated.subspan(i, 1),
+                               batch.truncated.subspan(i, 1), batch.valid.subspan(i, 1),
+                               batch.env_ids.subspan(i, 1), {&none, 1});
+    }
   std::ranges::copy(batch.observations, now_.begin());
   if (options_.normalise_observations)
     observation_normaliser_.apply(now_);

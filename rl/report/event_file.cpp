@@ -13,12 +13,14 @@
 
 #include "fiber/detail/classic_locale.hpp"
 #include "rl/storage/file.hpp"
+#include "rl/storage/little_endian.hpp"
+#include "rl/storage/protobuf_message.hpp"
 
 namespace fiber::rl {
 namespace {
 namespace events {
 
-namespace fs = std::filesystem;
+using storage::ProtobufMessage, storage::put_fixed;
 
 // Castagnoli's polynomial, bits reversed.
 constexpr std::array<std::uint32_t, 256> crc_table = [] {
@@ -40,31 +42,6 @@ std::uint32_t masked_crc(std::string_view bytes) {
   return std::rotr(~crc, 15) + 0xa282ead8;
 }
 
-template <class Unsigned>
-void put_fixed(std::string& out, Unsigned number) { // Little-endian.
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    out += static_cast<char>((number >> (8 * i)) & 0xff);
-}
-
-void put_varint(std::string& out, std::uint64_t number) {
-  for (; number >= 0x80; number >>= 7)
-    out += static_cast<char>((number & 0x7f) | 0x80);
-  out += static_cast<char>(number);
-}
-
-// Fields of protobuf: a key of number and wire type, then the value.
-enum Wire : std::uint64_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
-
-void put_key(std::string& out, std::uint64_t field, Wire wire) {
-  put_varint(out, field << 3 | wire);
-}
-
-void put_bytes(std::string& out, std::uint64_t field, std::string_view value) {
-  put_key(out, field, bytes);
-  put_varint(out, value.size());
-  out += value;
-}
-
 // The numbers of the fields in TensorFlow's event.proto and summary.proto.
 namespace field {
 constexpr std::uint64_t wall_time = 1, step = 2, file_version = 3, summary = 5,
@@ -74,16 +51,15 @@ constexpr std::uint64_t tag = 1, simple_value = 2; // Of Summary.Value.
 constexpr std::uint64_t status = 1;                // Of SessionLog.
 } // namespace field
 
-std::string begin_event(double wall_time, std::uint64_t step) {
-  std::string event;
-  put_key(event, field::wall_time, fixed64);
-  put_fixed(event, std::bit_cast<std::uint64_t>(wall_time));
-  put_key(event, field::step, varint);
-  put_varint(event, step);
+ProtobufMessage begin_event(double wall_time, std::uint64_t step) {
+  ProtobufMessage event;
+  event.fixed(field::wall_time, wall_time);
+  event.number(field::step, step);
   return event;
 }
 
-std::string record_of(std::string_view event) {
+std::string record_of(const ProtobufMessage& message) {
+  const auto& event = message.text();
   std::string record;
   put_fixed(record, static_cast<std::uint64_t>(event.size()));
   put_fixed(record, masked_crc(record));
@@ -138,13 +114,12 @@ EventFile::EventFile(const std::filesystem::path& path, std::uint64_t first_step
   : file_(std::make_unique<storage::File>(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND)) {
   using namespace events;
   auto version = begin_event(wall_time, 0);
-  put_bytes(version, field::file_version, "brain.Event:2");
+  version.bytes(field::file_version, "brain.Event:2");
   file_->write(record_of(version));
-  std::string start;
-  put_key(start, field::status, varint);
-  put_varint(start, 1); // START.
+  ProtobufMessage start;
+  start.number(field::status, 1); // START.
   auto session = begin_event(wall_time, first_step);
-  put_bytes(session, field::session_log, start);
+  session.message(field::session_log, start);
   file_->write(record_of(session));
 }
 
@@ -152,16 +127,15 @@ EventFile::~EventFile() = default;
 
 void EventFile::add(std::uint64_t step, double wall_time, const Scalars& scalars) {
   using namespace events;
-  std::string summary;
+  ProtobufMessage summary;
   for (const auto& [tag, number] : scalars) {
-    std::string value;
-    put_bytes(value, field::tag, tag);
-    put_key(value, field::simple_value, fixed32);
-    put_fixed(value, std::bit_cast<std::uint32_t>(static_cast<float>(number)));
-    put_bytes(summary, field::value, value);
+    ProtobufMessage value;
+    value.bytes(field::tag, tag);
+    value.fixed(field::simple_value, static_cast<float>(number));
+    summary.message(field::value, value);
   }
   auto event = begin_event(wall_time, step);
-  put_bytes(event, field::summary, summary);
+  event.message(field::summary, summary);
   file_->write(record_of(event));
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/distributions.hpp"
 #include "fiber/rl/environments.hpp"
 
 namespace fiber::rl {
@@ -59,6 +60,18 @@ SavedPolicy load_policy(const std::filesystem::path& path) {
   if (!content)
     throw std::runtime_error("there is no file " + path.string());
   return detail::policy_in(path, *content);
+}
+
+ActingPolicy::ActingPolicy(SavedPolicy saved)
+  : saved_(std::move(saved)), policy_(saved_.spec, saved_.parameters) {}
+
+std::span<const float> ActingPolicy::act(std::span<const float> observations) {
+  observations_.assign(observations.begin(), observations.end());
+  saved_.observations.apply(observations_);
+  const auto best = policy_.best(observations_);
+  actions_.assign(best.begin(), best.end());
+  limit_actions(saved_.spec.spaces, actions_);
+  return actions_;
 }
 
 } // namespace fiber::rl

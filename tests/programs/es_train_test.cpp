@@ -103,6 +103,41 @@ TEST_F(EsTrainTest, killed_workers_change_nothing) {
   EXPECT_GE(std::stoi(lost[1]), 6) << output;
 }
 
+TEST_F(EsTrainTest, augmented_random_search_is_the_same_whoever_is_killed) {
+  // Without a mark: all iterations are run.
+  const auto ars = [&](const std::string& out, std::vector<std::string> more) {
+    more.insert(more.end(), {"--env", "pendulum", "--evaluate-every", "1"});
+    return command(out, more);
+  };
+  const auto whole = [&](const std::string& out, std::vector<std::string> more) {
+    Program program(ars(out, std::move(more)));
+    const auto output = program.rest();
+    EXPECT_EQ(program.wait(), 0) << output;
+    return policy(out);
+  };
+  const auto undisturbed = whole("undisturbed", {"--ars"});
+  EXPECT_NE(undisturbed.find("\nnormalised 3 inf\n"), std::string::npos);
+  EXPECT_EQ(whole("five", {"--ars", "--workers", "5"}), undisturbed);
+  EXPECT_NE(whole("v1", {"--ars", "v1"}), undisturbed);
+
+  Program program(ars("disturbed", {"--ars", "--workers", "3"}));
+  int killed = 0;
+  while (const auto line = program.line())
+    for (const auto pid : workers_in(*line))
+      if (++killed % 2 == 0)
+        ::kill(pid, SIGKILL);
+  EXPECT_EQ(program.wait(), 0) << program.output();
+  EXPECT_GE(killed, 12) << program.output();
+  EXPECT_EQ(policy("disturbed"), undisturbed) << program.output();
+}
+
+TEST_F(EsTrainTest, a_variant_of_augmented_random_search_that_there_is_not_is_refused) {
+  Program program(command("refused", {"--ars", "v3"}));
+  EXPECT_NE(program.rest().find("--ars: expected v1, v1-t, v2 or v2-t, not \"v3\""),
+            std::string::npos);
+  EXPECT_NE(program.wait(), 0);
+}
+
 TEST_F(EsTrainTest, a_run_resumed_after_kill_9_of_the_driver_ends_the_same) {
   const auto undisturbed = run("undisturbed");
   fiber::rl::Random random(static_cast<std::uint64_t>(getpid()));

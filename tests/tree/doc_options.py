@@ -144,7 +144,7 @@ class Dev:
         what = words[0]
         if not re.search(rf"\b{what}\b", self.verbs["train"]):
             return [f"./dev train {what}: ./dev --help names no such program"]
-        return programs.problems("es_train" if what == "es" else what, words[1:])
+        return programs.problems("es_train" if what in ("es", "ars") else what, words[1:])
 
 
 class Programs:

@@ -27,6 +27,13 @@ struct Step {
   bool truncated = false;  ///< Something else did, such as a step limit.
 };
 
+/// The physics of an environment has diverged: its state is no longer finite, or not to
+/// be believed. Evolution strategies end the episode there.
+class PhysicsDiverged : public std::domain_error {
+public:
+  using std::domain_error::domain_error;
+};
+
 /// The observation space and the action space of an environment.
 struct Spaces {
   /// A discrete action travels as a float, and floats have each whole number up to 2^24.

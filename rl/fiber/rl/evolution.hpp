@@ -8,11 +8,25 @@
 
 namespace fiber::rl {
 
+/// How an Evolution moves the parameters along its estimate of the gradient.
+enum class Optimiser : std::uint8_t {
+  adam,
+  /// parameters += learning_rate * the mean of weight * noise over the directions that
+  /// count. As in Mania et al. 2018, sigma does not divide the step.
+  sgd
+};
+
 /// The settings of an evolution strategy.
 struct EvolutionOptions {
   std::size_t directions = 256; ///< Each is tried both ways: 512 candidates an iteration.
   float sigma = 0.1f;           ///< The standard deviation of the perturbations.
   double learning_rate = 0.01;
+  Optimiser optimiser = Optimiser::adam;
+  /// Only so many directions count: those with the best candidates. 0: all.
+  std::size_t top = 0;
+  /// The weight of a direction is the difference of its returns, divided by the standard
+  /// deviation of all returns that count. False: the difference of their centred ranks.
+  bool normalise_by_deviation = false;
   double weight_decay = 0.0; ///< Pulls parameters towards 0; 0: none.
   double beta1 = 0.9;        ///< Adam's decay rate of the mean gradient.
   double beta2 = 0.999;      ///< Adam's decay rate of the mean square.
@@ -41,6 +55,8 @@ struct EvolutionState {
 
 /// Evolution strategies after Salimans et al. 2017 (arXiv 1703.03864): mirrored sampling,
 /// a noise table, centred ranks, Adam. It maximises the return, which may have any scale.
+/// With the options `sgd`, `top` and `normalise_by_deviation` the update is that of
+/// augmented random search (Mania, Guy and Recht 2018, arXiv 1803.07055).
 ///
 /// An offset into the noise table identifies a direction. Workers have the same table, so
 /// a direction costs eight bytes to send, whatever the number of parameters. ask() and
@@ -75,7 +91,10 @@ public:
   const EvolutionOptions& options() const { return options_; }
 
 private:
+  /// Those that count, in their order.
+  std::vector<std::size_t> counting(std::span<const MirroredReturns> returns) const;
   std::vector<double> gradient(std::span<const MirroredReturns> returns) const;
+  void move(std::span<const double> slope);
 
   EvolutionState state_;
   std::span<const float> noise_;

@@ -21,6 +21,10 @@ PolicySpec evolved_policy(const Spaces& spaces, std::vector<std::size_t> hidden)
 /// of the spec's parameters, in the same order.
 std::size_t evolved_parameter_count(const PolicySpec& spec);
 
+/// The same without biases, for a linear policy. Throws std::invalid_argument for a
+/// policy with hidden layers.
+std::size_t evolved_weight_count(const PolicySpec& spec);
+
 /// Initial parameters, which follow from the seed.
 std::vector<float> initial_evolved_parameters(const PolicySpec& spec, std::uint64_t seed);
 
@@ -28,6 +32,8 @@ std::vector<float> initial_evolved_parameters(const PolicySpec& spec, std::uint6
 class EvolvedPolicy {
 public:
   /// Throws std::invalid_argument unless there are evolved_parameter_count() parameters.
+  /// A linear policy may have only its weights, evolved_weight_count() of them: then its
+  /// biases are 0.
   EvolvedPolicy(const PolicySpec& spec, std::span<const float> parameters,
                 FrozenNormaliser normaliser);
 
@@ -44,6 +50,8 @@ public:
   /// order that PolicySpec documents. Those of the value function and of the standard
   /// deviations are 0.
   std::span<const float> spec_parameters() const { return all_; }
+  /// All evolved_parameter_count() parameters of the network.
+  std::span<const float> network_parameters() const;
 
 private:
   std::vector<float> all_; ///< See spec_parameters().
@@ -63,13 +71,14 @@ struct Generation {
   /// The share of directions whose observations are added to the normalisation
   /// statistics.
   double counted_share = 0;
+  double alive_bonus_offset = 0; ///< Added to each reward of the candidates.
   FrozenNormaliser normaliser;
   std::vector<float> parameters;
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& policy& seed& iteration& episodes& sigma& counted_share& normaliser&
-      parameters;
+    archive& policy& seed& iteration& episodes& sigma& counted_share& alive_bonus_offset&
+      normaliser& parameters;
   }
 };
 
@@ -90,13 +99,15 @@ enum class Judgement : std::uint8_t { evaluation, confirmation };
 /// An episode of evolution strategies must end before it has more steps than this.
 inline constexpr std::size_t max_rollout_steps = 100'000;
 
-/// Plays one episode from this seed and returns the sum of its rewards. Adds its
-/// observations to `seen`, if that is given.
+/// Plays one episode from this seed and returns the sum of its rewards, each with
+/// `offset` added. Adds the observations to `seen`, if that is given.
+///
+/// An episode whose physics diverges (PhysicsDiverged) ends there.
 ///
 /// Throws std::domain_error for an observation or a reward that is not finite, and
 /// std::runtime_error for an episode that does not end. Both name the episode's seed.
 double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t seed,
-               RunningMoments* seen = nullptr);
+               RunningMoments* seen = nullptr, double offset = 0);
 
 /// The mean returns of the two candidates at an offset of the noise table. Both play
 /// episodes with the same seeds (common random numbers), which reduces the variance of

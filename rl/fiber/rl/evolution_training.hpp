@@ -28,8 +28,16 @@ struct EvolutionTrainingOptions {
   std::size_t evaluations = 100;          ///< Episodes that evaluate the policy.
   std::size_t evaluate_every = 1;         ///< Iterations from one evaluation to the next.
   std::size_t table_size = std::size_t{1} << 22; ///< Numbers in the noise table.
-  bool normalise = false;          ///< Normalise observations by their running moments.
-  double counted_share = 0.05;     ///< Share of directions that add to the moments.
+  bool normalise = false;      ///< Normalise observations by their running moments.
+  double counted_share = 0.05; ///< Share of directions that add to the moments.
+  /// Limit of normalised observations; may be infinite. 5 is that of Salimans et al.'s
+  /// code.
+  double observation_clip = 5;
+  /// A linear policy without biases, whose weights start at 0. `hidden` must be empty.
+  bool weights_only = false;
+  /// Added to each reward of the candidates, not of evaluations: -1 cancels a bonus of 1
+  /// for each step that a robot is alive.
+  double alive_bonus_offset = 0;
   std::optional<double> solved_at; ///< The mean return that ends the training.
   EvolutionOptions search;
 
@@ -41,6 +49,16 @@ struct EvolutionTrainingOptions {
 /// Settings for an environment of this library. docs/rl/evolution-strategies.md says
 /// which have been tried, with what results. Other names get general settings.
 EvolutionTrainingOptions evolution_options(const std::string& environment);
+
+/// Augmented random search (Mania et al. 2018). V2 normalises observations, by the
+/// moments of all that were seen; in V1-t and V2-t only the best directions count.
+enum class ArsVariant : std::uint8_t { v1, v1_t, v2, v2_t };
+
+/// Settings of augmented random search for an environment: those of the paper and of RL
+/// Zoo for the robots of MuJoCo, general ones for others. Without a variant: V1 for
+/// swimmer, V2-t for others.
+EvolutionTrainingOptions ars_options(const std::string& environment,
+                                     std::optional<ArsVariant> variant = {});
 
 /// One line of the learning curve.
 struct CurvePoint {
@@ -117,6 +135,7 @@ public:
   std::span<const float> parameters() const { return state_.search.parameters; }
 
 private:
+  FrozenNormaliser normaliser() const;
   /// Fills in the number of the iteration and of its episodes, and in its turn the mean
   /// return of the present policy.
   void judge(const EvolutionEvaluator& evaluator, CurvePoint& point);

@@ -70,7 +70,7 @@ public:
 
   /// Acts once. MuJoCo limits what a motor does to spaces(); the reward counts the action
   /// as given. Throws std::invalid_argument for an action that is not finite,
-  /// std::logic_error before the first reset(), and std::domain_error, naming the
+  /// std::logic_error before the first reset(), and PhysicsDiverged, naming the
   /// environment, the step and a joint, if the physics diverges.
   Step step(const Action& action) { return act(action); }
 

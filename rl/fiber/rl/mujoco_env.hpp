@@ -117,7 +117,7 @@ public:
   using Action = std::array<float, Motors>;
 
   /// Acts once. Throws std::invalid_argument for an action that is not finite,
-  /// std::logic_error before the first reset(), and std::domain_error, naming the model,
+  /// std::logic_error before the first reset(), and PhysicsDiverged, naming the model,
   /// the step and a joint, if the physics diverges.
   Step step(const Action& action) { return act(action); }
 

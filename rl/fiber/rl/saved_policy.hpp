@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,28 @@ SavedPolicy load_policy(const std::filesystem::path& path);
 /// none, as files of older versions of Fiber. With another version than physics_engine()
 /// says, the policy plays a little differently.
 std::string physics_of_policy(const std::filesystem::path& path);
+
+/// A saved policy at work: it normalises observations, runs the network, and limits the
+/// action to its bounds.
+///
+/// Thread safety: none; each thread makes its own.
+class ActingPolicy {
+public:
+  /// Throws std::invalid_argument if the number of parameters is not the spec's.
+  explicit ActingPolicy(SavedPolicy saved);
+
+  /// The most probable action for each of the observations, which stand one after another
+  /// and are as the environment shows them. A discrete action is one number, its index.
+  /// Valid until the next call. Throws as Policy::best() does.
+  std::span<const float> act(std::span<const float> observations);
+
+  const SavedPolicy& saved() const { return saved_; }
+
+private:
+  SavedPolicy saved_;
+  Policy policy_;
+  std::vector<float> observations_, actions_;
+};
 
 namespace detail {
 

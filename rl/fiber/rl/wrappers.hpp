@@ -86,6 +86,11 @@ public:
   {
     return environment_.spaces();
   }
+  static std::string physics()
+    requires requires { std::string(E::physics()); }
+  {
+    return E::physics();
+  }
   auto render() const
     requires requires(const E& environment) { environment.render(); }
   {

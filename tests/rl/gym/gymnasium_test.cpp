@@ -63,5 +63,17 @@ TEST_F(GymnasiumTest, the_same_seed_and_actions_give_the_same_episode) {
   }
 }
 
+/// Its MuJoCo is another version than the one that this program is linked with.
+TEST_F(GymnasiumTest, its_robots_have_their_own_mujoco) {
+  AnyGymEnv hopper("Hopper-v5");
+  hopper.reset(1);
+  const std::array<float, 3> action = {0.1F, -0.2F, 0.3F};
+  double total = 0;
+  for (int step = 0; step < 20; ++step)
+    total += hopper.step(action).reward;
+  EXPECT_TRUE(std::isfinite(total));
+  EXPECT_GT(total, 10); // It is rewarded with 1 for each step that it stands.
+}
+
 } // namespace
 } // namespace fiber::rl

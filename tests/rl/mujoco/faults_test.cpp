@@ -3,10 +3,12 @@
 // nothing ends the process, and no state is reset in silence.
 
 #include <array>
+#include <clocale>
 #include <cmath>
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <locale>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 
 #include "fiber/rl/mujoco.hpp"
 #include "rl/mujoco/simulation.hpp"
+#include "tests/locale/comma_locale.hpp"
 
 namespace fiber::rl {
 namespace {
@@ -89,6 +92,34 @@ TEST(MujocoFaultsTest, an_error_inside_mujoco_is_an_exception) {
   expect_all(
     error_of<std::runtime_error>([&] { simulation.set(on_the_ground, at_rest); }),
     {"MuJoCo: ", "tack"}); // Its stack overflows.
+}
+
+TEST(MujocoFaultsTest, contacts_that_do_not_fit_are_an_error) {
+  std::string xml = "<mujoco><size nconmax='8'/><worldbody><geom type='plane' size='9 9 "
+                    "1'/>";
+  for (int i = 0; i < 4; ++i)
+    xml += "<body pos='" + std::to_string(3 * i) +
+           " 0 0.9'><freejoint/><geom type='box' size='1 1 1'/></body>";
+  mujoco::Simulation simulation(mujoco::compile(xml + "</worldbody></mujoco>", "boxes"),
+                                "boxes", 1);
+  const auto words = error_of<std::runtime_error>([&] {
+    for (int step = 1; step < 10; ++step)
+      simulation.act({}, step, false);
+  });
+#if mjVERSION_HEADER < 230 // Later versions take no notice of nconmax.
+  expect_all(words, {"boxes: MuJoCo had no room for all contacts in step 1", "nconmax"});
+#endif
+}
+
+TEST(MujocoFaultsTest, models_are_read_in_each_locale) {
+  const test::CommaLocale locale;
+  const auto before = std::locale().name();
+  EXPECT_NO_THROW(mujoco::compile(
+    "<mujoco><worldbody><geom pos='0.5 1.5 0' type='sphere' size='0.25'/></worldbody>"
+    "</mujoco>",
+    "sphere"));
+  EXPECT_EQ(std::locale().name(), before);
+  EXPECT_EQ(std::localeconv()->decimal_point, std::string(","));
 }
 
 TEST(MujocoFaultsTest, warnings_write_no_file) {

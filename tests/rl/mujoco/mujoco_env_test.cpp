@@ -49,6 +49,15 @@ private:
   bool terminated() const override { return joint_position("rail") > 0.5; }
 };
 
+std::string error_of(const MujocoModel& model);
+
+TEST(MujocoEnvTest, limits_that_make_no_sense_are_refused) {
+  EXPECT_EQ(error_of({.xml = cart_xml, .step_limit = 0}),
+            "robot: step_limit must be at least 1, not 0");
+  EXPECT_EQ(error_of({.xml = cart_xml, .start_noise = -1}),
+            "robot: start_noise must be finite and at least 0");
+}
+
 std::string error_of(const MujocoModel& model) {
   try {
     const Cart cart(model);

@@ -3,6 +3,7 @@
 
 #include "fiber/rl/saved_policy.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/distributions.hpp"
 #include "fiber/rl/environments.hpp"
 
 namespace fiber::rl {
@@ -73,6 +75,25 @@ TEST_F(SavedPolicyTest, without_an_engine_names_none) {
   save_policy(folder_ / "policy", policy_);
   EXPECT_EQ(physics_of_policy(folder_ / "policy"), "");
   EXPECT_EQ(physics_of_policy(folder_ / "none"), "");
+}
+
+TEST_F(SavedPolicyTest, acts_on_observations_as_they_are_and_within_bounds) {
+  policy_.spec.spaces = {
+    .observation_shape = {2}, .action_low = {-0.001F}, .action_high = {0.001F}};
+  policy_.parameters = initial_parameters(policy_.spec, 1);
+  const std::vector<float> rows = {1, 2, 3, 5, 1.5F, 4};
+  auto normalised = rows;
+  policy_.observations.apply(normalised);
+  Policy network(policy_.spec, policy_.parameters);
+  const auto best = network.best(normalised);
+  std::vector<float> expected(best.begin(), best.end());
+  limit_actions(policy_.spec.spaces, expected);
+  ASSERT_FALSE(std::ranges::equal(best, expected)); // Some leave the bounds.
+  ActingPolicy acting(policy_);
+  for (int i = 0; i < 2; ++i) { // The rows stay as they are.
+    const auto actions = acting.act(rows);
+    EXPECT_EQ(std::vector<float>(actions.begin(), actions.end()), expected);
+  }
 }
 
 TEST_F(SavedPolicyTest, a_file_that_is_not_there_is_an_error) {

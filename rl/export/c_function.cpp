@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/export/c_function.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace fiber::rl::exporting {
+namespace {
+
+/// As few digits as tell the float from others, the same in each locale.
+std::string literal(float number) {
+  if (std::isinf(number))
+    return number < 0 ? "-INFINITY" : "INFINITY"; // A bound.
+  std::array<char, 32> buffer;
+  const auto end =
+    std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
+  std::string text(buffer.data(), end);
+  if (text.find_first_of(".e") == text.npos)
+    text += ".0"; // "1f" is no number.
+  return text + 'f';
+}
+
+using Words = std::map<std::string, std::string, std::less<>>;
+
+/// The text, with a word in place of each $name.
+std::string filled(std::string_view text, const Words& words) {
+  std::string result;
+  for (auto at = text.find('$'); at != text.npos; at = text.find('$')) {
+    const auto end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + 1);
+    result += text.substr(0, at);
+    result += words.find(text.substr(at + 1, end - at - 1))->second;
+    text.remove_prefix(std::min(end, text.size()));
+  }
+  return result.append(text);
+}
+
+std::string count(std::size_t number) {
+  return std::to_string(number);
+}
+
+/// Writes the function step by step. Each step reads what the one before wrote.
+class Writer {
+public:
+  Writer(const std::string& prefix, const ExportedPolicy& policy)
+    : prefix_(prefix), policy_(policy) {}
+
+  CFunction written() &&;
+
+private:
+  std::string constant(const std::string& name, std::span<const float> numbers);
+  std::string next_buffer(std::size_t size);
+  Words words_of(const Layer& layer, std::size_t outputs);
+  void normalise();
+  void dense(const Layer& layer);
+  void convolve(const Layer& layer);
+  void decide();
+
+  const std::string& prefix_;
+  const ExportedPolicy& policy_;
+  std::string constants_, body_;
+  std::string x_ = "observation"; ///< The name of what the last step wrote.
+  std::array<std::size_t, 2> buffers_ = {};
+  std::size_t turn_ = 1;
+  std::size_t constant_count_ = 0;
+};
+
+/// Returns the name in C.
+std::string Writer::constant(const std::string& name, std::span<const float> numbers) {
+  auto whole = prefix_ + '_' + name;
+  std::ranges::replace(whole, '.', '_');
+  constants_ += "static const float " + whole + '[' + count(numbers.size()) + "] = {";
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    constants_ += (i % 6 == 0 ? "\n  " : " ") + literal(numbers[i]) + ',';
+  constants_.back() = '\n';
+  constants_ += "};\n";
+  constant_count_ += numbers.size();
+  return whole;
+}
+
+std::string Writer::next_buffer(std::size_t size) {
+  turn_ = 1 - turn_;
+  buffers_[turn_] = std::max(buffers_[turn_], size);
+  return turn_ == 0 ? "first" : "second";
+}
+
+void Writer::normalise() {
+  const auto scale = policy_.saved.spec.observation_scale;
+  const auto& normalisation = policy_.normalisation;
+  if (!normalisation && scale == 1)
+    return;
+  const auto size = policy_.spaces.observation_size();
+  const auto out = next_buffer(size);
+  body_ += filled("  for (size_t i = 0; i < $size; ++i) {\n    float x = $in[i];\n",
+                  {{"size", count(size)}, {"in", x_}});
+  if (normalisation) {
+    body_ += filled("    x = ((x - $mean[i]) - $rest[i]) * $scale[i];\n",
+                    {{"mean", constant("mean", normalisation->mean)},
+                     {"rest", constant("rest_of_mean", normalisation->rest)},
+                     {"scale", constant("scale", normalisation->scale)}});
+    if (normalisation->clip)
+      body_ += filled("    x = x < -$clip ? -$clip : x > $clip ? $clip : x;\n",
+                      {{"clip", literal(*normalisation->clip)}});
+  }
+  if (scale != 1)
+    body_ += "    x *= " + literal(scale) + ";\n";
+  body_ += "    " + out + "[i] = x;\n  }\n";
+  x_ = out;
+}
+
+/// Begins a layer of so many outputs: its constants, its input and its output.
+Words Writer::words_of(const Layer& layer, std::size_t outputs) {
+  std::string activated = "sum";
+  if (layer.activated) // A relu that keeps a NaN.
+    activated = policy_.tanh() ? "tanhf(sum)" : "sum < 0.0f ? 0.0f : sum";
+  Words words{{"weight", constant(layer.name + ".weight", policy_.weights(layer))},
+              {"bias", constant(layer.name + ".bias", policy_.biases(layer))},
+              {"activated", std::move(activated)},
+              {"in", x_}};
+  x_ = next_buffer(outputs);
+  words.emplace("out", x_);
+  return words;
+}
+
+void Writer::dense(const Layer& layer) {
+  auto words = words_of(layer, layer.place.outputs);
+  words.emplace("outputs", count(layer.place.outputs));
+  words.emplace("inputs", count(layer.place.inputs));
+  body_ += filled(R"(  for (size_t o = 0; o < $outputs; ++o) {
+    float sum = $bias[o];
+    for (size_t i = 0; i < $inputs; ++i)
+      sum += $weight[o * $inputs + i] * $in[i];
+    $out[o] = $activated;
+  }
+)",
+                  words);
+}
+
+void Writer::convolve(const Layer& layer) {
+  const auto& place = *layer.convolution;
+  auto words = words_of(layer, place.outputs());
+  for (const auto& [name, number] : {std::pair{"outputs", place.layer.outputs},
+                                     {"rows", place.out_height()},
+                                     {"columns", place.out_width()},
+                                     {"channels", place.channels},
+                                     {"kernel", place.kernel},
+                                     {"height", place.height},
+                                     {"width", place.width},
+                                     {"stride", place.stride}})
+    words.emplace(name, count(number));
+  body_ += filled(R"(  for (size_t o = 0; o < $outputs; ++o)
+    for (size_t y = 0; y < $rows; ++y)
+      for (size_t x = 0; x < $columns; ++x) {
+        float sum = $bias[o];
+        for (size_t c = 0; c < $channels; ++c)
+          for (size_t v = 0; v < $kernel; ++v)
+            for (size_t u = 0; u < $kernel; ++u)
+              sum += $weight[((o * $channels + c) * $kernel + v) * $kernel + u]
+                * $in[(c * $height + y * $stride + v) * $width + x * $stride + u];
+        $out[(o * $rows + y) * $columns + x] = $activated;
+      }
+)",
+                  words);
+}
+
+/// Writes the action from the network's outputs.
+void Writer::decide() {
+  const auto& spaces = policy_.spaces;
+  Words words{{"outputs", count(policy_.saved.spec.outputs())}, {"in", x_}};
+  if (spaces.discrete()) {
+    body_ += filled(R"(  size_t best = 0;
+  for (size_t i = 1; i < $outputs; ++i)
+    if ($in[i] > $in[best])
+      best = i;
+  action[0] = (float)best;
+)",
+                    words);
+    return;
+  }
+  words.emplace("low", constant("action_low", spaces.action_low));
+  words.emplace("high", constant("action_high", spaces.action_high));
+  body_ += filled(R"(  for (size_t i = 0; i < $outputs; ++i) {
+    const float x = $in[i];
+    action[i] = x < $low[i] ? $low[i] : x > $high[i] ? $high[i] : x;
+  }
+)",
+                  words);
+}
+
+CFunction Writer::written() && {
+  normalise();
+  for (const auto& layer : policy_.acting)
+    layer.convolution ? convolve(layer) : dense(layer);
+  decide();
+  auto text = std::move(constants_) + "\nstatic inline void " + prefix_ +
+              "_act(const float* observation, float* action) {\n";
+  constexpr const char* names[] = {"first", "second"};
+  for (std::size_t i = 0; i < 2; ++i)
+    if (buffers_[i] > 0)
+      text += "  float " + std::string(names[i]) + '[' + count(buffers_[i]) + "];\n";
+  text += body_ + "}\n";
+  return {.text = std::move(text),
+          .constants = constant_count_,
+          .buffers = buffers_[0] + buffers_[1]};
+}
+
+} // namespace
+
+CFunction c_function(const std::string& prefix, const ExportedPolicy& policy) {
+  return Writer(prefix, policy).written();
+}
+
+} // namespace fiber::rl::exporting

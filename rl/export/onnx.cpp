@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
+#include "fiber/rl/checkpoint_file.hpp"
+#include "fiber/rl/export_policy.hpp"
+#include "rl/export/exported_policy.hpp"
+#include "rl/export/onnx_graph.hpp"
+
+namespace fiber::rl {
+namespace {
+namespace onnx {
+
+using exporting::ExportedPolicy;
+using exporting::OnnxGraph;
+
+/// Protobuf's limit is 2^31 - 1 bytes for a whole file.
+constexpr std::size_t max_parameters = (std::size_t{1} << 29) - (1 << 20);
+
+/// The observation as an environment shows it, but for the batch. A single number has one
+/// dimension here.
+OnnxGraph::Shape observation_shape(const ExportedPolicy& policy) {
+  const auto& shape = policy.spaces.observation_shape;
+  return shape.empty() ? OnnxGraph::Shape{1} : shape;
+}
+
+/// Adds what is done to an observation before the first layer. Returns the result's name.
+std::string add_normalisation(OnnxGraph& graph, const ExportedPolicy& policy) {
+  const auto shape = observation_shape(policy);
+  std::string x = "observation";
+  if (const auto& normalisation = policy.normalisation) {
+    const auto mean = graph.constant("normaliser.mean", shape, normalisation->mean);
+    const auto rest = graph.constant("normaliser.rest", shape, normalisation->rest);
+    const auto scale = graph.constant("normaliser.scale", shape, normalisation->scale);
+    x = graph.node("Sub", {x, mean}, "less_mean");
+    x = graph.node("Sub", {x, rest}, "centred");
+    x = graph.node("Mul", {x, scale}, "scaled");
+    if (normalisation->clip) {
+      const float low = -*normalisation->clip, high = *normalisation->clip;
+      x = graph.node("Clip",
+                     {x, graph.constant("normaliser.low", {}, {&low, 1}),
+                      graph.constant("normaliser.high", {}, {&high, 1})},
+                     "normalised");
+    }
+  }
+  if (const auto scale = policy.saved.spec.observation_scale; scale != 1)
+    x = graph.node("Mul", {x, graph.constant("observation_scale", {}, {&scale, 1})},
+                   "network_input");
+  return x;
+}
+
+std::string add_convolution(OnnxGraph& graph, const exporting::Layer& layer,
+                            const std::vector<std::string>& inputs,
+                            const std::string& output) {
+  const auto side = [](std::size_t size) { return static_cast<std::int64_t>(size); };
+  const auto kernel = side(layer.convolution->kernel);
+  const auto stride = side(layer.convolution->stride);
+  return graph.node("Conv", inputs, output,
+                    {{.name = "kernel_shape", .numbers = {kernel, kernel}, .list = true},
+                     {.name = "strides", .numbers = {stride, stride}, .list = true}});
+}
+
+/// Adds the layers. The output of the last one has this name.
+void add_network(OnnxGraph& graph, const ExportedPolicy& policy, std::string x,
+                 const std::string& last) {
+  const auto flatten = [&] {
+    x = graph.node("Flatten", {x}, "flat", {{.name = "axis", .numbers = {1}}});
+  };
+  bool flat = observation_shape(policy).size() == 1;
+  for (const auto& layer : policy.acting) {
+    if (!layer.convolution && !std::exchange(flat, true))
+      flatten();
+    const auto weight =
+      graph.constant(layer.name + ".weight", layer.shape(), policy.weights(layer));
+    const auto bias =
+      graph.constant(layer.name + ".bias", {layer.place.outputs}, policy.biases(layer));
+    const auto output = layer.activated ? layer.name : last;
+    if (layer.convolution)
+      x = add_convolution(graph, layer, {x, weight, bias}, output);
+    else
+      x = graph.node("Gemm", {x, weight, bias}, output,
+                     {{.name = "transB", .numbers = {1}}});
+    if (layer.activated)
+      x = graph.node(policy.tanh() ? "Tanh" : "Relu", {x}, layer.name + ".activated");
+  }
+}
+
+/// Adds the choice of the action from the outputs of the network.
+void add_action(OnnxGraph& graph, const ExportedPolicy& policy) {
+  const auto& spaces = policy.spaces;
+  const OnnxGraph::Shape width{policy.saved.spec.outputs()};
+  if (spaces.discrete()) {
+    graph.node("ArgMax", {"logits"}, "action",
+               {{.name = "axis", .numbers = {1}}, {.name = "keepdims", .numbers = {0}}});
+    graph.output("action", OnnxGraph::Type::int64, {});
+    graph.output("logits", OnnxGraph::Type::float32, width);
+    return;
+  }
+  const auto low = graph.constant("action_low", width, spaces.action_low);
+  const auto high = graph.constant("action_high", width, spaces.action_high);
+  const auto above = graph.node("Max", {"mean", low}, "above_low");
+  graph.node("Min", {above, high}, "action");
+  graph.output("action", OnnxGraph::Type::float32, width);
+  graph.output("mean", OnnxGraph::Type::float32, width);
+}
+
+} // namespace onnx
+} // namespace
+
+void save_onnx(const std::filesystem::path& path, const SavedPolicy& policy) {
+  const exporting::ExportedPolicy exported(policy);
+  if (policy.parameters.size() > onnx::max_parameters)
+    throw std::invalid_argument(
+      "the policy can't be exported: a file of ONNX holds at most 2 GB, and " +
+      std::to_string(policy.parameters.size()) + " parameters need more");
+  exporting::OnnxGraph graph;
+  graph.input("observation", exporting::OnnxGraph::Type::float32,
+              onnx::observation_shape(exported));
+  onnx::add_network(graph, exported, onnx::add_normalisation(graph, exported),
+                    exported.spaces.discrete() ? "logits" : "mean");
+  onnx::add_action(graph, exported);
+  write_atomically(path, graph.model({{"environment", policy.environment},
+                                      {"network", policy.spec.describe()}}));
+}
+
+void export_policy(const std::filesystem::path& path, const SavedPolicy& policy) {
+  const auto ending = path.extension();
+  if (ending == ".onnx")
+    save_onnx(path, policy);
+  else if (ending == ".safetensors")
+    save_safetensors(path, policy);
+  else if (ending == ".h")
+    save_c_header(path, policy);
+  else
+    throw std::invalid_argument(
+      "the name of an exported policy must end in .onnx, .safetensors or .h, which " +
+      path.string() + " does not");
+}
+
+} // namespace fiber::rl
