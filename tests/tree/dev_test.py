@@ -65,10 +65,11 @@ class Dev(unittest.TestCase):
 
     def test_a_training_installs_what_its_arguments_need(self):
         torch, gym = {"libtorch-dev"}, {"libpython3-dev", "pybind11-dev"}
-        self.assertFalse(self.packages("train", "es") & (torch | gym))
+        for what in ("es", "ars"):
+            self.assertFalse(self.packages("train", what) & (torch | gym))
         self.assertLessEqual(torch, self.packages("train", "ppo", "--env", "cartpole"))
         self.assertLessEqual(torch, self.packages("train", "pbt", "--trainer=ppo"))
-        for words in (("es", "--env", "ALE/Breakout-v5"), ("deep_ga", "--env=CartPole-v1"), ("pbt", "--problem", "CartPole-v1")):
+        for words in (("es", "--env", "ALE/Breakout-v5"), ("ars", "--env", "Hopper-v5"), ("deep_ga", "--env=CartPole-v1"), ("pbt", "--problem", "CartPole-v1")):
             self.assertLessEqual(gym, self.packages("train", *words), words)
         for words in (("es", "--out", "x-v2"), ("es", "--env", "cartpole", "--out", "runs/try-v2"), ("es", "--env=cartpole", "x-v2")):
             self.assertFalse(self.packages("train", *words) & gym, words)
