@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -128,7 +129,8 @@ std::string PpoOptions::describe() const {
       << entropy_coefficient << ", gradient " << max_gradient_norm << ", KL " << target_kl
       << (normalise_observations ? ", observations normalised" : "")
       << (normalise_rewards ? ", rewards normalised" : "")
-      << (sign_rewards ? ", signs of rewards" : "");
+      << (sign_rewards ? ", signs of rewards" : "")
+      << (normalise_advantages ? "" : ", advantages as they are");
   return out.str();
 }
 
@@ -154,13 +156,19 @@ void PpoOptions::check() const {
   require(lambda >= 0 && lambda <= 1, "lambda must be from 0 to 1");
   require(learning_rate > 0, "the learning rate must be above 0");
   require(clip_range > 0, "the clip range must be above 0");
+  require(max_gradient_norm > 0,
+          "the norm at which gradients are clipped must be above 0");
+  require(value_coefficient >= 0, "the weight of the value loss must be at least 0");
+  require(std::isfinite(entropy_coefficient), "the weight of the entropy must be finite");
+  require(target_kl >= 0, "target_kl must be at least 0");
   require(learners > 0, "learners must be at least 1");
   require((jobs > 0) + (actors > 0) + (learners > 1) <= 1,
           "at most one of jobs, actors and learners can play the environments");
   require(actors <= envs, "actors must be at most the number of environments, " +
                             std::to_string(envs) + ", not " + std::to_string(actors));
-  require(actors == 0 || (on_error == OnError::stop && !step_timeout),
-          "on_error and step_timeout are not for environments that actors play");
+  require((actors == 0 && learners == 1) || (on_error == OnError::stop && !step_timeout),
+          "on_error and step_timeout are not for environments that actors or learners "
+          "play: use jobs");
   require(!step_timeout || jobs > 0, "step_timeout needs jobs: only the end of a process "
                                      "interrupts an environment that hangs");
   require_multiple("envs", envs);

@@ -171,7 +171,11 @@ void Rollouts::leave_out_invalid_rows() {
     ++rows_;
   }
   if (rows_ < 2)
-    throw std::runtime_error("a rollout has no two valid rows: the environments failed");
+    throw std::runtime_error(
+      "of the " + std::to_string(valid_.size()) + " rows of a rollout " +
+      std::to_string(rows_) + " are valid, and learning needs 2; " +
+      (envs_.first_error().empty() ? std::to_string(envs_.hangs()) + " hangs"
+                                   : "the first error: " + envs_.first_error()));
 }
 
 Samples Rollouts::samples() const {

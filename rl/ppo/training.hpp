@@ -29,6 +29,8 @@ public:
   /// Trains a network of the user's own.
   Training(const PpoOptions& options, std::shared_ptr<PpoNetwork> network);
 
+  Training(Training&&) = delete; // The actor points to the learner.
+
   bool done() const override;
   /// Plays a rollout and learns from it.
   const PpoUpdate& update() override;

@@ -53,6 +53,14 @@ TEST(PpoTrainerTest, it_is_done_when_another_rollout_would_exceed_the_steps) {
   EXPECT_EQ(trainer.last_update().steps, 192u);
 }
 
+TEST(PpoTrainerTest, calls_that_come_too_late_are_errors) {
+  PpoTrainer trainer(small());
+  trainer.run();
+  EXPECT_THROW(trainer.update(), std::logic_error);
+  EXPECT_THROW(trainer.load("checkpoint"), std::logic_error);
+  EXPECT_THROW(PpoTrainer(small(), nullptr), std::invalid_argument);
+}
+
 TEST(PpoTrainerTest, a_run_ends_when_its_caller_says_so) {
   PpoTrainer trainer(small());
   trainer.run([](const fiber::rl::PpoUpdate&) { return false; });
@@ -143,6 +151,14 @@ TEST(PpoTrainerTest, options_that_make_no_sense_are_errors_that_name_them) {
     "that hangs");
   EXPECT_EQ(refusal([](auto& o) { o.learners = 3; }),
             "envs must be a multiple of learners, 3, not 2");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.learners = 2;
+              o.on_error = fiber::rl::OnError::new_episode;
+            }),
+            "on_error and step_timeout are not for environments that actors or learners "
+            "play: use jobs");
+  EXPECT_EQ(refusal([](auto& o) { o.max_gradient_norm = -1; }),
+            "the norm at which gradients are clipped must be above 0");
   EXPECT_NE(refusal([](auto& o) { o.environment = "nothing"; }).find("no environment"),
             std::string::npos);
 }
