@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <clocale>
 #include <cstring>
 #include <locale>
 #include <map>
@@ -52,16 +51,15 @@ private:
 class ClassicLocale {
 public:
   ClassicLocale() = default;
-  ~ClassicLocale() {
-    std::locale::global(before_);
-    std::setlocale(LC_ALL, before_in_c_.c_str()); // It may differ from that of C++.
-  }
+  ~ClassicLocale() { std::locale::global(before_); }
   ClassicLocale(const ClassicLocale&) = delete;
   ClassicLocale& operator=(const ClassicLocale&) = delete;
 
 private:
-  std::string before_in_c_ = std::setlocale(LC_ALL, nullptr);
-  std::locale before_ = std::locale::global(std::locale::classic());
+  // A locale without a name: one that has a name would change that of C functions as
+  // well.
+  std::locale before_ =
+    std::locale::global(std::locale(std::locale::classic(), new std::numpunct<char>));
 };
 #endif
 
