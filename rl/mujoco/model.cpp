@@ -96,7 +96,7 @@ Model shared(Owned model) {
 
 #if mjVERSION_HEADER < 230
 /// The contacts that two geoms can have at most; 0 if they never collide, -1: not known.
-int most_contacts(const mjModel& model, int one, int other) {
+int max_contacts(const mjModel& model, int one, int other) {
   const int body = model.geom_bodyid[one], other_body = model.geom_bodyid[other];
   const auto meets = [&](int a, int b) {
     return (model.geom_contype[a] & model.geom_conaffinity[b]) != 0;
@@ -120,7 +120,7 @@ void leave_less_room(mjModel& model) {
   int contacts = 0, rows = 0;
   for (int one = 0; one < model.ngeom; ++one)
     for (int other = one + 1; other < model.ngeom; ++other) {
-      const int most = most_contacts(model, one, other);
+      const int most = max_contacts(model, one, other);
       if (most < 0)
         return;
       const int dimension = std::max(model.geom_condim[one], model.geom_condim[other]);

@@ -265,7 +265,7 @@ private:
   PolicyLayout layout_;
   std::vector<float> parameters_, gradient_;
   Perceptron policy_, value_;
-  // Of the present minibatch.
+  // These hold what compute() has found so far in its minibatch.
   Array scaled_, new_, advantages_, log_ratio_, ratio_, by_log_, inverse_;
   Matrix logarithms_, probabilities_, scaled_actions_, policy_errors_, value_errors_;
 };

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/ppo_options.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
-#include <string_view>
 
 #include "fiber/detail/classic_locale.hpp"
+#include "rl/env/robots.hpp"
 
 namespace fiber::rl {
 
@@ -63,21 +61,6 @@ PpoOptions of_mujoco() {
   return result;
 }
 
-bool is_mujoco(std::string_view environment) {
-  constexpr std::array names = {"inverted_pendulum",
-                                "inverted_double_pendulum",
-                                "reacher",
-                                "swimmer",
-                                "hopper",
-                                "half_cheetah",
-                                "walker2d",
-                                "ant",
-                                "humanoid"};
-  if (environment.ends_with("_v4"))
-    environment.remove_suffix(3);
-  return std::ranges::find(names, environment) != names.end();
-}
-
 PpoOptions defaults_by_name(const std::string& environment) {
   auto is = [&](const char* name) { return environment == name; };
   if (is("cartpole")) {
@@ -106,7 +89,7 @@ PpoOptions defaults_by_name(const std::string& environment) {
     return of_images(700'000, 5e-4, 3);
   if (environment.starts_with("ALE/"))
     return of_images(10'000'000, 2.5e-4, 4);
-  if (is_mujoco(environment))
+  if (robot_of(environment))
     return of_mujoco();
   return normalised(settings(1'000'000, 8, 256, 0.99, 0.95, {64, 10}));
 }

@@ -56,12 +56,12 @@ struct PpoUpdate {
 ///   std::printf("%.1f\n", trainer.evaluate().mean_return());
 ///   save_policy("policy", trainer.policy());
 ///
-/// What it learns follows from the options, for any number of jobs and whatever jobs are
-/// lost, and a checkpoint continues as if nothing had happened, with these exceptions:
-/// `actors`; a step_timeout, because the clock decides which episodes are given up;
-/// episodes of more than 100,000 steps, which can't be retraced (see
-/// VecEnvOptions::history_limit); a network of your own that draws random numbers, such
-/// as one with dropout.
+/// The options decide the result. The number of jobs does not change the result, and
+/// neither does the loss of jobs. A training that continues from a checkpoint ends with
+/// the same result. There are four exceptions: `actors`; a step_timeout, because the
+/// clock decides which episodes are given up; episodes of more than 100,000 steps, which
+/// can't be retraced (see VecEnvOptions::history_limit); a network of your own that draws
+/// random numbers, such as one with dropout.
 ///
 /// run_ppo() is made of this class. Link with fiber::ppo, and with fiber::ppo_torch to
 /// learn from images or to train a network of your own.

@@ -322,7 +322,7 @@ private:
 };
 
 /// Normalises observations with moments that were taken before, such as those of a saved
-/// policy. Gymnasium's wrapper goes on to learn its moments in each step; here an episode
+/// policy. Gymnasium's wrapper updates its moments in each step; here an episode
 /// depends on its seed and its actions alone. To learn moments, use ObservationNormaliser
 /// (PPO's option --normalise-observations does).
 template <Environment E>

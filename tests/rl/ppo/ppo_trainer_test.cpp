@@ -13,7 +13,7 @@
 
 #include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/environments.hpp"
-#include "rl/ppo/actor.hpp"
+#include "rl/ppo/behaviour_policy.hpp"
 #include "rl/ppo/rollout.hpp"
 
 namespace trainer_options {
@@ -120,7 +120,8 @@ TEST(PpoTrainerTest, rows_of_lost_episodes_are_left_out_of_learning) {
   options.environment = "failing";
   options.on_error = fiber::rl::OnError::new_episode;
   fiber::rl::ppo::Rollouts rollouts(options, 1);
-  rollouts.play(*fiber::rl::ppo::actor_of(options.policy_spec(rollouts.spaces())));
+  rollouts.play(
+    *fiber::rl::ppo::behaviour_policy(options.policy_spec(rollouts.spaces())));
   const auto failed = rollouts.environments().errors();
   EXPECT_GT(failed, 0u);
   EXPECT_EQ(rollouts.samples().size(), options.envs * options.rollout - failed);
