@@ -38,7 +38,7 @@ install(FILES "${made}/_fiber" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-
 install(FILES "${made}/fiber.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" COMPONENT command)
 install(FILES "${made}/fiber.1.gz" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT command)
 
-foreach(target IN ITEMS fiber fiber_rl fiber_es_train fiber_poet fiber_rl_gym fiber_ppo)
+foreach(target IN ITEMS fiber fiber_rl fiber_es_train fiber_poet fiber_rl_gym fiber_ppo fiber_ppo_torch)
   if(TARGET ${target})
     add_dependencies(fiber_packages ${target})
   endif()

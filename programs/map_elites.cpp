@@ -31,7 +31,7 @@ using Solution = std::vector<double>;
 using Emitter = rl::MapElitesOptions::Emitter;
 
 constexpr const char* environment_name = "lunar_lander";
-constexpr double least_return = -600; // So that each further elite raises the QD score.
+constexpr double min_return = -600; // So that each further elite raises the QD score.
 
 rl::PolicySpec linear_policy(const rl::AnyEnvironment& environment) {
   return rl::evolved_policy(environment.spaces(), {});
@@ -160,7 +160,7 @@ void run(const Settings& settings) {
     search.tell(pool.map(task, search.ask()));
     const auto& archive = search.archive();
     const auto best = archive.best().behaviour.objective;
-    const auto score = archive.qd_score(least_return);
+    const auto score = archive.qd_score(min_return);
     log.add(episodes(), std::vector{archive.coverage(), score, best});
     rl::save_state(settings.out / "checkpoint", label_of(settings), search.state());
     line.show(rl::detail::formatted(
@@ -168,11 +168,10 @@ void run(const Settings& settings) {
       static_cast<std::size_t>(episodes()), archive.coverage(), score, best));
   }
   save_archive(settings, search.archive(), line);
-  line.say(
-    rl::detail::formatted("%zu elites, coverage %.4f, QD score %.6g, best return %.1f",
-                          search.archive().elites().size(), search.archive().coverage(),
-                          search.archive().qd_score(least_return),
-                          search.archive().best().behaviour.objective));
+  line.say(rl::detail::formatted(
+    "%zu elites, coverage %.4f, QD score %.6g, best return %.1f",
+    search.archive().elites().size(), search.archive().coverage(),
+    search.archive().qd_score(min_return), search.archive().best().behaviour.objective));
 }
 
 int main(int argc, char** argv) {

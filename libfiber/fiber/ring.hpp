@@ -29,6 +29,9 @@ struct RingOptions {
   /// The file of RingMember::checkpoint(), on this machine: see fiber/checkpoint.hpp.
   /// Empty: the checkpoint is in memory, for one run().
   std::string checkpoint = {};
+  /// For debugging: members tell each other what they call before each collective and
+  /// each message, and calls that do not fit throw Error. See RingMember.
+  bool check = false;
 };
 
 namespace detail {

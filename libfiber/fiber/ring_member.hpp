@@ -83,6 +83,7 @@ struct RingSeat {
   std::uint64_t session = 0;   ///< The session's number in handles.
   HeldId board;                ///< Where members find each other.
   std::uint64_t plaintext = 0; ///< Whether Gloo may leave the machine.
+  std::uint64_t check = 0;     ///< RingOptions::check.
 };
 
 template <class R, class F>
@@ -96,8 +97,9 @@ class RingCall;
 /// A collective (barrier, broadcast, allreduce, allgather, reduce_scatter) must be called
 /// by all members, in the same order, with as many values of the same type, and with the
 /// same operation or root. Anything else is undefined: a deadlock, wrong numbers, or a
-/// crash of the members. Values are vectors, spans and arrays of float, double,
-/// std::int32_t and std::int64_t, which may be empty.
+/// crash of the members. With RingOptions::check it is an Error, thrown at all members,
+/// that says which ranks call what. Values are vectors, spans and arrays of float,
+/// double, std::int32_t and std::int64_t, which may be empty.
 ///
 /// Collectives and recv() wait for the other members. All that talk to other members
 /// throw WorkerLost if the connection to one breaks, usually because it was lost or has

@@ -103,7 +103,7 @@ RingCore::MakeTask RingCore::task_maker() const {
   auto checkpoint =
     checkpoint_.bytes.empty() ? open_checkpoint(std::nullopt) : checkpoint_;
   return [call = call_, size = options_.size, session = runtime_->session_tag(),
-          plaintext = runtime_->settings().ring_plaintext,
+          plaintext = runtime_->settings().ring_plaintext, check = options_.check,
           checkpoint = std::move(checkpoint)](const actors::RingPlace& place,
                                               std::shared_ptr<actors::ResultSink> sink) {
     auto of = std::make_shared<actors::Call>();
@@ -117,7 +117,8 @@ RingCore::MakeTask RingCore::task_maker() const {
                           .attempt = place.attempt,
                           .session = session,
                           .board = place.board->held_id(),
-                          .plaintext = plaintext ? 1U : 0U});
+                          .plaintext = plaintext ? 1U : 0U,
+                          .check = check ? 1U : 0U});
     writer.raw(checkpoint.bytes.data(), checkpoint.bytes.size());
     auto task = std::make_shared<actors::TaskBatch>();
     task->call = std::move(of);

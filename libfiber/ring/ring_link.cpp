@@ -71,7 +71,8 @@ void connect_all(Context& context, const std::shared_ptr<gloo::rendezvous::Store
 } // namespace
 
 RingLink::RingLink(const RingSeat& seat)
-  : rank_(seat.rank), size_(seat.size), host_(own_address(seat)) {
+  : rank_(seat.rank), size_(seat.size), checks_(seat.check != 0),
+    host_(own_address(seat)) {
   if (size_ == 1)
     return;
   make_harmless(SIGPIPE); // A write to a lost member must not kill this one.
@@ -128,6 +129,7 @@ const std::shared_ptr<gloo::rendezvous::Context>& RingLink::context() {
 void RingLink::leave() {
   if (!desk_)
     return;
+  compare({.call = RingStep::Call::leave});
   if (rank_ == 0)
     desk_->report(collectives_);
   desk_->leave();
@@ -196,9 +198,25 @@ RingLink::Buffer RingLink::buffer(const void* data, std::size_t bytes) {
 
 // -- collectives --
 
+/// With RingOptions::check, exchanges what the members call. Throws Error, at all of
+/// them, if that differs. To be called even if a member has no values to exchange, since
+/// another one may have some.
+void RingLink::compare(const RingStep& own) {
+  if (!checks_ || size_ == 1)
+    return;
+  std::vector<RingStep> all(size_);
+  run(name_of(own.call), [&] { gather(&own, sizeof own, all.data()); });
+  ++compared_;
+  if (auto text = difference(all))
+    throw Error("the members of a ring disagree in collective " +
+                std::to_string(compared_) + ": " + *text +
+                "; all members must make the same calls");
+}
+
 void RingLink::barrier() {
   if (size_ == 1)
     return;
+  compare({.call = RingStep::Call::barrier});
   collective("barrier", [&] {
     if (memory_)
       return memory_->rounds().exchange();
@@ -208,12 +226,17 @@ void RingLink::barrier() {
   });
 }
 
-void RingLink::broadcast(void* values, std::size_t bytes, std::size_t root) {
+void RingLink::broadcast(void* values, std::size_t n, RingType type, std::size_t root) {
   if (root >= size_)
     throw Error("broadcast from rank " + std::to_string(root) + " of a ring of " +
                 std::to_string(size_) + ": there is none");
-  if (size_ == 1 || bytes == 0)
+  compare({.n = n,
+           .root = static_cast<std::uint32_t>(root),
+           .call = RingStep::Call::broadcast,
+           .type = type});
+  if (size_ == 1 || n == 0)
     return;
+  const auto bytes = n * size_of(type);
   collective("broadcast", [&] {
     if (memory_)
       detail::broadcast(memory_->rounds(), static_cast<std::byte*>(values), bytes, root);
@@ -231,6 +254,7 @@ void RingLink::broadcast_by_gloo(void* values, std::size_t bytes, std::size_t ro
 }
 
 void RingLink::allreduce(void* values, std::size_t n, RingType type, RingOp op) {
+  compare({.n = n, .call = RingStep::Call::allreduce, .type = type, .op = op});
   if (size_ == 1 || n == 0)
     return;
   auto* bytes = static_cast<std::byte*>(values);
@@ -302,20 +326,24 @@ void RingLink::reduce_by_doubling(std::byte* values, std::size_t n, RingType typ
     give(partner);
 }
 
-void RingLink::allgather(const void* values, std::size_t bytes, void* all) {
-  if (bytes == 0)
+void RingLink::allgather(const void* values, std::size_t n, RingType type, void* all) {
+  compare({.n = n, .call = RingStep::Call::allgather, .type = type});
+  if (n == 0)
     return;
+  const auto bytes = n * size_of(type);
   if (size_ == 1) {
     std::memcpy(all, values, bytes);
     return;
   }
-  collective("allgather", [&] {
-    if (memory_)
-      detail::allgather(memory_->rounds(), static_cast<const std::byte*>(values), bytes,
-                        static_cast<std::byte*>(all));
-    else
-      allgather_by_gloo(values, bytes, all);
-  });
+  collective("allgather", [&] { gather(values, bytes, all); });
+}
+
+void RingLink::gather(const void* values, std::size_t bytes, void* all) {
+  if (memory_)
+    detail::allgather(memory_->rounds(), static_cast<const std::byte*>(values), bytes,
+                      static_cast<std::byte*>(all));
+  else
+    allgather_by_gloo(values, bytes, all);
 }
 
 void RingLink::allgather_by_gloo(const void* values, std::size_t bytes, void* all) {
@@ -328,6 +356,7 @@ void RingLink::allgather_by_gloo(const void* values, std::size_t bytes, void* al
 
 void RingLink::reduce_scatter(const void* values, std::size_t n, RingType type, RingOp op,
                               void* part) {
+  compare({.n = n, .call = RingStep::Call::reduce_scatter, .type = type, .op = op});
   if (n == 0)
     return;
   if (size_ == 1) {
@@ -381,12 +410,21 @@ void RingLink::scatter_by_gloo(const std::byte* values, std::size_t n, RingType 
 
 // -- point to point --
 
-void RingLink::send(const void* values, std::size_t bytes, std::size_t to) {
+void RingLink::send(const void* values, std::size_t n, RingType type, std::size_t to) {
   check_other("send to", to);
-  if (bytes == 0)
-    return;
+  if (checks_) {
+    const RingStep step{.n = n, .call = RingStep::Call::send, .type = type};
+    give(&step, sizeof step, to);
+  }
+  if (n > 0)
+    give(values, n * size_of(type), to);
+}
+
+/// Sends a copy, which it keeps until it is sent.
+void RingLink::give(const void* values, std::size_t bytes, std::size_t to) {
+  const auto most = checks_ ? 2 * max_messages : max_messages; // Each has its step.
   run("send", [&] {
-    for (; sent_.size() >= max_messages || sent_bytes_ > max_bytes; sent_.pop_front()) {
+    for (; sent_.size() >= most || sent_bytes_ > max_bytes; sent_.pop_front()) {
       sent_.front().buffer->waitSend(context_->getTimeout());
       sent_bytes_ -= sent_.front().bytes.size();
     }
@@ -398,10 +436,22 @@ void RingLink::send(const void* values, std::size_t bytes, std::size_t to) {
   });
 }
 
-void RingLink::recv(void* values, std::size_t bytes, std::size_t from) {
+void RingLink::recv(void* values, std::size_t n, RingType type, std::size_t from) {
   check_other("recv from", from);
-  if (bytes == 0)
-    return;
+  if (checks_) {
+    const RingStep own{.n = n, .call = RingStep::Call::send, .type = type};
+    RingStep sent;
+    take(&sent, sizeof sent, from);
+    if (sent != own)
+      throw Error("rank " + std::to_string(rank_) + " of a ring receives " +
+                  values_text(own) + " from rank " + std::to_string(from) +
+                  ", which has sent " + values_text(sent));
+  }
+  if (n > 0)
+    take(values, n * size_of(type), from);
+}
+
+void RingLink::take(void* values, std::size_t bytes, std::size_t from) {
   run("recv", [&] {
     auto in = buffer(values, bytes);
     in->recv(static_cast<int>(from), message_slot);

@@ -16,6 +16,7 @@
 #include "fiber/ring_member.hpp"
 #include "libfiber/ring/ring_desk.hpp"
 #include "libfiber/ring/ring_memory.hpp"
+#include "libfiber/ring/ring_step.hpp"
 
 namespace fiber::detail {
 
@@ -33,13 +34,13 @@ public:
   void leave();
   [[noreturn]] void rethrow();
   void barrier();
-  void broadcast(void* values, std::size_t bytes, std::size_t root);
+  void broadcast(void* values, std::size_t n, RingType type, std::size_t root);
   void allreduce(void* values, std::size_t n, RingType type, RingOp op);
-  void allgather(const void* values, std::size_t bytes, void* all);
+  void allgather(const void* values, std::size_t n, RingType type, void* all);
   void reduce_scatter(const void* values, std::size_t n, RingType type, RingOp op,
                       void* part);
-  void send(const void* values, std::size_t bytes, std::size_t to);
-  void recv(void* values, std::size_t bytes, std::size_t from);
+  void send(const void* values, std::size_t n, RingType type, std::size_t to);
+  void recv(void* values, std::size_t n, RingType type, std::size_t from);
   const std::shared_ptr<gloo::rendezvous::Context>& context();
 
 private:
@@ -61,8 +62,12 @@ private:
   template <class F>
   void collective(const char* what, F f);
   [[noreturn]] void fail(const char* what, const std::string& why);
+  void compare(const RingStep& own);
   void check_other(const char* what, std::size_t rank) const;
   Buffer buffer(const void* data, std::size_t bytes);
+  void gather(const void* values, std::size_t bytes, void* all);
+  void give(const void* values, std::size_t bytes, std::size_t to);
+  void take(void* values, std::size_t bytes, std::size_t from);
   void broadcast_by_gloo(void* values, std::size_t bytes, std::size_t root);
   void allreduce_by_gloo(std::byte* values, std::size_t n, RingType type, RingOp op);
   void allgather_by_gloo(const void* values, std::size_t bytes, void* all);
@@ -71,12 +76,14 @@ private:
   void reduce_by_doubling(std::byte* values, std::size_t n, RingType type, RingOp op);
 
   const std::size_t rank_, size_;
+  const bool checks_;      ///< RingOptions::check.
   const std::string host_; ///< Where Gloo listens.
   std::shared_ptr<RingDesk> desk_;
   std::shared_ptr<gloo::rendezvous::Context> context_;
   std::unique_ptr<RingMemory> memory_; ///< Null if the members can't share any.
   std::uint32_t tag_ = 0;              ///< Tag of the last collective.
   std::uint64_t collectives_ = 0;
+  std::uint64_t compared_ = 0;                           ///< Counts calls of compare().
   std::chrono::steady_clock::time_point report_at_ = {}; ///< Not before.
   std::deque<Message> sent_;
   std::size_t sent_bytes_ = 0;

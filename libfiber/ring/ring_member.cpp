@@ -5,13 +5,11 @@
 
 #include "base/forked_child.hpp"
 #include "libfiber/ring/ring_link.hpp"
-#include "libfiber/ring/ring_math.hpp"
 
 namespace fiber {
 
 using detail::RingOp;
 using detail::RingType;
-using detail::size_of;
 
 RingMember::RingMember(const detail::RingSeat& seat, Checkpoint checkpoint)
   : rank_(seat.rank), size_(seat.size), attempt_(static_cast<int>(seat.attempt)),
@@ -31,23 +29,23 @@ void RingMember::barrier() {
   link_->barrier();
 }
 void RingMember::broadcast(void* values, std::size_t n, RingType type, std::size_t root) {
-  link_->broadcast(values, n * size_of(type), root);
+  link_->broadcast(values, n, type, root);
 }
 void RingMember::allreduce(void* values, std::size_t n, RingType type, RingOp op) {
   link_->allreduce(values, n, type, op);
 }
 void RingMember::allgather(const void* values, std::size_t n, RingType type, void* all) {
-  link_->allgather(values, n * size_of(type), all);
+  link_->allgather(values, n, type, all);
 }
 void RingMember::reduce_scatter(const void* values, std::size_t n, RingType type,
                                 RingOp op, void* part) {
   link_->reduce_scatter(values, n, type, op, part);
 }
 void RingMember::send(const void* values, std::size_t n, RingType type, std::size_t to) {
-  link_->send(values, n * size_of(type), to);
+  link_->send(values, n, type, to);
 }
 void RingMember::recv(void* values, std::size_t n, RingType type, std::size_t from) {
-  link_->recv(values, n * size_of(type), from);
+  link_->recv(values, n, type, from);
 }
 
 std::shared_ptr<gloo::Context> RingMember::gloo() {

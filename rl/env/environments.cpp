@@ -12,6 +12,7 @@
 #include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/mountain_car_continuous.hpp"
 #include "fiber/rl/pendulum.hpp"
+#include "rl/env/robots.hpp"
 #ifdef FIBER_HAS_BOX2D
 #include <box2d/b2_common.h>
 
@@ -102,23 +103,6 @@ std::vector<Entry>& entries() {
 constexpr std::array<std::string_view, 3> box2d_names = {"lunar_lander", "bipedal_walker",
                                                          "bipedal_walker_hardcore"};
 
-// Those that are built only with MuJoCo, without "_v4".
-constexpr std::array<std::string_view, 9> mujoco_names = {"inverted_pendulum",
-                                                          "inverted_double_pendulum",
-                                                          "reacher",
-                                                          "swimmer",
-                                                          "hopper",
-                                                          "half_cheetah",
-                                                          "walker2d",
-                                                          "ant",
-                                                          "humanoid"};
-
-bool is_mujoco_name(std::string_view name) {
-  if (name.ends_with("_v4"))
-    name.remove_suffix(3);
-  return std::ranges::count(mujoco_names, name) > 0;
-}
-
 std::string known_names() {
   std::string names;
   for (const auto& entry : entries())
@@ -136,7 +120,7 @@ bool is_gymnasium_id(const std::string& name) {
     throw std::invalid_argument("environment " + name +
                                 " needs Box2D, which this build is without: install "
                                 "libbox2d-dev, and configure with -DFIBER_BOX2D=ON");
-  if (is_mujoco_name(name))
+  if (robot_of(name))
     throw std::invalid_argument(
       "environment " + name +
       " needs MuJoCo, which this build is without: install libmujoco-dev, or set "

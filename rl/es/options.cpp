@@ -6,6 +6,8 @@
 #include <limits>
 #include <string_view>
 
+#include "rl/env/robots.hpp"
+
 namespace fiber::rl {
 
 // docs/rl/evolution-strategies.md says where the numbers are from, and which were tried.
@@ -84,9 +86,7 @@ EvolutionTrainingOptions ars_options(const std::string& environment,
                               {"walker2d", 1000, 40, 30, 0.03, 0.025F, -1},
                               {"ant", 1000, 60, 20, 0.015, 0.025F, -1},
                               {"humanoid", 500, 230, 230, 0.02, 0.0075F, -5}};
-  std::string_view task = environment;
-  if (task.ends_with("_v4")) // The same robot, with the rewards of Gymnasium's version 4.
-    task.remove_suffix(3);
+  const auto task = robot_of(environment).value_or(environment);
   const auto* found = std::ranges::find(robots, task, &Robot::name);
   const auto& robot = found == std::end(robots) ? general : *found;
   const auto chosen =

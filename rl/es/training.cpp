@@ -67,7 +67,7 @@ std::map<std::string, std::string> EvolutionTrainingOptions::settings() const {
     {"weight decay", detail::number_text(search.weight_decay)},
     {"Adam", detail::number_text(search.beta1) + " " + detail::number_text(search.beta2) +
                " " + detail::number_text(search.epsilon)}};
-  // What has its old value is not named, so that older checkpoints go on.
+  // What has its old value is not named, so that older checkpoints can still be resumed.
   if (evaluate_every != 1)
     all.emplace("evaluate every", detail::number_text(evaluate_every));
   if (search.optimiser == Optimiser::sgd)

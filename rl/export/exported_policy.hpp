@@ -19,7 +19,7 @@ struct Layer {
   std::optional<ConvolutionPlace> convolution = {}; ///< Of which `place` is a part.
   bool activated = false;                           ///< The activation follows the layer.
 
-  /// Of the weights.
+  /// The extents of the weights, as PyTorch has them.
   std::vector<std::size_t> shape() const;
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <clocale>
 #include <cstring>
 #include <locale>
 #include <map>
@@ -52,16 +51,15 @@ private:
 class ClassicLocale {
 public:
   ClassicLocale() = default;
-  ~ClassicLocale() {
-    std::locale::global(before_);
-    std::setlocale(LC_ALL, before_in_c_.c_str()); // It may differ from that of C++.
-  }
+  ~ClassicLocale() { std::locale::global(before_); }
   ClassicLocale(const ClassicLocale&) = delete;
   ClassicLocale& operator=(const ClassicLocale&) = delete;
 
 private:
-  std::string before_in_c_ = std::setlocale(LC_ALL, nullptr);
-  std::locale before_ = std::locale::global(std::locale::classic());
+  // A locale without a name: one that has a name would change that of C functions as
+  // well.
+  std::locale before_ =
+    std::locale::global(std::locale(std::locale::classic(), new std::numpunct<char>));
 };
 #endif
 
@@ -98,7 +96,7 @@ Model shared(Owned model) {
 
 #if mjVERSION_HEADER < 230
 /// The contacts that two geoms can have at most; 0 if they never collide, -1: not known.
-int most_contacts(const mjModel& model, int one, int other) {
+int max_contacts(const mjModel& model, int one, int other) {
   const int body = model.geom_bodyid[one], other_body = model.geom_bodyid[other];
   const auto meets = [&](int a, int b) {
     return (model.geom_contype[a] & model.geom_conaffinity[b]) != 0;
@@ -122,7 +120,7 @@ void leave_less_room(mjModel& model) {
   int contacts = 0, rows = 0;
   for (int one = 0; one < model.ngeom; ++one)
     for (int other = one + 1; other < model.ngeom; ++other) {
-      const int most = most_contacts(model, one, other);
+      const int most = max_contacts(model, one, other);
       if (most < 0)
         return;
       const int dimension = std::max(model.geom_condim[one], model.geom_condim[other]);

@@ -42,7 +42,7 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
                 "Seconds that a step of an environment may take; a job whose environment "
                 "takes longer is replaced. 0: no limit")
     ->needs(jobs)
-    ->check(CLI::NonNegativeNumber);
+    ->check(CLI::Range(0.0, 1e6));
   auto* asynchronous =
     app
       .add_flag("--asynchronous", settings.asynchronous,
@@ -69,6 +69,7 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
       "learned, too")
     ->excludes(jobs)
     ->excludes(asynchronous)
+    ->excludes("--on-error")
     ->capture_default_str();
 }
 

@@ -247,9 +247,13 @@ private:
     Array errors = distances.square(), by_value = factor * distances;
     if (options_.clip_values) { // Detail 9: a value moves by no more than the clip range.
       const auto old = array(minibatch.values);
-      const Array moved = (now - old).cwiseMax(-clip_range).cwiseMin(clip_range);
-      const Array clipped = (old + moved - array(minibatch.returns)).square();
-      by_value = (errors >= clipped).select(by_value, 0.0F * by_value);
+      const Array way = now - old;
+      const Array clipped =
+        (old + way.cwiseMax(-clip_range).cwiseMin(clip_range) - array(minibatch.returns))
+          .square();
+      // Not by comparing the errors alone: old + way may differ from now by rounding.
+      by_value =
+        (way.abs() > clip_range && errors < clipped).select(0.0F * by_value, by_value);
       errors = errors.max(clipped);
     }
     losses.value = static_cast<double>(errors.mean());
@@ -261,7 +265,7 @@ private:
   PolicyLayout layout_;
   std::vector<float> parameters_, gradient_;
   Perceptron policy_, value_;
-  // Of the present minibatch.
+  // These hold what compute() has found so far in its minibatch.
   Array scaled_, new_, advantages_, log_ratio_, ratio_, by_log_, inverse_;
   Matrix logarithms_, probabilities_, scaled_actions_, policy_errors_, value_errors_;
 };

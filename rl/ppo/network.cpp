@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "fiber/detail/classic_locale.hpp"
+
 namespace fiber::rl::ppo {
 namespace {
 
@@ -157,7 +159,7 @@ PpoForward OwnNetwork::forward(const torch::Tensor& observations) {
 }
 
 std::string OwnNetwork::describe() const {
-  std::ostringstream text;
+  fiber::detail::Classic<std::ostringstream> text;
   text << "own network";
   for (auto& [name, tensor] : network_->parameters())
     text << ", " << name << ' ' << tensor.sizes();
@@ -174,7 +176,7 @@ void OwnNetwork::check_outputs() {
                     const std::string& expected) {
     if (right)
       return;
-    std::ostringstream text;
+    fiber::detail::Classic<std::ostringstream> text;
     text << "the network's " << what << " has the shape "
          << (tensor.defined() ? tensor.sizes() : c10::IntArrayRef()) << " for " << rows
          << " observations; it must be " << expected;

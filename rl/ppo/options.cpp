@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/ppo_options.hpp"
 
-#include <algorithm>
-#include <array>
+#include <cmath>
 #include <sstream>
 #include <stdexcept>
-#include <string_view>
 
 #include "fiber/detail/classic_locale.hpp"
+#include "rl/env/robots.hpp"
 
 namespace fiber::rl {
 
@@ -62,21 +61,6 @@ PpoOptions of_mujoco() {
   return result;
 }
 
-bool is_mujoco(std::string_view environment) {
-  constexpr std::array names = {"inverted_pendulum",
-                                "inverted_double_pendulum",
-                                "reacher",
-                                "swimmer",
-                                "hopper",
-                                "half_cheetah",
-                                "walker2d",
-                                "ant",
-                                "humanoid"};
-  if (environment.ends_with("_v4"))
-    environment.remove_suffix(3);
-  return std::ranges::find(names, environment) != names.end();
-}
-
 PpoOptions defaults_by_name(const std::string& environment) {
   auto is = [&](const char* name) { return environment == name; };
   if (is("cartpole")) {
@@ -105,7 +89,7 @@ PpoOptions defaults_by_name(const std::string& environment) {
     return of_images(700'000, 5e-4, 3);
   if (environment.starts_with("ALE/"))
     return of_images(10'000'000, 2.5e-4, 4);
-  if (is_mujoco(environment))
+  if (robot_of(environment))
     return of_mujoco();
   return normalised(settings(1'000'000, 8, 256, 0.99, 0.95, {64, 10}));
 }
@@ -128,7 +112,8 @@ std::string PpoOptions::describe() const {
       << entropy_coefficient << ", gradient " << max_gradient_norm << ", KL " << target_kl
       << (normalise_observations ? ", observations normalised" : "")
       << (normalise_rewards ? ", rewards normalised" : "")
-      << (sign_rewards ? ", signs of rewards" : "");
+      << (sign_rewards ? ", signs of rewards" : "")
+      << (normalise_advantages ? "" : ", advantages as they are");
   return out.str();
 }
 
@@ -154,13 +139,19 @@ void PpoOptions::check() const {
   require(lambda >= 0 && lambda <= 1, "lambda must be from 0 to 1");
   require(learning_rate > 0, "the learning rate must be above 0");
   require(clip_range > 0, "the clip range must be above 0");
+  require(max_gradient_norm > 0,
+          "the norm at which gradients are clipped must be above 0");
+  require(value_coefficient >= 0, "the weight of the value loss must be at least 0");
+  require(std::isfinite(entropy_coefficient), "the weight of the entropy must be finite");
+  require(target_kl >= 0, "target_kl must be at least 0");
   require(learners > 0, "learners must be at least 1");
   require((jobs > 0) + (actors > 0) + (learners > 1) <= 1,
           "at most one of jobs, actors and learners can play the environments");
   require(actors <= envs, "actors must be at most the number of environments, " +
                             std::to_string(envs) + ", not " + std::to_string(actors));
-  require(actors == 0 || (on_error == OnError::stop && !step_timeout),
-          "on_error and step_timeout are not for environments that actors play");
+  require((actors == 0 && learners == 1) || (on_error == OnError::stop && !step_timeout),
+          "on_error and step_timeout are not for environments that actors or learners "
+          "play: use jobs");
   require(!step_timeout || jobs > 0, "step_timeout needs jobs: only the end of a process "
                                      "interrupts an environment that hangs");
   require_multiple("envs", envs);

@@ -80,9 +80,13 @@ public:
   const std::unique_ptr<ppo::Trainer> trainer;
 };
 
-PpoTrainer::PpoTrainer(const PpoOptions& options) : PpoTrainer(options, nullptr) {}
-PpoTrainer::PpoTrainer(const PpoOptions& options, std::shared_ptr<PpoNetwork> network)
-  : impl_(std::make_unique<Impl>(options, std::move(network))) {}
+PpoTrainer::PpoTrainer(const PpoOptions& options)
+  : impl_(std::make_unique<Impl>(options, nullptr)) {}
+PpoTrainer::PpoTrainer(const PpoOptions& options, std::shared_ptr<PpoNetwork> network) {
+  if (!network)
+    throw std::invalid_argument("PpoTrainer: the network is null");
+  impl_ = std::make_unique<Impl>(options, std::move(network));
+}
 PpoTrainer::~PpoTrainer() = default;
 PpoTrainer::PpoTrainer(PpoTrainer&&) noexcept = default;
 PpoTrainer& PpoTrainer::operator=(PpoTrainer&&) noexcept = default;
@@ -100,6 +104,10 @@ bool PpoTrainer::done() const {
 }
 
 const PpoUpdate& PpoTrainer::update() {
+  if (done())
+    throw std::logic_error("PpoTrainer::update() after done(): all " +
+                           std::to_string(options().steps) +
+                           " steps are made; ask for more in PpoOptions::steps");
   return impl_->trainer->update();
 }
 
@@ -130,6 +138,8 @@ void PpoTrainer::save(const std::filesystem::path& path) const {
 }
 
 bool PpoTrainer::load(const std::filesystem::path& path) {
+  if (last_update().update > 0)
+    throw std::logic_error("PpoTrainer::load() comes before the first update()");
   return impl_->trainer->load(path);
 }
 

@@ -57,7 +57,7 @@ void Rollouts::see(const Batch& batch) {
   }
 }
 
-void Rollouts::play(Actor& actor) {
+void Rollouts::play(BehaviourPolicy& policy) {
   returns_.clear();
   before_ = observation_normaliser_;
   seen_ = RunningMoments(spaces().observation_size());
@@ -65,13 +65,13 @@ void Rollouts::play(Actor& actor) {
     see(envs_.reset());
   started_ = true;
   for (std::size_t step = 0; step < options_.rollout; ++step) {
-    act(actor, step);
+    act(policy, step);
     auto& batch = envs_.step(sent_);
-    record(actor, batch, step);
+    record(policy, batch, step);
     ++vector_steps_;
     see(batch);
   }
-  auto last = actor.values(now_);
+  auto last = policy.values(now_);
   last_values_.assign(last.begin(), last.end());
   estimate();
 }
@@ -84,12 +84,12 @@ void Rollouts::replace_seen(std::span<const RunningMoments> all) {
   observation_normaliser_.apply(now_);
 }
 
-void Rollouts::act(Actor& actor, std::size_t step) {
+void Rollouts::act(BehaviourPolicy& policy, std::size_t step) {
   auto at = [&](auto& rows, std::size_t width) {
     return rows.begin() + static_cast<std::ptrdiff_t>(step * options_.envs * width);
   };
   auto decisions =
-    actor.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}});
+    policy.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}});
   std::ranges::copy(now_, at(observations_, spaces().observation_size()));
   std::ranges::copy(decisions.actions, at(actions_, spaces().action_size()));
   std::ranges::copy(decisions.log_probabilities, at(log_probabilities_, 1));
@@ -100,7 +100,7 @@ void Rollouts::act(Actor& actor, std::size_t step) {
   limit_actions(spaces(), sent_);
 }
 
-void Rollouts::record(Actor& actor, const Batch& batch, std::size_t step) {
+void Rollouts::record(BehaviourPolicy& policy, const Batch& batch, std::size_t step) {
   auto envs = options_.envs;
   auto begin = step * envs;
   auto offset = static_cast<std::ptrdiff_t>(begin);
@@ -129,7 +129,7 @@ void Rollouts::record(Actor& actor, const Batch& batch, std::size_t step) {
       last.assign(shown.begin(), shown.end());
       if (options_.normalise_observations)
         observation_normaliser_.apply(last);
-      final_values_[begin + i] = actor.values(last)[0];
+      final_values_[begin + i] = policy.values(last)[0];
     }
   }
 }
@@ -171,7 +171,11 @@ void Rollouts::leave_out_invalid_rows() {
     ++rows_;
   }
   if (rows_ < 2)
-    throw std::runtime_error("a rollout has no two valid rows: the environments failed");
+    throw std::runtime_error(
+      "of the " + std::to_string(valid_.size()) + " rows of a rollout " +
+      std::to_string(rows_) + " are valid, and learning needs 2; " +
+      (envs_.first_error().empty() ? std::to_string(envs_.hangs()) + " hangs"
+                                   : "the first error: " + envs_.first_error()));
 }
 
 Samples Rollouts::samples() const {

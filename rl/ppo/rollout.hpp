@@ -10,7 +10,7 @@
 #include "fiber/rl/any_vec_env.hpp"
 #include "fiber/rl/normalisation.hpp"
 #include "fiber/rl/ppo_options.hpp"
-#include "rl/ppo/actor.hpp"
+#include "rl/ppo/behaviour_policy.hpp"
 #include "rl/ppo/learner.hpp"
 
 namespace fiber::rl::ppo {
@@ -27,10 +27,10 @@ public:
 
   const Spaces& spaces() const { return envs_.spaces(); }
 
-  /// Plays a rollout by `actor` and estimates its advantages. Rows of samples() are valid
-  /// until the next. Throws std::domain_error, naming the environment, if an observation
-  /// or a reward is not finite.
-  void play(Actor& actor);
+  /// Plays a rollout by `policy` and estimates its advantages. Rows of samples() are
+  /// valid until the next. Throws std::domain_error, naming the environment, if an
+  /// observation or a reward is not finite.
+  void play(BehaviourPolicy& policy);
   Samples samples() const;
   /// The returns of the episodes that ended in the last rollout, ordered by steps and
   /// environments.
@@ -65,8 +65,8 @@ public:
 
 private:
   void see(const Batch& batch);
-  void act(Actor& actor, std::size_t step);
-  void record(Actor& actor, const Batch& batch, std::size_t step);
+  void act(BehaviourPolicy& policy, std::size_t step);
+  void record(BehaviourPolicy& policy, const Batch& batch, std::size_t step);
   void estimate();
   void leave_out_invalid_rows();
 

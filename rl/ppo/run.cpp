@@ -54,7 +54,7 @@ public:
     if (auto summary = trainer_.summary(); !summary.empty())
       line_.say(summary);
     if (!mean) {
-      line_.say("interrupted; --resume goes on from " + checkpoint().string());
+      line_.say("interrupted; --resume continues from " + checkpoint().string());
       return 130;
     }
     line_.say(detail::formatted("mean return %.2f over %zu fresh episodes", *mean,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers behind "detail" are those of docs/rl/ppo-checklist.md.
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -106,9 +107,12 @@ private:
   std::pair<torch::Tensor, torch::Tensor> distribution(const PpoForward& forward,
                                                        const torch::Tensor& actions) {
     if (spaces_.discrete()) {
+      // An action that the network rules out has the logit -inf, and 0 * -inf is no
+      // number.
+      constexpr auto lowest = std::numeric_limits<float>::lowest();
       auto logarithms = forward.policy.log_softmax(1);
       return {logarithms.gather(1, actions).flatten(),
-              -(logarithms.exp() * logarithms).sum(1).mean()};
+              -(logarithms.exp() * logarithms.clamp_min(lowest)).sum(1).mean()};
     }
     // Details 23 to 25: normal distributions, whose deviations no observation changes
     // unless the network is the user's own. The components of an action are independent,

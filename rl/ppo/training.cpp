@@ -58,7 +58,8 @@ Training::Training(const PpoOptions& options, Peers* peers,
                   : std::optional(options.policy_spec(rollouts_.spaces()))),
     learner_(
       learner_of(spec_, rollouts_.spaces(), part_of(options, peers), std::move(network))),
-    actor_(spec_ ? actor_of(*spec_) : actor_of(rollouts_.spaces(), learner_)) {
+    behaviour_(spec_ ? behaviour_policy(*spec_)
+                     : behaviour_policy(rollouts_.spaces(), learner_)) {
   if (peers_ != nullptr)
     learner_.set_average([this](std::span<float> numbers) { peers_->average(numbers); });
 }
@@ -76,8 +77,8 @@ bool Training::done() const {
 
 const PpoUpdate& Training::update() {
   auto started = Clock::now();
-  actor_->follow(learner_);
-  rollouts_.play(*actor_);
+  behaviour_->follow(learner_);
+  rollouts_.play(*behaviour_);
   auto waited = seconds_since(started);
   auto [rate, clip] = rates_after(last_row().steps, options_);
   auto samples = rollouts_.samples();

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rl/ppo/actor.hpp"
+#include "rl/ppo/behaviour_policy.hpp"
 #include "rl/ppo/learner.hpp"
 #include "rl/ppo/peers.hpp"
 #include "rl/ppo/progress.hpp"
@@ -28,6 +28,8 @@ public:
   explicit Training(const PpoOptions& options, Peers* peers = nullptr);
   /// Trains a network of the user's own.
   Training(const PpoOptions& options, std::shared_ptr<PpoNetwork> network);
+
+  Training(Training&&) = delete; // The behaviour policy points to the learner.
 
   bool done() const override;
   /// Plays a rollout and learns from it.
@@ -81,7 +83,7 @@ private:
   Rollouts rollouts_;
   std::optional<PolicySpec> spec_; ///< Nothing: the network is the user's own.
   Learner learner_;
-  std::unique_ptr<Actor> actor_;
+  std::unique_ptr<BehaviourPolicy> behaviour_;
   Progress progress_;
 };
 

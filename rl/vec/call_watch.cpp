@@ -45,7 +45,7 @@ CallWatch::~CallWatch() = default;
 void CallWatch::watch(const std::stop_token& stop, std::chrono::milliseconds limit) {
   using std::chrono::milliseconds;
   const auto pause = std::clamp(limit / 8, milliseconds(1), milliseconds(250));
-  const auto most = (limit + pause - milliseconds(1)) / pause;
+  const auto most = limit / pause + (limit % pause == milliseconds(0) ? 0 : 1);
   std::unique_lock lock(mutex_);
   std::uint64_t seen = 0;
   milliseconds::rep pauses = 0; // In which `seen` ran.

@@ -16,9 +16,9 @@ EpisodeBook::EpisodeBook(const VecEnvOptions& options, const Spaces& spaces, Row
   : rewards(options.envs), episode_returns(options.envs), terminated(options.envs),
     truncated(options.envs), valid(options.envs), episode_lengths(options.envs),
     options_(options), action_size_(spaces.action_size()),
-    most_kept_(std::min(options.history_limit, std::vector<float>().max_size() /
-                                                 std::max<std::size_t>(action_size_, 1)) *
-               action_size_),
+    max_kept_(std::min(options.history_limit, std::vector<float>().max_size() /
+                                                std::max<std::size_t>(action_size_, 1)) *
+              action_size_),
     rows_(rows), seed_(options.seed), envs_(options.envs),
     sent_(options.envs * action_size_) {
   for (std::size_t i = 0; i < envs_.size(); ++i)
@@ -114,7 +114,7 @@ void EpisodeBook::keep_action(VecEnvState::Env& where,
                               std::span<const float> action) const {
   if (where.forgotten)
     return;
-  if (where.actions.size() < most_kept_) {
+  if (where.actions.size() < max_kept_) {
     for (const float number : action) // Faster than insert(), for so few.
       where.actions.push_back(number);
   } else {

@@ -82,7 +82,7 @@ private:
 
   const VecEnvOptions& options_;
   const std::size_t action_size_;
-  const std::size_t most_kept_; ///< Numbers of a history.
+  const std::size_t max_kept_; ///< Numbers of a history.
   Rows& rows_;
   std::uint64_t seed_;
   std::vector<Env> envs_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // map_elites finds the same elites with any number of workers, whoever is killed, and
-// goes on after kill -9.
+// continues after kill -9.
 
 #include <filesystem>
 #include <fstream>

@@ -260,7 +260,7 @@ TEST_F(PpoTest, ctrl_c_saves_a_checkpoint_to_go_on_from) {
   program.kill(SIGINT);
   auto output = program.rest();
   EXPECT_EQ(program.wait(), 130) << output;
-  EXPECT_NE(output.find("interrupted; --resume goes on from"), std::string::npos)
+  EXPECT_NE(output.find("interrupted; --resume continues from"), std::string::npos)
     << output;
   EXPECT_TRUE(fiber::e2e::wait_until([&] { return fiber::e2e::marked(mark).empty(); }));
 }

@@ -65,11 +65,15 @@ class Dev(unittest.TestCase):
 
     def test_a_training_installs_what_its_arguments_need(self):
         torch, gym = {"libtorch-dev"}, {"libpython3-dev", "pybind11-dev"}
-        self.assertFalse(self.packages("train", "es") & (torch | gym))
+        for what in ("es", "ars"):
+            self.assertFalse(self.packages("train", what) & (torch | gym))
         self.assertFalse(self.packages("train", "ppo", "--env", "cartpole") & torch)
-        self.assertLessEqual(torch, self.packages("train", "ppo", "--env", "breakout"))
-        self.assertLessEqual(torch, self.packages("train", "ppo", "--env=ALE/Pong-v5", "--seed", "2"))
-        for words in (("es", "--env", "ALE/Breakout-v5"), ("deep_ga", "--env=CartPole-v1"), ("pbt", "--problem", "CartPole-v1")):
+        self.assertFalse(self.packages("train", "pbt", "--trainer=ppo", "--problem", "acrobot") & torch)
+        for words in (("ppo", "--env", "breakout"), ("ppo", "--env=ALE/Pong-v5", "--seed", "2"),
+                      ("pbt", "--problem", "breakout", "--trainer", "ppo")):
+            self.assertLessEqual(torch, self.packages("train", *words), words)
+        for words in (("es", "--env", "ALE/Breakout-v5"), ("ars", "--env", "Hopper-v5"), ("deep_ga", "--env=CartPole-v1"),
+                      ("pbt", "--problem", "CartPole-v1")):
             self.assertLessEqual(gym, self.packages("train", *words), words)
         for words in (("es", "--out", "x-v2"), ("es", "--env", "cartpole", "--out", "runs/try-v2"), ("es", "--env=cartpole", "x-v2")):
             self.assertFalse(self.packages("train", *words) & gym, words)

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,8 +75,14 @@ private:
 /// The trainer changes the parameters of this very module, so you can save it with
 /// torch::save() and use it after the training. Initial parameters are the module's:
 /// call torch::manual_seed() before you make it, so that they are the same in each run.
+/// Throws std::invalid_argument for a null pointer.
+///
+/// The trainer sets LibTorch to one thread, for the whole program: more are slower for
+/// networks of this kind. Call torch::set_num_threads() afterwards for another number.
 template <class Module>
 std::shared_ptr<PpoNetwork> ppo_network(std::shared_ptr<Module> module) {
+  if (!module)
+    throw std::invalid_argument("ppo_network(): the module is null");
   return std::make_shared<detail::ModuleNetwork<Module>>(std::move(module));
 }
 

@@ -31,9 +31,8 @@ struct PpoOptions {
   /// are 0 then.
   std::size_t learners = 1;
 
-  /// As in VecEnvOptions, for `jobs` and for `learners` that play in their own process;
-  /// only `jobs` can have a time limit for steps. Rows that are not valid are left out of
-  /// the learning.
+  /// As in VecEnvOptions, if neither actors nor learners play. Only `jobs` can have a
+  /// time limit for steps. Rows that are not valid are left out of the learning.
   std::optional<std::chrono::milliseconds> step_timeout = {};
   OnError on_error = OnError::stop;
 
@@ -102,8 +101,9 @@ template <class Archive>
 void PpoOptions::serialize(Archive& archive, unsigned) {
   auto limit = step_timeout.value_or(std::chrono::milliseconds(0)).count();
   archive& environment& seed& jobs& actors& learners& limit& on_error;
-  if (Archive::is_loading::value && limit > 0)
-    step_timeout = std::chrono::milliseconds(limit);
+  if constexpr (Archive::is_loading::value)
+    step_timeout =
+      limit > 0 ? std::optional(std::chrono::milliseconds(limit)) : std::nullopt;
   archive& steps& envs& rollout& gamma& lambda;
   archive& normalise_observations& normalise_rewards& sign_rewards;
   detail::archive_optional(archive, hidden);

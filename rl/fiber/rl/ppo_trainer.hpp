@@ -56,8 +56,12 @@ struct PpoUpdate {
 ///   std::printf("%.1f\n", trainer.evaluate().mean_return());
 ///   save_policy("policy", trainer.policy());
 ///
-/// What it learns follows from the options, for any number of jobs and whatever jobs are
-/// lost, except with `actors`. A checkpoint continues as if nothing had happened.
+/// The options decide the result. The number of jobs does not change the result, and
+/// neither does the loss of jobs. A training that continues from a checkpoint ends with
+/// the same result. There are four exceptions: `actors`; a step_timeout, because the
+/// clock decides which episodes are given up; episodes of more than 100,000 steps, which
+/// can't be retraced (see VecEnvOptions::history_limit); a network of your own that draws
+/// random numbers, such as one with dropout.
 ///
 /// run_ppo() is made of this class. Link with fiber::ppo, and with fiber::ppo_torch to
 /// learn from images or to train a network of your own.
@@ -87,7 +91,7 @@ public:
   /// Plays a rollout of each environment and learns from it. Throws std::runtime_error if
   /// a loss is no longer finite: the parameters are then the last that were. Throws
   /// std::domain_error, naming the environment, if an observation or a reward is not
-  /// finite, and what AnyVecEnv::step() throws.
+  /// finite, std::logic_error after done(), and what AnyVecEnv::step() throws.
   const PpoUpdate& update();
   /// Calls update() until done(), or until `go_on` returns false after an update.
   void run(const std::function<bool(const PpoUpdate&)>& go_on = {});
@@ -106,8 +110,9 @@ public:
   /// Saves all that is needed to continue. Throws std::system_error.
   void save(const std::filesystem::path& path) const;
   /// Continues from what save() wrote, before the first update; returns false if there is
-  /// no such file. Throws std::runtime_error for a file that is damaged, or of another
-  /// environment, network, seed, version or other options.
+  /// no such file. Throws std::logic_error after an update, and std::runtime_error for a
+  /// file that is damaged, or of another environment, network, seed, version or other
+  /// options.
   bool load(const std::filesystem::path& path);
 
   /// What happened to jobs, actors and learners, in words; empty if nothing is to be

@@ -189,9 +189,10 @@ struct StackedObservations<E, frames> {
 } // namespace detail
 
 /// Shows the last observations, as Gymnasium's FrameStackObservation: the oldest first,
-/// in the shape {frames, shape of one}. After a reset all are the first observation
-/// (Gymnasium's padding "reset"; the others are not offered). `frames` 0: the
-/// constructor's first argument is their number.
+/// in the shape {frames, shape of one}. Images of the shape {height, width} become the
+/// {frames, height, width} that default_policy() has convolutions for. After a reset all
+/// are the first observation (Gymnasium's padding "reset"; the others are not offered).
+/// `frames` 0: the constructor's first argument is their number.
 template <Environment E, std::size_t frames = 0>
 class FrameStack : public detail::Wrapper<E>,
                    public detail::SameActions<E>,
@@ -321,7 +322,7 @@ private:
 };
 
 /// Normalises observations with moments that were taken before, such as those of a saved
-/// policy. Gymnasium's wrapper goes on to learn its moments in each step; here an episode
+/// policy. Gymnasium's wrapper updates its moments in each step; here an episode
 /// depends on its seed and its actions alone. To learn moments, use ObservationNormaliser
 /// (PPO's option --normalise-observations does).
 template <Environment E>

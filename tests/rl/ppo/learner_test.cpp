@@ -156,6 +156,67 @@ INSTANTIATE_TEST_SUITE_P(vectors, UpdateTest,
                          testing::Values("discrete", "clipped_values", "continuous"),
                          [](const auto& info) { return std::string(info.param); });
 #ifdef FIBER_HAS_TORCH
+struct Shape {
+  std::string name;
+  fiber::rl::PolicySpec spec;
+  fiber::rl::PpoOptions options = {};
+  std::size_t rows = 32;
+};
+
+class TwoGradientsTest : public testing::TestWithParam<Shape> {};
+
+/// With values of the size that early ones have: there rounding is seen.
+TEST_P(TwoGradientsTest, the_gradient_by_hand_is_that_of_torch) {
+  const auto& [name, spec, options, rows] = GetParam();
+  const auto action_size = spec.spaces.action_size();
+  auto actions = wave(rows * action_size, 0.7, 1.5);
+  if (spec.spaces.discrete())
+    for (std::size_t i = 0; i < rows; ++i)
+      actions[i] = static_cast<float>(i % static_cast<std::size_t>(spec.spaces.actions));
+  const auto observations = wave(rows * spec.spaces.observation_size(), 0.2, 1),
+             log_probabilities = wave(rows, 0.3, 0.3), values = wave(rows, 0.4, 0.1),
+             advantages = wave(rows, 0.5, 2), returns = wave(rows, 0.6, 0.1);
+  const fiber::rl::ppo::Samples samples{observations, actions,    log_probabilities,
+                                        values,       advantages, returns};
+  const auto parameters = wave(spec.parameter_count(), 0.1, 0.3);
+  const auto eigen = fiber::rl::ppo::gradient_on_eigen(spec, parameters, options),
+             torch = fiber_rl_torch_gradients()->of_spec(spec, parameters, options);
+  const auto ours = eigen->compute(samples, 0.2), theirs = torch->compute(samples, 0.2);
+  EXPECT_NEAR(ours.policy, theirs.policy, 1e-5);
+  EXPECT_NEAR(ours.value, theirs.value, 1e-5);
+  EXPECT_NEAR(ours.entropy, theirs.entropy, 1e-5);
+  EXPECT_EQ(ours.clip_fraction, theirs.clip_fraction);
+  ASSERT_EQ(eigen->gradient().size(), torch->gradient().size());
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    EXPECT_NEAR(eigen->gradient()[i], torch->gradient()[i], 2e-5) << i;
+}
+
+std::vector<Shape> shapes() {
+  auto with = [](fiber::rl::PolicySpec spec, auto change) {
+    change(spec);
+    return spec;
+  };
+  using fiber::rl::PolicySpec;
+  const auto discrete = spec_of({4}, 3, 0), continuous = spec_of({5}, 0, 2);
+  const auto relu = [](PolicySpec& s) { s.activation = fiber::rl::Activation::relu; };
+  const auto linear = [](PolicySpec& s) { s.hidden = {}; };
+  const auto scaled = [](PolicySpec& s) { s.observation_scale = 0.25F; };
+  fiber::rl::PpoOptions clipped, curious;
+  clipped.clip_values = true;
+  curious.entropy_coefficient = 0.1;
+  return {{"discrete", discrete, curious},
+          {"relu", with(discrete, relu), curious},
+          {"linear", with(continuous, linear), curious},
+          {"scaled", with(discrete, scaled)},
+          {"one_action", spec_of({3}, 1, 0)},
+          {"one_row", continuous, clipped, 1},
+          {"clipped_values", continuous, clipped, 512},
+          {"clipped_relu", with(continuous, relu), clipped, 512}};
+}
+
+INSTANTIATE_TEST_SUITE_P(shapes, TwoGradientsTest, testing::ValuesIn(shapes()),
+                         [](const auto& info) { return info.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(torch, UpdateTest, testing::Values("images"),
                          [](const auto& info) { return std::string(info.param); });
 #endif

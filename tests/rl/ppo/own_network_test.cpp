@@ -146,6 +146,7 @@ TEST(PpoTrainerTest, a_network_of_its_own_learns) {
   options.steps = 40'000;
   PpoTrainer trainer(options, fiber::rl::ppo_network(module_for("cartpole")));
   const auto before = trainer.evaluate({.episodes = 20}).mean_return();
+  ASSERT_LT(before, 150);
   double best = before;
   trainer.run([&](const fiber::rl::PpoUpdate& row) {
     if (row.update % 20 == 0)

@@ -13,7 +13,7 @@
 
 #include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/environments.hpp"
-#include "rl/ppo/actor.hpp"
+#include "rl/ppo/behaviour_policy.hpp"
 #include "rl/ppo/rollout.hpp"
 
 namespace trainer_options {
@@ -51,6 +51,14 @@ TEST(PpoTrainerTest, it_is_done_when_another_rollout_would_exceed_the_steps) {
   EXPECT_EQ(rows, 3);
   EXPECT_TRUE(trainer.done());
   EXPECT_EQ(trainer.last_update().steps, 192u);
+}
+
+TEST(PpoTrainerTest, calls_that_come_too_late_are_errors) {
+  PpoTrainer trainer(small());
+  trainer.run();
+  EXPECT_THROW(trainer.update(), std::logic_error);
+  EXPECT_THROW(trainer.load("checkpoint"), std::logic_error);
+  EXPECT_THROW(PpoTrainer(small(), nullptr), std::invalid_argument);
 }
 
 TEST(PpoTrainerTest, a_run_ends_when_its_caller_says_so) {
@@ -112,7 +120,8 @@ TEST(PpoTrainerTest, rows_of_lost_episodes_are_left_out_of_learning) {
   options.environment = "failing";
   options.on_error = fiber::rl::OnError::new_episode;
   fiber::rl::ppo::Rollouts rollouts(options, 1);
-  rollouts.play(*fiber::rl::ppo::actor_of(options.policy_spec(rollouts.spaces())));
+  rollouts.play(
+    *fiber::rl::ppo::behaviour_policy(options.policy_spec(rollouts.spaces())));
   const auto failed = rollouts.environments().errors();
   EXPECT_GT(failed, 0u);
   EXPECT_EQ(rollouts.samples().size(), options.envs * options.rollout - failed);
@@ -143,6 +152,14 @@ TEST(PpoTrainerTest, options_that_make_no_sense_are_errors_that_name_them) {
     "that hangs");
   EXPECT_EQ(refusal([](auto& o) { o.learners = 3; }),
             "envs must be a multiple of learners, 3, not 2");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.learners = 2;
+              o.on_error = fiber::rl::OnError::new_episode;
+            }),
+            "on_error and step_timeout are not for environments that actors or learners "
+            "play: use jobs");
+  EXPECT_EQ(refusal([](auto& o) { o.max_gradient_norm = -1; }),
+            "the norm at which gradients are clipped must be above 0");
   EXPECT_NE(refusal([](auto& o) { o.environment = "nothing"; }).find("no environment"),
             std::string::npos);
 }

@@ -29,40 +29,32 @@ constexpr std::uint64_t bad_seed = 9; ///< Environment 1 can't begin its second 
     ::pause();
 }
 
-/// Hangs where its action says. It shows how many steps the episode has, a number of its
-/// seed, and its process.
-class Sleeper {
+/// A Puppet that also hangs where its action says.
+class Sleeper : public Puppet {
 public:
-  using Action = int;
-  enum : int { go_on, terminate, hang_once, hang_always, hang_again, take_a_while };
+  enum : int {
+    hang_once = Puppet::actions,
+    hang_always,
+    hang_again,
+    take_a_while,
+    end_of_actions
+  };
 
-  static constexpr int actions = 6;
-  static constexpr std::size_t observation_size = 3;
+  static constexpr int actions = end_of_actions;
 
   void reset(std::uint64_t seed) {
     if (seed == episode_seed(bad_seed, 1, 1))
       hang();
-    seed_ = seed % 1'000'000;
-    steps_ = 0;
+    Puppet::reset(seed);
   }
   Step step(Action action) {
-    ++steps_;
     if (action == hang_always || (action == hang_once && e2e::note("once", "") == 1) ||
         (action == hang_again && e2e::note("again", "") > 1))
       hang();
     if (action == take_a_while)
       std::this_thread::sleep_for(timeout / 3);
-    return {.reward = 0.5 * steps_, .terminated = action == terminate};
+    return Puppet::step(action);
   }
-  void observe(std::span<float> out) const {
-    out[0] = static_cast<float>(steps_);
-    out[1] = static_cast<float>(seed_);
-    out[2] = static_cast<float>(::getpid());
-  }
-
-private:
-  std::uint64_t seed_ = 0;
-  int steps_ = 0;
 };
 
 /// Can't begin an episode.

@@ -72,7 +72,7 @@ TEST_F(VecEnvHistories, that_are_too_long_are_flagged_in_a_state) {
     EXPECT_TRUE(state.envs[0].forgotten);
     EXPECT_TRUE(state.envs[0].actions.empty());
     EXPECT_FALSE(state.envs[1].forgotten);
-    EXPECT_EQ(envs.step(Floats(2)).episode_length(0), 7); // The run goes on.
+    EXPECT_EQ(envs.step(Floats(2)).episode_length(0), 7); // The run continues.
     auto other = vec_env<Puppet>(options, way);
     const auto* batch = &other.restore(state);
     EXPECT_EQ(batch->valid[0], 0);

@@ -9,11 +9,11 @@
 
 namespace fiber::rl::ppo {
 
-/// Acts by the networks that a learner trains. A returned span is valid until the next
-/// call.
-class Actor {
+/// Plays rollouts by the networks that a learner trains. A returned span is valid until
+/// the next call.
+class BehaviourPolicy {
 public:
-  virtual ~Actor() = default;
+  virtual ~BehaviourPolicy() = default;
 
   /// Acts from now on as the learner has learned to.
   virtual void follow(const Learner& learner) = 0;
@@ -23,8 +23,9 @@ public:
 };
 
 /// Infers on Eigen what a spec describes.
-std::unique_ptr<Actor> actor_of(const PolicySpec& spec);
+std::unique_ptr<BehaviourPolicy> behaviour_policy(const PolicySpec& spec);
 /// Infers by the learner's own network.
-std::unique_ptr<Actor> actor_of(const Spaces& spaces, const Learner& learner);
+std::unique_ptr<BehaviourPolicy> behaviour_policy(const Spaces& spaces,
+                                                  const Learner& learner);
 
 } // namespace fiber::rl::ppo

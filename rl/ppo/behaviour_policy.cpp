@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rl/ppo/actor.hpp"
+#include "rl/ppo/behaviour_policy.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -9,9 +9,9 @@
 namespace fiber::rl::ppo {
 namespace {
 
-class SpecActor final : public Actor {
+class SpecPolicy final : public BehaviourPolicy {
 public:
-  explicit SpecActor(const PolicySpec& spec)
+  explicit SpecPolicy(const PolicySpec& spec)
     : policy_(spec, initial_parameters(spec, 0)) {}
 
   void follow(const Learner& learner) override {
@@ -29,9 +29,9 @@ private:
   Policy policy_;
 };
 
-class OwnActor final : public Actor {
+class OwnPolicy final : public BehaviourPolicy {
 public:
-  OwnActor(Spaces spaces, const Learner& learner)
+  OwnPolicy(Spaces spaces, const Learner& learner)
     : spaces_(std::move(spaces)), learner_(&learner) {}
 
   void follow(const Learner& learner) override { learner_ = &learner; }
@@ -59,12 +59,13 @@ private:
 
 } // namespace
 
-std::unique_ptr<Actor> actor_of(const PolicySpec& spec) {
-  return std::make_unique<SpecActor>(spec);
+std::unique_ptr<BehaviourPolicy> behaviour_policy(const PolicySpec& spec) {
+  return std::make_unique<SpecPolicy>(spec);
 }
 
-std::unique_ptr<Actor> actor_of(const Spaces& spaces, const Learner& learner) {
-  return std::make_unique<OwnActor>(spaces, learner);
+std::unique_ptr<BehaviourPolicy> behaviour_policy(const Spaces& spaces,
+                                                  const Learner& learner) {
+  return std::make_unique<OwnPolicy>(spaces, learner);
 }
 
 } // namespace fiber::rl::ppo
