@@ -71,7 +71,7 @@ void Rollouts::play(BehaviourPolicy& policy) {
     ++vector_steps_;
     see(batch);
   }
-  auto last = policy.values(now_);
+  auto last = policy.values(now_, {});
   last_values_.assign(last.begin(), last.end());
   estimate();
 }
@@ -89,7 +89,7 @@ void Rollouts::act(BehaviourPolicy& policy, std::size_t step) {
     return rows.begin() + static_cast<std::ptrdiff_t>(step * options_.envs * width);
   };
   auto decisions =
-    policy.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}});
+    policy.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}}, {});
   std::ranges::copy(now_, at(observations_, spaces().observation_size()));
   std::ranges::copy(decisions.actions, at(actions_, spaces().action_size()));
   std::ranges::copy(decisions.log_probabilities, at(log_probabilities_, 1));
@@ -129,7 +129,7 @@ void Rollouts::record(BehaviourPolicy& policy, const Batch& batch, std::size_t s
       last.assign(shown.begin(), shown.end());
       if (options_.normalise_observations)
         observation_normaliser_.apply(last);
-      final_values_[begin + i] = policy.values(last)[0];
+      final_values_[begin + i] = policy.values(last, {})[0];
     }
   }
 }
