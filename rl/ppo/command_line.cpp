@@ -54,7 +54,6 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
     .add_option("--on-error", settings.on_error,
                 "If an environment throws: stop, or begin a new_episode")
     ->check(CLI::IsMember({"stop", "new_episode"}))
-    ->excludes(asynchronous)
     ->capture_default_str();
   app
     .add_option("--actors", settings.actors,
@@ -69,7 +68,6 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
       "learned, too")
     ->excludes(jobs)
     ->excludes(asynchronous)
-    ->excludes("--on-error")
     ->capture_default_str();
 }
 

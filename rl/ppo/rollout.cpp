@@ -3,7 +3,6 @@
 #include "rl/ppo/rollout.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "fiber/rl/advantages.hpp"
 #include "fiber/rl/distributions.hpp"
@@ -149,33 +148,10 @@ void Rollouts::estimate() {
   rollout.valid = valid_;
   estimate_advantages(rollout, {.gamma = options_.gamma, .lambda = options_.lambda},
                       advantages_, targets_);
-  leave_out_invalid_rows();
-}
-
-/// Moves the valid rows to the front.
-void Rollouts::leave_out_invalid_rows() {
-  rows_ = 0;
-  for (std::size_t row = 0; row < valid_.size(); ++row) {
-    if (valid_[row] == 0)
-      continue;
-    if (rows_ < row) {
-      const auto move = [&](std::vector<float>& numbers) {
-        const auto width = numbers.size() / valid_.size();
-        std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(row * width), width,
-                    numbers.begin() + static_cast<std::ptrdiff_t>(rows_ * width));
-      };
-      for (auto* each : {&observations_, &actions_, &log_probabilities_, &values_,
-                         &advantages_, &targets_})
-        move(*each);
-    }
-    ++rows_;
-  }
-  if (rows_ < 2)
-    throw std::runtime_error(
-      "of the " + std::to_string(valid_.size()) + " rows of a rollout " +
-      std::to_string(rows_) + " are valid, and learning needs 2; " +
-      (envs_.first_error().empty() ? std::to_string(envs_.hangs()) + " hangs"
-                                   : "the first error: " + envs_.first_error()));
+  rows_ = keep_valid_rows(
+    valid_,
+    {&observations_, &actions_, &log_probabilities_, &values_, &advantages_, &targets_},
+    failures());
 }
 
 Samples Rollouts::samples() const {

@@ -31,8 +31,8 @@ struct PpoOptions {
   /// are 0 then.
   std::size_t learners = 1;
 
-  /// As in VecEnvOptions, if neither actors nor learners play. Only `jobs` can have a
-  /// time limit for steps. Rows that are not valid are left out of the learning.
+  /// As in VecEnvOptions. Only `jobs` can have a time limit for steps. Rows that are not
+  /// valid are left out of the learning.
   std::optional<std::chrono::milliseconds> step_timeout = {};
   OnError on_error = OnError::stop;
 
