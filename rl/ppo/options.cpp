@@ -150,6 +150,10 @@ void PpoOptions::check() const {
           "at most one of jobs, actors and learners can play the environments");
   require(actors <= envs, "actors must be at most the number of environments, " +
                             std::to_string(envs) + ", not " + std::to_string(actors));
+  require(
+    !overlap || (actors == 0 && learners == 1),
+    "overlap is not for actors, which play while the learner learns anyway, nor for "
+    "learners");
   require(!step_timeout || jobs > 0, "step_timeout needs jobs: only the end of a process "
                                      "interrupts an environment that hangs");
   require_multiple("envs", envs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Promise: an environment that throws costs no more than its episode also where actors or
-// learners play; the summary tells of it.
+// learners play, or jobs do while the learner learns; the summary tells of it.
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -83,6 +83,19 @@ TEST_F(FailuresTest, of_actors_environments_end_a_training_that_is_not_to_go_on)
     EXPECT_NE(std::string(error.what()).find("the simulator failed"), std::string::npos)
       << error.what();
   }
+}
+
+TEST_F(FailuresTest, in_jobs_cost_their_episodes_while_the_learner_learns) {
+  auto options = small();
+  options.overlap = true;
+  PpoTrainer alone(options);
+  alone.run();
+  expect_told(alone, "environment ");
+  options.jobs = 2;
+  PpoTrainer jobs(options);
+  jobs.run();
+  expect_told(jobs, "environment ");
+  EXPECT_EQ(jobs.policy().parameters, alone.policy().parameters);
 }
 
 #ifdef FIBER_HAS_RING

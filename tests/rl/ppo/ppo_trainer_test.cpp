@@ -152,6 +152,12 @@ TEST(PpoTrainerTest, options_that_make_no_sense_are_errors_that_name_them) {
     "that hangs");
   EXPECT_EQ(refusal([](auto& o) { o.learners = 3; }),
             "envs must be a multiple of learners, 3, not 2");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.actors = 2;
+              o.overlap = true;
+            }),
+            "overlap is not for actors, which play while the learner learns anyway, nor "
+            "for learners");
   EXPECT_EQ(refusal([](auto& o) { o.max_gradient_norm = -1; }),
             "the norm at which gradients are clipped must be above 0");
   EXPECT_NE(refusal([](auto& o) { o.environment = "nothing"; }).find("no environment"),
