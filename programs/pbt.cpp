@@ -2,6 +2,8 @@
 // Population-based training (Jaderberg et al. 2017): members in jobs of their own train
 // side by side; the worst copy the best and change their hyper-parameters.
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -31,6 +33,7 @@ struct Settings {
   pbt::SearchOptions search;
   pbt::Evolved evolved;
   std::size_t toy_steps = 200, steps_per_round = 8192, evaluations = 20;
+  double round_timeout = 0; ///< Seconds.
 };
 
 /// Runs one variant of the toy, from the hyper-parameters (1, 0) and (0, 1).
@@ -116,6 +119,10 @@ void add_options(CLI::App& app, Settings& settings) {
   add("--down", population.down, "The other one")->check(CLI::PositiveNumber);
   add("--resample", population.resample, "Probability to draw anew instead")
     ->check(CLI::Range(0.0, 1.0));
+  add("--round-timeout", settings.round_timeout,
+      "Seconds that a member may train in a round; the job of a member that takes longer "
+      "is replaced, and the member trains the round again. 0: no limit")
+    ->check(CLI::Range(0.0, 1e6));
   app.add_flag("!--no-random-search", search.random_search,
                "Do not run random search, for comparison, with the same budget");
 }
@@ -160,6 +167,9 @@ int main(int argc, char** argv) {
   add_options(app, settings);
   if (const auto ended = fiber::rl::detail::parse_options(app, argc, argv))
     return *ended;
+  if (settings.round_timeout > 0)
+    settings.search.population.round_timeout = std::chrono::milliseconds(
+      std::max(std::llround(1000 * settings.round_timeout), 1LL));
 
   auto session = fiber::init(argc, argv); // In a job, this call never returns.
   try {

@@ -54,7 +54,8 @@ struct Policy::Impl {
 
   std::size_t rows_of(std::span<const float> observations) const;
   std::span<const float> features(std::span<const float> observations, std::size_t rows);
-  void run(std::span<const float> observations, bool want_policy, bool want_values);
+  void run(std::span<const float> observations, const PolicyContext& context,
+           bool want_policy, bool want_values);
 
   PolicySpec spec;
   PolicyLayout layout;
@@ -89,7 +90,8 @@ std::span<const float> Policy::Impl::features(std::span<const float> observation
   return kept;
 }
 
-void Policy::Impl::run(std::span<const float> observations, bool want_policy,
+void Policy::Impl::run(std::span<const float> observations,
+                       const PolicyContext& /*context*/, bool want_policy,
                        bool want_values) {
   const auto rows = rows_of(observations);
   finite_rows::check_observations(observations, spec.spaces.observation_size());
@@ -136,26 +138,29 @@ std::span<const float> Policy::log_std() const {
   return std::span<const float>(impl_->parameters).first(impl_->layout.log_std);
 }
 
-Policy::Outputs Policy::evaluate(std::span<const float> observations) {
-  impl_->run(observations, true, true);
+Policy::Outputs Policy::evaluate(std::span<const float> observations,
+                                 const PolicyContext& context) {
+  impl_->run(observations, context, true, true);
   return {
     .rows = impl_->values.size(), .policy = impl_->outputs, .values = impl_->values};
 }
 
-std::span<const float> Policy::evaluate_policy(std::span<const float> observations) {
-  impl_->run(observations, true, false);
+std::span<const float> Policy::evaluate_policy(std::span<const float> observations,
+                                               const PolicyContext& context) {
+  impl_->run(observations, context, true, false);
   return impl_->outputs;
 }
 
-std::span<const float> Policy::evaluate_values(std::span<const float> observations) {
-  impl_->run(observations, false, true);
+std::span<const float> Policy::evaluate_values(std::span<const float> observations,
+                                               const PolicyContext& context) {
+  impl_->run(observations, context, false, true);
   return impl_->values;
 }
 
 Policy::Decisions Policy::sample(std::span<const float> observations,
-                                 const SampleKey& key) {
+                                 const SampleKey& key, const PolicyContext& context) {
   const auto rows = impl_->rows_of(observations);
-  const auto evaluated = evaluate(observations);
+  const auto evaluated = evaluate(observations, context);
   draw_actions(impl_->spec.spaces, evaluated.policy, log_std(), key, impl_->actions,
                impl_->log_probabilities);
   return {.rows = rows,
@@ -164,8 +169,9 @@ Policy::Decisions Policy::sample(std::span<const float> observations,
           .values = evaluated.values};
 }
 
-std::span<const float> Policy::best(std::span<const float> observations) {
-  const auto outputs = evaluate_policy(observations);
+std::span<const float> Policy::best(std::span<const float> observations,
+                                    const PolicyContext& context) {
+  const auto outputs = evaluate_policy(observations, context);
   choose_actions(impl_->spec.spaces, outputs, impl_->actions);
   return impl_->actions;
 }

@@ -51,6 +51,7 @@ void Actors::start(const PpoOptions& options, const PolicySpec& spec,
     own.first_env = begin_of(i);
     own.envs = begin_of(i + 1) - begin_of(i);
     own.rollout = options.rollout;
+    own.on_error = options.on_error;
     auto actor = supervisor_.spawn<RolloutActor>({.name = "actor" + std::to_string(i)},
                                                  own, board_, done_);
     supervisor_.on_restart(actor, run);

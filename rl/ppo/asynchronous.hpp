@@ -8,10 +8,7 @@
 #include <string>
 
 #include "rl/ppo/actors.hpp"
-#include "rl/ppo/learner.hpp"
-#include "rl/ppo/progress.hpp"
-#include "rl/ppo/trainer.hpp"
-#include "rl/ppo/trajectory_batch.hpp"
+#include "rl/ppo/off_policy.hpp"
 
 namespace fiber::rl::ppo {
 
@@ -22,19 +19,15 @@ namespace fiber::rl::ppo {
 ///
 /// The result depends on the order in which trajectories arrive: runs of equal seeds
 /// differ.
-class AsynchronousTraining final : public Trainer {
+class AsynchronousTraining final : public OffPolicyTraining {
 public:
   explicit AsynchronousTraining(const PpoOptions& options);
 
-  bool done() const override;
   /// The first update starts the actors and throws what Supervisor::spawn() does. Throws
   /// std::runtime_error if an actor can't go on, and WorkerLost if actors are lost again
   /// and again.
   const PpoUpdate& update() override;
 
-  const PpoUpdate& last_row() const override { return progress_.row(); }
-  std::string network() const override { return spec_.describe(); }
-  SavedPolicy policy() const override;
   std::string summary() const override;
 
   void save(const std::filesystem::path& path) const override;
@@ -45,11 +38,6 @@ private:
   PublishedPolicy published() const;
   void collect();
 
-  PpoOptions options_;
-  PolicySpec spec_;
-  Learner learner_;
-  TrajectoryBatch batch_;
-  Progress progress_;
   std::shared_ptr<std::atomic<std::uint64_t>> lives_; ///< Of actors, that have begun.
   double waited_ = 0, seconds_ = 0;                   ///< In this process.
   double versions_ = 0,

@@ -17,12 +17,13 @@ public:
   void follow(const Learner& learner) override {
     policy_.set_parameters(learner.parameters());
   }
-  Policy::Decisions sample(std::span<const float> observations,
-                           const SampleKey& key) override {
-    return policy_.sample(observations, key);
+  Policy::Decisions sample(std::span<const float> observations, const SampleKey& key,
+                           const PolicyContext& context) override {
+    return policy_.sample(observations, key, context);
   }
-  std::span<const float> values(std::span<const float> observations) override {
-    return policy_.evaluate_values(observations);
+  std::span<const float> values(std::span<const float> observations,
+                                const PolicyContext& context) override {
+    return policy_.evaluate_values(observations, context);
   }
 
 private:
@@ -35,8 +36,8 @@ public:
     : spaces_(std::move(spaces)), learner_(&learner) {}
 
   void follow(const Learner& learner) override { learner_ = &learner; }
-  Policy::Decisions sample(std::span<const float> observations,
-                           const SampleKey& key) override {
+  Policy::Decisions sample(std::span<const float> observations, const SampleKey& key,
+                           const PolicyContext& /*context*/) override {
     outputs_ = learner_->infer(observations);
     draw_actions(spaces_, outputs_.policy, outputs_.log_std, key, actions_,
                  log_probabilities_);
@@ -45,7 +46,8 @@ public:
             .log_probabilities = log_probabilities_,
             .values = outputs_.values};
   }
-  std::span<const float> values(std::span<const float> observations) override {
+  std::span<const float> values(std::span<const float> observations,
+                                const PolicyContext& /*context*/) override {
     outputs_ = learner_->infer(observations);
     return outputs_.values;
   }

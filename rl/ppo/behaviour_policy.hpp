@@ -18,8 +18,10 @@ public:
   /// Acts from now on as the learner has learned to.
   virtual void follow(const Learner& learner) = 0;
   virtual Policy::Decisions sample(std::span<const float> observations,
-                                   const SampleKey& key) = 0;
-  virtual std::span<const float> values(std::span<const float> observations) = 0;
+                                   const SampleKey& key,
+                                   const PolicyContext& context) = 0;
+  virtual std::span<const float> values(std::span<const float> observations,
+                                        const PolicyContext& context) = 0;
 };
 
 /// Infers on Eigen what a spec describes.

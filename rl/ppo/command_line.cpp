@@ -50,11 +50,17 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
                 "for its age. For environments that are slow or many. Neither a run nor "
                 "--resume repeats byte for byte")
       ->excludes(jobs);
+  auto* overlap =
+    app
+      .add_flag(
+        "--overlap", settings.training.overlap,
+        "Play the next rollout while learning from the last, by the policy before "
+        "the update; V-trace corrects for its age")
+      ->excludes(asynchronous);
   app
     .add_option("--on-error", settings.on_error,
                 "If an environment throws: stop, or begin a new_episode")
     ->check(CLI::IsMember({"stop", "new_episode"}))
-    ->excludes(asynchronous)
     ->capture_default_str();
   app
     .add_option("--actors", settings.actors,
@@ -69,7 +75,7 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
       "learned, too")
     ->excludes(jobs)
     ->excludes(asynchronous)
-    ->excludes("--on-error")
+    ->excludes(overlap)
     ->capture_default_str();
 }
 

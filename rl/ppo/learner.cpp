@@ -99,15 +99,16 @@ public:
       networks_(std::move(networks)), first_(networks_->parameters().size()),
       second_(first_.size()) {}
 
-  Losses update(const Samples& samples, double learning_rate, double clip_range) {
+  Losses update(const Samples& samples, double learning_rate, double clip_range,
+                std::size_t at_most) {
     check(samples, spaces_.observation_size(), spaces_.action_size());
-    const auto n = samples.size();
+    const auto n = std::min(samples.size(), at_most);
     const auto most = std::min(n, options_.minibatch);
     Minibatch minibatch;
     Losses sum;
     bool stopped = false;
     for (int epoch = 0; epoch < options_.epochs && !stopped; ++epoch) {
-      const auto order = shuffled(n, static_cast<std::uint64_t>(epoch));
+      const auto order = shuffled(samples.size(), static_cast<std::uint64_t>(epoch));
       for (std::size_t at = 0; at < n && !stopped; at += most) {
         // Detail 6: minibatches of a shuffled rollout. A last one of a single row has no
         // deviation to divide by and is left out.
@@ -280,8 +281,9 @@ void Learner::set_average(Average average) {
   impl_->average_ = std::move(average);
 }
 
-Losses Learner::update(const Samples& samples, double learning_rate, double clip_range) {
-  return impl_->update(samples, learning_rate, clip_range);
+Losses Learner::update(const Samples& samples, double learning_rate, double clip_range,
+                       std::size_t at_most) {
+  return impl_->update(samples, learning_rate, clip_range, at_most);
 }
 
 Losses Learner::gradient_of(const Samples& samples, double clip_range,

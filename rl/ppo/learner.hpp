@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -63,8 +64,10 @@ public:
 
   /// Learns from a rollout. Throws std::invalid_argument for samples of unequal sizes,
   /// Diverged if a loss or the gradient is not finite: the parameters are those before
-  /// that minibatch then.
-  Losses update(const Samples& samples, double learning_rate, double clip_range);
+  /// that minibatch then. An epoch sees `at_most` of the samples, drawn for each epoch:
+  /// several learners take equal numbers of steps although some have fewer rows.
+  Losses update(const Samples& samples, double learning_rate, double clip_range,
+                std::size_t at_most = std::numeric_limits<std::size_t>::max());
 
   /// The losses and the gradient of one minibatch that has all the samples; the
   /// parameters stay. For tests and measurements.

@@ -101,6 +101,7 @@ void follow_orders(const PpoOptions& options, const std::vector<Training::State>
       member.checkpoint().save(report.states);
     report.row = training.last_row();
     report.policy = training.policy();
+    report.summary = training.summary();
     reports.put(report);
   }
 }
@@ -180,14 +181,17 @@ const PpoUpdate& LearnerGroup::update() {
   auto report = ask({.update = row_.update + 1});
   row_ = report.row;
   policy_ = std::move(report.policy);
+  summary_ = std::move(report.summary);
   return row_;
 }
 
 std::string LearnerGroup::summary() const {
-  auto lost = begun_ - 1;
-  return lost <= 0 ? ""
-                   : "learners were lost, and all began again, " + std::to_string(lost) +
-                       (lost == 1 ? " time" : " times");
+  const auto lost = begun_ - 1;
+  std::string text;
+  if (lost > 0)
+    text = "learners were lost, and all began again, " + std::to_string(lost) +
+           (lost == 1 ? " time" : " times");
+  return text + (text.empty() || summary_.empty() ? "" : "; ") + summary_;
 }
 
 void LearnerGroup::save(const std::filesystem::path& path) const {

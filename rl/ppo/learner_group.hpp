@@ -32,11 +32,12 @@ struct LearnerReport {
   bool begun = false;
   PpoUpdate row = {};
   SavedPolicy policy = {};
+  std::string summary = {};                 ///< What happened to environments.
   std::vector<Training::State> states = {}; ///< By rank, if the order asks for them.
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& begun& row& policy& states;
+    archive& begun& row& policy& summary& states;
   }
 };
 
@@ -72,6 +73,7 @@ private:
   PolicySpec spec_;
   PpoUpdate row_;
   SavedPolicy policy_;
+  std::string summary_; ///< Of the learners, since they have begun the last time.
   std::vector<Training::State> loaded_; ///< Empty: they begin anew.
   // Learners take orders one after the other; asking changes nothing else.
   SimpleQueue<LearnerOrder> orders_;

@@ -113,7 +113,8 @@ std::string PpoOptions::describe() const {
       << (normalise_observations ? ", observations normalised" : "")
       << (normalise_rewards ? ", rewards normalised" : "")
       << (sign_rewards ? ", signs of rewards" : "")
-      << (normalise_advantages ? "" : ", advantages as they are");
+      << (normalise_advantages ? "" : ", advantages as they are")
+      << (overlap ? ", overlapped" : "");
   return out.str();
 }
 
@@ -149,9 +150,10 @@ void PpoOptions::check() const {
           "at most one of jobs, actors and learners can play the environments");
   require(actors <= envs, "actors must be at most the number of environments, " +
                             std::to_string(envs) + ", not " + std::to_string(actors));
-  require((actors == 0 && learners == 1) || (on_error == OnError::stop && !step_timeout),
-          "on_error and step_timeout are not for environments that actors or learners "
-          "play: use jobs");
+  require(
+    !overlap || (actors == 0 && learners == 1),
+    "overlap is not for actors, which play while the learner learns anyway, nor for "
+    "learners");
   require(!step_timeout || jobs > 0, "step_timeout needs jobs: only the end of a process "
                                      "interrupts an environment that hangs");
   require_multiple("envs", envs);

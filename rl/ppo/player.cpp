@@ -16,11 +16,17 @@ std::uint64_t seed_of(Use use, const ActorOptions& options, std::uint64_t life) 
   return Random(seed_for(use, options.seed), {life}).next();
 }
 
-VecEnvOptions options_of(const ActorOptions& options, std::uint64_t life) {
+VecEnvOptions options_of(const ActorOptions& options, std::uint64_t life,
+                         const PlayerJobs& where) {
   VecEnvOptions result;
   result.envs = options.envs;
+  result.jobs = where.jobs;
   result.seed = seed_of(Use::environments, options, life);
-  result.history_limit = 0; // It neither replays nor saves.
+  result.replay = where.jobs > 0;
+  result.step_timeout = where.step_timeout;
+  result.on_error = options.on_error;
+  if (where.jobs == 0 && !where.saves)
+    result.history_limit = 0;
   return result;
 }
 
@@ -31,25 +37,28 @@ void append(std::vector<T>& to, std::span<const T> from) {
 
 } // namespace
 
-Player::Player(const ActorOptions& options, std::uint64_t life)
+Player::Player(const ActorOptions& options, std::uint64_t life, const PlayerJobs& where)
   : options_(options), action_seed_(seed_of(Use::actions, options, life)),
-    envs_(options_of(options, life), options.environment),
-    policy_(options.spec, initial_parameters(options.spec, 0)) {}
+    envs_(options_of(options, life, where), options.environment),
+    policy_(options.spec, initial_parameters(options.spec, 0)), begins_(options.envs, 1) {
+}
 
-void Player::follow(const PublishedPolicy& policy) {
-  policy_.set_parameters(policy.parameters);
-  normaliser_ = policy.observations;
-  version_ = policy.version;
+void Player::follow(std::uint64_t version, std::span<const float> parameters,
+                    const FrozenNormaliser& observations) {
+  policy_.set_parameters(parameters);
+  normaliser_ = observations;
+  version_ = version;
 }
 
 Trajectory Player::play() {
   Trajectory result;
   result.first_env = options_.first_env;
   result.envs = options_.envs;
-  result.begins = steps_ == 0;
   result.version = version_.value_or(0);
-  if (result.begins)
+  if (steps_ == 0)
     see(envs_.reset());
+  result.begins.swap(begins_);
+  begins_.assign(options_.envs, 0);
   for (std::size_t step = 0; step < options_.rollout; ++step) {
     act(result);
     auto& batch = envs_.step(sent_);
@@ -58,7 +67,20 @@ Trajectory Player::play() {
     see(batch);
   }
   result.last_observations = now_;
+  const auto failures = EnvFailures::of(envs_);
+  result.failures = failures.since(told_);
+  told_ = failures;
   return result;
+}
+
+void Player::go_on_from(const State& state) {
+  auto& batch = envs_.restore(state.envs);
+  steps_ = state.steps;
+  if (steps_ == 0)
+    return;                                       // It begins with a reset.
+  for (std::size_t i = 0; i < options_.envs; ++i) // Some episodes are too long to keep.
+    begins_[i] = batch.valid[i] == 0 ? 1 : 0;
+  see(batch);
 }
 
 void Player::see(const Batch& batch) {
@@ -84,8 +106,9 @@ void Player::record(const Batch& batch, Trajectory& to) {
   append(to.rewards, batch.rewards);
   append(to.terminated, batch.terminated);
   append(to.truncated, batch.truncated);
+  append(to.valid, batch.valid);
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (batch.done(i))
+    if (batch.valid[i] == 1 && batch.done(i))
       to.returns.push_back(batch.episode_return(i));
     if (to.cut_off(to.rows() - batch.size() + i))
       append(to.final_observations, batch.final_observation(i));

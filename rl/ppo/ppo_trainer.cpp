@@ -8,6 +8,7 @@
 #ifdef FIBER_HAS_RING
 #include "rl/ppo/learner_group.hpp"
 #endif
+#include "rl/ppo/overlapped.hpp"
 #include "rl/ppo/training.hpp"
 
 namespace fiber::rl {
@@ -20,6 +21,9 @@ std::unique_ptr<ppo::Trainer> trainer_of(const PpoOptions& options,
     if (options.actors > 0 || options.learners > 1)
       throw std::invalid_argument("a network of your own learns and acts in this "
                                   "process: actors must be 0, and learners 1");
+    if (options.overlap)
+      throw std::invalid_argument("a network of your own exists once, and can't play "
+                                  "while it learns: overlap must be false");
     if (options.hidden || options.activation)
       throw std::invalid_argument("hidden and activation describe a network, and "
                                   "you have given one of your own");
@@ -34,6 +38,8 @@ std::unique_ptr<ppo::Trainer> trainer_of(const PpoOptions& options,
 #endif
   if (options.actors > 0)
     return std::make_unique<ppo::AsynchronousTraining>(options);
+  if (options.overlap)
+    return std::make_unique<ppo::OverlappedTraining>(options);
   return std::make_unique<ppo::Training>(options);
 }
 

@@ -3,7 +3,6 @@
 #include "rl/ppo/rollout.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "fiber/rl/advantages.hpp"
 #include "fiber/rl/distributions.hpp"
@@ -71,7 +70,7 @@ void Rollouts::play(BehaviourPolicy& policy) {
     ++vector_steps_;
     see(batch);
   }
-  auto last = policy.values(now_);
+  auto last = policy.values(now_, {});
   last_values_.assign(last.begin(), last.end());
   estimate();
 }
@@ -89,7 +88,7 @@ void Rollouts::act(BehaviourPolicy& policy, std::size_t step) {
     return rows.begin() + static_cast<std::ptrdiff_t>(step * options_.envs * width);
   };
   auto decisions =
-    policy.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}});
+    policy.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}}, {});
   std::ranges::copy(now_, at(observations_, spaces().observation_size()));
   std::ranges::copy(decisions.actions, at(actions_, spaces().action_size()));
   std::ranges::copy(decisions.log_probabilities, at(log_probabilities_, 1));
@@ -129,7 +128,7 @@ void Rollouts::record(BehaviourPolicy& policy, const Batch& batch, std::size_t s
       last.assign(shown.begin(), shown.end());
       if (options_.normalise_observations)
         observation_normaliser_.apply(last);
-      final_values_[begin + i] = policy.values(last)[0];
+      final_values_[begin + i] = policy.values(last, {})[0];
     }
   }
 }
@@ -149,33 +148,10 @@ void Rollouts::estimate() {
   rollout.valid = valid_;
   estimate_advantages(rollout, {.gamma = options_.gamma, .lambda = options_.lambda},
                       advantages_, targets_);
-  leave_out_invalid_rows();
-}
-
-/// Moves the valid rows to the front.
-void Rollouts::leave_out_invalid_rows() {
-  rows_ = 0;
-  for (std::size_t row = 0; row < valid_.size(); ++row) {
-    if (valid_[row] == 0)
-      continue;
-    if (rows_ < row) {
-      const auto move = [&](std::vector<float>& numbers) {
-        const auto width = numbers.size() / valid_.size();
-        std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(row * width), width,
-                    numbers.begin() + static_cast<std::ptrdiff_t>(rows_ * width));
-      };
-      for (auto* each : {&observations_, &actions_, &log_probabilities_, &values_,
-                         &advantages_, &targets_})
-        move(*each);
-    }
-    ++rows_;
-  }
-  if (rows_ < 2)
-    throw std::runtime_error(
-      "of the " + std::to_string(valid_.size()) + " rows of a rollout " +
-      std::to_string(rows_) + " are valid, and learning needs 2; " +
-      (envs_.first_error().empty() ? std::to_string(envs_.hangs()) + " hangs"
-                                   : "the first error: " + envs_.first_error()));
+  rows_ = keep_valid_rows(
+    valid_,
+    {&observations_, &actions_, &log_probabilities_, &values_, &advantages_, &targets_},
+    failures());
 }
 
 Samples Rollouts::samples() const {

@@ -11,6 +11,7 @@
 #include "fiber/rl/normalisation.hpp"
 #include "fiber/rl/ppo_options.hpp"
 #include "rl/ppo/behaviour_policy.hpp"
+#include "rl/ppo/env_failures.hpp"
 #include "rl/ppo/learner.hpp"
 
 namespace fiber::rl::ppo {
@@ -42,8 +43,8 @@ public:
   void replace_seen(std::span<const RunningMoments> all);
   /// What a policy's observations go through now.
   FrozenNormaliser observations() const;
-  /// What environments suffered.
-  const AnyVecEnv& environments() const { return envs_; }
+  /// What went wrong with the environments so far.
+  EnvFailures failures() const { return EnvFailures::of(envs_); }
 
   /// Where it is between two rollouts.
   struct State {
@@ -68,7 +69,6 @@ private:
   void act(BehaviourPolicy& policy, std::size_t step);
   void record(BehaviourPolicy& policy, const Batch& batch, std::size_t step);
   void estimate();
-  void leave_out_invalid_rows();
 
   PpoOptions options_;
   std::uint64_t action_seed_;

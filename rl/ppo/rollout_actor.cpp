@@ -18,9 +18,7 @@ void RolloutActor::run(std::uint64_t life) const {
       throw;
     } catch (const std::exception& error) {
       Trajectory last;
-      last.error = "the actor of environments " + std::to_string(options_.first_env) +
-                   " to " + std::to_string(options_.first_env + options_.envs - 1) +
-                   ": " + (error.what() == nullptr ? "" : error.what());
+      last.error = name() + (error.what() == nullptr ? "" : error.what());
       done_.put(last);
     }
   } catch (const Closed&) { // The training is over.
@@ -31,9 +29,17 @@ void RolloutActor::play(std::uint64_t life) const {
   Player player(options_, life);
   for (;;) {
     if (auto newer = board_.call<&PolicyBoard::newer>(player.version()))
-      player.follow(*newer);
-    done_.put(player.play());
+      player.follow(newer->version, newer->parameters, newer->observations);
+    auto played = player.play();
+    if (played.failures.errors > 0)
+      played.failures.first_error = name() + played.failures.first_error;
+    done_.put(played);
   }
+}
+
+std::string RolloutActor::name() const {
+  return "the actor of environments " + std::to_string(options_.first_env) + " to " +
+         std::to_string(options_.first_env + options_.envs - 1) + ": ";
 }
 
 } // namespace fiber::rl::ppo

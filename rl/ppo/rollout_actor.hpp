@@ -10,6 +10,7 @@
 #include <fiber/queue.hpp>
 #include <fiber/ref.hpp>
 
+#include "fiber/rl/any_vec_env.hpp"
 #include "fiber/rl/policy.hpp"
 #include "rl/ppo/trajectory.hpp"
 
@@ -50,10 +51,11 @@ struct ActorOptions {
   std::uint64_t seed = 0;
   std::size_t first_env = 0, envs = 0; ///< The actor's share of all environments.
   std::size_t rollout = 0;             ///< Steps of each in a trajectory.
+  OnError on_error = OnError::stop;
 
   template <class Archive>
   void serialize(Archive& archive, unsigned) {
-    archive& environment& spec& seed& first_env& envs& rollout;
+    archive& environment& spec& seed& first_env& envs& rollout& on_error;
   }
 };
 
@@ -71,6 +73,7 @@ public:
 
 private:
   void play(std::uint64_t life) const;
+  std::string name() const;
 
   ActorOptions options_;
   Ref<PolicyBoard> board_;

@@ -10,7 +10,8 @@
 
 namespace fiber::rl::ppo {
 
-/// A training under way: Training, AsynchronousTraining or LearnerGroup.
+/// A training under way: Training, OverlappedTraining, AsynchronousTraining or
+/// LearnerGroup.
 class Trainer {
 public:
   virtual ~Trainer() = default;

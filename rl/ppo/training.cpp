@@ -83,8 +83,10 @@ const PpoUpdate& Training::update() {
   auto [rate, clip] = rates_after(last_row().steps, options_);
   auto samples = rollouts_.samples();
   auto told = of_all({rollouts_.seen(), rollouts_.returns(),
-                      explained_variance(samples.values, samples.returns)});
-  auto losses = learner_.update(samples, rate, clip);
+                      explained_variance(samples.values, samples.returns), samples.size(),
+                      rollouts_.failures()});
+  failures_ = told.failures;
+  auto losses = learner_.update(samples, rate, clip, told.rows);
   return progress_.add({.rows = options_.envs * options_.rollout,
                         .returns = told.returns,
                         .explained_variance = told.explained_variance,
@@ -99,6 +101,7 @@ Training::Told Training::of_all(Told own) {
   if (peers_ == nullptr)
     return own;
   Told all;
+  all.rows = own.rows;
   std::vector<RunningMoments> seen;
   for (auto& bytes : peers_->gather(packed(own))) {
     auto told = unpacked<Told>(bytes);
@@ -106,6 +109,8 @@ Training::Told Training::of_all(Told own) {
     all.returns.insert(all.returns.end(), told.returns.begin(), told.returns.end());
     all.explained_variance +=
       told.explained_variance / static_cast<double>(peers_->size());
+    all.rows = std::min(all.rows, told.rows);
+    all.failures.add(told.failures);
   }
   if (options_.normalise_observations)
     rollouts_.replace_seen(seen);
@@ -170,16 +175,7 @@ void Training::begin_with(const Learner::State& learner,
 }
 
 std::string Training::summary() const {
-  const auto& envs = rollouts_.environments();
-  std::string text;
-  const auto say = [&](std::size_t count, const char* what) {
-    if (count > 0)
-      text += (text.empty() ? "" : "; ") + std::to_string(count) + what;
-  };
-  say(envs.jobs_lost(), " jobs were lost and replaced");
-  say(envs.hangs(), " hangs of environments");
-  say(envs.errors(), " errors of environments, the first: ");
-  return text + envs.first_error();
+  return (peers_ == nullptr ? rollouts_.failures() : failures_).describe();
 }
 
 bool Training::load(const std::filesystem::path& path) {

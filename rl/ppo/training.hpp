@@ -70,9 +70,11 @@ private:
     RunningMoments seen = {};
     std::vector<double> returns = {};
     double explained_variance = 0;
+    std::size_t rows = 0; ///< That are valid; together: the fewest of a learner.
+    EnvFailures failures = {};
     template <class Archive>
     void serialize(Archive& archive, unsigned) {
-      archive& seen& returns& explained_variance;
+      archive& seen& returns& explained_variance& rows& failures;
     }
   };
   Training(const PpoOptions& options, Peers* peers, std::shared_ptr<PpoNetwork> network);
@@ -85,6 +87,7 @@ private:
   Learner learner_;
   std::unique_ptr<BehaviourPolicy> behaviour_;
   Progress progress_;
+  EnvFailures failures_; ///< Of all learners.
 };
 
 } // namespace fiber::rl::ppo

@@ -11,6 +11,7 @@
 #include <fiber/value.hpp>
 
 #include "fiber/rl/normalisation.hpp"
+#include "rl/ppo/env_failures.hpp"
 
 namespace fiber::rl::ppo {
 
@@ -37,23 +38,28 @@ struct PublishedPolicy {
 /// policy. Rows are time-major, as in Rollout.
 struct Trajectory {
   std::size_t first_env = 0, envs = 0; ///< Environments first_env to first_env + envs-1.
-  bool begins = false;                 ///< Their episodes began at the first row.
-  std::uint64_t version = 0;           ///< Of the policy that acted.
+  /// For each of these, whether an episode began at the first row that continues none of
+  /// the trajectory before.
+  std::vector<std::uint8_t> begins = {};
+  std::uint64_t version = 0; ///< Of the policy that acted.
 
   std::vector<float> observations = {}; ///< As the environments show them.
   std::vector<float> actions = {};      ///< As they were drawn.
   std::vector<float> log_probabilities = {};
   std::vector<double> rewards = {};
-  std::vector<std::uint8_t> terminated = {}, truncated = {};
+  std::vector<std::uint8_t> terminated = {}, truncated = {}, valid = {};
   std::vector<float> last_observations = {};  ///< After the last step, `envs` rows.
   std::vector<float> final_observations = {}; ///< One for each row that is cut_off().
   std::vector<double> returns = {};           ///< Of the episodes that ended.
+  EnvFailures failures = {};                  ///< Since the trajectory before.
 
   std::string error = {}; ///< Why the actor can't go on; then there are no rows.
 
   std::size_t rows() const { return rewards.size(); }
   /// Whether the value of an episode's last observation follows row i.
-  bool cut_off(std::size_t i) const { return truncated[i] == 1 && terminated[i] == 0; }
+  bool cut_off(std::size_t i) const {
+    return valid[i] == 1 && truncated[i] == 1 && terminated[i] == 0;
+  }
 
   void fiber_pack(Writer& writer) const {
     each(*this, [&](const auto& member) { pack(writer, member); });
@@ -77,9 +83,11 @@ private:
     f(self.rewards);
     f(self.terminated);
     f(self.truncated);
+    f(self.valid);
     f(self.last_observations);
     f(self.final_observations);
     f(self.returns);
+    f(self.failures);
     f(self.error);
   }
 };

@@ -39,6 +39,7 @@ void TrajectoryBatch::clear() {
   returns_.clear();
   terminated_.clear();
   truncated_.clear();
+  valid_.clear();
 }
 
 void TrajectoryBatch::check(const Trajectory& trajectory) const {
@@ -46,7 +47,9 @@ void TrajectoryBatch::check(const Trajectory& trajectory) const {
   std::size_t cut_off = 0;
   auto fits = trajectory.envs > 0 && n % trajectory.envs == 0 &&
               trajectory.first_env + trajectory.envs <= settings_.envs &&
-              trajectory.terminated.size() == n && trajectory.truncated.size() == n;
+              trajectory.begins.size() == trajectory.envs &&
+              trajectory.terminated.size() == n && trajectory.truncated.size() == n &&
+              trajectory.valid.size() == n;
   for (std::size_t i = 0; fits && i < n; ++i)
     cut_off += trajectory.cut_off(i) ? 1 : 0;
   if (!fits || trajectory.observations.size() != n * size ||
@@ -65,7 +68,7 @@ void TrajectoryBatch::add(const Trajectory& trajectory) {
                     last_observations_.size() / spaces_.observation_size(),
                     trajectory.envs});
   if (settings_.normalise_observations) // Details 28 and 29.
-    observation_normaliser_.update(trajectory.observations);
+    observation_normaliser_.update(trajectory.observations, trajectory.valid);
   append(observations_, trajectory.observations);
   append(last_observations_, trajectory.last_observations);
   append(final_observations_, trajectory.final_observations);
@@ -73,7 +76,9 @@ void TrajectoryBatch::add(const Trajectory& trajectory) {
   append(behaviour_, trajectory.log_probabilities);
   append(terminated_, trajectory.terminated);
   append(truncated_, trajectory.truncated);
+  append(valid_, trajectory.valid);
   append(returns_, trajectory.returns);
+  failures_.add(trajectory.failures);
   add_rewards(trajectory);
 }
 
@@ -85,14 +90,17 @@ void TrajectoryBatch::add_rewards(const Trajectory& trajectory) {
   if (settings_.normalise_rewards) { // Details 30 and 31.
     std::vector<int> ids(envs);
     std::iota(ids.begin(), ids.end(), static_cast<int>(trajectory.first_env));
-    std::vector<std::uint8_t> no(envs, 0), yes(envs, 1);
-    std::vector<double> none(envs, 0);
-    if (trajectory.begins) // Rows that are not valid end the episodes of a lost actor.
-      reward_normaliser_.apply(none, no, no, no, ids, none);
+    const std::uint8_t no = 0;
+    double none = 0;
+    for (std::size_t i = 0; i < envs; ++i)
+      if (trajectory.begins[i] == 1) // A row that is not valid ends a lost episode.
+        reward_normaliser_.apply({&none, 1}, {&no, 1}, {&no, 1}, {&no, 1}, {&ids[i], 1},
+                                 {&none, 1});
     for (std::size_t at = 0; at < trajectory.rows(); at += envs)
       reward_normaliser_.apply(
         rewards.subspan(at, envs), part_of(trajectory.terminated, at, envs),
-        part_of(trajectory.truncated, at, envs), yes, ids, rewards.subspan(at, envs));
+        part_of(trajectory.truncated, at, envs), part_of(trajectory.valid, at, envs), ids,
+        rewards.subspan(at, envs));
   }
   if (settings_.sign_rewards) // Detail 19.
     for (auto& reward : rewards)
@@ -114,13 +122,20 @@ Samples TrajectoryBatch::samples(const Learner& learner) {
   auto ends = infer(final_observations_).values;
   std::vector<float> final_values(rows());
   for (std::size_t i = 0, end = 0; i < rows(); ++i)
-    if (truncated_[i] == 1 && terminated_[i] == 0)
+    if (valid_[i] == 1 && truncated_[i] == 1 && terminated_[i] == 0)
       final_values[i] = ends[end++];
   advantages_.resize(rows());
   targets_.resize(rows());
   for (auto& part : parts_)
     estimate(part, last_values, final_values);
-  return {observations_, actions_, now_, values_, advantages_, targets_};
+  const auto kept = keep_valid_rows(
+    valid_, {&observations_, &actions_, &now_, &values_, &advantages_, &targets_},
+    failures_);
+  const auto first = [&](const std::vector<float>& numbers) {
+    return std::span(numbers).first(numbers.size() / rows() * kept);
+  };
+  return {first(observations_), first(actions_),    first(now_),
+          first(values_),       first(advantages_), first(targets_)};
 }
 
 void TrajectoryBatch::log_probabilities_now(std::span<const float> outputs,
@@ -149,6 +164,7 @@ void TrajectoryBatch::estimate(const Part& part, std::span<const float> last_val
   rollout.final_values = final_values.subspan(part.row, part.rows);
   rollout.terminated = of(terminated_);
   rollout.truncated = of(truncated_);
+  rollout.valid = of(valid_);
   VTraceOptions options;
   options.gamma = settings_.gamma;
   options.lambda = settings_.lambda;

@@ -31,12 +31,15 @@ public:
   /// Adds a trajectory, and what its environments showed to the statistics. An actor's
   /// trajectories come in order. Throws std::invalid_argument for one of other sizes.
   void add(const Trajectory& trajectory);
+  /// The steps of its trajectories; those that are not valid are no samples.
   std::size_t rows() const { return rewards_.size(); }
   /// Of the episodes that ended in these trajectories.
   const std::vector<double>& returns() const { return returns_; }
+  /// What went wrong with environments in all trajectories so far.
+  const EnvFailures& failures() const { return failures_; }
 
   /// The rows with their advantages and targets as the learner's present networks see
-  /// them; valid until the next clear() or add().
+  /// them; valid until the next clear() or add(). Throws as keep_valid_rows() does.
   Samples samples(const Learner& learner);
   /// What a policy's observations go through now.
   FrozenNormaliser observations() const;
@@ -69,11 +72,13 @@ private:
   ObservationNormaliser observation_normaliser_;
   RewardNormaliser reward_normaliser_;
 
+  EnvFailures failures_;
+
   std::vector<Part> parts_;
   std::vector<float> observations_, last_observations_, final_observations_;
   std::vector<float> actions_, behaviour_; ///< behaviour_: log-probabilities then.
   std::vector<double> rewards_, returns_;
-  std::vector<std::uint8_t> terminated_, truncated_;
+  std::vector<std::uint8_t> terminated_, truncated_, valid_;
   std::vector<float> now_, values_, advantages_, targets_; ///< now_: behaviour_ now.
 };
 

@@ -31,6 +31,8 @@ void EpisodeBook::order(int id, Op op, std::span<const float> action) {
   target.op = op == Op::show && target.given_up ? Op::step : op; // See give_up().
   target.in_flight = true;
   target.failure.reset();
+  if (op == Op::reset)
+    target.failures = 0;
   std::ranges::copy(action,
                     sent_.begin() + static_cast<std::ptrdiff_t>(row * action_size_));
   std::ranges::copy(action, rows_.action(row).begin());

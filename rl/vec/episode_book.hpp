@@ -46,7 +46,7 @@ public:
   bool done(int id) const { return env(id).where.done; }
   /// What it threw, if it must be reset for that.
   const std::optional<std::string>& failure(int id) const { return env(id).failure; }
-  /// How often it threw since its last step that ended well.
+  /// How often it threw since its last step that ended well, or order to reset.
   int failures(int id) const { return env(id).failures; }
   /// The row of its order is handed out, or nobody wants it.
   void land(int id) { env(id).in_flight = false; }

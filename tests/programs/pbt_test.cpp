@@ -185,6 +185,14 @@ TEST_F(PbtTest, ppo_goes_on_after_kill_9_of_the_driver) {
   EXPECT_EQ(content("cut/random.csv"), content("whole/random.csv"));
 }
 
+TEST_F(PbtTest, a_member_whose_rounds_take_too_long_is_an_error_in_the_end) {
+  Program program(command("slow", {"--trainer", "ppo", "--steps-per-round", "10000000",
+                                   "--round-timeout", "0.05"}));
+  const auto output = program.rest();
+  EXPECT_EQ(program.wait(), 2) << output;
+  EXPECT_NE(output.find("took longer than round_timeout"), std::string::npos) << output;
+}
+
 TEST_F(PbtTest, mistakes_are_explained) {
   auto expect = [&](std::vector<std::string> words, const std::string& text) {
     Program program(std::move(words));

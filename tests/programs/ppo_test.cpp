@@ -95,6 +95,44 @@ struct PpoTest : testing::Test {
     EXPECT_EQ(program.wait(), exit_code) << output;
     return output;
   }
+
+  void expect_equal(const std::string& one, const std::string& other) const {
+    EXPECT_EQ(curve(folder / one), curve(folder / other));
+    EXPECT_TRUE(read(folder / one / "policy") == read(folder / other / "policy"));
+  }
+  void expect_jobs_change_no_byte(std::vector<std::string> options) const {
+    run(brief("alone", options));
+    options.insert(options.end(), {"--jobs", "2"});
+    Program program(brief("jobs", options));
+    std::vector<pid_t> jobs;
+    EXPECT_TRUE(fiber::e2e::wait_until([&] {
+      jobs = fiber::e2e::jobs(mark);
+      // The log is begun when all environments are there.
+      return (jobs.size() == 2 && fs::exists(folder / "jobs" / "curve.csv")) ||
+             program.has_ended();
+    }));
+    ASSERT_EQ(jobs.size(), 2U);
+    ::kill(jobs[0], SIGKILL);
+    auto output = program.rest();
+    EXPECT_EQ(program.wait(), 0) << output;
+    expect_equal("jobs", "alone");
+  }
+  void expect_kill_changes_no_byte(std::vector<std::string> options) const {
+    run(brief("whole", options));
+    options.insert(options.end(), {"--save-every", "3"});
+    {
+      Program program(brief("killed", options));
+      EXPECT_TRUE(fiber::e2e::wait_until([&] {
+        return fs::exists(folder / "killed" / "checkpoint") || program.has_ended();
+      }));
+      program.kill(SIGKILL);
+      program.wait();
+    }
+    options.emplace_back("--resume");
+    auto output = run(brief("killed", options));
+    EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
+    expect_equal("killed", "whole");
+  }
 };
 
 TEST_F(PpoTest, learns_to_balance_the_pole_in_a_short_run) {
@@ -105,39 +143,30 @@ TEST_F(PpoTest, learns_to_balance_the_pole_in_a_short_run) {
 }
 
 TEST_F(PpoTest, jobs_and_their_deaths_change_no_byte) {
-  run(brief("alone"));
-  Program program(brief("jobs", {"--jobs", "2"}));
-  std::vector<pid_t> jobs;
-  EXPECT_TRUE(fiber::e2e::wait_until([&] {
-    jobs = fiber::e2e::jobs(mark);
-    // The log is begun when all environments are there.
-    return (jobs.size() == 2 && fs::exists(folder / "jobs" / "curve.csv")) ||
-           program.has_ended();
-  }));
-  ASSERT_EQ(jobs.size(), 2U);
-  ::kill(jobs[0], SIGKILL);
-  auto output = program.rest();
-  EXPECT_EQ(program.wait(), 0) << output;
-  EXPECT_EQ(curve(folder / "jobs"), curve(folder / "alone"));
-  EXPECT_TRUE(read(folder / "jobs" / "policy") == read(folder / "alone" / "policy"));
+  expect_jobs_change_no_byte({});
 }
 
 TEST_F(PpoTest, a_run_that_was_killed_goes_on_as_if_it_had_not_been) {
-  run(brief("whole"));
-  std::vector<std::string> often = {"--save-every", "3"};
-  {
-    Program program(brief("killed", often));
-    EXPECT_TRUE(fiber::e2e::wait_until([&] {
-      return fs::exists(folder / "killed" / "checkpoint") || program.has_ended();
-    }));
-    program.kill(SIGKILL);
-    program.wait();
-  }
-  often.emplace_back("--resume");
-  auto output = run(brief("killed", often));
-  EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
-  EXPECT_EQ(curve(folder / "killed"), curve(folder / "whole"));
-  EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "whole" / "policy"));
+  expect_kill_changes_no_byte({});
+}
+
+const std::vector<std::string> overlapped = {"--overlap", "--normalise-observations",
+                                             "--normalise-rewards"};
+
+TEST_F(PpoTest, jobs_of_overlapped_rollouts_and_their_deaths_change_no_byte) {
+  expect_jobs_change_no_byte(overlapped);
+}
+
+TEST_F(PpoTest, a_run_of_overlapped_rollouts_that_was_killed_goes_on) {
+  expect_kill_changes_no_byte(overlapped);
+}
+
+TEST_F(PpoTest, learns_from_overlapped_rollouts) {
+  auto output = run(command("overlap", {"--overlap", "--env", "cartpole", "--seed", "1",
+                                        "--steps", "51200", "--eval-episodes", "20"}));
+  EXPECT_GE(mean_return(output), 195) << output;
+  output = run(brief("bad", {"--overlap", "--asynchronous"}), 108);
+  EXPECT_NE(output.find("--overlap"), std::string::npos) << output;
 }
 
 #ifdef FIBER_HAS_RING
@@ -163,8 +192,7 @@ TEST_F(PpoTest, the_death_of_a_learner_changes_no_byte) {
   auto output = program.rest();
   EXPECT_EQ(program.wait(), 0) << output;
   EXPECT_NE(output.find(" and restarts"), std::string::npos) << output; // The ring.
-  EXPECT_EQ(curve(folder / "killed"), curve(folder / "whole"));
-  EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "whole" / "policy"));
+  expect_equal("killed", "whole");
 }
 
 // Pendulum's observations are normalised, which learners do together.
@@ -182,8 +210,7 @@ TEST_F(PpoTest, learners_of_a_driver_that_was_killed_go_on_as_if_it_had_not_been
   two.emplace_back("--resume");
   auto output = run(command("killed", two));
   EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
-  EXPECT_EQ(curve(folder / "killed"), curve(folder / "whole"));
-  EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "whole" / "policy"));
+  expect_equal("killed", "whole");
 }
 
 TEST_F(PpoTest, bad_numbers_of_learners_are_named) {

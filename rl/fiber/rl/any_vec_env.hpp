@@ -43,7 +43,8 @@ enum class OnError {
   /// The episode has ended: its row has valid 0 and truncated 1, and a new episode
   /// begins. A reset() that fails is tried again with the seed of the next episode.
   /// Errors are counted: see AnyVecEnv::errors(). At the 10th error of one environment in
-  /// a row, without a step that ended well in between, the call throws as with `stop`.
+  /// a row, without a step that ended well in between, the call throws as with `stop`. A
+  /// call of AnyVecEnv::reset() for the environment begins a new count.
   new_episode
 };
 

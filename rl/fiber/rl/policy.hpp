@@ -84,6 +84,14 @@ struct SampleKey {
   std::span<const int> env_ids = {}; ///< The id of each row; empty: 0, 1, 2 ...
 };
 
+/// What a policy needs to know of rows besides their observations.
+struct PolicyContext {
+  /// Spaces::masked only: which actions are possible, see Batch::masks.
+  std::span<const std::uint8_t> masks = {};
+  /// A recurrent policy only: what it remembers of each row's episode.
+  std::span<float> memory = {};
+};
+
 /// An output of a policy is not finite, although the observation is: the parameters are
 /// not, or are too large.
 class PolicyOverflow : public std::domain_error {
@@ -124,11 +132,14 @@ public:
   /// std::invalid_argument unless `observations` are whole observations. If a number is
   /// not finite it throws an error that names the first such row: std::domain_error for
   /// observations, PolicyOverflow for outputs.
-  Outputs evaluate(std::span<const float> observations);
+  Outputs evaluate(std::span<const float> observations,
+                   const PolicyContext& context = {});
   /// Evaluates the policy only.
-  std::span<const float> evaluate_policy(std::span<const float> observations);
+  std::span<const float> evaluate_policy(std::span<const float> observations,
+                                         const PolicyContext& context = {});
   /// Evaluates the values only, for example to bootstrap truncated episodes.
-  std::span<const float> evaluate_values(std::span<const float> observations);
+  std::span<const float> evaluate_values(std::span<const float> observations,
+                                         const PolicyContext& context = {});
 
   struct Decisions {
     std::size_t rows = 0;
@@ -139,10 +150,12 @@ public:
   };
   /// Samples an action for each observation. Throws as evaluate() does, and
   /// std::invalid_argument unless key.env_ids is empty or has one id for each row.
-  Decisions sample(std::span<const float> observations, const SampleKey& key);
+  Decisions sample(std::span<const float> observations, const SampleKey& key,
+                   const PolicyContext& context = {});
   /// The most probable action for each observation: that of the largest logit (the first
   /// of equal ones), or the means. Throws as evaluate() does.
-  std::span<const float> best(std::span<const float> observations);
+  std::span<const float> best(std::span<const float> observations,
+                              const PolicyContext& context = {});
 
 private:
   struct Impl;

@@ -31,8 +31,14 @@ struct PpoOptions {
   /// are 0 then.
   std::size_t learners = 1;
 
-  /// As in VecEnvOptions, if neither actors nor learners play. Only `jobs` can have a
-  /// time limit for steps. Rows that are not valid are left out of the learning.
+  /// Play the next rollout in a second thread while this thread learns from the last one,
+  /// by the policy before the update. V-trace corrects for its age (Espeholt et al.
+  /// 2018). Runs repeat byte for byte. Environments that only the thread that made them
+  /// may call need `jobs`. Not with actors, learners or a network of your own.
+  bool overlap = false;
+
+  /// As in VecEnvOptions. Only `jobs` can have a time limit for steps. Rows that are not
+  /// valid are left out of the learning.
   std::optional<std::chrono::milliseconds> step_timeout = {};
   OnError on_error = OnError::stop;
 
@@ -100,7 +106,7 @@ void archive_optional(Archive& archive, std::optional<T>& value) {
 template <class Archive>
 void PpoOptions::serialize(Archive& archive, unsigned) {
   auto limit = step_timeout.value_or(std::chrono::milliseconds(0)).count();
-  archive& environment& seed& jobs& actors& learners& limit& on_error;
+  archive& environment& seed& jobs& actors& learners& overlap& limit& on_error;
   if constexpr (Archive::is_loading::value)
     step_timeout =
       limit > 0 ? std::optional(std::chrono::milliseconds(limit)) : std::nullopt;

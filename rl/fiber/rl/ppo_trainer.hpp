@@ -75,8 +75,8 @@ public:
   explicit PpoTrainer(const PpoOptions& options);
   /// Trains a network of your own: see ppo_network() (fiber/rl/ppo_network.hpp). It is
   /// inferred and trained in this process; environments may be played in `jobs`. Throws
-  /// std::invalid_argument, too, for `actors`, `learners`, `hidden` or `activation`, and
-  /// for a network whose outputs have other shapes than the environment needs.
+  /// std::invalid_argument, too, for `overlap`, `actors`, `learners`, `hidden` or
+  /// `activation`, and for a network with outputs of other shapes than the environment's.
   PpoTrainer(const PpoOptions& options, std::shared_ptr<PpoNetwork> network);
   ~PpoTrainer();
   PpoTrainer(PpoTrainer&&) noexcept;

@@ -267,6 +267,16 @@ TEST(LearnerTest, the_mean_of_two_gradients_is_that_of_all_rows) {
     EXPECT_NEAR(first.learner.parameters()[i], whole.learner.parameters()[i], 1e-5);
 }
 
+TEST(LearnerTest, an_epoch_sees_as_many_samples_as_the_learner_with_the_fewest_has) {
+  const fiber::rl::PpoOptions options{.minibatch = 16, .epochs = 2};
+  Case whole(spec_of({4}, 3, 0), 0.3, options), all(spec_of({4}, 3, 0), 0.3, options),
+    fewer(spec_of({4}, 3, 0), 0.3, options);
+  EXPECT_EQ(whole.learner.update(whole.samples(), 1e-3, 0.2).steps, 6);
+  EXPECT_EQ(all.learner.update(all.samples(), 1e-3, 0.2, rows).steps, 6);
+  EXPECT_EQ(fewer.learner.update(fewer.samples(), 1e-3, 0.2, 32).steps, 4);
+  EXPECT_TRUE(std::ranges::equal(whole.learner.parameters(), all.learner.parameters()));
+}
+
 TEST(LearnerTest, an_update_stops_when_the_policies_of_all_are_too_far_on_average) {
   Case near(spec_of({4}, 3, 0), 0.3, {.minibatch = 16, .epochs = 10, .target_kl = 1e9});
   near.learner.set_average([](std::span<float> numbers) {

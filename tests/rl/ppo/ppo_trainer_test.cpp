@@ -122,7 +122,7 @@ TEST(PpoTrainerTest, rows_of_lost_episodes_are_left_out_of_learning) {
   fiber::rl::ppo::Rollouts rollouts(options, 1);
   rollouts.play(
     *fiber::rl::ppo::behaviour_policy(options.policy_spec(rollouts.spaces())));
-  const auto failed = rollouts.environments().errors();
+  const auto failed = rollouts.failures().errors;
   EXPECT_GT(failed, 0u);
   EXPECT_EQ(rollouts.samples().size(), options.envs * options.rollout - failed);
   EXPECT_EQ(rollouts.samples().observations.size(), 4 * rollouts.samples().size());
@@ -153,11 +153,11 @@ TEST(PpoTrainerTest, options_that_make_no_sense_are_errors_that_name_them) {
   EXPECT_EQ(refusal([](auto& o) { o.learners = 3; }),
             "envs must be a multiple of learners, 3, not 2");
   EXPECT_EQ(refusal([](auto& o) {
-              o.learners = 2;
-              o.on_error = fiber::rl::OnError::new_episode;
+              o.actors = 2;
+              o.overlap = true;
             }),
-            "on_error and step_timeout are not for environments that actors or learners "
-            "play: use jobs");
+            "overlap is not for actors, which play while the learner learns anyway, nor "
+            "for learners");
   EXPECT_EQ(refusal([](auto& o) { o.max_gradient_norm = -1; }),
             "the norm at which gradients are clipped must be above 0");
   EXPECT_NE(refusal([](auto& o) { o.environment = "nothing"; }).find("no environment"),

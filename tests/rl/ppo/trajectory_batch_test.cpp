@@ -157,6 +157,61 @@ TEST(TrajectoryBatchTest, an_actor_that_replaces_another_begins_new_returns) {
   EXPECT_NEAR(sum(after) - sum(before), sum(alone), 1e-6 * sum(alone));
 }
 
+/// Throws at the tenth step of each episode.
+struct Failing {
+  using Action = int;
+  static constexpr int actions = 2;
+  static constexpr std::size_t observation_size = 1;
+  int steps = 0;
+
+  void reset(std::uint64_t) { steps = 0; }
+  fiber::rl::Step step(int) {
+    if (++steps == 10)
+      throw std::runtime_error("the simulator failed");
+    return {.reward = 1};
+  }
+  void observe(std::span<float> out) const { out[0] = static_cast<float>(steps); }
+};
+
+TEST(TrajectoryBatchTest, rows_that_are_not_valid_are_counted_and_left_out) {
+  fiber::rl::register_environment<Failing>("failing_actor");
+  Share share("failing_actor", 25);
+  share.actor.on_error = fiber::rl::OnError::new_episode;
+  share.settings.normalise_observations = share.settings.normalise_rewards = true;
+  const auto played = share.play();
+  EXPECT_EQ(std::ranges::count(played.valid, 0), 6); // Two in each of 3 environments.
+  EXPECT_TRUE(played.returns.empty()) << "an episode that was lost has no return";
+  ppo::TrajectoryBatch batch(share.settings, share.actor.spec);
+  batch.add(played);
+  EXPECT_EQ(batch.rows(), 75U);
+  EXPECT_EQ(batch.state().observations.moments().count(), 69U);
+  EXPECT_EQ(batch.failures().errors, 6U);
+  EXPECT_EQ(batch.failures().first_error, "environment 0 failed: the simulator failed");
+  const auto samples = batch.samples(share.learner);
+  ASSERT_EQ(samples.size(), 69U);
+  EXPECT_EQ(samples.observations.size(), 69U);
+  // Row 9 of environment 0 was lost: what follows row 8 is the first of an episode.
+  EXPECT_EQ(samples.observations[9 * 3], samples.observations[0]);
+  EXPECT_NE(samples.observations[8 * 3], samples.observations[0]);
+}
+
+TEST(TrajectoryBatchTest, a_rollout_without_valid_rows_is_an_error_that_says_why) {
+  Share share("failing_actor", 25);
+  share.actor.on_error = fiber::rl::OnError::new_episode;
+  auto played = share.play();
+  std::ranges::fill(played.valid, std::uint8_t(0));
+  ppo::TrajectoryBatch batch(share.settings, share.actor.spec);
+  batch.add(played);
+  try {
+    batch.samples(share.learner);
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "of the 75 rows of a rollout 0 are valid, and learning "
+                               "needs 2; 6 errors of environments, the first: "
+                               "environment 0 failed: the simulator failed");
+  }
+}
+
 TEST(TrajectoryBatchTest, a_trajectory_of_other_sizes_is_refused) {
   Share share("cartpole");
   ppo::TrajectoryBatch batch(share.settings, share.actor.spec);
@@ -180,10 +235,30 @@ TEST(PlayerTest, goes_on_where_the_trajectory_before_ended) {
   Share share("cartpole");
   ppo::Player player(share.actor, 0);
   auto first = player.play(), second = player.play();
-  EXPECT_TRUE(first.begins);
-  EXPECT_FALSE(second.begins);
+  EXPECT_EQ(first.begins, std::vector<std::uint8_t>(3, 1));
+  EXPECT_EQ(second.begins, std::vector<std::uint8_t>(3, 0));
   EXPECT_TRUE(std::equal(first.last_observations.begin(), first.last_observations.end(),
                          second.observations.begin()));
+}
+
+TEST(PlayerTest, goes_on_from_a_state_as_if_nothing_had_happened) {
+  Share share("cartpole");
+  ppo::Player player(share.actor, 0, {.saves = true});
+  const auto before = player.state();
+  const auto first = player.play();
+  const auto state = player.state();
+  const auto second = player.play();
+  ppo::Player fresh(share.actor, 0, {.saves = true}),
+    later(share.actor, 0, {.saves = true});
+  fresh.go_on_from(before);
+  EXPECT_EQ(fresh.play().observations, first.observations);
+  later.go_on_from(state);
+  const auto again = later.play();
+  EXPECT_EQ(again.observations, second.observations);
+  EXPECT_EQ(again.actions, second.actions);
+  EXPECT_EQ(again.rewards, second.rewards);
+  EXPECT_EQ(again.returns, second.returns);
+  EXPECT_EQ(again.begins, second.begins);
 }
 
 TEST(PlayerTest, names_the_environment_that_shows_what_is_no_number) {

@@ -151,7 +151,7 @@ TEST_F(VecEnvErrors, in_each_reset_end_with_an_error) {
   open();
   for (const auto way : all_ways) {
     auto envs = vec_env<Reluctant<true>>(forgiving(), way);
-    for (const std::size_t errors : {40, 44}) { // 10 of each at first, then one of each.
+    for (const std::size_t errors : {40, 80}) { // Each call counts anew.
       const auto text = error_of([&] { envs.reset(); });
       EXPECT_EQ(text, "environments 0, 1, 2, 3 failed: no such level\nThat was error 10 "
                       "in a row without a step that ended well in between, so no further "
@@ -174,7 +174,9 @@ TEST_F(VecEnvErrors, in_each_step_end_with_an_error) {
       fail();
     EXPECT_TRUE(error_of(fail).starts_with("environment 2 failed: the string broke\n"));
     envs.recv();
-    envs.reset(Ids{2});
+    envs.reset(Ids{2}); // From here on, again.
+    for (int step = 0; step < 9; ++step)
+      fail();
     EXPECT_EQ(envs.step(Floats(4)).valid[2], 1);
   }
 }
