@@ -108,21 +108,20 @@ std::string AsynchronousTraining::summary() const {
     100 * waited_ / seconds_);
 }
 
-void AsynchronousTraining::save(const std::filesystem::path& path) const {
-  save_state(
-    path, asynchronous_label(options_, spec_),
+std::string AsynchronousTraining::checkpoint() const {
+  return pack_state(
+    asynchronous_label(options_, spec_),
     AsynchronousState{batch_.state(), learner_.state(), progress_, lives_->load()});
 }
 
-bool AsynchronousTraining::load(const std::filesystem::path& path) {
-  auto state = load_state<AsynchronousState>(path, asynchronous_label(options_, spec_));
-  if (!state)
-    return false;
-  batch_.go_on_from(state->statistics);
-  learner_.go_on_from(state->learner);
-  progress_ = std::move(state->progress);
-  *lives_ = state->lives;
-  return true;
+void AsynchronousTraining::restore(const std::filesystem::path& name,
+                                   std::string_view checkpoint) {
+  auto state = unpack_state<AsynchronousState>(name, checkpoint,
+                                               asynchronous_label(options_, spec_));
+  batch_.go_on_from(state.statistics);
+  learner_.go_on_from(state.learner);
+  progress_ = std::move(state.progress);
+  *lives_ = state.lives;
 }
 
 } // namespace fiber::rl::ppo

@@ -37,9 +37,9 @@ public:
   SavedPolicy policy() const override;
   std::string summary() const override;
 
-  void save(const std::filesystem::path& path) const override;
+  std::string checkpoint() const override;
   /// The actors begin new episodes.
-  bool load(const std::filesystem::path& path) override;
+  void restore(const std::filesystem::path& name, std::string_view checkpoint) override;
 
 private:
   PublishedPolicy published() const;
