@@ -174,6 +174,13 @@ TEST(PpoTrainerTest, options_that_make_no_sense_are_errors_that_name_them) {
     return "";
   };
   EXPECT_EQ(refusal([](auto& o) { o.envs = 0; }), "envs must be at least 1");
+  EXPECT_EQ(refusal([](auto& o) { o.device = "cuda:x"; }),
+            "device must be cpu, cuda, or cuda:N for GPU number N, counted from 0, not "
+            "'cuda:x'");
+  EXPECT_EQ(refusal([](auto& o) { o.device = "cuda"; }),
+            "device cuda: the network 4 -> 64 -> 64 -> 2 logits, tanh is trained on the "
+            "CPU by Eigen, which is faster for networks that small. Leave device at cpu, "
+            "or learn from images or with a network of your own");
   EXPECT_EQ(refusal([](auto& o) { o.steps = 63; }),
             "steps must be at least one rollout: envs times rollout, 64");
   EXPECT_EQ(refusal([](auto& o) { o.actors = 3; }),
