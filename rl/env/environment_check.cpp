@@ -45,6 +45,7 @@ void check_spaces(const Spaces& spaces) {
   if (!spaces.discrete() && low.empty() && high.empty())
     refuse("there must be at least one discrete action, or bounds of continuous ones");
   spaces.check_actions("the environment");
+  spaces.check_parts();
   if (low.size() != high.size())
     refuse("actions have " + std::to_string(low.size()) + " lower and " +
            std::to_string(high.size()) + " upper bounds: there must be as many");

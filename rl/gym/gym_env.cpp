@@ -9,6 +9,7 @@
 
 #include "rl/gym/array.hpp"
 #include "rl/gym/interpreter.hpp"
+#include "rl/gym/observation.hpp"
 
 namespace fiber::rl {
 
@@ -213,25 +214,22 @@ private:
     return py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(result.ptr(), index));
   }
 
-  [[noreturn]] void refuse(const char* which, py::handle space) const {
+  [[noreturn]] void refuse(const char* which, py::handle space,
+                           const char* supported = "Box and Discrete") const {
     throw std::invalid_argument("the " + std::string(which) + " space of " + options_.id +
-                                " is " + python::shown(space) +
-                                ": only Box and Discrete are supported; convert it with "
-                                "a wrapper of Gymnasium");
+                                " is " + python::shown(space) + ": only " + supported +
+                                " are supported; convert it with a wrapper of "
+                                "Gymnasium");
   }
 
   void read_observation_space() {
-    auto kinds = py::module_::import("gymnasium").attr("spaces");
     py::object space = python_.environment.attr("observation_space");
-    if (py::isinstance(space, kinds.attr("Box"))) {
-      spaces_.observation_shape = python::shape_of(space);
-    } else if (py::isinstance(space, kinds.attr("Discrete"))) {
-      first_observation_ = space.attr("start").cast<long>();
-      one_hot_ = true;
-      spaces_.observation_shape = {static_cast<std::size_t>(python::count_of(space))};
-    } else {
-      refuse("observation", space);
-    }
+    auto reader = python::ObservationReader::of(space);
+    if (!reader)
+      refuse("observation", space, "Box, Discrete and Dicts of them");
+    reader_ = std::move(*reader);
+    spaces_.observation_shape = reader_.shape();
+    spaces_.observation_parts = reader_.parts();
   }
 
   void read_action_space() {
@@ -263,14 +261,7 @@ private:
   }
 
   void keep_observation(py::handle observation) {
-    if (!one_hot_)
-      return python::read_array(observation, observation_);
-    const auto number = observation.cast<long>() - first_observation_;
-    if (number < 0 || number >= static_cast<long>(observation_.size()))
-      throw GymError(options_.id + " shows " + python::shown(observation) +
-                     ", which is not in its observation space");
-    std::ranges::fill(observation_, 0.0F);
-    observation_[static_cast<std::size_t>(number)] = 1;
+    reader_.read(observation, observation_, options_.id);
   }
 
   void check(std::span<const float> action) const {
@@ -296,10 +287,9 @@ private:
 
   GymOptions options_;
   Spaces spaces_;
+  python::ObservationReader reader_;
   std::vector<float> observation_;
-  long first_observation_ = 0; // Of Discrete spaces, which need not start with 0.
-  long first_action_ = 0;
-  bool one_hot_ = false;
+  long first_action_ = 0; // Of Discrete spaces, which need not start with 0.
   bool fires_ = false;
   python::Handles python_; // Touched under the lock only.
 };

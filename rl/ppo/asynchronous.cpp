@@ -66,22 +66,21 @@ std::string AsynchronousTraining::summary() const {
          (failures.empty() ? "" : "; ") + failures;
 }
 
-// Another number of actors may go on from a checkpoint.
-void AsynchronousTraining::save(const std::filesystem::path& path) const {
-  save_state(
-    path, label(asynchronous_kind, 1),
+// Another number of actors may continue from a checkpoint.
+std::string AsynchronousTraining::checkpoint() const {
+  return pack_state(
+    label(asynchronous_kind, 1),
     AsynchronousState{batch_.state(), learner_.state(), progress_, lives_->load()});
 }
 
-bool AsynchronousTraining::load(const std::filesystem::path& path) {
-  auto state = load_state<AsynchronousState>(path, label(asynchronous_kind, 1));
-  if (!state)
-    return false;
-  batch_.go_on_from(state->statistics);
-  learner_.go_on_from(state->learner);
-  progress_ = std::move(state->progress);
-  *lives_ = state->lives;
-  return true;
+void AsynchronousTraining::restore(const std::filesystem::path& name,
+                                   std::string_view checkpoint) {
+  auto state =
+    unpack_state<AsynchronousState>(name, checkpoint, label(asynchronous_kind, 1));
+  batch_.go_on_from(state.statistics);
+  learner_.go_on_from(state.learner);
+  progress_ = std::move(state.progress);
+  *lives_ = state.lives;
 }
 
 } // namespace fiber::rl::ppo

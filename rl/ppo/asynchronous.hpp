@@ -30,9 +30,9 @@ public:
 
   std::string summary() const override;
 
-  void save(const std::filesystem::path& path) const override;
+  std::string checkpoint() const override;
   /// The actors begin new episodes.
-  bool load(const std::filesystem::path& path) override;
+  void restore(const std::filesystem::path& name, std::string_view checkpoint) override;
 
 private:
   PublishedPolicy published() const;

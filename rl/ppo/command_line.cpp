@@ -103,6 +103,7 @@ void add_hyperparameters(CLI::App& app, PpoOptions& s) {
       },
       "Between layers: tanh or relu; default: tanh, or for images relu")
     ->check(CLI::IsMember({"tanh", "relu"}));
+  add("--device", s.device, "Where LibTorch learns from images: cpu, cuda or cuda:N");
   add("--minibatch", s.minibatch, "Samples a step of Adam");
   add("--epochs", s.epochs, "How often an update sees each sample");
   add("--gamma", s.gamma, "Discount");

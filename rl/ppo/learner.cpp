@@ -180,6 +180,7 @@ public:
     const auto spread = static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, t)));
     const auto rate = static_cast<float>(learning_rate / (1 - std::pow(0.9, t)));
     array(networks_->parameters()) -= rate * first / (spread * second.sqrt() + epsilon);
+    networks_->parameters_changed();
   }
 
   std::vector<std::size_t> shuffled(std::size_t n, std::uint64_t epoch) const {
@@ -223,6 +224,11 @@ Learner::Learner(const PolicySpec& spec, std::span<const float> parameters,
     throw std::invalid_argument("the network " + spec.describe() + " has " +
                                 std::to_string(spec.parameter_count()) +
                                 " parameters, not " + std::to_string(parameters.size()));
+  if (!spec.convolution && options.device != "cpu")
+    throw std::invalid_argument(
+      "device " + options.device + ": the network " + spec.describe() +
+      " is trained on the CPU by Eigen, which is faster for networks that small. Leave "
+      "device at cpu, or learn from images or with a network of your own");
   auto networks = spec.convolution ? torch().of_spec(spec, parameters, options)
                                    : gradient_on_eigen(spec, parameters, options);
   impl_ = std::make_unique<Impl>(spec.spaces, std::move(networks), options, seed);
@@ -231,6 +237,9 @@ Learner::Learner(const Spaces& spaces, std::shared_ptr<PpoNetwork> network,
                  const PpoOptions& options, std::uint64_t seed)
   : impl_(std::make_unique<Impl>(
       spaces, torch().of_own(spaces, std::move(network), options), options, seed)) {}
+Learner::Learner(const Spaces& spaces, std::unique_ptr<LossGradient> networks,
+                 const PpoOptions& options, std::uint64_t seed)
+  : impl_(std::make_unique<Impl>(spaces, std::move(networks), options, seed)) {}
 Learner::~Learner() = default;
 Learner::Learner(Learner&&) noexcept = default;
 Learner& Learner::operator=(Learner&&) noexcept = default;
@@ -263,6 +272,7 @@ void Learner::go_on_from(const State& state) {
     std::ranges::copy(from, to.begin());
   };
   restore("parameters", state.parameters, parameters);
+  impl_->networks_->parameters_changed();
   restore("first moments", state.first_moments, impl_->first_);
   restore("second moments", state.second_moments, impl_->second_);
   impl_->steps_ = state.steps;

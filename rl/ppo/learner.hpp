@@ -39,6 +39,8 @@ public:
   /// wrong, for one that these spaces can't do with.
   Learner(const Spaces& spaces, std::shared_ptr<PpoNetwork> network,
           const PpoOptions& options, std::uint64_t seed);
+  Learner(const Spaces& spaces, std::unique_ptr<LossGradient> networks,
+          const PpoOptions& options, std::uint64_t seed);
   ~Learner();
   Learner(Learner&&) noexcept;
   Learner& operator=(Learner&&) noexcept;

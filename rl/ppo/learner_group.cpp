@@ -194,23 +194,20 @@ std::string LearnerGroup::summary() const {
   return text + (text.empty() || summary_.empty() ? "" : "; ") + summary_;
 }
 
-void LearnerGroup::save(const std::filesystem::path& path) const {
-  save_state(path, group_label(options_, spec_),
-             ask({.update = row_.update, .state = true}).states);
+std::string LearnerGroup::checkpoint() const {
+  return pack_state(group_label(options_, spec_),
+                    ask({.update = row_.update, .state = true}).states);
 }
 
-bool LearnerGroup::load(const std::filesystem::path& path) {
-  auto states =
-    load_state<std::vector<Training::State>>(path, group_label(options_, spec_));
-  if (!states)
-    return false;
-  loaded_ = std::move(*states);
+void LearnerGroup::restore(const std::filesystem::path& name,
+                           std::string_view checkpoint) {
+  loaded_ = unpack_state<std::vector<Training::State>>(name, checkpoint,
+                                                       group_label(options_, spec_));
   auto& first = loaded_.at(0);
   row_ = first.progress.row();
   policy_.parameters = first.learner.parameters;
   if (options_.normalise_observations)
     policy_.observations = first.rollouts.observations.frozen();
-  return true;
 }
 
 } // namespace fiber::rl::ppo

@@ -62,8 +62,8 @@ public:
   SavedPolicy policy() const override { return policy_; }
   std::string summary() const override;
 
-  void save(const std::filesystem::path& path) const override;
-  bool load(const std::filesystem::path& path) override;
+  std::string checkpoint() const override;
+  void restore(const std::filesystem::path& name, std::string_view checkpoint) override;
 
 private:
   void start() const;

@@ -49,8 +49,10 @@ class LossGradient {
 public:
   virtual ~LossGradient() = default;
 
-  /// All parameters, for the learner to change.
+  /// All parameters, for the learner to change, which then calls parameters_changed().
   virtual std::span<float> parameters() = 0;
+  /// Takes the parameters to where compute() and infer() use them, such as to a GPU.
+  virtual void parameters_changed() {}
   /// As compute() left it, in the order of the parameters.
   virtual std::span<float> gradient() = 0;
   /// Computes the losses and the gradient of one minibatch.

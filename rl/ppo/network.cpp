@@ -20,8 +20,23 @@ std::int64_t signed_size(std::size_t size) {
 
 } // namespace
 
-void Network::make_room(std::int64_t parameters) {
-  parameters_ = torch::empty({parameters}, torch::kFloat32);
+torch::Device device_of(const std::string& name) {
+  const torch::Device device(name);
+  if (device.is_cpu())
+    return device;
+  if (!at::Context::hasCUDART())
+    throw std::invalid_argument("device " + name +
+                                ": this LibTorch was built without CUDA; install one "
+                                "with CUDA, and set CMAKE_PREFIX_PATH to its folder");
+  const auto count = static_cast<int>(torch::cuda::device_count());
+  if (std::max<int>(device.index(), 0) >= count)
+    throw std::invalid_argument("device " + name + ": no such CUDA device is there; " +
+                                "LibTorch finds " + std::to_string(count));
+  return device;
+}
+
+void Network::make_room(std::int64_t parameters, torch::Device device) {
+  parameters_ = torch::empty({parameters}, torch::dtype(torch::kFloat32).device(device));
   gradient_ = torch::zeros_like(parameters_);
 }
 
@@ -37,14 +52,16 @@ Network::Part Network::next_part(std::vector<std::int64_t> shape) {
   return result;
 }
 
-SpecNetwork::SpecNetwork(const PolicySpec& spec, std::span<const float> parameters)
+SpecNetwork::SpecNetwork(const PolicySpec& spec, std::span<const float> parameters,
+                         torch::Device device)
   : spec_(spec) {
   if (parameters.size() != spec.parameter_count())
     throw std::invalid_argument("the network " + spec.describe() + " has " +
                                 std::to_string(spec.parameter_count()) +
                                 " parameters, not " + std::to_string(parameters.size()));
-  make_room(signed_size(parameters.size()));
-  std::ranges::copy(parameters, this->parameters().data_ptr<float>());
+  make_room(signed_size(parameters.size()), device);
+  this->parameters().copy_(torch::from_blob(const_cast<float*>(parameters.data()),
+                                            this->parameters().sizes(), torch::kFloat32));
 
   // In the order of PolicySpec::parameter_count().
   auto outputs = signed_size(spec.outputs());
@@ -120,7 +137,8 @@ PpoForward SpecNetwork::forward(const torch::Tensor& observations) {
   return {through(policy_, x, true), through(value_, x, true).flatten(), log_std_};
 }
 
-OwnNetwork::OwnNetwork(const Spaces& spaces, std::shared_ptr<PpoNetwork> network)
+OwnNetwork::OwnNetwork(const Spaces& spaces, std::shared_ptr<PpoNetwork> network,
+                       torch::Device device)
   : spaces_(spaces), network_(std::move(network)), shape_{-1} {
   for (auto extent : spaces.observation_shape)
     shape_.push_back(signed_size(extent));
@@ -131,16 +149,18 @@ OwnNetwork::OwnNetwork(const Spaces& spaces, std::shared_ptr<PpoNetwork> network
   auto named = network_->parameters();
   std::int64_t count = 0;
   for (auto& [name, tensor] : named) {
-    if (tensor.scalar_type() != torch::kFloat32 || !tensor.device().is_cpu() ||
+    if (tensor.scalar_type() != torch::kFloat32 ||
+        !(tensor.device().is_cpu() || tensor.device().type() == device.type()) ||
         !tensor.requires_grad())
-      throw std::invalid_argument("the network's parameter " + name +
-                                  " must be float32, on the CPU, and require a gradient");
+      throw std::invalid_argument(
+        "the network's parameter " + name + " must be float32, on the CPU" +
+        (device.is_cpu() ? "" : " or on a GPU") + ", and require a gradient");
     count += tensor.numel();
   }
   if (count == 0)
     throw std::invalid_argument("the network has no parameters: are its modules "
                                 "registered with register_module()?");
-  make_room(count);
+  make_room(count, device);
   for (auto& [name, tensor] : named) {
     auto part = next_part(tensor.sizes().vec());
     torch::NoGradGuard no_graph;
@@ -171,7 +191,8 @@ void OwnNetwork::check_outputs() {
   constexpr std::int64_t rows = 2;
   auto outputs = spaces_.discrete() ? std::int64_t{spaces_.actions}
                                     : signed_size(spaces_.action_size());
-  auto given = forward(torch::zeros({rows, signed_size(spaces_.observation_size())}));
+  auto given = forward(torch::zeros({rows, signed_size(spaces_.observation_size())},
+                                    torch::device(parameters().device())));
   auto require = [](bool right, const char* what, const torch::Tensor& tensor,
                     const std::string& expected) {
     if (right)

@@ -11,6 +11,7 @@
 
 #include "fiber/rl/policy.hpp"
 #include "fiber/rl/ppo_network.hpp"
+#include "rl/ppo/loss_gradient.hpp"
 
 namespace fiber::rl::ppo {
 
@@ -20,7 +21,7 @@ class Network {
 public:
   virtual ~Network() = default;
 
-  /// `observations`: a row of floats for each.
+  /// `observations`: a row of floats for each, on the device of the parameters.
   virtual PpoForward forward(const torch::Tensor& observations) = 0;
   virtual void train(bool /*learns*/) {}
 
@@ -29,7 +30,7 @@ public:
 
 protected:
   /// Makes room for this number of parameters.
-  void make_room(std::int64_t parameters);
+  void make_room(std::int64_t parameters, torch::Device device);
   /// The next part of the two flat tensors, in this shape.
   struct Part {
     torch::Tensor parameters, gradient;
@@ -45,7 +46,8 @@ private:
 class SpecNetwork final : public Network {
 public:
   /// Throws std::invalid_argument for another number of parameters than the spec's.
-  SpecNetwork(const PolicySpec& spec, std::span<const float> parameters);
+  SpecNetwork(const PolicySpec& spec, std::span<const float> parameters,
+              torch::Device device);
 
   PpoForward forward(const torch::Tensor& observations) override;
 
@@ -66,12 +68,14 @@ private:
   std::vector<Layer> policy_, value_;
 };
 
-/// A network of the user's own, whose parameters become parts of the flat tensors.
+/// A network of the user's own, whose parameters become parts of the flat tensors. So a
+/// module on the CPU moves to the device.
 class OwnNetwork final : public Network {
 public:
   /// Throws std::invalid_argument, saying what is wrong, for a network that these spaces
   /// or a checkpoint can't do with.
-  OwnNetwork(const Spaces& spaces, std::shared_ptr<PpoNetwork> network);
+  OwnNetwork(const Spaces& spaces, std::shared_ptr<PpoNetwork> network,
+             torch::Device device);
 
   PpoForward forward(const torch::Tensor& observations) override;
   void train(bool learns) override { network_->train(learns); }
@@ -85,5 +89,17 @@ private:
   std::shared_ptr<PpoNetwork> network_;
   std::vector<std::int64_t> shape_; ///< Of a batch of observations.
 };
+
+/// Where LibTorch computes, by PpoOptions::device. Throws std::invalid_argument, which
+/// says what is missing, for a GPU that is not there.
+torch::Device device_of(const std::string& name);
+
+/// The gradient of PPO's loss for a network. `copies`: the learner gets copies of the
+/// parameters and of the gradient in the memory of the CPU. A network on a GPU needs
+/// them; tests set it for one on the CPU.
+std::unique_ptr<LossGradient> gradient_on_torch(const Spaces& spaces,
+                                                const PpoOptions& options,
+                                                std::unique_ptr<Network> network,
+                                                std::string own_network, bool copies);
 
 } // namespace fiber::rl::ppo

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 #include "fiber/detail/classic_locale.hpp"
 #include "rl/env/robots.hpp"
@@ -94,6 +95,13 @@ PpoOptions defaults_by_name(const std::string& environment) {
   return normalised(settings(1'000'000, 8, 256, 0.99, 0.95, {64, 10}));
 }
 
+bool is_numbered_gpu(std::string_view device) {
+  constexpr std::string_view start = "cuda:";
+  return device.starts_with(start) && device.size() > start.size() &&
+         device.size() <= start.size() + 2 &&
+         device.find_first_not_of("0123456789", start.size()) == std::string_view::npos;
+}
+
 } // namespace
 
 PpoOptions ppo_defaults(const std::string& environment) {
@@ -156,6 +164,9 @@ void PpoOptions::check() const {
     "learners");
   require(!step_timeout || jobs > 0, "step_timeout needs jobs: only the end of a process "
                                      "interrupts an environment that hangs");
+  require(device == "cpu" || device == "cuda" || is_numbered_gpu(device),
+          "device must be cpu, cuda, or cuda:N for GPU number N, counted from 0, not '" +
+            device + '\'');
   require_multiple("envs", envs);
   require_multiple("minibatch", minibatch);
   require(minibatch / learners > 1, "minibatch must be at least 2 for each of learners");

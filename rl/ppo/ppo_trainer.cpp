@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/ppo_trainer.hpp"
 
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
+#include "fiber/rl/checkpoint_file.hpp"
 #include "rl/ppo/asynchronous.hpp"
 #ifdef FIBER_HAS_RING
 #include "rl/ppo/learner_group.hpp"
@@ -82,6 +84,15 @@ public:
   Impl(const PpoOptions& of, std::shared_ptr<PpoNetwork> network)
     : options(of), trainer(trainer_of(of, std::move(network))) {}
 
+  void restore(const std::filesystem::path& name,
+               const std::optional<std::string_view>& checkpoint) const {
+    if (trainer->last_row().update > 0)
+      throw std::logic_error("PpoTrainer::load() and restore() come before the first "
+                             "update()");
+    if (checkpoint)
+      trainer->restore(name, *checkpoint);
+  }
+
   const PpoOptions options;
   const std::unique_ptr<ppo::Trainer> trainer;
 };
@@ -139,14 +150,22 @@ FrozenNormaliser PpoTrainer::observations() const {
   return impl_->trainer->observations();
 }
 
+std::string PpoTrainer::checkpoint() const {
+  return impl_->trainer->checkpoint();
+}
+
+void PpoTrainer::restore(std::string_view checkpoint) {
+  impl_->restore("the checkpoint", checkpoint);
+}
+
 void PpoTrainer::save(const std::filesystem::path& path) const {
-  impl_->trainer->save(path);
+  write_atomically(path, checkpoint());
 }
 
 bool PpoTrainer::load(const std::filesystem::path& path) {
-  if (last_update().update > 0)
-    throw std::logic_error("PpoTrainer::load() comes before the first update()");
-  return impl_->trainer->load(path);
+  const auto file = detail::whole_file(path);
+  impl_->restore(path, file);
+  return file.has_value();
 }
 
 std::string PpoTrainer::summary() const {

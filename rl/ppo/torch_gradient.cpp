@@ -16,7 +16,7 @@ torch::Tensor view(std::span<const float> numbers, std::vector<std::int64_t> sha
 }
 
 std::vector<float> copy_of(const torch::Tensor& tensor) {
-  const auto flat = tensor.contiguous();
+  const auto flat = tensor.to(torch::kCPU).contiguous();
   auto* at = flat.data_ptr<float>();
   return {at, at + flat.numel()};
 }
@@ -28,22 +28,27 @@ std::span<float> numbers_of(torch::Tensor& tensor) {
 class TorchGradient final : public LossGradient {
 public:
   TorchGradient(Spaces spaces, const PpoOptions& options,
-                std::unique_ptr<Network> network, std::string own_network)
+                std::unique_ptr<Network> network, std::string own_network, bool copies)
     : spaces_(std::move(spaces)), options_(options), network_(std::move(network)),
-      own_network_(std::move(own_network)) {
+      own_network_(std::move(own_network)), device_(network_->parameters().device()),
+      parameters_(for_learner(network_->parameters(), copies)),
+      gradient_(for_learner(network_->gradient(), copies)) {
     torch::set_num_threads(1); // More are slower for networks of this size.
   }
 
-  std::span<float> parameters() override { return numbers_of(network_->parameters()); }
-  std::span<float> gradient() override { return numbers_of(network_->gradient()); }
+  std::span<float> parameters() override { return numbers_of(parameters_); }
+  void parameters_changed() override {
+    network_->parameters().copy_(parameters_); // Does nothing to a tensor itself.
+  }
+  std::span<float> gradient() override { return numbers_of(gradient_); }
   std::string own_network() const override { return own_network_; }
 
   Losses compute(const Samples& minibatch, double clip_range) override {
     const Learning learning(*network_);
     const auto n = static_cast<std::int64_t>(minibatch.size());
-    const auto rows = [&](std::span<const float> numbers) { return view(numbers, {n}); };
+    const auto rows = [&](std::span<const float> numbers) { return given(numbers, {n}); };
     auto actions =
-      view(minibatch.actions, {n, static_cast<std::int64_t>(spaces_.action_size())});
+      given(minibatch.actions, {n, static_cast<std::int64_t>(spaces_.action_size())});
     if (spaces_.discrete())
       actions = actions.to(torch::kInt64);
     network_->gradient().zero_();
@@ -77,12 +82,13 @@ public:
     auto loss = policy_loss + options_.value_coefficient * value_loss -
                 options_.entropy_coefficient * entropy;
     loss.backward();
+    gradient_.copy_(network_->gradient());
 
     Losses losses;
     losses.policy = policy_loss.item<double>();
     losses.value = value_loss.item<double>();
     losses.entropy = entropy.item<double>();
-    auto ratios = log_ratio.detach();
+    auto ratios = log_ratio.detach().to(torch::kCPU);
     measure_ratios(numbers_of(ratios), clip_range, losses);
     return losses;
   }
@@ -97,10 +103,21 @@ public:
   }
 
 private:
+  /// The learner changes numbers in the memory of the CPU: those of the network itself,
+  /// unless the network is elsewhere.
+  static torch::Tensor for_learner(const torch::Tensor& tensor, bool copies) {
+    return tensor.to(torch::kCPU, tensor.scalar_type(), false, copies);
+  }
+
+  /// What the learner gives, on the device.
+  torch::Tensor given(std::span<const float> numbers,
+                      std::vector<std::int64_t> shape) const {
+    return view(numbers, std::move(shape)).to(device_);
+  }
   torch::Tensor observations(std::span<const float> numbers) const {
     const auto size = spaces_.observation_size();
-    return view(numbers, {static_cast<std::int64_t>(numbers.size() / size),
-                          static_cast<std::int64_t>(size)});
+    return given(numbers, {static_cast<std::int64_t>(numbers.size() / size),
+                           static_cast<std::int64_t>(size)});
   }
 
   /// The logarithms of the actions' probabilities, and the mean of the entropies.
@@ -140,6 +157,8 @@ private:
   PpoOptions options_;
   std::unique_ptr<Network> network_;
   std::string own_network_;
+  torch::Device device_;
+  torch::Tensor parameters_, gradient_; ///< For the learner.
 };
 
 class Gradients final : public TorchGradients {
@@ -147,21 +166,33 @@ public:
   std::unique_ptr<LossGradient> of_spec(const PolicySpec& spec,
                                         std::span<const float> parameters,
                                         const PpoOptions& options) const override {
-    return std::make_unique<TorchGradient>(
-      spec.spaces, options, std::make_unique<SpecNetwork>(spec, parameters), "");
+    const auto device = device_of(options.device);
+    return gradient_on_torch(spec.spaces, options,
+                             std::make_unique<SpecNetwork>(spec, parameters, device), "",
+                             !device.is_cpu());
   }
 
   std::unique_ptr<LossGradient> of_own(const Spaces& spaces,
                                        std::shared_ptr<PpoNetwork> network,
                                        const PpoOptions& options) const override {
-    auto own = std::make_unique<OwnNetwork>(spaces, std::move(network));
+    const auto device = device_of(options.device);
+    auto own = std::make_unique<OwnNetwork>(spaces, std::move(network), device);
     auto described = own->describe();
-    return std::make_unique<TorchGradient>(spaces, options, std::move(own),
-                                           std::move(described));
+    return gradient_on_torch(spaces, options, std::move(own), std::move(described),
+                             !device.is_cpu());
   }
 };
 
 } // namespace
+
+std::unique_ptr<LossGradient> gradient_on_torch(const Spaces& spaces,
+                                                const PpoOptions& options,
+                                                std::unique_ptr<Network> network,
+                                                std::string own_network, bool copies) {
+  return std::make_unique<TorchGradient>(spaces, options, std::move(network),
+                                         std::move(own_network), copies);
+}
+
 } // namespace fiber::rl::ppo
 
 const fiber::rl::ppo::TorchGradients* fiber_rl_torch_gradients() {

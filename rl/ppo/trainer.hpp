@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "fiber/rl/ppo_trainer.hpp"
 
@@ -30,12 +31,13 @@ public:
   /// The text to print at the end of a run; may be empty.
   virtual std::string summary() const = 0;
 
-  /// Saves all that is needed to go on. Throws std::system_error.
-  virtual void save(const std::filesystem::path& path) const = 0;
-  /// Goes on from what save() wrote, before the first update; returns false if there is
-  /// no such file. Throws std::runtime_error for a file that is damaged, or of another
-  /// kind of training, environment, network, seed, version or other options.
-  virtual bool load(const std::filesystem::path& path) = 0;
+  /// All that is needed to go on, as the bytes of a file.
+  virtual std::string checkpoint() const = 0;
+  /// Goes on from what checkpoint() returned, before the first update. Throws
+  /// std::runtime_error, which begins with `name`, for bytes that are damaged, or of
+  /// another kind of training, environment, network, seed, version or other options.
+  virtual void restore(const std::filesystem::path& name,
+                       std::string_view checkpoint) = 0;
 };
 
 } // namespace fiber::rl::ppo

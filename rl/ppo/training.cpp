@@ -153,8 +153,8 @@ Evaluation Training::evaluate(const EvaluationOptions& options) const {
   return rl::evaluate(*environment, choose, options);
 }
 
-void Training::save(const std::filesystem::path& path) const {
-  save_state(path, label_of(options_, network()), state());
+std::string Training::checkpoint() const {
+  return pack_state(label_of(options_, network()), state());
 }
 
 Training::State Training::state() const {
@@ -178,12 +178,8 @@ std::string Training::summary() const {
   return (peers_ == nullptr ? rollouts_.failures() : failures_).describe();
 }
 
-bool Training::load(const std::filesystem::path& path) {
-  auto state = load_state<State>(path, label_of(options_, network()));
-  if (!state)
-    return false;
-  go_on_from(std::move(*state));
-  return true;
+void Training::restore(const std::filesystem::path& name, std::string_view checkpoint) {
+  go_on_from(unpack_state<State>(name, checkpoint, label_of(options_, network())));
 }
 
 } // namespace fiber::rl::ppo

@@ -42,10 +42,10 @@ public:
   Evaluation evaluate(const EvaluationOptions& options) const override;
   std::string summary() const override;
 
-  void save(const std::filesystem::path& path) const override;
-  bool load(const std::filesystem::path& path) override;
+  std::string checkpoint() const override;
+  void restore(const std::filesystem::path& name, std::string_view checkpoint) override;
 
-  /// All that save() saves.
+  /// All that a checkpoint has.
   struct State {
     Rollouts::State rollouts = {};
     Learner::State learner = {};

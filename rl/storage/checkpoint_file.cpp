@@ -13,7 +13,7 @@
 
 namespace fiber::rl {
 namespace {
-namespace labelled {
+namespace labelled_file {
 
 namespace fs = std::filesystem;
 
@@ -38,18 +38,6 @@ private:
 
 // The last line of the label, before the content: "content: SIZE CHECKSUM".
 constexpr std::string_view content_key = "content";
-
-std::optional<std::string> read_whole(const fs::path& path) {
-  fiber::detail::Classic<std::ifstream> in(path, std::ios::binary);
-  if (!in) {
-    if (!fs::exists(path))
-      return {};
-    throw std::runtime_error("cannot read " + path.string());
-  }
-  fiber::detail::Classic<std::ostringstream> content;
-  content << in.rdbuf();
-  return std::move(content).str();
-}
 
 // Takes a line and its end off the front.
 std::optional<std::string_view> take_line(std::string_view& text) {
@@ -129,7 +117,7 @@ std::string_view checked_content(const fs::path& path, std::string_view label_li
   return rest;
 }
 
-} // namespace labelled
+} // namespace labelled_file
 } // namespace
 
 void write_atomically(const std::filesystem::path& path, std::string_view content) {
@@ -138,17 +126,34 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
   draft.publish_to_disk();
 }
 
-void detail::save_labelled(const std::filesystem::path& path, const FileLabel& label,
-                           std::string_view content) {
-  labelled::check_label(label);
-  auto file = labelled::first_lines(label);
-  labelled::Checksum checksum;
+std::optional<std::string> detail::whole_file(const std::filesystem::path& path) {
+  fiber::detail::Classic<std::ifstream> in(path, std::ios::binary);
+  if (!in) {
+    if (!std::filesystem::exists(path))
+      return {};
+    throw std::runtime_error("cannot read " + path.string());
+  }
+  fiber::detail::Classic<std::ostringstream> content;
+  content << in.rdbuf();
+  return std::move(content).str();
+}
+
+std::string detail::labelled(const FileLabel& label, std::string_view content) {
+  using namespace labelled_file;
+  check_label(label);
+  auto file = first_lines(label);
+  Checksum checksum;
   checksum.add(file);
   checksum.add(content);
-  file += std::string(labelled::content_key) + ": " + std::to_string(content.size()) +
-          ' ' + checksum.text() + '\n';
+  file += std::string(content_key) + ": " + std::to_string(content.size()) + ' ' +
+          checksum.text() + '\n';
   file += content;
-  write_atomically(path, file);
+  return file;
+}
+
+void detail::save_labelled(const std::filesystem::path& path, const FileLabel& label,
+                           std::string_view content) {
+  write_atomically(path, labelled(label, content));
 }
 
 // What an archive of Boost's begins with: its signature, the version of the library that
@@ -174,16 +179,13 @@ std::span<const std::byte> detail::after_archive_head(const std::filesystem::pat
   return std::as_bytes(std::span(content.substr(own.size())));
 }
 
-std::optional<std::string> detail::load_labelled(const std::filesystem::path& path,
-                                                 const FileLabel& label) {
-  using namespace labelled;
-  const auto file = read_whole(path);
-  if (!file)
-    return {};
-  std::string_view rest(*file);
+std::string detail::content_under(const std::filesystem::path& path,
+                                  std::string_view file, const FileLabel& label) {
+  using namespace labelled_file;
+  auto rest = file;
   const auto first = take_line(rest);
   const auto start = label.kind + ' ';
-  if (!first && (file->starts_with(start) || start.starts_with(*file)))
+  if (!first && (file.starts_with(start) || start.starts_with(file)))
     refuse(path, "is truncated: not even its first line is whole");
   const auto [kind, version] = split(first.value_or(""), " ");
   if (kind != label.kind)
@@ -193,15 +195,14 @@ std::optional<std::string> detail::load_labelled(const std::filesystem::path& pa
                    "; this program reads version " + std::to_string(label.version));
   std::map<std::string, std::string> settings;
   for (;;) {
-    const auto position = file->size() - rest.size();
+    const auto position = file.size() - rest.size();
     const auto line = take_line(rest);
     if (!line)
       refuse(path, "is truncated: its label is not whole");
     const auto [key, value] = split(*line, ": ");
     if (key == content_key) {
       // Damage is told from other settings first.
-      const auto content =
-        checked_content(path, std::string_view(*file).substr(0, position), value, rest);
+      const auto content = checked_content(path, file.substr(0, position), value, rest);
       compare(path, settings, label.settings);
       return std::string(content);
     }
@@ -209,9 +210,15 @@ std::optional<std::string> detail::load_labelled(const std::filesystem::path& pa
   }
 }
 
+std::optional<std::string> detail::load_labelled(const std::filesystem::path& path,
+                                                 const FileLabel& label) {
+  const auto file = whole_file(path);
+  return file ? std::optional(content_under(path, *file, label)) : std::nullopt;
+}
+
 std::string detail::setting_of(const std::filesystem::path& path, std::string_view key) {
-  using namespace labelled;
-  const auto file = read_whole(path);
+  using namespace labelled_file;
+  const auto file = whole_file(path);
   std::string_view rest = file ? std::string_view(*file) : std::string_view();
   while (const auto line = take_line(rest)) {
     const auto [name, value] = split(*line, ": ");

@@ -121,6 +121,7 @@ std::vector<Example> examples() {
     {"hello", 2},
     {"early_stop", 4},
     {"journal", 4, {"OUT/results"}},
+    {"rl/asha", 2},
     {"rl/minimise", 2},
     {"pi", 4},
     {"parzen_estimation", 4},

@@ -35,6 +35,12 @@ struct FileLabel {
 
 namespace detail {
 
+/// The file that save_labelled() writes, and the content that it gives back.
+std::string labelled(const FileLabel& label, std::string_view content);
+std::string content_under(const std::filesystem::path& path, std::string_view file,
+                          const FileLabel& label);
+/// Nothing if there is no such file.
+std::optional<std::string> whole_file(const std::filesystem::path& path);
 void save_labelled(const std::filesystem::path& path, const FileLabel& label,
                    std::string_view content);
 std::optional<std::string> load_labelled(const std::filesystem::path& path,
@@ -68,6 +74,21 @@ State state_in(const std::filesystem::path& path, std::string_view content) {
 }
 
 } // namespace detail
+
+/// Returns the bytes of the file that save_state() writes: to send to another process.
+/// Throws std::invalid_argument for a label that does not fit into its lines.
+template <class State>
+std::string pack_state(const FileLabel& label, const State& state) {
+  return detail::labelled(label, detail::content_of(state));
+}
+
+/// The value whose bytes pack_state() returned. Throws as load_state() does; the error
+/// begins with `name`, which says where the bytes come from.
+template <class State>
+State unpack_state(const std::filesystem::path& name, std::string_view bytes,
+                   const FileLabel& label) {
+  return detail::state_in<State>(name, detail::content_under(name, bytes, label));
+}
 
 /// Saves a value that Boost serialises, with write_atomically(). The file has a checksum,
 /// which finds damage, not malice. The file can be read on machines with the same number

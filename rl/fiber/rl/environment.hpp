@@ -11,9 +11,14 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <boost/serialization/string.hpp>
+#include <boost/serialization/vector.hpp>
+#include <boost/serialization/version.hpp>
 
 #include "fiber/rl/detail/number_text.hpp"
 #include "fiber/rl/image.hpp"
@@ -34,6 +39,27 @@ public:
   using std::domain_error::domain_error;
 };
 
+/// A part of an observation, such as where the goal is.
+struct ObservationPart {
+  std::string name;
+  std::size_t size = 0; ///< In floats.
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive& name& size;
+  }
+};
+
+/// Where a part lies in an observation.
+struct PartPlace {
+  std::size_t offset = 0, size = 0; ///< In floats.
+
+  /// The numbers of the part in an observation, such as a row of Batch::observations.
+  std::span<const float> in(std::span<const float> observation) const {
+    return observation.subspan(offset, size);
+  }
+};
+
 /// The observation space and the action space of an environment.
 struct Spaces {
   /// A discrete action travels as a float, and floats have each whole number up to 2^24.
@@ -47,6 +73,9 @@ struct Spaces {
   int actions = 0;
   /// The bounds of each component of a continuous action; empty for discrete ones.
   std::vector<float> action_low = {}, action_high = {};
+  /// The parts of an observation, in their order, if they have names. Their sizes add up
+  /// to observation_size().
+  std::vector<ObservationPart> observation_parts = {};
 
   bool discrete() const { return actions > 0; }
   /// Throws std::invalid_argument if there are more than max_actions. The text begins
@@ -64,11 +93,26 @@ struct Spaces {
   /// The number of floats in an action. A discrete action is 1 float: its number.
   std::size_t action_size() const { return discrete() ? 1 : action_low.size(); }
 
-  friend bool operator==(const Spaces&, const Spaces&) = default;
+  /// Where the part with this name lies. Throws std::invalid_argument, which names the
+  /// parts that there are, for another name.
+  PartPlace part(std::string_view name) const;
+  /// Throws std::invalid_argument, which says what would be right, unless the parts have
+  /// different names, and sizes that add up; or if there are no parts.
+  void check_parts() const;
+
+  /// Whether a policy for the one acts in the other. The names of parts do not matter.
+  friend bool operator==(const Spaces& one, const Spaces& other) {
+    // As many names as there are members, so that the compiler finds a forgotten one.
+    [[maybe_unused]] const auto& [shape, actions, low, high, parts] = one;
+    return shape == other.observation_shape && actions == other.actions &&
+           low == other.action_low && high == other.action_high;
+  }
 
   template <class Archive>
-  void serialize(Archive& archive, unsigned) {
+  void serialize(Archive& archive, unsigned version) {
     archive& observation_shape& actions& action_low& action_high;
+    if (version > 0)
+      archive& observation_parts;
   }
 };
 
@@ -234,3 +278,5 @@ std::unique_ptr<AnyEnvironment> erase(Args&&... args) {
 std::uint64_t episode_seed(std::uint64_t seed, std::size_t id, std::uint64_t episode);
 
 } // namespace fiber::rl
+
+BOOST_CLASS_VERSION(fiber::rl::Spaces, 1)

@@ -87,9 +87,12 @@ GymOptions gym_options(const std::string& name);
 ///
 /// Observations of a Box are converted to float32 without scaling: uint8 images, but for
 /// those of Atari's games, have values from 0 to 255, which PolicySpec::observation_scale
-/// can scale. An observation of a Discrete space becomes a one-hot vector. Actions may be
-/// Discrete or a Box; they are converted to the Box's dtype and shape. Other spaces
-/// (MultiDiscrete, Dict, ...) are refused: wrap such an environment in Python.
+/// can scale. An observation of a Discrete space becomes a one-hot vector. A Dict, also
+/// one of Dicts, becomes one row of all its numbers, in the order of Gymnasium's
+/// FlattenObservation, with Spaces::observation_parts named by the keys: "goal", or
+/// "robot.place" in a Dict of a Dict. Actions may be Discrete or a Box; they are
+/// converted to the Box's dtype and shape. Other spaces (MultiDiscrete, Tuple, ...) are
+/// refused: wrap such an environment in Python.
 ///
 /// An episode depends on the seed and the actions alone only if the environment's Python
 /// code guarantees it.

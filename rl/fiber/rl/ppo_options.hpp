@@ -58,6 +58,11 @@ struct PpoOptions {
   /// default_policy() has them.
   std::optional<std::vector<std::size_t>> hidden = {};
   std::optional<Activation> activation = {};
+  /// Where LibTorch trains: "cpu", "cuda" or "cuda:1", the second GPU. Only for images,
+  /// and for networks of your own: other networks are small, and Eigen trains them faster
+  /// on the CPU. A GPU rounds differently, so results are not those of the CPU, nor do
+  /// they repeat byte for byte.
+  std::string device = "cpu";
 
   // -- Updates --
 
@@ -114,6 +119,7 @@ void PpoOptions::serialize(Archive& archive, unsigned) {
   archive& normalise_observations& normalise_rewards& sign_rewards;
   detail::archive_optional(archive, hidden);
   detail::archive_optional(archive, activation);
+  archive& device;
   archive& minibatch& epochs& learning_rate& clip_range;
   archive& anneal_learning_rate& anneal_clip_range;
   archive& value_coefficient& entropy_coefficient& max_gradient_norm& target_kl;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fiber/rl/evaluate.hpp"
@@ -114,6 +115,11 @@ public:
   /// file that is damaged, or of another environment, network, seed, version or other
   /// options.
   bool load(const std::filesystem::path& path);
+
+  /// The same two with bytes instead of a file, such as to train in another process from
+  /// here on. Throws as save() and load() do.
+  std::string checkpoint() const;
+  void restore(std::string_view checkpoint);
 
   /// What happened to jobs, actors and learners, in words; empty if nothing is to be
   /// said.

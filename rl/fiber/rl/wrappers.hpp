@@ -219,6 +219,7 @@ public:
   {
     auto spaces = spaces_of(this->environment_);
     spaces.observation_shape.insert(spaces.observation_shape.begin(), count_);
+    spaces.observation_parts.clear(); // Each frame has them.
     return spaces;
   }
   void reset(std::uint64_t seed) {

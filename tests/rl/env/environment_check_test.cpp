@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fiber/rl/checkpoint_file.hpp"
 #include "fiber/rl/environments.hpp"
 
 namespace fiber::rl {
@@ -127,6 +128,45 @@ TEST(EnvironmentCheckTest, names_bounds_that_contradict_each_other) {
             "there must be at least one discrete action, or bounds of continuous ones");
   EXPECT_EQ(said_of(HasSpaces({.observation_shape = {0}, .actions = 2})),
             "an observation must have at least one number");
+}
+
+Spaces with_parts(std::vector<ObservationPart> parts) {
+  return {.observation_shape = {2}, .actions = 2, .observation_parts = std::move(parts)};
+}
+
+TEST(EnvironmentCheckTest, names_parts_that_are_not_those_of_an_observation) {
+  EXPECT_EQ(
+    said_of(HasSpaces(with_parts({{"ball", 2}, {"goal", 1}}))),
+    "the parts of an observation have 3 numbers in all, but an observation has 2: "
+    "set the sizes in observation_parts to what observe() writes");
+  EXPECT_EQ(said_of(HasSpaces(with_parts({{"ball", 1}, {"ball", 1}}))),
+            "each part of an observation needs a name of its own, unlike 'ball'");
+}
+
+TEST(SpacesTest, a_part_of_an_observation_is_found_by_its_name) {
+  const auto spaces = with_parts({{"ball", 1}, {"goal", 1}});
+  const std::vector<float> seen = {3, 4};
+  EXPECT_EQ(spaces.part("goal").in(seen)[0], 4);
+  EXPECT_EQ(spaces.part("ball").size, 1U);
+  const auto error = [](const Spaces& of) {
+    try {
+      static_cast<void>(of.part("wall"));
+    } catch (const std::invalid_argument& wrong) {
+      return std::string(wrong.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error(spaces), "an observation has no part 'wall': there are ball, goal");
+  EXPECT_EQ(error(with_parts({})),
+            "an observation has no part 'wall': its parts have no names");
+}
+
+TEST(SpacesTest, parts_are_saved_and_do_not_decide_whether_a_policy_fits) {
+  const auto spaces = with_parts({{"ball", 1}, {"goal", 1}});
+  const FileLabel label{.kind = "spaces"};
+  const auto copy = unpack_state<Spaces>("saved", pack_state(label, spaces), label);
+  EXPECT_EQ(copy.part("goal").offset, 1U);
+  EXPECT_EQ(copy, with_parts({}));
 }
 
 TEST(EnvironmentCheckTest, accepts_actions_without_bounds) {

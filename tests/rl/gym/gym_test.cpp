@@ -196,6 +196,28 @@ TEST_F(GymTest, discrete_observations_are_one_hot_and_spaces_may_start_anywhere)
   EXPECT_EQ(shown(environment), (Floats{0, 1, 0, 0}));
 }
 
+TEST_F(GymTest, a_dict_becomes_named_parts_in_gymnasiums_order) {
+  AnyGymEnv environment("Goal-v0");
+  const auto spaces = environment.spaces();
+  EXPECT_EQ(spaces.observation_shape, std::vector<std::size_t>{8});
+  std::vector<std::pair<std::string, std::size_t>> parts;
+  for (const auto& part : spaces.observation_parts)
+    parts.emplace_back(part.name, part.size);
+  EXPECT_EQ(parts, (std::vector<std::pair<std::string, std::size_t>>{
+                     {"body.place", 2}, {"body.speed", 2}, {"goal", 1}, {"room", 3}}));
+  environment.reset(7);
+  act(environment, {2});
+  EXPECT_EQ(shown(environment), (Floats{1, 2, 0.5F, 1, 7, 0, 0, 1}));
+  const auto seen = shown(environment);
+  EXPECT_EQ(spaces.part("goal").in(seen)[0], 7);
+  AnyGymEnv aimless("Aimless-v0");
+  EXPECT_TRUE(has(thrown_by([&] { aimless.reset(0); }), "KeyError: 'place'"));
+  const auto error = thrown_by<std::invalid_argument>([] { AnyGymEnv("Mixed-v0"); });
+  EXPECT_TRUE(has(error, "the observation space of Mixed-v0 is Dict(a): only Box, "
+                         "Discrete and Dicts of them are supported"))
+    << error;
+}
+
 TEST_F(GymTest, an_exception_arrives_with_its_traceback) {
   AnyGymEnv environment("Raises-v0");
   environment.reset(0);

@@ -21,6 +21,7 @@
 #include "fiber/rl/environments.hpp"
 #include "fiber/rl/ppo_trainer.hpp"
 #include "rl/ppo/learner.hpp"
+#include "rl/ppo/network.hpp"
 
 namespace own_network {
 namespace {
@@ -28,6 +29,7 @@ namespace {
 using fiber::rl::PpoForward;
 using fiber::rl::PpoOptions;
 using fiber::rl::PpoTrainer;
+using fiber::rl::ppo::Learner;
 
 /// The networks of default_policy(), with parameters in the order of PolicySpec.
 struct Module : torch::nn::Module {
@@ -87,36 +89,76 @@ std::filesystem::path scratch(const std::string& name) {
 
 class OwnNetworkTest : public testing::TestWithParam<const char*> {};
 
+/// Rows to learn from.
+struct Rollout {
+  explicit Rollout(const fiber::rl::Spaces& spaces)
+    : observations(wave(64 * spaces.observation_size(), 0.1)),
+      actions(wave(64 * spaces.action_size(), 0.2)) {
+    if (spaces.discrete())
+      std::ranges::fill(actions, 1.0F);
+  }
+  static std::vector<float> wave(std::size_t count, double phase) {
+    std::vector<float> numbers(count);
+    for (std::size_t i = 0; i < count; ++i)
+      numbers[i] = static_cast<float>(std::sin(0.7 * static_cast<double>(i) + phase));
+    return numbers;
+  }
+  fiber::rl::ppo::Samples samples() const {
+    return {observations, actions, log_probabilities, values, advantages, returns};
+  }
+  std::vector<float> observations, actions,
+    log_probabilities = wave(64, 0.3), values = wave(64, 0.4), advantages = wave(64, 0.5),
+    returns = wave(64, 0.6);
+};
+
 TEST_P(OwnNetworkTest, an_update_is_that_of_the_same_network_made_from_a_spec) {
   const auto spaces = fiber::rl::make_environment(GetParam())->spaces();
   const auto spec = fiber::rl::default_policy(spaces);
   const auto options = short_training(GetParam());
   const auto module = module_for(GetParam());
-  constexpr std::size_t rows = 64;
-  auto wave = [](std::size_t count, double phase) {
-    std::vector<float> numbers(count);
-    for (std::size_t i = 0; i < count; ++i)
-      numbers[i] = static_cast<float>(std::sin(0.7 * static_cast<double>(i) + phase));
-    return numbers;
-  };
-  const auto observations = wave(rows * spaces.observation_size(), 0.1);
-  auto actions = wave(rows * spaces.action_size(), 0.2);
-  if (spaces.discrete())
-    std::ranges::fill(actions, 1.0F);
-  const auto log_probabilities = wave(rows, 0.3), values = wave(rows, 0.4),
-             advantages = wave(rows, 0.5), returns = wave(rows, 0.6);
-  const fiber::rl::ppo::Samples samples{observations, actions,    log_probabilities,
-                                        values,       advantages, returns};
-  fiber::rl::ppo::Learner ours(spec, parameters_of(*module), options, 3),
+  const Rollout rollout(spaces);
+  Learner ours(spec, parameters_of(*module), options, 3),
     theirs(spaces, fiber::rl::ppo_network(module), options, 3);
   for (auto* learner : {&ours, &theirs})
-    learner->update(samples, 1e-3, 0.2);
+    learner->update(rollout.samples(), 1e-3, 0.2);
   const auto trained = parameters_of(*module);
   ASSERT_EQ(trained.size(), ours.parameters().size());
   for (std::size_t i = 0; i < trained.size(); ++i) {
     EXPECT_NEAR(trained[i], ours.parameters()[i], 1e-5);
     EXPECT_EQ(trained[i], theirs.parameters()[i]); // The module's own tensors changed.
   }
+}
+
+/// As on a GPU, where the learner has copies of the parameters and of the gradient.
+TEST_P(OwnNetworkTest, a_learner_with_copies_learns_the_same_numbers) {
+  const auto spaces = fiber::rl::make_environment(GetParam())->spaces();
+  const auto options = short_training(GetParam());
+  const Rollout rollout(spaces);
+  const auto module = module_for(GetParam()), elsewhere = module_for(GetParam());
+  const auto learner = [&](const std::shared_ptr<Module>& of, bool copies) {
+    auto network = std::make_unique<fiber::rl::ppo::OwnNetwork>(
+      spaces, fiber::rl::ppo_network(of), torch::kCPU);
+    return Learner(spaces,
+                   fiber::rl::ppo::gradient_on_torch(spaces, options, std::move(network),
+                                                     "own", copies),
+                   options, 3);
+  };
+  auto here = learner(module, false), with_copies = learner(elsewhere, true);
+  const auto expect_equal = [&] {
+    EXPECT_EQ(here.state(), with_copies.state());
+    EXPECT_EQ(parameters_of(*module), parameters_of(*elsewhere));
+    EXPECT_EQ(here.infer(rollout.observations).policy,
+              with_copies.infer(rollout.observations).policy);
+  };
+  expect_equal();
+  const auto first = here.state();
+  for (auto* each : {&here, &with_copies})
+    each->update(rollout.samples(), 1e-3, 0.2);
+  EXPECT_NE(first, here.state());
+  expect_equal();
+  for (auto* each : {&here, &with_copies})
+    each->go_on_from(first);
+  expect_equal();
 }
 
 TEST_P(OwnNetworkTest, a_checkpoint_continues_as_if_nothing_had_happened) {
@@ -228,6 +270,21 @@ TEST(PpoTrainerTest, a_network_that_cannot_be_trained_is_an_error_that_says_why)
                     [](PpoOptions& options) { options.actors = 1; })
               .find("actors must be 0"),
             std::string::npos);
+}
+
+TEST(PpoTrainerTest, a_gpu_that_is_not_there_is_an_error_that_says_what_is_missing) {
+  const auto on = [](const std::string& device) {
+    return refusal(module_for("cartpole"), "cartpole",
+                   [&](PpoOptions& options) { options.device = device; });
+  };
+  if (!at::Context::hasCUDART())
+    EXPECT_EQ(on("cuda"),
+              "device cuda: this LibTorch was built without CUDA; install one with CUDA, "
+              "and set CMAKE_PREFIX_PATH to its folder");
+  else
+    EXPECT_NE(on("cuda:99").find("no such CUDA device is there"), std::string::npos);
+  EXPECT_EQ(on("gpu"), "device must be cpu, cuda, or cuda:N for GPU number N, counted "
+                       "from 0, not 'gpu'");
 }
 
 TEST(PpoTrainerTest, a_network_of_its_own_has_no_saved_policy) {

@@ -79,6 +79,40 @@ TEST(PpoTrainerTest, equal_options_learn_the_same_and_another_seed_does_not) {
   EXPECT_NE(learnt(1), learnt(2));
 }
 
+TEST(PpoTrainerTest,
+     a_checkpoint_travels_as_bytes_and_goes_on_as_if_nothing_had_happened) {
+  PpoTrainer whole(small()), first(small()), second(small());
+  whole.run();
+  first.update();
+  second.restore(first.checkpoint());
+  EXPECT_EQ(second.last_update().update, 1u);
+  second.run();
+  EXPECT_EQ(second.policy().parameters, whole.policy().parameters);
+  EXPECT_THROW(first.restore(second.checkpoint()), std::logic_error);
+}
+
+TEST(PpoTrainerTest, bytes_that_are_no_checkpoint_of_this_training_are_errors) {
+  const auto refusal = [](const PpoOptions& options, const std::string& bytes) {
+    try {
+      PpoTrainer(options).restore(bytes);
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const auto saved = PpoTrainer(small()).checkpoint();
+  EXPECT_EQ(refusal(small(), saved), "no error");
+  EXPECT_NE(refusal(small(), saved.substr(0, saved.size() - 1))
+              .find("the checkpoint is truncated"),
+            std::string::npos);
+  auto other = small();
+  other.seed = 2;
+  EXPECT_NE(
+    refusal(other, saved).find("the checkpoint was saved with other settings:\n  seed"),
+    std::string::npos);
+  EXPECT_NE(refusal(small(), "").find("the checkpoint is "), std::string::npos);
+}
+
 /// CartPole that throws in the 15th step of each episode that has one.
 class Failing : public fiber::rl::CartPole {
 public:
@@ -140,6 +174,13 @@ TEST(PpoTrainerTest, options_that_make_no_sense_are_errors_that_name_them) {
     return "";
   };
   EXPECT_EQ(refusal([](auto& o) { o.envs = 0; }), "envs must be at least 1");
+  EXPECT_EQ(refusal([](auto& o) { o.device = "cuda:x"; }),
+            "device must be cpu, cuda, or cuda:N for GPU number N, counted from 0, not "
+            "'cuda:x'");
+  EXPECT_EQ(refusal([](auto& o) { o.device = "cuda"; }),
+            "device cuda: the network 4 -> 64 -> 64 -> 2 logits, tanh is trained on the "
+            "CPU by Eigen, which is faster for networks that small. Leave device at cpu, "
+            "or learn from images or with a network of your own");
   EXPECT_EQ(refusal([](auto& o) { o.steps = 63; }),
             "steps must be at least one rollout: envs times rollout, 64");
   EXPECT_EQ(refusal([](auto& o) { o.actors = 3; }),

@@ -28,12 +28,22 @@ class Box:
         self.shape = shape
 
 
+class Dict:
+    """Sorts its keys, as Gymnasium's does."""
+
+    def __init__(self, spaces):
+        self.spaces = dict(sorted(spaces.items()))
+
+    def __repr__(self):
+        return f"Dict({', '.join(self.spaces)})"
+
+
 class MultiDiscrete:
     def __repr__(self):
         return "MultiDiscrete([3 2])"
 
 
-spaces = types.SimpleNamespace(Discrete=Discrete, Box=Box, MultiDiscrete=MultiDiscrete)
+spaces = types.SimpleNamespace(Discrete=Discrete, Box=Box, Dict=Dict, MultiDiscrete=MultiDiscrete)
 
 
 class Count:
@@ -132,6 +142,28 @@ class Grid(Count):
         return 3 + action
 
 
+class Goal(Count):
+    """Shows its parts in another order than its space has them."""
+
+    observation_space = Dict({
+        "room": Discrete(3, start=1),
+        "body": Dict({"speed": Box(-1, 1, (2,)), "place": Box(-9, 9, (1, 2), "d")}),
+        "goal": Box(-9, 9, (1,))})
+
+    def shown(self, action):
+        return {"goal": Array("f", [self.seed]), "room": 2 + self.steps % 2,
+                "body": {"place": Array("d", [self.steps, action]), "speed": Array("f", [0.5, 1])}}
+
+
+class Aimless(Goal):
+    def shown(self, action):
+        return {"body": {}}
+
+
+class Mixed(Count):
+    observation_space = Dict({"a": MultiDiscrete()})
+
+
 class Raises(Count):
     def step(self, action):
         self.fall()
@@ -165,7 +197,7 @@ class TooMany(Count):
     action_space = Discrete(2**40)
 
 
-REGISTRY = {f"{kind.__name__}-v0": kind for kind in (Count, Move, Image, Grid, Raises, Old, Wide,
+REGISTRY = {f"{kind.__name__}-v0": kind for kind in (Count, Move, Image, Grid, Goal, Aimless, Mixed, Raises, Old, Wide,
                                                      Many, Most, TooMany)}
 REGISTRY["ALE/Game-v5"] = Game
 
