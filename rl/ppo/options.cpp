@@ -44,6 +44,13 @@ PpoOptions normalised(PpoOptions of) {
   return of;
 }
 
+/// The policy has to remember what it saw, to tell speeds from positions.
+PpoOptions recurrent(PpoOptions of) {
+  of.hidden = {{64}};
+  of.lstm = 64;
+  return of;
+}
+
 PpoOptions of_images(std::uint64_t steps, double learning_rate, int epochs) {
   auto result =
     annealed(learning_rate, 0.1, settings(steps, 8, 128, 0.99, 0.95, {256, epochs}));
@@ -67,6 +74,15 @@ PpoOptions defaults_by_name(const std::string& environment) {
     auto result = annealed(2e-3, 0.2, settings(100'000, 8, 32, 0.98, 0.8, {256, 10}));
     result.target_kl = 0.02;
     return result;
+  }
+  if (is("cartpole_no_velocity"))
+    return recurrent(
+      annealed(1e-3, 0.2, settings(200'000, 8, 128, 0.98, 0.9, {256, 10})));
+  if (is("pendulum_no_velocity")) {
+    auto result = settings(300'000, 4, 1024, 0.9, 0.95, {1024, 10});
+    result.learning_rate = 1e-3;
+    result.anneal_learning_rate = true;
+    return recurrent(result);
   }
   if (is("acrobot"))
     return normalised(settings(1'000'000, 16, 256, 0.99, 0.94, {64, 4}));
@@ -149,6 +165,9 @@ void PpoOptions::check() const {
           "at most one of jobs, actors and learners can play the environments");
   require(actors <= envs, "actors must be at most the number of environments, " +
                             std::to_string(envs) + ", not " + std::to_string(actors));
+  require(lstm == 0 || actors == 0,
+          "actors play by policies without memory: lstm must be 0 with actors, not " +
+            std::to_string(lstm) + "; use jobs or learners for a recurrent policy");
   require((actors == 0 && learners == 1) || (on_error == OnError::stop && !step_timeout),
           "on_error and step_timeout are not for environments that actors or learners "
           "play: use jobs");
@@ -165,6 +184,7 @@ PolicySpec PpoOptions::policy_spec(const Spaces& spaces) const {
     spec.hidden = *hidden;
   if (activation)
     spec.activation = *activation;
+  spec.lstm = lstm;
   spec.check();
   return spec;
 }

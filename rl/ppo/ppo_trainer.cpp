@@ -20,8 +20,8 @@ std::unique_ptr<ppo::Trainer> trainer_of(const PpoOptions& options,
     if (options.actors > 0 || options.learners > 1)
       throw std::invalid_argument("a network of your own learns and acts in this "
                                   "process: actors must be 0, and learners 1");
-    if (options.hidden || options.activation)
-      throw std::invalid_argument("hidden and activation describe a network, and "
+    if (options.hidden || options.activation || options.lstm > 0)
+      throw std::invalid_argument("hidden, activation and lstm describe a network, and "
                                   "you have given one of your own");
     return std::make_unique<ppo::Training>(options, std::move(network));
   }

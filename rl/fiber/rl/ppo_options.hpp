@@ -52,6 +52,11 @@ struct PpoOptions {
   /// default_policy() has them.
   std::optional<std::vector<std::size_t>> hidden = {};
   std::optional<Activation> activation = {};
+  /// Above 0: the policy is recurrent, with so many units in each LSTM
+  /// (PolicySpec::lstm). It needs observations that are no images, and `actors` 0.
+  /// Minibatches are of whole environments then: `minibatch` is rounded up to a multiple
+  /// of `rollout`.
+  std::size_t lstm = 0;
 
   // -- Updates --
 
@@ -111,7 +116,7 @@ void PpoOptions::serialize(Archive& archive, unsigned) {
   archive& minibatch& epochs& learning_rate& clip_range;
   archive& anneal_learning_rate& anneal_clip_range;
   archive& value_coefficient& entropy_coefficient& max_gradient_norm& target_kl;
-  archive& normalise_advantages& clip_values;
+  archive& normalise_advantages& clip_values& lstm;
 }
 
 } // namespace fiber::rl
