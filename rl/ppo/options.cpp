@@ -46,8 +46,9 @@ PpoOptions normalised(PpoOptions of) {
 
 /// The policy has to remember what it saw, to tell speeds from positions.
 PpoOptions recurrent(PpoOptions of) {
-  of.hidden = {{64}};
-  of.lstm = 64;
+  of.hidden = {{32}};
+  of.lstm = 32;
+  of.normalise_rewards = true;
   return of;
 }
 
@@ -75,15 +76,15 @@ PpoOptions defaults_by_name(const std::string& environment) {
     result.target_kl = 0.02;
     return result;
   }
-  if (is("cartpole_no_velocity"))
-    return recurrent(
-      annealed(1e-3, 0.2, settings(200'000, 8, 128, 0.98, 0.9, {256, 10})));
-  if (is("pendulum_no_velocity")) {
-    auto result = settings(300'000, 4, 1024, 0.9, 0.95, {1024, 10});
-    result.learning_rate = 1e-3;
-    result.anneal_learning_rate = true;
-    return recurrent(result);
+  if (is("cartpole_no_velocity")) {
+    auto result =
+      recurrent(annealed(1e-3, 0.2, settings(300'000, 16, 64, 0.99, 0.95, {256, 10})));
+    result.target_kl = 0.02;
+    return result;
   }
+  if (is("pendulum_no_velocity"))
+    return recurrent(
+      annealed(1e-3, 0.2, settings(300'000, 16, 64, 0.9, 0.95, {128, 10})));
   if (is("acrobot"))
     return normalised(settings(1'000'000, 16, 256, 0.99, 0.94, {64, 4}));
   if (is("pendulum")) {

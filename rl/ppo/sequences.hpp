@@ -14,7 +14,7 @@ struct Sequences {
   /// The environment of each row. Rows of one environment are in the order of time.
   std::span<const std::uint32_t> environments = {};
   /// 1 where an episode begins with the row, so that the memory before it is 0 (detail
-  /// 34); but 0 in the first row of an environment, before which the memory is `memory`.
+  /// 34). 0 in the first row of the rollout, before which the memory is `memory`.
   std::span<const std::uint8_t> begins = {};
   /// What the policy remembered of each environment when the rollout began,
   /// PolicySpec::memory_size() floats.

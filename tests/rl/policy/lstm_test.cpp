@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recurrent policy remembers what its caller lets it, and says what is wrong with a memory.
+// A recurrent policy remembers what its caller lets it, and says what is wrong with a
+// memory.
 
 #include <algorithm>
 #include <cmath>
@@ -57,8 +58,7 @@ TEST_F(RecurrentPolicyTest, computes_what_the_equations_say) {
   const auto gate = [&](std::size_t i) {
     return w[i] * 0.7 + w[4 + i] * 0.3 + w[8 + i] + w[12 + i];
   };
-  const double cell =
-    logistic(gate(1)) * -0.4 + logistic(gate(0)) * std::tanh(gate(2));
+  const double cell = logistic(gate(1)) * -0.4 + logistic(gate(0)) * std::tanh(gate(2));
   EXPECT_NEAR(state[1], cell, 1e-6);
   EXPECT_NEAR(state[0], logistic(gate(3)) * std::tanh(cell), 1e-6);
 }
@@ -90,8 +90,8 @@ TEST_F(RecurrentPolicyTest, rows_remember_each_their_own) {
   }
   std::vector<float> other(spec.memory_size());
   policy.best(first, {.memory = other});
-  EXPECT_NE(policy.evaluate(second, {.memory = alone}).policy[0],
-            policy.evaluate(second, {.memory = other}).policy[0]);
+  const float after_second = policy.evaluate(second, {.memory = alone}).policy[0];
+  EXPECT_NE(policy.evaluate(second, {.memory = other}).policy[0], after_second);
 }
 
 TEST_F(RecurrentPolicyTest, a_memory_of_another_size_is_an_error_with_both_numbers) {
@@ -106,8 +106,9 @@ TEST_F(RecurrentPolicyTest, a_memory_of_another_size_is_an_error_with_both_numbe
   EXPECT_EQ(error_of({}), "a policy of 2 -> 4 -> LSTM 3 -> 3 logits, tanh needs a memory "
                           "of 24 floats for 2 observations, not 0: give "
                           "PolicyContext::memory");
-  EXPECT_NE(error_of(std::span(memory).first(12)).find("24 floats for 2 observations, not "
-                                                       "12"),
+  EXPECT_NE(error_of(std::span(memory).first(12))
+              .find("24 floats for 2 observations, not "
+                    "12"),
             std::string::npos);
 }
 
