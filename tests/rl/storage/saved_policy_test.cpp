@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -96,9 +97,19 @@ TEST_F(SavedPolicyTest, acts_on_observations_as_they_are_and_within_bounds) {
   }
 }
 
+/// The bytes of a file of hexadecimal digits, as xxd -p writes it.
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::string bytes;
+  for (char high = 0, low = 0; file >> high >> low;)
+    bytes += static_cast<char>(std::stoi(std::string{high, low}, nullptr, 16));
+  return bytes;
+}
+
 /// Written by ppo --env cartpole --hidden 2 --steps 256, when there was no LSTM.
 TEST_F(SavedPolicyTest, of_the_time_before_recurrent_policies_can_be_loaded) {
-  const auto old = load_policy(STORAGE_FIXTURES "/policy_before_lstm");
+  write_atomically(folder_ / "old", bytes_of(STORAGE_FIXTURES "/policy_before_lstm.hex"));
+  const auto old = load_policy(folder_ / "old");
   EXPECT_EQ(old.environment, "cartpole");
   EXPECT_EQ(old.spec.describe(), "4 -> 2 -> 2 logits, tanh");
   EXPECT_EQ(old.spec.lstm, 0u);
