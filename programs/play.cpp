@@ -84,6 +84,7 @@ double play(fiber::rl::AnyEnvironment& environment, fiber::rl::ActingPolicy& pol
             std::uint64_t seed, std::size_t step_limit, bool seen, See see) {
   std::vector<float> observation(environment.spaces().observation_size());
   environment.reset(seed);
+  policy.begin_episode();
   double total = 0;
   for (std::size_t step = 0; step < step_limit; ++step) {
     if (seen)

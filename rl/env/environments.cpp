@@ -12,6 +12,7 @@
 #include "fiber/rl/cartpole.hpp"
 #include "fiber/rl/mountain_car_continuous.hpp"
 #include "fiber/rl/pendulum.hpp"
+#include "fiber/rl/wrappers.hpp"
 #include "rl/env/robots.hpp"
 #ifdef FIBER_HAS_BOX2D
 #include <box2d/b2_common.h>
@@ -66,7 +67,9 @@ Entry of_mujoco_v4(const char* name) {
 std::vector<Entry>& entries() {
   static std::vector<Entry> entries = {
     entry<CartPole>("cartpole"),
+    entry<KeepObservations<CartPole, 0, 2>>("cartpole_no_velocity"),
     entry<Pendulum>("pendulum"),
+    entry<KeepObservations<Pendulum, 0, 1>>("pendulum_no_velocity"),
     entry<Acrobot>("acrobot"),
     entry<MountainCarContinuous>("mountain_car_continuous"),
     entry<Breakout>("breakout"),

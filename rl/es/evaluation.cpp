@@ -91,6 +91,10 @@ EvolvedPolicy::EvolvedPolicy(const PolicySpec& spec, std::span<const float> para
   : all_(spec.parameter_count()), network_(spec, all_),
     normaliser_(std::move(normaliser)), input_(spec.spaces.observation_size()),
     action_(spec.spaces.action_size()) {
+  if (spec.lstm > 0)
+    throw std::invalid_argument("evolution strategies have policies without memory: "
+                                "PolicySpec::lstm must be 0, not " +
+                                std::to_string(spec.lstm));
   set_parameters(parameters);
 }
 

@@ -57,6 +57,7 @@ private:
   void normalise();
   void dense(const Layer& layer);
   void convolve(const Layer& layer);
+  void remember(const ExportedLstm& lstm);
   void decide();
 
   const std::string& prefix_;
@@ -66,6 +67,7 @@ private:
   std::array<std::size_t, 2> buffers_ = {};
   std::size_t turn_ = 1;
   std::size_t constant_count_ = 0;
+  std::size_t gates_ = 0; ///< Of an LSTM.
 };
 
 /// Returns the name in C.
@@ -166,6 +168,43 @@ void Writer::convolve(const Layer& layer) {
                   words);
 }
 
+/// One step of an LSTM. The memory has its output first, then its cell.
+void Writer::remember(const ExportedLstm& lstm) {
+  const auto& place = lstm.place;
+  gates_ = 4 * place.units;
+  const auto numbers = [&](const char* name, std::size_t begin, std::size_t end) {
+    return constant(lstm.name + name, policy_.numbers(begin, end));
+  };
+  const Words words{
+    {"gates", count(gates_)},
+    {"inputs", count(place.inputs)},
+    {"units", count(place.units)},
+    {"in", x_},
+    {"weight", numbers(".weight", place.offset, place.memory_weights())},
+    {"memory_weight",
+     numbers(".memory_weight", place.memory_weights(), place.input_biases())},
+    {"bias", numbers(".bias", place.input_biases(), place.memory_biases())},
+    {"memory_bias", numbers(".memory_bias", place.memory_biases(), place.end())}};
+  body_ += filled(R"(  for (size_t o = 0; o < $gates; ++o) {
+    float sum = $bias[o] + $memory_bias[o];
+    for (size_t i = 0; i < $inputs; ++i)
+      sum += $weight[o * $inputs + i] * $in[i];
+    for (size_t i = 0; i < $units; ++i)
+      sum += $memory_weight[o * $units + i] * memory[i];
+    gates[o] = sum;
+  }
+  for (size_t i = 0; i < $units; ++i) {
+    const float in = 1.0f / (1.0f + expf(-gates[i]));
+    const float keep = 1.0f / (1.0f + expf(-gates[$units + i]));
+    const float out = 1.0f / (1.0f + expf(-gates[3 * $units + i]));
+    memory[$units + i] = keep * memory[$units + i] + in * tanhf(gates[2 * $units + i]);
+    memory[i] = out * tanhf(memory[$units + i]);
+  }
+)",
+                  words);
+  x_ = "memory";
+}
+
 /// Writes the action from the network's outputs.
 void Writer::decide() {
   const auto& spaces = policy_.spaces;
@@ -192,19 +231,25 @@ void Writer::decide() {
 
 CFunction Writer::written() && {
   normalise();
-  for (const auto& layer : policy_.acting)
+  for (const auto& layer : policy_.acting) {
+    if (policy_.acting_lstm && &layer == &policy_.acting.back())
+      remember(*policy_.acting_lstm);
     layer.convolution ? convolve(layer) : dense(layer);
+  }
   decide();
   auto text = std::move(constants_) + "\nstatic inline void " + prefix_ +
-              "_act(const float* observation, float* action) {\n";
+              "_act(const float* observation, " + (gates_ > 0 ? "float* memory, " : "") +
+              "float* action) {\n";
   constexpr const char* names[] = {"first", "second"};
   for (std::size_t i = 0; i < 2; ++i)
     if (buffers_[i] > 0)
       text += "  float " + std::string(names[i]) + '[' + count(buffers_[i]) + "];\n";
+  if (gates_ > 0)
+    text += "  float gates[" + count(gates_) + "];\n";
   text += body_ + "}\n";
   return {.text = std::move(text),
           .constants = constant_count_,
-          .buffers = buffers_[0] + buffers_[1]};
+          .buffers = buffers_[0] + buffers_[1] + gates_};
 }
 
 } // namespace

@@ -23,6 +23,20 @@ void name_layers(std::vector<Layer>& to, const std::string& module, std::size_t 
                   .activated = activate_last || i + 1 < places.size()});
 }
 
+/// The layers of a network, of which the last one stands after an LSTM, if there is one.
+std::optional<ExportedLstm> name_network(std::vector<Layer>& to,
+                                         const std::string& module,
+                                         const std::vector<LayerPlace>& places,
+                                         const std::optional<LstmPlace>& lstm) {
+  if (!lstm) {
+    name_layers(to, module, 0, places, false);
+    return std::nullopt;
+  }
+  name_layers(to, module, 0, {places.begin(), places.end() - 1}, true);
+  to.push_back({.name = module + "_output", .place = places.back()});
+  return ExportedLstm{.name = module + "_lstm", .place = *lstm};
+}
+
 void check_numbers(const SavedPolicy& policy, std::size_t begin, std::size_t end,
                    const std::string& name) {
   for (auto i = begin; i < end; ++i)
@@ -97,11 +111,14 @@ ExportedPolicy::ExportedPolicy(const SavedPolicy& policy)
                       .activated = true});
   const auto flattened = 2 * layout.convolutions.size(); // The place of nn.Flatten.
   name_layers(acting, "trunk", flattened + 1, layout.shared, true);
-  name_layers(acting, "policy", 0, layout.policy, false);
-  name_layers(value, "value", 0, layout.value, false);
+  acting_lstm = name_network(acting, "policy", layout.policy, layout.policy_lstm);
+  value_lstm = name_network(value, "value", layout.value, layout.value_lstm);
   check_numbers(policy, 0, log_std_size, "log_std");
   check_layers(policy, acting);
   check_layers(policy, value);
+  for (const auto& lstm : {acting_lstm, value_lstm})
+    if (lstm)
+      check_numbers(policy, lstm->place.offset, lstm->place.end(), lstm->name);
   check_bounds(spaces);
   if (!policy.observations.identity())
     normalisation = in_single_precision(policy.observations, spaces.observation_size());

@@ -23,6 +23,12 @@ struct Layer {
   std::vector<std::size_t> shape() const;
 };
 
+/// The LSTM before the last layer of a network, with the name of a torch.nn.LSTM.
+struct ExportedLstm {
+  std::string name;
+  LstmPlace place;
+};
+
 /// A FrozenNormaliser in single precision: ((x - mean) - rest) * scale. `rest` is what
 /// the float `mean` lacks, so that no digits are lost where the deviation of x is far
 /// smaller than its mean.
@@ -38,6 +44,10 @@ struct ExportedPolicy {
 
   std::span<const float> weights(const Layer& layer) const;
   std::span<const float> biases(const Layer& layer) const;
+  /// The parameters from one place to another.
+  std::span<const float> numbers(std::size_t begin, std::size_t end) const {
+    return std::span(saved.parameters).subspan(begin, end - begin);
+  }
   std::span<const float> log_std() const;
   bool tanh() const { return saved.spec.activation == Activation::tanh; }
 
@@ -46,6 +56,7 @@ struct ExportedPolicy {
   std::size_t log_std_size = 0;
   std::vector<Layer> acting; ///< From the observation to logits or means.
   std::vector<Layer> value;  ///< Those of the value that are not among them.
+  std::optional<ExportedLstm> acting_lstm, value_lstm;
   std::optional<Normalisation> normalisation;
 };
 

@@ -59,6 +59,49 @@ std::string add_convolution(OnnxGraph& graph, const exporting::Layer& layer,
                      {.name = "strides", .numbers = {stride, stride}, .list = true}});
 }
 
+/// Adds one gate of an LSTM: the sum of both its inputs, activated.
+std::string add_gate(OnnxGraph& graph, const ExportedPolicy& policy, std::size_t number,
+                     const std::string& gate, const std::string& x) {
+  const auto& [name, place] = *policy.acting_lstm;
+  const auto units = place.units;
+  const auto sum = [&](const std::string& what, const std::string& input,
+                       std::size_t width, std::size_t weights, std::size_t biases) {
+    const auto begin = weights + number * units * width;
+    const auto bias = biases + number * units;
+    const auto whole = name + '.' + gate + '.' + what;
+    return graph.node(
+      "Gemm",
+      {input,
+       graph.constant(whole + ".weight", {units, width},
+                      policy.numbers(begin, begin + units * width)),
+       graph.constant(whole + ".bias", {units}, policy.numbers(bias, bias + units))},
+      whole, {{.name = "transB", .numbers = {1}}});
+  };
+  const auto of_input = sum("input", x, place.inputs, place.offset, place.input_biases());
+  const auto of_memory =
+    sum("memory", "hidden", units, place.memory_weights(), place.memory_biases());
+  const auto both = graph.node("Add", {of_input, of_memory}, name + '.' + gate + ".sum");
+  return graph.node(gate == "cell" ? "Tanh" : "Sigmoid", {both}, name + '.' + gate);
+}
+
+/// Adds one step of the LSTM from its inputs "hidden" and "cell". Returns the name of its
+/// output.
+std::string add_lstm(OnnxGraph& graph, const ExportedPolicy& policy,
+                     const std::string& x) {
+  const OnnxGraph::Shape units{policy.acting_lstm->place.units};
+  for (const auto* name : {"hidden", "cell"})
+    graph.input(name, OnnxGraph::Type::float32, units);
+  const auto input = add_gate(graph, policy, 0, "input", x);
+  const auto forget = add_gate(graph, policy, 1, "forget", x);
+  const auto cell = add_gate(graph, policy, 2, "cell", x);
+  const auto output = add_gate(graph, policy, 3, "output", x);
+  const auto kept = graph.node("Mul", {forget, "cell"}, "kept");
+  const auto added = graph.node("Mul", {input, cell}, "added");
+  const auto next = graph.node("Add", {kept, added}, "next_cell");
+  return graph.node("Mul", {output, graph.node("Tanh", {next}, "shown_cell")},
+                    "next_hidden");
+}
+
 /// Adds the layers. The output of the last one has this name.
 void add_network(OnnxGraph& graph, const ExportedPolicy& policy, std::string x,
                  const std::string& last) {
@@ -69,6 +112,8 @@ void add_network(OnnxGraph& graph, const ExportedPolicy& policy, std::string x,
   for (const auto& layer : policy.acting) {
     if (!layer.convolution && !std::exchange(flat, true))
       flatten();
+    if (policy.acting_lstm && &layer == &policy.acting.back())
+      x = add_lstm(graph, policy, x);
     const auto weight =
       graph.constant(layer.name + ".weight", layer.shape(), policy.weights(layer));
     const auto bias =
@@ -118,6 +163,10 @@ void save_onnx(const std::filesystem::path& path, const SavedPolicy& policy) {
   onnx::add_network(graph, exported, onnx::add_normalisation(graph, exported),
                     exported.spaces.discrete() ? "logits" : "mean");
   onnx::add_action(graph, exported);
+  if (exported.acting_lstm)
+    for (const auto* name : {"next_hidden", "next_cell"})
+      graph.output(name, exporting::OnnxGraph::Type::float32,
+                   {exported.acting_lstm->place.units});
   write_atomically(path, graph.model({{"environment", policy.environment},
                                       {"network", policy.spec.describe()}}));
 }

@@ -50,6 +50,21 @@ private:
   std::string numbers_;
 };
 
+/// Under the names of torch.nn.LSTM.
+void add_lstm(File& file, const exporting::ExportedPolicy& policy,
+              const exporting::ExportedLstm& lstm) {
+  const auto& place = lstm.place;
+  const auto rows = 4 * place.units;
+  file.add(lstm.name + ".weight_ih_l0", {rows, place.inputs},
+           policy.numbers(place.offset, place.memory_weights()));
+  file.add(lstm.name + ".weight_hh_l0", {rows, place.units},
+           policy.numbers(place.memory_weights(), place.input_biases()));
+  file.add(lstm.name + ".bias_ih_l0", {rows},
+           policy.numbers(place.input_biases(), place.memory_biases()));
+  file.add(lstm.name + ".bias_hh_l0", {rows},
+           policy.numbers(place.memory_biases(), place.end()));
+}
+
 } // namespace safetensors
 } // namespace
 
@@ -72,6 +87,10 @@ void save_safetensors(const std::filesystem::path& path, const SavedPolicy& poli
     file.add("log_std", {exported.log_std_size}, exported.log_std());
   for (const auto* layers : {&exported.acting, &exported.value})
     for (const auto& layer : *layers) {
+      const auto& lstm =
+        layers == &exported.acting ? exported.acting_lstm : exported.value_lstm;
+      if (lstm && &layer == &layers->back())
+        safetensors::add_lstm(file, exported, *lstm);
       file.add(layer.name + ".weight", layer.shape(), exported.weights(layer));
       file.add(layer.name + ".bias", {layer.place.outputs}, exported.biases(layer));
     }

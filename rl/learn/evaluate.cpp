@@ -113,13 +113,16 @@ Evaluation evaluate(AnyEnvironment& environment, Policy& policy,
     throw std::invalid_argument("the policy " + policy.spec().describe() +
                                 " is for other observations or actions than the "
                                 "environment's");
-  std::vector<float> seen;
+  std::vector<float> seen, memory(policy.spec().memory_size());
   const auto choose = [&](std::span<const float> observation, const SampleKey& key,
                           std::span<float> action) {
     seen.assign(observation.begin(), observation.end());
     observations.apply(seen);
-    std::ranges::copy(options.deterministic ? policy.best(seen)
-                                            : policy.sample(seen, key).actions,
+    if (key.step == 0)
+      std::ranges::fill(memory, 0.0F);
+    const PolicyContext context{.memory = memory};
+    std::ranges::copy(options.deterministic ? policy.best(seen, context)
+                                            : policy.sample(seen, key, context).actions,
                       action.begin());
   };
   return evaluate(environment, choose, options);

@@ -40,11 +40,14 @@ std::vector<float> initial_parameters(const PolicySpec& spec, std::uint64_t seed
   spec.check();
   const PolicyLayout layout(spec);
   std::vector<float> parameters(layout.size);
+  auto fill_at = [&](std::size_t offset, std::size_t rows, std::size_t columns,
+                     double gain) {
+    orthogonal::fill({parameters.data() + offset, static_cast<Eigen::Index>(rows),
+                      static_cast<Eigen::Index>(columns)},
+                     gain, Random(seed, {offset}));
+  };
   auto fill = [&](const LayerPlace& layer, double gain) {
-    orthogonal::fill({parameters.data() + layer.offset,
-                      static_cast<Eigen::Index>(layer.outputs),
-                      static_cast<Eigen::Index>(layer.inputs)},
-                     gain, Random(seed, {layer.offset}));
+    fill_at(layer.offset, layer.outputs, layer.inputs, gain);
   };
   for (const auto& convolution : layout.convolutions)
     fill(convolution.layer, std::numbers::sqrt2);
@@ -53,6 +56,11 @@ std::vector<float> initial_parameters(const PolicySpec& spec, std::uint64_t seed
       fill(layer, std::numbers::sqrt2);
   fill(layout.policy.back(), 0.01);
   fill(layout.value.back(), 1);
+  for (const auto& lstm : {layout.policy_lstm, layout.value_lstm})
+    if (lstm) {
+      fill_at(lstm->offset, 4 * lstm->units, lstm->inputs, 1);
+      fill_at(lstm->memory_weights(), 4 * lstm->units, lstm->units, 1);
+    }
   return parameters;
 }
 

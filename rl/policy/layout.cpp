@@ -54,6 +54,10 @@ PolicyLayout::PolicyLayout(const PolicySpec& spec)
       append(*network, inputs, outputs);
       inputs = outputs;
     }
+    if (spec.lstm > 0) {
+      (network == &policy ? policy_lstm : value_lstm) = append_lstm(inputs, spec.lstm);
+      inputs = spec.lstm;
+    }
     append(*network, inputs, network == &policy ? spec.outputs() : 1);
   }
 }
@@ -65,6 +69,16 @@ void PolicyLayout::append(std::vector<LayerPlace>& layers, std::size_t inputs,
     refuse_size();
   layers.push_back({.inputs = inputs, .outputs = outputs, .offset = size});
   size = layers.back().end();
+}
+
+LstmPlace PolicyLayout::append_lstm(std::size_t inputs, std::size_t units) {
+  const auto most = max_parameters / 4;
+  if (units > most || inputs > most / units || units > most / units ||
+      size > max_parameters)
+    refuse_size();
+  const LstmPlace place{.inputs = inputs, .units = units, .offset = size};
+  size = place.end();
+  return place;
 }
 
 // Returns the number of floats that leave the last one.
@@ -127,6 +141,10 @@ void PolicySpec::check() const {
                                 detail::formatted("%f", observation_scale));
   if (!convolution)
     return;
+  if (lstm > 0)
+    throw std::invalid_argument("a policy has convolutions or an LSTM, not both: lstm "
+                                "must be 0 for images, not " +
+                                std::to_string(lstm));
   const auto& shape = spaces.observation_shape;
   if (shape.size() != 3 || shape[1] < nature::smallest_image ||
       shape[2] < nature::smallest_image)
@@ -143,6 +161,8 @@ std::string PolicySpec::describe() const {
     text += " -> Nature's convolutions";
   for (auto units : hidden)
     text += " -> " + std::to_string(units);
+  if (lstm > 0)
+    text += " -> LSTM " + std::to_string(lstm);
   return text + " -> " + std::to_string(outputs()) +
          (spaces.discrete() ? " logits, " : " means, ") +
          (activation == Activation::tanh ? "tanh" : "relu");

@@ -43,7 +43,7 @@ void patches(const float* image, const ConvolutionPlace& place, float* columns) 
 } // namespace
 
 std::span<const float> Network::dense(std::span<const float> input, std::size_t rows,
-                                      const std::vector<LayerPlace>& layers,
+                                      std::span<const LayerPlace> layers,
                                       bool activate_last) {
   using namespace matrices;
   for (const auto& layer : layers) {

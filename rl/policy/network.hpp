@@ -20,7 +20,7 @@ public:
   /// Runs rows of floats through layers. The activation follows each layer, the last one
   /// only if `activate_last`. The result is valid until the next call of either function.
   std::span<const float> dense(std::span<const float> input, std::size_t rows,
-                               const std::vector<LayerPlace>& layers, bool activate_last);
+                               std::span<const LayerPlace> layers, bool activate_last);
   /// Runs images through convolutions; the activation follows each. Result rows are in
   /// the order {channel, row, column}.
   std::span<const float> convolve(std::span<const float> input, std::size_t rows,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/policy.hpp"
 
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -8,6 +9,7 @@
 
 #include "rl/policy/draw.hpp"
 #include "rl/policy/layout.hpp"
+#include "rl/policy/lstm.hpp"
 #include "rl/policy/network.hpp"
 
 namespace fiber::rl {
@@ -50,17 +52,34 @@ void check_outputs(const char* what, std::span<const float> outputs, std::size_t
 
 struct Policy::Impl {
   explicit Impl(PolicySpec policy_spec)
-    : spec(std::move(policy_spec)), layout(spec), network(parameters, spec.activation) {}
+    : spec(std::move(policy_spec)), layout(spec), network(parameters, spec.activation) {
+    if (layout.policy_lstm)
+      policy_lstm.emplace(parameters, *layout.policy_lstm, 0);
+    if (layout.value_lstm)
+      value_lstm.emplace(parameters, *layout.value_lstm, 2 * spec.lstm);
+  }
+
+  /// Which outputs run() computes, and whether a recurrent policy remembers the
+  /// observations: then by both of its networks.
+  struct Wanted {
+    bool policy = true, values = true, remember = false;
+  };
 
   std::size_t rows_of(std::span<const float> observations) const;
+  void check_memory(std::span<const float> memory, std::size_t rows) const;
   std::span<const float> features(std::span<const float> observations, std::size_t rows);
+  std::span<const float> through(std::span<const float> input, std::size_t rows,
+                                 std::span<const LayerPlace> layers,
+                                 std::optional<Lstm>& lstm, const PolicyContext& context,
+                                 bool remember);
   void run(std::span<const float> observations, const PolicyContext& context,
-           bool want_policy, bool want_values);
+           Wanted wanted);
 
   PolicySpec spec;
   PolicyLayout layout;
   std::vector<float> parameters;
   Network network;
+  std::optional<Lstm> policy_lstm, value_lstm;
   std::vector<float> scaled, kept, outputs, values, actions, log_probabilities;
 };
 
@@ -71,6 +90,15 @@ std::size_t Policy::Impl::rows_of(std::span<const float> observations) const {
                                 " numbers are not whole observations of " +
                                 std::to_string(size));
   return observations.size() / size;
+}
+
+void Policy::Impl::check_memory(std::span<const float> memory, std::size_t rows) const {
+  if (const auto size = rows * spec.memory_size(); size > 0 && memory.size() != size)
+    throw std::invalid_argument(
+      "a policy of " + spec.describe() + " needs a memory of " + std::to_string(size) +
+      " floats for " + std::to_string(rows) +
+      (rows == 1 ? " observation" : " observations") + ", not " +
+      std::to_string(memory.size()) + ": give PolicyContext::memory");
 }
 
 // What the policy's layers and the value's begin from.
@@ -90,19 +118,34 @@ std::span<const float> Policy::Impl::features(std::span<const float> observation
   return kept;
 }
 
-void Policy::Impl::run(std::span<const float> observations,
-                       const PolicyContext& /*context*/, bool want_policy,
-                       bool want_values) {
+// Runs the layers of the policy or of the value, the last one after its LSTM.
+std::span<const float>
+Policy::Impl::through(std::span<const float> input, std::size_t rows,
+                      std::span<const LayerPlace> layers, std::optional<Lstm>& lstm,
+                      const PolicyContext& context, bool remember) {
+  if (!lstm)
+    return network.dense(input, rows, layers, false);
+  const auto hidden = network.dense(input, rows, layers.first(layers.size() - 1), true);
+  const auto outputs = lstm->step(hidden, rows, context.memory, remember);
+  return network.dense(outputs, rows, layers.last(1), false);
+}
+
+void Policy::Impl::run(std::span<const float> observations, const PolicyContext& context,
+                       Wanted wanted) {
   const auto rows = rows_of(observations);
+  check_memory(context.memory, rows);
   finite_rows::check_observations(observations, spec.spaces.observation_size());
   const auto begin = features(observations, rows);
-  if (want_policy) {
-    const auto result = network.dense(begin, rows, layout.policy, false);
+  const auto of = [&](std::span<const LayerPlace> layers, std::optional<Lstm>& lstm) {
+    return through(begin, rows, layers, lstm, context, wanted.remember);
+  };
+  if (wanted.policy || (policy_lstm && wanted.remember)) {
+    const auto result = of(layout.policy, policy_lstm);
     finite_rows::check_outputs("policy's output", result, spec.outputs());
     outputs.assign(result.begin(), result.end());
   }
-  if (want_values) {
-    const auto result = network.dense(begin, rows, layout.value, false);
+  if (wanted.values || (value_lstm && wanted.remember)) {
+    const auto result = of(layout.value, value_lstm);
     finite_rows::check_outputs("value", result, 1);
     values.assign(result.begin(), result.end());
   }
@@ -140,39 +183,38 @@ std::span<const float> Policy::log_std() const {
 
 Policy::Outputs Policy::evaluate(std::span<const float> observations,
                                  const PolicyContext& context) {
-  impl_->run(observations, context, true, true);
+  impl_->run(observations, context, {});
   return {
     .rows = impl_->values.size(), .policy = impl_->outputs, .values = impl_->values};
 }
 
 std::span<const float> Policy::evaluate_policy(std::span<const float> observations,
                                                const PolicyContext& context) {
-  impl_->run(observations, context, true, false);
+  impl_->run(observations, context, {.values = false});
   return impl_->outputs;
 }
 
 std::span<const float> Policy::evaluate_values(std::span<const float> observations,
                                                const PolicyContext& context) {
-  impl_->run(observations, context, false, true);
+  impl_->run(observations, context, {.policy = false});
   return impl_->values;
 }
 
 Policy::Decisions Policy::sample(std::span<const float> observations,
                                  const SampleKey& key, const PolicyContext& context) {
-  const auto rows = impl_->rows_of(observations);
-  const auto evaluated = evaluate(observations, context);
-  draw_actions(impl_->spec.spaces, evaluated.policy, log_std(), key, impl_->actions,
+  impl_->run(observations, context, {.remember = true});
+  draw_actions(impl_->spec.spaces, impl_->outputs, log_std(), key, impl_->actions,
                impl_->log_probabilities);
-  return {.rows = rows,
+  return {.rows = impl_->values.size(),
           .actions = impl_->actions,
           .log_probabilities = impl_->log_probabilities,
-          .values = evaluated.values};
+          .values = impl_->values};
 }
 
 std::span<const float> Policy::best(std::span<const float> observations,
                                     const PolicyContext& context) {
-  const auto outputs = evaluate_policy(observations, context);
-  choose_actions(impl_->spec.spaces, outputs, impl_->actions);
+  impl_->run(observations, context, {.values = false, .remember = true});
+  choose_actions(impl_->spec.spaces, impl_->outputs, impl_->actions);
   return impl_->actions;
 }
 

@@ -104,6 +104,10 @@ void add_hyperparameters(CLI::App& app, PpoOptions& s) {
       "Between layers: tanh or relu; default: tanh, or for images relu")
     ->check(CLI::IsMember({"tanh", "relu"}));
   add("--device", s.device, "Where LibTorch learns from images: cpu, cuda or cuda:N");
+  add("--lstm", s.lstm,
+      "Units of an LSTM after the hidden layers: the policy remembers its episode. "
+      "--minibatch is rounded up to whole environments. 0: none. Not for images, and not "
+      "with --asynchronous");
   add("--minibatch", s.minibatch, "Samples a step of Adam");
   add("--epochs", s.epochs, "How often an update sees each sample");
   add("--gamma", s.gamma, "Discount");

@@ -33,6 +33,16 @@ void check(const Samples& samples, std::size_t observation, std::size_t action) 
   expect("values", samples.values.size(), n);
   expect("advantages", samples.advantages.size(), n);
   expect("returns", samples.returns.size(), n);
+  const auto& sequences = samples.sequences;
+  if (sequences.memory_size == 0)
+    return;
+  expect("environments", sequences.environments.size(), n);
+  expect("begins", sequences.begins.size(), n);
+  for (const auto environment : sequences.environments)
+    if (environment >= sequences.size())
+      throw std::invalid_argument("samples: a row of environment " +
+                                  std::to_string(environment) + ", but memory for " +
+                                  std::to_string(sequences.size()));
 }
 
 using Numbers = Eigen::Map<Eigen::ArrayXf>;
@@ -44,6 +54,18 @@ Numbers array(std::span<float> numbers) {
 /// Some rows of a rollout, one after another.
 class Minibatch {
 public:
+  /// `chosen`: rows, or for a recurrent policy environments, whose rows follow each
+  /// other.
+  Samples take_chosen(const Samples& from, std::span<const std::size_t> chosen) {
+    if (from.sequences.memory_size == 0)
+      return take(from, chosen);
+    packer_.pack(from.sequences, chosen);
+    auto samples = take(from, packer_.rows());
+    samples.packed = packer_.packed();
+    return samples;
+  }
+
+private:
   Samples take(const Samples& from, std::span<const std::size_t> rows) {
     const auto n = from.size();
     const auto copy = [&](std::span<const float> numbers, std::vector<float>& to) {
@@ -62,9 +84,9 @@ public:
     return {observations_, actions_, log_probabilities_, values_, advantages_, returns_};
   }
 
-private:
   std::vector<float> observations_, actions_, log_probabilities_, values_, advantages_,
     returns_;
+  SequencePacker packer_;
 };
 
 const TorchGradients& torch() {
@@ -102,8 +124,12 @@ public:
   Losses update(const Samples& samples, double learning_rate, double clip_range,
                 std::size_t at_most) {
     check(samples, spaces_.observation_size(), spaces_.action_size());
-    const auto n = std::min(samples.size(), at_most);
-    const auto most = std::min(n, options_.minibatch);
+    // Detail 36: minibatches of a recurrent policy are of whole environments.
+    const bool recurrent = samples.sequences.memory_size > 0;
+    const auto n =
+      recurrent ? samples.sequences.size() : std::min(samples.size(), at_most);
+    const auto most =
+      std::min(n, recurrent ? sequences_a_minibatch() : options_.minibatch);
     Minibatch minibatch;
     Losses sum;
     bool stopped = false;
@@ -113,10 +139,11 @@ public:
         // Detail 6: minibatches of a shuffled rollout. A last one of a single row has no
         // deviation to divide by and is left out.
         const auto size = std::min(n - at, most);
-        if (size < 2 && n > 1)
-          break;
-        auto losses = backward(
-          minibatch.take(samples, std::span(order).subspan(at, size)), clip_range);
+        const auto part =
+          minibatch.take_chosen(samples, std::span(order).subspan(at, size));
+        if (part.size() < 2 && samples.size() > 1)
+          continue;
+        auto losses = backward(part, clip_range);
         if (options_.target_kl > 0 && losses.kl > 1.5 * options_.target_kl)
           stopped = true; // Detail 12, an option: the policy is far enough from the old.
         else
@@ -126,6 +153,20 @@ public:
     }
     ++updates_;
     return mean_of(sum);
+  }
+
+  /// The samples of a minibatch, rounded up to whole environments.
+  std::size_t sequences_a_minibatch() const {
+    return (options_.minibatch + options_.rollout - 1) / options_.rollout;
+  }
+
+  /// A minibatch of all samples.
+  Samples all(const Samples& samples, Minibatch& minibatch) const {
+    if (samples.sequences.memory_size == 0)
+      return samples;
+    std::vector<std::size_t> every(samples.sequences.size());
+    std::iota(every.begin(), every.end(), 0);
+    return minibatch.take_chosen(samples, every);
   }
 
   /// Leaves the gradient of the loss in networks_.
@@ -299,7 +340,8 @@ Losses Learner::update(const Samples& samples, double learning_rate, double clip
 Losses Learner::gradient_of(const Samples& samples, double clip_range,
                             std::vector<float>& gradient) {
   check(samples, impl_->spaces_.observation_size(), impl_->spaces_.action_size());
-  auto losses = impl_->backward(samples, clip_range);
+  Minibatch minibatch;
+  auto losses = impl_->backward(impl_->all(samples, minibatch), clip_range);
   const auto computed = impl_->networks_->gradient();
   gradient.assign(computed.begin(), computed.end());
   return losses;

@@ -55,7 +55,8 @@ public:
   /// Throws std::invalid_argument if the sizes are those of another network.
   void go_on_from(const State& state);
 
-  /// What the networks say of `observations`.
+  /// What the networks say of `observations`. A recurrent policy sees each as the first
+  /// of an episode.
   using Outputs = NetworkOutputs;
   Outputs infer(std::span<const float> observations) const;
 

@@ -8,6 +8,7 @@
 
 #include "fiber/rl/policy.hpp"
 #include "fiber/rl/ppo_options.hpp"
+#include "rl/ppo/sequences.hpp"
 
 namespace fiber::rl {
 class PpoNetwork;
@@ -22,6 +23,9 @@ struct Samples {
   std::span<const float> log_probabilities; ///< Of the actions, when they were drawn.
   std::span<const float> values;            ///< As estimated then.
   std::span<const float> advantages, returns;
+  /// For a recurrent policy: of a whole rollout, and of a minibatch.
+  Sequences sequences = {};
+  PackedSequences packed = {};
 
   std::size_t size() const { return log_probabilities.size(); }
 };
@@ -57,6 +61,7 @@ public:
   virtual std::span<float> gradient() = 0;
   /// Computes the losses and the gradient of one minibatch.
   virtual Losses compute(const Samples& minibatch, double clip_range) = 0;
+  /// A recurrent policy sees each observation as the first of an episode.
   virtual NetworkOutputs infer(std::span<const float> observations) = 0;
   /// The names and shapes of the parameters of a network of the user's own; else empty.
   virtual std::string own_network() const { return ""; }

@@ -2,6 +2,7 @@
 // The numbers behind "detail" are those of docs/rl/ppo-checklist.md.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "rl/policy/layout.hpp"
 #include "rl/ppo/loss_gradient.hpp"
+#include "rl/ppo/lstm_gradient.hpp"
 
 namespace fiber::rl::ppo {
 namespace {
@@ -18,8 +20,6 @@ namespace {
 using Eigen::Index;
 using Matrix = Eigen::MatrixXf; ///< A column for each sample.
 using Array = Eigen::ArrayXf;
-using Weights =
-  Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 using Vector = Eigen::Map<Eigen::VectorXf>;
 using Samples1 = Eigen::Map<const Array>;
 
@@ -31,83 +31,14 @@ Samples1 array(std::span<const float> numbers) {
   return {numbers.data(), index(numbers.size())};
 }
 
-/// A multi-layer perceptron: its layers are parts of flat parameters.
-class Perceptron {
-public:
-  Perceptron(std::vector<LayerPlace> layers, Activation activation)
-    : layers_(std::move(layers)), activation_(activation), outputs_(layers_.size()) {}
-
-  /// The linear outputs of the last layer. Keeps what each layer gave, for backward().
-  const Matrix& forward(std::span<float> parameters,
-                        const Eigen::Ref<const Matrix>& inputs) {
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      auto& out = outputs_[i];
-      out.resize(index(layers_[i].outputs), inputs.cols());
-      if (i == 0)
-        out.noalias() = weights(parameters, i) * inputs;
-      else
-        out.noalias() = weights(parameters, i) * outputs_[i - 1];
-      out.colwise() += biases(parameters, i);
-      if (i + 1 < layers_.size())
-        activate(out);
-    }
-    return outputs_.back();
-  }
-
-  /// Writes the gradient of each layer. `errors`: that of the outputs.
-  void backward(std::span<float> parameters, std::span<float> gradient,
-                const Eigen::Ref<const Matrix>& inputs, const Matrix& errors) {
-    auto* of_outputs = &errors;
-    for (auto i = layers_.size(); i-- > 0;) {
-      if (i == 0)
-        weights(gradient, i).noalias() = *of_outputs * inputs.transpose();
-      else
-        weights(gradient, i).noalias() = *of_outputs * outputs_[i - 1].transpose();
-      biases(gradient, i) = of_outputs->rowwise().sum();
-      if (i == 0)
-        return;
-      auto& next = errors_[i % 2];
-      next.noalias() = weights(parameters, i).transpose() * *of_outputs;
-      through_activation(outputs_[i - 1], next);
-      of_outputs = &next;
-    }
-  }
-
-private:
-  Weights weights(std::span<float> all, std::size_t i) const {
-    return {all.data() + layers_[i].offset, index(layers_[i].outputs),
-            index(layers_[i].inputs)};
-  }
-  Vector biases(std::span<float> all, std::size_t i) const {
-    return {all.data() + layers_[i].biases(), index(layers_[i].outputs)};
-  }
-  void activate(Matrix& numbers) const {
-    if (activation_ == Activation::tanh)
-      numbers = numbers.array().tanh();
-    else
-      numbers = 0.5F * (numbers.array() + numbers.array().abs()); // Keeps a NaN.
-  }
-  /// `given`: what the activation gave.
-  void through_activation(const Matrix& given, Matrix& errors) const {
-    if (activation_ == Activation::tanh)
-      errors.array() *= 1 - given.array().square();
-    else
-      errors.array() *= (given.array() > 0).cast<float>();
-  }
-
-  std::vector<LayerPlace> layers_;
-  Activation activation_;
-  std::vector<Matrix> outputs_;
-  Matrix errors_[2];
-};
-
 class MlpGradient final : public LossGradient {
 public:
   MlpGradient(const PolicySpec& spec, std::span<const float> parameters,
               const PpoOptions& options)
     : spec_(spec), options_(options), layout_(spec),
       parameters_(parameters.begin(), parameters.end()), gradient_(parameters.size()),
-      policy_(layout_.policy, spec.activation), value_(layout_.value, spec.activation) {}
+      policy_(layout_.policy, layout_.policy_lstm, 0, spec.activation),
+      value_(layout_.value, layout_.value_lstm, 2 * spec.lstm, spec.activation) {}
 
   std::span<float> parameters() override { return parameters_; }
   std::span<float> gradient() override { return gradient_; }
@@ -115,8 +46,14 @@ public:
   Losses compute(const Samples& minibatch, double clip_range) override {
     Losses losses;
     const auto inputs = this->inputs(minibatch.observations);
-    const auto& policy = policy_.forward(parameters_, inputs);
-    const auto& value = value_.forward(parameters_, inputs);
+    const auto& packed = minibatch.packed;
+    if (packed.memory_size != spec_.memory_size())
+      throw std::invalid_argument("samples: sequences for a memory of " +
+                                  std::to_string(packed.memory_size) +
+                                  " floats, but that of " + spec_.describe() + " has " +
+                                  std::to_string(spec_.memory_size()));
+    const auto& policy = policy_.forward(parameters_, inputs, packed);
+    const auto& value = value_.forward(parameters_, inputs, packed);
     const auto n = index(minibatch.size());
     // Each continues where the one before left off: the logarithms of the probabilities,
     // the gradient of the loss by them, and that by the outputs.
@@ -127,19 +64,24 @@ public:
       by_logits(minibatch.actions, losses);
     else
       by_means(losses);
-    policy_.backward(parameters_, gradient_, inputs, policy_errors_);
+    policy_.backward(parameters_, gradient_, inputs, policy_errors_, packed);
     by_value(value, minibatch, static_cast<float>(clip_range), losses);
-    value_.backward(parameters_, gradient_, inputs, value_errors_);
+    value_.backward(parameters_, gradient_, inputs, value_errors_, packed);
     return losses;
   }
 
   NetworkOutputs infer(std::span<const float> observations) override {
     const auto inputs = this->inputs(observations);
+    // Each row begins an episode.
+    const auto rows = static_cast<std::size_t>(inputs.cols());
+    const std::vector<std::uint8_t> begins(rows);
+    const std::vector<float> memory(rows * spec_.memory_size());
+    const PackedSequences packed{{&rows, 1}, begins, memory, spec_.memory_size()};
     const auto copy = [](const Matrix& from) {
       return std::vector<float>(from.data(), from.data() + from.size());
     };
-    NetworkOutputs outputs{copy(policy_.forward(parameters_, inputs)),
-                           copy(value_.forward(parameters_, inputs)),
+    NetworkOutputs outputs{copy(policy_.forward(parameters_, inputs, packed)),
+                           copy(value_.forward(parameters_, inputs, packed)),
                            {}};
     outputs.log_std.assign(parameters_.begin(),
                            parameters_.begin() +
@@ -264,7 +206,7 @@ private:
   PpoOptions options_;
   PolicyLayout layout_;
   std::vector<float> parameters_, gradient_;
-  Perceptron policy_, value_;
+  NetworkGradient policy_, value_;
   // These hold what compute() has found so far in its minibatch.
   Array scaled_, new_, advantages_, log_ratio_, ratio_, by_log_, inverse_;
   Matrix logarithms_, probabilities_, scaled_actions_, policy_errors_, value_errors_;

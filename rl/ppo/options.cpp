@@ -45,6 +45,14 @@ PpoOptions normalised(PpoOptions of) {
   return of;
 }
 
+/// The policy has to remember what it saw, to tell speeds from positions.
+PpoOptions recurrent(PpoOptions of) {
+  of.hidden = {{32}};
+  of.lstm = 32;
+  of.normalise_rewards = true;
+  return of;
+}
+
 PpoOptions of_images(std::uint64_t steps, double learning_rate, int epochs) {
   auto result =
     annealed(learning_rate, 0.1, settings(steps, 8, 128, 0.99, 0.95, {256, epochs}));
@@ -69,6 +77,15 @@ PpoOptions defaults_by_name(const std::string& environment) {
     result.target_kl = 0.02;
     return result;
   }
+  if (is("cartpole_no_velocity")) {
+    auto result =
+      recurrent(annealed(1e-3, 0.2, settings(300'000, 16, 64, 0.99, 0.95, {256, 10})));
+    result.target_kl = 0.02;
+    return result;
+  }
+  if (is("pendulum_no_velocity"))
+    return recurrent(
+      annealed(1e-3, 0.2, settings(300'000, 16, 64, 0.9, 0.95, {128, 10})));
   if (is("acrobot"))
     return normalised(settings(1'000'000, 16, 256, 0.99, 0.94, {64, 4}));
   if (is("pendulum")) {
@@ -162,6 +179,13 @@ void PpoOptions::check() const {
     !overlap || (actors == 0 && learners == 1),
     "overlap is not for actors, which play while the learner learns anyway, nor for "
     "learners");
+  require(lstm == 0 || (actors == 0 && !overlap),
+          "actors, and a rollout that overlaps with learning, are played by policies "
+          "without memory: lstm must be 0, not " +
+            std::to_string(lstm) + "; use jobs or learners for a recurrent policy");
+  require(lstm == 0 || learners == 1 || on_error == OnError::stop,
+          "on_error must be stop if several learners train a recurrent policy, because "
+          "they need equal numbers of rows");
   require(!step_timeout || jobs > 0, "step_timeout needs jobs: only the end of a process "
                                      "interrupts an environment that hangs");
   require(device == "cpu" || device == "cuda" || is_numbered_gpu(device),
@@ -178,6 +202,7 @@ PolicySpec PpoOptions::policy_spec(const Spaces& spaces) const {
     spec.hidden = *hidden;
   if (activation)
     spec.activation = *activation;
+  spec.lstm = lstm;
   spec.check();
   return spec;
 }

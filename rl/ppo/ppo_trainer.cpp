@@ -26,8 +26,8 @@ std::unique_ptr<ppo::Trainer> trainer_of(const PpoOptions& options,
     if (options.overlap)
       throw std::invalid_argument("a network of your own exists once, and can't play "
                                   "while it learns: overlap must be false");
-    if (options.hidden || options.activation)
-      throw std::invalid_argument("hidden and activation describe a network, and "
+    if (options.hidden || options.activation || options.lstm > 0)
+      throw std::invalid_argument("hidden, activation and lstm describe a network, and "
                                   "you have given one of your own");
     return std::make_unique<ppo::Training>(options, std::move(network));
   }

@@ -57,7 +57,7 @@ std::vector<HyperparameterRange> PpoProblem::ranges() {
 }
 
 PolicySpec PpoProblem::spec() const {
-  return default_policy(make_environment(environment)->spaces());
+  return ppo_defaults(environment).policy_spec(make_environment(environment)->spaces());
 }
 
 PpoProblem::State PpoProblem::start(std::uint64_t member) const {

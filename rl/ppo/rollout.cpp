@@ -24,13 +24,18 @@ VecEnvOptions options_of(const PpoOptions& options, std::uint64_t seed) {
   return result;
 }
 
+std::size_t memory_size(const PpoOptions& options, const Spaces& spaces) {
+  return options.lstm == 0 ? 0 : options.policy_spec(spaces).memory_size();
+}
+
 } // namespace
 
 Rollouts::Rollouts(const PpoOptions& options, std::uint64_t seed)
   : options_(options), action_seed_(seed_for(Use::actions, seed)),
     envs_(options_of(options, seed), options.environment),
     observation_normaliser_(spaces().observation_size()),
-    reward_normaliser_(options.envs, options.gamma) {
+    reward_normaliser_(options.envs, options.gamma),
+    memory_(options.envs, memory_size(options, spaces())) {
   auto rows = options.envs * options.rollout;
   now_.resize(options.envs * spaces().observation_size());
   observations_.resize(rows * spaces().observation_size());
@@ -63,6 +68,7 @@ void Rollouts::play(BehaviourPolicy& policy) {
   if (!started_)
     see(envs_.reset());
   started_ = true;
+  memory_.begin_rollout();
   for (std::size_t step = 0; step < options_.rollout; ++step) {
     act(policy, step);
     auto& batch = envs_.step(sent_);
@@ -70,7 +76,7 @@ void Rollouts::play(BehaviourPolicy& policy) {
     ++vector_steps_;
     see(batch);
   }
-  auto last = policy.values(now_, {});
+  auto last = policy.values(now_, {.memory = memory_.now()});
   last_values_.assign(last.begin(), last.end());
   estimate();
 }
@@ -87,8 +93,10 @@ void Rollouts::act(BehaviourPolicy& policy, std::size_t step) {
   auto at = [&](auto& rows, std::size_t width) {
     return rows.begin() + static_cast<std::ptrdiff_t>(step * options_.envs * width);
   };
+  memory_.begin_step();
   auto decisions =
-    policy.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}}, {});
+    policy.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}},
+                  {.memory = memory_.now()});
   std::ranges::copy(now_, at(observations_, spaces().observation_size()));
   std::ranges::copy(decisions.actions, at(actions_, spaces().action_size()));
   std::ranges::copy(decisions.log_probabilities, at(log_probabilities_, 1));
@@ -119,8 +127,10 @@ void Rollouts::record(BehaviourPolicy& policy, const Batch& batch, std::size_t s
   std::vector<float> last;
   for (std::size_t i = 0; i < envs; ++i) {
     final_values_[begin + i] = 0;
-    if (batch.valid[i] == 0)
+    if (batch.valid[i] == 0) {
+      memory_.end_episode(i);
       continue;
+    }
     if (batch.done(i))
       returns_.push_back(batch.episode_return(i));
     if (batch.truncated[i] == 1 && batch.terminated[i] == 0) {
@@ -128,8 +138,10 @@ void Rollouts::record(BehaviourPolicy& policy, const Batch& batch, std::size_t s
       last.assign(shown.begin(), shown.end());
       if (options_.normalise_observations)
         observation_normaliser_.apply(last);
-      final_values_[begin + i] = policy.values(last, {})[0];
+      final_values_[begin + i] = policy.values(last, {.memory = memory_.of(i)})[0];
     }
+    if (batch.done(i))
+      memory_.end_episode(i);
   }
 }
 
@@ -152,14 +164,20 @@ void Rollouts::estimate() {
     valid_,
     {&observations_, &actions_, &log_probabilities_, &values_, &advantages_, &targets_},
     failures());
+  sequences_ = memory_.sequences(valid_);
 }
 
 Samples Rollouts::samples() const {
   const auto first = [&](const std::vector<float>& numbers) {
     return std::span(numbers).first(numbers.size() / valid_.size() * rows_);
   };
-  return {first(observations_), first(actions_),    first(log_probabilities_),
-          first(values_),       first(advantages_), first(targets_)};
+  return {first(observations_),
+          first(actions_),
+          first(log_probabilities_),
+          first(values_),
+          first(advantages_),
+          first(targets_),
+          sequences_};
 }
 
 FrozenNormaliser Rollouts::observations() const {
@@ -168,7 +186,12 @@ FrozenNormaliser Rollouts::observations() const {
 }
 
 Rollouts::State Rollouts::state() const {
-  return {envs_.state(), observation_normaliser_, reward_normaliser_, vector_steps_};
+  const auto memory = memory_.now();
+  return {envs_.state(),
+          observation_normaliser_,
+          reward_normaliser_,
+          vector_steps_,
+          {memory.begin(), memory.end()}};
 }
 
 void Rollouts::go_on_from(const State& state) {
@@ -176,12 +199,14 @@ void Rollouts::go_on_from(const State& state) {
   observation_normaliser_ = state.observations;
   reward_normaliser_ = state.rewards;
   vector_steps_ = state.vector_steps;
+  memory_.go_on_from(state.memory);
   for (std::size_t i = 0; i < options_.envs; ++i)
     if (batch.valid[i] == 0) { // Its episode was too long to keep: it begins the next.
       double none = 0;
       reward_normaliser_.apply({&none, 1}, batch.terminated.subspan(i, 1),
                                batch.truncated.subspan(i, 1), batch.valid.subspan(i, 1),
                                batch.env_ids.subspan(i, 1), {&none, 1});
+      memory_.end_episode(i);
     }
   std::ranges::copy(batch.observations, now_.begin());
   if (options_.normalise_observations)

@@ -12,6 +12,7 @@
 #include "fiber/rl/ppo_options.hpp"
 #include "rl/ppo/behaviour_policy.hpp"
 #include "rl/ppo/env_failures.hpp"
+#include "rl/ppo/episode_memory.hpp"
 #include "rl/ppo/learner.hpp"
 
 namespace fiber::rl::ppo {
@@ -52,9 +53,12 @@ public:
     ObservationNormaliser observations = {};
     RewardNormaliser rewards = {};
     std::uint64_t vector_steps = 0;
+    std::vector<float> memory = {}; ///< Of a recurrent policy.
     template <class Archive>
-    void serialize(Archive& archive, unsigned) {
+    void serialize(Archive& archive, unsigned version) {
       archive& envs& observations& rewards& vector_steps;
+      if (version > 0)
+        archive& memory;
     }
   };
   State state() const;
@@ -77,6 +81,7 @@ private:
   ObservationNormaliser before_; ///< As it was before the last rollout.
   RunningMoments seen_;
   RewardNormaliser reward_normaliser_;
+  EpisodeMemory memory_;
   std::uint64_t vector_steps_ = 0;
   bool started_ = false;
 
@@ -87,8 +92,11 @@ private:
   std::vector<float> final_values_, last_values_, advantages_, targets_;
   std::vector<double> rewards_;
   std::vector<std::uint8_t> terminated_, truncated_, valid_;
+  Sequences sequences_;
   std::size_t rows_ = 0; ///< Those that are valid: the first ones.
   std::vector<double> returns_;
 };
 
 } // namespace fiber::rl::ppo
+
+BOOST_CLASS_VERSION(fiber::rl::ppo::Rollouts::State, 1)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fiber/rl/saved_policy.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -68,10 +69,33 @@ ActingPolicy::ActingPolicy(SavedPolicy saved)
 std::span<const float> ActingPolicy::act(std::span<const float> observations) {
   observations_.assign(observations.begin(), observations.end());
   saved_.observations.apply(observations_);
-  const auto best = policy_.best(observations_);
+  const auto size = saved_.spec.memory_size();
+  const auto rows = observations.size() / saved_.spec.spaces.observation_size();
+  if (memory_.empty())
+    memory_.resize(rows * size);
+  if (memory_.size() != rows * size)
+    throw std::invalid_argument("a recurrent policy gets " + std::to_string(rows) +
+                                " observations after " +
+                                std::to_string(memory_.size() / size) +
+                                ": call begin_episode() before their number changes");
+  const auto best = policy_.best(observations_, {.memory = memory_});
   actions_.assign(best.begin(), best.end());
   limit_actions(saved_.spec.spaces, actions_);
   return actions_;
+}
+
+void ActingPolicy::begin_episode() {
+  memory_.clear();
+}
+
+void ActingPolicy::begin_episode(std::size_t row) {
+  const auto size = saved_.spec.memory_size();
+  if (size == 0)
+    return;
+  if (row >= memory_.size() / size)
+    throw std::out_of_range("no row " + std::to_string(row) + "; there are " +
+                            std::to_string(memory_.size() / size));
+  std::ranges::fill(std::span(memory_).subspan(row * size, size), 0.0F);
 }
 
 } // namespace fiber::rl

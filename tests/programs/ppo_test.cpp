@@ -146,6 +146,43 @@ TEST_F(PpoTest, jobs_and_their_deaths_change_no_byte) {
   expect_jobs_change_no_byte({});
 }
 
+// Episodes last longer than a rollout, so memory is carried from one to the next.
+TEST_F(PpoTest, a_recurrent_policy_is_the_same_for_jobs_that_die_and_after_a_resume) {
+  const std::vector<std::string> recurrent = {
+    "--env", "cartpole_no_velocity", "--lstm", "8", "--rollout",
+    "16",    "--save-every",         "3"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), recurrent.begin(), recurrent.end());
+    more.insert(more.end(), {"--seed", "3", "--steps", "10240", "--eval-episodes", "5"});
+    return more;
+  };
+  run(command("alone", with({})));
+  Program program(command("jobs", with({"--jobs", "2"})));
+  EXPECT_TRUE(fiber::e2e::wait_until(
+    [&] { return fs::exists(folder / "jobs" / "checkpoint") || program.has_ended(); }));
+  const auto jobs = fiber::e2e::jobs(mark);
+  ASSERT_EQ(jobs.size(), 2U);
+  ::kill(jobs[0], SIGKILL);
+  auto output = program.rest();
+  EXPECT_EQ(program.wait(), 0) << output;
+  EXPECT_TRUE(read(folder / "jobs" / "policy") == read(folder / "alone" / "policy"));
+  {
+    Program killed(command("killed", with({})));
+    EXPECT_TRUE(fiber::e2e::wait_until([&] {
+      return fs::exists(folder / "killed" / "checkpoint") || killed.has_ended();
+    }));
+    killed.kill(SIGKILL);
+    killed.wait();
+  }
+  output = run(command("killed", with({"--resume"})));
+  EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
+  EXPECT_EQ(curve(folder / "killed"), curve(folder / "alone"));
+  EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "alone" / "policy"));
+  output = run({PLAY, (folder / "alone" / "policy").string(), "--steps", "5"});
+  EXPECT_NE(output.find("cartpole_no_velocity, episode 1: return 5\n"), std::string::npos)
+    << output;
+}
+
 TEST_F(PpoTest, a_run_that_was_killed_goes_on_as_if_it_had_not_been) {
   expect_kill_changes_no_byte({});
 }
@@ -211,6 +248,21 @@ TEST_F(PpoTest, learners_of_a_driver_that_was_killed_go_on_as_if_it_had_not_been
   auto output = run(command("killed", two));
   EXPECT_NE(output.find("resumed after update "), std::string::npos) << output;
   expect_equal("killed", "whole");
+}
+
+TEST_F(PpoTest, learners_of_a_recurrent_policy_change_no_byte_when_one_dies) {
+  const std::vector<std::string> two = {"--learners",   "2", "--lstm", "8",
+                                        "--save-every", "3"};
+  run(brief("whole", two));
+  Program program(brief("killed", two));
+  EXPECT_TRUE(fiber::e2e::wait_until(
+    [&] { return fs::exists(folder / "killed" / "checkpoint") || program.has_ended(); }));
+  const auto learners = fiber::e2e::jobs(mark);
+  ASSERT_EQ(learners.size(), 2U);
+  ::kill(learners[1], SIGKILL);
+  const auto output = program.rest();
+  EXPECT_EQ(program.wait(), 0) << output;
+  EXPECT_TRUE(read(folder / "killed" / "policy") == read(folder / "whole" / "policy"));
 }
 
 TEST_F(PpoTest, bad_numbers_of_learners_are_named) {
@@ -335,6 +387,10 @@ TEST_F(PpoTest, an_asynchronous_run_goes_on_from_its_checkpoint) {
 }
 
 TEST_F(PpoTest, bad_options_of_asynchronous_runs_are_named) {
+  auto recurrent = run(brief("bad", {"--asynchronous", "--lstm", "8"}), 1);
+  EXPECT_NE(recurrent.find("lstm must be 0 with actors, not 8; use jobs or learners"),
+            std::string::npos)
+    << recurrent;
   auto output = run(brief("bad", {"--asynchronous", "--actors", "9"}), 1);
   EXPECT_NE(output.find("actors must be at most the number of environments, 8, not 9"),
             std::string::npos)

@@ -28,6 +28,12 @@ namespace fiber::rl {
 ///   output "mean":        continuous: float {batch, action_size}, not limited to the
 ///                         bounds
 ///
+/// A graph of a recurrent policy makes one step, and has besides:
+///
+///   inputs "hidden", "cell":            float {batch, units}, 0 at the begin of an
+///   episode outputs "next_hidden", "next_cell": float {batch, units}, the inputs of the
+///   next step
+///
 /// The metadata has the keys "environment" and "network" (PolicySpec::describe()). The
 /// value function and the standard deviations are not in the file. Throws
 /// std::invalid_argument for parameters of more than 2 GB, the limit of the format.
@@ -46,6 +52,11 @@ void save_onnx(const std::filesystem::path& path, const SavedPolicy& policy);
 /// convolutions at 0, 2 and 4, torch.nn.Flatten at 6, and the hidden layers from 7 on,
 /// with an activation after each layer. Then `policy` and `value` have one layer each.
 ///
+/// A recurrent policy has further modules: `policy_lstm` and `value_lstm` are a
+/// torch.nn.LSTM ("policy_lstm.weight_ih_l0", "policy_lstm.weight_hh_l0", "..bias_ih_l0",
+/// "..bias_hh_l0"), and `policy_output` and `value_output` a torch.nn.Linear. `policy`
+/// and `value` have the hidden layers then, with an activation after each.
+///
 /// The metadata has the keys "environment", "network", "activation" ("tanh", "relu"),
 /// "observation_scale", and with a normaliser "normaliser.clip".
 void save_safetensors(const std::filesystem::path& path, const SavedPolicy& policy);
@@ -59,6 +70,12 @@ void save_safetensors(const std::filesystem::path& path, const SavedPolicy& poli
 /// NAME_action_size numbers: the index of a discrete action, or the components of
 /// a continuous one, within their bounds. It computes in single precision. Its buffers,
 /// whose size the header's first lines tell, are on the stack.
+///
+/// The function of a recurrent policy has a further argument, the memory of an episode:
+///
+///   static inline void NAME_act(const float* observation, float* memory, float* action);
+///
+/// It has NAME_memory_size numbers, which the caller sets to 0 before an episode.
 ///
 /// `name` is an identifier of C. Without one, the name is that of the file without its
 /// ending, where "_" stands for what is no letter or digit. Throws std::invalid_argument

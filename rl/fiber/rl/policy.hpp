@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <boost/serialization/version.hpp>
+
 #include "fiber/rl/environment.hpp"
 #include "fiber/rl/random.hpp"
 
@@ -25,6 +27,11 @@ enum class Activation { tanh, relu };
 /// `convolution` needs observations of the shape {channels, height, width}, at least
 /// 36 x 36.
 ///
+/// With `lstm` the policy is recurrent: an LSTM (Hochreiter and Schmidhuber 1997) stands
+/// between the hidden layers and the linear output, one in the policy's network and one
+/// in the value's. It needs observations without `convolution`. What it remembers of an
+/// episode is PolicyContext::memory.
+///
 /// The policy's outputs are logits of the discrete actions, or the means of a Gaussian
 /// for each component of a continuous one. Its log standard deviations are parameters
 /// that do not depend on the observation (Huang et al. 2022, continuous control, detail
@@ -35,9 +42,14 @@ struct PolicySpec {
   Activation activation = Activation::tanh;
   bool convolution = false;
   float observation_scale = 1; ///< Multiplies observations; 1 / 255 for images of bytes.
+  std::size_t lstm = 0;        ///< The units of each LSTM. 0: the policy has no memory.
 
   /// The number of logits, or of means.
   std::size_t outputs() const;
+  /// The number of floats that a recurrent policy remembers of an episode, 4 * lstm: the
+  /// output and the cell of the policy's LSTM, then those of the value's. 0 without
+  /// `lstm`.
+  std::size_t memory_size() const { return 4 * lstm; }
   /// The number of floats in the flat vector of all parameters:
   ///
   ///   1. for continuous actions, the log standard deviations;
@@ -50,6 +62,12 @@ struct PolicySpec {
   /// for a linear layer, {outputs, inputs, height, width} for a convolution. The last
   /// convolution's output enters the hidden layers in the order {channel, row, column}.
   ///
+  /// An LSTM has its parameters where it is used, before the last layer of its network,
+  /// in the order of torch.nn.LSTM: the weights of its input {4 * lstm, inputs}, those of
+  /// its last output {4 * lstm, lstm}, and two vectors of 4 * lstm biases, which are
+  /// added. The rows are those of the input gate, the forget gate, the cell and the
+  /// output gate.
+  ///
   /// This is the order of parameters() of a LibTorch module that registers the parameter
   /// `log_std` and then nn::Sequential modules as listed.
   std::size_t parameter_count() const;
@@ -61,8 +79,10 @@ struct PolicySpec {
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
 
   template <class Archive>
-  void serialize(Archive& archive, unsigned) {
+  void serialize(Archive& archive, unsigned version) {
     archive& spaces& hidden& activation& convolution& observation_scale;
+    if (version > 0)
+      archive& lstm;
   }
 };
 
@@ -72,8 +92,9 @@ struct PolicySpec {
 PolicySpec default_policy(const Spaces& spaces);
 
 /// Initial parameters: orthogonal weights (Saxe et al. 2014) with the gain sqrt(2), 0.01
-/// for the layer to logits or means, 1 for the layer to the value; biases and log
-/// standard deviations are 0 (Huang et al. 2022, core detail 2). They follow from `seed`.
+/// for the layer to logits or means, 1 for the layer to the value and both weights of an
+/// LSTM; biases and log standard deviations are 0 (Huang et al. 2022, core detail 2, LSTM
+/// detail 1). They follow from `seed`.
 std::vector<float> initial_parameters(const PolicySpec& spec, std::uint64_t seed);
 
 /// The key of a row's random numbers: Random(seed, {step, id of the row}). So an action
@@ -88,7 +109,8 @@ struct SampleKey {
 struct PolicyContext {
   /// Spaces::masked only: which actions are possible, see Batch::masks.
   std::span<const std::uint8_t> masks = {};
-  /// A recurrent policy only: what it remembers of each row's episode.
+  /// A recurrent policy only: what it remembers of each row's episode,
+  /// PolicySpec::memory_size() floats for each. At the begin of an episode they are 0.
   std::span<float> memory = {};
 };
 
@@ -129,9 +151,10 @@ public:
     std::span<const float> values; ///< One a row.
   };
   /// Evaluates policy and value for observations, one after another. Throws
-  /// std::invalid_argument unless `observations` are whole observations. If a number is
-  /// not finite it throws an error that names the first such row: std::domain_error for
-  /// observations, PolicyOverflow for outputs.
+  /// std::invalid_argument unless `observations` are whole observations, and
+  /// `context.memory` is that of a recurrent policy for each. The memory stays as it is.
+  /// If a number is not finite it throws an error that names the first such row:
+  /// std::domain_error for observations, PolicyOverflow for outputs.
   Outputs evaluate(std::span<const float> observations,
                    const PolicyContext& context = {});
   /// Evaluates the policy only.
@@ -148,12 +171,14 @@ public:
     std::span<const float> log_probabilities; ///< Of these actions, one a row.
     std::span<const float> values;            ///< One a row.
   };
-  /// Samples an action for each observation. Throws as evaluate() does, and
-  /// std::invalid_argument unless key.env_ids is empty or has one id for each row.
+  /// Samples an action for each observation. A recurrent policy remembers the observation
+  /// in `context.memory`, which the caller sets to 0 where an episode ends. Throws as
+  /// evaluate() does, and std::invalid_argument unless key.env_ids is empty or has one id
+  /// for each row.
   Decisions sample(std::span<const float> observations, const SampleKey& key,
                    const PolicyContext& context = {});
   /// The most probable action for each observation: that of the largest logit (the first
-  /// of equal ones), or the means. Throws as evaluate() does.
+  /// of equal ones), or the means. Remembers and throws as sample() does.
   std::span<const float> best(std::span<const float> observations,
                               const PolicyContext& context = {});
 
@@ -163,3 +188,5 @@ private:
 };
 
 } // namespace fiber::rl
+
+BOOST_CLASS_VERSION(fiber::rl::PolicySpec, 1)

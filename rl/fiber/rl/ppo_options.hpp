@@ -63,6 +63,11 @@ struct PpoOptions {
   /// on the CPU. A GPU rounds differently, so results are not those of the CPU, nor do
   /// they repeat byte for byte.
   std::string device = "cpu";
+  /// Above 0: the policy is recurrent, with so many units in each LSTM
+  /// (PolicySpec::lstm). It needs observations that are no images, and `actors` 0.
+  /// Minibatches are of whole environments then: `minibatch` is rounded up to a multiple
+  /// of `rollout`.
+  std::size_t lstm = 0;
 
   // -- Updates --
 
@@ -123,7 +128,7 @@ void PpoOptions::serialize(Archive& archive, unsigned) {
   archive& minibatch& epochs& learning_rate& clip_range;
   archive& anneal_learning_rate& anneal_clip_range;
   archive& value_coefficient& entropy_coefficient& max_gradient_norm& target_kl;
-  archive& normalise_advantages& clip_values;
+  archive& normalise_advantages& clip_values& lstm;
 }
 
 } // namespace fiber::rl

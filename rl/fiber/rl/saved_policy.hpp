@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -57,7 +58,17 @@ public:
   /// The most probable action for each of the observations, which stand one after another
   /// and are as the environment shows them. A discrete action is one number, its index.
   /// Valid until the next call. Throws as Policy::best() does.
+  ///
+  /// A recurrent policy remembers each observation: row i is always of the same episode,
+  /// up to the next begin_episode(). Another number of rows than in the call before
+  /// throws std::invalid_argument.
   std::span<const float> act(std::span<const float> observations);
+
+  /// Begins an episode in all rows, or in one: a recurrent policy forgets the last one.
+  /// New objects begin at an episode. Throws std::out_of_range for a row that was not in
+  /// the last call of act().
+  void begin_episode();
+  void begin_episode(std::size_t row);
 
   const SavedPolicy& saved() const { return saved_; }
 
@@ -65,6 +76,7 @@ private:
   SavedPolicy saved_;
   Policy policy_;
   std::vector<float> observations_, actions_;
+  std::vector<float> memory_; ///< Of each row's episode; empty: all begin.
 };
 
 namespace detail {

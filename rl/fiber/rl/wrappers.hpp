@@ -252,6 +252,33 @@ private:
   std::vector<float> ring_; ///< Frames, the newest of which is before `next_`.
 };
 
+/// Shows only some numbers of an observation, by their places in it: what an agent has to
+/// remember the rest for. KeepObservations<CartPole, 0, 2> shows the position of the cart
+/// and the angle of the pole, without their speeds.
+template <Environment E, std::size_t... places>
+class KeepObservations : public detail::Wrapper<E>, public detail::SameActions<E> {
+public:
+  static_assert(sizeof...(places) > 0, "an observation has at least one number");
+  static_assert(((places < E::observation_size) && ...),
+                "an environment's observation has no such place");
+  static constexpr std::size_t observation_size = sizeof...(places);
+
+  template <class... Args>
+    requires std::constructible_from<E, Args...>
+  explicit KeepObservations(Args&&... args)
+    : detail::Wrapper<E>(std::in_place, std::forward<Args>(args)...) {}
+
+  void observe(std::span<float> out) const {
+    std::array<float, E::observation_size> all;
+    this->environment_.observe(all);
+    std::size_t i = 0;
+    ((out[i++] = all[places]), ...);
+  }
+
+private:
+  using detail::Wrapper<E>::spaces; // Its spaces are those of the static members.
+};
+
 /// Clips each number of an action to its bounds. Gymnasium's wrapper makes the bounds of
 /// the action space infinite; this one leaves them, since policies here begin with them.
 template <ContinuousEnvironment E>

@@ -144,6 +144,18 @@ TEST(Wrappers, frame_stack_shows_the_last_observations_the_newest_last) {
   EXPECT_THROW(FrameStack<Meter>(0), std::invalid_argument);
 }
 
+TEST(Wrappers, keep_observations_shows_some_numbers_in_the_order_that_is_asked_for) {
+  using Kept = KeepObservations<Meter, 2, 0>;
+  static_assert(Kept::observation_size == 2 && Kept::action_high == Meter::action_high);
+  Kept meter;
+  EXPECT_EQ(spaces_of(meter).observation_shape, std::vector<std::size_t>{2});
+  meter.reset(7);
+  meter.step({0.5F, 3});
+  std::array<float, 2> seen;
+  meter.observe(seen);
+  EXPECT_EQ(seen, (std::array<float, 2>{3, 8}));
+}
+
 TEST(Wrappers, clip_action_clips_each_number) {
   ClipAction<Meter> fixed;
   ClipAction<LateMeter> late;

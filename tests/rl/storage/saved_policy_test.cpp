@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -94,6 +95,81 @@ TEST_F(SavedPolicyTest, acts_on_observations_as_they_are_and_within_bounds) {
     const auto actions = acting.act(rows);
     EXPECT_EQ(std::vector<float>(actions.begin(), actions.end()), expected);
   }
+}
+
+/// The bytes of a file of hexadecimal digits, as xxd -p writes it.
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::string bytes;
+  for (char high = 0, low = 0; file >> high >> low;)
+    bytes += static_cast<char>(std::stoi(std::string{high, low}, nullptr, 16));
+  return bytes;
+}
+
+/// Written by ppo --env cartpole --hidden 2 --steps 256, when there was no LSTM.
+TEST_F(SavedPolicyTest, of_the_time_before_recurrent_policies_can_be_loaded) {
+  write_atomically(folder_ / "old", bytes_of(STORAGE_FIXTURES "/policy_before_lstm.hex"));
+  const auto old = load_policy(folder_ / "old");
+  EXPECT_EQ(old.environment, "cartpole");
+  EXPECT_EQ(old.spec.describe(), "4 -> 2 -> 2 logits, tanh");
+  EXPECT_EQ(old.spec.lstm, 0u);
+  EXPECT_EQ(old.parameters.size(), 29u);
+  save_policy(folder_ / "policy", old);
+  EXPECT_EQ(load_policy(folder_ / "policy"), old);
+}
+
+struct RecurrentSavedPolicyTest : SavedPolicyTest {
+  RecurrentSavedPolicyTest() {
+    policy_.spec.lstm = 3;
+    policy_.spec.spaces = {
+      .observation_shape = {2}, .action_low = {-1}, .action_high = {1}};
+    policy_.parameters = initial_parameters(policy_.spec, 1);
+    for (auto& parameter : policy_.parameters)
+      parameter += 0.3F;
+  }
+  const std::vector<float> first_ = {1, 2}, second_ = {3, 5}, both_ = {1, 2, 3, 5};
+};
+
+TEST_F(RecurrentSavedPolicyTest, comes_back_whole) {
+  save_policy(folder_ / "policy", policy_);
+  EXPECT_EQ(load_policy(folder_ / "policy"), policy_);
+}
+
+TEST_F(RecurrentSavedPolicyTest, acts_by_what_it_has_seen_in_the_episode) {
+  ActingPolicy acting(policy_);
+  const auto fresh = acting.act(first_)[0];
+  const auto later = acting.act(first_)[0];
+  EXPECT_NE(later, fresh);
+  acting.begin_episode();
+  EXPECT_EQ(acting.act(first_)[0], fresh);
+  EXPECT_EQ(acting.act(first_)[0], later);
+}
+
+TEST_F(RecurrentSavedPolicyTest, rows_are_episodes_that_begin_one_by_one) {
+  ActingPolicy acting(policy_);
+  const auto fresh = acting.act(both_)[1];
+  const auto first_later = acting.act(both_)[0];
+  acting.begin_episode();
+  acting.act(both_);
+  acting.begin_episode(1);
+  const auto actions = acting.act(both_);
+  EXPECT_NEAR(actions[1], fresh, 1e-6);
+  EXPECT_NEAR(actions[0], first_later, 1e-6);
+  EXPECT_THROW(acting.begin_episode(2), std::out_of_range);
+}
+
+TEST_F(RecurrentSavedPolicyTest, another_number_of_rows_in_an_episode_is_an_error) {
+  ActingPolicy acting(policy_);
+  acting.act(both_);
+  try {
+    acting.act(second_);
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "a recurrent policy gets 1 observations after 2: call "
+                               "begin_episode() before their number changes");
+  }
+  acting.begin_episode();
+  acting.act(second_);
 }
 
 TEST_F(SavedPolicyTest, a_file_that_is_not_there_is_an_error) {
