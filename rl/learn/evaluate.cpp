@@ -114,12 +114,15 @@ Evaluation evaluate(AnyEnvironment& environment, Policy& policy,
                                 " is for other observations or actions than the "
                                 "environment's");
   std::vector<float> seen;
+  std::vector<std::uint8_t> mask(policy.spec().spaces.mask_size());
+  const PolicyContext context{.masks = mask};
   const auto choose = [&](std::span<const float> observation, const SampleKey& key,
                           std::span<float> action) {
     seen.assign(observation.begin(), observation.end());
     observations.apply(seen);
-    std::ranges::copy(options.deterministic ? policy.best(seen)
-                                            : policy.sample(seen, key).actions,
+    environment.mask(mask);
+    std::ranges::copy(options.deterministic ? policy.best(seen, context)
+                                            : policy.sample(seen, key, context).actions,
                       action.begin());
   };
   return evaluate(environment, choose, options);

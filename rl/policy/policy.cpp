@@ -90,9 +90,8 @@ std::span<const float> Policy::Impl::features(std::span<const float> observation
   return kept;
 }
 
-void Policy::Impl::run(std::span<const float> observations,
-                       const PolicyContext& /*context*/, bool want_policy,
-                       bool want_values) {
+void Policy::Impl::run(std::span<const float> observations, const PolicyContext& context,
+                       bool want_policy, bool want_values) {
   const auto rows = rows_of(observations);
   finite_rows::check_observations(observations, spec.spaces.observation_size());
   const auto begin = features(observations, rows);
@@ -100,6 +99,7 @@ void Policy::Impl::run(std::span<const float> observations,
     const auto result = network.dense(begin, rows, layout.policy, false);
     finite_rows::check_outputs("policy's output", result, spec.outputs());
     outputs.assign(result.begin(), result.end());
+    apply_masks(spec.spaces, context.masks, outputs);
   }
   if (want_values) {
     const auto result = network.dense(begin, rows, layout.value, false);

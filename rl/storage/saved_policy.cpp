@@ -65,10 +65,11 @@ SavedPolicy load_policy(const std::filesystem::path& path) {
 ActingPolicy::ActingPolicy(SavedPolicy saved)
   : saved_(std::move(saved)), policy_(saved_.spec, saved_.parameters) {}
 
-std::span<const float> ActingPolicy::act(std::span<const float> observations) {
+std::span<const float> ActingPolicy::act(std::span<const float> observations,
+                                         std::span<const std::uint8_t> masks) {
   observations_.assign(observations.begin(), observations.end());
   saved_.observations.apply(observations_);
-  const auto best = policy_.best(observations_);
+  const auto best = policy_.best(observations_, {.masks = masks});
   actions_.assign(best.begin(), best.end());
   limit_actions(saved_.spec.spaces, actions_);
   return actions_;

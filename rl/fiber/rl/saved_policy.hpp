@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -55,9 +56,11 @@ public:
   explicit ActingPolicy(SavedPolicy saved);
 
   /// The most probable action for each of the observations, which stand one after another
-  /// and are as the environment shows them. A discrete action is one number, its index.
-  /// Valid until the next call. Throws as Policy::best() does.
-  std::span<const float> act(std::span<const float> observations);
+  /// and are as the environment shows them. `masks` says which actions are possible, see
+  /// Batch::masks; it is empty unless actions are masked. A discrete action is one
+  /// number, its index. Valid until the next call. Throws as Policy::best() does.
+  std::span<const float> act(std::span<const float> observations,
+                             std::span<const std::uint8_t> masks = {});
 
   const SavedPolicy& saved() const { return saved_; }
 
