@@ -41,6 +41,7 @@ private:
   std::uint64_t steps_ = 0; ///< Of each environment.
   std::vector<float> now_;  ///< What the environments show.
   std::vector<float> normalised_, sent_;
+  std::vector<std::uint8_t> masks_now_; ///< Of `now_`.
 };
 
 } // namespace fiber::rl::ppo

@@ -39,6 +39,7 @@ Rollouts::Rollouts(const PpoOptions& options, std::uint64_t seed)
   for (auto* each :
        {&log_probabilities_, &values_, &final_values_, &advantages_, &targets_})
     each->resize(rows);
+  masks_.resize(rows * spaces().mask_size());
   rewards_.resize(rows);
   for (auto* each : {&terminated_, &truncated_, &valid_})
     each->resize(rows);
@@ -48,6 +49,7 @@ Rollouts::Rollouts(const PpoOptions& options, std::uint64_t seed)
 void Rollouts::see(const Batch& batch) {
   std::ranges::copy(batch.observations, now_.begin());
   check_observations(now_, options_.envs, 0, vector_steps_);
+  masks_now_.assign(batch.masks.begin(), batch.masks.end());
   if (options_.normalise_observations) {
     // Details 28 and 29: observations have mean 0 and variance 1, and are limited.
     shown_ = now_;
@@ -71,7 +73,7 @@ void Rollouts::play(BehaviourPolicy& policy) {
     ++vector_steps_;
     see(batch);
   }
-  auto last = policy.values(now_, {});
+  auto last = policy.values(now_, context());
   last_values_.assign(last.begin(), last.end());
   estimate();
 }
@@ -88,8 +90,9 @@ void Rollouts::act(BehaviourPolicy& policy, std::size_t step) {
   auto at = [&](auto& rows, std::size_t width) {
     return rows.begin() + static_cast<std::ptrdiff_t>(step * options_.envs * width);
   };
-  auto decisions =
-    policy.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}}, {});
+  auto decisions = policy.sample(
+    now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}}, context());
+  std::ranges::copy(masks_now_, at(masks_, spaces().mask_size()));
   std::ranges::copy(now_, at(observations_, spaces().observation_size()));
   std::ranges::copy(decisions.actions, at(actions_, spaces().action_size()));
   std::ranges::copy(decisions.log_probabilities, at(log_probabilities_, 1));
@@ -159,7 +162,7 @@ void Rollouts::leave_out_invalid_rows() {
     if (valid_[row] == 0)
       continue;
     if (rows_ < row) {
-      const auto move = [&](std::vector<float>& numbers) {
+      const auto move = [&](auto& numbers) {
         const auto width = numbers.size() / valid_.size();
         std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(row * width), width,
                     numbers.begin() + static_cast<std::ptrdiff_t>(rows_ * width));
@@ -167,6 +170,7 @@ void Rollouts::leave_out_invalid_rows() {
       for (auto* each : {&observations_, &actions_, &log_probabilities_, &values_,
                          &advantages_, &targets_})
         move(*each);
+      move(masks_);
     }
     ++rows_;
   }
@@ -179,11 +183,12 @@ void Rollouts::leave_out_invalid_rows() {
 }
 
 Samples Rollouts::samples() const {
-  const auto first = [&](const std::vector<float>& numbers) {
+  const auto first = [&](const auto& numbers) {
     return std::span(numbers).first(numbers.size() / valid_.size() * rows_);
   };
   return {first(observations_), first(actions_),    first(log_probabilities_),
-          first(values_),       first(advantages_), first(targets_)};
+          first(values_),       first(advantages_), first(targets_),
+          first(masks_)};
 }
 
 FrozenNormaliser Rollouts::observations() const {
@@ -208,6 +213,7 @@ void Rollouts::go_on_from(const State& state) {
                                batch.env_ids.subspan(i, 1), {&none, 1});
     }
   std::ranges::copy(batch.observations, now_.begin());
+  masks_now_.assign(batch.masks.begin(), batch.masks.end());
   if (options_.normalise_observations)
     observation_normaliser_.apply(now_);
   started_ = true;

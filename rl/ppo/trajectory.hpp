@@ -45,6 +45,7 @@ struct Trajectory {
   std::vector<float> log_probabilities = {};
   std::vector<double> rewards = {};
   std::vector<std::uint8_t> terminated = {}, truncated = {};
+  std::vector<std::uint8_t> masks = {}; ///< Of `observations`, if actions are masked.
   std::vector<float> last_observations = {};  ///< After the last step, `envs` rows.
   std::vector<float> final_observations = {}; ///< One for each row that is cut_off().
   std::vector<double> returns = {};           ///< Of the episodes that ended.
@@ -77,6 +78,7 @@ private:
     f(self.rewards);
     f(self.terminated);
     f(self.truncated);
+    f(self.masks);
     f(self.last_observations);
     f(self.final_observations);
     f(self.returns);

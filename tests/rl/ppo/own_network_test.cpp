@@ -54,8 +54,8 @@ struct Module : torch::nn::Module {
 std::shared_ptr<Module> module_for(const std::string& environment) {
   torch::manual_seed(7);
   const auto spaces = fiber::rl::make_environment(environment)->spaces();
-  const auto outputs = static_cast<std::int64_t>(
-    spaces.discrete() ? static_cast<std::size_t>(spaces.actions) : spaces.action_size());
+  const auto outputs =
+    static_cast<std::int64_t>(spaces.discrete() ? spaces.logits() : spaces.action_size());
   return std::make_shared<Module>(static_cast<std::int64_t>(spaces.observation_size()),
                                   outputs, !spaces.discrete());
 }
@@ -105,8 +105,11 @@ TEST_P(OwnNetworkTest, an_update_is_that_of_the_same_network_made_from_a_spec) {
     std::ranges::fill(actions, 1.0F);
   const auto log_probabilities = wave(rows, 0.3), values = wave(rows, 0.4),
              advantages = wave(rows, 0.5), returns = wave(rows, 0.6);
-  const fiber::rl::ppo::Samples samples{observations, actions,    log_probabilities,
-                                        values,       advantages, returns};
+  std::vector<std::uint8_t> masks(rows * spaces.mask_size());
+  for (std::size_t i = 0; i < masks.size(); ++i)
+    masks[i] = i % 2; // Allows action 1.
+  const fiber::rl::ppo::Samples samples{
+    observations, actions, log_probabilities, values, advantages, returns, masks};
   fiber::rl::ppo::Learner ours(spec, parameters_of(*module), options, 3),
     theirs(spaces, fiber::rl::ppo_network(module), options, 3);
   for (auto* learner : {&ours, &theirs})
@@ -138,7 +141,8 @@ TEST_P(OwnNetworkTest, a_checkpoint_continues_as_if_nothing_had_happened) {
             trainer.evaluate({.episodes = 2}).returns);
 }
 
-INSTANTIATE_TEST_SUITE_P(spaces, OwnNetworkTest, testing::Values("cartpole", "pendulum"),
+INSTANTIATE_TEST_SUITE_P(spaces, OwnNetworkTest,
+                         testing::Values("cartpole", "pendulum", "knights_tour"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(PpoTrainerTest, a_network_of_its_own_learns) {
