@@ -75,14 +75,15 @@ std::vector<float> raw_logits(PolicySpec spec) {
 TEST(MaskedPolicyTest, draws_the_rest_by_its_probabilities_and_nothing_else) {
   auto policy = policy_of(masked());
   const auto logits = raw_logits(masked());
-  for (const Mask mask :
+  for (const Mask& mask :
        {Mask{1, 0, 1, 1, 0}, Mask{1, 1, 1, 1, 1}, Mask{0, 0, 0, 1, 0}}) {
     const auto expected = softmax(logits, mask);
     const auto found = shares(policy, mask, 20'000);
     for (std::size_t i = 0; i < 5; ++i) {
       EXPECT_NEAR(found[i], expected[i], 0.015) << i;
-      if (mask[i] == 0)
+      if (mask[i] == 0) {
         EXPECT_EQ(found[i], 0) << i;
+      }
     }
     const auto drawn = policy.sample(observation, {.seed = 4}, {.masks = mask});
     EXPECT_NEAR(std::exp(drawn.log_probabilities[0]),

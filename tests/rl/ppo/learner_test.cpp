@@ -188,8 +188,9 @@ TEST_P(UpdateTest, a_policy_infers_what_the_learner_does) {
   auto eigen = policy.evaluate(ours.observations, {.masks = ours.masks});
   ASSERT_EQ(torch.policy.size(), eigen.policy.size());
   for (std::size_t i = 0; i < torch.policy.size(); ++i)
-    if (ours.masks.empty() || ours.masks[i] != 0)
+    if (ours.masks.empty() || ours.masks[i] != 0) {
       EXPECT_NEAR(torch.policy[i], eigen.policy[i], 1e-5);
+    }
   for (std::size_t i = 0; i < rows; ++i)
     EXPECT_NEAR(torch.values[i], eigen.values[i], 1e-5);
 }
